@@ -97,7 +97,7 @@ _SUBPACKAGES = (
     "typing",
 )  # fmt: skip
 
-# Public name -> (module, name there). Stated once; __all__ and __dir__ follow.
+# Public name -> (module, name there); __all__ and __dir__ are derived from it.
 _NAMES: dict[str, tuple[str, str]] = {
     **{name: (".errors", name) for name in _ERRORS},
     **{name: (".dtypes", name) for name in _DTYPES},
@@ -114,7 +114,7 @@ _NAMES: dict[str, tuple[str, str]] = {
 __all__ = [*sorted(_NAMES), "__version__"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
-if not TYPE_CHECKING:  # which would take every misspelt name for an attribute
+if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every misspelt name
 
     def __getattr__(name: str) -> object:
         if name in _NAMES:
@@ -135,11 +135,11 @@ def _import(module: str) -> object:
         missing = error.name or ""
         if missing == __name__ + module:
             raise AttributeError(f"module {__name__!r} has no attribute {module[1:]!r}") from None
-        # Only the absence of our own compiled part has a remedy that we can name.
+        # A remedy is known only if the compiled part of ark_mlir itself is missing.
         if missing.startswith((f"{__name__}._mlir_libs", f"{__name__}.ir", f"{__name__}.dialects")):
             raise ImportError(
-                "the compiled part of ark_mlir is not installed: a program can be run "
-                "(ark.load) but not built or compiled here; install with `pip install .`",
+                "the compiled part of ark_mlir is not installed: ark.load runs bundles, but "
+                "programs cannot be built or compiled; install with `pip install .`",
                 name=missing,
             ) from error
         raise

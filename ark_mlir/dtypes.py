@@ -4,7 +4,7 @@
     >>> as_dtype("float32") is as_dtype("fp32")
     True
 
-numpy and ml_dtypes are imported on first use, so that this module costs nothing at import.
+numpy and ml_dtypes are imported on first use, which keeps the import of this module cheap.
 """
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
@@ -47,15 +47,16 @@ __all__ = [
 
 @dataclass(frozen=True, repr=False, eq=False)
 class DType:
-    """An element type; there is one object per type, so ``is`` compares.
+    """An element type. Each type is one object, so that ``is`` compares types.
 
     Attributes:
         name: ark's name, such as ``bf16``.
         mlir: the MLIR spelling, such as ``bf16`` or ``ui8``.
         kind: ``float``, ``int``, ``uint`` or ``bool``.
         itemsize: bytes of one element in memory.
-        numpy_name: the numpy or ml_dtypes name.
-        digits: bits of the significand with the implied one (floats), else 0.
+        numpy_name: the name in numpy or ml_dtypes.
+        digits: bits of a float's significand, including the implicit leading bit; 0 for other
+            types.
 
     Example:
         >>> ark.bf16, ark.bf16.itemsize, ark.bf16.mlir, ark.bf16.kind
@@ -90,12 +91,12 @@ class DType:
 
     @property
     def unit_roundoff(self) -> float:
-        """Largest relative error of rounding to this type; 0 where arithmetic is exact."""
+        """Returns the largest relative error of rounding to a float type, 0.0 for other types."""
         return 2.0**-self.digits if self.is_float else 0.0
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
-        """The numpy dtype (of ml_dtypes for bf16 and the 8-bit floats)."""
+        """Returns the numpy dtype; bf16 and the 8-bit floats have a dtype of ml_dtypes."""
         import numpy as np
 
         if self.numpy_name in _ML_DTYPES:
@@ -106,7 +107,7 @@ class DType:
 
     @cached_property
     def integer_range(self) -> tuple[int, int]:
-        """Least and greatest value of an integer type or bool."""
+        """Returns the least and the greatest value of an integer type or bool."""
         if self.kind == "bool":
             return 0, 1
         bits = 8 * self.itemsize
@@ -139,10 +140,10 @@ _BY_NAME = {dtype.name: dtype for dtype in ALL}
 
 
 def as_dtype(value: DTypeLike | str) -> DType:
-    """The element type that `value` names.
+    """Returns the element type that `value` names.
 
-    Accepts an ark dtype, a name (``"bf16"``, ``"bfloat16"``, ``"f32"``), a numpy dtype or
-    scalar type, or a torch dtype. Raises InvalidUsageError otherwise.
+    `value` is an ark dtype, a name (``"bf16"``, ``"bfloat16"``, ``"f32"``), a numpy dtype or
+    scalar type, Python's ``bool``, or a torch dtype. Raises InvalidUsageError on any other value.
 
     Example:
         >>> as_dtype("bfloat16"), as_dtype(np.int32), as_dtype(ark.fp16)
@@ -176,7 +177,7 @@ def _dtype_name(value: object) -> str:
 
 
 def from_numpy(dtype: np.dtype[Any]) -> DType | None:
-    """The element type of a numpy array's dtype, or None where ark has none (float64).
+    """Returns the element type of a numpy dtype, or None if ark lacks it (float64).
 
     Example:
         >>> from_numpy(np.dtype("float32")), from_numpy(np.dtype("float64"))
@@ -186,7 +187,7 @@ def from_numpy(dtype: np.dtype[Any]) -> DType | None:
 
 
 def from_mlir(text: str) -> DType:
-    """The element type with this MLIR spelling; raises InvalidUsageError on others.
+    """Returns the element type with this MLIR spelling; raises InvalidUsageError if none has it.
 
     Example:
         >>> from_mlir("ui8"), from_mlir("f32")

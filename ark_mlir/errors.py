@@ -1,9 +1,8 @@
 """The exceptions of ark.
 
-Everything that ark raises on purpose derives from :class:`ArkError`, so that one
-``except`` catches it and anything else is a bug. A message is one line that names the
-place first: the Python ``file:line`` that made an op, a location in an ``.mlir`` file, or
-the path of a bundle or model.
+Every exception that ark raises on purpose derives from :class:`ArkError`; any other exception is
+a bug in ark. A message is one line that begins with a place: the Python ``file:line`` that made
+an op, a location in an ``.mlir`` file, or the path of a bundle or model.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ __all__ = [
 
 
 class ArkError(Exception):
-    """Base of every error that ark raises.
+    """Base class of every error that ark raises.
 
     Args:
-        message: what is wrong, in one sentence.
-        location: where, as ``file:line`` or a path; None where there is no place.
-        op: the op concerned, such as ``ark.matmul``.
-        notes: further lines: the other op of a conflict, a hint.
+        message: the problem, in one sentence.
+        location: the place of the problem, ``file:line`` or a path; None if it has no place.
+        op: the op that has the problem, such as ``ark.matmul``.
+        notes: further lines, such as the other op of a conflict or a hint.
 
     Example:
         >>> str(ArkError("shapes differ", location="net.py:3", op="ark.add"))
@@ -59,48 +58,49 @@ class ArkError(Exception):
 
 
 class InvalidUsageError(ArkError, ValueError):
-    """The caller asked for something that has no meaning: shapes, names, types, order."""
+    """A call is invalid: its shapes, names or types do not fit, or it comes at the wrong time."""
 
 
 class UnsupportedError(ArkError):
-    """A meaningful request that this version, this target or this machine cannot serve."""
+    """A call is valid, but this version of ark, the target or the machine does not support it."""
 
 
 class CompileError(ArkError):
-    """The compiler failed on a valid program, or was given MLIR that does not parse."""
+    """The compiler failed on a valid program, or MLIR text does not parse or verify."""
 
 
 class VerificationError(CompileError):
-    """The checker could not prove a schedule: a race, a wait that starves, a reuse too early."""
+    """The proof of a schedule failed: a race, a deadlock, or memory that is reused too early."""
 
 
 class BundleError(ArkError):
-    """A bundle is truncated, altered, of another format version or made for another target."""
+    """A bundle is truncated, damaged, of another format version, or made for another target."""
 
 
 class DeviceError(ArkError):
-    """The driver or the device reported a failure, or a run met bad data on the device."""
+    """The driver or the device reported an error, or a run found invalid data, such as an index
+    out of range."""
 
 
 class BusyError(DeviceError):
-    """Other work keeps the device, so that a run did not begin, or loading, binding or closing did
-    not end in time. A run, a load or a bind may be tried again."""
+    """Other work occupies the device: a run did not start, or loading, binding or closing a program
+    took too long. A later run, load or bind may succeed."""
 
 
 class HangError(DeviceError):
-    """A wait exceeded its deadline; the message names the waiter, the semaphore, the producer."""
+    """A wait timed out. The message names the waiting op, the semaphore and the producer."""
 
 
 class RankFailedError(DeviceError):
-    """Another rank of the program failed, so that this one cannot go on."""
+    """Another rank of the program failed, so that this rank cannot continue."""
 
 
 class UnprovenWarning(UserWarning):
-    """A schedule is used that was not proven: it was compiled with ``verify=False``."""
+    """A run uses a schedule without a proof: the program was compiled with ``verify=False``."""
 
 
 def a_type(value: object) -> str:
-    """The type of a value in a message.
+    """Returns the type of a value with its article, for a message.
 
     Example:
         >>> a_type(3), a_type([])
@@ -111,7 +111,9 @@ def a_type(value: object) -> str:
 
 
 def shorten(value: object, limit: int = 60) -> str:
-    """The repr of a value in a message, cut: a hostile string must not fill the terminal.
+    """Returns the repr of a value for a message, cut to `limit` characters.
+
+    A hostile string must not fill the terminal.
 
     Example:
         >>> shorten("a" * 100, 10)
@@ -119,6 +121,6 @@ def shorten(value: object, limit: int = 60) -> str:
     """
     try:
         text = repr(value)
-    except ValueError:  # an integer of more digits than Python prints
+    except ValueError:  # Python refuses to print an integer of so many digits
         return "a huge integer"
     return text if len(text) <= limit else text[: limit - 1] + "…"

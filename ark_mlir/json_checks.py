@@ -1,7 +1,7 @@
-"""Strict JSON, and typed access to it with errors that name the place of a problem.
+"""A strict JSON parser, and typed access to its values, with errors that name the place.
 
-Reads all JSON files that ark takes: manifests of bundles, headers of safetensors files,
-configurations of models and their indices of tensors, traces, costs.
+All JSON that ark reads is read by this module: manifests of bundles, headers of safetensors files,
+configurations and tensor indices of models, traces, costs.
 
 >>> root = parse_json(b'{"sizes": [3, -1]}', Document("net.json", "net", ArkError))
 >>> root["sizes"].each(Node.integer)
@@ -31,12 +31,12 @@ _MAX_PATH = 200  # characters, in messages
 
 @dataclass(frozen=True)
 class Document:
-    """A JSON text, as errors about it call it.
+    """The name of a JSON text in error messages.
 
     Attributes:
-        where: the file.
-        what: what messages begin with, such as ``manifest``; empty where the file's name says it.
-        error: what is raised.
+        where: the file's path.
+        what: the prefix of messages, such as ``manifest``; empty if the path is clear enough.
+        error: the exception class.
     """
 
     where: str
@@ -45,7 +45,7 @@ class Document:
 
     def problem(self, path: str, problem: str) -> ArkError:
         """Returns the exception for a problem at a place, such as ``buffers[2].dtype``."""
-        # Keys of the file are part of the path.
+        # Keys from the file are part of the path and may be hostile.
         if len(path) > _MAX_PATH or not path.isprintable():
             path = shorten(path, _MAX_PATH)
         parts = [part for part in (self.what, path, problem) if part]
@@ -53,10 +53,10 @@ class Document:
 
 
 def parse_json(data: bytes, document: Document) -> Node:
-    """The value that UTF-8 `data` spells.
+    """Parses UTF-8 `data` and returns its value.
 
-    Raises the document's error on what Python's parser lets through: duplicate keys, NaN,
-    infinities (also as 1e999), and on nesting so deep that the parser gives up.
+    Raises the document's error if the data is not valid JSON, has a duplicate key, NaN or an
+    infinity (also written as 1e999), or is nested too deeply for Python's parser.
     """
     try:
         value = json.loads(
@@ -95,7 +95,8 @@ def _number(text: str) -> float:
 class Node:
     """A JSON value and its path, such as ``buffers[2].dtype``.
 
-    Accessors raise the error of the document.
+    A method raises the error of the document if the value does not have the type that the method
+    returns.
     """
 
     __slots__ = ("document", "path", "value")
@@ -118,14 +119,14 @@ class Node:
             raise self.error(f"unknown key {shorten(min(unknown))}")
 
     def mapping(self) -> dict[str, Any]:
-        """The object's members."""
+        """Returns the object's members."""
         value = self.value
         if not isinstance(value, dict):
             raise self.error(f"expected an object, got {self._kind()}")
         return cast("dict[str, Any]", value)
 
     def names(self) -> list[str]:
-        """The object's keys, each of them a printable string that is not empty."""
+        """Returns the object's keys, which must be printable and not empty."""
         return [Node(key, self.path, self.document).text() for key in self.mapping()]
 
     def __getitem__(self, key: str) -> Node:
@@ -135,14 +136,14 @@ class Node:
         return self.child(key, members[key])
 
     def child(self, key: str, value: Any) -> Node:
-        """Returns a value, which need not be in the file, as the member `key` of this object."""
+        """Returns a node for `value` with the path of member `key`, also if the file lacks it."""
         return Node(value, f"{self.path}.{key}" if self.path else key, self.document)
 
     def __contains__(self, key: str) -> bool:
         return key in self.mapping()
 
     def items(self) -> Iterator[Node]:
-        """The array's elements."""
+        """Yields the array's elements."""
         value = self.value
         if not isinstance(value, list):
             raise self.error(f"expected an array, got {self._kind()}")
@@ -150,12 +151,14 @@ class Node:
             yield Node(item, f"{self.path}[{index}]", self.document)
 
     def each(self, parse: Callable[[Node], T]) -> tuple[T, ...]:
-        """The array's elements, parsed."""
+        """Returns the results of `parse` for the array's elements."""
         return tuple(parse(item) for item in self.items())
 
     def text(self, empty: bool = False, limit: int = _MAX_TEXT) -> str:
-        """A printable string of at most `limit` characters: names end up in terminals, pages and
-        traces."""
+        """Returns a printable string of at most `limit` characters, which is safe in a terminal.
+
+        An empty string is an error, unless `empty`.
+        """
         value = self.value
         if not isinstance(value, str):
             raise self.error(f"expected a string, got {self._kind()}")
@@ -168,14 +171,14 @@ class Node:
         return value
 
     def word(self, allowed: tuple[str, ...]) -> str:
-        """One of `allowed`."""
+        """Returns a string, which must be one of `allowed`."""
         value = self.text()
         if value not in allowed:
-            raise self.error(f"{shorten(value)} is none of {', '.join(allowed)}")
+            raise self.error(f"{shorten(value)} is not one of {', '.join(allowed)}")
         return value
 
     def integer(self, low: int = 0, high: int = INT64_MAX) -> int:
-        """An integer in [low, high]; true and 1.0 are none."""
+        """Returns an integer in [low, high]; true and 1.0 are not integers."""
         value = self.value
         if not isinstance(value, int) or isinstance(value, bool):
             raise self.error(f"expected an integer, got {self._kind()}")
@@ -186,13 +189,13 @@ class Node:
         return value
 
     def boolean(self) -> bool:
-        """True or false."""
+        """Returns True or False."""
         if not isinstance(self.value, bool):
             raise self.error("expected true or false")
         return self.value
 
     def number(self, low: float = -math.inf) -> int | float:
-        """A finite number, `low` or greater."""
+        """Returns a finite number that is not less than `low`."""
         value = self.value
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise self.error(f"expected a number, got {self._kind()}")

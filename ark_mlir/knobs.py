@@ -1,7 +1,7 @@
-"""Every environment variable that ark reads, in one typed table.
+"""A typed table of the environment variables that ark reads.
 
-Code reads ``knobs.DUMP_DIR.get()`` and never ``os.environ``; a variable is read at each
-use, so that a test or a user can change it at any time:
+Code calls ``knobs.DUMP_DIR.get()`` instead of reading ``os.environ``. Each call reads the variable
+again, so that a test or a user can change it at any time:
 
     >>> with scope(ARK_TIMEOUT="2.5"):
     ...     TIMEOUT.get()
@@ -60,11 +60,11 @@ _REGISTRY: dict[str, Knob[Any]] = {}
 
 @dataclass(frozen=True)
 class Knob(Generic[T]):
-    """One variable: its name, the value when unset, how text becomes a value, what it does.
+    """An environment variable: its name, its default, the parser of its text, and its help text.
 
     Example:
         >>> TARGET.variable, TARGET.default, TARGET.help
-        ('ARK_TARGET', 'cpu', 'target of ark.compile where none is given')
+        ('ARK_TARGET', 'cpu', 'default target of ark.compile')
     """
 
     variable: str
@@ -76,7 +76,10 @@ class Knob(Generic[T]):
         _REGISTRY[self.variable] = self
 
     def get(self) -> T:
-        """The value now; raises InvalidUsageError when the text makes no sense."""
+        """Returns the current value, the default if the variable is unset or empty.
+
+        Raises InvalidUsageError if the text cannot be parsed.
+        """
         text = os.environ.get(self.variable)
         if text is None or text == "":
             return self.default
@@ -94,7 +97,7 @@ class Knob(Generic[T]):
 
 
 def registry() -> dict[str, Knob[Any]]:
-    """All knobs by variable name, sorted.
+    """Returns all knobs by the names of their variables, sorted.
 
     Example:
         >>> "ARK_TIMEOUT" in registry()
@@ -105,9 +108,9 @@ def registry() -> dict[str, Knob[Any]]:
 
 @contextmanager
 def scope(**variables: str | None) -> Generator[None, None, None]:
-    """Sets variables (None unsets) for the duration of a ``with`` block.
+    """Sets variables for the duration of a ``with`` block; None unsets a variable.
 
-    Raises InvalidUsageError on a name that no knob has, which catches misspellings.
+    Raises InvalidUsageError if no knob has a name, to catch misspelt names.
 
     Example:
         >>> with scope(ARK_TARGET="cpu:2"):
@@ -178,11 +181,11 @@ def _assembler(text: str) -> str:
 
 
 def _launched(variable: str, help: str) -> Knob[int | None]:
-    """A number that a launcher sets in each process that it starts."""
+    """Returns the knob of a number that a launcher sets in each process that it starts."""
     return Knob(variable, None, _count, help)
 
 
-TARGET: Knob[str] = Knob("ARK_TARGET", "cpu", str, "target of ark.compile where none is given")
+TARGET: Knob[str] = Knob("ARK_TARGET", "cpu", str, "default target of ark.compile")
 DUMP_DIR: Knob[str | None] = Knob(
     "ARK_DUMP_DIR", None, _optional_text, "folder for the IR after every stage (NN-<stage>.mlir)"
 )
@@ -190,62 +193,64 @@ ASSEMBLER: Knob[str] = Knob(
     "ARK_ASSEMBLER",
     "auto",
     _assembler,
-    "what makes a cubin of PTX: ptxas, nvjitlink, or driver (when the bundle is loaded); "
-    "auto takes the first that is there",
+    "assembler of PTX: ptxas, nvjitlink, or driver (when the bundle is loaded); "
+    "auto takes the first that is installed",
 )
-CACHE: Knob[bool] = Knob("ARK_CACHE", True, _switch, "whether compiled programs are kept: 0 or 1")
+CACHE: Knob[bool] = Knob("ARK_CACHE", True, _switch, "cache of compiled programs: 1 on, 0 off")
 CACHE_DIR: Knob[str | None] = Knob(
     "ARK_CACHE_DIR",
     None,
     _optional_text,
-    "folder for compiled programs; ark in the user's folder for caches when unset",
+    "folder of the cache of compiled programs; when unset, ark in XDG_CACHE_HOME",
 )
 CACHE_SIZE: Knob[int] = Knob(
-    "ARK_CACHE_SIZE", 1 << 30, _size, "bytes of compiled programs to keep: 500M, 2G …"
+    "ARK_CACHE_SIZE", 1 << 30, _size, "size limit of the cache in bytes: 500M, 2G …"
 )
 XDG_CACHE_HOME: Knob[str | None] = Knob(
-    "XDG_CACHE_HOME", None, _optional_text, "the user's folder for caches; ~/.cache when unset"
+    "XDG_CACHE_HOME", None, _optional_text, "the user's cache folder; ~/.cache when unset"
 )
 TRUSTED_KEYS: Knob[str | None] = Knob(
     "ARK_TRUSTED_KEYS",
     None,
     _optional_text,
-    "file or folder of public keys (PEM or base64); when set, only bundles that one of them "
-    "signed are loaded",
+    "file or folder of public keys (PEM or base64); when set, a bundle is loaded only if one of "
+    "the keys signed it",
 )
 TIMEOUT: Knob[float] = Knob(
-    "ARK_TIMEOUT", 10.0, _positive_float, "seconds that a wait may last before it is a hang"
+    "ARK_TIMEOUT", 10.0, _positive_float, "seconds after which a wait is reported as a hang"
 )
 THREADS: Knob[int] = Knob(
     "ARK_THREADS", 0, _count, "worker threads of the cpu target; 0 takes one per core"
 )
-# What launchers set; `ark.distributed` reads them.
+# Variables that launchers set, for `ark.distributed`.
 RANK = _launched("RANK", "this process's rank (torchrun)")
-WORLD_SIZE = _launched("WORLD_SIZE", "how many ranks there are (torchrun)")
+WORLD_SIZE = _launched("WORLD_SIZE", "number of ranks (torchrun)")
 LOCAL_RANK = _launched("LOCAL_RANK", "the rank on this host (torchrun)")
-LOCAL_WORLD_SIZE = _launched("LOCAL_WORLD_SIZE", "how many ranks this host has (torchrun)")
+LOCAL_WORLD_SIZE = _launched("LOCAL_WORLD_SIZE", "number of ranks on this host (torchrun)")
 OMPI_RANK = _launched("OMPI_COMM_WORLD_RANK", "this process's rank (Open MPI)")
-OMPI_SIZE = _launched("OMPI_COMM_WORLD_SIZE", "how many ranks there are (Open MPI)")
+OMPI_SIZE = _launched("OMPI_COMM_WORLD_SIZE", "number of ranks (Open MPI)")
 OMPI_LOCAL_RANK = _launched("OMPI_COMM_WORLD_LOCAL_RANK", "the rank on this host (Open MPI)")
-OMPI_LOCAL_SIZE = _launched("OMPI_COMM_WORLD_LOCAL_SIZE", "how many ranks this host has (Open MPI)")
+OMPI_LOCAL_SIZE = _launched("OMPI_COMM_WORLD_LOCAL_SIZE", "number of ranks on this host (Open MPI)")
 PMI_RANK = _launched("PMI_RANK", "this process's rank (MPICH, Intel MPI)")
-PMI_SIZE = _launched("PMI_SIZE", "how many ranks there are (MPICH, Intel MPI)")
+PMI_SIZE = _launched("PMI_SIZE", "number of ranks (MPICH, Intel MPI)")
 MPI_LOCAL_RANK = _launched("MPI_LOCALRANKID", "the rank on this host (MPICH, Intel MPI)")
-MPI_LOCAL_SIZE = _launched("MPI_LOCALNRANKS", "how many ranks this host has (MPICH, Intel MPI)")
+MPI_LOCAL_SIZE = _launched("MPI_LOCALNRANKS", "number of ranks on this host (MPICH, Intel MPI)")
 PMIX_RANK = _launched("PMIX_RANK", "this process's rank (Open MPI, PMIx)")
 PMIX_NAMESPACE: Knob[str | None] = Knob(
-    "PMIX_NAMESPACE", None, _optional_text, "tells one job from another (Open MPI)"
+    "PMIX_NAMESPACE", None, _optional_text, "identifies the job (Open MPI)"
 )
 MASTER_ADDR: Knob[str | None] = Knob(
-    "MASTER_ADDR", None, _optional_text, "with MASTER_PORT, tells one job from another (torchrun)"
+    "MASTER_ADDR", None, _optional_text, "with MASTER_PORT, identifies the job (torchrun)"
 )
 MASTER_PORT: Knob[str | None] = Knob(
-    "MASTER_PORT", None, _optional_text, "with MASTER_ADDR, tells one job from another (torchrun)"
+    "MASTER_PORT", None, _optional_text, "with MASTER_ADDR, identifies the job (torchrun)"
 )
 TORCH_RUN_ID: Knob[str | None] = Knob(
-    "TORCHELASTIC_RUN_ID", None, _optional_text, "tells one job from another (torchrun)"
+    "TORCHELASTIC_RUN_ID", None, _optional_text, "identifies the job (torchrun)"
 )
 TORCH_RESTARTS: Knob[str | None] = Knob(
-    "TORCHELASTIC_RESTART_COUNT", None, _optional_text, "tells a job from its restart (torchrun)"
+    "TORCHELASTIC_RESTART_COUNT", None, _optional_text, "number of restarts of the job (torchrun)"
 )
-LOG_LEVEL: Knob[str] = Knob("ARK_LOG_LEVEL", "warning", _level, "debug, info, warning or error")
+LOG_LEVEL: Knob[str] = Knob(
+    "ARK_LOG_LEVEL", "warning", _level, "level of log messages: debug, info, warning or error"
+)

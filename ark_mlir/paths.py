@@ -1,4 +1,4 @@
-"""Paths that callers give, and files that are whole or not there."""
+"""Checks of paths, and atomic replacement of files."""
 
 from __future__ import annotations
 
@@ -32,29 +32,30 @@ def as_path(path: object, what: str) -> Path:
 
 @contextlib.contextmanager
 def replacing(path: Path, *, private: bool = False) -> Generator[IO[bytes]]:
-    """A file that takes `path`'s place if the block ends well, and else leaves no trace.
+    """Opens a temporary file that replaces `path` atomically when the block ends.
 
-    Nobody else can read or write it where it is `private`; else the umask decides.
+    If the block raises, the temporary file is deleted and `path` is unchanged. The mode is 0600 if
+    `private`, else that of the umask. Raises OSError, which names `path`, if a write fails.
     """
     if path.is_dir():
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    # Opened here and not by tempfile, so that the umask decides who may read the result.
+    # tempfile would ignore the umask and create the file with mode 0600.
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
     try:
         descriptor = os.open(temporary, flags, 0o600 if private else 0o666)
-    except OSError as error:  # about the file that was asked for
+    except OSError as error:  # the error must name `path` instead of the temporary file
         raise OSError(error.errno, error.strerror, str(path)) from None
     try:
         with os.fdopen(descriptor, "wb") as file:
             if private:
-                os.fchmod(descriptor, 0o600)  # also under a umask that takes the owner's bits
+                os.fchmod(descriptor, 0o600)  # a umask may have removed the owner's bits
             yield file
         os.replace(temporary, path)
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        # A write to a full disk does not say of which file.
+        # The error of a write to a full disk has no file name.
         if isinstance(error, OSError) and error.filename is None:
             raise OSError(error.errno, error.strerror, str(path)) from None
         raise

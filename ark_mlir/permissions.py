@@ -1,4 +1,4 @@
-"""Checks of who else could change a file or a folder, and files that nobody else can change."""
+"""Checks whether other users can change a file or folder, and creation of private folders."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pathlib import Path
 
 __all__ = ["make_private_folder", "others_can_write", "stranger", "weakness"]
 
-_MAX_LINKS = 40  # as the kernel has it
+_MAX_LINKS = 40  # the limit of Linux
 
 
 def stranger(status: os.stat_result) -> bool:
@@ -24,8 +24,8 @@ def stranger(status: os.stat_result) -> bool:
 def others_can_write(status: os.stat_result) -> bool:
     """Returns True if the mode lets users other than the owner write.
 
-    A group that has no member but this user is no other user: many systems give every user one,
-    and let it write by default.
+    Write permission of a group whose only member is this user is ignored: on many systems, each
+    user has such a group, and the default mode lets it write.
     """
     if status.st_mode & stat.S_IWOTH:
         return True
@@ -33,11 +33,10 @@ def others_can_write(status: os.stat_result) -> bool:
 
 
 def weakness(path: Path) -> str | None:
-    """Returns why somebody else could put another file or folder in the place of `path`; None if
-    nobody can.
+    """Returns the reason why another user could replace `path`, None if no other user can.
 
-    Looks at every folder on the way and at symbolic links, but not at `path` itself. In a folder
-    with the sticky bit, such as ``/tmp``, only owners replace what they own.
+    Checks every folder and symbolic link that leads to `path`, but not `path` itself. A folder with
+    the sticky bit, such as ``/tmp``, is safe: only the owner of a file can replace it there.
 
     Example:
         >>> weakness(Path("/etc/passwd")) is None
@@ -53,9 +52,9 @@ def weakness(path: Path) -> str | None:
 
 
 def make_private_folder(path: Path) -> None:
-    """Makes a folder, and its parents, that only this user can use, independent of the umask.
+    """Creates a folder, and its missing parents, with mode 0700, whatever the umask is.
 
-    A folder that is there stays as it is. Raises OSError where one cannot be made.
+    An existing folder is not changed. Raises OSError if a folder cannot be created.
     """
     missing: list[Path] = []
     current = path
@@ -63,16 +62,16 @@ def make_private_folder(path: Path) -> None:
         missing.append(current)
         current = current.parent
     for folder in reversed(missing):
-        with contextlib.suppress(FileExistsError):  # another process was faster
+        with contextlib.suppress(FileExistsError):  # another process created it
             folder.mkdir(mode=0o700)
-            # A umask can take away the owner's own bits.
+            # A umask may have removed the owner's bits.
             folder.chmod(0o700)
     if not path.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(path))
 
 
 def _is_own_group(gid: int) -> bool:
-    """Returns True if a group is this user's alone, by its name and its members."""
+    """Returns True if a group has this user's name and no other member."""
     try:
         user, group = pwd.getpwuid(os.geteuid()), grp.getgrgid(gid)
     except KeyError:
@@ -83,9 +82,9 @@ def _is_own_group(gid: int) -> bool:
 
 
 def _on_the_way(path: Path) -> Generator[tuple[Path, os.stat_result]]:
-    """The folders and symbolic links that the kernel passes before it comes to `path`.
+    """Yields the folders and symbolic links through which the kernel resolves `path`, in order.
 
-    Ends where something is missing.
+    Ends at the first one that does not exist.
     """
     pending = list(Path(os.getcwd(), path).parts[1:])
     current, links = Path("/"), 0

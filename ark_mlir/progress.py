@@ -1,4 +1,4 @@
-"""One line on a terminal that shows what takes long, and how far it has come."""
+"""A progress line on the terminal."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ _CLEAR = "\r\x1b[K"
 
 
 class Progress:
-    """Shows work on stderr while its block runs, from its first second on.
+    """A context manager that shows a progress line on stderr if its block takes over a second.
 
-    The line has the name of the work, its present step, its duration and a detail. Silent when
-    stderr is no terminal.
+    The line has the name of the work, its current step, the elapsed seconds and a detail. Nothing
+    is shown if stderr is not a terminal.
 
     Args:
-        what: the work.
-        detail: returns the end of the line; another thread calls it.
+        what: the name of the work.
+        detail: a function that returns the end of the line; a background thread calls it.
 
     Example:
         >>> with Progress("compiling") as progress:
@@ -64,7 +64,7 @@ class Progress:
             _print(_CLEAR)
 
     def step(self, name: str) -> None:
-        """The work goes on with `name`."""
+        """Shows `name` as the current step."""
         with self._lock:
             self._step = f": {name}"
             if self._shown:

@@ -1,10 +1,10 @@
-"""Types of the arguments of the public functions, for annotations in programs of users.
+"""Types of the arguments of public functions, for annotations in users' programs.
 
 >>> def cube(n: int, dtype: ark.typing.DTypeLike) -> ark.Tensor:
 ...     return ark.zeros((n, n, n), dtype)
 
-A type checker rejects what these types exclude. The functions check values too, and raise
-:class:`ark_mlir.InvalidUsageError`.
+A type checker rejects arguments of other types. At run time, the functions raise
+:class:`ark_mlir.InvalidUsageError` on them.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ __all__ = [
 Number: TypeAlias = bool | int | float | np.generic
 """A Python or numpy number."""
 
-# Levels are written out: a recursive type would take text, which is a sequence of text.
+# The levels are written out: a recursive type would accept str, which is a sequence of str.
 _Row: TypeAlias = Sequence[Number] | npt.NDArray[Any]
 _Matrix: TypeAlias = Sequence[_Row]
 _Cube: TypeAlias = Sequence[_Matrix]
@@ -100,12 +100,12 @@ class TorchDType(Protocol):
 
     @property
     def is_floating_point(self) -> bool:
-        """True for a floating-point type."""
+        """Returns True for a floating-point type."""
         ...
 
     @property
     def is_signed(self) -> bool:
-        """True for a type with negative values."""
+        """Returns True for a type with negative values."""
         ...
 
 
@@ -128,10 +128,10 @@ Source: TypeAlias = Union["Program", "ir.Module", str, os.PathLike[str]]
 Scheduler: TypeAlias = Literal[
     "auto", "list", "round-robin", "rounds", "profile", "alone", "cp-sat"
 ]
-"""A scheduler; :class:`ark_mlir.CompileOptions` says what they do."""
+"""A name of a scheduler; :class:`ark_mlir.CompileOptions` describes them."""
 
 Collectives: TypeAlias = Literal["auto", "one-shot", "two-shot", "ring"]
-"""A way in which ranks exchange tensors."""
+"""A name of an algorithm for collectives."""
 
 Cpu: TypeAlias = Literal["host", "baseline", "x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"]
 """The instruction set of the cpu target: this machine's, the architecture's, or a level of
@@ -169,7 +169,7 @@ class CudaArray(Protocol):
 
     @property
     def __cuda_array_interface__(self) -> Mapping[str, Any]:
-        """The dictionary of shape, type and address."""
+        """Returns the dictionary of shape, type and address."""
         ...
 
 
@@ -221,12 +221,12 @@ Sources: TypeAlias = Arrays | Path | Sequence[Arrays | Path]
 those."""
 
 ArraysLike: TypeAlias = Mapping[str, npt.ArrayLike]
-"""Arrays by name for the interpreter: what ``numpy.asarray`` takes."""
+"""Arrays by name for the interpreter: values that ``numpy.asarray`` accepts."""
 
 # -- models --------------------------------------------------------------------------------------
 
 Pooling: TypeAlias = Literal["mean", "cls", "pooler", "none"]
-"""The way in which an encoder makes one vector of the tokens' vectors."""
+"""The way in which an encoder combines the tokens' vectors into one vector."""
 
 TokenRow: TypeAlias = Sequence[int] | npt.NDArray[Any] | DLPackArray
 """Integers of one prompt, such as its token ids."""

@@ -1,4 +1,4 @@
-"""Numbers as people read them: counts with nouns, bytes, and times.
+"""Formatting of counts, sizes and times for people.
 
 >>> counted(1200, "task"), size(2048), duration(1500)
 ('1,200 tasks', '2 KiB', '1.5 µs')

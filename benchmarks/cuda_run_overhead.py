@@ -1,10 +1,10 @@
-"""What the host does at each run of a program for a GPU, beside what the driver and the GPU do.
+"""Measures the host's time for a run of a program on a GPU, without that of driver and GPU.
 
     python benchmarks/cuda_run_overhead.py [--samples 20]
 
-The driver's functions are replaced by ones that do nothing, so that no GPU is needed and what is
-left is Python: checks of arrays, the launch record, the calls. The program has 150 parameters. The
-tensors are of torch where that is installed, which is how decoders are run.
+Functions that do nothing replace those of the driver. No GPU is needed, and only the time of Python
+remains: checks of arrays, the launch record, the calls. The program has 150 parameters. The tensors
+are those of torch if it is installed, as when decoders run.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PARAMETERS, WEIGHTS, RUNS = 150, 128, 1000
 
 
 class IdleCuda(FakeCuda):
-    """A driver that accepts everything and does nothing; it counts its calls."""
+    """A driver whose functions succeed, do nothing, and count their calls."""
 
     count = 0
 
@@ -65,7 +65,7 @@ class IdleCuda(FakeCuda):
 
 
 class OnDevice:
-    """An array that says that it lies on the GPU, and speaks DLPack."""
+    """An array that claims to be on the GPU, and implements DLPack."""
 
     def __init__(self, array: Any) -> None:
         self.array = array
@@ -78,7 +78,7 @@ class OnDevice:
 
 
 def on_device(array: Any) -> Any:
-    """An array of torch, or one that speaks DLPack, which seems to lie on the GPU."""
+    """Returns an array that claims to be on the GPU: of torch, or with DLPack."""
     try:
         import torch
     except ImportError:
@@ -98,7 +98,7 @@ def on_device(array: Any) -> Any:
 
 
 def decoder(cuda: IdleCuda) -> Executable:
-    """What a decode step has: a token, a position, weights, logits."""
+    """Builds a program with the arguments of a decode step: token, position, weights, logits."""
     program = ToyProgram(sms=2)
     token = program.buffer("token", "input", "int64", [1])
     program.buffer("position", "scalar", "int32", [], max=4096)

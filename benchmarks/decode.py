@@ -7,18 +7,18 @@ The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python 
 have the same random bf16 weights and caches and take turns; a table has their medians.
 
 graph            PyTorch's kernels in a CUDA graph
-reduce-overhead  torch.compile in that mode; max-autotune is the other one. The faster of the two
-                 is what ark is compared with, and the slower is left out of later settings
+reduce-overhead  torch.compile in this mode; max-autotune is another arm. The faster of the two is
+                 the baseline, and later settings omit the slower one
 ark-1            one launch for each token
 ark-128          128 tokens in one launch
 eager            PyTorch without either
 
-*ms* is the time on the device for one token: what PyTorch queues runs back to back, and the kernels
-of ark are timed with events. *host* is what the caller waits for ark, who gets the logits of each
-launch. *of the read limit* compares the bytes that a step has to read, over its time, with a
-streaming read of 4 GiB in the same run.
+*ms* is the time on the device for one token: PyTorch's kernels run back to back, and events time
+the kernels of ark. *host* is the time that a caller of ark waits for the logits of each launch. *of
+the read limit* is the bandwidth of a step (the bytes that it must read, divided by its time) as a
+share of that of a streaming read of 4 GiB in the same run.
 
-Before anything is timed, logits of a few positions are compared with PyTorch in fp32. Where ark's
+Before the measurement, logits of a few positions are compared with PyTorch in fp32. If ark's
 relative error is above that of PyTorch's own bf16, ark has no times and the exit status is 1.
 """
 
@@ -46,7 +46,7 @@ import ark_mlir as ark
 
 MODES = ("reduce-overhead", "max-autotune")
 ARMS = ("graph", *MODES, "ark-1", "ark-128")
-# What torch.compile may take for a layer, until it has been seen.
+# Estimate of the seconds of torch.compile for a layer, until one has been measured.
 COMPILE_SECONDS = {"reduce-overhead": 1.5, "max-autotune": 3.0}
 CHECKED = 8
 BEGUN = time.monotonic()
@@ -89,7 +89,7 @@ def parse() -> argparse.Namespace:
 
 
 def names(known: Any) -> Callable[[str], tuple[str, ...]]:
-    """A list with commas, of names that are known."""
+    """Returns a parser of a list of known names, separated by commas."""
 
     def read(text: str) -> tuple[str, ...]:
         if unknown := [name for name in text.split(",") if name not in known]:
@@ -136,7 +136,7 @@ def compile_setting(name: str, folder: Path, target: str) -> bool:
 
 
 class Session:
-    """All settings of one run, and what was found."""
+    """The settings of a run, and their results."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self.options = options
@@ -151,7 +151,7 @@ class Session:
 
     @contextlib.contextmanager
     def guarded(self, what: str) -> Generator[None]:
-        """What fails here costs its own figures, and the exit status, but not those of others."""
+        """Records an error of the block, which costs its own figures and the exit status alone."""
         try:
             yield
         except Exception as error:
@@ -159,7 +159,7 @@ class Session:
             self._fail(f"{what}: {error!r}"[:300])
 
     def _is_cuda(self) -> bool:
-        """By the first bundle that there is."""
+        """Returns True if the first bundle is for cuda."""
         for path in map(self._bundle, self.options.settings):
             if path.exists():
                 return ark.load(path).bundle.manifest.target.backend == "cuda"
@@ -234,7 +234,7 @@ class Session:
             torch.cuda.empty_cache()
 
     def _start(self, setting: Setting) -> int:
-        """The place of the first token."""
+        """Returns the position of the first token."""
         if self.options.tokens > setting.context:
             raise SystemExit(f"{self.options.tokens} tokens do not fit {setting.context} places")
         return setting.context - self.options.tokens
@@ -276,7 +276,7 @@ class Session:
     def _refuse(
         self, name: str, arms: dict[str, Arm], errors: dict[str, float], bound: float
     ) -> None:
-        """Takes away arms whose results are wrong: the times of such are worth nothing."""
+        """Removes arms with wrong results, whose times are meaningless."""
         for arm in list(arms):
             # PyTorch's own kernels may round in another order; ark has to be as good.
             most = bound if arm.startswith("ark") else 1.5 * bound
@@ -285,7 +285,7 @@ class Session:
                 del arms[arm]
 
     def _same_tokens(self, name: str, arms: dict[str, Arm], token: Any, setting: Setting) -> None:
-        """What ark makes must not depend on how many tokens a launch has."""
+        """Checks that ark's tokens do not depend on the number of tokens per launch."""
         made = [
             arm.made(token, self._start(setting), self.options.tokens)
             for arm in arms.values()
@@ -304,7 +304,7 @@ class Session:
     def _times(
         self, arms: dict[str, Arm], token: Any, setting: Setting
     ) -> dict[str, tuple[float, float]]:
-        """Medians of every arm, sampled in turns after a round to warm up."""
+        """Returns the medians of all arms, whose samples are interleaved after a warm-up."""
         start, tokens = self._start(setting), self.options.tokens
         samples: dict[str, list[tuple[float, float]]] = {arm: [] for arm in arms}
         for sample in range(self.options.samples + 1):
@@ -346,7 +346,7 @@ class Session:
     # -- what came of it -----------------------------------------------------------------------
 
     def text(self) -> str:
-        """The table, and what follows from it, in Markdown."""
+        """Returns the table and its conclusions, in Markdown."""
         header = ("setting", "arm", "ms", "host", "x torch.compile", "of the read limit", "error")
         what: list[str] = []
         for name in self.options.settings:
@@ -356,7 +356,7 @@ class Session:
         return "\n".join(["", *notes, "", *what, "", table(header, self._rows), ""])
 
     def _ark(self, name: str) -> float | None:
-        """The better of ark's arms."""
+        """Returns the faster of ark's arms."""
         medians = self._medians.get(name, {})
         return min((medians[arm] for arm in medians if arm.startswith("ark")), default=None)
 

@@ -13,19 +13,19 @@ import ark_mlir as ark
 
 
 class Arm(Protocol):
-    """One way to make tokens. The caches that it works on are its own."""
+    """A way to generate tokens, with caches of its own."""
 
     def logits(self, token: Any, position: int) -> Any:
-        """fp32 ``[batch, vocabulary]`` of one step."""
+        """Returns the logits of one step, fp32 ``[batch, vocabulary]``."""
         ...
 
     def run(self, token: Any, position: int, tokens: int) -> tuple[float, float]:
-        """Seconds for one of so many tokens: on the device, and for the caller."""
+        """Generates tokens; returns the seconds per token on the device, and for the caller."""
         ...
 
 
 class TorchArm:
-    """A step of torch_decoder.TorchDecoder, in whatever form."""
+    """A step of torch_decoder.TorchDecoder: eager, compiled, or captured as a graph."""
 
     def __init__(self, model: Any, step: Callable[[], Any]) -> None:
         self._model = model
@@ -60,7 +60,7 @@ def synchronize(model: Any) -> None:
 
 
 class ArkArm:
-    """An executable, with as many tokens in a launch as there are to make, or one."""
+    """An executable, which generates all tokens in one launch, or one token per launch."""
 
     def __init__(self, executable: ark.Executable, clock: DeviceClock, single: bool) -> None:
         self._executable = executable
@@ -88,17 +88,17 @@ class ArkArm:
         return device / tokens or host, host
 
     def close(self) -> None:
-        """Gives back what the executable holds."""
+        """Releases the resources of the executable."""
         self._executable.close()
 
     def made(self, token: Any, position: int, tokens: int) -> Any:
-        """The tokens of a run."""
+        """Returns the tokens of a run."""
         self.run(token, position, tokens)
         return self._executable.states["tokens"][:, position : position + tokens]
 
 
 class DeviceClock:
-    """How long the last kernel of an executable for cuda took, by events around its launch."""
+    """Measures the last kernel of an executable for cuda, with events around its launch."""
 
     def __init__(self, executable: ark.Executable) -> None:
         driver: Any = executable.prepare()._runner.driver
@@ -119,7 +119,7 @@ class DeviceClock:
         driver._api.call = timed
 
     def seconds(self) -> float:
-        """Zero where there is no such clock."""
+        """Returns the seconds of the last kernel, zero without a GPU."""
         if self._call is None:
             return 0.0
         self._call("cuEventSynchronize", self._end)
@@ -127,18 +127,18 @@ class DeviceClock:
 
 
 def as_array(tensor: Any) -> Any:
-    """A bf16 tensor as an array of the host."""
+    """Returns a bf16 tensor as an array in host memory."""
     import torch
 
     return tensor.cpu().view(torch.uint16).numpy().view(ark.bf16.numpy)
 
 
 def load_ark(path: Path, weights: Any, caches: Any) -> ark.Executable:
-    """The bundle with the arrays of the other arms."""
+    """Loads the bundle and binds the arrays of the other arms."""
     arrays = {name: as_array(tensor) for name, tensor in {**weights, **caches}.items()}
     return ark.load(path).bind(arrays)
 
 
 def error_of(found: Any, expected: Any) -> float:
-    """The relative error of all logits together; that of a NaN is one."""
+    """Returns the relative error of all logits together, one if there is a NaN."""
     return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))

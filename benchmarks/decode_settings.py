@@ -9,7 +9,7 @@ Shapes = dict[str, tuple[int, ...]]
 
 @dataclass(frozen=True)
 class Sizes:
-    """A decoder; the fields have the names of ``ark_mlir.models.decoder.DecoderConfig``.
+    """The sizes of a decoder, with the field names of ``ark_mlir.models.decoder.DecoderConfig``.
 
     That one belongs to the compiler, which a machine that only runs bundles need not have.
     `scaling` holds the fields of its RopeScaling.
@@ -29,7 +29,7 @@ class Sizes:
     qk_norm: bool = False
 
     def parameters(self) -> Shapes:
-        """Shapes of the weights, by their names in files of Hugging Face."""
+        """Returns the shapes of the weights, by their Hugging Face names."""
         hidden, queries, keys = self.hidden, self.heads * self.head, self.kv_heads * self.head
         layer: Shapes = {
             "input_layernorm": (hidden,),
@@ -53,7 +53,7 @@ class Sizes:
         return shapes
 
     def cache(self, batch: int, context: int) -> tuple[int, ...]:
-        """The shape of the keys, or values, of one layer."""
+        """Returns the shape of the keys, or values, of one layer."""
         return (batch, self.kv_heads, context, self.head)
 
 
@@ -164,9 +164,9 @@ class Setting:
     """One line of figures.
 
     Attributes:
-        context: places of the cache; the tokens that are made are its last ones.
-        must: what the time over that of torch.compile has to be at most.
-        aim: what it should be.
+        context: number of positions of the cache; the generated tokens are the last ones.
+        must: required upper bound of the ratio of ark's time to that of torch.compile.
+        aim: desired upper bound of the ratio.
     """
 
     what: str
@@ -177,7 +177,7 @@ class Setting:
     aim: float | None = None
 
     def bytes_read(self, tokens: int) -> float:
-        """The fewest bytes of a step: weights once, and what the cache holds, on the average."""
+        """Returns the bytes that a step must read: the weights once, and the cache, on average."""
         sizes = self.sizes
         shapes = sizes.parameters()
         if not sizes.tied:

@@ -4,8 +4,9 @@
 
 A Llama of 100 million random parameters in bf16: one decode step after the prompt, and the prompt
 itself. Needs the packages torch and transformers. Samples of the two arms alternate, so that both
-meet the same noise; medians and their ratio are printed. Logits of both are compared with those of
-transformers in fp32, from the same weights. Floor of a decode step: its weights, read once.
+have the same noise; medians and their ratio are printed. Logits of both are compared with those of
+transformers in fp32, from the same weights. A lower bound of a decode step is one read of its
+weights.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def main() -> int:
 def compare(
     name: str, arms: dict[str, Callable[[], Any]], oracle: Any, samples: int
 ) -> list[tuple[str, ...]]:
-    """One row for every arm."""
+    """Prints a row for each arm."""
     errors = {arm: float(np.abs(run() - oracle).max()) for arm, run in arms.items()}
     medians = measure(arms, samples)
     return [
@@ -90,7 +91,7 @@ def compare(
 
 
 class ArkDecoder:
-    """Both programs; `prefill` leaves the states that `decode` goes on from."""
+    """Both programs; `decode` continues with the states of `prefill`."""
 
     def __init__(self, weights: dict[str, Any], threads: int, prompt: int) -> None:
         length = 2 * prompt

@@ -1,4 +1,4 @@
-"""What compiling a decoder costs, and what its schedule is worth.
+"""Measures the compilation of a decoder, and the quality of its schedule.
 
     python benchmarks/decoder_compile.py
 
@@ -29,7 +29,7 @@ import ark_mlir as ark
 from ark_mlir.models.decoder import DecoderConfig, RopeScaling, build_decode
 
 TARGET = "cuda:sm_90a"
-# These read a few rows of a table, whatever its size.
+# These ops read a few rows of a table, whatever its size.
 LOOKUPS = {"embedding", "gather"}
 
 FRESH = """
@@ -114,7 +114,7 @@ def proven(layers: int) -> object:
 
 
 def fresh(script: str, *arguments: object) -> dict[str, Any]:
-    """What a script prints, in a process of its own."""
+    """Runs a script in a fresh process and returns its output."""
     done = subprocess.run(
         [sys.executable, "-c", script, *map(str, arguments)],
         cwd=Path(__file__).parent,

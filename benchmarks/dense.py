@@ -4,13 +4,13 @@
     python benchmarks/dense.py --bundles FOLDER [--output F]   # where the GPU is
 
 The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. Every
-bundle of the folder is a row: a product in its own shape, with `w` given by rows that become
-columns of the result. Both arms have the same random arrays and take turns. Times are medians over
-the samples, of one product: what `--products` more of them take, which are iterations of one launch
-for ark, and queued back to back for PyTorch.
+bundle of the folder is a row: a product of one shape, whose `w` is transposed. Both arms have the
+same random arrays, and their samples are interleaved. A time is the median over the samples, for
+one product: the additional time of `--products` more products, divided by their number. These are
+iterations of one launch for ark, and launched back to back for PyTorch.
 
-Before anything is timed, both are compared with a product in fp32. Where ark's relative error is
-above that of torch.matmul, it has no time and the exit status is 1.
+Before the measurement, both are compared with a product in fp32. If ark's relative error is above
+that of torch.matmul, ark has no time and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def compile_product(path: Path, shape: tuple[int, int, int], options: argparse.N
 
 
 class Product:
-    """What both arms compute, and how long each takes."""
+    """A product that both arms compute, and their times."""
 
     def __init__(self, executable: ark.Executable) -> None:
         import torch
@@ -104,7 +104,7 @@ class Product:
         executable.bind({w.name: self.w})
 
     def errors(self) -> tuple[float, float]:
-        """Of torch.matmul and of ark, against a product in fp32."""
+        """Returns the errors of torch.matmul and of ark, relative to a product in fp32."""
         import torch
 
         torch.backends.cuda.matmul.allow_tf32 = False
@@ -117,13 +117,13 @@ class Product:
         return torch_error, error
 
     def run_ark(self, products: int) -> float:
-        """Milliseconds on the device; zero where there is no clock."""
+        """Returns ark's milliseconds on the device, zero without a GPU."""
         return self._timed(
             lambda: self.executable.run(x=self.x, out={"y": self.mine}, iterations=products)
         )
 
     def run_torch(self, products: int) -> float:
-        """Likewise."""
+        """Returns torch's milliseconds on the device."""
         import torch
 
         def run() -> None:
@@ -155,7 +155,7 @@ class Product:
 
 
 def measure(path: Path, options: argparse.Namespace) -> tuple[str, ...]:
-    """A row of the table."""
+    """Measures a product and returns its row of the table."""
     with ark.load(path) as executable:
         product = Product(executable)
         torch_error, error = product.errors()

@@ -37,8 +37,8 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--compile", type=Path, metavar="FOLDER", help="make the bundle there")
-    what.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure the one there")
+    what.add_argument("--compile", type=Path, metavar="FOLDER", help="compile the bundle to FOLDER")
+    what.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure the bundle in FOLDER")
     parser.add_argument("--target", default="cuda:sm_90a", help="of --compile")
     parser.add_argument("--batch", type=int, default=32)
     parser.add_argument("--length", type=int, default=128)
@@ -138,11 +138,11 @@ class ArkArm:
         }
 
     def embed(self) -> Any:
-        """What a batch gives."""
+        """Returns the embeddings of a batch."""
         return np.asarray(self.executable.run(self.inputs)["embedding"])
 
     def seconds(self) -> float:
-        """Of a batch."""
+        """Returns the seconds of a batch."""
         times: list[float] = []
         for _ in range(RUNS):
             start = time.perf_counter()

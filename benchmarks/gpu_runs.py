@@ -1,10 +1,10 @@
-"""What a run of a program costs on a GPU: launched, replayed in a graph, rung for.
+"""Measures the time of a run on a GPU: as a launch, in a CUDA graph, and in a resident kernel.
 
     python benchmarks/gpu_runs.py PROGRAM.arkbin [--runs 500]
 
-Inputs and parameters are zeros. Medians over runs in microseconds, each with the wait for its end;
-the arms are interleaved but for the resident kernel, which has the GPU alone. Needs PyTorch with
-CUDA.
+Inputs and parameters are zeros. Prints medians over runs in microseconds; a run includes the wait
+for its end. Samples of the arms are interleaved, except the resident kernel, which occupies
+the GPU. Needs PyTorch with CUDA.
 """
 
 from __future__ import annotations

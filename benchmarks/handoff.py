@@ -1,4 +1,4 @@
-"""What a hand-off between two tasks of all SMs costs, while weights stream.
+"""Measures the exposed time of a hand-off between two tasks of all SMs, while weights stream.
 
     python benchmarks/handoff.py --compile FOLDER               # where the compiler is
     python benchmarks/handoff.py --bundles FOLDER [--output F]  # where the GPU is
@@ -90,7 +90,7 @@ def parse() -> argparse.Namespace:
 
 
 def chain(products: int, rows: int, columns: int) -> ark.Program:
-    """Each product needs the first `columns` values of the one before."""
+    """Builds a chain of products, each of which needs `columns` values of the one before."""
     with ark.Program("chain") as program:
         x = ark.input("x", (1, columns), ark.bf16)
         for step in range(products):
@@ -101,7 +101,7 @@ def chain(products: int, rows: int, columns: int) -> ark.Program:
 
 
 def stream(products: int, rows: int, columns: int, sms: int) -> ark.Program:
-    """The same weights, and no dependence."""
+    """Builds one product with the same weights, without dependences."""
     with ark.Program("stream") as program, ark.planner(sms=sms):
         x = ark.input("x", (1, columns), ark.bf16)
         w = ark.parameter("w", (products * rows, columns), ark.bf16)
@@ -136,7 +136,7 @@ def compile_all(options: argparse.Namespace) -> None:
 
 
 def get_kinds(backend: str) -> list[str]:
-    """Those that a backend has. Ranks alone exchange packets elsewhere."""
+    """Returns the kinds of hand-off of a backend; only cuda has packets between tasks."""
     return [kind for kind in KINDS if kind != "packet" or backend == "cuda"]
 
 
@@ -144,7 +144,7 @@ def get_kinds(backend: str) -> list[str]:
 
 
 def find_kind(bundle: Any) -> str:
-    """How the products of a chain are handed over."""
+    """Returns the kind of hand-off between the products of a chain."""
     count = Counter(np.asarray(bundle.tables.instructions)[:, 0].tolist())
     waits = count[Opcode.WAIT] + count[Opcode.SIGNAL]
     # One barrier ends the iteration.
@@ -163,7 +163,7 @@ def check_kind(bundle: Any, kind: str) -> str:
 
 
 class Pair:
-    """A chain, and what streams the same weights."""
+    """A chain, and the product that streams the same weights."""
 
     def __init__(self, folder: Path, sizes: Size, kind: str) -> None:
         self.sizes = sizes
@@ -191,13 +191,13 @@ class Pair:
 
     @property
     def microseconds(self) -> tuple[float, float]:
-        """Of the chain and of the stream; the first sample warms up."""
+        """Returns the microseconds of chain and stream; the first sample is a warm-up."""
         first, second = (1e6 * statistics.median(times[1:]) for times in self.times.values())
         return first, second
 
     @property
     def exposed(self) -> float:
-        """Microseconds for each hand-off."""
+        """Returns the exposed microseconds per hand-off."""
         first, second = self.microseconds
         return (first - second) / (self.products - 1)
 
@@ -266,7 +266,7 @@ def build_by_hand(nvcc: str, program: Path) -> None:
 
 
 def run_by_hand(folder: Path) -> list[dict[str, Any]] | str:
-    """What handoff.cu prints, or why it did not."""
+    """Returns the output of handoff.cu, or the reason for its absence."""
     program = folder / BY_HAND
     with tempfile.TemporaryDirectory(prefix="ark-") as temporary:
         if not program.exists():

@@ -1,4 +1,4 @@
-"""What the host spends on the calls of one run on a GPU: ark's layer against cuda.core.
+"""Measures the host's time for the calls of one run on a GPU: ark's layer against cuda.core.
 
     python benchmarks/host_calls.py [--idle] [--samples 20]
 
@@ -6,9 +6,9 @@ A run is one copy to the device, one cooperative launch, one copy back and an ev
 the same run, but for the question whether the stream is captured, which cuda.core cannot ask. A
 second table is of arrays: the time to learn address, elements and shape of one.
 
-With a GPU, each call costs what the driver takes, too, and the kernel runs between the samples.
-With --idle, no GPU is needed: a driver that does nothing (idle_libcuda.c, built with cc) leaves the
-time of the bindings alone.
+With a GPU, the times include those of the driver, and the kernel runs between the samples. With
+--idle, no GPU is needed: a driver whose functions do nothing (idle_libcuda.c, built with cc) leaves
+only the time of the bindings.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def run_idle(arguments: list[str]) -> int:
-    """Runs this script where the loader finds the driver that does nothing."""
+    """Runs this script with the idle driver in the path of the loader."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(__file__).with_name("idle_libcuda.c")
         library = f"{folder}/libcuda.so.1"
@@ -74,7 +74,7 @@ def synchronizer(api: CudaApi) -> Callable[[], object]:
 
 
 def ark_run(api: CudaApi) -> Arms:
-    """The calls of a run as ark makes them, each by itself and all in their order."""
+    """Returns the calls of a run by ark, each by itself and all in their order."""
     driver = api.driver
     stream = int(api.call("cuStreamCreate", driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
     event = api.call("cuEventCreate", driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)
@@ -124,7 +124,7 @@ def ark_run(api: CudaApi) -> Arms:
 
 
 def core_run() -> Arms:
-    """The same by cuda.core; none where it is not installed."""
+    """Returns the same calls by cuda.core, none if it is not installed."""
     try:
         from cuda.core import Buffer, Device, LaunchConfig, ObjectCode, Stream, launch
     except ImportError as error:
@@ -170,7 +170,7 @@ def core_run() -> Arms:
 
 
 class OnHost:
-    """An array that speaks DLPack and is none of numpy's."""
+    """An array that implements DLPack and is not a numpy array."""
 
     def __init__(self, array: Any) -> None:
         self._exporter = Exporter(array)

@@ -1,7 +1,7 @@
-"""How fast one GPU reads its memory: the limit that a step which reads all weights is held to.
+"""Measures the bandwidth of streaming reads of a GPU: the limit of a step that reads all weights.
 
-The kernel is PTX, so that nothing but the driver is needed: every thread has eight loads of 16
-bytes in flight. Bulk copies into shared memory are 1 % faster on an H200.
+The kernel is PTX, so that only the driver is needed. Each thread has eight loads of 16 bytes in
+flight. Bulk copies into shared memory are 1 % faster on an H200.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REPEATS = 7
 
 
 def ptx() -> str:
-    """``read(data, vectors, sum)``: adds up all words, so that none can be left out."""
+    """Returns PTX of ``read(data, vectors, sum)``, which adds all words, so that it reads all."""
     loads = "\n".join(
         f"""
   ld.global.nc.L1::no_allocate.v4.u32 {{%a{k}, %b{k}, %c{k}, %d{k}}}, [%at{k}];
@@ -84,7 +84,10 @@ DONE:
 
 
 def read_limit() -> float:
-    """Bytes per second: the median of the fastest shape. Raises ValueError if words are missed."""
+    """Returns the bytes per second of the fastest shape, the median of its samples.
+
+    Raises ValueError if the sum is wrong.
+    """
     data = torch.randint(-(1 << 31), 1 << 31, (WORDS,), dtype=torch.int32, device="cuda")
     expected = int(data.sum(dtype=torch.int64)) % (1 << 32)
     api = CudaApi()

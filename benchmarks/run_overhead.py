@@ -1,8 +1,8 @@
-"""What a run costs on the CPU: its launch, in a resident kernel, and to and fro between workers.
+"""Measures a run on the CPU: its launch, in a resident kernel, and hand-offs between workers.
 
     python benchmarks/run_overhead.py [--samples 30]
 
-Programs of next to no work on two workers; medians of interleaved samples.
+The programs do almost no work, on two workers. Prints medians of interleaved samples.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ HOPS = 200
 
 
 def wide() -> Executable:
-    """Tasks of 64 vCTAs of 8 numbers, each of which needs one vCTA of the task before."""
+    """Builds tasks of 64 vCTAs of 8 numbers; each vCTA needs one vCTA of the task before."""
     with ark.Program("wide") as program, ark.planner(tile=(1, 8), sync=False):
         x = ark.input("x", (ROWS, 8))
         for _ in range(TASKS):
@@ -33,7 +33,7 @@ def wide() -> Executable:
 
 
 def ping_pong() -> Executable:
-    """A chain of tasks of one vCTA, which go to and fro between two workers."""
+    """Builds a chain of tasks of one vCTA, which alternate between two workers."""
     with ark.Program("pingpong") as program:
         x = ark.input("x", (1, 8))
         for hop in range(HOPS):

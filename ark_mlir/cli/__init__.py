@@ -9,10 +9,10 @@ __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command and returns the exit status: 0, 1 (an error), 2 (wrong usage)."""
+    """Runs one command and returns its exit status: 0, 1 (error), 2 (wrong usage), 130 (Ctrl-C)."""
     try:
         from .main import main as run
-    except KeyboardInterrupt:  # loading it takes most of a second
+    except KeyboardInterrupt:  # the import takes most of a second
         print("ark: interrupted", file=sys.stderr)
         return 130
     return run(arguments)

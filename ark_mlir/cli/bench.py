@@ -1,4 +1,4 @@
-"""``ark bench``: how long a run takes."""
+"""``ark bench``: measures the time of runs."""
 
 from __future__ import annotations
 
@@ -19,18 +19,26 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "bench",
-        "measure how long runs of a bundle take",
+        "measure the run time of a bundle",
         "ark bench mlp.arkbin --runs 100",
         run,
     )
-    parser.add_argument("bundle", metavar="BUNDLE", help="a file of `ark compile`")
+    parser.add_argument("bundle", metavar="BUNDLE", help="bundle written by `ark compile`")
     add_input_option(parser)
     add_binding_options(parser)
-    parser.add_argument("--runs", type=count, default=20, metavar="N", help="default 20")
-    parser.add_argument("--warmup", type=count, default=3, metavar="N", help="default 3")
-    parser.add_argument("--iterations", type=count, default=1, metavar="N", help="per launch")
-    parser.add_argument("--resident", action="store_true", help="keep the program on the device")
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--runs", type=count, default=20, metavar="N", help="number of measured runs (default: 20)"
+    )
+    parser.add_argument(
+        "--warmup", type=count, default=3, metavar="N", help="number of warm-up runs (default: 3)"
+    )
+    parser.add_argument(
+        "--iterations", type=count, default=1, metavar="N", help="iterations per run (default: 1)"
+    )
+    parser.add_argument(
+        "--resident", action="store_true", help="keep the kernel on the device between runs"
+    )
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -54,7 +62,10 @@ def run(options: argparse.Namespace) -> int:
 
 
 def prepare(executable: Executable, options: argparse.Namespace) -> dict[str, Any]:
-    """Binds the parameters and reads the inputs that were given, with zeros for the others."""
+    """Binds the parameters and returns the inputs; inputs without a file are zeros.
+
+    All parameters are zeros if the command line gives none.
+    """
     from ..tuning import zeros
 
     if not options.parameters and not options.files:
@@ -67,7 +78,7 @@ def prepare(executable: Executable, options: argparse.Namespace) -> dict[str, An
 def measure(
     executable: Executable, inputs: dict[str, Any], options: argparse.Namespace
 ) -> list[float]:
-    """Seconds of each run."""
+    """Returns the seconds of each run."""
     if options.resident:
         with executable.resident() as resident:
             return _measure(resident.run, inputs, options)
@@ -86,7 +97,7 @@ def _measure(run: Any, inputs: dict[str, Any], options: argparse.Namespace) -> l
 
 
 def statistics(seconds: list[float], predicted_ns: int, iterations: int) -> dict[str, float]:
-    """Seconds per iteration."""
+    """Returns statistics of the seconds per iteration."""
     ordered = sorted(value / iterations for value in seconds)
     return {
         "least": ordered[0],

@@ -1,4 +1,4 @@
-"""``ark check``: the proof of a schedule, or of a bundle's tables."""
+"""``ark check``: proves a schedule, or the tables of a bundle."""
 
 from __future__ import annotations
 
@@ -14,16 +14,18 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "check",
-        "prove that a schedule has no race and no deadlock, and reuses nothing too early",
+        "prove that a schedule has no race, no deadlock and no premature reuse of memory",
         "ark check schedule.mlir",
         run,
     )
     parser.add_argument(
         "file",
         metavar="FILE",
-        help="an .mlir file at any stage; or a bundle, whose tables are proven",
+        help=".mlir file at any stage, or bundle, whose tables are proven",
     )
-    parser.add_argument("--target", metavar="T", help="target of a program not yet scheduled")
+    parser.add_argument(
+        "--target", metavar="T", help="target to schedule for, if FILE has no schedule"
+    )
 
 
 def run(options: argparse.Namespace) -> int:
@@ -35,7 +37,7 @@ def run(options: argparse.Namespace) -> int:
         print(the_compiler().check(path, target=options.target))
         return 0
     if options.target is not None:
-        raise InvalidUsageError("--target: a bundle has its target", location=options.file)
+        raise InvalidUsageError("--target cannot be used with a bundle", location=options.file)
     from ..bundle import read_bundle
 
     bundle = read_bundle(path)

@@ -1,4 +1,4 @@
-"""Code that several commands share: parsers of arguments, loading programs."""
+"""Code that several commands share: parsers of arguments, and loading of programs and arrays."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Commands(Protocol):
     """The type of the result of argparse's ``add_subparsers``."""
 
     def add_parser(self, name: str, **options: Any) -> argparse.ArgumentParser:
-        """A parser of one command."""
+        """Returns a new parser for one command."""
         ...
 
 
 def add_command(
     commands: Commands, name: str, summary: str, example: str, run: Any
 ) -> argparse.ArgumentParser:
-    """A command's parser: `summary` in one sentence, `example` a line to copy."""
+    """Returns a new parser for a command; `summary` is one sentence, `example` a command line."""
     parser = commands.add_parser(
         name,
         help=summary,
@@ -45,7 +45,7 @@ def add_command(
 
 
 def name_value(text: str) -> tuple[str, str]:
-    """``name=value``, for argparse."""
+    """Splits ``name=value``, for argparse."""
     name, found, value = text.partition("=")
     if not found or not name or not value:
         raise argparse.ArgumentTypeError(f"expected NAME=VALUE, got {text!r}")
@@ -53,7 +53,7 @@ def name_value(text: str) -> tuple[str, str]:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """``name=value`` with a value that is a number, true, false or a word."""
+    """Splits ``name=value``, for argparse; the value is a number, true, false, none or a word."""
     name, value = name_value(text)
     words = {"true": True, "false": False, "none": None}
     if value.lower() in words:
@@ -65,7 +65,7 @@ def setting(text: str) -> tuple[str, Any]:
 
 
 def count(text: str) -> int:
-    """A positive integer, for argparse."""
+    """Parses a positive integer, for argparse."""
     try:
         value = int(text)
     except ValueError:
@@ -76,7 +76,7 @@ def count(text: str) -> int:
 
 
 def unique(pairs: Sequence[tuple[str, Any]], option: str) -> dict[str, Any]:
-    """Pairs as a dict; raises InvalidUsageError when a name comes twice."""
+    """Returns pairs as a dict; raises InvalidUsageError if a name occurs twice."""
     result: dict[str, Any] = {}
     for name, value in pairs:
         if name in result:
@@ -89,12 +89,12 @@ def unique(pairs: Sequence[tuple[str, Any]], option: str) -> dict[str, Any]:
 
 
 def add_compile_options(parser: argparse.ArgumentParser) -> None:
-    """Options of what compiles."""
+    """Adds the options of commands that compile."""
     parser.add_argument(
         "--target",
         metavar="T",
-        help="cpu, cpu:N, cuda, cuda:sm_90a, hip:gfx942 … (default: the program's own, else "
-        "ARK_TARGET)",
+        help="target: cpu, cpu:N, cuda, cuda:sm_90a, hip:gfx942, … (default: the target that the "
+        "program names, else ARK_TARGET)",
     )
     parser.add_argument(
         "--set",
@@ -103,17 +103,18 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         type=setting,
         action="append",
         default=[],
-        help="an option of the compiler (scheduler=list), or of the model (length=128)",
+        help="set an option of the compiler (scheduler=list) or of the model (length=128); may be "
+        "repeated",
     )
 
 
 def compile_programs(path: str, options: argparse.Namespace) -> dict[str, Executable]:
-    """The programs of an ``.mlir`` file or a model folder, compiled, by name.
+    """Compiles the programs of an ``.mlir`` file or a model folder and returns them by name.
 
-    Raises InvalidUsageError when there is no such file or an option means nothing.
+    Raises InvalidUsageError if the file does not exist or an option is unknown.
     """
     programs, settings = load_programs(path, options)
-    # The compiler shows its own progress: it knows the stage.
+    # The compiler shows the progress, with its stages.
     return {
         name: the_compiler().compile(program, target=options.target, **settings)
         for name, program in programs.items()
@@ -140,9 +141,9 @@ def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any
 
 
 def load_model(path: str, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-    """The model in a folder, and those of the settings that are for the compiler.
+    """Loads the model in a folder; returns it and the settings that are options of the compiler.
 
-    Whatever the compiler does not know is meant for the model, which says if it is not.
+    All other settings are passed to the model, which rejects unknown ones.
     """
     known = {field.name for field in dataclasses.fields(the_compiler().CompileOptions)}
     chosen = {name: value for name, value in settings.items() if name in known}
@@ -152,12 +153,12 @@ def load_model(path: str, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]
 
 
 def the_compiler() -> Any:
-    """The package `ark_mlir.compiler`; raises UnsupportedError where only the runtime is there."""
+    """Imports and returns `ark_mlir.compiler`; raises UnsupportedError if it is not installed."""
     return _built("ark_mlir.compiler")
 
 
 def the_models() -> Any:
-    """The package `ark_mlir.models`, likewise."""
+    """Imports and returns `ark_mlir.models`; raises UnsupportedError without the compiler."""
     return _built("ark_mlir.models")
 
 
@@ -171,7 +172,10 @@ def _built(package: str) -> Any:
 
 
 def open_program(path: str, options: argparse.Namespace) -> Executable:
-    """Loads a bundle, or compiles an ``.mlir`` file or the program ``--program`` of a model."""
+    """Loads a bundle, or compiles an ``.mlir`` file or the program ``--program`` of a model.
+
+    Raises InvalidUsageError if a model has several programs and ``--program`` names none of them.
+    """
     from ..bundle import read_bundle
     from ..runtime import Executable
 
@@ -191,7 +195,7 @@ def open_program(path: str, options: argparse.Namespace) -> Executable:
 
 
 def add_binding_options(parser: argparse.ArgumentParser) -> None:
-    """Options that bind parameters."""
+    """Adds the options that bind parameters."""
     parser.add_argument(
         "--param",
         dest="parameters",
@@ -199,7 +203,7 @@ def add_binding_options(parser: argparse.ArgumentParser) -> None:
         type=name_value,
         action="append",
         default=[],
-        help="a parameter (repeat for more)",
+        help="bind a parameter to the array in a file; may be repeated",
     )
     parser.add_argument(
         "--params",
@@ -207,17 +211,17 @@ def add_binding_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE.safetensors",
         action="append",
         default=[],
-        help="parameters by their names in a file (repeat for more)",
+        help="bind parameters to the tensors of a file by name; may be repeated",
     )
     parser.add_argument(
         "--allow-extra",
         action="store_true",
-        help="ignore tensors of --params that the program has not",
+        help="ignore tensors of --params that are not parameters of the program",
     )
 
 
 def read_array(path: str, buffer: Buffer | None) -> NDArray[Any]:
-    """An array from a ``.npy`` file; raises InvalidUsageError when it is none."""
+    """Reads an array from a ``.npy`` file; raises InvalidUsageError if it is not such a file."""
     import numpy as np
 
     try:
@@ -227,10 +231,10 @@ def read_array(path: str, buffer: Buffer | None) -> NDArray[Any]:
             f"cannot be read: {error.strerror or error}", location=path
         ) from None
     except (ValueError, EOFError) as error:
-        raise InvalidUsageError(f"is no .npy file: {error}", location=path) from None
+        raise InvalidUsageError(f"is not a .npy file: {error}", location=path) from None
     if not isinstance(array, np.ndarray):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidUsageError("holds several arrays; pass a .npy file", location=path)
-    # numpy writes bfloat16 and the 8-bit floats as bytes without a type.
+    # .npy files cannot name bfloat16 and the 8-bit floats: numpy reads them as raw bytes.
     if buffer is not None and array.dtype.kind == "V" and array.itemsize == buffer.dtype.itemsize:
         from ..runtime.arrays.dlpack import reinterpret
 
@@ -253,5 +257,5 @@ def bind_parameters(executable: Executable, options: argparse.Namespace) -> None
             executable.bind(values, strict=not options.allow_extra)
         except InvalidUsageError as error:
             if not options.allow_extra and not set(values) <= set(buffers):
-                error.notes += ("--allow-extra ignores tensors that the program has not",)
+                error.notes += ("use --allow-extra to ignore other tensors",)
             raise

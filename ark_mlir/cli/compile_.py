@@ -1,4 +1,4 @@
-"""``ark compile``: from a program or a model folder to a bundle."""
+"""``ark compile``: compiles a program or a model folder into bundles."""
 
 from __future__ import annotations
 
@@ -17,16 +17,20 @@ def add(commands: Commands) -> None:
         "ark compile model.mlir -o model.arkbin --target cpu",
         run,
     )
-    parser.add_argument("source", metavar="FILE|FOLDER", help="an .mlir file or a model folder")
+    parser.add_argument("source", metavar="FILE|FOLDER", help=".mlir file or model folder")
     parser.add_argument(
-        "-o", "--output", metavar="OUT.arkbin", required=True, help="the bundle to write"
+        "-o", "--output", metavar="OUT.arkbin", required=True, help="bundle to write"
     )
-    parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after every stage there")
-    parser.add_argument("--trace", action="store_true", help="let the kernel record times")
+    parser.add_argument("--dump-dir", metavar="DIR", help="write the IR after each stage to DIR")
     parser.add_argument(
-        "--profile", metavar="COSTS.json", help="what tasks take: a file of ark tune or ark profile"
+        "--trace", action="store_true", help="compile a kernel that can record a trace"
     )
-    parser.add_argument("--report", action="store_true", help="print what was made")
+    parser.add_argument(
+        "--profile",
+        metavar="COSTS.json",
+        help="schedule by measured costs, a file of `ark tune` or `ark profile`",
+    )
+    parser.add_argument("--report", action="store_true", help="print a report of the program")
     add_compile_options(parser)
 
 
@@ -35,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
     programs = compile_programs(options.source, options)
     output = Path(options.output)
     for name, executable in programs.items():
-        # A model of several programs becomes several files: out.prefill.arkbin …
+        # Each program of a model has its own file, such as out.prefill.arkbin.
         path = output if len(programs) == 1 else output.with_suffix(f".{name}{output.suffix}")
         executable.save(path)
         if options.report:

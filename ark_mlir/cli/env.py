@@ -1,4 +1,4 @@
-"""``ark env``: what was found on this machine."""
+"""``ark env``: prints versions, devices and variables of this machine."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .. import knobs
 from ..errors import ArkError, UnsupportedError
 from .common import Commands, add_command, the_compiler
 
-# What ark can use; none of these is loaded to look at it.
+# Packages that ark can use. Their versions are read without an import.
 _LIBRARIES = (
     "numpy",
     "ml_dtypes",
@@ -44,7 +44,7 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands, "env", "print versions, devices and variables", "ark env --json", run
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(options: argparse.Namespace) -> int:
@@ -62,7 +62,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def collect() -> dict[str, dict[str, Any]]:
-    """All that the command prints, by section."""
+    """Returns the output of the command, by section."""
     from .. import __version__
     from ..runtime.cpu import host
 
@@ -70,7 +70,7 @@ def collect() -> dict[str, dict[str, Any]]:
     return {
         "ark": {
             "version": __version__,
-            "compiler": compiler_version() or "not installed: bundles can be run, not made",
+            "compiler": compiler_version() or "not installed: bundles can be run, not compiled",
             "package": str(Path(__file__).parents[1]),
         },
         "python": {
@@ -94,7 +94,7 @@ def collect() -> dict[str, dict[str, Any]]:
 def assembler() -> dict[str, str]:
     """Returns the assembler that makes cubins of programs for cuda on this machine."""
     if compiler_version() is None:
-        return {"name": "none, as there is no compiler"}
+        return {"name": "none: the compiler is not installed"}
     from ..targets.cuda_assembler import choose_assembler
 
     try:
@@ -132,7 +132,7 @@ def version_line() -> str:
 
 
 def compiler_version() -> str | None:
-    """The compiler's version of LLVM, or None where only the runtime is installed."""
+    """Returns the compiler's version of LLVM, None if the compiler is not installed."""
     try:
         return str(getattr(the_compiler(), "LLVM_VERSION", "installed"))
     except UnsupportedError:

@@ -1,4 +1,4 @@
-"""``ark generate``: tokens from a decoder."""
+"""``ark generate``: generates tokens with a decoder."""
 
 from __future__ import annotations
 
@@ -16,46 +16,56 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "generate",
-        "continue a prompt with a model from a folder",
+        "generate tokens that continue a prompt",
         "ark generate models/llama --prompt-ids 1,2,3 --max-new-tokens 16",
         run,
     )
-    parser.add_argument("folder", metavar="FOLDER", help="a model folder of Hugging Face's layout")
     parser.add_argument(
-        "--prompt-ids", metavar="1,2,3", type=token_ids, required=True, help="the prompt's tokens"
+        "folder", metavar="FOLDER", help="model folder in the format of Hugging Face"
     )
-    parser.add_argument("--max-new-tokens", metavar="N", type=count, default=16, help="default 16")
+    parser.add_argument(
+        "--prompt-ids", metavar="1,2,3", type=token_ids, required=True, help="prompt, as token ids"
+    )
+    parser.add_argument(
+        "--max-new-tokens",
+        metavar="N",
+        type=count,
+        default=16,
+        help="maximum number of tokens to generate (default: 16)",
+    )
     parser.add_argument(
         "--stop",
         metavar="1,2",
         type=token_ids,
-        help="tokens that end the text (default: the model's)",
+        help="end-of-text token ids (default: those of the model)",
     )
     parser.add_argument(
         "--temperature",
         metavar="T",
         type=float,
         default=0.0,
-        help="sampling temperature; default 0: the most probable token",
+        help="sampling temperature; 0 is greedy decoding (default: 0)",
     )
     parser.add_argument(
-        "--top-k", metavar="K", type=int, help="sample among the K most probable tokens"
+        "--top-k", metavar="K", type=int, help="top-k sampling: keep the K most probable tokens"
     )
     parser.add_argument(
         "--top-p",
         metavar="P",
         type=float,
-        help="sample among the most probable tokens whose probabilities add up to P",
+        help="nucleus sampling: keep the most probable tokens up to cumulative probability P",
     )
-    parser.add_argument("--seed", metavar="S", type=int, help="random seed; default 0")
+    parser.add_argument("--seed", metavar="S", type=int, help="random seed (default: 0)")
     parser.add_argument(
-        "--report", action="store_true", help="tokens per second on stderr, terminal or not"
+        "--report",
+        action="store_true",
+        help="print tokens per second to stderr even if it is not a terminal",
     )
     add_compile_options(parser)
 
 
 def token_ids(text: str) -> list[int]:
-    """Tokens separated by commas, for argparse."""
+    """Parses token ids separated by commas, for argparse."""
     try:
         return [int(part) for part in text.split(",")]
     except ValueError:
@@ -71,14 +81,14 @@ def run(options: argparse.Namespace) -> int:
         name for name in ("top_k", "top_p", "seed") if getattr(options, name) is not None
     ]:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in chance)
-        raise InvalidUsageError(f"{flags}: tokens are sampled only with --temperature")
+        raise InvalidUsageError(f"{flags}: sampling needs --temperature")
     model, chosen = load_model(options.folder, settings)
     if not hasattr(model, "generate"):
-        raise UnsupportedError("this model has no text to generate", location=options.folder)
+        raise UnsupportedError("this model cannot generate text", location=options.folder)
     model.compile(options.target, **chosen)
 
     def reached() -> str:
-        # Not every device lets another thread look while a kernel runs.
+        # Some devices cannot be queried by another thread while a kernel runs.
         with contextlib.suppress(DeviceError):
             return f", token {model.reached}"
         return ""

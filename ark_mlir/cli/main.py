@@ -1,4 +1,4 @@
-"""``ark``: the commands, what they have in common, and how errors end them."""
+"""``ark``: the parser of the command line, and the conversion of errors to exit statuses."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ COMMANDS = (compile_, run, generate, check, schedule, show, sign, bench, profile
 
 EPILOG = """\
 exit status: 0 on success, 1 on an error, 2 on wrong usage.
-Variables such as ARK_TARGET and ARK_TIMEOUT are listed by `ark env`.
+`ark env` lists the environment variables, such as ARK_TARGET and ARK_TIMEOUT.
 """
 
 
@@ -34,7 +34,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = make_parser()
     try:
         options = parser.parse_args(arguments)
-    except SystemExit as error:  # --help, --version or wrong usage, already said
+    except SystemExit as error:  # argparse has printed the help, the version or the error
         return int(error.code or 0)
     try:
         logging.basicConfig(format="ark: %(levelname)s: %(message)s")
@@ -43,12 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             warnings.simplefilter("always", UnprovenWarning)
             warnings.showwarning = show_warning
             return options.run(options)
-    except SystemExit as error:  # wrong usage that a command found, already said
+    except SystemExit as error:  # a command has reported wrong usage
         return int(error.code or 0)
     except ArkError as error:
         return fail(str(error))
     except BrokenPipeError:
-        # Whoever read our output has enough; closing it again must not complain.
+        # The reader closed the pipe. The flush at exit must not fail on it again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:
@@ -61,10 +61,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def make_parser() -> argparse.ArgumentParser:
-    """The parser of all commands."""
+    """Returns the parser of all commands."""
     parser = _Parser(
         prog="ark",
-        description="Compiles tensor programs into persistent kernels, and runs them.",
+        description="Compile tensor programs into persistent kernels and run them.",
         epilog=EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
@@ -77,7 +77,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Words errors of usage as all others are; the parsers of commands inherit it."""
+    """A parser whose errors have the same form as all other errors; subparsers inherit it."""
 
     def error(self, message: str) -> NoReturn:
         self.print_usage(sys.stderr)
@@ -85,7 +85,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def fail(message: str) -> int:
-    """Prints an error message; returns the exit status."""
+    """Prints an error message and returns the exit status."""
     print(f"ark: error: {message}", file=sys.stderr)
     return 1
 
@@ -96,10 +96,11 @@ def show_warning(message: Warning | str, *_: object, **__: object) -> None:
 
 
 def bug(error: Exception) -> int:
-    """The same for what should not have happened: a user needs a line, a developer the rest."""
+    """Prints the message of an unexpected exception, and its traceback at the log level debug;
+    returns the exit status."""
     if os.environ.get("ARK_LOG_LEVEL", "").lower() == "debug":
         traceback.print_exception(error)
     return fail(
         f"internal error, please report it: {type(error).__name__}: {error} "
-        "(ARK_LOG_LEVEL=debug shows where)"
+        "(ARK_LOG_LEVEL=debug shows the traceback)"
     )

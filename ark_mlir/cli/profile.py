@@ -1,4 +1,4 @@
-"""``ark profile``: what the tasks of a bundle take, for the scheduler ``profile``."""
+"""``ark profile``: measures the times of a bundle's tasks, for the scheduler ``profile``."""
 
 from __future__ import annotations
 
@@ -15,18 +15,20 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "profile",
-        "measure what each task of a traced bundle takes, to schedule by it",
+        "measure the time of each task of a bundle, as costs for `ark compile --profile`",
         "ark profile mlp.arkbin -o costs.json; "
         "ark compile mlp.mlir --profile costs.json -o mlp.arkbin",
         run,
     )
-    parser.add_argument("bundle", metavar="BUNDLE", help="a file of `ark compile --trace`")
+    parser.add_argument("bundle", metavar="BUNDLE", help="bundle written by `ark compile --trace`")
     parser.add_argument(
-        "-o", "--output", metavar="COSTS.json", required=True, help="the costs to write"
+        "-o", "--output", metavar="COSTS.json", required=True, help="file of costs to write"
     )
     add_input_option(parser)
     add_binding_options(parser)
-    parser.add_argument("--runs", type=count, default=10, metavar="N", help="default 10")
+    parser.add_argument(
+        "--runs", type=count, default=10, metavar="N", help="number of measured runs (default: 10)"
+    )
 
 
 def run(options: argparse.Namespace) -> int:

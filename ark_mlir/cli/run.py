@@ -1,4 +1,4 @@
-"""``ark run``: one run of a bundle, with arrays from and to files."""
+"""``ark run``: runs a bundle once; reads inputs from files and writes outputs to files."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "run",
-        "run a bundle on arrays from files",
+        "run a bundle with inputs from files",
         "ark run mlp.arkbin --params mlp.safetensors --input x=x.npy --output y=y.npy",
         run,
     )
-    parser.add_argument("bundle", metavar="BUNDLE", help="a file of `ark compile`")
+    parser.add_argument("bundle", metavar="BUNDLE", help="bundle written by `ark compile`")
     add_input_option(parser)
     parser.add_argument(
         "--output",
@@ -42,18 +42,21 @@ def add(commands: Commands) -> None:
         type=name_value,
         action="append",
         default=[],
-        help="where to write an output (repeat for more); others are summed up on the terminal",
+        help="write an output to a file; may be repeated. Other outputs are summarised on the "
+        "terminal",
     )
     add_binding_options(parser)
-    parser.add_argument("--iterations", type=count, default=1, metavar="N", help="runs per launch")
     parser.add_argument(
-        "--trace", metavar="FILE", help="write when each task ran, for https://ui.perfetto.dev"
+        "--iterations", type=count, default=1, metavar="N", help="iterations per run (default: 1)"
     )
-    parser.add_argument("--report", action="store_true", help="print what the program is made of")
+    parser.add_argument(
+        "--trace", metavar="FILE", help="write a trace of the tasks, for https://ui.perfetto.dev"
+    )
+    parser.add_argument("--report", action="store_true", help="print a report of the program")
 
 
 def add_input_option(parser: argparse.ArgumentParser) -> None:
-    """The option ``--input``."""
+    """Adds the option ``--input``."""
     parser.add_argument(
         "--input",
         dest="inputs",
@@ -61,12 +64,12 @@ def add_input_option(parser: argparse.ArgumentParser) -> None:
         type=name_value,
         action="append",
         default=[],
-        help="an input (repeat for more); a scalar may be given as NAME=INTEGER",
+        help="read an input from a file; may be repeated. A scalar may be NAME=INTEGER",
     )
 
 
 def read_inputs(executable: Executable, options: argparse.Namespace) -> dict[str, Any]:
-    """Reads the files that ``--input`` names."""
+    """Returns the inputs that ``--input`` gives, by name."""
     buffers = {buffer.name: buffer for buffer in executable.inputs}
     return {
         name: _read_input(value, buffers.get(name))
@@ -100,7 +103,7 @@ def run(options: argparse.Namespace) -> int:
         inputs = read_inputs(executable, options)
         bind_parameters(executable, options)
         with Progress(f"running {executable.name}"):
-            # By the names of the bundle, also where it holds several ranks.
+            # Not World.run: the names are those in the bundle, also if it has several ranks.
             results = Executable.run(
                 executable, inputs, iterations=options.iterations, trace=options.trace
             )
@@ -116,7 +119,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def summary(name: str, array: Any) -> str:
-    """An array in one line."""
+    """Returns a line with dtype, shape, minimum, mean and maximum of an array."""
     import numpy as np
 
     text = f"{name}: {array.dtype.name} {list(array.shape)}"

@@ -1,4 +1,4 @@
-"""``ark schedule``: a schedule as text to edit."""
+"""``ark schedule``: writes a schedule as MLIR text for editing."""
 
 from __future__ import annotations
 
@@ -14,20 +14,18 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "schedule",
-        "write a program with its schedule as commented MLIR, to edit and compile again",
+        "write a program and its schedule as commented MLIR, which can be edited and compiled",
         "ark schedule mlp.mlir --target cpu:4 -o schedule.mlir",
         run,
     )
-    parser.add_argument("source", metavar="FILE|FOLDER", help="an .mlir file or a model folder")
-    parser.add_argument(
-        "-o", "--output", metavar="OUT.mlir", required=True, help="the text to write"
-    )
+    parser.add_argument("source", metavar="FILE|FOLDER", help=".mlir file or model folder")
+    parser.add_argument("-o", "--output", metavar="OUT.mlir", required=True, help="file to write")
     parser.add_argument(
         "--runs-only",
         action="store_true",
-        help="leave out semaphores, signals and waits, which compiling it will insert",
+        help="omit semaphores, signals and waits; `ark compile` inserts them",
     )
-    parser.add_argument("--program", metavar="NAME", help="which of a model's programs")
+    parser.add_argument("--program", metavar="NAME", help="program of a model with several ones")
     add_compile_options(parser)
 
 

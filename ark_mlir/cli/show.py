@@ -1,4 +1,4 @@
-"""``ark show``: a schedule as a page."""
+"""``ark show``: writes a schedule as an HTML page."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ def add(commands: Commands) -> None:
         run,
     )
     parser.add_argument(
-        "source", metavar="BUNDLE|FILE", help="a bundle, or an .mlir file or model to compile"
+        "source", metavar="BUNDLE|FILE", help="bundle, or .mlir file or model folder to compile"
     )
     parser.add_argument(
-        "-o", "--output", metavar="OUT.html", help="the page (default: the source's name, .html)"
+        "-o", "--output", metavar="OUT.html", help="page to write (default: the source's name)"
     )
     parser.add_argument(
-        "--trace", dest="times", metavar="TRACE", help="a file of `ark run --trace` to compare with"
+        "--trace", dest="times", metavar="TRACE", help="show a trace of `ark run --trace`, too"
     )
-    parser.add_argument("--program", metavar="NAME", help="which of a model's programs")
-    parser.add_argument("--report", action="store_true", help="print the figures, too")
+    parser.add_argument("--program", metavar="NAME", help="program of a model with several ones")
+    parser.add_argument("--report", action="store_true", help="print a report of the program")
     add_compile_options(parser)
 
 

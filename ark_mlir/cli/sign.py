@@ -1,4 +1,4 @@
-"""``ark sign``: signatures of bundles, and keys for them."""
+"""``ark sign``: signs bundles, and generates keys."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "sign",
-        "sign a bundle with a private key of Ed25519, or make such a key",
+        "sign a bundle with an Ed25519 private key, or generate a key",
         "ark sign mlp.arkbin --key me.pem",
         run,
     )
-    parser.add_argument("bundle", metavar="BUNDLE", nargs="?", help="the bundle to sign")
+    parser.add_argument("bundle", metavar="BUNDLE", nargs="?", help="bundle to sign")
     what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--key", metavar="KEY.pem", help="the private key, as PEM")
+    what.add_argument("--key", metavar="KEY.pem", help="private key, in PEM format")
     what.add_argument(
-        "--generate", metavar="KEY.pem", help="write a new key, and its public one to KEY.pem.pub"
+        "--generate",
+        metavar="KEY.pem",
+        help="generate a key; write the private key to KEY.pem, the public key to KEY.pem.pub",
     )
     parser.add_argument(
-        "-o", "--output", metavar="OUT", help="the signed bundle (default: in place of BUNDLE)"
+        "-o", "--output", metavar="OUT", help="signed bundle to write (default: replace BUNDLE)"
     )
     parser.set_defaults(parser=parser)
 
@@ -33,7 +35,7 @@ def run(options: argparse.Namespace) -> int:
     parser: argparse.ArgumentParser = options.parser
     if options.generate is not None:
         if options.bundle is not None or options.output is not None:
-            parser.error("--generate makes a key and signs nothing")
+            parser.error("--generate cannot be used with BUNDLE or --output")
         from ..bundle.signatures import generate_key
 
         print(generate_key(options.generate))

@@ -1,4 +1,4 @@
-"""``ark tune``: measures what tasks take on the device, and schedules by that."""
+"""``ark tune``: measures the times of tasks on the device, and schedules by them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..runtime import Executable
     from ..tuning import Costs, Tuning
 
-# A lane that differs by so much from the median is worth a word.
+# The report counts lanes whose speed differs by more than this share from the median.
 _UNLIKE = 0.05
 
 
@@ -33,8 +33,8 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "tune",
-        "measure each kind of task on the device, alone and beside others, and schedule by it",
-        "ark tune mlp.mlir --target cuda -o mlp.arkbin; where the compiler is elsewhere: "
+        "measure the tasks on the device, alone and side by side, and schedule by their times",
+        "ark tune mlp.mlir --target cuda -o mlp.arkbin; without a compiler on the device's host: "
         "ark tune mlp.arkbin --record costs.json; "
         "ark compile mlp.mlir --profile costs.json -o mlp.arkbin",
         run,
@@ -42,20 +42,22 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "source",
         metavar="FILE|FOLDER|BUNDLE",
-        help="a program to compile and measure, or a bundle of `ark compile --trace` to measure",
+        help="program to tune, or bundle of `ark compile --trace` to measure",
     )
-    parser.add_argument("-o", "--output", metavar="OUT.arkbin", help="the tuned bundle to write")
-    parser.add_argument("--record", metavar="COSTS.json", help="write what was measured")
+    parser.add_argument("-o", "--output", metavar="OUT.arkbin", help="tuned bundle to write")
+    parser.add_argument("--record", metavar="COSTS.json", help="write the measured costs to a file")
     parser.add_argument(
         "--alone",
         metavar="BUNDLE",
-        help="beside a bundle: the same program compiled with --trace --set scheduler=alone",
+        help="with a bundle as source: the program, compiled with --trace --set scheduler=alone",
     )
-    parser.add_argument("--program", metavar="NAME", help="which of a model's programs")
-    parser.add_argument("--runs", type=count, default=10, metavar="N", help="default 10")
+    parser.add_argument("--program", metavar="NAME", help="program of a model with several ones")
+    parser.add_argument(
+        "--runs", type=count, default=10, metavar="N", help="runs per measurement (default: 10)"
+    )
     parser.add_argument(
         "--rounds", type=count, default=2, metavar="N",
-        help="how often to schedule by what the last schedule was measured to take (default 2)",
+        help="rounds of measuring a schedule and scheduling by the result (default: 2)",
     )  # fmt: skip
     add_compile_options(parser)
     add_input_option(parser)
@@ -73,11 +75,11 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _record(options: argparse.Namespace) -> int:
-    """Measures bundles, where the compiler may be elsewhere."""
+    """Measures bundles; needs no compiler."""
     if options.record is None or options.output is not None:
         raise InvalidUsageError(
-            "is a bundle, which can only be measured: give --record, and no --output, then "
-            "compile its program with --profile",
+            "a bundle can be measured but not tuned: use --record instead of --output, then "
+            "compile the program with --profile",
             location=options.source,
         )
     costs = _measure_bundle(options.source, options)
@@ -105,7 +107,7 @@ def _measure(executable: Executable, options: argparse.Namespace) -> Costs:
 
 
 def describe(costs: Costs) -> str:
-    """Returns a table of the time of each kind, and of the lanes that differ from the others."""
+    """Returns a table with the time of each kind of task and the speed of the lanes."""
     from ..units import counted, duration
 
     kinds: dict[str, list[Any]] = {}
@@ -137,7 +139,7 @@ def _tune(options: argparse.Namespace) -> int:
     from ..tuning import search
 
     if options.alone is not None:
-        raise InvalidUsageError("--alone goes with a bundle; a program is compiled for it")
+        raise InvalidUsageError("--alone can be used only with a bundle as source")
     program, settings = _choose(options)
 
     def build(**more: Any) -> Executable:
@@ -171,7 +173,7 @@ def _report(tuned: Tuning, options: argparse.Namespace) -> None:
 
 
 def _choose(options: argparse.Namespace) -> tuple[Any, dict[str, Any]]:
-    """Returns the program to tune, and settings for the compiler."""
+    """Returns the program to tune, and the settings for the compiler."""
     from ..tuning import check_options
 
     programs, settings = load_programs(options.source, options)

@@ -1,4 +1,4 @@
-"""The compiler: a program becomes an executable, stage by stage.
+"""The compiler, which lowers a program to an executable in stages.
 
 >>> exe = ark.compile(program, target="cpu:4", dump_dir="dump")
 """

@@ -1,4 +1,4 @@
-"""From a module to its bundle: the target, the stages, the code."""
+"""Compilation of a module into a bundle."""
 
 from __future__ import annotations
 
@@ -27,17 +27,23 @@ _LOG = logging.getLogger("ark.compiler")
 def compile_bundle(
     module: ir.Operation, target: str | Target | None, options: CompileOptions
 ) -> Bundle:
-    """The bundle of a module, from the cache or made; raises as :func:`ark_mlir.compile`."""
+    """Returns the bundle of a module, from the cache or compiled.
+
+    Raises the errors of :func:`ark_mlir.compile`.
+    """
     if not options.verify:
         warnings.warn(
-            "verify=False: the schedule is not proven; a wrong one hangs or gives wrong numbers",
+            "verify=False: the schedule is not proven; if it is wrong, a run hangs or gives wrong "
+            "results",
             UnprovenWarning,
             stacklevel=3,
         )
     machine = choose_target(module, target, options.devices)
     backend = backend_of(machine.backend)
     if count_ranks(module) > 1 and machine.backend == "hip":
-        raise UnsupportedError(f"kernels of several ranks are made for cpu and cuda, not {machine}")
+        raise UnsupportedError(
+            f"programs of several ranks can be compiled for cpu and cuda, not for {machine}"
+        )
     slot = find_slot(module, machine, backend, options)
     bundle = None if slot is None else slot.load()
     if bundle is None:
@@ -50,10 +56,9 @@ def compile_bundle(
 def make_bundle(
     module: ir.Operation, machine: Target, backend: Backend, options: CompileOptions
 ) -> Bundle:
-    """Makes the bundle of a module without the cache.
+    """Compiles a module into a bundle without the cache.
 
-    Unless `options` say otherwise its schedule is proven twice: as the compiler made it, and once
-    more from the bytes of the bundle.
+    If `options.verify`, the schedule is proven twice: in the module, and from the bundle's tables.
     """
     with Progress("compiling") as progress:
         kept = lower(module, machine, backend, options, "target", progress)

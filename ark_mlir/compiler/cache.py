@@ -1,9 +1,9 @@
-"""Compiled programs that are kept, so that nothing is compiled twice.
+"""The cache of compiled programs.
 
-The key of a program is a hash of all that its bundle depends on: the compiler itself, the target
-with the processor's features, every option that matters, and the module as it is, with its
-constants and its locations. Locations are part of it because they are part of the bundle: what
-comes from the cache is byte for byte what compiling would have made.
+The key of a program is a hash of everything on which its bundle depends: the build of the compiler,
+the target with the processor's features, the options that change the bundle, and the module with
+its constants and locations. Locations are part of the key since they are part of the bundle: a
+bundle from the cache has the same bytes as a new one.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["Slot", "bundle_options", "compiler_build", "find_slot", "program_key
 _LOG = logging.getLogger("ark.cache")
 
 _FORMAT = b"ark cache 1"
-# Whatever of the package makes a bundle out of a module; the rest is in the extension.
+# The Python packages on which a bundle depends; the rest of the compiler is in the extension.
 _PACKAGES = ("bundle", "compiler", "targets")
 
 
@@ -44,7 +44,7 @@ class Slot:
     key: str
 
     def load(self) -> Bundle | None:
-        """The bundle that was made before, or None."""
+        """Returns the bundle in the cache, or None."""
         start = time.perf_counter()
         bundle = self.store.load(self.key)
         found = "not in the cache" if bundle is None else "from the cache"
@@ -52,17 +52,16 @@ class Slot:
         return bundle
 
     def save(self, bundle: Bundle) -> None:
-        """Keeps the bundle for the next time."""
+        """Writes the bundle to the cache."""
         self.store.save(self.key, bundle)
 
 
 def find_slot(
     module: ir.Operation, machine: Target, backend: Backend, options: CompileOptions
 ) -> Slot | None:
-    """Returns the place of the bundle of `module` in the cache; None if the cache is off or has no
-    place for it.
+    """Returns the place of the bundle of `module` in the cache, None if the cache is not used.
 
-    A compilation that dumps its stages has to run them, and leaves the cache alone.
+    A compilation that dumps its stages does not use the cache.
     """
     dumps = options.dump_dir is not None or knobs.DUMP_DIR.get() is not None
     store = None if dumps else _chosen_store(options)
@@ -85,7 +84,7 @@ def _chosen_store(options: CompileOptions) -> BundleStore | None:
 def program_key(
     module: ir.Operation, machine: Target, backend: Backend, options: CompileOptions
 ) -> str:
-    """The key of what compiling `module` gives, in hex."""
+    """Returns the key of the bundle of `module`, as a hexadecimal number."""
     parts = (
         _FORMAT,
         compiler_build().encode(),
@@ -96,21 +95,21 @@ def program_key(
     )
     digest = hashlib.sha256()
     for part in parts:
-        # With its length, so that no two lists of parts run into the same bytes.
+        # The length separates the parts: two lists of parts never give the same bytes.
         digest.update(len(part).to_bytes(8, "little"))
         digest.update(part)
     return digest.hexdigest()
 
 
 def bundle_options(options: CompileOptions) -> dict[str, Any]:
-    """Returns the options that a bundle depends on; a new option is one unless its field says
-    otherwise."""
+    """Returns the options that change the bundle: all without ``changes_bundle: False`` in their
+    field's metadata."""
     chosen: dict[str, Any] = {
         item.name: getattr(options, item.name)
         for item in fields(options)
         if item.metadata.get("changes_bundle", True)
     }
-    # The order in which a dict was filled means nothing.
+    # The order of a dict's items has no effect on the bundle.
     chosen["tile"] = sorted(options.tile.items())
     # Which GPU it is does not matter, but ranks that share one are compiled for it.
     chosen["one_device"] = options.devices is not None and len(options.devices) == 1
@@ -119,9 +118,9 @@ def bundle_options(options: CompileOptions) -> dict[str, Any]:
 
 @functools.cache
 def compiler_build() -> str:
-    """A hash of the compiler: extension, LLVM and MLIR, and what of it is Python.
+    """Returns a hash of the compiler: the extension, LLVM, MLIR, and the Python files.
 
-    Of compiled files their build id, which the linker made of their content.
+    Compiled files enter with their build id, which the linker computes from their content.
     """
     return hash_files([*_own_files(), *loaded_libraries(("libMLIR", "libLLVM"))])
 

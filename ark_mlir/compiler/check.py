@@ -1,4 +1,4 @@
-"""The proof of a schedule, without making a kernel, and of a bundle without running it."""
+"""``check`` proves a schedule without code generation, ``check_bundle`` the tables of a bundle."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class CheckResult:
-    """Figures of a proof; a schedule without a proof raises instead.
+    """The figures of a successful proof.
 
     Attributes:
-        program: the program's name.
-        target: what the schedule is for; of a bundle its backend and processor.
-        tasks, semaphores: how many there are.
-        lanes, runs, waits, signals, barriers: likewise, on all SMs together.
-        vctas: vCTAs of all tasks.
-        seconds: how long it took, with the stages before.
+        program: the program's name; several names are separated by commas.
+        target: the target of the schedule; for a bundle, its backend and architecture.
+        tasks, semaphores: their numbers.
+        vctas: number of vCTAs of all tasks.
+        lanes, runs, waits, signals, barriers: their numbers on all SMs together.
+        seconds: duration of the proof and of the stages before it.
     """
 
     program: str
@@ -65,18 +65,19 @@ def check(
     target: str | Target | None = None,
     options: CompileOptions | None = None,
 ) -> CheckResult:
-    """Proves the schedule of a program: no race, no wait that starves, no reuse too early.
+    """Proves that the schedule of a program has no race, no deadlock and no premature reuse of
+    memory.
 
     Args:
-        source: as for :func:`ark_mlir.compile`. A module that holds a synchronised schedule is
-            proven as it is; any other goes through the stages first.
-        target: what to schedule for; by default the module's own.
-        options: the scheduler and tiles to use; `verify` is always on.
+        source: a source as that of :func:`ark_mlir.compile`. A module with a synchronised schedule
+            is proven as it is; any other module is lowered to that stage first.
+        target: the target to schedule for; by default that of the module.
+        options: options of the stages, such as the scheduler and tiles; `verify` is ignored.
 
     Raises:
-        VerificationError: the proof fails; it names both vCTAs and where they come from.
-        InvalidUsageError: the module holds no program, or is past the stage of the proof.
-        CompileError: as :func:`ark_mlir.compile`.
+        VerificationError: the proof failed; the message names both vCTAs and their source lines.
+        InvalidUsageError: the module has no program, or is past the stage ``synchronization``.
+        CompileError: the MLIR does not parse, or a stage failed.
 
     Example:
         >>> print(check("schedule.mlir"))
@@ -94,15 +95,15 @@ def check(
 
 
 def check_bundle(source: str | os.PathLike[str] | Bundle) -> CheckResult:
-    """Proves the schedule that the tables of a ``.arkbin`` file say, from its bytes alone.
+    """Proves the schedule of a bundle from its tables. The kernel is neither loaded nor run.
 
     Args:
-        source: the path of the file, or what was read of it. Its kernel is neither loaded nor run.
+        source: the path of a ``.arkbin`` file, or a bundle.
 
     Raises:
-        BundleError: the file is missing, truncated, altered, or of another format version.
-        VerificationError: the proof fails; it names the file, the instruction, both vCTAs with
-            their SMs, and the bytes.
+        BundleError: the file is missing, truncated, damaged, or of another format version.
+        VerificationError: the proof failed; the message names the file, the instruction, both
+            vCTAs with their SMs, and the bytes.
 
     Example:
         >>> print(check_bundle("mlp.arkbin"))
@@ -140,7 +141,7 @@ def _refuse_unprovable(module: ir.Operation) -> None:
             location=where,
         )
     if next(programs_of(module), None) is None:
-        raise InvalidUsageError("the module holds no ark.program to prove", location=where)
+        raise InvalidUsageError("the module has no ark.program to prove", location=where)
 
 
 def _summary(module: ir.Operation, machine: Target, seconds: float) -> CheckResult:
@@ -179,7 +180,7 @@ def _summary(module: ir.Operation, machine: Target, seconds: float) -> CheckResu
 
 
 def _sms(op: ir.Operation | ir.OpView) -> int:
-    """On how many SMs the body of an op runs."""
+    """Returns the number of SMs that execute the body of an op."""
     if op.operation.name != "ark.lane":
         return 1
     begin, end = ir.DenseI64ArrayAttr(op.operation.attributes["sms"])

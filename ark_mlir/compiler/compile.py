@@ -1,4 +1,4 @@
-"""ark.compile."""
+"""``ark.compile``."""
 
 from __future__ import annotations
 
@@ -45,26 +45,28 @@ def compile(
 
     Args:
         source: an ``ark.Program``, an ``ir.Module``, the path of an ``.mlir`` file, or MLIR text.
-            A module that has been through some stages already goes on from there. A list holds
-            the programs of all ranks of one world. After :func:`ark_mlir.distributed.init`, the
-            program of one rank is compiled by all ranks together, each of which gives its own.
+            A module that some stages have lowered already continues with the next stage. A list
+            has the programs of all ranks of a world. After :func:`ark_mlir.distributed.init`, all
+            ranks call this function together, each with the program of its rank.
         target: ``cpu``, ``cpu:N`` (N workers), ``cuda:sm_90a``, ``hip:gfx942``, or a Target;
-            by default the module's own, else ARK_TARGET, else cpu. ``cuda`` is the first GPU of
-            this machine, and ``cuda:1`` or ``cuda:0,1`` are GPUs by their numbers, as in the
-            option `devices`. Of several ranks each has such a machine; with ``cpu`` they share
-            the cores, and with one GPU its SMs.
-        options: see :class:`CompileOptions`; its fields can also be given as keywords.
+            by default that of the module, else ARK_TARGET, else cpu. ``cuda`` is the first GPU of
+            this machine; ``cuda:1`` and ``cuda:0,1`` name GPUs by their numbers, as the option
+            `devices` does. Each rank has a machine of its own; with ``cpu``, the ranks share the
+            cores, and on a single GPU they share its SMs.
+        options: see :class:`CompileOptions`.
+        overrides: fields of :class:`CompileOptions`, which override those of `options`.
 
     Returns:
-        The executable; its parameters are still to be bound. Of a list of programs a
-        :class:`ark_mlir.runtime.World`, which takes and gives a dict for each rank.
+        The executable, whose parameters must be bound before a run. For a list of programs, a
+        :class:`ark_mlir.runtime.World`, whose runs take and return a dict for each rank.
 
     Raises:
-        InvalidUsageError: source, target or an option makes no sense; or the programs of
+        InvalidUsageError: the source, the target or an option is invalid, or the programs of
             several ranks do not fit together.
-        UnsupportedError: this version cannot make a kernel for the target.
-        VerificationError: the schedule could not be proven.
+        UnsupportedError: this version cannot compile for the target, or a tool is missing.
+        VerificationError: the proof of the schedule failed.
         CompileError: the MLIR does not parse, or the compiler failed.
+        RankFailedError: another rank failed.
 
     Example:
         >>> exe = ark.compile(program, target="cpu:4", trace=True)

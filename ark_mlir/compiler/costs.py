@@ -1,4 +1,4 @@
-"""Measured costs, written into a program for the compiler's cost model."""
+"""Sets measured costs in a program, for the compiler's cost model."""
 
 from __future__ import annotations
 
@@ -8,17 +8,18 @@ from ..mlir.locations import describe
 from ..tuning.costs import Costs
 from .tasks import tasks_of, vctas_of
 
-# What one vCTA of a task took, in ns; the cost model of all stages goes by it.
+# Attribute of a task: the measured time of one of its vCTAs, in ns.
 _MEASURED = "ark.measured_ns"
 
 
 def apply_costs(module: ir.Operation, costs: Costs) -> None:
     """Sets the costs of a module's tasks to their measured times.
 
-    Tasks that were not measured stay as the cost model predicts them, relative to the others.
+    A task without a measured time keeps the prediction of the cost model.
 
     Raises:
-        InvalidUsageError: no task was measured, or one was cut otherwise when it was.
+        InvalidUsageError: no task has a measured time, or a task had another number of vCTAs when
+            it was measured.
     """
     applied = 0
     with module.context, module.location:
@@ -29,14 +30,15 @@ def apply_costs(module: ir.Operation, costs: Costs) -> None:
                 continue
             if cost.vctas != (count := vctas_of(task)):
                 raise InvalidUsageError(
-                    f"profile: task {name!r} was measured with {cost.vctas} vCTAs, and now has "
-                    f"{count}; measure it with the tiles and target that it is compiled for",
+                    f"profile: task {name!r} was measured with {cost.vctas} vCTAs but now has "
+                    f"{count}; measure it with the same tiles and target",
                     location=describe(task.location),
                 )
             task.attributes[_MEASURED] = ir.FloatAttr.get(ir.F64Type.get(), cost.ns)
             applied += 1
     if not applied and next(tasks_of(module), None) is not None:
         raise InvalidUsageError(
-            f"profile: the costs are of program {costs.program!r} and name no task of this one",
+            f"profile: the costs are those of program {costs.program!r}, which has no task of "
+            "this program",
             location=describe(module.location),
         )

@@ -1,7 +1,7 @@
-"""The scheduler ``cp-sat``: OR-tools' constraint solver, for graphs that are small.
+"""The scheduler ``cp-sat``, which uses the constraint solver of OR-tools, for small graphs.
 
-What it finds is the shortest schedule on the compiler's cost model, or within a bound that it says:
-a yardstick for the schedulers that are quick.
+It finds the shortest schedule on the compiler's cost model, or a schedule and a bound of its
+excess. It is a baseline for the quick schedulers.
 """
 
 # OR-tools has no complete types.
@@ -28,26 +28,26 @@ from .stages import predict_with
 _LOG = logging.getLogger("ark.compiler")
 
 NAME = "cp-sat"
-# Beyond these the solver finds nothing better than `list` does.
+# For larger programs, the solver finds no better schedule than `list`.
 MAX_VCTAS = 128
-# Some seconds; counted in steps, not in time, so that it ends alike everywhere.
+# Limit of the search, in deterministic units of some seconds: all machines give the same result.
 _EFFORT = 1.0
-# Times are integers to the solver.
+# The solver's times are integers, in tenths of a ns.
 _PER_NS = 10
 
 
 def schedule_exactly(module: ir.Operation, progress: Progress) -> float:
     """Adds the shortest schedule to the program of a module at the stage ``memory``.
 
-    Where the search is not complete after some seconds, it is the best one so far, and a warning
-    says by how much it may be too long.
+    If the search is not complete after some seconds, the schedule is the best one found, and a
+    warning gives a bound of its excess.
 
     Returns:
-        What it takes, in ns, on the compiler's cost model.
+        The length of the schedule on the compiler's cost model, in ns.
 
     Raises:
-        UnsupportedError: OR-tools is not installed, or finds nothing in that time.
-        CompileError: the program has more than 128 vCTAs, or a pin that cannot be met.
+        UnsupportedError: OR-tools is not installed, or found no schedule within the limit.
+        CompileError: the program has more than 128 vCTAs, or a pin that cannot be satisfied.
     """
     solver = _import_solver()
     problem = export_problem(module, MAX_VCTAS)
@@ -71,13 +71,13 @@ def _import_solver() -> Any:
 
 # A producer and some of its vCTAs.
 _Vctas = tuple[int, tuple[int, ...]]
-# vCTAs that may change places, by task and by what they have in common.
+# Interchangeable vCTAs, by task and by a key of their common properties.
 _Classes = dict[tuple[int, str], list[int]]
 
 
 @dataclass(frozen=True)
 class _Unit:
-    """A vCTA: when it runs, and for each lane that may run it whether it does."""
+    """The variables of a vCTA: its start, its end, and for each lane whether it runs there."""
 
     start: Any
     end: Any
@@ -97,7 +97,7 @@ def _solve(cp: Any, problem: Problem, bound_ns: int) -> list[Step]:
     _add_makespan(model, problem, units, horizon)
 
     solver = cp.CpSolver()
-    # The same problem gives the same schedule, on any machine.
+    # These settings make the result deterministic.
     solver.parameters.num_workers = 8
     solver.parameters.interleave_search = True
     solver.parameters.max_deterministic_time = _EFFORT
@@ -109,7 +109,8 @@ def _solve(cp: Any, problem: Problem, bound_ns: int) -> list[Step]:
 
 
 def _run(solver: Any, model: Any) -> int:
-    """Solves in a thread, so that Ctrl-C ends it; the solver would take that for a result."""
+    """Solves in a thread, so that Ctrl-C raises KeyboardInterrupt instead of ending the search
+    with a result."""
     solver.parameters.catch_sigint_signal = False
     with ThreadPoolExecutor(1) as pool:
         status = pool.submit(solver.solve, model)
@@ -121,7 +122,7 @@ def _run(solver: Any, model: Any) -> int:
 
 
 def _say(cp: Any, solver: Any, status: int) -> None:
-    """Logs how good a solution is; raises where there is none."""
+    """Logs the quality of a solution; raises UnsupportedError if there is none."""
     if status == cp.OPTIMAL:
         _LOG.info("%s: %.1f ns, proven to be the shortest", NAME, solver.objective_value / _PER_NS)
     elif status == cp.FEASIBLE:
@@ -167,11 +168,11 @@ def _add_makespan(
         model.add(unit.end <= makespan)
         for lane, here in unit.on.items():
             loads[lane] += here * round(_PER_NS * problem.tasks[task].ns[vcta])
-    # Implied, and what the solver's bounds come from.
+    # These constraints are redundant, but give the solver good bounds.
     for load in loads.values():
         model.add(load <= makespan)
     if all(task.lanes == (0, len(problem.lanes)) for task in problem.tasks):
-        # Lanes are alike: they are numbered by what they do.
+        # All lanes are interchangeable: an order by load breaks the symmetry.
         for first, second in itertools.pairwise(loads.values()):
             model.add(first >= second)
     model.minimize(makespan)
@@ -186,7 +187,8 @@ def _add_need(
     producer: int,
     vctas: tuple[int, ...],
 ) -> None:
-    """A vCTA starts after its producers; elsewhere also a hand-off later."""
+    """Adds the constraint that a vCTA starts after its producers end, and after the hand-off if
+    they run in other lanes."""
     consumer = units[task, vcta]
     producers = [units[producer, other] for other in vctas]
     handoff = _handoff(model, problem, producers)
@@ -217,7 +219,8 @@ def _handoff(model: Any, problem: Problem, producers: list[_Unit]) -> Any:
 
 
 def _classes_of_equals(problem: Problem) -> _Classes:
-    """vCTAs of one task that may change places: they need the same, and are needed together."""
+    """Returns the classes of interchangeable vCTAs: they have the same time, producers and
+    consumers."""
     needs: dict[tuple[int, int], list[_Vctas]] = defaultdict(list)
     needed_in: dict[tuple[int, int], list[int]] = defaultdict(list)
     for number, need in enumerate(problem.needs):
@@ -245,7 +248,7 @@ def _read_steps(solver: Any, units: dict[tuple[int, int], _Unit]) -> list[Step]:
 
 
 def _relabel(alike: _Classes, steps: list[Step]) -> list[Step]:
-    """Numbers vCTAs that are alike lane by lane, so that those of a lane are one run."""
+    """Renumbers interchangeable vCTAs by lane and start, so that those of a lane form one run."""
     at = {(step.task, step.vcta): step for step in steps}
     result: list[Step] = []
     for number, ((task, _), vctas) in enumerate(alike.items()):

@@ -1,4 +1,4 @@
-"""ark.compiler.export_schedule: a schedule as text that people read, edit and compile again."""
+"""``ark.compiler.export_schedule``: a schedule as text that can be edited and compiled."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 _ITEM = re.compile(
     r'^\s*ark\.(run|wait|signal|barrier|semaphore|lane|prefetch)\s+(?:"([^"]*)"|@(\S+))?'
 )
-# Of an item, over the SMs of its lane op: first and last start, and the longest time, in ns.
+# Times of an item in ns, over the SMs of its lane op: first start, last start, longest duration.
 _Times = tuple[float, float, float]
 _LOCATION = re.compile(r"\s+loc\(.*\)$")
 
@@ -64,22 +64,21 @@ def export_schedule(
     name: str = "schedule.mlir",
     **overrides: Unpack[CompileKeywords],
 ) -> str:
-    """The schedule of a program, with comments: which task, when, what it waits for.
+    """Returns the MLIR text of a program with its schedule, with comments on each item.
 
-    The text is MLIR and holds all of the program: :func:`ark_mlir.compile` and
-    :func:`ark_mlir.compiler.check` take it. Items of the schedule have no locations of their own,
-    so that errors name their line in the text, and beside it the lines that made the tasks.
+    The comments give the op of a task, the predicted times, and the producers of a wait.
+    :func:`ark_mlir.compile` and :func:`ark_mlir.compiler.check` accept the text, as it is or
+    edited. Their errors name the line of an item in the text, and the source lines of its task.
 
     Args:
-        source: as for :func:`ark_mlir.compile`.
-        target: likewise.
-        options: likewise; their fields can also be given as keywords.
-        synchronized: with semaphores, signals and waits; else runs alone.
-        name: what the text will be called, for its comments.
+        source, target, options, overrides: arguments as those of :func:`ark_mlir.compile`.
+        synchronized: True for semaphores, signals and waits; False for runs alone.
+        name: the name of the file, for the comments.
 
     Raises:
-        VerificationError: the schedule could not be proven.
-        CompileError: as :func:`ark_mlir.compile`.
+        InvalidUsageError: the source, the target or an option is invalid.
+        VerificationError: the proof of the schedule failed.
+        CompileError: the MLIR does not parse, or a stage failed.
 
     Example:
         >>> text = export_schedule(program, "cpu:4")
@@ -94,7 +93,7 @@ def export_schedule(
         lower(module, machine, backend_of(machine.backend), options, last, progress)
     times = _times(module) if synchronized else []
     end = max((last + most for _, last, most in times), default=0.0)
-    # They would not be true any more once the text is edited.
+    # The stage and the predicted time do not hold for an edited text.
     if "ark.stage" in module.attributes:
         del module.attributes["ark.stage"]
     _forget_prediction(module)
@@ -132,7 +131,7 @@ def _words_of_tasks(module: ir.Operation) -> dict[str, str]:
 
 
 def _times(module: ir.Operation) -> list[_Times]:
-    """The times of every item of every lane op, in order."""
+    """Returns the times of the items of all lane ops, in order."""
     result: list[_Times] = []
     copy = module.clone().operation
     shapes = _shapes(copy)
@@ -145,7 +144,7 @@ def _times(module: ir.Operation) -> list[_Times]:
     first = 0
     for sms, items in shapes:
         for item in range(items):
-            # The same item on every SM.
+            # The rows of this item, one for each SM.
             mine = timeline[first + item : first + sms * items : items]
             starts, longest = mine[:, 0], float(mine[:, 1].max())
             result.append((float(starts.min()), float(starts.max()), longest))
@@ -154,7 +153,7 @@ def _times(module: ir.Operation) -> list[_Times]:
 
 
 def _shapes(module: ir.Operation) -> list[tuple[int, int]]:
-    """SMs and items of every lane op."""
+    """Returns the numbers of SMs and items of each lane op."""
     shapes: list[tuple[int, int]] = []
 
     def visit(op: ir.Operation) -> ir.WalkResult:
@@ -173,7 +172,8 @@ def _shapes(module: ir.Operation) -> list[tuple[int, int]]:
 
 @dataclass
 class _Semaphores:
-    """Producers and consumers of semaphores: the runs before signals and the runs after waits."""
+    """The producers and consumers of each semaphore: the tasks of the runs before its signals, and
+    of the runs after its waits."""
 
     signalled: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     waiting: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
@@ -212,14 +212,14 @@ def _add(names: list[str], name: str) -> None:
 
 
 def _item(line: str) -> tuple[str, str, str]:
-    """Kind, task and semaphore of an item; empty where there is none."""
+    """Returns kind, task and semaphore of the item in a line; each may be empty."""
     found = _ITEM.match(line)
     kind, task, semaphore = found.groups(default="") if found else ("", "", "")
     return kind, task, semaphore
 
 
 def _annotated(text: str, words: dict[str, str], times: Iterable[_Times]) -> list[str]:
-    """The lines of a module, those of its schedule with comments instead of locations."""
+    """Returns the lines of a module; lines of the schedule have comments instead of locations."""
     lines = text.splitlines()
     begin = next(i for i, line in enumerate(lines) if line.lstrip().startswith("ark.schedule "))
     indent = lines[begin][: len(lines[begin]) - len(lines[begin].lstrip())]

@@ -1,4 +1,4 @@
-"""The machine to compile for, and the stages up to its code."""
+"""Choice of the target, and lowering of a module through the stages."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ def choose_target(
     target: str | Target | None,
     devices: Sequence[int] | None = None,
 ) -> Target:
-    """Returns `target`, else the target of the module, else the default; marks the module.
+    """Returns `target`, else the target of the module, else the default, and sets it in the module.
 
-    Of several ranks that share one of `devices`, each gets an equal share of the GPU.
+    If several ranks share one of `devices`, each gets an equal share of the GPU.
 
-    Raises InvalidUsageError if the compiler refuses the facts of `target`.
+    Raises InvalidUsageError if the target is unknown, or its facts are invalid.
     """
     name = "ark.target"
     if target is None and name in module.attributes:
@@ -85,9 +85,9 @@ def lower(
     last: str,
     progress: Progress,
 ) -> str | None:
-    """Runs the stages that `module` has not been through, up to and including `last`.
+    """Runs the stages after the one that `module` has reached, up to and including `last`.
 
-    Returns the text of the module at the stage `synchronization`, where `options` keep it.
+    Returns the text of the module at the stage `synchronization` if `options.keep_mlir`, else None.
     """
     names = stages()
     reached = reached_stage(module)
@@ -96,7 +96,7 @@ def lower(
     _check_scheduler(module, machine, options, to_run)
     kept: str | None = None
     if reached in ("scheduling", "synchronization") and options.verify:
-        prove(module, reached)  # a schedule written by hand must hold, too
+        prove(module, reached)  # a schedule that was written by hand needs a proof, too
     for stage in to_run:
         progress.step(stage)
         start = time.perf_counter()
@@ -114,21 +114,21 @@ def lower(
 def _check_scheduler(
     module: ir.Operation, machine: Target, options: CompileOptions, to_run: tuple[str, ...]
 ) -> None:
-    """Raises InvalidUsageError where scheduler and profile make no sense; before it takes time."""
+    """Raises InvalidUsageError if scheduler and profile do not fit, before the first stage runs."""
     if options.scheduler not in (None, cp_sat.NAME):
         require_scheduler(options.scheduler, machine.mlir, [cp_sat.NAME])
     if options.scheduler == "profile" and options.costs is None:
         raise InvalidUsageError(
-            "scheduler='profile' needs profile=…: a trace of a run, or a file of `ark profile`"
+            "scheduler='profile' needs profile=…: a trace, or a file of `ark profile`"
         )
     if options.costs is not None and "scheduling" not in to_run:
         raise InvalidUsageError(
-            "profile: the module is scheduled already", location=describe(module.location)
+            "profile: the module has a schedule already", location=describe(module.location)
         )
 
 
 def _prepare_scheduling(module: ir.Operation, options: CompileOptions, progress: Progress) -> None:
-    """Puts what the stage reads into the module: measured costs, and a schedule made elsewhere."""
+    """Adds measured costs, and a schedule of ``cp-sat``, to the module for the stage to read."""
     if options.costs is not None:
         apply_costs(module, options.costs)
     if options.scheduler == cp_sat.NAME and not has_schedule(module):
@@ -136,7 +136,7 @@ def _prepare_scheduling(module: ir.Operation, options: CompileOptions, progress:
 
 
 def _scheduler(options: CompileOptions) -> str | None:
-    """The compiler's own scheduler to use; None for its default."""
+    """Returns the name of the scheduler of the C++ compiler, None for its default."""
     if options.scheduler == cp_sat.NAME:
         return None
     return options.scheduler or ("profile" if options.costs is not None else None)

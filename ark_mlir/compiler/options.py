@@ -42,33 +42,34 @@ class CompileOptions:
     """Options of a compilation; every field is also a keyword of :func:`ark_mlir.compile`.
 
     Attributes:
-        scheduler: ``auto``, ``list``, ``round-robin``, ``rounds``, ``profile`` (needs
-            `profile`), ``alone`` (for measuring), ``cp-sat`` (exact, for small graphs; needs
-            OR-tools); None takes ``profile`` where there is one, else ``auto``.
-        profile: measured times of tasks: the path of a trace of a run, or of a file of
-            `ark profile`, which is read at once, or the costs themselves.
-        collectives: how ranks exchange tensors: ``one-shot``, ``two-shot`` or ``ring``, or
-            ``auto``, as None, which goes by size.
-        tile: tile shape of the result, by the name of a group or of an op in it:
-            ``{"fc1": (32, 64), "matmul": (64, 64)}``; a group's own name goes first.
-        packets: on cuda only, pass small activations as words that carry the iteration, which
-            consumers poll, instead of by semaphores.
-        trace: make a kernel that can record when each task ran.
-        verify: prove the schedule, and the tables that are made of it. Off, a wrong schedule is
-            found by wrong results only: compiling and loading warn, and `report` says so.
-        dump_dir: folder for ``NN-<stage>.mlir`` after each stage; None asks ARK_DUMP_DIR.
-        keep_mlir: keep the scheduled program as text in the bundle.
-        cpu: for the cpu target, whose instruction set to use: ``host``, ``baseline``, or a level
-            such as ``x86-64-v3``.
+        scheduler: ``auto``, ``list``, ``round-robin``, ``rounds``, ``profile`` (needs `profile`),
+            ``alone`` (for measurements), or ``cp-sat`` (exact, for small graphs; needs OR-tools).
+            None means ``profile`` if `profile` is given, else ``auto``.
+        profile: measured times of tasks: the path of a trace or of a file of `ark profile`, which
+            is read when the options are created, or :class:`ark_mlir.tuning.Costs`.
+        collectives: algorithm of collectives: ``one-shot``, ``two-shot`` or ``ring``; ``auto`` and
+            None choose by the size of the tensor.
+        tile: tile shape of a result in elements, by the name of a group or of an op in it:
+            ``{"fc1": (32, 64), "matmul": (64, 64)}``. The name of a group takes precedence.
+        packets: cuda only: pass small activations as words tagged with the epoch, which consumers
+            poll, instead of semaphores.
+        trace: compile a kernel that can record a trace of its tasks.
+        verify: prove the schedule, and the tables that are generated from it. Without the proof, a
+            wrong schedule shows only as a hang or wrong results: compilation and loading warn, and
+            `report` says so.
+        dump_dir: folder for ``NN-<stage>.mlir`` after each stage; None means ARK_DUMP_DIR.
+        keep_mlir: store the text of the scheduled program in the bundle.
+        cpu: cpu target only: the instruction set: ``host``, ``baseline``, or a level such as
+            ``x86-64-v3``.
         opt_level: LLVM's optimisation level, 0 to 3.
-        line_info: say in the code of a GPU which op and which line of Python it is of, for
-            profilers. It costs some 9 % of the kernel's size, and no speed.
-        cache: whether to take the bundle from the cache of bundles where it was made before, and to
-            keep it there else; or the cache's folder. None asks ARK_CACHE and ARK_CACHE_DIR.
-            Compilations with `dump_dir` leave the cache alone.
-        devices: for cuda, the numbers of the GPUs to run on. Of a list of programs each gets the
-            GPU at its place; a single GPU is shared by all of them, each with its part of the
-            SMs. None takes one GPU for each program, from the first on.
+        line_info: add line information to GPU code, so that profilers show the op and the Python
+            line of an instruction. It adds some 9 % to the kernel's size, and does not slow it.
+        cache: True to look up the bundle in the cache and to store it there, False not to, or the
+            cache's folder. None means ARK_CACHE and ARK_CACHE_DIR. A compilation with `dump_dir`
+            does not use the cache.
+        devices: cuda only: numbers of the GPUs to run on. With a list of programs, one GPU for each
+            program, or one GPU whose SMs all programs share. None means the first GPUs of the
+            machine, one for each program.
 
     Raises:
         InvalidUsageError: a value has the wrong type or is out of range.
@@ -85,7 +86,7 @@ class CompileOptions:
     packets: bool = True
     trace: bool = False
     verify: bool = True
-    # Fields that make no other bundle are not part of its key in the cache.
+    # A field that does not change the bundle is not part of the cache's key.
     dump_dir: Path | None = field(default=None, metadata={"changes_bundle": False})
     keep_mlir: bool = False
     cpu: Cpu = "host"
@@ -120,12 +121,13 @@ class CompileOptions:
 
     @property
     def costs(self) -> Costs | None:
-        """Measured times of tasks; None if there are none."""
+        """Returns the measured times of tasks, or None."""
         return self.profile if isinstance(self.profile, Costs) else None
 
     @classmethod
     def make(cls, options: CompileOptions | None, overrides: Mapping[str, Any]) -> CompileOptions:
-        """`options` with some fields replaced; raises InvalidUsageError on an unknown one."""
+        """Returns `options` with some fields replaced; raises InvalidUsageError if a field does not
+        exist."""
         known = [item.name for item in fields(cls)]
         if unknown := sorted(set(overrides) - set(known)):
             raise InvalidUsageError(

@@ -1,4 +1,4 @@
-"""From the ``ark.kernel`` op to the parts of a bundle (docs/bundle.md)."""
+"""Conversion of the ``ark.kernel`` op to the parts of a bundle (docs/bundle.md)."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _TABLES: dict[str, tuple[str, type[np.generic]]] = {
 }
 _ALIGNMENT = 64
 
-# Backends whose kernels say that they have begun, which ark_tell_begin does.
+# Backends whose kernels report that they have begun, with ark_tell_begin.
 _TELL_BEGIN = frozenset({"cuda", "hip"})
 
-# Entries of the manifest's target that the kernel says.
+# Entries of the manifest's target that come from the kernel op.
 _OF_TARGET = frozenset({"sms", "shared_memory"})
 
 
@@ -43,7 +43,7 @@ class Parts:
     target: Target
 
     def finish(self, code: Code, mlir: str | None) -> tuple[dict[str, Any], dict[str, bytes]]:
-        """Manifest and sections with the code, and with the program's text where it is kept."""
+        """Returns manifest and sections with the code, and with the text `mlir` if it is given."""
         machine = {
             "backend": self.target.backend,
             "arch": code.arch,
@@ -69,16 +69,20 @@ class Parts:
 def take_kernel(
     module: ir.Operation, target: Target, options: CompileOptions, shares_device: bool = False
 ) -> Parts:
-    """Removes the ``ark.kernel`` from a module and gives what a bundle holds of it.
+    """Removes the ``ark.kernel`` op from a module and returns the parts of the bundle.
 
-    `shares_device`: whether all ranks share one GPU.
+    Args:
+        module: the module after the stage `target`.
+        target: the machine of each rank.
+        options: the options of the compilation.
+        shares_device: True if all ranks share one GPU.
 
-    Raises CompileError when the module has none.
+    Raises CompileError if the module has no such op.
     """
     kernel = next(_kernels(module), None)
     if kernel is None:
         raise CompileError(
-            "the module holds no ark.program, so that no kernel was made",
+            "the module has no ark.program, so that there is no kernel",
             location=describe(module.location),
         )
     constants = bytearray()
@@ -159,7 +163,7 @@ def _buffer(attribute: ir.Attribute, constants: bytearray) -> dict[str, Any]:
         "dtype": dtype.name,
         "shape": list(memref.shape),
         "bytes": _plain(entry["bytes"]),
-        # Bodies assume an element's own alignment, unless the kernel says otherwise.
+        # The default is the natural alignment of an element.
         "alignment": _plain(entry["alignment"]) if "alignment" in entry else dtype.itemsize,
     }
     if "max" in entry:
@@ -190,7 +194,7 @@ def _body(attribute: ir.Attribute) -> dict[str, Any]:
 
 
 def _operand(attribute: ir.Attribute) -> dict[str, Any]:
-    """Returns an operand of a footprint, without fields that are the same for all dense ones."""
+    """Returns an operand of a footprint, without fields that have the value of a dense operand."""
     entry = ir.DictAttr(attribute)
     dtype = from_mlir(str(ir.TypeAttr(entry["element"]).value))
     result = _dictionary(attribute, but="element")
@@ -228,11 +232,11 @@ def _dictionary(attribute: ir.Attribute, but: str = "") -> dict[str, Any]:
 
 
 def _plain(attribute: ir.Attribute) -> Any:
-    """A JSON value: text, number, or a list of them."""
+    """Returns an attribute as a JSON value: a string, a number, or a list."""
     if isinstance(attribute, ir.StringAttr | ir.IntegerAttr | ir.FloatAttr | ir.BoolAttr):
         return attribute.value
     if isinstance(attribute, ir.ArrayAttr):
         return [_plain(item) for item in attribute]
     if isinstance(attribute, ir.DenseI64ArrayAttr):
         return list(attribute)
-    raise CompileError(f"{attribute} has no place in a bundle")
+    raise CompileError(f"{attribute} cannot be stored in a bundle")

@@ -1,7 +1,7 @@
-"""The problem of scheduling for solvers outside of the compiler: read from a program, and solved.
+"""The interface to external schedulers: export of the scheduling problem, import of a solution.
 
-The compiler writes the problem; whoever solves it gives every vCTA a lane and a start. The
-solution becomes an ``ark.schedule``, which the stages that follow check like any other.
+The compiler exports the problem. A solver assigns a lane and a start to each vCTA. The solution
+becomes an ``ark.schedule``, which the following stages verify like any other.
 """
 
 # The generated builders of ops have no types.
@@ -25,7 +25,7 @@ from .tasks import programs_of, tasks_of
 
 @dataclass(frozen=True)
 class Lane:
-    """A range of warps, and maybe of shared memory, of one SM."""
+    """A range of warps of one SM, and optionally a range of its shared memory in bytes."""
 
     sm: int
     warps: tuple[int, int]
@@ -34,7 +34,7 @@ class Lane:
 
 @dataclass(frozen=True)
 class ProblemTask:
-    """A task: the lanes ``[begin, end)`` that may run it, and each vCTA's time in ns."""
+    """A task: the lanes ``[begin, end)`` that may run it, and the time of each vCTA in ns."""
 
     name: str
     lanes: tuple[int, int]
@@ -56,11 +56,12 @@ class Problem:
     """A program to schedule.
 
     Attributes:
-        sms: SMs of the target.
-        lanes: all lanes there are.
-        tasks: in program order.
-        needs: for every vCTA one for each producer.
-        handoff: ns from the last of k producing lanes to a consumer in another lane, at k - 1.
+        sms: number of SMs of the target.
+        lanes: all lanes.
+        tasks: all tasks, in program order.
+        needs: dependences, one for each vCTA and producer.
+        handoff: entry k - 1 is the time in ns from the last of k producing lanes to a consumer in
+            another lane.
     """
 
     sms: int
@@ -72,9 +73,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class Step:
-    """The lane of one vCTA, and its begin in ns.
+    """The lane of a vCTA, and its start in ns.
 
-    vCTAs of one task and of the same class, which is not None, may be in one run.
+    Consecutive vCTAs of a task may form one run if `alike` is the same and not None.
     """
 
     task: int
@@ -85,10 +86,10 @@ class Step:
 
 
 def export_problem(module: ir.Operation, max_vctas: int) -> Problem:
-    """The scheduling problem of a module at the stage ``memory``.
+    """Returns the scheduling problem of a module at the stage ``memory``.
 
-    Raises CompileError where the program has more than `max_vctas` vCTAs, or a pin that cannot
-    be met.
+    Raises CompileError if the program has more than `max_vctas` vCTAs, or a pin that cannot be
+    satisfied.
     """
     with tempfile.TemporaryDirectory(prefix="ark-") as folder:
         path = Path(folder) / "problem.json"
@@ -127,10 +128,10 @@ def _pair(value: Any) -> Any:
 def insert_schedule(
     module: ir.Operation, problem: Problem, scheduler: str, steps: Sequence[Step]
 ) -> None:
-    """Writes into the program of a module that every vCTA runs where and when `steps` say.
+    """Inserts the schedule that `steps` describes into the program of a module.
 
-    What is alike in all respects is one run; any other vCTA is a run of its own, so that it
-    waits for its own inputs alone, and nobody waits for more than it.
+    Consecutive interchangeable vCTAs form one run. Any other vCTA is a run of its own, so that it
+    waits only for its own producers, and its consumers wait only for it.
     """
     program = next(programs_of(module))
     terminator = list(program.regions[0].blocks[0])[-1]
@@ -164,7 +165,7 @@ def _insert_lane(
 
 
 def _runs(steps: Sequence[Step]) -> list[tuple[int, int, int]]:
-    """Ranges (begin, end, task) in the order of a lane."""
+    """Returns the runs of a lane as (begin, end, task), in order."""
     runs: list[tuple[int, int, int]] = []
     last: int | None = None
     for step in steps:

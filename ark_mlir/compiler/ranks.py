@@ -1,4 +1,4 @@
-"""Compiling where every rank is a process and has the program of its rank alone."""
+"""Compilation if each rank is a process that has only the program of its own rank."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ _LONGEST_VALUE = 200
 def compile_part(
     part: Part, target: str | Target | None, options: CompileOptions
 ) -> RankExecutable:
-    """One rank's part of the program that the parts of all ranks make.
+    """Compiles the programs of all ranks together and returns the executable of this rank.
 
-    Rank 0 compiles for all, so that all run the same bytes.
+    Rank 0 compiles for all ranks, so that all run the same code.
 
-    Raises what compiling raises, on all ranks alike; InvalidUsageError where ranks ask for
-    different things, or this process is no rank; RankFailedError where one does not get so far.
+    Raises the errors of compilation, the same on all ranks; InvalidUsageError if targets or options
+    of ranks differ, or this process is not a rank; RankFailedError if a rank fails before.
     """
     member = current()
     if member is None:
-        raise InvalidUsageError("this process is no rank: call ark.distributed.init() first")
+        raise InvalidUsageError("this process is not a rank: call ark.distributed.init() first")
     with member.turn(f"compile {part.name!r}") as turn:
         _check_place(member, part)
         bundle = _exchange(turn, member, part, target, options)
@@ -48,7 +48,7 @@ def compile_part(
 def _check_place(member: Member, part: Part) -> None:
     if (part.rank, part.size) != (member.rank, member.world_size):
         raise InvalidUsageError(
-            f"program {part.name!r} is that of rank {part.rank} of {part.size}; this process is "
+            f"program {part.name!r} is for rank {part.rank} of {part.size}, but this process is "
             f"rank {member.rank} of {member.world_size}"
         )
 
@@ -75,7 +75,7 @@ def _exchange(
                     os.close(word.file)
     finally:
         os.close(file)
-    # Compiling takes as long as it takes; that rank 0 ends is seen at once.
+    # Compilation has no time limit. If rank 0 dies, `meet` raises at once.
     answer = turn.meet("bundle", patience=None)[0]
     return _read(answer)
 
@@ -92,7 +92,7 @@ def _check_wishes(words: list[Message]) -> None:
 
 
 def _brief(value: str) -> str:
-    """A value in a message, which a profile would make megabytes long."""
+    """Returns a value for a message, cut: the text of a profile may have megabytes."""
     return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}…"
 
 

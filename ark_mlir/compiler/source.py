@@ -28,9 +28,9 @@ class Part(NamedTuple):
 
 
 def load_part(source: object) -> Part | None:
-    """A copy of one rank's program; None where `source` holds no such program, or others too.
+    """Returns a copy of the program of one rank; None unless `source` has exactly one such program.
 
-    Raises as :func:`load_module`.
+    Raises the errors of :func:`load_module`.
     """
     if isinstance(source, list | tuple):
         return None
@@ -45,9 +45,9 @@ def load_part(source: object) -> Part | None:
 
 
 def load_parts(parts: Sequence[bytes]) -> ir.Operation:
-    """One module of the programs of all ranks, from the bytecode of each.
+    """Joins the programs of all ranks, given as bytecode, into one module.
 
-    Raises InvalidUsageError where they do not fit together; names both sides.
+    Raises InvalidUsageError, which names both ranks, if they do not fit together.
     """
     module = _join(parts)
     _verify_ranks(module)
@@ -55,13 +55,13 @@ def load_parts(parts: Sequence[bytes]) -> ir.Operation:
 
 
 def load_module(source: Source | Sequence[Source]) -> ir.Operation:
-    """A copy of the module of a program, a module, a path or MLIR text.
+    """Returns a copy of the module of a program, a module, a path or MLIR text.
 
-    A list, with one of these for every rank, becomes one module.
+    A list, with a source for each rank, becomes one module.
 
     Raises:
-        InvalidUsageError: it is none of these, or the file cannot be read, or the programs of
-            several ranks do not fit together; names both sides.
+        InvalidUsageError: `source` has another type, the file does not exist, or the programs of
+            several ranks do not fit together.
         CompileError: the text does not parse or verify.
     """
     if isinstance(source, list | tuple):
@@ -73,12 +73,12 @@ def load_module(source: Source | Sequence[Source]) -> ir.Operation:
 
 
 def join_modules(modules: Sequence[ir.Operation]) -> ir.Operation:
-    """One module with what all hold; those after the first are renamed where names clash."""
+    """Joins modules into one; ops whose names are taken are renamed."""
     if not modules:
         raise InvalidUsageError("cannot compile an empty list; expected a program for every rank")
     if len(modules) == 1:
         return modules[0]
-    # Every program has a context of its own. Bytecode keeps locations, and is exact.
+    # Modules of different contexts cannot be mixed. Bytecode copies them exactly, with locations.
     return _join([bytecode(module) for module in modules])
 
 
@@ -96,7 +96,7 @@ def _join(modules: Sequence[bytes]) -> ir.Operation:
 
 
 def bytecode(module: ir.Operation) -> bytes:
-    """A module's bytes, with its locations."""
+    """Returns the bytecode of a module, with its locations."""
     stream = io.BytesIO()
     module.write_bytecode(stream)
     return stream.getvalue()
@@ -133,8 +133,7 @@ def _verify_ranks(module: ir.Operation) -> None:
 
 
 def _load(source: object) -> ir.Operation:
-    # A program of the frontend has a module; looked at by name, since the frontend comes
-    # before the compiler.
+    # Not isinstance(source, Program): the compiler does not import the frontend.
     module = getattr(source, "module", source)
     if isinstance(module, ir.Module):
         return _verified(module.operation.clone().operation)

@@ -1,4 +1,4 @@
-"""The stages in order, as passes/pipelines lists them, and how one of them is run."""
+"""The stages in the order of passes/pipelines, and functions that run them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..mlir.diagnostics import to_error
 from ..passmanager import PassManager
 
 _BEGIN = re.compile(r"ark-begin-stage\{stage=(\w+)\}")
-# What is wrong with a schedule, by the stage that it has reached, is no error of the compiler.
+# Failures of this stage are VerificationErrors: the schedule is wrong, not the compiler.
 _PROVEN = "synchronization"
 _PROOFS = {
     "scheduling": "ark.program(ark-verify-scheduling)",
@@ -22,7 +22,7 @@ _PROOFS = {
 
 @functools.cache
 def stages() -> tuple[str, ...]:
-    """The names of all stages, first to last.
+    """Returns the names of all stages, in order.
 
     Example:
         >>> stages()[0]
@@ -33,7 +33,8 @@ def stages() -> tuple[str, ...]:
 
 
 def stages_between(first: str, last: str) -> tuple[str, ...]:
-    """The stages from `first` to `last`, both included; raises InvalidUsageError on others."""
+    """Returns the stages from `first` to `last`, both included; raises InvalidUsageError if one
+    does not exist."""
     names = stages()
     for name in (first, last):
         if name not in names:
@@ -42,9 +43,10 @@ def stages_between(first: str, last: str) -> tuple[str, ...]:
 
 
 def reached_stage(module: ir.Operation) -> str | None:
-    """The last stage that a module has been through; None for a program of graph ops.
+    """Returns the last stage that has lowered a module; None for a program of graph ops.
 
-    The module says so (``ark.stage``). One that was written by hand may not; then its ops tell.
+    This is the attribute ``ark.stage``. A module that was written by hand may lack it; then the ops
+    in the module determine the stage.
     """
     if "ark.stage" in module.attributes:
         return ir.StringAttr(module.attributes["ark.stage"]).value
@@ -70,8 +72,8 @@ def run_stage(module: ir.Operation, stage: str, options: Mapping[str, str]) -> N
     """Runs one stage on a module, in place.
 
     Raises:
-        VerificationError: the schedule could not be proven.
-        CompileError: any other failure; both name the place.
+        VerificationError: the proof of the schedule failed.
+        CompileError: the stage failed. Both errors name a place in the program.
     """
     words = [f"{name}={quoted(value)}" for name, value in options.items()]
     words += [f"from={stage}", f"to={stage}"]
@@ -79,16 +81,16 @@ def run_stage(module: ir.Operation, stage: str, options: Mapping[str, str]) -> N
 
 
 def prove(module: ir.Operation, stage: str) -> None:
-    """Proves what the schedule of a module promises at its stage; raises VerificationError.
+    """Proves the schedule of a module at a stage; raises VerificationError if the proof fails.
 
-    At ``scheduling``: it fits the target and the plans, and its order can be synchronised. At
-    ``synchronization`` also that it has no race and no deadlock.
+    At ``scheduling``, the schedule must fit the target and the plans, and its order must admit a
+    synchronisation. At ``synchronization``, it must also have no race and no deadlock.
     """
     _run(module, _PROOFS[stage], stage, VerificationError)
 
 
 def run_passes(module: ir.Operation, pipeline: str, stage: str) -> None:
-    """Runs passes on a module, in place; raises as :func:`run_stage`."""
+    """Runs passes on a module, in place; raises the errors of :func:`run_stage`."""
     _run(module, pipeline, stage, VerificationError if stage == _PROVEN else CompileError)
 
 
@@ -104,10 +106,10 @@ def _run(module: ir.Operation, pipeline: str, stage: str, kind: type[ArkError]) 
 
 
 def require_scheduler(name: str, target: str, others: Sequence[str]) -> None:
-    """Raises InvalidUsageError where no scheduler has this name; `target` is an ``#ark.target``.
+    """Raises InvalidUsageError if no scheduler has this name; `target` is an ``#ark.target``.
 
-    The compiler alone knows its schedulers: it is asked with a program that has no tasks. Its
-    answer lacks the `others`, which are no passes.
+    Only the C++ compiler knows its schedulers: this function runs it on a program without tasks.
+    `others` are the names of further schedulers, for the message.
     """
     empty = f"module attributes {{ark.target = {target}}} {{ ark.program @p() {{ ark.return }} }}"
     with ir.Context():
@@ -136,10 +138,13 @@ def predict_with(module: ir.Operation, scheduler: str) -> int:
 
 
 def quoted(value: str) -> str:
-    """The value of an option in the text of a pipeline."""
+    """Returns the value of an option, quoted for the text of a pipeline.
+
+    Raises InvalidUsageError if the value has a character that cannot be quoted.
+    """
     if value.isalnum():
         return value
-    # MLIR's parser of pipelines counts braces even between quotes.
+    # MLIR's parser of pipelines also counts braces between quotes.
     if found := next((c for c in value if c in "'{}"), None):
-        raise InvalidUsageError(f"{value!r} holds {found!r}, which an option cannot")
+        raise InvalidUsageError(f"{value!r} has {found!r}, which is not allowed in an option")
     return f"'{value}'"

@@ -1,6 +1,6 @@
 """The proof of a bundle's tables.
 
-What a kernel walks is decoded from the bytes, turned into a schedule again and proven:
+The proof decodes the tables that the kernel reads, converts them back to a schedule and proves it:
 docs/schedule.md, "The proof of a bundle".
 """
 
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
 
 __all__ = ["TableProof", "prove"]
 
-# MLIR starts the message of a verifier with the op it is about.
+# The message of a verifier begins with the op's name.
 _OP_PREFIX = re.compile(r"^'([\w.]+)' op ")
 
 
 @dataclass(frozen=True)
 class TableProof:
-    """The result of proving a bundle.
+    """The figures of a successful proof of a bundle.
 
     Attributes:
-        vctas: vCTAs of all tasks.
-        cells: parts of buffers whose bytes all vCTAs treat alike.
-        accesses: visits of vCTAs to these.
-        seconds: how long it took.
+        vctas: number of vCTAs of all tasks.
+        cells: number of parts of buffers; each vCTA accesses all bytes of a part or none.
+        accesses: number of accesses of vCTAs to these parts.
+        seconds: duration of the proof.
     """
 
     vctas: int
@@ -41,15 +41,15 @@ class TableProof:
 
 
 def prove(bundle: Bundle) -> TableProof:
-    """Proves the schedule that the tables of a bundle say: no race, no wait that never ends,
-    no byte of the arena read before it was written, no operand out of its value.
+    """Proves the schedule in the tables of a bundle.
 
-    Goes by the tables and by what the manifest declares of bodies, not by the program that they
-    were made of. It neither loads nor runs the kernel.
+    The schedule must have no race and no deadlock, must not read a byte of the arena before it is
+    written, and must not access an operand out of bounds. The proof uses only the tables and the
+    footprints in the manifest. The kernel is neither loaded nor run.
 
     Raises:
-        VerificationError: the tables cannot be proven. It names the bundle, the instruction, and
-            of a race both vCTAs with their SMs and the bytes.
+        VerificationError: the proof failed. The message names the bundle and the instruction, and
+            for a race both vCTAs with their SMs and the bytes.
 
     Example:
         >>> prove(ark.bundle.read_bundle("mlp.arkbin")).vctas

@@ -8,14 +8,14 @@ from .. import ir
 
 
 def programs_of(module: ir.Operation) -> Iterator[ir.Operation]:
-    """The programs of a module, in order."""
+    """Yields the programs of a module, in order."""
     for op in module.regions[0].blocks[0]:
         if op.operation.name == "ark.program":
             yield op.operation
 
 
 def tasks_of(module: ir.Operation) -> Iterator[ir.Operation]:
-    """The tasks of all programs of a module, in order."""
+    """Yields the tasks of all programs of a module, in order."""
     for program in programs_of(module):
         for op in program.regions[0].blocks[0]:
             if op.operation.name == "ark.task":
@@ -31,7 +31,7 @@ def vctas_of(task: ir.Operation) -> int:
 
 
 def has_schedule(module: ir.Operation) -> bool:
-    """Returns True if a program of a module holds a schedule."""
+    """Returns True if a program of a module has a schedule."""
     return any(
         op.operation.name == "ark.schedule"
         for program in programs_of(module)

@@ -1,4 +1,4 @@
-"""Tile shapes that the user chose."""
+"""Tile shapes that the user chooses."""
 
 from __future__ import annotations
 
@@ -16,17 +16,18 @@ _RANK = re.compile(r"^rank\d+/")
 def assign_tiles(module: ir.Operation, tiles: Mapping[str, Sequence[int]]) -> None:
     """Sets `tile` on the groups of a module at the stage `graph`.
 
-    A key names a group, or an op that groups hold, without its dialect: ``matmul``.
+    A key is the name of a group, or of an op in groups without its dialect, such as ``matmul``.
 
     Raises:
-        InvalidUsageError: a key names nothing, or a shape does not fit the group's result.
+        InvalidUsageError: no group or op has a key as its name, or the rank of a tile is not that
+            of the group's result.
     """
     unused = set(tiles)
     with module.context:
         for group in _groups(module):
             name = ir.StringAttr(group.attributes["name"]).value
             ops = {op.operation.name.removeprefix("ark.") for op in group.regions[0].blocks[0]}
-            # Of several ranks all take the tile, unless the key names one.
+            # A key without the prefix of a rank applies to the groups of all ranks.
             key = next((key for key in tiles if key in (name, _RANK.sub("", name))), None)
             key = key or next((key for key in tiles if key in ops), None)
             if key is None:
@@ -34,7 +35,7 @@ def assign_tiles(module: ir.Operation, tiles: Mapping[str, Sequence[int]]) -> No
             unused.discard(key)
             _assign(group, name, tiles[key])
     if unused:
-        raise InvalidUsageError(f"tile: no group and no op of the program is {min(unused)!r}")
+        raise InvalidUsageError(f"tile: the program has no group and no op {min(unused)!r}")
 
 
 def _assign(group: ir.Operation, name: str, tile: Sequence[int]) -> None:

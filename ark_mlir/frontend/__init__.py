@@ -1,9 +1,9 @@
-"""Building programs: ``ark.Program``, tensors and ops.
+"""Construction of programs: ``ark.Program``, tensors and ops.
 
-Everything public is re-exported by ``ark_mlir``.
+The package ``ark_mlir`` re-exports every public name.
 """
 
-# ruff: noqa: F403 - what is public is what every family's __all__ says
+# ruff: noqa: F403 - the __all__ of each module lists its public names
 
 from . import arguments, ops
 from .arguments import *

@@ -17,21 +17,22 @@ from .tensor import Tensor
 if TYPE_CHECKING:
     from ..typing import DTypeLike, Shape
 
-# As docs/bundle.md has it; no machine's memory comes near.
+# The limit of a buffer in docs/bundle.md, above the memory of any machine.
 _MAX_BYTES = 1 << 47
 
 __all__ = ["input", "output", "parameter", "placeholder", "scalar", "state", "stop_when", "tensor"]
 
 
 def input(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
-    """A tensor that is bound at every run.
+    """Declares an input, which is bound at every run, and returns its tensor.
 
     Args:
-        name: the keyword to bind by; unique among the program's arguments.
-        shape: static extents.
+        name: the keyword of ``Executable.run``; unique among the program's arguments.
+        shape: static extents, none negative.
         dtype: element type.
 
-    Raises InvalidUsageError on a name in use, extents that are no counts, an unknown dtype.
+    Raises InvalidUsageError outside of a program, and if the name is taken, an extent is not a
+    natural number, the tensor is larger than 128 TiB, or the dtype is unknown.
 
     Example:
         >>> x = ark.input("x", (4, 64), ark.bf16)
@@ -40,7 +41,7 @@ def input(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
 
 
 def placeholder(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
-    """Another name of :func:`input`, with its arguments and errors.
+    """Same as :func:`input`.
 
     Example:
         >>> x = ark.placeholder("x", (4, 64), ark.fp32)
@@ -49,10 +50,11 @@ def placeholder(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
 
 
 def parameter(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
-    """A tensor that is bound once, such as a weight. Arguments and errors as :func:`input`.
+    """Declares a parameter, which is bound once, such as a weight, and returns its tensor.
 
-    A parameter made while an ``ark.Module`` is constructed gets the module's path in
-    front of its name, unless the name has a dot.
+    Arguments and errors are those of :func:`input`. If an ``ark.Module`` creates the parameter in
+    its constructor, the parameter's name is prefixed with the module's path, unless the name
+    contains a dot.
 
     Example:
         >>> w = ark.parameter("w", (256, 64), ark.bf16)
@@ -61,22 +63,23 @@ def parameter(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
 
 
 def state(name: str, shape: Shape, dtype: DTypeLike = fp32, init: float = 0) -> Tensor:
-    """A tensor that lives on the device between runs; ``ark.update`` writes to it.
+    """Declares a state, which stays on the device between runs, and returns its tensor.
 
-    The tensor that this returns, and what ``ark.update`` returns, are the state itself: an op reads
-    the values that the state has when the op is made, after all updates before it. An output that
-    is the state itself has the values at the end of the iteration. The result of an op, a view of
-    the state (``s[:]``, ``ark.slice``, ``ark.reshape``, ``ark.identity``, ...) included, keeps the
-    values of that moment: later updates do not change it.
+    ``ark.update`` writes to a state. The tensor that ``ark.state`` returns and the tensors that
+    ``ark.update`` returns all denote the state itself: an op that takes one reads the values after
+    all updates that precede the op. An output that denotes the state has the values at the end of
+    the iteration. The result of any other op, including a view of the state (``s[:]``,
+    ``ark.slice``, ``ark.reshape``, ``ark.identity``, ...), is not changed by later updates.
 
     Args:
         init: value of every element before the first run and after ``reset``.
 
-    Other arguments and errors as :func:`input`.
+    Other arguments and errors are those of :func:`input`. Raises InvalidUsageError also if the
+    dtype cannot hold `init`.
 
     Example:
         >>> cache = ark.state("cache", (8, 512, 64), ark.bf16)
-        >>> before = cache[:]                                # keeps these values
+        >>> before = cache[:]                                # not changed by the update
         >>> updated = ark.update(cache, ark.ones((8, 1, 64), ark.bf16), (0, 511, 0))
         >>> changed = ark.output("changed", ark.not_equal(cache, before))
     """
@@ -99,29 +102,30 @@ def tensor(
     rank: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """A part of a padded buffer that is bound at every run; alone, without padding, an input.
+    """Declares an input and returns a view of a part of it; for programs written for ARK.
 
     Args:
         shape: extents of the part.
-        strides: extents of the buffer; by default `shape`. As in ARK, they count elements along
-            each dimension, and not the distance between two.
-        offsets: where the part begins; by default in the first element.
-        padded_shape: extents from `offsets` on that must lie in the buffer; by default `shape`.
-            Nothing is ever written to what lies around the part.
-        rank: whose memory it is: -1 or the program's own. What another rank has comes by
-            ``ark.recv``.
-        name: the keyword to bind an array of extents `strides` by; by default "tensor", or
-            "tensor_1", "tensor_2", ... where that is taken.
+        dtype: element type.
+        strides: extents of the whole input; by default `shape`. As in ARK, `strides` are extents
+            and not distances between elements.
+        offsets: index of the part's first element; by default zeros.
+        padded_shape: extents of the padded part, which begins at `offsets` and must lie in the
+            input; by default `shape`. No op writes to the padding.
+        rank: -1 or the program's own rank. ``ark.recv`` receives tensors of other ranks.
+        name: the keyword of ``Executable.run``, which takes an array of shape `strides`; by
+            default the first of "tensor", "tensor_1", "tensor_2", ... that is free.
 
-    No data moves: ops read through the view. A buffer that stays on the device and is written is
-    an ``ark.state``. Raises InvalidUsageError where the part or its padding is not inside.
+    The view copies no data. Raises InvalidUsageError if the padded part does not lie in the input,
+    `rank` is another rank, and on the errors of :func:`input`. Use ``ark.state`` for a buffer that
+    the program writes.
 
     Example:
         >>> x = ark.tensor((3, 5), ark.fp16, strides=(4, 8), offsets=(0, 2), name="x")
     """
     program = current("ark.tensor")
     if rank not in (-1, 0 if program.rank is None else program.rank):
-        raise invalid(f"is on rank {rank}; what another rank has comes by ark.recv", "ark.tensor")
+        raise invalid(f"rank {rank} is another rank; use ark.recv for its tensors", "ark.tensor")
     extents = as_shape(shape, "ark.tensor")
     whole = extents if strides is None else as_shape(strides, "ark.tensor")
     starts = [0] * len(extents) if offsets is None else as_ints(offsets, "offsets", "ark.tensor")
@@ -131,8 +135,8 @@ def tensor(
     for extent, total, start, room in zip(extents, whole, starts, padded, strict=True):
         if not (start >= 0 and extent <= room and start + room <= total):
             raise invalid(
-                f"shape {extents} at offsets {starts}, padded to {padded}, is not inside of a "
-                f"buffer of {whole}",
+                f"shape {extents} at offsets {starts}, padded to {padded}, does not lie in a "
+                f"buffer of shape {whole}",
                 "ark.tensor",
             )
     label = program.free_name("tensor") if name is None else name
@@ -143,13 +147,14 @@ def tensor(
 
 
 def stop_when(flag: Tensor) -> None:
-    """Ends a launch of several iterations after the one that leaves `flag` other than zero.
+    """Ends a launch of several iterations after the first iteration that sets `flag` nonzero.
 
     Args:
-        flag: a state of one int32, which the program updates. What it holds when the
-            launch begins does not matter: at least one iteration runs.
+        flag: an int32 state with one element, which the program updates. A launch runs at least
+            one iteration, whatever value `flag` has before it.
 
-    Raises InvalidUsageError on anything else, and on a second flag.
+    Raises InvalidUsageError if `flag` is not such a state, or the program has another flag. The
+    end of the ``with`` block raises it if the program never updates `flag`.
 
     Example:
         >>> done = ark.state("done", (), ark.int32)
@@ -161,19 +166,22 @@ def stop_when(flag: Tensor) -> None:
     value = as_tensor(flag, "stop_when", "flag")
     check_tensors(program, "ark.stop_when", (value,))
     if value.state is None or math.prod(value.shape) != 1 or value.dtype != int32:
-        raise invalid(f"{value.name!r} is no state of one int32", "ark.stop_when")
+        raise invalid(f"{value.name!r} is not an int32 state with one element", "ark.stop_when")
     program.set_stop(value.state)
 
 
 def scalar(name: str, dtype: DTypeLike = int32, max: int | None = None) -> Tensor:
-    """A run-time integer of rank zero, such as the position of a token.
+    """Declares an integer that is passed at every run, such as the position of a token.
+
+    Returns a tensor of shape ``()``.
 
     Args:
+        name: the keyword of ``Executable.run``; unique among the program's arguments.
         dtype: int32 or int64.
-        max: the largest value that a run may pass; values start at zero.
+        max: the largest value that a run may pass; the least is zero. None: no upper bound.
 
-    Raises InvalidUsageError on another dtype, a name in use, or a `max` that is negative or does
-    not fit into the dtype.
+    Raises InvalidUsageError if the dtype is another one, the name is taken, or `max` is negative
+    or does not fit into the dtype.
 
     Example:
         >>> position = ark.scalar("position", max=511)
@@ -183,7 +191,7 @@ def scalar(name: str, dtype: DTypeLike = int32, max: int | None = None) -> Tenso
         raise invalid(f"a scalar is int32 or int64, not {dtype!r}", "ark.scalar")
     bound = None if max is None else as_int(max, "max", "ark.scalar")
     if bound is not None and not 0 <= bound <= kind.integer_range[1]:
-        raise invalid(f"max {bound} is not a value of {dtype} from zero on", "ark.scalar")
+        raise invalid(f"max {bound} is negative or does not fit into {dtype}", "ark.scalar")
     return _argument("scalar", name, (), dtype, max=bound)
 
 
@@ -210,7 +218,7 @@ def _argument(
     )
     if (size := math.prod(argument.shape) * argument.dtype.itemsize) > _MAX_BYTES:
         raise invalid(f"shape {argument.shape} takes {size} bytes; the limit is {_MAX_BYTES}", op)
-    # Modules of one class use one name each; their paths tell them apart at the end.
+    # Two modules of one class use the same names, until their paths are known.
     repeat = kind in ("parameter", "state") and constructing()
     value = program.add_argument(argument, may_repeat=repeat)
     tensor = Tensor(program, value, name, argument if kind == "state" else None)
@@ -219,9 +227,13 @@ def _argument(
 
 
 def output(name: str, tensor: Tensor) -> Tensor:
-    """Makes `tensor` a result of the program, under a name; returns it.
+    """Makes `tensor` a result of the program and returns it.
 
-    Raises InvalidUsageError on a name in use or a tensor of another program.
+    Args:
+        name: the key of the result in what ``Executable.run`` returns.
+        tensor: a tensor of the program, of any shape and dtype.
+
+    Raises InvalidUsageError if the name is taken or the tensor belongs to another program.
 
     Example:
         >>> y = ark.output("y", ark.relu(x))

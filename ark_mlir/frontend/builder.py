@@ -1,4 +1,4 @@
-"""Appends one op to the program being built, with its location, plan and error handling."""
+"""Appends an op, with its location and plan, to the program that is under construction."""
 
 from __future__ import annotations
 
@@ -20,18 +20,23 @@ __all__ = ["append", "append_op", "check_tensors"]
 def append(
     build: Callable[..., Any], op: str, tensors: tuple[Tensor | None, ...], name: str | None
 ) -> ir.Value:
-    """As :func:`append_op`, of an op with a result, which it returns."""
+    """Appends an op as :func:`append_op` does and returns the op's only result."""
     return append_op(build, op, tensors, name).results[0]
 
 
 def append_op(
     build: Callable[..., Any], op: str, tensors: tuple[Tensor | None, ...], name: str | None
 ) -> ir.Operation:
-    """Calls `build`, which makes one op, and returns the op.
+    """Calls `build`, which creates one op, and returns the op.
 
-    `build` is called with ``loc`` and ``ip``. What the dialect's inference or verifier
-    says against the op becomes an InvalidUsageError at the user's line, and the op is
-    removed again. `op` is the mnemonic; `tensors` are checked to belong to the program.
+    Args:
+        build: takes the keywords ``loc`` and ``ip``.
+        op: the op's mnemonic.
+        tensors: the op's operands.
+        name: the op's name; by default its mnemonic.
+
+    Raises InvalidUsageError at the user's line if an operand belongs to another program, or if
+    type inference or the verifier of the dialect rejects the op, which is then erased.
     """
     program = current(f"ark.{op}")
     check_tensors(program, f"ark.{op}", tensors)
@@ -47,7 +52,7 @@ def append_op(
 
 
 def _finish(operation: ir.Operation, label: str) -> ir.Operation:
-    # The location has the name as well, and is lost where a program becomes text.
+    # The location has the name as well, but the text of a program has no locations.
     if operation.name != f"ark.{label}":
         operation.attributes["ark.name"] = ir.StringAttr.get(label)
     plan = plan_attribute()
@@ -62,7 +67,7 @@ def _finish(operation: ir.Operation, label: str) -> ir.Operation:
 
 
 def check_tensors(program: Program, op: str, tensors: tuple[Tensor | None, ...]) -> None:
-    """Raises InvalidUsageError where a tensor belongs to another program."""
+    """Raises InvalidUsageError if a tensor belongs to another program."""
     for tensor in tensors:
         if tensor is not None and tensor.program is not program:
             state = "" if tensor.program.is_open else ", which is closed"

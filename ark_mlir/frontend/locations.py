@@ -1,8 +1,8 @@
 """Locations in the user's Python, as MLIR locations of ops.
 
-An op's location is ``NameLoc(op name)`` over the user's ``file:line:column``; callers of
-that line follow as call sites, a few levels deep, so that an error inside a layer's
-``forward`` also says which layer.
+An op's location is a ``NameLoc`` with the op's name around the user's ``file:line:column``. Up to
+three callers of that line follow as call sites, so that an error inside a layer's ``forward`` also
+shows which layer it is.
 """
 
 from __future__ import annotations
@@ -20,7 +20,8 @@ from .. import ir
 
 __all__ = ["Frame", "placed", "to_location", "user_frames"]
 
-# Our own frames tell a user nothing. Models of this package are users, too.
+# Frames in these folders are skipped. ark_mlir.models is not among them: it uses the frontend as
+# a program of a user does.
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OURS = tuple(
     os.path.join(_PACKAGE, folder, "")
@@ -33,7 +34,7 @@ _PLACED: ContextVar[tuple[Frame, ...]] = ContextVar("ark_placed", default=())
 
 @dataclass(frozen=True)
 class Frame:
-    """One line of Python on the stack; lines and columns count from one, 0 is unknown."""
+    """A line of Python on the stack; lines and columns count from one, and 0 means unknown."""
 
     file: str
     line: int
@@ -45,9 +46,10 @@ class Frame:
 
 @contextmanager
 def placed(frames: Sequence[Frame]) -> Generator[None, None, None]:
-    """Ops made inside come from these lines, innermost first, and not from who makes them.
+    """Gives `frames`, innermost first, as the location of all ops that the block creates.
 
-    For programs that are read from elsewhere. No frames leave everything as it is.
+    For programs that are translated from another form. The block has no effect if `frames` is
+    empty.
     """
     token = _PLACED.set(tuple(frames) or _PLACED.get())
     try:
@@ -57,10 +59,9 @@ def placed(frames: Sequence[Frame]) -> Generator[None, None, None]:
 
 
 def user_frames(callers: int = _CALLERS) -> list[Frame]:
-    """The innermost frame outside of the compiler, then up to `callers` of its callers.
+    """Returns the innermost frame outside of the frontend and up to `callers` of its callers.
 
-    Callers end at module level and at code of installed packages (a test runner, say),
-    which would say nothing about the program.
+    The list ends at module level, and before code of installed packages, such as a test runner.
     """
     if given := _PLACED.get():
         return list(given[: 1 + callers])
@@ -95,7 +96,7 @@ def _column(frame: FrameType) -> int:
 
 
 def to_location(name: str, frames: list[Frame], context: ir.Context) -> ir.Location:
-    """``NameLoc`` over the frames; see the module's description."""
+    """Returns a ``NameLoc`` around `frames`, as described at the top of this module."""
     files = [ir.Location.file(f.file, f.line, f.column, context=context) for f in frames]
     place = files[0]
     if len(files) > 1:

@@ -1,6 +1,6 @@
 """``ark.Module``: parameters and submodules under hierarchical names, as in PyTorch."""
 
-# Elements of a list that a user assigns are of any type.
+# The type of the elements of a list that a user assigns is unknown.
 # pyright: reportUnknownArgumentType=false
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def constructing() -> bool:
 
 
 class _Constructed(type):
-    """Marks the time in which a module's ``__init__`` runs."""
+    """A metaclass that counts the constructors of modules that are running."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:
         token = _DEPTH.set(_DEPTH.get() + 1)
@@ -41,12 +41,12 @@ class _Constructed(type):
 
 
 class Module(metaclass=_Constructed):
-    """A part of a model: parameters, submodules, and ``forward``.
+    """A part of a model: parameters, states, submodules, and a method ``forward``.
 
-    Parameters, states, modules and lists of modules that are assigned to attributes are
-    registered. A parameter is known as the path of attributes to its module and its own
-    name, such as ``layers.0.weight``; ``program.parameters``, ``state_dict`` and
-    ``Executable.bind`` all use that name. A parameter named with a dot keeps its name.
+    Assignment to an attribute registers a parameter, state, module or list of modules. The name of
+    a parameter or state is the path of attributes that leads to its module, followed by its own
+    name, such as ``layers.0.weight``. ``program.parameters``, ``state_dict`` and
+    ``Executable.bind`` use that name. A name that contains a dot gets no prefix.
 
     Example:
         >>> class Linear(ark.Module):
@@ -62,7 +62,7 @@ class Module(metaclass=_Constructed):
         self._prepare()
 
     def _prepare(self) -> None:
-        # A subclass may assign attributes before, or without, calling our __init__.
+        # A subclass may assign attributes before it calls this class's __init__, or never call it.
         if "_modules" not in self.__dict__:
             empty: dict[str, Any] = {"_modules": {}, "_arguments": {}, "_arrays": {}}
             for name, value in {**empty, "_parent": None}.items():
@@ -93,7 +93,7 @@ class Module(metaclass=_Constructed):
     def _adopt(self, name: str, module: Module) -> None:
         module._prepare()
         self._modules[name] = module
-        # A module shared by two parents goes by the path of the first.
+        # A module that two parents share keeps the path through the first.
         if module._parent is None and module is not self:
             object.__setattr__(module, "_parent", (self, name))
 
@@ -111,11 +111,12 @@ class Module(metaclass=_Constructed):
     # ---------------------------------------------------------------- calling
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Computes the module's result; subclasses define it."""
+        """Computes the module's result. A subclass must define it; this one raises
+        NotImplementedError."""
         raise NotImplementedError(f"{type(self).__name__} defines no forward")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Runs ``forward``; ops made in it get the module's path in front of their names."""
+        """Calls ``forward``. The names of ops that it creates begin with the module's path."""
         from .program import current
 
         path = ".".join(self.path())
@@ -125,7 +126,7 @@ class Module(metaclass=_Constructed):
     # ---------------------------------------------------------------- names
 
     def path(self) -> list[str]:
-        """The attributes that lead from the outermost module to this one."""
+        """Returns the names of the attributes that lead from the outermost module to this one."""
         self._prepare()
         if self._parent is None:
             return []
@@ -133,7 +134,7 @@ class Module(metaclass=_Constructed):
         return [*parent.path(), name]
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """Yields the module and all modules below it, each once, by path."""
+        """Yields the path and the module, for this module and each module below it, once each."""
         seen: set[int] = set()
 
         def visit(module: Module, path: str) -> Iterator[tuple[str, Module]]:
@@ -148,7 +149,8 @@ class Module(metaclass=_Constructed):
         yield from visit(self, "")
 
     def named_parameters(self) -> Iterator[tuple[str, Argument]]:
-        """Names and parameters of this module and all below it, each once."""
+        """Yields the name and the parameter, for each parameter of this module and of the modules
+        below it, once each."""
         seen: set[int] = set()
         for _, module in self.named_modules():
             for argument in module._arguments.values():
@@ -157,25 +159,27 @@ class Module(metaclass=_Constructed):
                     yield argument.name, argument
 
     def parameters(self) -> list[Argument]:
-        """The parameters of this module and all below it."""
+        """Returns the parameters of this module and of all modules below it."""
         return [parameter for _, parameter in self.named_parameters()]
 
     # ---------------------------------------------------------------- values
 
     def state_dict(self) -> dict[str, NDArray[Any] | None]:
-        """Returns arrays by parameter name, None for a parameter without one."""
+        """Returns the arrays that ``load_state_dict`` stored, by parameter name; None for a
+        parameter without an array."""
         root = self._root()
         return {name: root._arrays.get(name) for name, _ in self.named_parameters()}
 
     def load_state_dict(self, arrays: Mapping[str, Any], strict: bool = True) -> None:
-        """Takes the arrays to bind to the parameters, by name.
+        """Stores the arrays to bind to the parameters, by name.
 
         Args:
-            arrays: numpy arrays, or what ``numpy.asarray`` takes (torch tensors, DLPack).
-            strict: whether missing and unknown names are errors.
+            arrays: numpy arrays, or values that ``numpy.asarray`` takes (torch tensors, DLPack).
+            strict: True if missing and unknown names are errors.
 
-        Arrays of another float type are converted. Raises InvalidUsageError on missing
-        or unknown names where `strict`, and on shapes that differ.
+        An array of floats is converted to a parameter's float dtype. Raises InvalidUsageError if
+        `strict` and a name is missing or unknown, if a shape differs, or if dtypes differ of which
+        one is not a float.
         """
         expected = dict(self.named_parameters())
         missing = [name for name in expected if name not in arrays]
@@ -194,10 +198,10 @@ class Module(metaclass=_Constructed):
 
 
 class ModuleList(Module):
-    """Modules in order; the n-th one's path ends in ``n``.
+    """A list of modules; the path of an element ends in its index.
 
-    A list of modules that is assigned to an attribute becomes one. Use it by name where the
-    list is filled after it was assigned.
+    A list or tuple of modules becomes a ModuleList when it is assigned to an attribute of a
+    module. Create a ModuleList explicitly if modules are appended after the assignment.
 
     Example:
         >>> class Scale(ark.Module):
@@ -225,7 +229,7 @@ class ModuleList(Module):
     _items: list[Module]
 
     def append(self, module: Module) -> None:
-        """Adds a module at the end."""
+        """Appends a module."""
         self._adopt(str(len(self._items)), module)
         self._items.append(module)
 

@@ -19,7 +19,7 @@ from .program import current
 from .shapes import invalid
 from .tensor import Tensor
 
-# A constant is text in every dump of the program, and copied at every stage.
+# Each stage copies a program with its constants, and each dump prints them.
 _MAX_BYTES = 1 << 30
 
 __all__ = [
@@ -34,21 +34,25 @@ def is_scalar(value: object) -> bool:
 
 
 def as_tensor(value: object, op: str, what: str = "operand") -> Tensor:
-    """`value` where it is a tensor; raises InvalidUsageError on anything else."""
+    """Returns `value`, which must be a tensor; raises InvalidUsageError if it is not."""
     if isinstance(value, Tensor):
         return value
     raise invalid(f"{what} must be a tensor, not {_kind(value)}", f"ark.{op}")
 
 
 def as_operand(value: object, dtype: DType, op: str) -> Tensor:
-    """Returns a tensor unchanged; a scalar or array as a constant that goes with `dtype`."""
+    """Returns `value` as a tensor: a number becomes a constant of `dtype`, an array a constant.
+
+    Raises InvalidUsageError if `value` is no tensor, number or array, or if the dtype cannot hold
+    it.
+    """
     if isinstance(value, Tensor):
         return value
     if is_scalar(value):
         return constant_tensor(to_array(value, dtype, op), dtype)
     if isinstance(value, np.ndarray):
         own = from_numpy(value.dtype)
-        # float64 is numpy's default and no element type of ark: it adapts as a scalar does.
+        # ark has no float64, which is numpy's default: such an array takes `dtype`, as numbers do.
         own = dtype if own is None and value.dtype == np.float64 else own
         if own is None:
             raise invalid(f"arrays of {value.dtype} have no element type in ark", f"ark.{op}")
@@ -59,7 +63,7 @@ def as_operand(value: object, dtype: DType, op: str) -> Tensor:
 
 
 def as_pair(lhs: object, rhs: object, op: str) -> tuple[Tensor, Tensor]:
-    """Both operands of a binary op; a number or array adapts to the tensor beside it."""
+    """Returns both operands of a binary op as tensors; a number takes the tensor's dtype."""
     if isinstance(lhs, Tensor):
         return lhs, as_operand(rhs, lhs.dtype, op)
     if isinstance(rhs, Tensor):
@@ -69,7 +73,10 @@ def as_pair(lhs: object, rhs: object, op: str) -> tuple[Tensor, Tensor]:
 
 
 def default_dtype(value: object) -> DType:
-    """The dtype of a value that nothing else determines: bool, int32, fp32, or the array's."""
+    """Returns the dtype of a number or array that has no tensor beside it.
+
+    An array has its own dtype; numbers have bool, int32 or fp32.
+    """
     array = np.asarray(value)
     if array.dtype.kind == "b":
         return bool_
@@ -78,13 +85,13 @@ def default_dtype(value: object) -> DType:
 
 
 def to_array(value: object, dtype: DType, op: str) -> NDArray[Any]:
-    """`value` as an array of `dtype`; refuses what the dtype cannot hold."""
+    """Returns `value` as an array of `dtype`; raises InvalidUsageError if it cannot hold it."""
     name = f"ark.{op}"
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise invalid(f"{_kind(value)} is not an array: {error}", name) from None
-    # Signed zero, infinities and NaN are values of every float type; text and objects of none.
+    # Text and objects are not numbers. The kinds of bf16 and fp8 are not among numpy's letters.
     if array.dtype.kind not in "biuf" and from_numpy(array.dtype) is None:
         raise invalid(f"{_kind(value)} is not an array of numbers", name)
     if dtype.is_float:
@@ -112,9 +119,9 @@ def constant_tensor(
     name: str | None = None,
     shape: tuple[int, ...] | None = None,
 ) -> Tensor:
-    """An ``ark.constant`` that holds an array of the dtype's numpy type.
+    """Returns a constant with the elements of `array`, which has the numpy type of `dtype`.
 
-    With `shape`, the array is one element, which fills the shape.
+    If `shape` is given, `array` has one element, the value of all elements of that shape.
     """
 
     def build(**place: Any) -> Any:
@@ -130,7 +137,7 @@ def constant_tensor(
 
 
 def check_size(size: int, dtype: DType, op: str) -> None:
-    """Raises InvalidUsageError on more elements than a program should hold."""
+    """Raises InvalidUsageError if a constant of `size` elements is larger than 1 GiB."""
     if size * dtype.itemsize > _MAX_BYTES:
         raise invalid(
             f"a constant of {size} elements is too large for a program; make it a parameter",
@@ -139,14 +146,14 @@ def check_size(size: int, dtype: DType, op: str) -> None:
 
 
 def elements(array: NDArray[Any], dtype: DType, tensor_type: ir.Type) -> ir.Attribute:
-    """The ``DenseElementsAttr`` of an array; one element stands for all where they agree."""
+    """Returns the ``DenseElementsAttr`` of an array, a splat if all elements are equal."""
     flat: Any = np.ascontiguousarray(array).reshape(-1)
     data: Any = flat.view(np.uint8).reshape(flat.size, dtype.itemsize)
-    # Compared as bytes, so that NaN equals itself and -0.0 differs from 0.0.
+    # Bytes are compared: NaN must equal NaN, and -0.0 must differ from 0.0.
     if flat.size > 1 and bool(np.all(data == data[0])):
         data = data[:1]
     if dtype.kind == "bool":
-        # MLIR keeps bits here, and one byte of ones or zeros for a single value.
+        # MLIR packs bools into bits; a splat is one byte, 0 or 255.
         data = data * np.uint8(255) if len(data) == 1 else np.packbits(data, bitorder="little")
     return ir.DenseElementsAttr.get(data, type=tensor_type)
 

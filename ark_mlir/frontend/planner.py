@@ -1,4 +1,4 @@
-"""``ark.planner``: pins where and how the ops built inside of it run."""
+"""``ark.planner``, which pins the SMs, warps, shared memory and tiles of ops."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -23,13 +23,14 @@ __all__ = ["Plan", "plan_attribute", "planner"]
 
 @dataclass(frozen=True)
 class Plan:
-    """Choices that ``ark.planner`` pins; None where the compiler is free.
+    """The choices that an ``ark.planner`` pins; the compiler makes those that are None.
 
     Attributes:
-        sms, warps, shared_memory: ranges ``(begin, end)`` of SMs, of their warps, and of bytes of
-            their shared memory.
-        tile: extents of a tile.
-        sync: False if ops need not wait for each other where dependences allow it.
+        sms: range ``(begin, end)`` of SMs.
+        warps: range of warps of these SMs.
+        shared_memory: range of bytes of the shared memory of these SMs.
+        tile: extents of a tile, for the last dimensions of an op's result.
+        sync: False if consecutive ops run without synchronisation where dependences allow it.
 
     Example:
         >>> with ark.planner(sms=64, tile=(4, 32)) as plan:
@@ -55,18 +56,19 @@ def planner(
     tile: Shape | None = None,
     sync: bool | None = None,
 ) -> contextlib.AbstractContextManager[Plan]:
-    """Pins the ops built inside of the ``with`` block.
+    """Returns a context manager that pins choices for the ops created in its ``with`` block.
 
     Args:
-        sms: ``[begin, end)`` of the SMs that may run the ops; ``n`` means ``[0, n)``.
-        warps: range of warps of those SMs.
-        shared_memory: range of bytes of the shared memory of those SMs.
+        sms: range ``(begin, end)`` of the SMs that may run the ops; ``n`` means ``(0, n)``.
+        warps: range of warps of these SMs.
+        shared_memory: range of bytes of the shared memory of these SMs.
         tile: extents of a tile, for the last dimensions of an op's result.
-        sync: False lets consecutive ops of the block follow each other without
-            synchronisation between SMs where the dependences allow it.
+        sync: False lets consecutive ops of the block run without synchronisation between SMs if
+            the dependences allow it.
 
-    Blocks nest: an inner one overrides what it names, and its ranges must lie within
-    the outer ones. Raises InvalidUsageError otherwise, or on a range that is empty.
+    The ``as`` target of the block is a :class:`Plan`. Blocks nest: arguments of the inner block
+    override those of the outer one, and its ranges must lie within the outer ranges. Raises
+    InvalidUsageError if a range is empty or leaves the outer one, or an extent is not positive.
 
     Example:
         >>> with ark.planner(sms=(0, 64), tile=(4, 32)):
@@ -82,7 +84,7 @@ def planner(
         tile=_as_tile(tile),
         sync=sync,
     )
-    # Checked before the block is entered, so that an error is at the caller's line.
+    # The arguments are checked here, not in __enter__, so that an error names the caller's line.
     return _applied(plan, outer)
 
 
@@ -115,12 +117,15 @@ def _as_tile(value: Shape | None) -> tuple[int, ...] | None:
         return None
     tile = as_ints(value, "planner: tile")
     if not tile or min(tile) < 1:
-        raise invalid(f"planner: extents of a tile are positive, not {value!r}")
+        raise invalid(f"planner: extents of a tile must be positive, not {value!r}")
     return tuple(tile)
 
 
 def plan_attribute() -> ir.Attribute | None:
-    """The plan in force as a dictionary attribute, or None; needs a current context."""
+    """Returns the plan of the innermost block as a dictionary attribute, None outside of blocks.
+
+    An MLIR context must be current.
+    """
     plan = _PLAN.get()
     if plan is None:
         return None

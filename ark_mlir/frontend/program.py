@@ -1,4 +1,4 @@
-"""A program under construction, and its inputs, outputs and states afterwards."""
+"""``ark.Program``, and its arguments and results."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -35,15 +35,18 @@ _CURRENT: ContextVar[Program | None] = ContextVar("ark_program", default=None)
 
 @dataclass(eq=False)
 class Argument:
-    """One argument of a program; ``ark.input`` and its siblings make it.
+    """An argument of a program; ``ark.input``, ``ark.parameter``, ``ark.state`` and ``ark.scalar``
+    create it.
 
     Attributes:
         kind: ``input``, ``parameter``, ``state`` or ``scalar``.
-        shape, dtype: of the array to bind.
-        location: ``file:line`` that made it.
-        init: initial value of every element (state).
-        max: largest value at run time (scalar), or None.
-        stops: True if it ends a launch (state), as ``ark.stop_when`` says.
+        given: the name in the program's source, without the path of a module.
+        shape, dtype: shape and element type of the array to bind.
+        location: ``file:line`` of the call that created the argument.
+        init: initial value of every element of a state.
+        max: largest value of a scalar, or None.
+        stops: True if ``ark.stop_when`` made this state the flag that ends a launch.
+        owner: the module to which the argument was assigned first, or None.
 
     Example:
         >>> with ark.Program("double") as program:
@@ -66,8 +69,8 @@ class Argument:
 
     @property
     def name(self) -> str:
-        """The name to bind by: as given, after the path of the module that holds it."""
-        # A name with a dot was written out by the user and stands as it is.
+        """Returns the name to bind by: the path of the module that owns it, and the given name."""
+        # A given name with a dot is a full path already.
         if self.owner is None or "." in self.given:
             return self.given
         return ".".join([*self.owner.path(), self.given])
@@ -75,12 +78,12 @@ class Argument:
 
 @dataclass(frozen=True)
 class Output:
-    """One result of a program; ``ark.output`` makes it.
+    """A result of a program; ``ark.output`` creates it.
 
     Attributes:
-        name: the key of the array that a run returns.
-        shape, dtype: of that array.
-        location: ``file:line`` that made it.
+        name: the key of the array in what ``Executable.run`` returns.
+        shape, dtype: shape and element type of the array.
+        location: ``file:line`` of the call that created the output.
 
     Example:
         >>> with ark.Program("double") as program:
@@ -97,19 +100,20 @@ class Output:
 
 
 class Program:
-    """A tensor program, built by the ops that run inside of its ``with`` block.
+    """A tensor program, which consists of the ops that its ``with`` block creates.
 
     Args:
-        name: the program's name.
-        rank: this rank's number, where several ranks run one program.
-        world_size: how many ranks there are.
+        name: the program's name, printable and not empty.
+        rank: the number of this rank, if several ranks run the program.
+        world_size: the number of ranks; required if `rank` is given.
 
-    Leaving the block verifies the program and closes it. ``module`` is then its
-    ``ir.Module`` and ``mlir`` its text; ``inputs``, ``parameters``, ``states``,
-    ``scalars`` (name to :class:`Argument`) and ``outputs`` (name to :class:`Output`)
-    say what to bind and what comes back.
+    The end of the block verifies the program and closes it. ``module`` is then its ``ir.Module``
+    and ``mlir`` its text. ``inputs``, ``parameters``, ``states`` and ``scalars`` map names to
+    :class:`Argument`, ``outputs`` to :class:`Output`.
 
-    Raises InvalidUsageError when the block leaves no output and updates no state.
+    Raises InvalidUsageError if `rank` is not in ``[0, world_size)`` or `name` is not printable. The
+    end of the block raises it if the program has no output and updates no state, two arguments
+    have one name, or the verifier rejects the program.
 
     Example:
         >>> with ark.Program("double") as program:
@@ -129,7 +133,7 @@ class Program:
         self._states: dict[Argument, ir.Value] = {}
         self._scopes: list[str] = []
         self._types: dict[tuple[tuple[int, ...], DType], ir.Type] = {}
-        self._signed = 0  # how many arguments the op's signature shows
+        self._signed = 0  # number of arguments in the op's signature
         self._create()
 
     def _create(self) -> None:
@@ -202,7 +206,7 @@ class Program:
         for argument in self._arguments:
             if argument.stops and argument not in self._states:
                 raise InvalidUsageError(
-                    f"state {argument.name!r} ends the launch, but nothing updates it",
+                    f"state {argument.name!r} ends the launch, but the program never updates it",
                     location=argument.location,
                 )
 
@@ -210,40 +214,41 @@ class Program:
 
     @property
     def module(self) -> ir.Module:
-        """The verified ``ir.Module`` of a closed program."""
+        """Returns the verified ``ir.Module``; raises InvalidUsageError before the end of the
+        ``with`` block, and if the block failed."""
         if self._status != "closed":
             state = {"failed": "was not completed", "new": "is empty"}.get(self._status, "is open")
-            raise invalid(f"program {self.name!r} {state}; its module exists after its with block")
+            raise invalid(f"program {self.name!r} {state}; the end of its with block completes it")
         return self._module
 
     @property
     def mlir(self) -> str:
-        """The module's text, without locations."""
+        """Returns the text of ``module``, without locations; raises the same errors."""
         return str(self.module)
 
     @property
     def inputs(self) -> dict[str, Argument]:
-        """Arguments bound at every run."""
+        """Returns the arguments that are bound at every run, by name."""
         return self._of_kind("input")
 
     @property
     def parameters(self) -> dict[str, Argument]:
-        """Arguments bound once."""
+        """Returns the arguments that are bound once, by name."""
         return self._of_kind("parameter")
 
     @property
     def states(self) -> dict[str, Argument]:
-        """Arguments that live on the device between runs."""
+        """Returns the arguments that stay on the device between runs, by name."""
         return self._of_kind("state")
 
     @property
     def scalars(self) -> dict[str, Argument]:
-        """Run-time integers."""
+        """Returns the integer arguments that are passed at every run, by name."""
         return self._of_kind("scalar")
 
     @property
     def outputs(self) -> dict[str, Output]:
-        """Results of a run."""
+        """Returns the results of a run, by name."""
         return {name: output for name, (output, _) in self._results.items()}
 
     def _of_kind(self, kind: str) -> dict[str, Argument]:
@@ -253,7 +258,7 @@ class Program:
         return f"<ark.Program {self.name!r}, {self._status}>"
 
     # ---------------------------------------------------------------- building
-    # For the other modules of the frontend; users call ark.input and the ops.
+    # Methods for other modules of the frontend. Users call ark.input and the ops.
 
     @property
     def is_open(self) -> bool:
@@ -267,7 +272,7 @@ class Program:
 
     @contextlib.contextmanager
     def scope(self, path: str) -> Generator[None, None, None]:
-        """Ops made inside get `path` in front of their names."""
+        """Prefixes the names of ops that the block creates with `path`."""
         self._scopes.append(path)
         try:
             yield
@@ -275,11 +280,11 @@ class Program:
             self._scopes.pop()
 
     def op_name(self, name: str) -> str:
-        """`name` under the path of the innermost module being called."""
+        """Returns `name`, prefixed with the path of the innermost module that is being called."""
         return f"{self._scopes[-1]}.{name}" if self._scopes and self._scopes[-1] else name
 
     def tensor_type(self, shape: tuple[int, ...], dtype: DType) -> ir.Type:
-        """The builtin tensor type, cached: models make few different ones."""
+        """Returns the builtin tensor type, from a cache, since a model has few different types."""
         key = (shape, dtype)
         if key not in self._types:
             element = ir.Type.parse(dtype.mlir, self.context)
@@ -288,7 +293,11 @@ class Program:
         return self._types[key]
 
     def add_argument(self, argument: Argument, *, may_repeat: bool = False) -> ir.Value:
-        """Appends an argument; a name in use raises unless `may_repeat` (checked at the end)."""
+        """Appends an argument and returns its value.
+
+        Raises InvalidUsageError if the name is taken. If `may_repeat`, the end of the ``with``
+        block checks the name instead.
+        """
         if not may_repeat:
             for other in self._arguments:
                 if other.name == argument.name:
@@ -298,13 +307,13 @@ class Program:
         return self._block.add_argument(self.tensor_type(argument.shape, argument.dtype), location)
 
     def free_name(self, stem: str) -> str:
-        """`stem`, with a number where an argument has that name."""
+        """Returns `stem`, or `stem` with the least number appended that makes the name unique."""
         taken = {argument.name for argument in self._arguments}
         names = itertools.chain([stem], (f"{stem}_{number}" for number in itertools.count(1)))
         return next(name for name in names if name not in taken)
 
     def add_output(self, output: Output, tensor: Tensor) -> None:
-        """Records a result; a name in use raises."""
+        """Records a result; raises InvalidUsageError if another result has the name."""
         if output.name in self._results:
             other = self._results[output.name][0]
             raise InvalidUsageError(
@@ -315,15 +324,16 @@ class Program:
         self._results[output.name] = (output, tensor)
 
     def state_value(self, argument: Argument, initial: ir.Value) -> ir.Value:
-        """The newest value of a state: that of its last update."""
+        """Returns the value of a state after its last update, `initial` if there is none."""
         return self._states.get(argument, initial)
 
     def set_state(self, argument: Argument, value: ir.Value) -> None:
-        """Makes `value`, the result of an update, the state's newest value."""
+        """Records `value`, the result of an update, as the state's current value."""
         self._states[argument] = value
 
     def set_stop(self, argument: Argument) -> None:
-        """Makes a state the one that ends a launch; a second one raises."""
+        """Makes a state the flag that ends a launch; raises InvalidUsageError if another state
+        is."""
         for other in self._arguments:
             if other.stops and other is not argument:
                 raise InvalidUsageError(
@@ -334,7 +344,7 @@ class Program:
         argument.stops = True
 
     def sign(self) -> None:
-        """Brings the op's signature up to date, for verifiers that look at it."""
+        """Adds new arguments to the op's signature, which verifiers of other ops read."""
         if self._signed != len(self._arguments):
             with ir.Location.unknown(self.context):
                 self._sign([])
@@ -352,7 +362,7 @@ class Program:
 
 
 def current(op: str) -> Program:
-    """The program being built; raises InvalidUsageError where there is none."""
+    """Returns the program whose ``with`` block is running; raises InvalidUsageError outside."""
     program = _CURRENT.get()
     if program is None:
         raise invalid("outside of a program; put it inside `with ark.Program(name):`", op)
@@ -360,12 +370,12 @@ def current(op: str) -> Program:
 
 
 def dtype_of(value: ir.Value) -> DType:
-    """The element type of a tensor value."""
+    """Returns the element type of a tensor value."""
     return from_mlir(str(ir.ShapedType(value.type).element_type))
 
 
 def shape_of(value: ir.Value) -> tuple[int, ...]:
-    """The static shape of a tensor value."""
+    """Returns the static shape of a tensor value."""
     return tuple(ir.ShapedType(value.type).shape)
 
 

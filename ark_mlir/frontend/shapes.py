@@ -1,7 +1,7 @@
-"""Checks of Python values that the dialect never gets to see: extents, axes, names.
+"""Checks of Python values: extents, axes, names.
 
-Nothing here repeats a rule of the dialect. These functions turn what a caller wrote into
-plain ints or refuse it (a float, NaN, a bool, a tensor), which MLIR could not do.
+These functions convert arguments of a caller to plain ints, or reject them (a float, a bool, a
+tensor), before MLIR sees them. The rules of ops are in the dialect alone.
 """
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
@@ -26,19 +26,20 @@ if TYPE_CHECKING:
 __all__ = ["as_axis", "as_dtype", "as_int", "as_ints", "as_name", "as_shape", "invalid"]
 
 _INT64_MAX = 2**63 - 1
-# No shape, permutation or list of parts is longer; an endless iterable is.
+# Longer than any valid shape or list of parts, and short enough to stop at for an endless iterable.
 MAX_ENTRIES = 1 << 16
-# As in the dialect. Checked here, too: building a type of thousands of dimensions takes long.
+# The dialect has this limit, too. The check here avoids types of many dimensions, which are slow.
 MAX_DIMENSIONS = 32
 
 
 def invalid(message: str, op: str | None = None) -> InvalidUsageError:
-    """An InvalidUsageError at the user's line, to be raised by the caller."""
+    """Returns an InvalidUsageError whose location is the user's line."""
     return InvalidUsageError(message, location=str(user_frames(0)[0]), op=op)
 
 
 def as_int(value: object, what: str, op: str | None = None) -> int:
-    """A Python or numpy integer as int; refuses bool, floats and everything else."""
+    """Returns a Python or numpy integer as an int; raises InvalidUsageError on other values, also
+    on bools."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise invalid(f"{what} must be an integer, not {value!r}", op)
     try:
@@ -51,10 +52,11 @@ def as_int(value: object, what: str, op: str | None = None) -> int:
 
 
 def as_ints(values: object, what: str, op: str | None = None) -> list[int]:
-    """A sequence of integers, or one integer, as a list of ints."""
+    """Returns a sequence of integers, or one integer, as a list of ints; raises InvalidUsageError
+    on other values."""
     if isinstance(values, SupportsIndex) and not _is_sequence(values):
         return [as_int(values, what, op)]
-    # A tensor has a shape and can be iterated, which is hardly what was meant.
+    # A tensor is iterable, but its elements are tensors.
     if isinstance(values, str) or not isinstance(values, Iterable) or hasattr(values, "program"):
         raise invalid(f"{what} must be integers, not {values!r}", op)
     entries = list(itertools.islice(values, MAX_ENTRIES + 1))
@@ -64,12 +66,15 @@ def as_ints(values: object, what: str, op: str | None = None) -> list[int]:
 
 
 def _is_sequence(value: object) -> bool:
-    # A numpy array of one element has __index__, but its shape is what counts.
+    # A numpy array with one element has __index__, too.
     return isinstance(value, Sequence) or getattr(value, "ndim", 0) > 0
 
 
 def as_shape(shape: object, op: str | None = None, *, wildcard: bool = False) -> list[int]:
-    """A shape as a list of extents; `wildcard` admits -1."""
+    """Returns a shape as a list of extents; raises InvalidUsageError if it is not valid.
+
+    If `wildcard`, extents may be -1.
+    """
     extents = as_ints(shape, "shape", op)
     if len(extents) > MAX_DIMENSIONS:
         raise invalid(f"a tensor has at most {MAX_DIMENSIONS} dimensions, not {len(extents)}", op)
@@ -84,16 +89,16 @@ def as_shape(shape: object, op: str | None = None, *, wildcard: bool = False) ->
 
 
 def as_axis(axis: object, rank: int, op: str | None = None) -> int:
-    """An axis counted from the front.
+    """Returns an axis as a number that counts from the front.
 
-    One out of range passes unchanged: the dialect rejects it in its own words.
+    An axis out of range is returned unchanged, and the dialect's verifier rejects it.
     """
     number = as_int(axis, "axis", op)
     return number + rank if -rank <= number < 0 else number
 
 
 def as_dtype(dtype: DTypeLike, op: str) -> DType:
-    """The element type that `dtype` names; see ``dtypes.as_dtype``."""
+    """Returns ``dtypes.as_dtype(dtype)``; its InvalidUsageError names the user's line and `op`."""
     try:
         return to_dtype(dtype)
     except InvalidUsageError as error:
@@ -101,7 +106,7 @@ def as_dtype(dtype: DTypeLike, op: str) -> DType:
 
 
 def as_name(name: object, what: str) -> str:
-    """A name that users can bind and files can hold: not empty, printable, no line break."""
+    """Returns `name`; raises InvalidUsageError if it is not a printable string, or empty."""
     if not isinstance(name, str) or not name or not name.isprintable():
         raise invalid(f"{what} must be a printable, non-empty string, not {name!r}")
     return name

@@ -1,4 +1,4 @@
-"""The tensor of a program under construction: a shape, a dtype, and Python's operators."""
+"""``ark.Tensor``: a value of a program under construction, with Python's operators."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ __all__ = ["Tensor"]
 
 
 def _ops() -> Any:
-    # The ops are functions on tensors, so their modules import this one.
+    # Imported late: the modules of the ops import this module.
     from . import ops
 
     return ops
 
 
 class Tensor:
-    """A value of a program. Made by ``ark.input`` and its siblings and by every op.
+    """A value of a program. Functions such as ``ark.input`` and every op return tensors.
 
-    Supports ``+ - * / @``, unary ``-``, ``abs``, ``**``, comparisons, ``& | ~`` on bool
-    tensors, and slicing with static bounds as numpy's basic indexing has it. The other operand
-    may be a Python scalar, which takes the tensor's dtype, or a numpy array. A tensor has
-    no value while the program is built, so it has no truth value either.
+    Supports ``+ - * / @ **``, unary ``-``, ``abs``, comparisons, ``& | ~`` as logical ops, and
+    numpy's basic indexing with static bounds. One operand may be a number, which takes the
+    tensor's dtype, or a numpy array. A tensor has no value while the program is under
+    construction: its use as a bool, int, float or numpy array raises InvalidUsageError.
 
     Example:
         >>> w = ark.parameter("w", (8, 256))
@@ -41,7 +41,7 @@ class Tensor:
         (4, 256)
     """
 
-    # numpy would otherwise apply `array + tensor` to every element on its own.
+    # Without this, numpy would evaluate `array + tensor` element by element.
     __array_ufunc__ = None
 
     def __init__(
@@ -57,42 +57,42 @@ class Tensor:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The static extents."""
+        """Returns the extents, which are static."""
         return self._shape
 
     @property
     def dtype(self) -> DType:
-        """The element type."""
+        """Returns the element type."""
         return self._dtype
 
     @property
     def name(self) -> str:
-        """The argument's name, or that of the op that made the tensor."""
+        """Returns the name of the argument, or of the op that created the tensor."""
         return self.argument.name if self.argument is not None else self._name
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """Returns the number of dimensions."""
         return len(self._shape)
 
     @property
     def size(self) -> int:
-        """The number of elements."""
+        """Returns the number of elements."""
         return math.prod(self._shape)
 
     @property
     def program(self) -> Program:
-        """The program that the tensor belongs to."""
+        """Returns the program to which the tensor belongs."""
         return self._program
 
     @property
     def state(self) -> Argument | None:
-        """The state that the tensor is, where it is one."""
+        """Returns the state that the tensor denotes, or None."""
         return self._state
 
     @property
     def value(self) -> ir.Value:
-        """The ``ir.Value``; that of a state is its newest one, for updates act in place."""
+        """Returns the ``ir.Value``; for a state, the value after its last update."""
         if self._state is not None:
             return self._program.state_value(self._state, self._value)
         return self._value
@@ -176,7 +176,7 @@ class Tensor:
     def __ge__(self, other: Operand) -> Tensor:
         return _ops().greater_equal(self, other)
 
-    # Comparisons give tensors, so identity is what is left to hash by.
+    # __eq__ returns a tensor, so that only the identity can be hashed.
     __hash__ = object.__hash__
 
     # ---------------------------------------------------------------- container

@@ -1,1 +1,1 @@
-"""Helpers for MLIR: names of locations, diagnostics as errors of ark, and a safe parser."""
+"""Helpers for MLIR: texts of locations, conversion of diagnostics to errors, and a safe parser."""

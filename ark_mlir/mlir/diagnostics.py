@@ -1,6 +1,6 @@
-"""MLIR's diagnostics as exceptions of ark, which name the place first.
+"""Conversion of MLIR's diagnostics to exceptions of ark.
 
-Shape and type rules live in the dialect's C++ alone; the frontend shows what they say.
+The rules for shapes and types are in the dialect's C++ alone; the frontend reports its messages.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ __all__ = ["Message", "to_error", "to_error_of"]
 
 E = TypeVar("E", bound=ArkError)
 
-# MLIR starts the message of a verifier with the op it is about.
+# The message of a verifier begins with the op's name.
 _OP_PREFIX = re.compile(r"^'([\w.]+)' op ")
-# Says only that another message was emitted.
+# This message only follows a more specific one.
 _HOLLOW = re.compile(r"failed to infer returned types$")
 
 
 @dataclass
 class Message:
-    """One message: ``file:line`` if it names one, and what belongs to it."""
+    """A diagnostic: its place ``file:line``, or None, its text, and its notes."""
 
     place: str | None
     text: str
@@ -41,7 +41,7 @@ def to_error(
 ) -> E:
     """Returns an error of class `kind` with the text of MLIR's diagnostics.
 
-    `location` and `op` serve where the diagnostics do not name theirs.
+    `location` and `op` are used if the diagnostics do not name a place or an op.
     """
     messages = [_message(diagnostic) for diagnostic in error.error_diagnostics]
     return to_error_of(kind, messages or [Message(None, error.message)], location=location, op=op)
@@ -54,7 +54,10 @@ def to_error_of(
     location: str | None = None,
     op: str | None = None,
 ) -> E:
-    """The same of messages, of which there is one at least."""
+    """Returns an error of class `kind` with the text of `messages`, which must not be empty.
+
+    `location` and `op` are used if the messages do not name a place or an op.
+    """
     telling = [message for message in messages if not _HOLLOW.search(message.text)] or messages
     first = telling[0]
     match = _OP_PREFIX.match(first.text)

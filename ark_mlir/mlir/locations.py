@@ -1,4 +1,4 @@
-"""From an MLIR location to the words that messages have for it."""
+"""The text of an MLIR location in messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["describe"]
 
 
 def describe(location: ir.Location) -> str | None:
-    """``file:line`` of the innermost file that a location names, or None where there is none.
+    """Returns ``file:line`` of the innermost file that a location names, None if it names no file.
 
     Example:
         >>> with ir.Context():
@@ -22,7 +22,7 @@ def describe(location: ir.Location) -> str | None:
     if location.is_a_fused():
         return next(filter(None, map(describe, location.locations)), None)
     if location.is_a_file():
-        # A module that was read has line 0: the whole file.
+        # The location of a parsed module is its file, with line 0.
         line = location.start_line
         return f"{location.filename}:{line}" if line else location.filename
     return None

@@ -1,8 +1,8 @@
-"""Text and bytecode of MLIR that somebody else wrote becomes a module.
+"""A parser for MLIR text and bytecode from untrusted sources.
 
-MLIR's parser and its verifiers are not made for hostile or damaged input: some texts end the
-process, and some that are refused leave its heap damaged. So ``ark-opt`` reads them first, in a
-process of its own with a small stack. What it refuses, this process never parses.
+MLIR's parser and verifiers are not safe for hostile or damaged input: some inputs crash the
+process, and some that are rejected corrupt its heap. An ``ark-opt`` process with a small stack
+therefore parses the input first. This process parses only what ``ark-opt`` accepts.
 """
 
 from __future__ import annotations
@@ -23,23 +23,22 @@ __all__ = ["parse_file", "parse_text"]
 
 E = TypeVar("E", bound=ArkError)
 
-# Installed beside the bindings, and made with them.
+# The build installs ark-opt beside the bindings.
 _READER = Path(str(_mlir_libs.__file__)).parent / "ark-opt"
 _FLAGS = ("--mlir-disable-threading", "--mlir-print-op-on-diagnostic=false", "-o", os.devnull)
-# A quarter of the usual stack: what the reader can follow, this process can, too.
+# A quarter of the usual stack: input that ark-opt can parse does not overflow this process's stack.
 _STACK_BYTES = 2 << 20
 _MEMORY_BYTES, _MEMORY_PER_BYTE = 8 << 30, 64
-# Some damaged bytecode is read for ever.
+# The parser never ends on some damaged bytecode.
 _SECONDS, _BYTES_PER_SECOND = 60, 1 << 16
 _LINE = re.compile(r"(?P<file>.*?):(?P<line>\d+):\d+: (?P<kind>error|note): (?P<text>.*)")
 _STDIN = "<stdin>"
 
 
 def parse_text(text: str, kind: type[E] = CompileError) -> ir.Module:
-    """The module of a text; locations name the file ``-``.
+    """Parses MLIR text and returns its module, whose locations name the file ``-``.
 
-    Raises an error of class `kind` where the text does not parse or verify, or MLIR's parser does
-    not survive it.
+    Raises an error of class `kind` if the text does not parse or verify, or crashes MLIR's parser.
 
     Example:
         >>> parse_text("module {}").operation.name
@@ -54,7 +53,11 @@ def parse_text(text: str, kind: type[E] = CompileError) -> ir.Module:
 
 
 def parse_file(path: str | os.PathLike[str], kind: type[E] = CompileError) -> ir.Module:
-    """The same of a file, with text or bytecode; locations name it."""
+    """Parses a file with MLIR text or bytecode and returns its module; locations name the file.
+
+    Raises an error of class `kind` if the file cannot be read, or on the errors of
+    :func:`parse_text`.
+    """
     name = os.fspath(path)
     try:
         data = Path(name).read_bytes()
@@ -69,7 +72,7 @@ def parse_file(path: str | os.PathLike[str], kind: type[E] = CompileError) -> ir
 
 
 def _rehearse(data: bytes, name: str, where: str, kind: type[ArkError]) -> None:
-    """Raises an error where the reader does not accept `data`, which is called `name`."""
+    """Raises an error of class `kind` if ``ark-opt`` rejects `data`, the content of file `name`."""
     status, said = _read(data)
     if status == 0:
         return
@@ -80,7 +83,10 @@ def _rehearse(data: bytes, name: str, where: str, kind: type[ArkError]) -> None:
 
 
 def _read(data: bytes) -> tuple[int, str]:
-    """The exit status of a reader of `data`, a negative signal number, and what it said."""
+    """Runs ``ark-opt`` on `data`; returns its exit status and its output on stderr.
+
+    A negative status is the number of the signal that ended the process.
+    """
     with subprocess.Popen(
         [str(_reader()), *_FLAGS],
         stdin=subprocess.PIPE,
@@ -99,12 +105,12 @@ def _read(data: bytes) -> tuple[int, str]:
 
 def _reader() -> Path:
     if not _READER.exists():
-        raise CompileError(f"the compiler is not whole: {_READER} is missing; install it again")
+        raise CompileError(f"the installation is incomplete: {_READER} is missing; reinstall ark")
     return _READER
 
 
 def _limit(process: int, size: int) -> None:
-    """Bounds a process that waits for its input of `size` bytes."""
+    """Limits stack, memory and time of a process that waits for its input of `size` bytes."""
     for what, most in (
         (resource.RLIMIT_STACK, _STACK_BYTES),
         (resource.RLIMIT_AS, _MEMORY_BYTES + _MEMORY_PER_BYTE * size),
@@ -117,7 +123,7 @@ def _limit(process: int, size: int) -> None:
 
 
 def _messages(said: str, name: str) -> list[Message]:
-    """Returns the messages of the reader, a line each, without the lines of source among them."""
+    """Returns the messages in the output of ``ark-opt``, without the source lines."""
     messages: list[Message] = []
     for line in said.splitlines():
         if (match := _LINE.match(line)) is None:

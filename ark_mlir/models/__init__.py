@@ -37,7 +37,7 @@ _LOADERS: dict[str, Callable[..., EmbeddingModel | GenerativeModel]] = {
 
 
 class EncoderOptions(TypedDict, total=False):
-    """Options of :func:`load` for encoders (bert); ``ark.models.bert.load`` says what they mean.
+    """Options of :func:`load` for encoders (bert); ``ark.models.bert.load`` describes them.
 
     Example:
         >>> options: EncoderOptions = {"batch": 2, "length": 12}
@@ -53,8 +53,8 @@ class EncoderOptions(TypedDict, total=False):
 
 
 class DecoderOptions(TypedDict, total=False):
-    """Options of :func:`load` for decoders (llama, qwen3); ``ark.models.llama.load`` says what
-    they mean.
+    """Options of :func:`load` for decoders (llama, qwen3); ``ark.models.llama.load`` describes
+    them.
 
     Example:
         >>> options: DecoderOptions = {"max_length": 24}
@@ -69,8 +69,8 @@ class DecoderOptions(TypedDict, total=False):
     tensor_parallel: int
 
 
-# No option, or one of both, leaves the class to the folder. The type system cannot ask for at
-# least one option in the overloads below.
+# Without options, or with an option of both classes, the folder decides about the class. Types
+# cannot express that the second and third overload need at least one option.
 @overload
 def load(  # pyright: ignore[reportOverlappingOverload]
     folder: Path, *, ignore: str | Collection[str] = (), dtype: DTypeLike = ...
@@ -86,21 +86,21 @@ def load(
 def load(
     folder: Path, *, ignore: str | Collection[str] = (), **options: Any
 ) -> EmbeddingModel | GenerativeModel:
-    """Reads a folder with ``config.json`` and ``*.safetensors``.
+    """Loads a model from a folder with ``config.json`` and ``*.safetensors``.
 
     Args:
-        folder: as Hugging Face lays it out.
-        ignore: entries of ``config.json`` that do not matter, where one that this version does
-            not know is refused: names, or one text with commas.
-        options: of the model type; see ``ark.models.bert.load`` (batch, length, dtype,
+        folder: a model folder in the format of Hugging Face.
+        ignore: names of entries of ``config.json`` to ignore, a list or a text with commas. An
+            unknown entry that is not ignored is an error, since it may change the model.
+        options: options of the model type; see ``ark.models.bert.load`` (batch, length, dtype,
             pooling, normalize) and ``ark.models.llama.load`` (max_length, chunk, dtype,
             sampling, tensor_parallel).
 
     Returns an :class:`EmbeddingModel` for bert, a :class:`GenerativeModel` for llama and
-    qwen3. A type checker knows which by an option that only one of them has; without any, narrow
-    the result with ``isinstance``. Weights stay in their files, which must not change while the
-    model lives. Raises InvalidUsageError where the folder, its configuration or its tensors are
-    wrong, and UnsupportedError on an unknown model type.
+    qwen3. A type checker infers the class from an option that only one of them has; without such
+    an option, narrow the result with ``isinstance``. Weights are mapped from their files, which
+    must not change while the model exists. Raises InvalidUsageError if the folder, its
+    configuration or its tensors are invalid, and UnsupportedError if the model type is unknown.
 
     Example:
         >>> list(ark.models.load(folder, length=12).programs)

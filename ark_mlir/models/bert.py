@@ -1,4 +1,4 @@
-"""BERT as an encoder of sentences and pairs of them: tokens to one vector for each."""
+"""BERT as an encoder, which computes a vector for each sentence or pair of sentences."""
 
 # The stubs of numpy leave the elements of arrays unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -43,7 +43,7 @@ def _silu(x: Tensor, name: str) -> Tensor:
     return ark.silu(x, name=name)
 
 
-# By transformers' names, of which several mean one function.
+# Activations by their names in transformers; some have several names.
 _ACTIVATIONS: dict[str, Activation] = {
     **dict.fromkeys(("gelu", "gelu_python"), _gelu),
     **dict.fromkeys(("gelu_new", "gelu_fast", "gelu_pytorch_tanh"), _gelu_tanh),
@@ -70,7 +70,7 @@ class BertConfig:
 
     @classmethod
     def read(cls, config: Config) -> BertConfig:
-        """From a ``config.json``."""
+        """Reads the sizes from a ``config.json``; raises InvalidUsageError if it is invalid."""
         result = cls(
             vocabulary=config.count("vocab_size"),
             hidden=config.count("hidden_size"),
@@ -82,15 +82,17 @@ class BertConfig:
             eps=config.number("layer_norm_eps", 1e-12),
             activation=config.word("hidden_act", "gelu"),
         )
-        # Of the head that guesses words, which an encoder leaves out.
+        # An entry of the language-model head, which an encoder does not have.
         config.flag("tie_word_embeddings", True)
         if result.hidden % result.heads:
-            raise config.error(f"{result.hidden} values do not divide among {result.heads} heads")
+            raise config.error(
+                f"hidden size {result.hidden} is no multiple of {result.heads} heads"
+            )
         if result.activation not in _ACTIVATIONS:
             known = ", ".join(_ACTIVATIONS)
             raise config.error(f"unknown hidden_act {result.activation!r}; known are {known}")
         if config.word("position_embedding_type", "absolute") != "absolute":
-            raise config.error("only absolute position embeddings are known")
+            raise config.error("only absolute position embeddings are supported")
         config.check_known()
         return result
 
@@ -103,12 +105,12 @@ def build(
     pooling: Pooling = "mean",
     normalize: bool = True,
 ) -> Program:
-    """The encoder for `batch` prompts of up to `length` tokens.
+    """Builds the encoder for `batch` prompts of up to `length` tokens.
 
-    Inputs of shape ``[batch, length]``: ``ids`` int32, ``mask`` bool (true for tokens), and
-    ``types`` int32, which sentence of a pair a token belongs to. Output ``embedding``: fp32
-    ``[batch, hidden]``; with pooling ``none`` ``[batch, length, hidden]``. Parameters have their
-    Hugging Face names.
+    The inputs have the shape ``[batch, length]``: ``ids`` int32, ``mask`` bool (true for tokens),
+    and ``types`` int32, the number of the token's sentence in a pair. The output ``embedding`` is
+    fp32 ``[batch, hidden]``, or ``[batch, length, hidden]`` with pooling ``none``. Parameters have
+    the names of Hugging Face.
     """
     element = as_float_dtype(dtype)
     with Program("bert") as program:
@@ -128,7 +130,7 @@ def build(
 
 @dataclass(frozen=True)
 class _Graph:
-    """Parts of the encoder; hidden states are ``[batch * length, hidden]`` in between."""
+    """Builds the parts of the encoder; hidden states are ``[batch * length, hidden]``."""
 
     config: BertConfig
     batch: int
@@ -163,7 +165,7 @@ class _Graph:
         return ark.add(product, bias, name=f"{name}.bias")
 
     def heads(self, x: Tensor, name: str) -> Tensor:
-        """``[batch * length, hidden]`` as ``[batch, heads, length, D]``."""
+        """Returns ``[batch * length, hidden]`` as ``[batch, heads, length, D]``."""
         shape = (self.batch, self.length, self.config.heads, -1)
         return ark.transpose(ark.reshape(x, shape, name=name), (0, 2, 1, 3), name=name)
 
@@ -178,7 +180,7 @@ class _Graph:
         return self.dense(mixed, f"{name}.output.dense", self.config.hidden)
 
     def pooler(self, hidden: Tensor) -> Tensor:
-        """The first token's vector through one more layer, as next sentences were guessed."""
+        """Applies BERT's pooler, a dense layer with tanh, to the vector of the first token."""
         pooled = self.dense(hidden[:, 0], "pooler.dense", self.config.hidden)
         return ark.cast(ark.tanh(pooled, name="pooler.activation"), fp32, name="pooling")
 
@@ -193,7 +195,7 @@ class _Graph:
 
 
 def _pooled(hidden: Tensor, mask: Tensor, pooling: str) -> Tensor:
-    # In fp32 from here on: a norm of 16-bit values would overflow or lose digits.
+    # The rest is fp32: the norm of 16-bit values could overflow or lose precision.
     if pooling == "none":
         return ark.cast(hidden, fp32, name="pooling")
     if pooling == "cls":
@@ -201,7 +203,7 @@ def _pooled(hidden: Tensor, mask: Tensor, pooling: str) -> Tensor:
     weights = ark.reshape(ark.cast(mask, fp32), (*mask.shape, 1), name="pooling.mask")
     total = ark.reduce_sum(ark.cast(hidden, fp32) * weights, 1, keepdims=False, name="pooling.sum")
     count = ark.reduce_sum(weights, 1, keepdims=False, name="pooling.count")
-    # Rows that only fill up a batch have no token.
+    # Rows that pad the batch have no token, and must not divide by zero.
     return ark.div(total, ark.maximum(count, 1.0), name="pooling.mean")
 
 
@@ -234,19 +236,19 @@ class EmbeddingModel(Model):
         *,
         reference: bool = False,
     ) -> NDArray[np.float32]:
-        """One vector for every prompt.
+        """Returns one vector for each prompt.
 
         Args:
-            ids: token ids, a matrix or lists of any lengths.
-            mask: for every id whether it is a token (1) or padding (0); by default all are.
-            types: for every id which sentence of a pair it belongs to; by default the first, 0.
-            reference: computes with the float64 interpreter instead of the compiled program.
+            ids: token ids, a matrix or rows of any lengths. Prompts run in batches of the
+                program's size.
+            mask: 1 for each id that is a token and 0 for padding; by default all are tokens.
+            types: the number of the sentence in a pair for each id; by default 0, the first.
+            reference: True computes with the float64 interpreter instead of the compiled program.
 
-        Any number of prompts will do: they run in batches of the program's size. Returns
-        fp32 ``[prompts, hidden]`` (float64 from the interpreter), or with pooling ``none``
-        ``[prompts, length, hidden]``, where what stands for padding means nothing. Raises
-        InvalidUsageError on a prompt that is longer than the program, empty, or has tokens or
-        types that the model does not know.
+        The result is fp32 ``[prompts, hidden]`` (float64 with `reference`). With pooling ``none``,
+        it is ``[prompts, length, hidden]``, and its values at padding are undefined. Raises
+        InvalidUsageError if a prompt is empty, is longer than the program's `length`, or has an
+        unknown token or type, or if the model is not compiled.
 
         Example:
             >>> model = ark.models.load(folder, length=12).compile("cpu")
@@ -309,13 +311,13 @@ def _trimmed(
     types: NDArray[np.int32],
     length: int,
 ) -> _Prompt:
-    """A prompt without the padding at its end."""
+    """Returns a prompt without the padding at its end."""
     if not mask.any():
         raise InvalidUsageError(f"prompt {number} has no token")
     used = int(np.flatnonzero(mask)[-1]) + 1
     if used > length:
         raise InvalidUsageError(
-            f"prompt {number} has {used} tokens, the program holds {length}; "
+            f"prompt {number} has {used} tokens, the program's limit is {length}; "
             f"load the model with length={used} or more, or cut the prompt"
         )
     return ids[:used], mask[:used], types[:used]
@@ -341,15 +343,15 @@ def load(
     pooling: Pooling = "mean",
     normalize: bool = True,
 ) -> EmbeddingModel:
-    """A BERT encoder from a Hugging Face folder; called through ``ark.models.load``.
+    """Loads a BERT encoder from a Hugging Face folder; use it through ``ark.models.load``.
 
     Args:
-        batch: prompts that one run takes.
-        length: tokens that one prompt may have.
-        dtype: of parameters and hidden states; fp32, fp16 or bf16.
-        pooling: ``mean`` over the tokens, ``cls`` for the first one, ``pooler`` for that one
-            through the layer that BERT was trained with, ``none`` for all.
-        normalize: whether vectors get length one.
+        batch: number of prompts per run.
+        length: maximum number of tokens of a prompt.
+        dtype: dtype of parameters and hidden states: fp32, fp16 or bf16.
+        pooling: ``mean`` of the tokens' vectors, ``cls`` for the first token's vector, ``pooler``
+            for the output of BERT's pooler, ``none`` for the vectors of all tokens.
+        normalize: True scales vectors to length one.
     """
     sizes = BertConfig.read(config)
     weights = read_weights(folder)
@@ -365,7 +367,7 @@ def load(
 
 
 def _spellings(name: str) -> list[str]:
-    """Names of a tensor in a plain encoder, under a head, and in old checkpoints."""
+    """Returns the names of a tensor in a plain encoder, under a head, and in old checkpoints."""
     old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
         "LayerNorm.bias", "LayerNorm.beta"
     )

@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 __all__ = ["Config", "as_count", "as_float_dtype", "read_config"]
 
 
-# Entries that change no number of a forward pass. What begins with an underscore is
-# transformers' own.
+# Entries that do not affect a forward pass. Entries that begin with an underscore are private to
+# transformers.
 _HARMLESS = frozenset({
-    # what the model is called, how it was trained, what it is for; the type is for who reads it
+    # name, training and task; the loaders read the model type
     "architectures", "auto_map", "attention_dropout", "attention_probs_dropout_prob",
     "classifier_dropout", "dropout", "finetuning_task", "gradient_checkpointing",
     "hidden_dropout_prob", "id2label", "initializer_range", "label2id", "model_max_length",
     "model_type", "problem_type", "pretraining_tp", "task_specific_params", "tokenizer_class",
     "transformers_version", "transformers.js_config",
-    # how transformers runs it
+    # how transformers runs the model
     "chunk_size_feed_forward", "dtype", "output_attentions", "output_hidden_states",
     "return_dict", "torch_dtype", "torchscript", "use_bfloat16", "use_cache", "use_return_dict",
-    # what surrounds a text, and how tokens are chosen
+    # special tokens, and sampling
     "bad_words_ids", "begin_suppress_tokens", "bos_token_id", "decoder_start_token_id",
     "diversity_penalty", "do_sample", "early_stopping", "encoder_no_repeat_ngram_size",
     "eos_token_id", "exponential_decay_length_penalty", "forced_bos_token_id",
@@ -38,7 +38,7 @@ _HARMLESS = frozenset({
     "num_beam_groups", "num_beams", "num_return_sequences", "output_scores", "pad_token_id",
     "prefix", "remove_invalid_values", "repetition_penalty", "return_dict_in_generate",
     "sep_token_id", "suppress_tokens", "temperature", "top_k", "top_p", "typical_p",
-    # BERT's head for pairs of sentences, which an encoder leaves out
+    # BERT's head for pairs of sentences, which an encoder does not have
     "directionality", "pooler_fc_size", "pooler_num_attention_heads", "pooler_num_fc_layers",
     "pooler_size_per_head", "pooler_type",
 })  # fmt: skip
@@ -64,7 +64,7 @@ class Config:
 
     Attributes:
         node: the JSON object.
-        ignored: entries that the caller knows to be of no importance.
+        ignored: entries that the caller wants to ignore.
     """
 
     node: Node
@@ -73,41 +73,41 @@ class Config:
 
     @property
     def path(self) -> str:
-        """The file."""
+        """Returns the path of the file."""
         return self.node.document.where
 
     @property
     def entries(self) -> dict[str, Any]:
-        """The entries by name, unchecked."""
+        """Returns the entries by name, unchecked."""
         return self.node.mapping()
 
     def error(self, message: str) -> ArkError:
-        """An error about this file, to be raised by the caller."""
+        """Returns an error about this file, for the caller to raise."""
         return self.node.error(message)
 
     def count(self, key: str, default: int | None = None) -> int:
-        """A positive integer."""
+        """Returns an entry that is a positive integer."""
         return self._get(key, default).integer(1)
 
     def number(self, key: str, default: float | None = None) -> float:
-        """A finite number from zero on."""
+        """Returns an entry that is a finite number and not negative."""
         return float(self._get(key, default).number(0))
 
     def flag(self, key: str, default: bool) -> bool:
-        """True or false."""
+        """Returns an entry that is true or false."""
         return self._get(key, default).boolean()
 
     def word(self, key: str, default: str | None = None) -> str:
-        """A string."""
+        """Returns an entry that is a string."""
         return self._get(key, default).text()
 
     def counts(self, key: str) -> tuple[int, ...]:
-        """One integer from zero on, or a list of them."""
+        """Returns an entry that is a natural number or a list of them, as a tuple."""
         node = self._get(key, None)
         return node.each(Node.integer) if isinstance(node.value, list) else (node.integer(),)
 
     def section(self, key: str) -> Config | None:
-        """A nested object, or None where there is none."""
+        """Returns an entry that is an object, None if it is missing or null."""
         self._read.add(key)
         if self.entries.get(key) is None:
             return None
@@ -116,14 +116,16 @@ class Config:
         return Config(node, self.ignored)
 
     def plain(self, key: str, *values: object) -> None:
-        """Refuses any value but `values`, and nothing: others stand for a variant of the model."""
+        """Raises an error if an entry has another value than `values`: such a value selects a
+        variant of the model. A missing entry is accepted."""
         self._read.add(key)
         value = self.entries.get(key)
         if value is not None and value not in values and key not in self.ignored:
-            raise self.error(f"{key!r} is {shorten(value)}, which this version does not build")
+            raise self.error(f"{key!r} is {shorten(value)}, which this version does not support")
 
     def check_known(self) -> None:
-        """Refuses entries that nothing has read, and that may mean another model."""
+        """Raises an error if there is an entry that no method has read and that may change the
+        model."""
         for key, values in _PLAIN.items():
             self.plain(key, *values)
         known = self._read | _HARMLESS | self.ignored
@@ -134,8 +136,8 @@ class Config:
         ]
         if unknown:
             raise self.error(
-                f"{', '.join(map(repr, unknown))} may change what the model computes, and this "
-                "version does not know how; name what does not in ignore="
+                f"unknown entries {', '.join(map(repr, unknown))} may change the model; list "
+                "entries that do not in ignore="
             )
 
     def _get(self, key: str, default: object) -> Node:
@@ -147,7 +149,7 @@ class Config:
 
 
 def as_count(value: object, what: str, least: int = 1) -> int:
-    """An option that is an integer from `least` on."""
+    """Returns an option that is an integer and at least `least`; raises InvalidUsageError."""
     if isinstance(value, bool) or not isinstance(value, SupportsIndex):
         raise InvalidUsageError(f"{what} must be an integer, not {value!r}")
     number = operator.index(value)
@@ -157,7 +159,7 @@ def as_count(value: object, what: str, least: int = 1) -> int:
 
 
 def as_float_dtype(dtype: DTypeLike | str) -> DType:
-    """A dtype that models compute in."""
+    """Returns fp32, fp16 or bf16; raises InvalidUsageError on any other dtype."""
     result = as_dtype(dtype)
     if result not in (fp32, fp16, bf16):
         raise InvalidUsageError(f"dtype must be fp32, fp16 or bf16, not {result}")
@@ -165,9 +167,9 @@ def as_float_dtype(dtype: DTypeLike | str) -> DType:
 
 
 def read_config(folder: str | os.PathLike[str], name: str = "config.json") -> Config:
-    """The configuration of a model folder, or what else is there in its form.
+    """Reads the file `name` of a model folder, ``config.json`` or a file of the same form.
 
-    Raises InvalidUsageError where the folder or the file cannot be read, or is no JSON object.
+    Raises InvalidUsageError if the folder or the file cannot be read, or is not a JSON object.
     """
     root = as_path(folder, "the model folder")
     path = root / name

@@ -1,8 +1,8 @@
 """Decoders of the Llama family: grouped-query attention, rotary positions, SwiGLU.
 
-Two programs share parameters and states: ``prefill`` takes a chunk of a prompt, ``decode`` one
-token. Keys, values and the progress of the sequence are states, so that N iterations of
-``decode`` are N tokens.
+Two programs share parameters and states: ``prefill`` reads a chunk of a prompt, ``decode`` one
+token. Keys, values and the progress of the sequence are states: N iterations of ``decode``
+generate N tokens.
 """
 
 # The stubs of numpy leave the elements of arrays unknown.
@@ -40,13 +40,13 @@ __all__ = [
     "rope_tables",
 ]
 
-# Sizes of which every rank has a part.
+# Sizes that are divided among the ranks.
 _DIVIDED = ("heads", "kv_heads", "intermediate")
 
 
 @dataclass(frozen=True)
 class RopeScaling:
-    """Llama 3's stretching of long wavelengths."""
+    """The parameters of Llama 3's RoPE scaling."""
 
     factor: float
     low: float
@@ -56,7 +56,7 @@ class RopeScaling:
 
 @dataclass(frozen=True)
 class DecoderConfig:
-    """The sizes of a decoder, or of the part `shard` of one.
+    """The sizes of a decoder, or of the part of a decoder that the rank `shard` has.
 
     Example:
         >>> llama_1b = DecoderConfig(vocabulary=128256, hidden=2048, layers=16, heads=32,
@@ -82,7 +82,7 @@ class DecoderConfig:
 
     @classmethod
     def read(cls, config: Config) -> DecoderConfig:
-        """From a ``config.json``."""
+        """Reads the sizes from a ``config.json``; raises InvalidUsageError if it is invalid."""
         heads, hidden = config.count("num_attention_heads"), config.count("hidden_size")
         _refuse_windows(config)
         result = cls(
@@ -103,7 +103,7 @@ class DecoderConfig:
             qk_norm=config.word("model_type", "llama") == "qwen3",
         )
         if result.heads % result.kv_heads:
-            raise config.error(f"{heads} heads do not share {result.kv_heads} key heads evenly")
+            raise config.error(f"{heads} heads are no multiple of {result.kv_heads} key heads")
         if result.head % 2:
             raise config.error(f"head_dim {result.head} is odd")
         if config.word("hidden_act", "silu") != "silu":
@@ -112,7 +112,7 @@ class DecoderConfig:
         return result
 
     def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Shapes of the weights that the sizes show in, by their Hugging Face names."""
+        """Returns the shapes of weights that depend on the sizes, by their names."""
         layer = "model.layers.0"
         return {
             "model.embed_tokens.weight": (self.vocabulary, self.hidden),
@@ -123,7 +123,7 @@ class DecoderConfig:
 
 
 def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
-    """The sizes of every rank's part; raises InvalidUsageError where they do not divide."""
+    """Returns the sizes of each rank's part; raises InvalidUsageError if they are not divisible."""
     for name in _DIVIDED:
         if getattr(config, name) % size:
             raise InvalidUsageError(
@@ -134,13 +134,13 @@ def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
 
 
 def _refuse_windows(config: Config) -> None:
-    """Every layer must look at all tokens before it."""
+    """Raises an error if a layer has a sliding window."""
     config.plain("use_sliding_window", False)
     off = config.entries.get("use_sliding_window") is False
     for key in ("sliding_window", "max_window_layers"):
         config.plain(key, *([config.entries.get(key)] if off else []))
     layers = config.entries.get("layer_types")
-    # No list is made for the comparison: a damaged file may say that there are 2^31 layers.
+    # The comparison creates no list: a damaged file may claim 2^31 layers.
     full = (
         isinstance(layers, list)
         and len(layers) == config.count("num_hidden_layers")
@@ -150,7 +150,7 @@ def _refuse_windows(config: Config) -> None:
 
 
 def _read_theta(config: Config) -> float:
-    """Newer files hold all about rotation in one object."""
+    """Reads RoPE's base, which newer files have in ``rope_parameters``."""
     theta = config.number("rope_theta", 10000.0)
     section = config.section("rope_parameters")
     return theta if section is None else section.number("rope_theta", theta)
@@ -181,7 +181,7 @@ def _read_scaling(config: Config) -> RopeScaling | None:
 
 
 def rope_tables(config: DecoderConfig, length: int) -> tuple[NDArray[np.float32], ...]:
-    """Cosines and sines of all positions: two arrays ``[length, head / 2]``."""
+    """Returns the cosines and sines of all positions: two arrays ``[length, head / 2]``."""
     exponents = np.arange(0, config.head, 2, dtype=np.float64) / config.head
     frequencies = config.theta**-exponents
     if config.scaling is not None:
@@ -204,14 +204,15 @@ def build_decode(
     dtype: DTypeLike = bf16,
     sampling: bool = False,
 ) -> Program:
-    """The program that takes one token of every sequence and gives the next.
+    """Builds the program that reads one token of each sequence and computes the next.
 
-    The token and its place are states, as is what was said so far: :class:`Progress`. So are
+    States: the token, its position and the tokens so far (:class:`Progress`), and
     ``layers.<n>.key`` and ``.value`` ``[batch, kv_heads, max_length, head]``. Input: ``ends``
-    int32 ``[8]``, tokens that end a sequence and negative numbers; when all sequences have
-    ended, the launch does. Outputs: ``logits`` fp32 ``[batch, vocabulary]`` and ``token`` int32
-    ``[batch]``, the most probable, or with `sampling` what :func:`draw` gives. Parameters are
-    those of a folder's files, under their Hugging Face names. No weights are needed to build.
+    int32 ``[8]``, the tokens that end a sequence; negative entries are unused. The launch ends
+    when all sequences have ended. Outputs: ``logits`` fp32 ``[batch, vocabulary]`` and ``token``
+    int32 ``[batch]``, the most probable token, or with `sampling` the one that :func:`draw`
+    samples. Parameters have the names of Hugging Face; their arrays are not needed to build.
+    Raises InvalidUsageError if `max_length` exceeds the model's positions.
 
     Example:
         >>> sizes = DecoderConfig(vocabulary=100, hidden=64, layers=2, heads=4, kv_heads=2, head=16,
@@ -237,12 +238,13 @@ def build_prefill(
     dtype: DTypeLike = bf16,
     sampling: bool = False,
 ) -> Program:
-    """The program that takes `chunk` tokens of a prompt at once.
+    """Builds the program that reads `chunk` tokens of a prompt at once.
 
-    As :func:`build_decode`, with an input ``ids`` int32 ``[batch, chunk]``, a scalar ``begin``,
-    how many tokens came before, and for chunks of several tokens a scalar ``last``: which of
-    them the outputs belong to. Tokens after it may be anything: what they write is
-    overwritten before it is read.
+    It has the states, inputs, outputs and parameters of :func:`build_decode`. Further inputs are
+    ``ids`` int32 ``[batch, chunk]``, the scalar ``begin``, the number of tokens before the chunk,
+    and, if `chunk` is above one, the scalar ``last``, the index of the token in the chunk to which
+    the outputs belong. Tokens after ``last`` are ignored: their keys and values are overwritten
+    before an op reads them.
     """
     if not 1 <= chunk <= max_length:
         raise InvalidUsageError(f"chunk {chunk} is not between 1 and max_length {max_length}")
@@ -262,7 +264,7 @@ def build_prefill(
 def _choose(
     logits: Tensor, progress: Progress, place: Tensor, sampling: bool, *, first: bool
 ) -> None:
-    """Picks what follows the token at `place`, and makes it the next one to read."""
+    """Chooses the token after the one at `place`, and records it as the next one to read."""
     token = draw(logits, place) if sampling else ark.argmax(logits, -1, name="token")
     ark.output("token", token)
     progress.advance(token, place, first=first)
@@ -277,7 +279,7 @@ def _check_length(config: DecoderConfig, max_length: int) -> None:
 
 @dataclass(frozen=True)
 class _Graph:
-    """Parts of the decoder; hidden states are ``[batch * tokens, hidden]`` in between."""
+    """Builds the parts of the decoder; hidden states are ``[batch * tokens, hidden]``."""
 
     config: DecoderConfig
     batch: int
@@ -288,13 +290,13 @@ class _Graph:
 
     @cached_property
     def table(self) -> Tensor:
-        """The table of token embeddings."""
+        """Returns the table of token embeddings."""
         config = self.config
         return self.parameter("model.embed_tokens.weight", config.vocabulary, config.hidden)
 
     @cached_property
     def kv_length(self) -> Tensor:
-        """Tokens that this run's last one may look at."""
+        """Returns the number of keys that the last token of this run attends to."""
         return ark.add(self.position, self.tokens, name="kv_length")
 
     def parameter(self, name: str, *shape: int) -> Tensor:
@@ -313,9 +315,9 @@ class _Graph:
         return ark.add(product, self.parameter(f"{name}.bias", outputs), name=f"{name}.bias")
 
     def rotation(self) -> tuple[Tensor, Tensor]:
-        """Cosines and sines of this run's positions, ``[tokens, head / 2]``.
+        """Returns cosines and sines of this run's positions, ``[tokens, head / 2]``.
 
-        Their tables are constants: no file of weights has them.
+        Their tables are constants, since the files of weights do not have them.
         """
         places = ark.add(ark.arange(self.tokens), self.position, name="positions")
         tables = zip(("cos", "sin"), rope_tables(self.config, self.max_length), strict=True)
@@ -326,14 +328,14 @@ class _Graph:
         return cos, sin
 
     def heads(self, x: Tensor, count: int, norm: str | None) -> Tensor:
-        """``[batch * tokens, count * head]`` as ``[batch, count, tokens, head]``."""
+        """Returns ``[batch * tokens, count * head]`` as ``[batch, count, tokens, head]``."""
         x = ark.reshape(x, (self.batch, self.tokens, count, self.config.head))
         if norm is not None and self.config.qk_norm:
             x = self.norm(x, norm)
         return ark.transpose(x, (0, 2, 1, 3))
 
     def cached(self, x: Tensor, name: str) -> Tensor:
-        """All keys or values so far, with those of this run."""
+        """Writes the keys or values of this run to their cache and returns the cache."""
         shape = (self.batch, self.config.kv_heads, self.max_length, self.config.head)
         cache = ark.state(name, shape, self.dtype)
         return ark.update(cache, x, (0, 0, self.position, 0), name=name)
@@ -368,7 +370,7 @@ class _Graph:
         return x + self.mlp(inner, f"{name}.mlp")
 
     def hidden(self, ids: Tensor) -> Tensor:
-        """Returns the hidden values after all layers, of tokens ``[batch, tokens]``."""
+        """Returns the hidden states after all layers, for tokens ``[batch, tokens]``."""
         x = ark.embedding(ids, self.table, name="embed_tokens")
         x = ark.reshape(x, (self.batch * self.tokens, self.config.hidden))
         rotation = self.rotation()
@@ -379,7 +381,7 @@ class _Graph:
     def logits(self, hidden: Tensor, last: Tensor | None) -> Tensor:
         """Returns the logits of the next token, fp32 ``[batch, vocabulary]``, as an output.
 
-        Only one token of every sequence is asked for, `last`, so only its logits are computed.
+        Only the logits of one token of each sequence, `last`, are computed.
         """
         if last is not None:
             hidden = ark.reshape(hidden, (self.batch, self.tokens, self.config.hidden))

@@ -1,4 +1,4 @@
-"""Loading and running decoders."""
+"""``GenerativeModel``, and the loader of decoders."""
 
 from __future__ import annotations
 
@@ -39,10 +39,10 @@ class Timing:
     """Durations of the parts of a generation.
 
     Attributes:
-        prompt: tokens of the prompt.
-        prompt_seconds: until the first new token was there.
-        tokens: new tokens after the first.
-        seconds: for those.
+        prompt: number of tokens of the prompt.
+        prompt_seconds: seconds until the first new token.
+        tokens: number of new tokens after the first.
+        seconds: seconds for the new tokens after the first.
     """
 
     prompt: int
@@ -61,10 +61,10 @@ class GenerativeModel(Model):
     """A decoder. See :meth:`generate`.
 
     Attributes:
-        vocabulary: how many tokens there are.
-        positions: how many tokens a sequence of this model may have at most.
-        ends: the tokens that end a text, as the folder's configuration has them.
-        timing: of the last :meth:`generate`, or None.
+        vocabulary: number of tokens of the vocabulary.
+        positions: maximum number of tokens of a sequence of this model.
+        ends: the end-of-text tokens of the folder's configuration.
+        timing: durations of the last :meth:`generate`, or None.
 
     Example:
         >>> model = ark.models.load(decoder_folder, max_length=24)
@@ -86,7 +86,7 @@ class GenerativeModel(Model):
         self.positions = positions
         self.ends = tuple(ends)
         self.timing: Timing | None = None
-        # Prompt and continuation are several runs on one set of states.
+        # A generation is several runs on one set of states, which no other call may interrupt.
         self._generating = threading.Lock()
 
     def generate(
@@ -101,23 +101,24 @@ class GenerativeModel(Model):
         seed: int = 0,
         reference: bool = False,
     ) -> list[int]:
-        """The continuation of a prompt: after the prompt, one launch for all tokens.
+        """Generates tokens that continue a prompt, in one launch after the prompt.
 
         Args:
-            ids: the prompt's token ids, one row.
-            max_new_tokens: how many tokens to add at most.
-            stop: a token, or several, that end the continuation and are its last; by default
-                :attr:`ends`. ``()`` for none.
-            temperature: zero takes the most probable token. Above zero tokens are sampled, with
-                logits divided by the temperature; the model must be loaded with ``sampling=True``.
-            top_k: samples among so many of the most probable tokens only; zero for all.
-            top_p: of those, samples among the fewest whose probabilities add up to this share.
-            seed: equal seeds give equal tokens; :mod:`ark_mlir.models.sampling` says how.
-            reference: computes with the float64 interpreter instead of the compiled programs.
+            ids: token ids of the prompt, one row.
+            max_new_tokens: maximum number of new tokens.
+            stop: a token or several tokens that end the text; the result includes the token. By
+                default :attr:`ends`; ``()`` for none.
+            temperature: 0 is greedy decoding. Above 0, tokens are sampled from logits divided by
+                the temperature; the model must be loaded with ``sampling=True``.
+            top_k: top-k sampling: the number of most probable tokens to keep; 0 keeps all.
+            top_p: nucleus sampling: the cumulative probability, as a share of that of the `top_k`
+                tokens, up to which the most probable tokens are kept; 1.0 keeps all.
+            seed: random seed; equal seeds give equal tokens (:mod:`ark_mlir.models.sampling`).
+            reference: True computes with the float64 interpreter instead of the compiled programs.
 
-        Returns the new tokens. Raises InvalidUsageError on an empty prompt, tokens outside
-        of the vocabulary, more tokens than the model was loaded for, or senseless options.
-        Calls from several threads follow each other.
+        Returns the list of new tokens. Raises InvalidUsageError if the prompt is empty, a token is
+        not in the vocabulary, prompt and new tokens exceed :attr:`max_length`, an option is
+        invalid, or the model is not compiled. Calls from several threads run one after the other.
 
         Example:
             >>> model = ark.models.load(decoder_folder, max_length=24).compile("cpu")
@@ -146,12 +147,12 @@ class GenerativeModel(Model):
             run("decode", inputs, count - 1)
         made = int(run.state("position")) - prompt.size
         self.timing = Timing(prompt.size, first - start, made, time.perf_counter() - first)
-        # What follows the prompt's last token is new, up to the token that waits to be read.
+        # Entry i of the state is the token after position i: the first new token is at size - 1.
         return run.state("tokens")[0, prompt.size - 1 : prompt.size + made].tolist()
 
     @property
     def reached(self) -> int:
-        """The place of the next token of the run under way, which another thread may ask for."""
+        """Returns the position of the next token of the current run; any thread may read it."""
         return int(self.executable("decode").glance("position"))
 
     def _check(self, prompt: int, count: int) -> None:
@@ -161,7 +162,9 @@ class GenerativeModel(Model):
         if prompt + count > limit:
             more = limit < self.positions
             remedy = (
-                "load the model with a larger one" if more else "the model has no more positions"
+                "load the model with a larger max_length"
+                if more
+                else "the model has no more positions"
             )
             raise InvalidUsageError(
                 f"{prompt} tokens and {count} new ones exceed max_length {limit}; {remedy}"
@@ -171,19 +174,19 @@ class GenerativeModel(Model):
         tokens = self.ends if stop is None else stop
         (row,) = as_tokens([np.atleast_1d(np.asarray(tokens))], self.vocabulary, "stop")
         if row.size > MAX_ENDS:
-            raise InvalidUsageError(f"{row.size} tokens to stop at; {MAX_ENDS} are possible")
+            raise InvalidUsageError(f"{row.size} stop tokens; the limit is {MAX_ENDS}")
         ends = np.full(MAX_ENDS, -1, np.int32)
         ends[: row.size] = row
         return ends
 
     def _choice(self, temperature: float, top_k: int, top_p: float, seed: int) -> dict[str, Any]:
-        """Inputs that say how tokens are chosen."""
+        """Returns the inputs for sampling; none if the model was loaded without it."""
         arrays = sampling_inputs(temperature, top_k, top_p, seed)
         if "temperature" in self.programs["decode"].inputs:
             return arrays
         if arrays["temperature"] > 0:
             raise InvalidUsageError(
-                "this model takes the most probable token only; load it with sampling=True"
+                "this model supports greedy decoding only; load it with sampling=True"
             )
         return {}
 
@@ -193,22 +196,22 @@ class GenerativeModel(Model):
         options: CompileOptions | None = None,
         **overrides: Unpack[CompileKeywords],
     ) -> Self:
-        """See :meth:`Model.compile`; both programs work on the same states."""
+        """Compiles both programs, which share their states; see :meth:`Model.compile`."""
         super().compile(target, options, **overrides)
         self.executables["decode"].share_states(self.executables["prefill"])
         return self
 
     @property
     def max_length(self) -> int:
-        """Tokens that a sequence may have."""
+        """Returns the maximum number of tokens of a sequence."""
         return self.programs["decode"].states["layers.0.key"].shape[2]
 
     def _prefill(self, prompt: NDArray[np.int32], common: Mapping[str, Any], run: Run) -> None:
-        """Runs the prompt in chunks, which gives the first new token."""
+        """Runs the prompt in chunks; the last one computes the first new token."""
         chunk = self.programs["prefill"].inputs["ids"].shape[1]
         begin = 0
         while begin < prompt.size:
-            # The last chunk goes back over tokens already seen rather than past the end.
+            # The last chunk overlaps the one before, instead of extending beyond the prompt.
             begin = max(0, min(begin, prompt.size - chunk))
             part = prompt[begin : begin + chunk]
             row = np.zeros((1, chunk), np.int32)
@@ -221,19 +224,19 @@ class GenerativeModel(Model):
 
 
 class Run(Protocol):
-    """Both programs of a decoder, on one set of states."""
+    """Runs both programs of a decoder on one set of states."""
 
     def __call__(self, name: str, inputs: Mapping[str, Any], iterations: int = 1) -> None:
-        """Runs one of them, in one launch."""
+        """Runs the program `name` in one launch."""
         ...
 
     def state(self, name: str) -> NDArray[Any]:
-        """Returns the present value of a state."""
+        """Returns the current value of a state."""
         ...
 
 
 class _Interpreted:
-    """A decoder that runs in the interpreter."""
+    """Runs the programs in the interpreter."""
 
     def __init__(self, model: GenerativeModel) -> None:
         self.model = model
@@ -255,10 +258,10 @@ class _Interpreted:
 
 
 class _Compiled:
-    """On the device."""
+    """Runs the compiled programs on the device."""
 
     def __init__(self, model: GenerativeModel) -> None:
-        # What an earlier sequence left is overwritten before it is read.
+        # The states of an earlier sequence need no reset: they are overwritten before each read.
         self.model = model
 
     def __call__(self, name: str, inputs: Mapping[str, Any], iterations: int = 1) -> None:
@@ -280,18 +283,18 @@ def load_decoder(
     sampling: bool = False,
     tensor_parallel: int = 1,
 ) -> GenerativeModel:
-    """A decoder from a Hugging Face folder; called through ``ark.models.load``.
+    """Loads a decoder from a Hugging Face folder; use it through ``ark.models.load``.
 
     Args:
-        max_length: tokens that a sequence may have, as far as the model has positions.
-        chunk: tokens of a prompt that run at once.
-        dtype: of parameters and hidden states; by default the configuration's.
-        sampling: whether ``generate`` can sample tokens.
-        tensor_parallel: how many ranks share the attention heads and the MLP; see
-            ``ark_mlir.models.sharding`` for which parts, and in which order they are summed. It
-            divides the numbers of heads, of key and value heads, and the MLP's width. All ranks
-            run in this process; after ``ark.distributed.init``, whose world has to have as many,
-            each in its own: then every one of them compiles, and generates the same tokens.
+        max_length: maximum number of tokens of a sequence, limited by the model's positions.
+        chunk: number of tokens of a prompt per run of ``prefill``.
+        dtype: dtype of parameters and hidden states; by default that of the configuration.
+        sampling: True if ``generate`` can sample tokens.
+        tensor_parallel: number of ranks that share the attention heads and the MLP; see
+            ``ark_mlir.models.sharding``. It must divide the number of heads, the number of key
+            heads and the MLP's width. All ranks run in this process. After
+            ``ark.distributed.init``, each rank runs in its own process: the world must have this
+            number of ranks, and each of them must compile and generate.
     """
     sizes = DecoderConfig.read(config)
     tensors = read_weights(folder)
@@ -328,7 +331,7 @@ def load_decoder(
 
 
 def _own(parts: list[DecoderConfig]) -> list[DecoderConfig]:
-    """The parts that this process runs: one where it is a rank, else all."""
+    """Returns the parts that this process runs: its own if it is a rank, else all."""
     member = current()
     if member is None:
         return parts
@@ -340,7 +343,7 @@ def _own(parts: list[DecoderConfig]) -> list[DecoderConfig]:
 
 
 def _read_ends(folder: str | os.PathLike[str], config: Config, vocabulary: int) -> tuple[int, ...]:
-    """The tokens that end a text; those of the configuration for generation take precedence."""
+    """Returns the end-of-text tokens; ``generation_config.json`` takes precedence."""
     sources = [config]
     if (Path(folder) / _GENERATION).is_file():
         sources.insert(0, read_config(folder, _GENERATION))
@@ -349,11 +352,11 @@ def _read_ends(folder: str | os.PathLike[str], config: Config, vocabulary: int) 
             continue
         tokens = source.counts("eos_token_id")
         if len(tokens) > MAX_ENDS:
-            raise source.error(f"{len(tokens)} tokens end a text; {MAX_ENDS} are possible")
+            raise source.error(f"{len(tokens)} end-of-text tokens; the limit is {MAX_ENDS}")
         for token in tokens:
             if token >= vocabulary:
                 raise source.error(
-                    f"'eos_token_id' has token {token}, the vocabulary {vocabulary} entries"
+                    f"'eos_token_id' has token {token}, but the vocabulary has {vocabulary} entries"
                 )
         return tokens
     return ()

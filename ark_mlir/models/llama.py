@@ -1,4 +1,4 @@
-"""Llama: the decoder without changes."""
+"""Llama, whose programs are those of :mod:`ark_mlir.models.decoder`."""
 
 from __future__ import annotations
 

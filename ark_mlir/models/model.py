@@ -1,4 +1,4 @@
-"""The interface of every loaded model: compile its programs, and run them."""
+"""``Model``, the base class of loaded models."""
 
 # The stubs of numpy leave the elements of arrays unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -27,15 +27,15 @@ __all__ = ["Model"]
 
 
 class Model:
-    """Programs, and the arrays of their parameters.
+    """The programs of a model, and the arrays of their parameters.
 
     Attributes:
-        name: where the model came from.
-        programs: by what they do, such as ``embed``, or ``prefill`` and ``decode``.
-        parameters: arrays by parameter name; they map the model's files where they can.
-        ranks: where several ranks share the model, their programs, by what they do; where each
-            rank is a process, that of this one. `programs` then has those of one rank alone,
-            which compute the same.
+        name: the model's folder.
+        programs: programs by name, such as ``embed``, or ``prefill`` and ``decode``.
+        parameters: arrays by parameter name, mapped from the model's files if the dtype is equal.
+        ranks: if several ranks share the model, the programs of the ranks by name; only that of
+            this rank if each rank is a process. `programs` then has equivalent programs for one
+            device.
         executables: the compiled programs, after :meth:`compile`.
 
     Example:
@@ -60,7 +60,9 @@ class Model:
         """Compiles every program and binds its parameters; returns the model.
 
         Args:
-            target, options, overrides: as ``ark.compile`` takes them.
+            target, options, overrides: arguments as those of ``ark.compile``.
+
+        Raises the errors of ``ark.compile``.
 
         Example:
             >>> model = ark.models.load(folder, length=12).compile("cpu")
@@ -80,7 +82,7 @@ class Model:
         return self
 
     def _compile_part(self, programs: list[Program], chosen: Mapping[str, Any]) -> Executable:
-        """Compiles the part of this process, where each rank is a process."""
+        """Compiles the part of this process, if each rank is a process."""
         from ..compiler import compile as compile_program
         from .sharding import Shard
 
@@ -105,13 +107,17 @@ class Model:
         )
 
     def parameters_of(self, name: str) -> dict[str, NDArray[Any]]:
-        """The arrays that the program `name` binds."""
+        """Returns the arrays of the parameters of program `name`."""
         return {n: self.parameters[n] for n in self.programs[name].parameters}
 
     def run(
         self, name: str, inputs: HostInputs, *, reference: bool = False
     ) -> dict[str, NDArray[Any]]:
-        """Runs one program without states: compiled, or by the reference interpreter."""
+        """Runs the program `name` once and returns its outputs by name.
+
+        If `reference`, the float64 interpreter runs it, without states. Raises InvalidUsageError if
+        inputs do not fit, or the model is not compiled.
+        """
         if reference:
             from ..reference import run
 
@@ -119,7 +125,7 @@ class Model:
         return self.executable(name).run(dict(inputs))
 
     def executable(self, name: str) -> Executable:
-        """A compiled program; raises InvalidUsageError before :meth:`compile`."""
+        """Returns the compiled program `name`; raises InvalidUsageError before :meth:`compile`."""
         if name not in self.executables:
             raise InvalidUsageError("call compile(target) before running the model")
         return self.executables[name]
@@ -131,9 +137,9 @@ class Model:
 
 
 def as_rows(values: object, what: str) -> list[NDArray[np.int64]]:
-    """Integers as one row for every prompt: of a matrix, or of lists of any lengths.
+    """Returns integers as a list of rows, one for each prompt, from a matrix or from rows.
 
-    Raises InvalidUsageError on what is no integer; `what` is its word for them.
+    Raises InvalidUsageError, which calls the values `what`, if a value is not an integer.
     """
     try:
         rows = [np.asarray(row) for row in values]  # type: ignore[attr-defined]
@@ -146,12 +152,14 @@ def as_rows(values: object, what: str) -> list[NDArray[np.int64]]:
 
 
 def as_tokens(ids: object, vocabulary: int, what: str = "ids") -> list[NDArray[np.int32]]:
-    """The same for token ids; raises InvalidUsageError on one that is not in the vocabulary."""
+    """Returns token ids as :func:`as_rows` does; raises InvalidUsageError also if an id is not in
+    the vocabulary."""
     rows = as_rows(ids, what)
     for number, row in enumerate(rows):
         outside = row[(row < 0) | (row >= vocabulary)]
         if outside.size:
             raise InvalidUsageError(
-                f"{what}[{number}] has token {outside[0]}, the vocabulary {vocabulary} entries"
+                f"{what}[{number}] has token {outside[0]}, but the vocabulary has {vocabulary} "
+                "entries"
             )
     return [row.astype(np.int32) for row in rows]

@@ -1,4 +1,4 @@
-"""State that a step of a decoder leaves for the next one, so that no host is needed in between."""
+"""States with which a decoder generates several tokens in one launch, without the host."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..frontend import Tensor
 
 __all__ = ["MAX_ENDS", "Progress"]
 
-# Tokens that may end a sequence; models have a few.
+# Maximum number of end-of-text tokens.
 MAX_ENDS = 8
 
 
@@ -20,10 +20,10 @@ class Progress:
 
     Attributes:
         token: ``[batch, 1]``, the tokens to read next.
-        position: ``[]``, their place.
-        tokens: ``[batch, max_length]``, what followed the token at each place.
-        ended: ``[batch]``, one where a sequence got a token that ends it.
-        done: ``[]``, one where all sequences did.
+        position: ``[]``, the position of these tokens.
+        tokens: ``[batch, max_length]``; entry i is the token after position i.
+        ended: ``[batch]``, 1 for each sequence that has ended, else 0.
+        done: ``[]``, 1 if all sequences have ended, else 0.
     """
 
     token: Tensor
@@ -34,7 +34,7 @@ class Progress:
 
     @classmethod
     def declare(cls, batch: int, max_length: int) -> Progress:
-        """The states of the program under construction."""
+        """Declares the states in the program under construction."""
         shapes = {
             "token": (batch, 1), "position": (), "tokens": (batch, max_length),
             "ended": (batch,), "done": (),
@@ -42,10 +42,10 @@ class Progress:
         return cls(**{name: ark.state(name, shape, int32) for name, shape in shapes.items()})
 
     def advance(self, token: Tensor, place: Tensor, *, first: bool) -> None:
-        """Records that `token` ``[batch]`` follows the one at `place` ``[]``.
+        """Records that `token` ``[batch]`` follows the token at position `place` ``[]``.
 
-        `first` says that nothing of an earlier sequence counts any more. Adds the input
-        ``ends`` ``[MAX_ENDS]``: the tokens that end a sequence, and negative numbers.
+        If `first`, a new sequence begins: `ended` of an earlier one is ignored. Adds the input
+        ``ends`` ``[MAX_ENDS]``: the tokens that end a sequence; negative entries are unused.
         """
         batch = token.shape[0]
         column = ark.reshape(token, (batch, 1))

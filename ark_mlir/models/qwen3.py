@@ -1,4 +1,4 @@
-"""Qwen3: the Llama decoder with queries and keys normalised."""
+"""Qwen3: the Llama decoder with RMS norms of queries and keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def build_decode(
     dtype: DTypeLike = bf16,
     sampling: bool = False,
 ) -> Program:
-    """As ``ark.models.llama.build_decode``."""
+    """Builds the program as ``ark.models.llama.build_decode`` does, with norms of q and k."""
     sizes = replace(config, qk_norm=True)
     return decoder.build_decode(
         sizes, batch=batch, max_length=max_length, dtype=dtype, sampling=sampling
@@ -41,7 +41,7 @@ def build_prefill(
     dtype: DTypeLike = bf16,
     sampling: bool = False,
 ) -> Program:
-    """As ``ark.models.llama.build_prefill``."""
+    """Builds the program as ``ark.models.llama.build_prefill`` does, with norms of q and k."""
     sizes = replace(config, qk_norm=True)
     return decoder.build_prefill(
         sizes, batch=batch, chunk=chunk, max_length=max_length, dtype=dtype, sampling=sampling

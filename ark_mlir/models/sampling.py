@@ -1,11 +1,10 @@
-"""Choice of the next token: the most probable one, or a sampled one.
+"""Greedy decoding and sampling of the next token.
 
-A draw adds noise to every logit and takes the greatest sum, which gives each token with its
-probability (Gumbel's trick) and needs no sums over the vocabulary. The noise of row ``b`` and
-token ``v``, for the token that follows place ``t``, comes from the bits
-``philox(b * vocabulary + v, counter=t, seed)`` of :func:`ark_mlir.philox`: with ``u`` their
-upper 23, as a number plus one half over 2^23, it is ``-log(-log(u))``. So a token depends on the
-seed, its place and the logits alone, not on how a prompt was cut or launched.
+Sampling uses the Gumbel-max trick: it adds Gumbel noise to each logit and takes the argmax, which
+selects each token with its probability. The noise of row ``b`` and token ``v``, for the token after
+position ``t``, is ``-log(-log(u))``. There ``u = (n + 0.5) / 2^23``, and ``n`` is the upper 23 bits
+of ``philox(b * vocabulary + v, counter=t, seed)``; see :func:`ark_mlir.philox`. A token therefore
+depends on the seed, its position and the logits alone, and not on the chunks of the prompt.
 """
 
 from __future__ import annotations
@@ -23,17 +22,17 @@ from .weights import Arrays
 
 __all__ = ["draw", "sampling_inputs"]
 
-# Colder than this, a draw is no different from taking the most probable token.
+# At lower temperatures, sampling always selects the most probable token.
 _COLDEST = 1e-6
 _BITS = 23
 _NEVER = -3e38
 
 
 def draw(logits: Tensor, place: Tensor) -> Tensor:
-    """A token for every row of `logits`, fp32 ``[batch, vocabulary]``: int32 ``[batch]``.
+    """Samples a token for each row of `logits`, fp32 ``[batch, vocabulary]``: int32 ``[batch]``.
 
-    Adds inputs ``temperature`` and ``top_p`` (fp32) and scalars ``top_k`` and ``seed`` to the
-    program. At temperature zero it is the most probable token.
+    Adds the inputs ``temperature`` and ``top_p`` (fp32) and the scalars ``top_k`` and ``seed`` to
+    the program. Temperature zero selects the most probable token.
     """
     temperature = ark.input("temperature", (), fp32)
     top_p = ark.input("top_p", (), fp32)
@@ -57,7 +56,8 @@ def _noise(shape: tuple[int, ...], place: Tensor) -> Tensor:
 
 
 def sampling_inputs(temperature: object, top_k: object, top_p: object, seed: object) -> Arrays:
-    """Arrays for the inputs that :func:`draw` adds; raises InvalidUsageError on senseless ones."""
+    """Returns arrays for the inputs that :func:`draw` adds; raises InvalidUsageError if a value is
+    invalid."""
     share = _number(top_p, "top_p")
     if not 0 < share <= 1:
         raise InvalidUsageError(f"top_p must be above 0 and at most 1, not {top_p!r}")
@@ -73,7 +73,7 @@ def _number(value: object, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidUsageError(f"{what} must be a number, not {value!r}")
     if not (math.isfinite(value) and value >= 0):
-        raise InvalidUsageError(f"{what} must be a number from zero on, not {value!r}")
+        raise InvalidUsageError(f"{what} must be finite and not negative, not {value!r}")
     return float(value)
 
 

@@ -1,10 +1,10 @@
-"""Tensor parallelism: what part of a decoder each rank has.
+"""Tensor parallelism of decoders.
 
-Attention heads and the inner columns of the MLP are divided; embedding, norms and head are
-whole on every rank. So ``o_proj`` and ``down_proj`` give partial sums, which an ``all_reduce``
-completes: two in every layer. Partial sums have the dtype of the model; they are added in fp32
-in order of rank (around the ring, where they are large, from the rank after the one that keeps
-the part), and rounded once. All ranks get the same bits, and so the same token.
+Attention heads and the inner columns of the MLP are divided among the ranks; each rank has the
+whole embedding, norms and head. ``o_proj`` and ``down_proj`` compute partial sums in the dtype of
+the model, which an ``all_reduce`` adds: two in each layer. It adds in fp32 in order of rank, and
+rounds once; the ring algorithm begins with the rank after the one that keeps the part. All ranks
+get the same bits, and so the same token.
 """
 
 # The stubs of numpy leave the elements of arrays unknown.
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ALONE", "Replicas", "Shard"]
 
-# Layers whose inputs are divided.
+# Layers with divided inputs, whose results are partial sums.
 _PARTIAL = ("o_proj", "down_proj")
 
 
@@ -46,20 +46,19 @@ class Shard:
     size: int = 1
 
     def program(self, name: str) -> Program:
-        """An empty program of this rank."""
+        """Returns an empty program of this rank."""
         if self.size == 1:
             return Program(name)
         return Program(name, rank=self.rank, world_size=self.size)
 
     def total(self, product: Tensor, layer: str) -> Tensor:
-        """Returns the result of a layer, from the part that this rank computes."""
+        """Returns `product`, summed over all ranks if `layer` computes partial sums."""
         if self.size == 1 or not layer.endswith(_PARTIAL):
             return product
         return ark.all_reduce(product, name=f"{layer}.sum")
 
     def part(self, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Returns the part, of `shape`, that this rank has of a whole array: all of it if the
-        shapes are equal."""
+        """Returns this rank's part of an array; the part has the shape `shape`."""
         places = tuple(
             slice(None) if extent == whole else slice(self.rank * extent, (self.rank + 1) * extent)
             for extent, whole in zip(shape, array.shape, strict=True)
@@ -67,7 +66,7 @@ class Shard:
         return array[places]
 
     def parts(self, arrays: Arrays, program: Program) -> Arrays:
-        """Returns the parts of a model's arrays that are the parameters of this rank's program."""
+        """Returns the parts of a model's arrays for the parameters of this rank's program."""
         return {
             name: self.part(arrays[name], argument.shape)
             for name, argument in program.parameters.items()
@@ -78,12 +77,12 @@ ALONE = Shard()
 
 
 class Replicas(World):
-    """A world whose ranks all take the same inputs and give the same outputs."""
+    """A world whose ranks all have the same inputs and the same outputs."""
 
     def run(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, inputs: Inputs | None = None, /, **options: Any
     ) -> dict[str, Any]:
-        """As :meth:`Executable.run`, on all ranks; the outputs are those of rank 0."""
+        """Runs all ranks on the same inputs and returns the outputs of rank 0."""
         return super().run(inputs, **options)[0]
 
     @property

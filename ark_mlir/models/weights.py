@@ -24,10 +24,10 @@ Arrays = dict[str, NDArray[Any]]
 
 
 def read_weights(folder: str | os.PathLike[str]) -> Arrays:
-    """All tensors of ``*.safetensors`` in a folder, by name; they map the files.
+    """Maps all tensors of the ``*.safetensors`` files of a folder and returns them by name.
 
-    Where there is an index (``model.safetensors.index.json``), its files are read and no
-    others. Raises InvalidUsageError where there are none, one cannot be read, or two hold a
+    If the folder has an index (``model.safetensors.index.json``), only the files in the index are
+    read. Raises InvalidUsageError if there is no file, a file cannot be read, or two files have a
     tensor of the same name.
     """
     root = Path(folder)
@@ -56,7 +56,7 @@ def _indexed(root: Path, index: Path) -> list[Path]:
 
 
 def _name_of_file(node: Node) -> str:
-    """An index may not lead outside of its folder."""
+    """Returns the name of a file in an index; a path to another folder is an error."""
     name = node.text()
     if Path(name).name != name:
         raise node.error(f"{shorten(name)} is not the name of a file")
@@ -64,13 +64,10 @@ def _name_of_file(node: Node) -> str:
 
 
 def check_layers(config: Config, tensors: Arrays, prefixes: Sequence[str]) -> None:
-    """Refuses a configuration of more layers than the weights have, before anything is built.
+    """Raises InvalidUsageError if a configuration has more layers than the weights.
 
     Args:
-        prefixes: what the names of a layer's tensors begin with, before its number.
-
-    Raises InvalidUsageError, which names the entry of the configuration; or the layers, where
-    the weights have none.
+        prefixes: prefixes of the names of a layer's tensors, before the layer's number.
 
     Example:
         >>> from ark_mlir.models.config import read_config
@@ -89,12 +86,12 @@ def check_layers(config: Config, tensors: Arrays, prefixes: Sequence[str]) -> No
         )
     if config.count(key) > len(found):
         raise config.error(
-            f"{key!r} is {config.count(key)}, and the weights have {len(found)} layers"
+            f"{key!r} is {config.count(key)}, but the weights have {len(found)} layers"
         )
 
 
 def check_shapes(shapes: Mapping[str, tuple[int, ...]], tensors: Arrays, where: str) -> None:
-    """Raises InvalidUsageError where a tensor of the weights has another shape than expected."""
+    """Raises InvalidUsageError if a tensor of the weights has another shape than `shapes` says."""
     for name, shape in shapes.items():
         if name in tensors:
             _check_shape(name, shape, tensors[name], where)
@@ -106,14 +103,14 @@ def assign(
     where: str,
     find: Callable[[str], list[str]] = lambda name: [name],
 ) -> Arrays:
-    """The array of every parameter, from the tensors of a file.
+    """Returns the array of each parameter, from the tensors of the weights.
 
     Args:
         where: the folder, for messages.
-        find: the names under which a parameter's tensor may be found, best first.
+        find: returns the possible names of a parameter's tensor, in order of preference.
 
-    A tensor of the parameter's dtype stays mapped; one of another float type is converted.
-    Raises InvalidUsageError listing what is missing, or naming a tensor that does not fit.
+    A tensor of the parameter's dtype stays mapped; a tensor of another float type is converted.
+    Raises InvalidUsageError if a tensor is missing, or its shape or dtype does not fit.
     """
     found = {name: [n for n in find(name) if n in tensors] for name in parameters}
     missing = [name for name, names in found.items() if not names]
@@ -133,7 +130,7 @@ def _check_shape(name: str, shape: tuple[int, ...], array: NDArray[Any], where: 
     if tuple(array.shape) != shape:
         raise InvalidUsageError(
             f"tensor {name!r} has shape {list(array.shape)}, "
-            f"the configuration asks for {list(shape)}",
+            f"the configuration requires {list(shape)}",
             location=where,
         )
 
@@ -144,7 +141,7 @@ def _fitting(name: str, argument: Argument, array: NDArray[Any], where: str) -> 
 
 
 def convert(name: str, array: NDArray[Any], dtype: DType, where: str) -> NDArray[Any]:
-    """`array` in another float type; itself where it has it already."""
+    """Returns `array` in the float type `dtype`, without a copy if it has that type already."""
     if array.dtype == dtype.numpy:
         return array
     own = from_numpy(array.dtype)

@@ -1,9 +1,9 @@
 """PyTorch modules as programs: ``ark.from_torch`` and ``torch.compile(backend="ark")``.
 
-torch is imported when one of the two is used, not before.
+torch is imported on the first use of either.
 """
 
-# Where torch is absent, its types are unknown.
+# Without torch, its types are unknown.
 from .exporting import TorchProgram, from_torch  # pyright: ignore[reportUnknownVariableType]
 
 __all__ = ["TorchProgram", "from_torch"]

@@ -1,8 +1,8 @@
 """``torch.compile(module, backend="ark")``.
 
-TorchDynamo hands over a graph; AOTAutograd makes functional ATen ops of it; what the table has is
-cut out in as few parts as possible, and each becomes a program. The rest stays with PyTorch, and
-the log says why.
+TorchDynamo passes a graph, and AOTAutograd lowers it to functional ATen ops. The ops that ark
+supports are partitioned into as few parts as possible, and each part becomes a program. All other
+ops run in eager PyTorch; the log gives the reasons.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
@@ -50,12 +50,13 @@ def backend(
     """Compiles a graph; ``torch.compile(backend="ark")`` calls it for every graph.
 
     Args:
-        options: ``target``, and what ``ark.CompileOptions`` has; given as
+        options: ``target``, and the fields of ``ark.CompileOptions``, as in
             ``torch.compile(module, backend="ark", options={"target": "cpu:4"})``.
+        mode: None or ``"default"``.
 
-    Graphs that need gradients, or whose tensors are not in host memory, stay with PyTorch
-    as a whole, and the logger ``ark.pytorch`` says so. Raises InvalidUsageError on an
-    option that does not exist, and on a mode, of which there are none.
+    A graph that needs gradients, or with tensors outside of host memory, runs in eager PyTorch as a
+    whole; the logger ``ark.pytorch`` warns about it. Raises InvalidUsageError if an option does not
+    exist, or the mode is another one.
 
     Example:
         >>> import torch
@@ -81,20 +82,20 @@ def backend(
 def _reason_against(tensors: Sequence[torch.Tensor]) -> str | None:
     devices = {t.device.type for t in tensors} - {"cpu"}
     if devices:
-        return f"tensors are on {', '.join(sorted(devices))}, and ark reads host memory"
+        return f"tensors are on {', '.join(sorted(devices))}, but ark reads host memory only"
     if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-        return "gradients are wanted, and ark is for inference (use torch.no_grad())"
+        return "gradients are enabled, but ark is for inference only (use torch.no_grad())"
     return None
 
 
 def _decompositions() -> dict[Any, Any]:
-    """Core ATen, but what ark has as one op stays whole."""
+    """Returns the core ATen decompositions, without those of ops that ark supports."""
     own = set(names())
     return {op: rule for op, rule in core_aten_decompositions().items() if str(op) not in own}
 
 
 class _Compiler:
-    """Makes of a graph of ATen ops something to call."""
+    """Compiles a graph of ATen ops to a callable."""
 
     def __init__(self, options: Mapping[str, Any]) -> None:
         self._options = options
@@ -109,7 +110,7 @@ class _Compiler:
         return make_boxed_func(self.compile(module, static))
 
     def compile(self, module: GraphModule, static: frozenset[int]) -> Callable[..., Any]:
-        """The graph with its parts compiled; `static` are the numbers of its parameters."""
+        """Compiles the parts of a graph; `static` has the positions of its parameters."""
         with unset_fake_temporarily():  # constants are real tensors
             return self._compile(module, static)
 

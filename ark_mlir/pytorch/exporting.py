@@ -1,4 +1,4 @@
-"""``ark.from_torch``: a PyTorch module as a program."""
+"""``ark.from_torch``, which converts a PyTorch module to a program."""
 
 # pyright: reportMissingImports=false, reportUnknownParameterType=false
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -31,10 +31,10 @@ class TorchProgram(ark.Program):
         self._tensors = tensors
 
     def state_dict(self) -> dict[str, torch.Tensor]:
-        """The module's tensors that the program reads, by the names of its state dict.
+        """Returns the tensors of the module's state dict that the program reads, by name.
 
-        They are the module's own, not copies: ``exe.bind(program.state_dict())`` lets the
-        kernel read them in place, and what is written into them later is seen by later runs.
+        The tensors are not copies. ``exe.bind(program.state_dict())`` lets the kernel read them in
+        place: later runs see later writes to them.
         """
         return {name: self._tensors[name] for name in self.parameters}
 
@@ -45,26 +45,26 @@ def from_torch(
     *,
     name: str | None = None,
 ) -> TorchProgram:
-    """A PyTorch module as a program, through ``torch.export``.
+    """Converts a PyTorch module to a program, through ``torch.export``.
 
     Args:
         module: an ``nn.Module`` in eval mode, or a ``torch.export.ExportedProgram``.
-        example_inputs: what ``forward`` takes: a tensor, a tuple of positional arguments, or
-            a dict of keyword arguments. Shapes and dtypes of the program are theirs.
-        name: of the program; by default that of the module's class.
+        example_inputs: arguments of ``forward``: a tensor, a tuple of positional arguments, or
+            a dict of keyword arguments. Their shapes and dtypes are those of the program's inputs.
+        name: the program's name; by default that of the module's class.
 
     Returns:
-        A program. Its inputs are named as the arguments of ``forward``, its parameters as the
-        entries of the module's state dict. A result that is a tensor is called ``output``;
-        results in a tuple ``output_0``, ``output_1`` and so on; in a dict or a dataclass they
-        have its keys. What depends on no input (positions, masks, buffers that are not in the
-        state dict) becomes constants.
+        A program. Its inputs have the names of the arguments of ``forward``, its parameters those
+        of the module's state dict. A single result has the name ``output``; results in a tuple have
+        the names ``output_0``, ``output_1`` and so on; results in a dict or a dataclass have its
+        keys. Tensors that depend on no input (positions, masks, buffers outside of the state dict)
+        become constants.
 
     Raises:
-        UnsupportedError: torch is not installed; or the module's control flow depends on data;
-            or it uses ops that ark lacks: the error lists all of them, each with its node and
-            line of Python.
-        InvalidUsageError: the example inputs are none.
+        UnsupportedError: torch is not installed, the module's control flow depends on data, or the
+            module uses ops that ark does not support. The error lists all such ops, with their
+            nodes and Python lines.
+        InvalidUsageError: the module or the example inputs have a wrong type.
 
     Example:
         >>> import torch
@@ -101,7 +101,7 @@ def _exported(torch: Any, module: Any, example_inputs: Any) -> Any:
 
 
 def _last_line(error: BaseException, internal: str) -> str | None:
-    """The innermost line of an error's traceback that is neither torch's nor ours."""
+    """Returns the innermost line of an error's traceback outside of torch and this folder."""
     ours = os.path.dirname(os.path.abspath(__file__))
     frames = traceback.extract_tb(error.__traceback__)
     own = [f for f in frames if not f.filename.startswith((internal, ours))]
@@ -116,13 +116,13 @@ def _arguments(torch: Any, example_inputs: Any) -> tuple[tuple[Any, ...], dict[s
     if isinstance(example_inputs, Sequence) and not isinstance(example_inputs, str):
         return tuple(example_inputs), {}
     raise InvalidUsageError(
-        "example_inputs is a tensor, a tuple of arguments or a dict of keyword arguments, not "
+        "example_inputs must be a tensor, a tuple of arguments or a dict of keyword arguments, not "
         f"{a_type(example_inputs)}"
     )
 
 
 def _decompositions(torch: Any) -> Any:
-    """Core ATen, but what ark has as one op stays whole."""
+    """Returns torch's default decompositions, without those of ops that ark supports."""
     table = torch.export.default_decompositions()
     own = set(names())
     for op in [op for op in table if str(op) in own]:
@@ -131,7 +131,7 @@ def _decompositions(torch: Any) -> Any:
 
 
 class _Importer:
-    """One exported program on its way to becoming ours."""
+    """Converts an exported program to a program of ark."""
 
     def __init__(self, torch: Any, exported: Any, name: str) -> None:
         self._torch = torch
@@ -148,7 +148,7 @@ class _Importer:
         return [spec for spec in specs if isinstance(spec.arg, tensors)]
 
     def program(self) -> TorchProgram:
-        """The program; raises UnsupportedError for all that it cannot express."""
+        """Returns the program; raises UnsupportedError if ark cannot express it."""
         from .folding import fold
 
         self._refuse_mutation()
@@ -177,8 +177,8 @@ class _Importer:
             if spec.kind != kinds.USER_OUTPUT:
                 what = spec.target or spec.arg.name
                 raise UnsupportedError(
-                    f"{self._name!r} writes to {what!r} ({spec.kind.name.lower()}); a program "
-                    "made of a module has results only"
+                    f"{self._name!r} writes to {what!r} ({spec.kind.name.lower()}); modules with "
+                    "side effects are not supported"
                 )
 
     def _add_argument(self, translation: Translation, spec: Any, node: Node) -> None:
@@ -197,11 +197,11 @@ class _Importer:
         tensors = self._torch.export.graph_signature.TensorArgument
         specs = self._exported.graph_signature.output_specs
         for name, spec in zip(self._output_names(len(specs)), specs, strict=True):
-            if isinstance(spec.arg, tensors):  # and not None or a number
+            if isinstance(spec.arg, tensors):  # other results are None or numbers
                 ark.output(name, translation.tensor(self._nodes[spec.arg.name]))
 
     def _output_names(self, count: int) -> list[str]:
-        """The path of each result in what ``forward`` returns."""
+        """Returns the name of each result, from its path in the return value of ``forward``."""
         pytree = self._torch.utils._pytree
         tree = pytree.tree_unflatten(range(count), self._exported.call_spec.out_spec)
         leaves, _ = pytree.tree_flatten_with_path(tree)
@@ -209,7 +209,7 @@ class _Importer:
 
 
 def _output_name(path: tuple[Any, ...]) -> str:
-    """``output`` followed by positions; keys stand for themselves."""
+    """Returns the name of a result: ``output`` and its positions, or the keys that lead to it."""
     parts = [getattr(key, "key", getattr(key, "name", getattr(key, "idx", key))) for key in path]
     named = parts and not isinstance(parts[0], int)
     return "_".join(str(part) for part in (parts if named else ["output", *parts]))

@@ -1,7 +1,7 @@
-"""Constant folding: torch computes the nodes of a graph that depend on no input, before the run.
+"""Constant folding: torch evaluates the nodes of a graph that depend on no input.
 
-Positions, causal masks and tables of angles are made by dozens of small integer ops; as constants
-they need no counterpart in ark.
+Dozens of small integer ops compute positions, causal masks and tables of angles. ark does not need
+to support them if their results are constants.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Constants", "fold"]
 
-# What is larger, such as a mask over a long context, the program computes where it needs it.
+# The program computes larger tensors, such as a mask over a long context.
 _MAX_ELEMENTS = 1 << 20
 
 
 class Constants(Mapping[Node, "NDArray[Any]"]):
-    """Tensors known before the run, by node; as numpy arrays where they are looked up."""
+    """A mapping from nodes to their constant tensors, which it returns as numpy arrays."""
 
     def __init__(self, values: Mapping[Node, Any]) -> None:
         self._values = values
@@ -38,7 +38,7 @@ class Constants(Mapping[Node, "NDArray[Any]"]):
         return _to_numpy(self._values[node])
 
     def tensor(self, node: Node) -> Any:
-        """The tensor itself."""
+        """Returns the torch tensor of a node."""
         return self._values[node]
 
     def __contains__(self, node: object) -> bool:
@@ -52,7 +52,7 @@ class Constants(Mapping[Node, "NDArray[Any]"]):
 
 
 def fold(graph: Any, known: Mapping[Node, Any]) -> Constants:
-    """Everything in a graph that depends on constants alone.
+    """Evaluates all nodes of a graph that depend only on constants, and returns their tensors.
 
     Args:
         graph: a ``torch.fx.Graph`` of ATen ops, without side effects.

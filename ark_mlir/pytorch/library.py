@@ -1,4 +1,4 @@
-"""torch, where it is installed."""
+"""Access to torch, which is optional."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ __all__ = ["folder", "require_torch", "tracing_errors"]
 
 
 def require_torch(what: str) -> Any:
-    """Returns the package torch; without it, raises UnsupportedError with the feature that needs
-    it."""
+    """Returns the package torch; raises UnsupportedError, which names the feature `what`, if torch
+    is not installed."""
     try:
         return importlib.import_module("torch")
     except ModuleNotFoundError as error:

@@ -1,4 +1,4 @@
-"""A compiled part of a graph, in the place of the submodule that it was."""
+"""A compiled part of a graph, which replaces a submodule."""
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledPart", "Role", "build_program"]
 
-# What an argument of a part is: bound at every run, bound once, or known.
+# The role of an argument of a part: "input", "parameter", or a constant tensor.
 Role = str | torch.Tensor
 
 
 def build_program(part: torch.fx.GraphModule, name: str, roles: Sequence[Role]) -> ark.Program:
-    """The program of a part.
+    """Builds the program of a part.
 
     Args:
-        roles: for every argument ``"input"``, ``"parameter"``, or the tensor that it always is.
+        roles: the role of each argument: ``"input"``, ``"parameter"``, or a constant tensor.
 
-    Arguments have the names of the placeholders, results are called ``0``, ``1`` and so on.
+    Arguments have the names of the placeholders; results have the names ``0``, ``1`` and so on.
     """
     from .folding import Constants
 
@@ -63,11 +63,10 @@ def _results(output: Node) -> Sequence[Node]:
 
 
 class CompiledPart(torch.nn.Module):
-    """Calls an executable as the part would be called.
+    """A module that calls an executable in place of a part of the graph.
 
-    Parameters are bound in place at the first call, and again only where a call brings other
-    ones. Tensors that come out have the strides that PyTorch's own would have: what follows
-    may rely on them.
+    Parameters are bound in place at the first call, and again if a call passes other tensors.
+    Results have the strides of PyTorch's results, on which later ops may rely.
     """
 
     def __init__(
@@ -85,9 +84,9 @@ class CompiledPart(torch.nn.Module):
         self._strides = [_strides(node.meta["val"]) for node in _results(output)]
 
     def forward(self, *arguments: torch.Tensor) -> Any:
-        """Computes the part."""
+        """Runs the part and returns its results."""
         inputs = {name: arguments[i].detach() for i, name in self._inputs}
-        with self._lock:  # another thread may bring other parameters
+        with self._lock:  # another thread may pass other parameters
             self._bind(arguments)
             outputs = self._executable.run(inputs)
         results = tuple(
@@ -105,29 +104,29 @@ class CompiledPart(torch.nn.Module):
     def _differs(self, name: str, tensor: torch.Tensor) -> bool:
         """Returns True if a tensor is not the one that was bound, or was written to since.
 
-        Writes are seen where it was bound in place, but not where it had to be copied.
+        A bound tensor may be a copy, which does not show writes to the original.
         """
         if name not in self._bound:
             return True
         bound, version = self._bound[name]
-        # As long as we hold it, no other tensor has its address.
+        # `bound` is alive, so that no other tensor has its address.
         return (
             tensor.data_ptr() != bound.data_ptr() or version is None or version != _version(tensor)
         )
 
 
 def _version(tensor: torch.Tensor) -> int | None:
-    """Returns the number of writes to a tensor; None where PyTorch does not count."""
+    """Returns the number of writes to a tensor; None for inference tensors, which do not count."""
     return None if tensor.is_inference() else tensor._version
 
 
 def _strides(value: torch.Tensor) -> tuple[int, ...] | None:
-    """The strides of a result, None where it is dense and row-major."""
+    """Returns the strides of a result, None if it is contiguous."""
     return None if value.is_contiguous() else tuple(value.stride())
 
 
 def _like(value: Any, strides: tuple[int, ...] | None) -> torch.Tensor:
-    # Without inputs, there is no framework to return the results in.
+    # An executable without inputs returns numpy arrays.
     tensor = value if isinstance(value, torch.Tensor) else torch.from_dlpack(Exporter(value))
     if strides is None:
         return tensor

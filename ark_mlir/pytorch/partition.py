@@ -27,7 +27,7 @@ PREFIX = "ark_part_"
 
 
 def bake_constants(module: torch.fx.GraphModule) -> None:
-    """Replaces what depends on no input by attributes of the module that hold it."""
+    """Replaces nodes that depend on no input by buffers of the module."""
     graph = module.graph
     constants = fold(graph, _tensors_of(module))
     for node in list(graph.nodes):
@@ -39,7 +39,7 @@ def bake_constants(module: torch.fx.GraphModule) -> None:
 
 
 def _replace(module: torch.fx.GraphModule, node: Node, value: object) -> None:
-    if not isinstance(value, torch.Tensor):  # its parts are constants of their own
+    if not isinstance(value, torch.Tensor):  # a tuple, whose elements are nodes of their own
         return
     name = f"_ark_constant_{node.name}"
     module.register_buffer(name, value, persistent=False)
@@ -57,7 +57,7 @@ def _tensors_of(module: torch.fx.GraphModule) -> dict[Node, torch.Tensor]:
 
 
 def find_problems(module: torch.fx.GraphModule) -> dict[Node, Problem]:
-    """The nodes that ark cannot express, found by expressing them in a program of no use."""
+    """Returns the nodes that ark cannot express, by a translation into a scratch program."""
 
     class Done(Exception):
         pass
@@ -74,7 +74,7 @@ def find_problems(module: torch.fx.GraphModule) -> dict[Node, Problem]:
 
 
 class _Support(OperatorSupportBase):
-    """Everything but the nodes with problems."""
+    """Supports all nodes with tensors as results, except those with problems."""
 
     def __init__(self, problems: Mapping[Node, Problem]) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class _Support(OperatorSupportBase):
 
 
 def fuse(module: torch.fx.GraphModule, problems: Mapping[Node, Problem]) -> torch.fx.GraphModule:
-    """`module` with a submodule, named ``PREFIX`` and a number, for every part for ark."""
+    """Moves each part that ark compiles to a submodule, whose name is ``PREFIX`` and a number."""
     partitioner = CapabilityBasedPartitioner(
         module, _Support(problems), allows_single_node_partition=True
     )
@@ -98,13 +98,13 @@ def fuse(module: torch.fx.GraphModule, problems: Mapping[Node, Problem]) -> torc
 
 
 def _trim(module: torch.fx.GraphModule, nodes: dict[Node, Any]) -> None:
-    """Leaves views at the end to torch, where they cost nothing: a program would copy."""
+    """Removes views at the end of a part: they are free in torch, but a program would copy."""
     for node in reversed(list(module.graph.nodes)):
         if node in nodes and _is_view(node) and not any(user in nodes for user in node.users):
             del nodes[node]
 
 
 def _is_view(node: Node) -> bool:
-    if node.target is operator.getitem:  # a part of several
+    if node.target is operator.getitem:  # one of several results
         return _is_view(node.args[0])
     return is_view(str(node.target))

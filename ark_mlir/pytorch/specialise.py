@@ -1,4 +1,4 @@
-"""Graphs whose sizes are known only at run time: one static graph for every set of sizes."""
+"""Specialisation of graphs with dynamic sizes: a static graph for each set of sizes."""
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
 # pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
@@ -17,12 +17,12 @@ from torch.fx.traceback import preserve_node_meta
 __all__ = ["Specialised", "is_dynamic"]
 
 _LOG = logging.getLogger("ark.pytorch")
-# Each is a compilation and a kernel in memory. Who has more sizes pads.
+# Each set of sizes costs a compilation and a kernel in memory. Users with more sizes should pad.
 _MAX_SIZES = 16
 
 
 def is_dynamic(inputs: Sequence[Any]) -> bool:
-    """Returns True if sizes among the inputs are known only at run time."""
+    """Returns True if a size of an input is dynamic."""
     return any(
         isinstance(item, torch.SymInt)
         or (isinstance(item, torch.Tensor) and any(map(_is_symbolic, item.shape)))
@@ -35,9 +35,9 @@ def _is_symbolic(extent: object) -> bool:
 
 
 class Specialised:
-    """Compiles a graph with dynamic sizes at the first call with each set of sizes.
+    """A callable that compiles a graph at the first call with each set of sizes.
 
-    After ``_MAX_SIZES`` of them, further ones run in eager PyTorch, and the log says so once.
+    After ``_MAX_SIZES`` sets, calls with other sizes run in eager PyTorch; one warning is logged.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Specialised:
         return chosen(*arguments)
 
     def _static(self, arguments: Sequence[Any]) -> torch.fx.GraphModule:
-        """The graph traced again, with the sizes of `arguments`."""
+        """Traces the graph with the sizes of `arguments`."""
         with preserve_node_meta():
             return make_fx(torch.fx.Interpreter(self._module).run, tracing_mode="fake")(*arguments)
 
@@ -72,6 +72,6 @@ class Specialised:
             self._warned = True
             _LOG.warning(
                 "torch.compile: more than %d sets of sizes; others run in eager PyTorch "
-                "(pad the inputs to fewer)",
+                "(pad the inputs to fewer sizes)",
                 _MAX_SIZES,
             )

@@ -1,7 +1,7 @@
-"""From nodes of an FX graph of ATen ops to ops of the program being built.
+"""Translation of an FX graph of ATen ops to ops of the program under construction.
 
-Nodes are known by their attributes alone (``op``, ``target``, ``args``, ``kwargs``, ``meta``), so
-that nothing here imports torch.
+This module does not import torch: it uses only the attributes of nodes (``op``, ``target``,
+``args``, ``kwargs``, ``meta``).
 """
 
 # The stubs of numpy leave the elements of arrays unknown, and nodes are torch's.
@@ -40,7 +40,7 @@ _CALLERS = 3
 
 @dataclass(frozen=True)
 class Problem:
-    """A node without a counterpart in ark: its ATen op, its name, its line of Python."""
+    """A node that ark cannot express: its ATen op, its name, its Python line, and the reason."""
 
     op: str
     node: str
@@ -49,14 +49,14 @@ class Problem:
 
 
 class Translation:
-    """Adds nodes, one after the other, to the program whose ``with`` block is open.
+    """Translates nodes, one by one, into the program whose ``with`` block is running.
 
     Args:
-        constants: what is known before the run, by node.
-        internal: the folder of torch itself, whose lines say nothing to a user.
+        constants: constant arrays by node.
+        internal: the folder of torch, whose lines are no locations of ops.
 
-    A node that cannot be translated goes to ``problems``, and stands for an unknown from
-    then on, so that one pass finds all of them.
+    A node that cannot be translated is recorded in ``problems`` and replaced by new inputs, so that
+    one pass finds all problems.
     """
 
     def __init__(self, constants: Mapping[Node, NDArray[Any]], internal: str = "") -> None:
@@ -66,20 +66,20 @@ class Translation:
         self._values: dict[Node, Any] = {}
 
     def set(self, node: Node, value: object) -> None:
-        """Makes `value` what the node stands for."""
+        """Sets the value of a node."""
         self._values[node] = value
 
     def stand_in(self, node: Node) -> None:
-        """Makes inputs of the program what the node stands for."""
+        """Replaces a node by new inputs of the program."""
         self._values[node] = self._unknown(node)
 
     def tensor(self, node: Node) -> ark.Tensor:
-        """The tensor that a node stands for."""
+        """Returns the tensor of a node; raises UnsupportedError if it has none."""
         value = self._value(node)
         return value if isinstance(value, ark.Tensor) else ark.constant(value, out_of(node).dtype)
 
     def add(self, node: Node) -> None:
-        """Translates a node that calls an op; what gives no tensor has no part in a program."""
+        """Translates a node that calls an op. Nodes without tensors as results are ignored."""
         if node in self._constants or not gives_tensors(node):
             return
         frames = self._frames(node)
@@ -114,7 +114,9 @@ class Translation:
     def _value(self, node: Node) -> Any:
         if node not in self._values:
             if node not in self._constants:
-                raise unsupported(f"{node.name!r} ({node.target}) is a number of the run")
+                raise unsupported(
+                    f"{node.name!r} ({node.target}) is a number known at run time only"
+                )
             self._values[node] = _constant(self._constants[node])
         value = self._values[node]
         if isinstance(value, Unavailable):
@@ -134,7 +136,7 @@ class Translation:
         )
 
     def _frames(self, node: Node) -> list[Frame]:
-        """The user's line that made a node, and its callers."""
+        """Returns the user's line that created a node, and its callers."""
         lines = _TRACE_LINE.findall(node.meta.get("stack_trace") or "")
         frames = [Frame(file, int(line), 0) for file, line in reversed(lines)]
         own = [f for f in frames if not (self._internal and f.file.startswith(self._internal))]
@@ -146,8 +148,8 @@ def _input(name: str, out: Out) -> ark.Tensor:
 
 
 def _constant(array: NDArray[Any]) -> Any:
-    """Returns the operand for a constant: torch's constants of rank zero and float64 adapt to the
-    other operands."""
+    """Returns the operand for a constant. Constants of rank zero and of float64 take the dtype of
+    the other operand."""
     if array.ndim == 0:
         return array.item()
     return array if array.dtype == np.float64 else ark.constant(array)
@@ -158,7 +160,7 @@ def _is_node(value: object) -> bool:
 
 
 def _module_of(node: Node) -> str:
-    """The path of the module whose forward made the node."""
+    """Returns the path of the module whose ``forward`` created the node."""
     stack = node.meta.get("nn_module_stack") or {}
     path = next(reversed(stack.values()), ("",))[0] if stack else ""
     return str(path)
@@ -169,7 +171,7 @@ def _reason(error: ArkError) -> str:
 
 
 def gives_tensors(node: Node) -> bool:
-    """Returns True if the results of a node are tensors, and not a number or nothing."""
+    """Returns True if all results of a node are tensors."""
     value = node.meta.get("val")
     return all(
         hasattr(v, "dtype") for v in (value if isinstance(value, (list, tuple)) else [value])
@@ -179,7 +181,7 @@ def gives_tensors(node: Node) -> bool:
 def out_of(node: Node) -> Any:
     """Returns torch's description of a node's result: an Out, or a tuple of Outs and Unavailables.
 
-    Raises UnsupportedError where ark has no such tensors.
+    Raises UnsupportedError if ark has no such tensors.
     """
     value = node.meta.get("val")
     if isinstance(value, (list, tuple)):
@@ -196,7 +198,7 @@ def _part(value: object) -> Out | Unavailable:
 
 def _out(value: Any) -> Out:
     if not hasattr(value, "shape") or not hasattr(value, "dtype"):
-        raise unsupported("a result that is no tensor")
+        raise unsupported("a result that is not a tensor")
     if str(getattr(value, "layout", "torch.strided")) != "torch.strided":
         raise unsupported(f"tensors of layout {value.layout}")
     shape = tuple(value.shape)
@@ -210,11 +212,11 @@ def _dtype(value: TorchDType) -> DType:
         return as_dtype(value)
     except InvalidUsageError:
         name = str(value).removeprefix("torch.")
-        raise unsupported(f"elements of {name}, which ark has not") from None
+        raise unsupported(f"elements of {name}, which ark does not have") from None
 
 
 def _checked(result: Any, out: Any) -> Any:
-    """`result` where it is what torch expects; a wrong rule must not pass for a number."""
+    """Returns `result`; raises UnsupportedError if its shape or dtype is not that of torch."""
     if isinstance(out, tuple):
         parts = zip(result, out, strict=True)
         return tuple(_checked(r, o) if isinstance(o, Out) else r for r, o in parts)
@@ -222,24 +224,25 @@ def _checked(result: Any, out: Any) -> Any:
         return result
     if (result.shape, result.dtype) != (out.shape, out.dtype):
         raise unsupported(
-            f"ark gives {result.dtype}{list(result.shape)}, torch {out.dtype}{list(out.shape)}"
+            f"the result is {result.dtype}{list(result.shape)} in ark, "
+            f"{out.dtype}{list(out.shape)} in torch"
         )
     return result
 
 
 def refusal(name: str, problems: Iterable[Problem]) -> UnsupportedError:
-    """One error for all nodes that have no counterpart, an op after the other."""
+    """Returns one error for all nodes that ark cannot express."""
     problems = list(problems)
     lines = describe(problems)
     if len(lines) == 1:
         place = problems[0].place
         line = lines[0].removeprefix(f"{place}: ")
-        return UnsupportedError(f"{name!r} has what ark cannot do: {line}", location=place)
-    return UnsupportedError(f"{name!r} has {len(lines)} things that ark cannot do", notes=lines)
+        return UnsupportedError(f"{name!r} has an unsupported op: {line}", location=place)
+    return UnsupportedError(f"{name!r} has {len(lines)} unsupported ops", notes=lines)
 
 
 def describe(problems: Iterable[Problem]) -> list[str]:
-    """A line for every op and reason: where it is first, and how many nodes it concerns."""
+    """Returns a line for each op and reason, with the first node and the number of others."""
     groups: dict[tuple[str, str], list[Problem]] = {}
     for problem in problems:
         groups.setdefault((problem.op, problem.reason), []).append(problem)

@@ -1,4 +1,4 @@
-"""The numpy interpreter of the graph level: float64 inside, the oracle of all tests.
+"""The numpy interpreter of programs, which computes in float64 and is the reference of all tests.
 
 >>> ark.reference.run(program, {"x": x, "w": w})["y"].shape
 (4, 256)
@@ -42,13 +42,13 @@ __all__ = ["Evaluation", "error_bound", "error_spread", "evaluate", "evaluate_ra
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The result of an interpretation; floats are float64, other dtypes as they are.
+    """The result of an interpretation. Arrays of floats are float64; others have their dtype.
 
     Attributes:
         outputs: arrays by output name.
         states: arrays by state name, after the run.
-        bounds: by output name, the largest error by element of a correct implementation;
-            empty where bounds were not asked for.
+        bounds: arrays by output name, with the largest error of each element that a correct
+            implementation may have; empty if no bounds were requested.
     """
 
     outputs: dict[str, NDArray[Any]]
@@ -72,16 +72,17 @@ def evaluate(
         program: an ``ark.Program``, an ``ir.Module`` of the graph level, MLIR text, or the
             path of an ``.mlir`` file.
         inputs: arrays of inputs, parameters and scalars by name.
-        state: arrays of states by name; those left out have their initial values.
-        iterations: how often at most, on the same inputs; ``ark.stop_when`` may end it before.
-        bound: also computes ``bounds``, of a single iteration.
-        round_to_dtype: rounds every float result to its dtype, as a compiler that fuses
-            nothing would.
-        noise: moves every float result by a random part of its op's own bound; with `bound`, see
-            :func:`error_spread`.
+        state: arrays of states by name; states without an array have their initial values.
+        iterations: maximum number of iterations, on the same inputs; ``ark.stop_when`` may end the
+            run earlier.
+        bound: True computes ``bounds``; only for one iteration.
+        round_to_dtype: True rounds each float result to its dtype, as a compiler without fusion
+            does.
+        noise: adds to each float result a random share of its op's own error bound; with `bound`,
+            see :func:`error_spread`.
 
-    Raises InvalidUsageError where names, shapes or dtypes do not match, and on an index out
-    of range, naming the op.
+    Raises InvalidUsageError if names, shapes or dtypes do not match, or an index is out of range;
+    the message names the op. Raises UnsupportedError on an op that is not at the graph level.
 
     Example:
         >>> ark.reference.evaluate(program, {"x": x, "w": w}, bound=True).bounds["y"].shape
@@ -100,7 +101,7 @@ def _evaluate(
     rank: Rank | None,
     noise: np.random.Generator | None,
 ) -> Evaluation:
-    """As :func:`evaluate`; a `rank` exchanges tensors with those of other threads."""
+    """Implements :func:`evaluate`; a `rank` exchanges tensors with ranks in other threads."""
     module = _as_module(program)  # the op lives as long as its module does
     op = find_program(module)
     if iterations < 1 or (bound and iterations != 1):
@@ -134,7 +135,7 @@ def _as_module(program: Source) -> ir.Module:
 
 
 def _path_of(program: object) -> Path | None:
-    """The file to read, or None where `program` is MLIR text."""
+    """Returns the path of the file to read, None if `program` is MLIR text."""
     if isinstance(program, str) and ("\n" in program or not program.endswith(".mlir")):
         return None
     if not isinstance(program, str | os.PathLike):
@@ -197,10 +198,11 @@ def run(
     round_to_dtype: bool = False,
     return_states: bool = False,
 ) -> Any:
-    """The outputs of a program by name; with `return_states`, also its states after the run.
+    """Interprets a program and returns its outputs by name.
 
-    A list of programs, one per rank, takes lists of inputs and of states, and gives lists.
-    Other arguments and errors as :func:`evaluate`.
+    If `return_states`, returns a tuple of the outputs and the states after the run. For a list of
+    programs, one for each rank, inputs, states and results are lists. Other arguments and errors
+    are those of :func:`evaluate`.
 
     Example:
         >>> with ark.Program("count") as count:
@@ -213,7 +215,7 @@ def run(
     """
     if isinstance(program, (list, tuple)):
         if iterations != 1:
-            raise InvalidUsageError("several ranks are interpreted for one iteration only")
+            raise InvalidUsageError("programs of several ranks run for one iteration only")
         results = evaluate_ranks(program, inputs, state, round_to_dtype=round_to_dtype)  # type: ignore[arg-type]
         outputs = [result.outputs for result in results]
         return (outputs, [result.states for result in results]) if return_states else outputs
@@ -235,9 +237,9 @@ def evaluate_ranks(
     bound: bool = False,
     round_to_dtype: bool = False,
 ) -> list[Evaluation]:
-    """Interprets the programs of all ranks side by side; everything as a list by rank.
+    """Interprets the programs of all ranks concurrently; arguments and results are lists by rank.
 
-    Other arguments and errors as :func:`evaluate`.
+    Other arguments and errors are those of :func:`evaluate`.
 
     Example:
         >>> given = [{"x": x0, "w": w0}, {"x": x1, "w": w1}]
@@ -248,7 +250,7 @@ def evaluate_ranks(
         if arrays is not None and (
             not isinstance(arrays, (list, tuple)) or len(arrays) != len(programs)
         ):
-            raise InvalidUsageError(f"{len(programs)} programs need as many dicts of {what}")
+            raise InvalidUsageError(f"{what} must be a list of {len(programs)} dicts, one per rank")
     world = World(len(programs))
     outcomes: list[Evaluation | BaseException] = [Evaluation({}, {}, {}) for _ in programs]
 
@@ -269,7 +271,7 @@ def evaluate_ranks(
     for thread in threads:
         thread.join()
     errors = [o for o in outcomes if isinstance(o, BaseException)]
-    # The rank that failed on its own says more than those that waited for it.
+    # The error of the rank that failed first comes before those of ranks that waited for it.
     for error in sorted(errors, key=lambda e: isinstance(e, RankFailedError)):
         raise error
     return [o for o in outcomes if isinstance(o, Evaluation)]
@@ -284,18 +286,17 @@ def error_spread(
     deviations: float = 8.0,
     seed: int = 0,
 ) -> Evaluation:
-    """Evaluates a program with bounds from samples, where :func:`error_bound` is of no use: that
-    bound assumes that all errors add up, which no program does, and is infinite after two layers of
-    a model.
+    """Evaluates a program with error bounds that are estimated from samples.
 
-    The program is interpreted `samples` times more; every time each op's float results move by
-    random parts of the largest error that the op alone may make. Rounding is carried through the
-    whole program that way, with the weight that the program gives it. The bound of an element is
-    `deviations` times the root of the mean square of how far its samples lie from the exact
-    value, or those of its row where they lie farther; infinite where an op may give anything.
-    An implementation that is wrong by more than rounding goes beyond it.
+    The bounds of :func:`error_bound` assume that all errors add up, and are infinite after two
+    layers of a model. This function interprets the program `samples` more times, and each time adds
+    random noise to each op's float results, up to the largest error of that op alone. The noise
+    propagates through the program as rounding errors do. The bound of an element is `deviations`
+    times the root mean square of the samples' distances to the exact value, or that of its row if
+    it is larger. It is infinite if an op may have any result. Errors of an implementation beyond
+    rounding exceed the bound.
 
-    Other arguments and errors as :func:`evaluate`.
+    Other arguments and errors are those of :func:`evaluate`.
 
     Example:
         >>> y = exe.run(x=x)["y"]
@@ -317,11 +318,11 @@ def error_spread(
 
 
 def _deviation(exact: Array, samples: Sequence[Array]) -> Array:
-    """Returns the deviation of every element, or of its row along the last dimension if that is
-    larger."""
+    """Returns the root mean square deviation of each element, or of its row along the last
+    dimension if that is larger."""
     with np.errstate(invalid="ignore"):
         squares = [np.square(sample - np.asarray(exact, np.float64)) for sample in samples]
-    # An infinity or NaN that stays what it is is exact.
+    # The distance of an infinity or NaN to itself is NaN, and counts as zero.
     squares = [np.nan_to_num(square, nan=0.0, posinf=np.inf) for square in squares]
     variance = np.mean(squares, axis=0)
     row = variance.mean(axis=-1, keepdims=True) if variance.ndim else variance
@@ -331,12 +332,12 @@ def _deviation(exact: Array, samples: Sequence[Array]) -> Array:
 def error_bound(
     program: Source, inputs: ArraysLike, state: ArraysLike | None = None
 ) -> dict[str, NDArray[Any]]:
-    """For every output, the largest error by element of a correct implementation.
+    """Returns by output name the largest error of each element that a correct implementation has.
 
-    Correct means: fp32 arithmetic inside of every op, sums in any order, results stored in
-    the op's dtype. Infinity where the result may jump (a comparison of equal values) or
-    overflow. It is infinite, too, after several layers of a model: :func:`error_spread` is what
-    whole models are checked with. Arguments and errors as :func:`evaluate`.
+    A correct implementation computes each op in fp32, adds in any order, and stores results in the
+    op's dtype. The bound is infinite if a result may be discontinuous (a comparison of equal
+    values) or overflow, and after several layers of a model. Use :func:`error_spread` for whole
+    models. Arguments and errors are those of :func:`evaluate`.
 
     Example:
         >>> y, given = exe.run(x=x)["y"], {"x": x, "w": w}

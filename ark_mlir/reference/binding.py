@@ -1,4 +1,4 @@
-"""The arrays of a run, checked against the program's arguments."""
+"""Checks and conversion of the arrays of a run."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -22,11 +22,11 @@ __all__ = ["bind"]
 def bind(
     arguments: list[Argument], inputs: Mapping[str, Any], states: Mapping[str, Any]
 ) -> dict[str, Array]:
-    """Arrays by argument name: float64 for floats, else of the argument's dtype.
+    """Returns arrays by argument name: float64 for floats, else arrays of the argument's dtype.
 
-    `inputs` holds inputs, parameters and scalars; a state is taken from `states`, or has
-    its initial value. Raises InvalidUsageError on names that are missing or unknown and on
-    arrays of another shape or kind.
+    `inputs` has inputs, parameters and scalars. A state that is not in `states` has its initial
+    value. Raises InvalidUsageError if a name is missing or unknown, or a shape or dtype does not
+    fit.
     """
     for what, arrays in (("inputs", inputs), ("states", states)):
         if not isinstance(arrays, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance]
@@ -54,7 +54,7 @@ def _converted(argument: Argument, value: Any) -> Array:
     if dtype.is_float:
         if array.dtype.kind not in "biuf" and from_numpy(array.dtype) is None:
             raise _mismatch(argument, f"is {dtype}, got {array.dtype}")
-        # float64 passes unrounded: states of an earlier run come back as they were.
+        # float64 is not rounded, so that states of an earlier run keep their values.
         return array.astype(np.float64)
     converted = array.astype(dtype.numpy)
     if array.dtype.kind not in "biuf" or not np.array_equal(converted, array):

@@ -1,13 +1,13 @@
 """Arrays with a bound on the error that an implementation may make.
 
-A :class:`Bounded` is a float64 value and, where bounds are asked for, the largest amount by
-which a correct implementation in fp32 arithmetic may differ from it. The bounds are those of
-standard forward error analysis: with unit roundoff u, every operation adds ``u |y|`` and passes
-on the errors of its operands; a sum of n terms in any order adds ``n u`` times the sum of the
-magnitudes. Terms of second order in u are dropped, and rounding the last result to its dtype
-is added by :meth:`Bounded.rounded`. Fused or wider intermediate results only do better.
+A :class:`Bounded` is a float64 value and optionally a bound: the largest difference of a correct
+implementation in fp32 arithmetic. The bounds are those of standard forward error analysis. With
+unit roundoff u, each operation adds ``u |y|`` and propagates the errors of its operands; a sum of n
+terms in any order adds ``n u`` times the sum of the magnitudes. Terms of second order in u are
+dropped. :meth:`Bounded.rounded` adds the error of rounding a result to its dtype. Fused or wider
+intermediate results have smaller errors.
 
-An op is written once, on this class, for both purposes.
+The implementation of an op on this class computes both its value and its bound.
 """
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
@@ -32,15 +32,15 @@ Array = NDArray[Any]
 # Arithmetic inside of an op is fp32 for every float type.
 UNIT = 2.0**-24
 
-# The largest number of fp32: what goes beyond on the way is infinite in an implementation.
+# The largest number of fp32: larger intermediate results are infinite in an implementation.
 _LARGEST = float(np.finfo(np.float32).max)
 
-# What vectorised exp, tanh and the like may be off by, in units in the last place of fp32.
+# The largest error of vectorised exp, tanh and similar functions, in ulps of fp32.
 FUNCTION_ULPS = 4.0
 
 
 class Bounded:
-    """A float64 array, and the bound of its error or None where bounds are not tracked."""
+    """A float64 array, and the bound of its error, None if bounds are not tracked."""
 
     __slots__ = ("error", "value")
 
@@ -48,7 +48,7 @@ class Bounded:
         self.value = np.asarray(value, np.float64)
         self.error = error
         if error is not None:
-            # Infinities and NaN must come out as they are: no bound says more than that.
+            # An implementation must return the same infinities and NaN: their error is zero.
             error = np.where(np.isnan(error), np.inf, error)
             self.error = np.where(np.isfinite(self.value), error, 0.0)
 
@@ -56,16 +56,16 @@ class Bounded:
 
     @property
     def slack(self) -> Array:
-        """The error, zero where it is not tracked."""
+        """Returns the error, zeros if it is not tracked."""
         return np.zeros_like(self.value) if self.error is None else self.error
 
     @property
     def magnitude(self) -> Array:
-        """The largest absolute value that an implementation may see."""
+        """Returns the largest absolute value that an implementation may have."""
         return np.abs(self.value) + self.slack
 
     def result(self, value: Array, error: Callable[[], Array], *others: Bounded) -> Bounded:
-        """A result with ``error()`` and one rounding, where any operand is tracked."""
+        """Returns a result; its error is ``error()`` and one rounding if an operand is tracked."""
         if self.error is None and all(other.error is None for other in others):
             return Bounded(value)
         with np.errstate(all="ignore"):
@@ -73,7 +73,7 @@ class Bounded:
             return Bounded(value, np.where(np.abs(value) + bound > _LARGEST, np.inf, bound))
 
     def view(self, function: Callable[[Array], Array]) -> Bounded:
-        """`function`, which moves elements and computes nothing, on value and error."""
+        """Applies `function`, which only moves elements, to value and error."""
         moved = function(self.value)
         return Bounded(moved, None if self.error is None else function(self.error))
 
@@ -107,13 +107,13 @@ class Bounded:
         return self.view(np.negative)
 
     def scaled(self, factor: float) -> Bounded:
-        """Times an exact number."""
+        """Returns the product with an exact number."""
         return self * exact(np.float64(factor), self)
 
     # ---------------------------------------------------------------- functions
 
     def monotone(self, function: Callable[[Array], Array], ulps: float = FUNCTION_ULPS) -> Bounded:
-        """A function that rises or falls all along: its error is attained at an end."""
+        """Applies a monotone function, whose error is largest at an end of the interval."""
         value = function(self.value)
 
         def error() -> Array:
@@ -126,7 +126,7 @@ class Bounded:
     def lipschitz(
         self, function: Callable[[Array], Array], slope: float, ulps: float = FUNCTION_ULPS
     ) -> Bounded:
-        """A function that nowhere changes faster than `slope`."""
+        """Applies a function with the Lipschitz constant `slope`."""
         value = function(self.value)
         scale = np.maximum(np.abs(value), 0)
         return self.result(value, lambda: slope * self.slack + ulps * UNIT * scale)
@@ -134,7 +134,7 @@ class Bounded:
     # ---------------------------------------------------------------- over dimensions
 
     def sum(self, axes: tuple[int, ...]) -> Bounded:
-        """The sum over `axes`, which stay with extent one."""
+        """Returns the sum over `axes`, which are kept with extent one."""
         value = self.value.sum(axes, keepdims=True)
         terms = math.prod(self.value.shape[a] for a in axes)
         return self.result(
@@ -146,12 +146,12 @@ class Bounded:
         )
 
     def mean(self, axes: tuple[int, ...]) -> Bounded:
-        """The mean over `axes`, which stay with extent one."""
+        """Returns the mean over `axes`, which are kept with extent one."""
         terms = math.prod(self.value.shape[a] for a in axes)
         return self.sum(axes).scaled(1 / terms if terms else math.nan)
 
     def extremum(self, function: Callable[..., Array], axes: tuple[int, ...]) -> Bounded:
-        """``np.max`` or ``np.min`` over `axes`, which stay with extent one."""
+        """Returns ``np.max`` or ``np.min`` over `axes`, which are kept with extent one."""
         value = function(self.value, axis=axes, keepdims=True)
         if self.error is None:
             return Bounded(value)
@@ -168,7 +168,7 @@ class Bounded:
     # ---------------------------------------------------------------- storing
 
     def rounded(self, dtype: DType) -> Bounded:
-        """The error that storing as `dtype` may add, underflow and overflow included."""
+        """Adds the error of rounding to `dtype`, with underflow and overflow."""
         if self.error is None:
             return self
         import ml_dtypes
@@ -182,6 +182,6 @@ class Bounded:
 
 
 def exact(value: object, like: Bounded) -> Bounded:
-    """A value without error, tracked where `like` is."""
+    """Returns a value with error zero, tracked if `like` is."""
     array = np.asarray(value, np.float64)
     return Bounded(array, None if like.error is None else np.zeros_like(array))

@@ -1,4 +1,4 @@
-"""Collectives, and messages from rank to rank."""
+"""Collectives, send and recv."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -20,7 +20,7 @@ from .world import TIMEOUT, Rank
 
 def _rank(op: Any, machine: Machine) -> Rank:
     if machine.rank is None:
-        raise fail(op, "needs the programs of all ranks: pass a list of programs and of inputs")
+        raise fail(op, "needs the programs of all ranks: pass lists of programs and inputs")
     return machine.rank
 
 
@@ -42,14 +42,14 @@ def _combined(op: Any, values: list[Value]) -> Value | Bounded:
 
 @handles("all_reduce")
 def all_reduce(op: Any, machine: Machine) -> Value | Bounded:
-    """The same result on every rank."""
+    """Returns the reduction over all ranks."""
     values = _rank(op, machine).exchange(op, machine.read(op.operand))
     return _combined(op, values)
 
 
 @handles("reduce_scatter")
 def reduce_scatter(op: Any, machine: Machine) -> Value | Bounded:
-    """Reduces, and returns the part of this rank."""
+    """Returns this rank's part of the reduction over all ranks."""
     rank = _rank(op, machine)
     combined = _combined(op, rank.exchange(op, machine.read(op.operand)))
     return combined.view(lambda a: _part(a, rank, op.axis.value))
@@ -67,13 +67,13 @@ def _joined(values: list[Value], axis: int) -> Value:
 
 @handles("all_gather")
 def all_gather(op: Any, machine: Machine) -> Value:
-    """Joined in order of rank."""
+    """Returns the tensors of all ranks, concatenated in order of rank."""
     return _joined(_rank(op, machine).exchange(op, machine.read(op.operand)), op.axis.value)
 
 
 @handles("all_to_all")
 def all_to_all(op: Any, machine: Machine) -> Value:
-    """The part for this rank from every rank."""
+    """Returns the parts for this rank of all ranks, concatenated in order of rank."""
     rank, axis = _rank(op, machine), op.axis.value
     values = rank.exchange(op, machine.read(op.operand))
     return _joined([v.view(lambda a: _part(a, rank, axis)) for v in values], axis)
@@ -81,13 +81,13 @@ def all_to_all(op: Any, machine: Machine) -> Value:
 
 @handles("broadcast")
 def broadcast(op: Any, machine: Machine) -> Value:
-    """The root's tensor."""
+    """Returns the root's tensor."""
     return _rank(op, machine).exchange(op, machine.read(op.operand))[op.root.value]
 
 
 @handles("send")
 def send(op: Any, machine: Machine) -> Value:
-    """Never waits."""
+    """Puts the tensor into the peer's mailbox, without waiting."""
     rank, value = _rank(op, machine), machine.read(op.operand)
     rank.world.mailbox(rank.number, op.peer.value, op.tag.value).put(value)
     return value
@@ -95,7 +95,7 @@ def send(op: Any, machine: Machine) -> Value:
 
 @handles("recv")
 def recv(op: Any, machine: Machine) -> Value:
-    """Waits for the peer's tensor."""
+    """Waits for the peer's tensor and returns it."""
     rank = _rank(op, machine)
     box = rank.world.mailbox(op.peer.value, rank.number, op.tag.value)
     for _ in range(int(TIMEOUT * 10)):
@@ -106,5 +106,5 @@ def recv(op: Any, machine: Machine) -> Value:
                 break
     raise InvalidUsageError(
         f"rank {rank.number} waits for rank {op.peer.value}, "
-        f"which sends nothing under tag {op.tag.value}"
+        f"which does not send under tag {op.tag.value}"
     )

@@ -21,7 +21,7 @@ __all__: list[str] = []
 
 # ---------------------------------------------------------------- floats
 
-# erf at multiples of 1/64 up to 6, beyond which it is one to the last digit of float64.
+# erf at multiples of 1/64 up to 6; beyond, it is 1 in float64.
 _ERF_STEP = 1 / 64
 _ERF = np.array([math.erf(i * _ERF_STEP) for i in range(6 * 64 + 1)])
 # Three-point Gauss-Legendre on [0, 1]: over half a step its error is below 1e-18.
@@ -30,9 +30,9 @@ _WEIGHTS = np.array([5.0, 8.0, 5.0]) / 18
 
 
 def erf(x: Array) -> Array:
-    """The error function, which numpy lacks, to about 1e-16.
+    """Returns the error function, which numpy lacks, with an error of about 1e-16.
 
-    The value at the nearest point of a table, and the integral from there.
+    It adds the integral from the nearest point of a table to the value at that point.
     """
     size = np.minimum(np.abs(x), 6.0)
     index = np.rint(np.nan_to_num(size) / _ERF_STEP).astype(np.int64)
@@ -45,23 +45,23 @@ def erf(x: Array) -> Array:
 
 
 def sigmoid(x: Array) -> Array:
-    """``1 / (1 + exp(-x))`` without overflow."""
+    """Returns ``1 / (1 + exp(-x))`` without overflow."""
     small = np.exp(-np.abs(x))
     return np.where(x >= 0, 1, small) / (1 + small)
 
 
 def silu(x: Array) -> Array:
-    """``x * sigmoid(x)``, with its limit at minus infinity."""
+    """Returns ``x * sigmoid(x)``, with its limit at minus infinity."""
     return np.where(np.isneginf(x), 0.0, x * sigmoid(x))
 
 
 def gelu_exact(x: Array) -> Array:
-    """``x * Phi(x)``, with its limit at minus infinity."""
+    """Returns ``x * Phi(x)``, with its limit at minus infinity."""
     return np.where(np.isneginf(x), 0.0, 0.5 * x * (1 + erf(x / math.sqrt(2))))
 
 
 def gelu_tanh(x: Array) -> Array:
-    """The tanh form, which is ``x * sigmoid(2 y)`` for ``y`` the argument of tanh."""
+    """Returns the tanh approximation, ``x * sigmoid(2 y)`` with ``y`` the argument of tanh."""
     inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)
     return np.where(np.isneginf(x), 0.0, x * sigmoid(2 * inner))
 
@@ -80,13 +80,13 @@ _MONOTONE: dict[str, Function] = {
 
 @handles("exp", "log", "sqrt", "tanh", "erf", "sigmoid")
 def monotone(op: Any, machine: Machine) -> Bounded:
-    """Functions whose error is attained at an end of the operand's interval."""
+    """Interprets monotone functions."""
     return machine.read(op.operand).bounded.monotone(_MONOTONE[op.operation.name])
 
 
 @handles("rsqrt", "reciprocal")
 def inverse(op: Any, machine: Machine) -> Bounded:
-    """Functions with a pole at zero: no bound where the operand's interval holds it."""
+    """Interprets functions with a pole at zero; no bound if the operand may be zero."""
     function: Function = {
         "ark.rsqrt": lambda a: 1 / np.sqrt(a),
         "ark.reciprocal": lambda a: 1 / a,
@@ -101,7 +101,7 @@ def inverse(op: Any, machine: Machine) -> Bounded:
 
 @handles("sin", "cos")
 def periodic(op: Any, machine: Machine) -> Bounded:
-    """Slope one; never off by more than two."""
+    """Interprets sine and cosine: the Lipschitz constant is 1, the error at most 2."""
     function = {"ark.sin": np.sin, "ark.cos": np.cos}[op.operation.name]
     result = machine.read(op.operand).bounded.lipschitz(function, 1.0)
     if result.error is None:
@@ -112,20 +112,20 @@ def periodic(op: Any, machine: Machine) -> Bounded:
 # Largest slopes of silu and gelu, rounded up.
 @handles("silu")
 def silu_op(op: Any, machine: Machine) -> Bounded:
-    """Slope below 1.1."""
+    """Interprets silu, whose slope is below 1.1."""
     return machine.read(op.operand).bounded.lipschitz(silu, 1.1)
 
 
 @handles("gelu")
 def gelu(op: Any, machine: Machine) -> Bounded:
-    """Slope below 1.13, in both forms."""
+    """Interprets both forms of gelu, whose slope is below 1.13."""
     x = machine.read(op.operand).bounded
     exact = "none" in str(op.approximate)
     result = x.lipschitz(gelu_exact if exact else gelu_tanh, 1.13)
     if result.error is None:
         return result
-    # 1 + tanh(y) and 1 + erf(y) cancel for negative x: an absolute error of u stays. The limit
-    # at minus infinity is exact.
+    # 1 + tanh(y) and 1 + erf(y) cancel for negative x, which leaves an absolute error of u. The
+    # limit at minus infinity is exact.
     cancelled = np.where(np.isfinite(x.value) & (x.value < 0), np.abs(x.value), 0.0)
     return Bounded(result.value, result.error + 2.0**-23 * cancelled)
 
@@ -135,7 +135,7 @@ def gelu(op: Any, machine: Machine) -> Bounded:
 
 @handles("copy")
 def copy(op: Any, machine: Machine) -> Value:
-    """Another buffer; a value to the interpreter."""
+    """Returns a copy of the operand."""
     return machine.read(op.operand).view(np.copy)
 
 
@@ -148,7 +148,7 @@ def logical_not(op: Any, machine: Machine) -> Value:
 
 @handles("abs", "neg", "relu")
 def sign(op: Any, machine: Machine) -> Value:
-    """Exact on floats and integers; integers wrap."""
+    """Interprets abs, neg and relu, which are exact; integers wrap."""
     x = machine.read(op.operand)
     function: Function = {
         "ark.abs": np.abs,
@@ -168,7 +168,7 @@ _ARITHMETIC: dict[str, Callable[[Bounded, Bounded], Bounded]] = {
 
 @handles("add", "sub", "mul", "div")
 def arithmetic(op: Any, machine: Machine) -> Value | Bounded:
-    """Floats with their errors; integers wrap."""
+    """Interprets arithmetic: floats with their errors, integers that wrap."""
     a, b = machine.read(op.lhs), machine.read(op.rhs)
     name = op.operation.name
     if a.dtype.is_float:
@@ -181,9 +181,9 @@ def arithmetic(op: Any, machine: Machine) -> Value | Bounded:
 
 
 def truncated(a: Array, b: Array) -> Array:
-    """Integer division that truncates toward zero and gives zero for a divisor of zero."""
+    """Returns integer quotients, truncated toward zero; the quotient by zero is zero."""
     divisor = np.where(b == 0, b.dtype.type(1), b)
-    # The least integer over minus one wraps, as everywhere; numpy raises for it.
+    # The quotient of the least integer by -1 wraps; numpy reports an overflow.
     negated = (divisor == -1) if np.issubdtype(b.dtype, np.signedinteger) else np.False_
     divisor = np.where(negated, b.dtype.type(1), divisor)
     quotient = np.floor_divide(a, divisor)
@@ -195,7 +195,7 @@ def truncated(a: Array, b: Array) -> Array:
 
 @handles("maximum", "minimum")
 def extremum(op: Any, machine: Machine) -> Value:
-    """NaN if either is; the error is the larger one."""
+    """Interprets maximum and minimum: NaN if an operand is; the error is the larger one."""
     a, b = machine.read(op.lhs), machine.read(op.rhs)
     function = np.maximum if op.operation.name == "ark.maximum" else np.minimum
     data = np.asarray(function(a.data, b.data))
@@ -206,7 +206,7 @@ def extremum(op: Any, machine: Machine) -> Value:
 
 @handles("pow")
 def power(op: Any, machine: Machine) -> Value | Bounded:
-    """Floats are bounded for positive bases through ``exp(b log a)``; integers are exact."""
+    """Interprets pow; floats have the bound of ``exp(b log a)``, integers are exact."""
     base, exponent = machine.read(op.lhs), machine.read(op.rhs)
     if not base.dtype.is_float:
         data = _integer_power(*np.broadcast_arrays(base.data, exponent.data))
@@ -227,10 +227,10 @@ def power(op: Any, machine: Machine) -> Value | Bounded:
 
 
 def _integer_power(base: Array, exponent: Array) -> Array:
-    """Wraps as products do; a negative power is what one divided by it truncates to."""
+    """Returns integer powers, which wrap; a negative exponent gives ``1 / a**|b|`` truncated."""
     negative = exponent < 0
     unit = (base == 1) | (base == -1) if base.dtype.kind == "i" else base == 1
-    rest = np.where(negative, exponent % 2, exponent).astype(base.dtype)  # of units alone
+    rest = np.where(negative, exponent % 2, exponent).astype(base.dtype)  # used for 1 and -1 only
     result = np.power(base, rest)
     return np.where(negative & ~unit, 0, result).astype(base.dtype)
 
@@ -252,7 +252,7 @@ _PREDICATES: dict[str, Callable[[Array, Array], Array]] = {
 
 @handles("compare")
 def compare(op: Any, machine: Machine) -> Value:
-    """Compares; the result is in doubt where the operands are closer than their errors."""
+    """Interprets comparisons; the error is infinite if operands are closer than their errors."""
     from ..dtypes import bool_
 
     a, b = machine.read(op.lhs), machine.read(op.rhs)
@@ -266,13 +266,14 @@ def compare(op: Any, machine: Machine) -> Value:
 
 
 def _word(attribute: Any) -> str:
-    """The word of an enum attribute, such as ``lt`` of ``#ark<predicate lt>``."""
+    """Returns the value of an enum attribute, such as ``lt`` of ``#ark<predicate lt>``."""
     return str(attribute).removesuffix(">").replace("<", " ").split()[-1]
 
 
 @handles("where")
 def where(op: Any, machine: Machine) -> Value:
-    """Selects; where the condition is in doubt, the distance of the values is the error."""
+    """Interprets where; if the condition has an error, that of the result includes the distance of
+    both values."""
     condition = machine.read(op.condition)
     a, b = machine.read(op.lhs), machine.read(op.rhs)
     data = np.where(condition.data, a.data, b.data)
@@ -288,7 +289,7 @@ def where(op: Any, machine: Machine) -> Value:
 
 @handles("cast")
 def cast(op: Any, machine: Machine) -> Value | Bounded:
-    """Converts to floats without rounding (float64 inside), to integers and bool as defined."""
+    """Interprets cast; a conversion to a float type does not round, since values are float64."""
     x = machine.read(op.operand)
     dtype = result_type(op)[1]
     if dtype.is_float:
@@ -309,10 +310,10 @@ def cast(op: Any, machine: Machine) -> Value | Bounded:
 
 
 def to_integer(data: Array, dtype: DType) -> Array:
-    """Truncates toward zero and saturates; NaN gives zero."""
+    """Converts floats to integers: truncates toward zero and saturates; NaN becomes zero."""
     low, high = dtype.integer_range
     whole = np.trunc(np.nan_to_num(data, nan=0.0, posinf=np.inf, neginf=-np.inf))
-    # float64 cannot hold 2**63 - 1, so values beyond are set apart before converting.
+    # float64 cannot represent 2**63 - 1, so that larger values need a case of their own.
     inside = (whole > float(low)) & (whole < float(high))
     result = np.where(inside, whole, 0).astype(dtype.numpy)
     result = np.where(whole >= float(high), dtype.numpy.type(high), result)

@@ -1,4 +1,4 @@
-"""Reads by index and writes into states."""
+"""Ops that read by index, and update."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -31,7 +31,7 @@ def _checked(op: Any, indices: Value, extent: int) -> Array:
 
 @handles("embedding")
 def embedding(op: Any, machine: Machine) -> Value:
-    """Rows of a table."""
+    """Returns rows of a table."""
     table = machine.read(op.weight)
     rows = _checked(op, machine.read(op.indices), table.shape[0])
     return table.view(lambda a: a[rows])
@@ -39,7 +39,7 @@ def embedding(op: Any, machine: Machine) -> Value:
 
 @handles("gather")
 def gather(op: Any, machine: Machine) -> Value:
-    """As ``numpy.take``, but every index must be in range."""
+    """Interprets gather as ``numpy.take``; an index out of range is an error."""
     source, axis = machine.read(op.source), op.axis.value
     indices = _checked(op, machine.read(op.indices), source.shape[axis])
     return source.view(lambda a: np.take(a, indices, axis))
@@ -47,7 +47,7 @@ def gather(op: Any, machine: Machine) -> Value:
 
 @handles("update")
 def update(op: Any, machine: Machine) -> Value:
-    """A copy of the state with a slice replaced; the machine keeps it as the newest."""
+    """Returns a copy of the state with a new slice, which the machine records as the state."""
     state, value = machine.read(op.state), machine.read(op.value)
     dynamic = iter([machine.read(offset) for offset in op.offsets])
     offsets = [
@@ -58,7 +58,7 @@ def update(op: Any, machine: Machine) -> Value:
         if not 0 <= offset <= state.shape[axis] - extent:
             raise fail(
                 op,
-                f"a slice of {extent} at offset {offset} leaves dimension {axis}, "
+                f"a slice of extent {extent} at offset {offset} does not fit into dimension {axis} "
                 f"of extent {state.shape[axis]}",
             )
     index = tuple(slice(o, o + e) for o, e in zip(offsets, value.shape, strict=True))

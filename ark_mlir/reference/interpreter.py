@@ -1,4 +1,4 @@
-"""Walks the ops of a program, keeps the values of its tensors, and knows who computes them."""
+"""The interpreter's loop over the ops of a program, and the table of their handlers."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -23,8 +23,8 @@ from .world import Rank
 
 __all__ = ["Argument", "Machine", "find_program", "handles", "signature"]
 
-# A handler gets the op and the machine, which knows the operands, and returns the result:
-# a Value, or a Bounded that is still to be rounded to the result's float type.
+# A handler takes the op and the machine, which has the operands, and returns the result: a Value,
+# or a Bounded that the machine rounds to the result's float type.
 Handler = Callable[[Any, "Machine"], "Value | Bounded"]
 HANDLERS: dict[str, Handler] = {}
 
@@ -32,7 +32,7 @@ H = TypeVar("H", bound=Handler)
 
 
 def handles(*names: str) -> Callable[[H], H]:
-    """Enters a function into the table for ``ark.<name>`` of every name."""
+    """Returns a decorator that registers a handler for ``ark.<name>`` of each name."""
 
     def register(handler: H) -> H:
         HANDLERS.update({f"ark.{name}": handler for name in names})
@@ -59,12 +59,12 @@ class Machine:
     """The state of one rank's interpretation.
 
     Attributes:
-        bound: whether to track bounds of errors.
-        round_to_dtype: whether every float result is rounded to its dtype.
-        noise: where given, every float result moves by a random part of what its op alone may be
-            off by, and counts as exact from there on.
-        rank: the connection to other ranks, where there are some.
-        outputs, states: filled by the run.
+        bound: True tracks bounds of errors.
+        round_to_dtype: True rounds each float result to its dtype.
+        noise: if given, a random share of the op's own error is added to each float result, which
+            then counts as exact.
+        rank: the connection to other ranks, or None.
+        outputs, states: results, which `run` fills.
     """
 
     bound: bool = False
@@ -76,18 +76,18 @@ class Machine:
     _values: dict[ir.Value, Value] = field(default_factory=dict[ir.Value, Value])
 
     def read(self, value: ir.Value) -> Value:
-        """The tensor behind an operand."""
+        """Returns the tensor of an operand."""
         return self._values[value]
 
     def read_optional(self, value: ir.Value | None) -> Value | None:
-        """The same for an operand that may be absent."""
+        """Returns the tensor of an optional operand, or None."""
         return None if value is None else self._values[value]
 
     def run(
         self, program: Any, arrays: Mapping[str, Array], given: Mapping[str, Any] | None = None
     ) -> None:
-        """Interprets an ``ark.program`` on arrays by argument name; `given` are as users have
-        them, whose bits may be of interest."""
+        """Interprets an ``ark.program`` on arrays by argument name; `given` has the same arrays
+        before their conversion to float64, which loses the bits of a NaN."""
         block = program.operation.regions[0].blocks[0]
         for value, argument in zip(block.arguments, signature(program), strict=True):
             bits = _bits(argument, given or {})
@@ -133,8 +133,7 @@ class Machine:
             self.states[value.state] = value
 
     def finish(self, op: Any, result: Value | Bounded) -> Value:
-        """Returns an op's result with the dtype's precision: rounded, or with the error of
-        rounding."""
+        """Returns the result of an op, rounded to its dtype or with the error of rounding."""
         dtype = result_type(op)[1]
         if isinstance(result, Value):
             return result
@@ -159,18 +158,18 @@ def _moved(result: Bounded, noise: np.random.Generator) -> Bounded:
     error = result.slack
     known = np.isfinite(error)
     step = np.where(known, error, 0) * noise.uniform(-1, 1, error.shape)
-    # What may be anything stays so.
+    # An infinite error stays infinite.
     return Bounded(result.value + step, np.where(known, 0.0, np.inf))
 
 
 def _bits(argument: Argument, given: Mapping[str, Any]) -> Array | None:
     array: Any = given.get(argument.name) if argument.kind != "state" else None
-    # A state changes from iteration to iteration.
+    # The value of a state changes with each iteration.
     return array if getattr(array, "dtype", None) == argument.dtype.numpy else None
 
 
 def find_program(module: ir.Module) -> Any:
-    """The only ``ark.program`` of a module."""
+    """Returns the only ``ark.program`` of a module; raises InvalidUsageError if it is not alone."""
     programs = [op for op in module.body.operations if isinstance(op, dialect.ProgramOp)]
     if len(programs) != 1:
         raise InvalidUsageError(f"expected a module with one ark.program, found {len(programs)}")
@@ -178,7 +177,7 @@ def find_program(module: ir.Module) -> Any:
 
 
 def signature(program: Any) -> list[Argument]:
-    """The arguments of an ``ark.program``, in order."""
+    """Returns the arguments of an ``ark.program``, in order."""
     operation = program.operation
     block = operation.regions[0].blocks[0]
     attributes = operation.attributes["arg_attrs"] if len(block.arguments) else []

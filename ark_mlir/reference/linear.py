@@ -1,4 +1,4 @@
-"""Matrix product, attention, rotary positions."""
+"""Matrix product, attention and rotary position embedding."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -23,7 +23,7 @@ def _swapped(a: Array) -> Array:
 
 @handles("matmul")
 def matmul(op: Any, machine: Machine) -> Value | Bounded:
-    """Floats with their errors; integers wrap in their own type."""
+    """Interprets matmul: floats with their errors, integers that wrap."""
     a, b = machine.read(op.lhs), machine.read(op.rhs)
     a = a.view(_swapped) if op.transpose_input else a
     b = b.view(_swapped) if op.transpose_other else b
@@ -39,7 +39,7 @@ def matmul(op: Any, machine: Machine) -> Value | Bounded:
 
 @handles("attention")
 def attention(op: Any, machine: Machine) -> Bounded:
-    """Scores, weights, sums; a row without a valid key gives zeros."""
+    """Interprets attention; the result is zero for a query without a valid key."""
     q, k, v = (machine.read(x).bounded for x in (op.query, op.key, op.value))
     repeats = q.value.shape[-3] // k.value.shape[-3]
     length = _kv_length(op, machine, k.value.shape[-2])
@@ -65,9 +65,9 @@ def _kv_length(op: Any, machine: Machine, extent: int) -> int:
 
 
 def _expanded(a: Array, repeats: int, length: int) -> Array:
-    """Key or value heads as many as query heads; what no query may see is zero."""
+    """Repeats key or value heads for the query heads, and sets keys beyond `length` to zero."""
     a = np.repeat(a, repeats, axis=-3)
-    a[..., length:, :] = 0  # it may hold anything, even NaN
+    a[..., length:, :] = 0  # uninitialised, perhaps NaN
     return a
 
 
@@ -91,17 +91,18 @@ def _weighted(scores: Bounded, valid: Array, v: Bounded) -> Bounded:
 
 @handles("partial_attention")
 def partial_attention(op: Any, machine: Machine) -> Bounded:
-    """Returns, of every piece, the sums, the largest score and the sum of weights, side by side."""
+    """Returns for each piece the weighted sums, the largest score and the sum of weights,
+    concatenated along the last dimension."""
     q, k, v = (machine.read(x).bounded for x in (op.query, op.key, op.value))
     rows, pieces = k.value.shape[-3:-1]
     length = _kv_length(op, machine, rows * pieces)
-    # Key n of piece p is key n * P + p of all; below, pieces come before queries and rows.
+    # Key n of piece p is key n * P + p. Below, the dimension of pieces precedes queries and rows.
     numbers = np.arange(rows)[None, :] * pieces + np.arange(pieces)[:, None]
     repeats = q.value.shape[-3] // k.value.shape[-4]
 
     def by_pieces(a: Array) -> Array:
         a = np.moveaxis(np.repeat(a, repeats, axis=-4), -2, -3)
-        return np.where((numbers < length)[..., None], a, 0.0)  # it may hold anything, even NaN
+        return np.where((numbers < length)[..., None], a, 0.0)  # the rest may be NaN
 
     k, v, q = k.view(by_pieces), v.view(by_pieces), q.view(lambda a: a[..., None, :, :])
     scores = (q @ k.view(_swapped)).scaled(op.scale.value)
@@ -135,7 +136,7 @@ def _in_pieces(scores: Bounded, valid: Array, v: Bounded) -> Bounded:
 
 
 def _finite(largest: Bounded) -> Bounded:
-    """Zero for minus infinity, from which nothing can be subtracted."""
+    """Replaces minus infinity by zero, since its difference to itself is NaN."""
     value = np.where(np.isneginf(largest.value), 0.0, largest.value)
     return Bounded(value, largest.error)
 
@@ -150,7 +151,7 @@ def _side_by_side(parts: tuple[Bounded, ...]) -> Bounded:
 
 @handles("combine_attention")
 def combine_attention(op: Any, machine: Machine) -> Bounded:
-    """Pieces, weighed by what their largest scores are below the largest of all."""
+    """Combines the pieces, with weights ``exp(largest score of the piece - largest score)``."""
     x = machine.read(op.operand).bounded
     sums, totals = x.view(lambda a: a[..., :-2]), x.view(lambda a: a[..., -1:])
     largest = x.view(lambda a: a[..., -2:-1])
@@ -163,7 +164,7 @@ def combine_attention(op: Any, machine: Machine) -> Bounded:
 
 @handles("rope")
 def rope(op: Any, machine: Machine) -> Bounded:
-    """Every pair turned by its angle."""
+    """Rotates each pair of elements by its angle."""
     x, cos, sin = (machine.read(value).bounded for value in (op.operand, op.cos, op.sin))
     half = x.value.shape[-1] // 2
     if op.interleaved:

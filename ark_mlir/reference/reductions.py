@@ -24,7 +24,7 @@ def _axes(op: Any) -> tuple[int, ...]:
 
 @handles("reduce_sum", "reduce_mean")
 def total(op: Any, machine: Machine) -> Value | Bounded:
-    """Sum and mean; integers wrap in their own type."""
+    """Interprets sum and mean; integers wrap."""
     x = machine.read(op.operand)
     shape, axes = result_type(op)[0], _axes(op)
     if x.dtype.is_float:
@@ -43,7 +43,8 @@ def _any(error: Array | None, axes: tuple[int, ...], shape: tuple[int, ...]) -> 
 
 @handles("reduce_max", "reduce_min")
 def extremum(op: Any, machine: Machine) -> Value | Bounded:
-    """Largest and least element; NaN if any is. An empty one gives the type's other end."""
+    """Interprets the maximum and minimum: NaN if an element is NaN. The maximum of an empty
+    dimension is the least value of the dtype, the minimum the greatest."""
     x = machine.read(op.operand)
     shape, axes = result_type(op)[0], _axes(op)
     largest = op.operation.name == "ark.reduce_max"
@@ -65,7 +66,8 @@ def _filled(dtype: DType, shape: tuple[int, ...], largest: bool, machine: Machin
 
 @handles("argmax")
 def argmax(op: Any, machine: Machine) -> Value:
-    """The first maximum; in doubt where the runner-up is within the errors."""
+    """Returns the index of the first maximum; its error is infinite if another element may be
+    larger within the errors."""
     x = machine.read(op.operand)
     axis = op.axis.value
     data = np.asarray(np.argmax(x.data, axis=axis), np.int32)
@@ -80,7 +82,7 @@ def argmax(op: Any, machine: Machine) -> Value:
 
 @handles("partial_argmax")
 def partial_argmax(op: Any, machine: Machine) -> Value:
-    """The maximum of every piece and its index, in a word that orders by both."""
+    """Returns maximum and index of each piece, packed into an integer that orders by both."""
     x = machine.read(op.operand)
     axis = op.axis.value
     pieces, extent = x.shape[axis - 1 : axis + 1]
@@ -98,7 +100,7 @@ def partial_argmax(op: Any, machine: Machine) -> Value:
 
 
 def _order(values: Array) -> Array:
-    """Numbers of 32 bits that order as floats do, NaN above all; zeros are equal."""
+    """Maps fp32 to 32-bit integers in the same order; NaN is the largest, and zeros are equal."""
     bits = (values.astype(np.float32) + np.float32(0)).view(np.int32)
     most = np.iinfo(np.int32).max
     return np.where(np.isnan(values), most, np.where(bits < 0, bits ^ most, bits)).astype(np.int64)
@@ -106,7 +108,7 @@ def _order(values: Array) -> Array:
 
 @handles("combine_argmax")
 def combine_argmax(op: Any, machine: Machine) -> Value:
-    """The index in the largest word."""
+    """Returns the index in the largest packed integer."""
     x = machine.read(op.operand)
     axis = op.axis.value
     index = (~x.data.max(axis=axis) & 0xFFFFFFFF).astype(np.int32)
@@ -114,7 +116,7 @@ def combine_argmax(op: Any, machine: Machine) -> Value:
 
 
 def softmax(x: Bounded, axis: int) -> Bounded:
-    """``exp(x - max) / sum``; the shift is exact, for the result does not depend on it."""
+    """Returns ``exp(x - max) / sum``; an error of ``max`` has no effect on the result."""
     shift = exact(np.max(x.value, axis=axis, keepdims=True, initial=-np.inf), x)
     weights = (x - shift).monotone(np.exp)
     return weights / weights.sum((axis,))
@@ -122,7 +124,7 @@ def softmax(x: Bounded, axis: int) -> Bounded:
 
 @handles("softmax")
 def softmax_op(op: Any, machine: Machine) -> Bounded:
-    """Along one axis."""
+    """Interprets softmax along one axis."""
     return softmax(machine.read(op.operand).bounded, op.axis.value)
 
 
@@ -134,7 +136,7 @@ def _normalised(x: Bounded, eps: float) -> Bounded:
 
 @handles("rmsnorm")
 def rmsnorm(op: Any, machine: Machine) -> Bounded:
-    """Over the last dimension."""
+    """Interprets rmsnorm over the last dimension."""
     y = _normalised(machine.read(op.operand).bounded, op.eps.value)
     weight = machine.read_optional(op.weight)
     return y if weight is None else y * weight.bounded
@@ -142,7 +144,7 @@ def rmsnorm(op: Any, machine: Machine) -> Bounded:
 
 @handles("layernorm")
 def layernorm(op: Any, machine: Machine) -> Bounded:
-    """Over the last dimension; the variance is that of the centred values."""
+    """Interprets layernorm over the last dimension."""
     x = machine.read(op.operand).bounded
     y = _normalised(x - x.mean((x.value.ndim - 1,)), op.eps.value)
     weight, bias = machine.read_optional(op.weight), machine.read_optional(op.bias)

@@ -1,4 +1,4 @@
-"""Random bits, and the thresholds of top-k and top-p."""
+"""The random number generator Philox, and the threshold of top-k and nucleus sampling."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -23,9 +23,9 @@ _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 
 
 def philox_block(words: list[Array], keys: list[Array]) -> list[Array]:
-    """Philox4x32-10: four words of counter and two of key, all below 2^32, to four random words.
+    """Returns the four random words of Philox4x32-10 for four words of counter and two of key.
 
-    As Salmon, Moraes, Dror and Shaw define it (SC '11).
+    All words are uint64 below 2^32. Salmon, Moraes, Dror and Shaw define the generator (SC '11).
     """
     for _ in range(10):
         first, second = words[0] * _MULTIPLIERS[0], words[2] * _MULTIPLIERS[1]
@@ -38,7 +38,7 @@ def philox_block(words: list[Array], keys: list[Array]) -> list[Array]:
 
 
 def philox(index: Array, counter: Array, seed: Array) -> Array:
-    """Word ``index % 4`` of Philox4x32-10's block ``(index / 4, counter)`` under `seed`.
+    """Returns word ``index % 4`` of Philox4x32-10's block ``(index / 4, counter)`` for key `seed`.
 
     Operands are int64 of shapes that broadcast; the result is uint32.
 
@@ -60,7 +60,7 @@ def philox(index: Array, counter: Array, seed: Array) -> Array:
 
 @handles("philox")
 def bits(op: Any, machine: Machine) -> Value:
-    """Elementwise."""
+    """Interprets philox."""
     operands = [machine.read(value) for value in (op.index, op.counter, op.seed)]
     data = philox(*(value.data for value in operands))
     return Value(data, uint32, uncertain(operands, result_type(op)[0]))
@@ -68,10 +68,11 @@ def bits(op: Any, machine: Machine) -> Value:
 
 @handles("top_threshold")
 def top_threshold(op: Any, machine: Machine) -> Value:
-    """The result is a number of its row; where rounding may pick others, how far they are."""
+    """Returns the threshold of each row; its error is the distance to other elements that rounding
+    may select."""
     x, k, p = (machine.read(value) for value in (op.operand, op.k, op.p))
     if (x.data < 0).any():
-        raise fail(op, "has a number below zero")
+        raise fail(op, "the operand has a negative element")
     rows = x.data.reshape(-1, x.shape[-1])
     wanted = min(int(k.data), rows.shape[1]) if k.data > 0 else rows.shape[1]
     share = float(p.data)
@@ -80,7 +81,7 @@ def top_threshold(op: Any, machine: Machine) -> Value:
     if x.error is None or p.error is None:
         return Value(data.reshape(shape), x.dtype)
     passed = x.error.reshape(rows.shape)
-    # Sums may be off by a rounding per term, and by what the terms and the share are.
+    # The error of a sum: one rounding per term, and the errors of the terms and of the share.
     doubt = (
         2 * rows.shape[1] * UNIT * rows.sum(1) + 2 * passed.sum(1) + float(p.error) * rows.sum(1)
     )
@@ -94,7 +95,7 @@ def top_threshold(op: Any, machine: Machine) -> Value:
 
 
 def _least(row: Array, k: int, p: float, slack: float) -> float:
-    """The least number kept in a row, if the sum that is to be reached is off by `slack`."""
+    """Returns the least element that is kept in a row, if `slack` is added to the sum to reach."""
     ordered = -np.sort(-row)
     least = ordered[k - 1]
     kept = ordered[ordered >= least]

@@ -23,16 +23,16 @@ __all__ = ["Value", "fail", "result_type", "uncertain"]
 
 @dataclass(frozen=True)
 class Value:
-    """A tensor while interpreting.
+    """A tensor of the interpreter.
 
     Attributes:
         data: float64 for the float types, else an array of the dtype.
-        dtype: the element type of the program.
-        error: bound of the error by element, or None where bounds are not tracked. An
-            integer or bool that might come out differently has infinity.
-        state: the name of the state that the tensor is, where it is one.
-        bits: the elements in the dtype's numpy type, of what is known bit by bit: float64 lacks
-            what a NaN carries.
+        dtype: the element type in the program.
+        error: bound of the error of each element, None if bounds are not tracked. The bound of an
+            integer or bool is infinite if rounding may change it.
+        state: the name of the state that the tensor denotes, or None.
+        bits: the elements in the dtype's numpy type if their bits are known, else None: the
+            conversion to float64 loses the payload of a NaN.
     """
 
     data: Array
@@ -43,39 +43,39 @@ class Value:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The extents."""
+        """Returns the extents."""
         return self.data.shape
 
     @property
     def bounded(self) -> Bounded:
-        """The tensor as a float for arithmetic."""
+        """Returns the tensor as a Bounded, for arithmetic."""
         return Bounded(self.data, self.error)
 
     def with_data(self, data: Array, error: Array | None) -> Value:
-        """Other data of the same dtype."""
+        """Returns a tensor with other data of the same dtype."""
         return replace(self, data=data, error=error, state=None, bits=None)
 
     def view(self, function: Callable[[Array], Array]) -> Value:
-        """`function`, which moves elements and computes nothing, on data, error and bits."""
+        """Applies `function`, which only moves elements, to data, error and bits."""
         error = None if self.error is None else function(self.error)
         bits = None if self.bits is None else function(self.bits)
         return replace(self.with_data(function(self.data), error), bits=bits)
 
 
 def result_type(op: Any) -> tuple[tuple[int, ...], DType]:
-    """Shape and dtype of an op's result."""
+    """Returns shape and dtype of an op's result."""
     tensor = ir.ShapedType(op.operation.results[0].type)
     return tuple(tensor.shape), from_mlir(str(tensor.element_type))
 
 
 def fail(op: Any, message: str) -> InvalidUsageError:
-    """An error of an op, at the place that made it."""
+    """Returns an error of an op, with the op's location."""
     operation = op.operation
     return InvalidUsageError(message, location=describe(operation.location), op=str(operation.name))
 
 
 def uncertain(values: Iterable[Value], shape: tuple[int, ...]) -> Array | None:
-    """Infinity where an operand has an error, for results that do not vary continuously."""
+    """Returns the error of a discontinuous op: infinity if an operand has an error, else zero."""
     errors = [v.error for v in values if v.error is not None]
     if not errors:
         return None

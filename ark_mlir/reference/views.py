@@ -19,7 +19,7 @@ __all__: list[str] = []
 
 @handles("constant")
 def constant(op: Any, machine: Machine) -> Value:
-    """The attribute's elements."""
+    """Returns the attribute's elements."""
     dtype = result_type(op)[1]
     bits = to_array(op.value)
     data = bits.astype(np.float64) if dtype.is_float else bits
@@ -28,21 +28,21 @@ def constant(op: Any, machine: Machine) -> Value:
 
 @handles("reshape")
 def reshape(op: Any, machine: Machine) -> Value:
-    """Row-major order kept."""
+    """Interprets reshape."""
     shape = result_type(op)[0]
     return machine.read(op.source).view(lambda a: a.reshape(shape))
 
 
 @handles("transpose")
 def transpose(op: Any, machine: Machine) -> Value:
-    """Dimensions permuted."""
+    """Interprets transpose."""
     permutation = list(op.permutation)
     return machine.read(op.source).view(lambda a: a.transpose(permutation))
 
 
 @handles("slice")
 def slice_(op: Any, machine: Machine) -> Value:
-    """Static bounds."""
+    """Interprets slice."""
     bounds = zip(op.starts, op.stops, op.steps, strict=True)
     index = tuple(slice(*bound) for bound in bounds)
     return machine.read(op.source).view(lambda a: a[index])
@@ -57,7 +57,7 @@ def broadcast_to(op: Any, machine: Machine) -> Value:
 
 @handles("bitcast")
 def bitcast(op: Any, machine: Machine) -> Value:
-    """Reinterprets bytes as numpy does; a value with an error may become any value."""
+    """Reinterprets bytes as numpy does; the error is infinite if the operand has an error."""
     shape, dtype = result_type(op)
     source = machine.read(op.source)
     held = source.data.astype(source.dtype.numpy) if source.bits is None else source.bits
@@ -74,19 +74,19 @@ def bitcast(op: Any, machine: Machine) -> Value:
 
 @handles("noop")
 def noop(op: Any, machine: Machine) -> Value:
-    """All is computed here anyway."""
+    """Returns the operand: the interpreter computes all ops."""
     return machine.read(op.source)
 
 
 @handles("identity")
 def identity(op: Any, machine: Machine) -> Value:
-    """Dependences are met: ops run in program order here."""
+    """Returns the operand: the program order meets all dependences."""
     return machine.read(op.source)
 
 
 @handles("concat")
 def concat(op: Any, machine: Machine) -> Value:
-    """Along one axis."""
+    """Interprets concat along one axis."""
     values = [machine.read(value) for value in op.inputs]
     axis = op.axis.value
     data = np.concatenate([v.data for v in values], axis)

@@ -1,6 +1,6 @@
-"""Ranks that interpret their programs side by side.
+"""The connection between ranks whose programs are interpreted concurrently.
 
-Every rank runs in a thread of its own; they meet at the collectives.
+Each rank runs in its own thread; the threads synchronise at the collectives.
 """
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
@@ -20,11 +20,11 @@ from .values import Value, fail
 
 __all__ = ["TIMEOUT", "Rank", "World"]
 
-TIMEOUT = 60.0  # seconds a rank waits for another before it gives up
+TIMEOUT = 60.0  # seconds that a rank waits for another
 
 
 class World:
-    """State that the ranks of one run share."""
+    """The state that the ranks of a run share."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -34,27 +34,27 @@ class World:
         self.lock = threading.Lock()
 
     def mailbox(self, source: int, target: int, tag: int) -> queue.Queue[Value]:
-        """The messages from one rank to another under a tag, in order."""
+        """Returns the queue of messages from one rank to another under a tag."""
         with self.lock:
             return self.mail[source, target, tag]
 
 
 @dataclass(frozen=True)
 class Rank:
-    """One rank's place in the world."""
+    """A rank of a world."""
 
     number: int
     world: World
 
     def exchange(self, op: Any, value: Value) -> list[Value]:
-        """The values that all ranks pass to the same collective, in order of rank."""
+        """Returns the values that all ranks pass to this collective, in order of rank."""
         self.world.slots[self.number] = (str(op.operation.name), value)
         self._meet()
         slots = [slot for slot in self.world.slots if slot is not None]
         self._meet()
         names = {name for name, _ in slots}
         if len(names) > 1:
-            raise fail(op, f"ranks disagree: {', '.join(sorted(names))}")
+            raise fail(op, f"ranks call different collectives: {', '.join(sorted(names))}")
         return [value for _, value in slots]
 
     def _meet(self) -> None:

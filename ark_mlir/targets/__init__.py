@@ -1,10 +1,10 @@
-"""Targets: descriptions of machines, and the last step from a machine's code to a kernel.
+"""Targets: descriptions of machines, and the generation of their machine code.
 
     >>> from ark_mlir.targets import resolve
     >>> resolve("cuda:sm_90a").sms
     132
 
-One module per backend. Facts of known machines are stated once, in lib/target.
+Each backend is one module. The facts of known machines are in lib/target alone.
 """
 
 from .backend import Backend, Code, backend_of, resolve

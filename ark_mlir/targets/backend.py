@@ -1,4 +1,4 @@
-"""The interface of a backend for the compiler, and the machines that names stand for."""
+"""The interface between the compiler and a backend, and the resolution of names of targets."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Code:
 
     Attributes:
         image: the bytes of the bundle's section `kernel`.
-        arch: ``x86_64``, ``sm_90a`` …
-        features: instruction-set features beyond the arch's base, by LLVM's names.
-        statistics: figures of the code, for reports.
-        assembler: what made the image of a GPU's assembly; empty where nothing needs to be said.
+        arch: the architecture, such as ``x86_64`` or ``sm_90a``.
+        features: instruction-set features beyond the architecture's baseline, by LLVM's names.
+        statistics: figures of the code, such as registers and spilled bytes, for reports.
+        assembler: the name of the assembler of GPU code; empty if there is no choice.
     """
 
     image: bytes
@@ -37,28 +37,29 @@ class Backend(Protocol):
     """A family of machines."""
 
     def detect(self) -> Target:
-        """The machine present; raises UnsupportedError where there is none."""
+        """Returns this machine as a target; raises UnsupportedError if it has no such device."""
         ...
 
     def target_options(self, cpu: str) -> dict[str, str]:
-        """Options of the pipeline that depend on the processor to compile for."""
+        """Returns the options of the pipeline that depend on the processor."""
         ...
 
     def fingerprint(self, cpu: str) -> str:
-        """Returns all that `emit` depends on besides the module and its options: processor and
-        tools."""
+        """Returns an identity of the processor and the tools on which the result of `emit`
+        depends."""
         ...
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
-        """The binary of a module at the stage `target`, without its ``ark.kernel``.
+        """Returns the binary of a module at the stage `target`, without its ``ark.kernel``.
 
-        With `line_info` it says of GPU code which op and which line of Python that is of.
+        With `line_info`, GPU code has line information: the op and the Python line of each
+        instruction. Raises CompileError if a tool fails, UnsupportedError if one is missing.
         """
         ...
 
 
 def backend_of(name: str) -> Backend:
-    """The backend of that name; raises InvalidUsageError when there is none.
+    """Returns the backend with this name; raises InvalidUsageError if there is none.
 
     Example:
         >>> backend_of("cpu").detect().backend
@@ -71,15 +72,16 @@ def backend_of(name: str) -> Backend:
 
 
 def resolve(target: str | Target) -> Target:
-    """The machine that a target's name stands for.
+    """Returns the target with a name.
 
     Args:
-        target: ``cpu``, ``cpu:N``, ``cuda`` (the GPU present), ``cuda:sm_90a``, ``hip:gfx942``,
-            the text of an ``#ark.target``, or a Target, which is returned as it is.
+        target: ``cpu``, ``cpu:N`` (N workers), ``cuda`` or ``hip`` (the first GPU of this machine),
+            ``cuda:sm_90a``, ``hip:gfx942``, the text of an ``#ark.target``, or a Target, which is
+            returned unchanged.
 
     Raises:
-        InvalidUsageError: the name is not known.
-        UnsupportedError: ``cuda`` or ``hip`` without a GPU present.
+        InvalidUsageError: the name is unknown.
+        UnsupportedError: the name is ``cuda`` or ``hip``, and this machine has no such GPU.
 
     Example:
         >>> resolve("cpu:4").sms
@@ -90,7 +92,7 @@ def resolve(target: str | Target) -> Target:
     if not isinstance(target, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InvalidUsageError(f"target {target!r}: expected a name, such as 'cpu:4'")
     if not target.strip():
-        # Such as a variable of a script that is not set; to a pass it would be no option at all.
+        # A script may pass an unset variable. The pass would ignore an empty option.
         raise InvalidUsageError("the target is empty: expected a name, such as 'cuda:sm_90a'")
     if target in ("cuda", "hip"):
         return backend_of(target).detect()

@@ -1,6 +1,6 @@
-"""Metadata of AMD's code objects, in a note of the ELF image.
+"""A reader of the metadata of AMD code objects.
 
-The note is MessagePack; LLVM's AMDGPU usage guide lists its keys.
+The metadata is MessagePack in a note of the ELF file; LLVM's AMDGPU usage guide lists its keys.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NOTE = struct.Struct("<III")
 _PT_NOTE, _NT_AMDGPU_METADATA = 4, 32
 _REGISTER_BYTES = 4
 
-# Numbers that follow their tag, and lengths of what does.
+# Formats of a number that follows its tag, and of the length of a string, an array and a map.
 _NUMBERS = {
     0xCC: ">B",
     0xCD: ">H",
@@ -35,10 +35,9 @@ _CONSTANTS = {0xC0: None, 0xC2: False, 0xC3: True}
 
 
 def read_resources(image: bytes) -> dict[str, int]:
-    """Returns the resources that the one kernel of a code object takes of a CU, as statistics of a
-    bundle.
+    """Returns the resources that the kernel of a code object needs, as statistics of a bundle.
 
-    Raises CompileError where the image is no code object with one kernel.
+    Raises CompileError if the image is not a code object with exactly one kernel.
     """
     kernels = read_metadata(image).get("amdhsa.kernels", [])
     if len(kernels) != 1:
@@ -55,7 +54,7 @@ def read_resources(image: bytes) -> dict[str, int]:
 
 
 def read_metadata(image: bytes) -> dict[str, Any]:
-    """The metadata of a code object; raises CompileError where there is none."""
+    """Returns the metadata of a code object; raises CompileError if it cannot be read."""
     try:
         note = _find_note(image)
         return {} if note is None else _Reader(note).read()
@@ -66,7 +65,7 @@ def read_metadata(image: bytes) -> dict[str, Any]:
 def _find_note(image: bytes) -> bytes | None:
     _, _, machine, _, _, table, _, _, _, _, count, *_ = _HEADER.unpack_from(image)
     if image[:4] != b"\x7fELF" or machine != _EM_AMDGPU:
-        raise CompileError("the linker's result is no code object")
+        raise CompileError("the linker's output is not a code object")
     for index in range(count):
         kind, _, offset, _, _, size, *_ = _SEGMENT.unpack_from(image, table + index * _SEGMENT.size)
         if kind != _PT_NOTE:
@@ -80,14 +79,14 @@ def _find_note(image: bytes) -> bytes | None:
 
 
 class _Reader:
-    """Reads MessagePack, as far as metadata need it."""
+    """A reader of the subset of MessagePack that metadata uses."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
         self._position = 0
 
     def read(self) -> Any:
-        """The next value."""
+        """Reads and returns the next value."""
         tag = self._number(">B")
         if tag < 0x80:
             return tag

@@ -1,4 +1,4 @@
-"""The cpu backend: the LLVM dialect becomes a shared object, without a system compiler."""
+"""The cpu backend, which translates the LLVM dialect to a shared object with LLVM alone."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from .fingerprints import hash_files
 from .linker import find_linker, link
 from .target import Target, look_up
 
-# What vectorised code can make use of. Anything else that a processor has would only tie the
-# bundle to it.
+# Features that vectorised code can use. Other features would tie the bundle to a processor without
+# a benefit.
 _USEFUL = {
     "x86_64": (
         "ssse3", "sse4.1", "sse4.2", "popcnt", "cx16", "avx", "avx2", "bmi", "bmi2",
@@ -24,7 +24,7 @@ _USEFUL = {
     ),
     "aarch64": ("fullfp16", "dotprod", "lse", "rdm", "bf16", "i8mm", "sve"),
 }  # fmt: skip
-# Levels of the x86-64 psABI, each with what it adds to the one below.
+# Levels of the x86-64 psABI, each with the features that it adds to the one below.
 _LEVELS = {
     "x86-64": (),
     "x86-64-v2": ("ssse3", "sse4.1", "sse4.2", "popcnt", "cx16"),
@@ -43,7 +43,7 @@ class _Processor:
 
     @property
     def vector_lanes(self) -> int:
-        """f32 lanes of one vector register."""
+        """Returns the number of f32 lanes of a vector register."""
         if "avx512f" in self.features:
             return 16
         return 8 if "avx2" in self.features else 4
@@ -71,26 +71,25 @@ def _processor(cpu: str) -> _Processor:
 
 
 class _Cpu:
-    """See :class:`ark_mlir.targets.Backend`."""
+    """The backend; see :class:`ark_mlir.targets.Backend` for its methods."""
 
     def detect(self) -> Target:
-        """One worker per core of this machine."""
+        """Returns a target with one worker per core of this machine."""
         return look_up("cpu")
 
     def target_options(self, cpu: str) -> dict[str, str]:
-        """Returns options of the lowering: the width of vectors."""
+        """Returns the option for the width of vectors."""
         return {"vector-lanes": str(_processor(cpu).vector_lanes)}
 
     def fingerprint(self, cpu: str) -> str:
-        """Returns the processor that code is generated for, independent of its name, and the
-        linker."""
+        """Returns the features of the processor and the identity of the linker."""
         return f"{_processor(cpu)} {hash_files([Path(find_linker())])}"
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
-        """A shared object that exports the entry and needs the C and maths library only."""
+        """Returns a shared object that exports the entry and needs only the C and maths library."""
         del line_info
         processor = _processor(cpu)
-        # Passes ran on an operation, and the translation takes a Module; bytecode keeps places.
+        # The translation needs an ir.Module. Bytecode keeps the locations.
         bytecode = io.BytesIO()
         module.write_bytecode(bytecode)
         parent = ir.Module.parse(bytecode.getvalue(), module.context)
@@ -104,5 +103,5 @@ class _Cpu:
 
 
 def make_backend() -> Backend:
-    """The backend."""
+    """Returns the backend."""
     return _Cpu()

@@ -1,4 +1,4 @@
-"""Cubins, which are ELF files: leaving a section's bytes out."""
+"""Removal of a section's content from a cubin, which is an ELF file."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ _COUNTS = struct.Struct("<58xHHH")
 _SEGMENT = struct.Struct("<8xQ")
 _SECTION = struct.Struct("<I20xQQ16x8x")
 _SEGMENT_COUNT = struct.Struct("<54xHH")
-# Sections stay as aligned as they are: whole blocks go.
+# A multiple of this size is removed, so that later sections keep their alignment.
 _BLOCK = 128
 
 
 def empty_section(image: bytes, name: bytes) -> bytes:
-    """Returns an ELF file with a section's bytes cut out; unchanged, if it has no such section.
+    """Returns an ELF file without the content of a section; unchanged if it has no such section.
 
-    nvJitLink adds a number to the name.
+    The section may have a suffix after `name`: nvJitLink appends a dot and a number.
     """
     segments, sections = _TABLES.unpack_from(image)
     entry, count, names_at = _COUNTS.unpack_from(image)
@@ -33,7 +33,7 @@ def empty_section(image: bytes, name: bytes) -> bytes:
 
 
 def _cut(image: bytes, emptied: int, offset: int, size: int, segments: int, sections: int) -> bytes:
-    """The file without `size` bytes from `offset` on, and all that lies behind them moved."""
+    """Removes `size` bytes at `offset` and adjusts the offsets of all that follows."""
     result = bytearray(image)
 
     def moved(place: int) -> int:

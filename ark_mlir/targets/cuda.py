@@ -1,4 +1,4 @@
-"""The cuda backend: a gpu.module becomes a cubin; which NVIDIA GPU is present."""
+"""The cuda backend, which translates a ``gpu.module`` to a cubin or PTX, and detects the GPU."""
 
 from __future__ import annotations
 
@@ -27,11 +27,12 @@ from .target import Target, look_up
 
 _LOG = logging.getLogger("ark.compiler")
 
-# The PTX, which assemblers keep beside lines: most of the file, and of no use to who reads lines.
+# With line information, assemblers add the PTX to the cubin. Profilers do not need it, and it is
+# most of the file.
 _SOURCE = b".nv_debug_ptx_txt"
-# Architectures with features of their own, which code has to ask for by this name.
+# Architectures with specific features, which need the suffix "a".
 _SPECIFIC = {(9, 0): "sm_90a", (10, 0): "sm_100a"}
-# A function that PTX calls and does not have.
+# A function that the PTX declares but does not define.
 _EXTERNAL = re.compile(r"^\.extern \.func +(?:\(.*\) )?([\w$]+)", re.MULTILINE)
 
 
@@ -41,7 +42,7 @@ def detect(device: int = 0) -> Target:
         driver: Any = importlib.import_module("cuda.bindings.driver")
     except ImportError:
         raise UnsupportedError(
-            "target 'cuda' asks for the GPU present, and cuda-python is not installed; "
+            "target 'cuda' needs cuda-python, which is not installed, to detect the GPU; "
             "name an architecture, such as cuda:sm_90a"
         ) from None
     try:
@@ -58,7 +59,7 @@ def detect(device: int = 0) -> Target:
         )
     except RuntimeError as error:
         raise UnsupportedError(
-            f"target 'cuda' asks for the GPU present, and there is none ({error}); "
+            f"target 'cuda' needs a GPU, and this machine has none ({error}); "
             "name an architecture, such as cuda:sm_90a"
         ) from None
     return replace(look_up(f"cuda:{_SPECIFIC.get((major, minor), f'sm_{major}{minor}')}"), sms=sms)
@@ -72,10 +73,10 @@ def _call(result: tuple[Any, ...]) -> Any:
 
 
 class _Cuda:
-    """See :class:`ark_mlir.targets.Backend`."""
+    """The backend; see :class:`ark_mlir.targets.Backend` for its methods."""
 
     def detect(self) -> Target:
-        """The first GPU of this machine."""
+        """Returns the first GPU of this machine as a target."""
         return detect()
 
     def target_options(self, cpu: str) -> dict[str, str]:
@@ -84,15 +85,15 @@ class _Cuda:
         return {}
 
     def fingerprint(self, cpu: str) -> str:
-        """The toolchain and the device library."""
+        """Returns the identities of the toolchain and the device library."""
         del cpu
         toolchain = _choose_toolchain()
         return f"{toolchain.name} {toolchain.fingerprint()} {_library_hash(find_libdevice())}"
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
-        """A cubin for one architecture, or PTX for the driver."""
+        """Returns a cubin for one architecture, or PTX for the driver."""
         del cpu
-        toolchain = _choose_toolchain()  # fails at once where there is no assembler
+        toolchain = _choose_toolchain()  # first, since it raises if there is no assembler
         target = Target.parse(str(module.attributes["ark.target"]))
         lines: list[SourceLine] | None = None
         if line_info:
@@ -100,7 +101,7 @@ class _Cuda:
             lines = take_line_table(_find(module, "gpu.module"))
         assembled = toolchain.make(module, target.arch, opt_level, lines)
         if assembled.registers is None or assembled.spill_bytes is None:
-            _LOG.info("the bundle holds PTX, of which the driver makes a cubin at every load")
+            _LOG.info("the bundle has PTX, which the driver compiles at every load")
             return Code(assembled.image, target.arch, (), assembler=toolchain.name)
         figures = {"registers": assembled.registers, "spill_bytes": assembled.spill_bytes}
         image = empty_section(assembled.image, _SOURCE)
@@ -108,23 +109,23 @@ class _Cuda:
 
 
 class Toolchain(Protocol):
-    """Makes a kernel's image of a module; `name` goes into the bundle as its assembler."""
+    """A way to generate a kernel's image; the bundle names it as its assembler."""
 
     @property
     def name(self) -> str: ...
 
     def fingerprint(self) -> str:
-        """Returns all that the image depends on besides the module."""
+        """Returns an identity of the tools on which the image depends."""
         ...
 
     def make(
         self, module: ir.Operation, arch: str, opt_level: int, lines: list[SourceLine] | None
     ) -> Assembled:
-        """The image of the module's ``gpu.module``.
+        """Returns the image of the module's ``gpu.module``.
 
         Args:
-            module: becomes a module with a ``gpu.binary``.
-            arch: such as ``sm_90a``.
+            module: the module, whose ``gpu.module`` is replaced by a ``gpu.binary``.
+            arch: the architecture, such as ``sm_90a``.
             opt_level: from 0 to 3.
             lines: rows of the line table; None if the module has no debug locations.
         """
@@ -132,20 +133,20 @@ class Toolchain(Protocol):
 
 
 class _PtxToolchain:
-    """By way of PTX: an assembler makes a cubin of it, or the driver at load."""
+    """The toolchain that generates PTX, which an assembler, or the driver at load, compiles."""
 
     def __init__(self) -> None:
         self._assembler = choose_assembler()
         self.name = self._assembler.name
 
     def fingerprint(self) -> str:
-        """The assembler's."""
+        """Returns the identity of the assembler."""
         return self._assembler.fingerprint()
 
     def make(
         self, module: ir.Operation, arch: str, opt_level: int, lines: list[SourceLine] | None
     ) -> Assembled:
-        """A cubin, or PTX."""
+        """Returns a cubin, or PTX."""
         ptx = _to_ptx(module)
         if lines is not None:
             ptx = name_lines(ptx, lines)
@@ -157,7 +158,7 @@ _TOOLCHAIN: ContextVar[Toolchain | None] = ContextVar("toolchain", default=None)
 
 @contextmanager
 def use_toolchain(toolchain: Toolchain) -> Generator[None]:
-    """Inside of the block, programs for NVIDIA GPUs are made by this toolchain."""
+    """Uses `toolchain` for all programs for NVIDIA GPUs that the block compiles."""
     token = _TOOLCHAIN.set(toolchain)
     try:
         yield
@@ -181,7 +182,7 @@ def _run(module: ir.Operation, passes: str) -> None:
 
 
 def _to_ptx(module: ir.Operation) -> str:
-    """The PTX of the module's gpu.module, which becomes a gpu.binary."""
+    """Returns the PTX of the module's ``gpu.module``, which is replaced by a ``gpu.binary``."""
     toolkit = find_libdevice()
     if toolkit is None:
         define_functions(_find(module, "gpu.module"))
@@ -194,7 +195,7 @@ def _to_ptx(module: ir.Operation) -> str:
     if missing := sorted(set(_EXTERNAL.findall(ptx))):
         raise UnsupportedError(
             f"the program needs {', '.join(missing)} of NVIDIA's device library, which is not "
-            "there: install the package nvidia-cuda-nvcc, or set CUDA_HOME"
+            "installed: install the package nvidia-cuda-nvcc, or set CUDA_HOME"
         )
     return ptx
 
@@ -203,9 +204,9 @@ def _find(module: ir.Operation, name: str) -> ir.Operation:
     for op in module.regions[0].blocks[0]:
         if op.operation.name == name:
             return op.operation
-    raise CompileError(f"the module holds no {name}")
+    raise CompileError(f"the module has no {name}")
 
 
 def make_backend() -> Backend:
-    """The backend."""
+    """Returns the backend."""
     return _Cuda()

@@ -1,4 +1,4 @@
-"""Assemblers that make a cubin of PTX: ptxas, nvJitLink, or, without either, the driver at load."""
+"""Assemblers that compile PTX to a cubin: ptxas, nvJitLink, or the driver at load."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .fingerprints import hash_files, loaded_libraries
 from .scratch import scratch_folder
 
 _PTXAS_REGISTERS = re.compile(r"Used (\d+) registers")
-# What nvJitLink says when it has put functions together that were compiled apart.
+# The message of nvJitLink after it links functions that it compiled separately.
 _LINKED_REGISTERS = re.compile(r"^info +: used (\d+) registers", re.MULTILINE)
 _SPILLS = re.compile(r"(\d+) bytes spill stores, (\d+) bytes spill loads")
 _NVJITLINK_FILES = ("libnvJitLink",)
@@ -27,7 +27,7 @@ _MOST_NOTES = 8
 
 @dataclass(frozen=True)
 class Origin:
-    """The assembler of a machine: its version, and the file or the machine that holds it."""
+    """The version of an assembler, and the file or the machine that has it."""
 
     version: str
     place: str
@@ -35,13 +35,12 @@ class Origin:
 
 @dataclass(frozen=True)
 class Assembled:
-    """A kernel's image and what it takes of an SM.
+    """A kernel's image, and the resources of an SM that it needs.
 
     Attributes:
-        image: a cubin; PTX, closed by a zero, where the driver is to make it.
-        registers: registers of a thread; None before there is a cubin.
-        spill_bytes: bytes that a thread writes to and reads from memory for lack of registers;
-            likewise.
+        image: a cubin, or zero-terminated PTX for the driver.
+        registers: number of registers per thread; None for PTX.
+        spill_bytes: bytes of spill stores and spill loads per thread; None for PTX.
     """
 
     image: bytes
@@ -50,11 +49,11 @@ class Assembled:
 
 
 class Assembler(Protocol):
-    """One way to make a cubin; `name` is its value of ARK_ASSEMBLER."""
+    """An assembler of PTX."""
 
     @property
     def name(self) -> str:
-        """See the class."""
+        """Returns the value of ARK_ASSEMBLER that selects this assembler."""
         ...
 
     def fingerprint(self) -> str:
@@ -73,13 +72,13 @@ class Assembler(Protocol):
 
 @dataclass(frozen=True)
 class Ptxas:
-    """The toolkit's program."""
+    """The program ``ptxas`` of a CUDA toolkit."""
 
     toolkit: Toolkit
     name: str = "ptxas"
 
     def fingerprint(self) -> str:
-        """The program's content."""
+        """Returns a hash of the program."""
         return _hash_of(self.toolkit.ptxas)
 
     def origin(self) -> Origin:
@@ -88,7 +87,7 @@ class Ptxas:
         found = _PTXAS_VERSION.search(done.stdout)
         if done.returncode or found is None:
             raise CompileError(
-                f"{self.toolkit.ptxas} does not say its version",
+                f"{self.toolkit.ptxas} does not report its version",
                 notes=_notes(done.stderr or done.stdout),
             )
         return Origin(found[1], str(self.toolkit.ptxas))
@@ -118,13 +117,13 @@ class Ptxas:
 
 @dataclass(frozen=True)
 class NvJitLink:
-    """The library of ``cuda.bindings.nvjitlink``, which compiles functions one by one."""
+    """The library nvJitLink, by ``cuda.bindings.nvjitlink``; it compiles functions separately."""
 
     library: Any
     name: str = "nvjitlink"
 
     def fingerprint(self) -> str:
-        """The version, and the content of the library's file."""
+        """Returns the version and a hash of the library."""
         files = [_hash_of(file) for file in loaded_libraries(_NVJITLINK_FILES)]
         return f"{self.library.version()} {files}"
 
@@ -141,7 +140,7 @@ class NvJitLink:
         try:
             handle = library.create(len(flags), flags)
         except library.nvJitLinkError as error:
-            raise CompileError(f"nvJitLink takes no {' '.join(flags)}: {error}") from None
+            raise CompileError(f"nvJitLink rejects {' '.join(flags)}: {error}") from None
         try:
             source = ptx.encode()
             library.add_data(handle, library.InputType.PTX, source, len(source), "kernel.ptx")
@@ -159,12 +158,12 @@ class NvJitLink:
 
 @dataclass(frozen=True)
 class DriverJit:
-    """Leaves it to the driver of the machine that loads the bundle."""
+    """No assembler: the driver compiles the PTX when it loads the bundle."""
 
     name: str = "driver"
 
     def fingerprint(self) -> str:
-        """Nothing of this machine takes part."""
+        """Returns an empty identity: the image does not depend on this machine."""
         return ""
 
     def origin(self) -> Origin:
@@ -178,9 +177,10 @@ class DriverJit:
 
 
 def choose_assembler() -> Assembler:
-    """The one that ARK_ASSEMBLER names, else the first there is of ptxas, nvJitLink, the driver.
+    """Returns the assembler that ARK_ASSEMBLER names.
 
-    Raises UnsupportedError where the one that is named is not installed.
+    ``auto`` means the first of ptxas, nvJitLink and the driver that is available. Raises
+    UnsupportedError if the named assembler is not installed.
     """
     name = knobs.ASSEMBLER.get()
     if name == "driver":
@@ -199,7 +199,10 @@ def choose_assembler() -> Assembler:
 
 
 def assemble(ptx: str, arch: str, opt_level: int) -> Assembled:
-    """The image of one PTX module, by the assembler that is chosen; raises as both do."""
+    """Assembles one PTX module with the assembler of :func:`choose_assembler`.
+
+    Raises UnsupportedError if the assembler is not installed, CompileError if it fails.
+    """
     return choose_assembler().assemble(ptx, arch, opt_level)
 
 
@@ -216,23 +219,23 @@ def _nvjitlink() -> NvJitLink:
 
 @functools.cache
 def load_nvjitlink() -> Any:
-    """The bindings; raises ImportError or RuntimeError where they or the library are missing."""
+    """Returns the bindings; raises ImportError or RuntimeError if something is missing."""
     library: Any = importlib.import_module("cuda.bindings.nvjitlink")
-    library.version()  # which loads it
+    library.version()  # loads the library
     return library
 
 
 def read_resources(output: str) -> tuple[int, int]:
-    """Registers of a thread and bytes that it spills, of what ptxas or nvJitLink printed.
+    """Returns registers and spilled bytes per thread from the output of ptxas or nvJitLink.
 
-    The kernel's registers are enough for the functions that it calls, but each of them says for
-    itself what it spills.
+    The registers of the kernel include those of the functions that it calls. The spilled bytes are
+    summed over all functions. Raises CompileError if the output has no such figures.
     """
     registers = _LINKED_REGISTERS.search(output) or _PTXAS_REGISTERS.search(output)
     spills = _SPILLS.findall(output)
     if registers is None or not spills:
         raise CompileError(
-            "the assembler does not say what the kernel takes of an SM", notes=[output]
+            "the assembler does not report the kernel's registers and spills", notes=[output]
         )
     return int(registers[1]), sum(int(stores) + int(loads) for stores, loads in spills)
 

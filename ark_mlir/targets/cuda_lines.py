@@ -1,8 +1,8 @@
-"""Line information of PTX: the op of each instruction, and the line of Python that made the op.
+"""Line information of PTX: the op of each instruction, and the Python line that created the op.
 
-The debug locations that LLVM writes into PTX have no room for names of ops. So they are numbers of
-rows of a table (`ark-build-line-table`). This module turns them into what profilers read: an op
-becomes a function, at the line that made the op, which is inlined into a function of the PTX.
+The debug locations that LLVM writes to PTX cannot hold names of ops. Their line numbers are
+therefore rows of a table (`ark-build-line-table`). This module replaces them by a form that
+profilers show: each op is a function, at the op's line, that is inlined into a function of the PTX.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, cast
 from .. import ir
 
 _ATTRIBUTE = "ark.line_table"
-# ptxas 13.0 dies of a file without a name.
+# ptxas 13.0 crashes on a file with an empty name.
 _NO_FILE = "unknown"
 _LOC = re.compile(r"\t\.loc\t\d+ (\d+) \d+$")
 _FUNCTION = re.compile(r"^(?:\.visible )?\.(?:func|entry) +(?:\(.*\) )?([\w$]+)\(", re.MULTILINE)
@@ -26,10 +26,10 @@ class SourceLine:
     """A row of the line table.
 
     Attributes:
-        name: of the op, or of a function of the kernel.
-        file: of the code that made the op; empty if it is not known.
-        line: from 1 on; 0 if it is not known.
-        column: from 1 on; 0 if it is not known.
+        name: the name of an op, or of a function of the kernel.
+        file: the file of the code that created the op; empty if it is unknown.
+        line: the line in the file, from 1 on; 0 if it is unknown.
+        column: the column, from 1 on; 0 if it is unknown.
     """
 
     name: str
@@ -47,8 +47,8 @@ def take_line_table(module: ir.Operation) -> list[SourceLine]:
 
 def name_lines(ptx: str, table: list[SourceLine]) -> str:
     """Returns PTX with names of ops and lines of the user's files in place of row numbers."""
-    # What others are inlined into is found again by its file and line, which must be its own. So a
-    # function of the PTX is a file of its own, of one line.
+    # Profilers identify the function into which another is inlined by its file and line. Each
+    # function of the PTX therefore gets a file of its own, with one line.
     functions = _FUNCTION.findall(ptx)
     files = _numbered([*functions, *(line.file or _NO_FILE for line in table)])
     labels = {name: f"$L__ark_name{n}" for name, n in _numbered(p.name for p in table).items()}
@@ -72,19 +72,19 @@ def name_lines(ptx: str, table: list[SourceLine]) -> str:
             line = locate(int(match[1]), function)
         if not line.startswith("\t.file\t"):
             lines.append(line)
-    # Without times and sizes, which would make equal programs unequal bundles.
+    # The times and sizes of files are 0, so that equal programs give equal bundles.
     lines += [f'\t.file\t{number} "{_quoted(name)}", 0, 0' for name, number in files.items()]
     strings = [f"{label}:\n{_bytes(name)}" for name, label in labels.items()]
     return "\n".join([*lines, "\t.section\t.debug_str", "\t{", *strings, "\t}", ""])
 
 
 def _numbered(names: Iterable[str]) -> dict[str, int]:
-    """Each name once, in order, with a number from one on."""
+    """Returns the distinct names, in order, with numbers from 1 on."""
     return {name: 1 + number for number, name in enumerate(dict.fromkeys(names))}
 
 
 def _quoted(name: str) -> str:
-    # PTX is ASCII without control characters; what else a name has is spelled as Python does.
+    # PTX is printable ASCII; other characters are written as Python's escape sequences.
     plain = (c if " " <= c <= "~" else c.encode("unicode_escape").decode() for c in name)
     return "".join(plain).replace("\\", "\\\\").replace('"', '\\"')
 

@@ -1,7 +1,7 @@
-"""Functions of NVIDIA's device library, for where that is not installed.
+"""Replacements for functions of NVIDIA's device library, for machines without it.
 
-What the lowering calls of it is one instruction each, but for sine, cosine and powers, which
-`ark-expand-math` computes.
+Each function that the lowering calls is one instruction, except sine, cosine and powers, which
+`ark-expand-math` expands.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _FUNCTIONS = {
     "__nv_copysignf": (_TWO, "math.copysign %a, %b : f32"),
     "__nv_powf": (_TWO, "math.powf %a, %b : f32"),
     "__nv_fmaf": (_THREE, "math.fma %a, %b, %c : f32"),
-    # LLVM's own intrinsics of these are not instructions of NVIDIA GPUs.
+    # LLVM's generic intrinsics for these do not map to instructions of NVIDIA GPUs.
     "__nv_exp2f": (_ONE, 'llvm.call_intrinsic "llvm.nvvm.ex2.approx"(%a) : (f32) -> f32'),
     "__nv_rsqrtf": (_ONE, 'llvm.call_intrinsic "llvm.nvvm.rsqrt.approx.f"(%a) : (f32) -> f32'),
 }
@@ -31,7 +31,7 @@ _PASSES = (
 
 
 def define_functions(module: ir.Operation) -> None:
-    """Adds bodies to the functions that a ``gpu.module`` declares, if this file has them."""
+    """Defines the functions that a ``gpu.module`` declares, if this module has a replacement."""
     declared = {
         ir.StringAttr(op.operation.attributes["sym_name"]).value: op.operation
         for op in module.regions[0].blocks[0]

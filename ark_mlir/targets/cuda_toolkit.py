@@ -1,4 +1,4 @@
-"""The places of NVIDIA's assembler and device library."""
+"""Search for NVIDIA's assembler and device library."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from ..errors import UnsupportedError
 
-# Wheels that hold the toolkit: CUDA 12's, then CUDA 13's.
+# Wheels with the toolkit: those of CUDA 12, then those of CUDA 13.
 _WHEELS = ("nvidia.cuda_nvcc", "nvidia.cu13")
 
 
@@ -23,12 +23,12 @@ class Toolkit:
 
     @property
     def ptxas(self) -> Path:
-        """The assembler."""
+        """Returns the path of the assembler."""
         return self.root / "bin" / "ptxas"
 
     @property
     def libdevice(self) -> Path:
-        """The folder of the device library."""
+        """Returns the folder of the device library."""
         return self.root / "nvvm" / "libdevice"
 
 
@@ -48,9 +48,10 @@ def _candidates() -> list[Path]:
 
 @functools.cache
 def find_toolkit() -> Toolkit:
-    """The toolkit that CUDA_HOME names, else that of a wheel, of PATH, or of the system.
+    """Returns the first toolkit with an assembler: that of CUDA_HOME or CUDA_PATH, of a wheel, of
+    PATH, or of the system.
 
-    Raises UnsupportedError when none has an assembler.
+    Raises UnsupportedError if no toolkit has an assembler.
     """
     for root in _candidates():
         toolkit = Toolkit(root)
@@ -64,7 +65,7 @@ def find_toolkit() -> Toolkit:
 
 @functools.cache
 def find_libdevice() -> Toolkit | None:
-    """The first toolkit, in the same order, with the device library."""
+    """Returns the first toolkit, in the same order, with the device library, or None."""
     for root in _candidates():
         toolkit = Toolkit(root)
         if toolkit.libdevice.is_dir():

@@ -1,4 +1,4 @@
-"""Identities of builds of files."""
+"""Hashes of files, which identify a build."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _PART = 1 << 20
 
 
 def hash_files(files: Iterable[Path]) -> str:
-    """One hash of the names and contents of files; of those with a build id, of that.
+    """Returns a hash of the names and contents of files; a build id stands for the content.
 
-    Raises OSError where a file cannot be read.
+    Raises OSError if a file cannot be read.
     """
     digest = hashlib.sha256()
     for file in files:
@@ -31,7 +31,7 @@ def hash_files(files: Iterable[Path]) -> str:
 
 
 def loaded_libraries(prefixes: tuple[str, ...]) -> list[Path]:
-    """The shared libraries that this process has loaded whose names start so, sorted."""
+    """Returns the loaded shared libraries whose names begin with one of `prefixes`, sorted."""
     try:
         maps = Path("/proc/self/maps").read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -53,7 +53,7 @@ def _identity(file: Path) -> bytes:
 
 
 def _build_id(head: bytes) -> bytes | None:
-    """The build id in the first bytes of an ELF file, or None."""
+    """Returns the build id in the first bytes of an ELF file, or None."""
     if head[:6] != b"\x7fELF\2\1" or len(head) < _ELF_HEADER.size:
         return None
     table, count = (_ELF_HEADER.unpack_from(head)[index] for index in (5, 10))

@@ -1,4 +1,4 @@
-"""The hip backend: a gpu.module becomes a code object; which AMD GPU is present."""
+"""The hip backend, which translates a ``gpu.module`` to a code object, and detects the GPU."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def _detect() -> Target:
         hip: Any = importlib.import_module("hip.hip")
     except ImportError:
         raise UnsupportedError(
-            "target 'hip' asks for the GPU present, and hip-python is not installed; "
+            "target 'hip' needs hip-python, which is not installed, to detect the GPU; "
             "name an architecture, such as hip:gfx942"
         ) from None
     properties = hip.hipDeviceProp_t()
     (code,) = hip.hipGetDeviceProperties(properties, 0)
     if int(code):
         raise UnsupportedError(
-            f"target 'hip' asks for the GPU present, and there is none ({code}); "
+            f"target 'hip' needs a GPU, and this machine has none ({code}); "
             "name an architecture, such as hip:gfx942"
         )
     arch = properties.gcnArchName.decode("ascii", "replace").split(":", 1)[0]
@@ -39,10 +39,10 @@ def _detect() -> Target:
 
 
 class _Hip:
-    """See :class:`ark_mlir.targets.Backend`."""
+    """The backend; see :class:`ark_mlir.targets.Backend` for its methods."""
 
     def detect(self) -> Target:
-        """The first GPU of this machine."""
+        """Returns the first GPU of this machine as a target."""
         return _detect()
 
     def target_options(self, cpu: str) -> dict[str, str]:
@@ -51,12 +51,12 @@ class _Hip:
         return {}
 
     def fingerprint(self, cpu: str) -> str:
-        """The linker; code generation is the compiler's own."""
+        """Returns the identity of the linker, the only tool outside of the compiler."""
         del cpu
         return hash_files([Path(find_linker())])
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:
-        """A code object for one architecture, without lines."""
+        """Returns a code object for one architecture, without line information."""
         del cpu, line_info
         target = Target.parse(str(module.attributes["ark.target"]))
         code = _ark.translate_to_object(
@@ -67,7 +67,7 @@ class _Hip:
 
 
 def _take_code(module: ir.Operation) -> ir.Module:
-    """Takes the contents of the module's gpu.module, as a module of its own."""
+    """Moves the ops of the module's ``gpu.module`` to a new module and returns it."""
     for op in module.regions[0].blocks[0]:
         if op.operation.name == "gpu.module":
             result = ir.Module.create(op.location)
@@ -75,9 +75,9 @@ def _take_code(module: ir.Operation) -> ir.Module:
                 inner.operation.detach_from_parent()
                 result.body.append(inner)
             return result
-    raise CompileError("the module holds no gpu.module")
+    raise CompileError("the module has no gpu.module")
 
 
 def make_backend() -> Backend:
-    """The backend."""
+    """Returns the backend."""
     return _Hip()

@@ -1,4 +1,4 @@
-"""LLVM's linker: an object file becomes a shared object."""
+"""LLVM's linker, which links an object file to a shared object."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from ..errors import CompileError, UnsupportedError
 from .fingerprints import loaded_libraries
 from .scratch import scratch_file
 
-# No hash of the build, no path: equal objects give equal kernels.
+# Without a build id and paths, equal objects give equal kernels.
 _FLAGS = (
     "-shared", "--build-id=none", "--hash-style=gnu", "--gc-sections", "--strip-debug",
     "-z", "now", "-z", "relro", "-z", "noexecstack",
 )  # fmt: skip
 
-# In a wheel that has LLVM inside.
+# The linker in a wheel that includes LLVM.
 _BUNDLED = Path(__file__).parents[1] / "_mlir_libs" / "ld.lld"
 
 
 def link(code: bytes, *flags: str) -> bytes:
-    """The shared object made of one relocatable object, with further flags for the linker.
+    """Links a relocatable object to a shared object and returns its bytes.
 
-    Symbols of the C and maths library stay open: the process that loads it has them.
+    Symbols of the C and maths library stay undefined; the process that loads the object has them.
 
     Raises:
-        UnsupportedError: there is no linker.
-        CompileError: the linker refuses the object, or the disk is full.
+        UnsupportedError: the linker is not installed.
+        CompileError: the linker failed, or the disk is full.
     """
     linker = find_linker()
-    # Nothing with a name, so that nothing stays behind when this process is killed.
+    # The files have no names, so that none is left if this process is killed.
     with scratch_file() as source:
         source.write(code)
         source.flush()
@@ -50,9 +50,9 @@ def link(code: bytes, *flags: str) -> bytes:
 
 @functools.cache
 def find_linker() -> str:
-    """The path of ``ld.lld``: the package's own, that beside the LLVM in use, else in PATH.
+    """Returns the path of ``ld.lld``: that of the package, of the loaded LLVM, or of PATH.
 
-    Raises UnsupportedError, which says what to install, when there is none.
+    Raises UnsupportedError if it is not installed.
     """
     for candidate in (_BUNDLED, *(prefix / "bin" / "ld.lld" for prefix in _llvm_prefixes())):
         if candidate.exists():

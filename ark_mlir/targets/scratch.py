@@ -1,4 +1,4 @@
-"""Folders for the input and output of tools that are programs."""
+"""Temporary files and folders for external tools."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ..permissions import weakness
 
 @contextmanager
 def scratch_folder() -> Generator[Path]:
-    """A folder that is gone after the block, unless the process is killed in it.
+    """Creates a temporary folder and deletes it after the block, unless the process is killed.
 
-    Raises CompileError where a file of the block cannot be written or read, or a tool not be run;
-    it names the file, or the folder of the disk that is full. Raises it also where another user
-    could put another folder in the place of this one, since what tools leave here is code.
+    An OSError in the block becomes a CompileError that names the file, or the temporary folder if
+    the disk is full. Raises CompileError also if another user could replace the folder, since tools
+    write code to it.
     """
     with _explained(), tempfile.TemporaryDirectory(prefix="ark-") as folder:
         if reason := weakness(Path(folder)):
@@ -28,10 +28,10 @@ def scratch_folder() -> Generator[Path]:
 
 @contextmanager
 def scratch_file() -> Generator[IO[bytes]]:
-    """A file without a name, which is gone after the block, however the process ends.
+    """Creates a temporary file without a name; it vanishes even if the process is killed.
 
-    A tool that is given its descriptor reads it as ``/dev/fd/<number>``. Raises as
-    `scratch_folder` does.
+    A tool that inherits its descriptor reads it as ``/dev/fd/<number>``. An OSError in the block
+    becomes a CompileError, as in `scratch_folder`.
     """
     with _explained(), tempfile.TemporaryFile(prefix="ark-") as file:
         yield file

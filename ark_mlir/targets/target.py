@@ -1,4 +1,4 @@
-"""The machine to compile for, as the compiler sees it."""
+"""``Target``: the machine to compile for."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ class Target:
 
     Attributes:
         backend: ``cpu``, ``cuda`` or ``hip``.
-        arch: ``sm_90a``, ``gfx942`` …; ``host`` for cpu.
-        sms: streaming multiprocessors; worker threads on cpu.
-        warps: warps of one persistent CTA.
-        shared_memory: bytes that the vCTAs of one SM share.
-        bandwidth: streaming read, GB/s.
-        flops: dense matrix rate, GFLOP/s.
-        handoff: one SM-to-SM signal, ns.
-        barrier: one grid barrier, ns.
-        overhead: fixed cost of starting a vCTA, ns.
-        gpu: the text of an ``#ark.gpu`` if the architecture's facts differ from what ark knows of
-            ``arch``; else empty.
+        arch: the architecture, such as ``sm_90a`` or ``gfx942``; ``host`` for cpu.
+        sms: number of streaming multiprocessors; of worker threads on cpu.
+        warps: number of warps of the persistent CTA of an SM.
+        shared_memory: bytes of shared memory of an SM.
+        bandwidth: bandwidth of streaming reads, in GB/s.
+        flops: rate of dense matrix products, in GFLOP/s.
+        handoff: time of a signal from one SM to another, in ns.
+        barrier: time of a grid barrier, in ns.
+        overhead: fixed cost of starting a vCTA, in ns.
+        gpu: the text of an ``#ark.gpu`` if its facts differ from the known facts of `arch`; else
+            empty.
     """
 
     backend: str
@@ -46,7 +46,7 @@ class Target:
 
     @property
     def mlir(self) -> str:
-        """The attribute's text.
+        """Returns the text of the attribute.
 
         Example:
             >>> look_up("cpu:2").mlir[:46]
@@ -81,7 +81,7 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """The target that an attribute's text spells; raises InvalidUsageError on any other."""
+        """Parses the text of an ``#ark.target``; raises InvalidUsageError if it is not one."""
         device, _, gpu = text.partition(", gpu = ")
         found = {name: value.strip('"') for name, value in _FIELD.findall(device)}
         try:
@@ -104,15 +104,15 @@ class Target:
 
 @functools.cache
 def look_up(name: str) -> Target:
-    """The machine that a name with an architecture, or the text of an attribute, stands for.
+    """Returns the target with a name that has an architecture, or with the text of an attribute.
 
-    Raises InvalidUsageError where the name is not known.
+    Raises InvalidUsageError if the name is unknown.
 
     Example:
         >>> look_up("cuda:sm_90a").sms
         132
     """
-    # The compiler's own table answers: an empty module is given the target.
+    # Only the C++ compiler knows the targets: a pass assigns the target to an empty module.
     with ir.Context(), ir.Location.unknown():
         module = ir.Module.create()
         try:

@@ -252,7 +252,7 @@ def export_boxes(path: Path, target: str) -> None:
 
 
 def export_states(folder: Path, target: str) -> None:
-    """Programs with states: what they give over several runs, of one iteration and of more."""
+    """Exports programs with states, and their outputs over several runs and iterations."""
     folder.mkdir()
     for name, (body, shape) in state_bodies.BODIES.items():
         with ark.Program(name) as program:
@@ -300,7 +300,7 @@ def export_assemblers(path: Path, target: str) -> None:
 
 
 def say(text: str) -> None:
-    """How far it is, where somebody looks on."""
+    """Prints the progress if stderr is a terminal."""
     if sys.stderr.isatty():
         print(f"\r{text}\x1b[K", end="", file=sys.stderr)
 

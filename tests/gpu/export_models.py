@@ -165,7 +165,7 @@ def prompt_of(model: Any, length: int) -> list[int]:
 
 
 def continuation(model: Any, prompt: list[int], choice: Mapping[str, Any]) -> dict[str, Any]:
-    """A prompt, and what follows it in the interpreter."""
+    """Returns a prompt and its continuation by the interpreter."""
     count = min(24, model.max_length - len(prompt))
     tokens = model.generate(prompt, count, stop=(), reference=True, **choice)
     return {"prompt": prompt, "count": count, "ends": [], "choice": choice, "tokens": tokens}
@@ -210,7 +210,7 @@ class Steps:
         }
         wanted = ark.reference.error_spread(program, arrays, states)
         logits, bound = wanted.outputs["logits"], wanted.bounds["logits"]
-        # A bound that lets anything pass would test nothing.
+        # An infinite bound would test nothing.
         assert bound.max() < 0.5 * np.abs(logits).max(), (name, number, bound.max())
         for kind, some in (("input", inputs), ("state", states)):
             for n, array in some.items():
@@ -252,7 +252,7 @@ def export_encoder(
     inputs = padded(*program.inputs["ids"].shape, model.vocabulary)
     wanted = ark.reference.error_spread(program, {**model.parameters_of("embed"), **inputs})
     value, bound = wanted.outputs["embedding"], wanted.bounds["embedding"]
-    if value.ndim == 3:  # what stands for padding means nothing
+    if value.ndim == 3:  # values at padding are undefined
         bound = np.where(inputs["mask"][..., None], bound, np.inf)
     assert bound[np.isfinite(bound)].max() < 0.1 * np.abs(value).max()
     arrays |= {f"input.{name}": as_bytes(array) for name, array in inputs.items()}

@@ -115,7 +115,7 @@ def test_outputs_outlive_the_executable(
         exe.close()
     del exe, first
     gc.collect()
-    # What would take the place of memory that was given back.
+    # These allocations would reuse memory that was freed.
     other = ark.load(FOLDER / "good.arkbin")
     other.run(x=library(-x))
     others = torch.full((1 << 24,), -1.0, device="cuda")
@@ -131,7 +131,7 @@ def test_outputs_outlive_the_executable(
 
 @pytest.mark.parametrize("use", ["never", "run", "resident"])
 def test_a_dropped_executable_gives_its_memory_back(torch: Any, use: str) -> None:
-    """As much is free after many of them as after the first."""
+    """The free memory after many of them is that after the first."""
     x = torch.randn(64, 256, device="cuda")
 
     def drop() -> int:

@@ -46,7 +46,7 @@ def test_operands_that_move(load: Load, torch: Any, tensors: dict[str, Any]) -> 
     tensors["x"].fill_(float("nan"))
     torch.cuda.synchronize()
     assert torch.equal(exe.run(x=moved)["y"], expected)
-    # A sign is exact, so that what it changes is, too.
+    # neg is exact, and so is the change that it makes.
     other = -tensors["v"]
     tensors["v"].fill_(float("nan"))
     torch.cuda.synchronize()

@@ -1,4 +1,4 @@
-"""Runs that become part of a CUDA graph, and what their replays compute and report."""
+"""Runs that are captured in a CUDA graph, and the results and errors of their replays."""
 
 from __future__ import annotations
 

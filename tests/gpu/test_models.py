@@ -129,7 +129,7 @@ def test_generation(open_model: Callable[[str], Model], name: str) -> None:
 
 
 def test_some_continuations_end_early() -> None:
-    """Else nothing above would have seen a launch that ends."""
+    """The tests above need continuations that end early, or they would not test it."""
     cases = [
         case
         for name in DECODERS

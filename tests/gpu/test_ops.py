@@ -48,7 +48,7 @@ def test_op(case: str) -> None:
         for name, value in got.items():
             assert_within(value, arrays[f"output.{name}"], arrays[f"bound.{name}"], name)
         if executable.bundle.manifest.states:
-            return  # a run changes what the next one sees
+            return  # a run changes the states that the next run reads
         for _ in range(REPEATS):
             again = executable.run(inputs)
             for name, value in got.items():

@@ -60,7 +60,7 @@ def test_the_kernel_stays(load: Load, read_arrays: Read, name: str) -> None:
 
 
 def test_packets_that_never_come_are_named(load: Load, read_arrays: Read) -> None:
-    """By the task that would send them; what the lanes left is of no iteration afterwards."""
+    """The error names the task that should send; later runs ignore the packets of this one."""
     arrays = read_arrays("shares-packets")
     with ark.knobs.scope(ARK_TIMEOUT="0.5"):
         hung, good = load("shares-hang"), load("shares-packets")

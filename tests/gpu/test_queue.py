@@ -17,7 +17,7 @@ Arrays = dict[str, Any]
 
 pytestmark = pytest.mark.gpu
 
-# A kernel that stays leaves when it is left alone for so long.
+# Seconds after which an idle resident kernel ends.
 SECONDS = 4.0
 MOST_SHARED_MEMORY = 228 << 10  # that any SM has
 
@@ -46,7 +46,7 @@ def occupied(executable: ark.Executable, x: Any) -> Generator[None]:
 
 
 def test_a_kernel_that_keeps_the_device(bound: Callable[[], ark.Executable], block: Arrays) -> None:
-    """Each run says so in time, and what it queued does nothing when it begins after all."""
+    """Each run raises BusyError in time; its queued launch does nothing when it starts later."""
     x = block["input.x"]
     staying, waiting = bound(), bound()
     expected = waiting.run(x=x)["y"].tobytes()
@@ -63,7 +63,7 @@ def test_a_kernel_that_keeps_the_device(bound: Callable[[], ark.Executable], blo
 
 
 def test_one_that_ends_in_time(bound: Callable[[], ark.Executable], block: Arrays) -> None:
-    """It is left alone, and leaves, before the run that waits for it gives up."""
+    """The idle resident kernel ends before the run that waits for it times out."""
     x = block["input.x"]
     staying, waiting = bound(), bound()
     expected = waiting.run(x=x)["y"].tobytes()
@@ -102,7 +102,7 @@ def test_work_before_it_on_its_stream_counts_not(load: Load, torch: Any) -> None
 
 
 def test_a_replay(bound: Callable[[], ark.Executable], torch: Any, block: Arrays) -> None:
-    """A check says that it is queued; it runs when the device is free."""
+    """A check reports that the replay is queued; it runs when the device is free."""
     x = torch.from_numpy(block["input.x"].view("int16").copy()).view(torch.bfloat16).cuda()
     staying, waiting = bound(), bound()
     expected = waiting.run(x=x)["y"]

@@ -26,7 +26,7 @@ def stays(executable: ark.Executable) -> bool:
 
 
 def test_the_same_results(load: Load, arrays: Arrays) -> None:
-    """Bit for bit what launches give, which come first: the kernel that stays has all SMs."""
+    """A resident kernel has the same bits as launches, which run first: it occupies all SMs."""
     random = np.random.default_rng(0)
     inputs = [random.standard_normal((4, 64)).astype(arrays["input.x"].dtype) for _ in range(300)]
 

@@ -1,4 +1,4 @@
-"""States on a GPU: what updates write is there in the next iteration, and in the next run."""
+"""States on a GPU: the next iteration and the next run read the values of updates."""
 
 from __future__ import annotations
 

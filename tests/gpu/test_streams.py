@@ -64,7 +64,7 @@ def test_other_parameters_are_read_anew(load: Load, block: Arrays) -> None:
 
 
 def test_a_hang_leaves_nothing_behind(load: Load, block: Arrays) -> None:
-    """Copies are under way when a wait gives up; the same process launches again."""
+    """A wait times out while copies are in flight; the same process can launch again."""
     with ark.knobs.scope(ARK_TIMEOUT="0.5"):
         hung, good = bind(load("streams-hang"), block), bind(load("streams"), block)
         for _ in range(3):

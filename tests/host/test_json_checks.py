@@ -57,7 +57,7 @@ def test_texts(text: bytes, message: str) -> None:
         (b'{"a": 9}', lambda n: n["a"].integer(0, 8), r"net: a: 9 is not in \[0, 8\]$"),
         (b'{"a": -0.5}', lambda n: n["a"].number(0), r"net: a: -0\.5 is less than 0$"),
         (b'{"a": 1}', lambda n: n["a"].boolean(), "net: a: expected true or false$"),
-        (b'{"a": "b"}', lambda n: n["a"].word(("c", "d")), "net: a: 'b' is none of c, d$"),
+        (b'{"a": "b"}', lambda n: n["a"].word(("c", "d")), "net: a: 'b' is not one of c, d$"),
         (b'{"a": "b\\n"}', lambda n: n["a"].text(), r"net: a: 'b\\n' has characters"),
         (b'{"a": 1}', lambda n: n.keys(frozenset({"b"})), "net: key 'b' is missing$"),
         (b'{"a": 1}', lambda n: n.keys(frozenset()), "net: unknown key 'a'$"),

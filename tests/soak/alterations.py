@@ -10,7 +10,7 @@ from typing import Any
 
 __all__ = ["TEXT_PIECES", "alter_bytes", "alter_json", "odd_integer", "odd_value"]
 
-# The ends of what types hold, of what formats allow, and what is near them.
+# Limits of types and formats, and numbers near them.
 _EDGES = sorted(
     {
         sign * ((1 << bits) + off)
@@ -86,7 +86,7 @@ def alter_json(random: Random, value: Any, keys: Sequence[str]) -> None:
         elif kind == 4:
             inner.insert(random.randint(0, len(inner)), odd_value(random))
         elif kind == 5 and isinstance(inner[key], list):
-            # Long lists show what takes more than linear time; once in a case, or none would fit.
+            # Long lists reveal superlinear time; one per case, since several would take too long.
             inner[key] = inner[key][:2] * random.choice((2, repeats // 50 + 1, repeats))
         else:
             del inner[key]

@@ -155,7 +155,7 @@ def first_difference(
 def candidates(seed: int) -> Iterator[tuple[int, programs.Drawn, str]]:
     """Programs with enough waits, each for some workers, and the text of its schedule."""
     while True:
-        # No parameters: what follows from these alone is the same in every launch.
+        # Without parameters: values that depend on parameters alone are equal in all launches.
         drawn = programs.draw(seed, parameters=False)
         target = f"cpu:{random.Random(seed).choice([2, 3, 4, 6])}"
         text = export_schedule(drawn.program, target, scheduler="round-robin")
@@ -165,14 +165,14 @@ def candidates(seed: int) -> Iterator[tuple[int, programs.Drawn, str]]:
 
 
 def planted(text: str, rng: random.Random, most: int = PLANTED_PER_PROGRAM) -> Iterator[str]:
-    """Yields the schedule without one of its waits, where the proof refuses that."""
+    """Yields schedules without one of their waits, if the proof rejects them."""
     lines = text.splitlines()
     waits = [number for number, line in enumerate(lines) if line.lstrip().startswith("ark.wait @")]
     for number in rng.sample(waits, min(most, len(waits))):
         semaphore = lines[number].split("@")[1].split()[0]
         without = [line for i, line in enumerate(lines) if i != number]
         if not any(f"ark.wait @{semaphore} " in line + " " for line in without):
-            continue  # nobody would wait for it, which is no schedule
+            continue  # a semaphore without waits is no valid schedule
         mutant = "\n".join(without) + "\n"
         try:
             check_schedule(mutant)

@@ -187,7 +187,7 @@ def alter_manifest(random: Random, base: int) -> bytearray:
 
 
 def alter_text(random: Random, base: int) -> bytearray:
-    """The manifest's text: what is no JSON, or JSON that Python alone would take."""
+    """Alters the manifest's text: no JSON, or JSON that only Python's parser accepts."""
     text = bytearray(TEXTS[base])
     for _ in range(random.randint(1, 2)):
         place = random.randint(0, len(text))
@@ -225,7 +225,7 @@ def alter_tables(random: Random, base: int) -> bytearray:
 
 
 def alter_sections(random: Random, base: int) -> bytearray:
-    """Which sections there are, what they hold, and what their table says."""
+    """Alters the sections, their contents, and their table."""
     sections = dict(CORPUS[base][1])
     names = [*sections, "mlir"]
     first, second = random.choice(names), random.choice(names)
@@ -263,7 +263,7 @@ def alter_kernel(random: Random, base: int) -> bytearray:
     del base
     data = bytearray(sections["kernel"])
     if random.random() < 0.6:
-        # Program headers and the dynamic section say where everything else is.
+        # Program headers and the dynamic section have the offsets of everything else.
         table = random.randrange(64, 64 + 56 * 12, 8)
         dynamic = data.find(struct.pack("<qQ", 5, 0)[:8], 0x200)
         place = random.choice((table, random.randrange(0, 64, 2), dynamic + random.randrange(256)))
@@ -275,7 +275,7 @@ def alter_kernel(random: Random, base: int) -> bytearray:
 
 
 def alter_signature(random: Random, base: int) -> bytearray:
-    """Bytes of a signed file: without the private key, none is accepted but as it was."""
+    """Alters bytes of a signed file, which is then accepted only if it is unchanged."""
     data = bytearray(SIGNED[base])
     kind = random.randrange(4)
     if kind == 0:
@@ -301,7 +301,7 @@ ALTERATIONS = (
 
 
 def use(bundle: Bundle) -> str:
-    """Does what a runtime does with a bundle before it loads the kernel; says how far it came."""
+    """Uses a bundle as a runtime does before it loads the kernel; returns the last step."""
     str(make_report(bundle))
     assert len(bundle.tables.lane_of) == len(bundle.tables.instructions)
     packets = bundle.tables.packets

@@ -173,7 +173,7 @@ class Inputs:
         return (f"--ark-target={target}", f"--ark-compile-to={stage}")
 
     def _bytecode_of(self, seed: Seed) -> bytes:
-        """The module as bytecode; nothing where it does not parse."""
+        """Returns the module as bytecode, no bytes if it does not parse."""
         outcome = self._server.run(seed.text.encode(), ("--emit-bytecode",))
         return outcome.result if outcome.status == 0 else b""
 
@@ -206,7 +206,7 @@ class Fuzzer:
         self.tally = Tally()
 
     def run(self, inputs: Sequence[Input]) -> None:
-        """Runs a batch at once; where something goes wrong, each of its inputs alone."""
+        """Runs a batch at once; if it fails, runs each of its inputs alone."""
         if inputs[0].kind == "text" and len(inputs) > 1:
             together = _MARKER.encode().join(one.data for one in inputs)
             flags = (

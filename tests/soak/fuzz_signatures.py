@@ -62,7 +62,7 @@ def by_stranger(random: Random, base: int) -> bytes:
 
 
 def without(random: Random, base: int) -> bytes:
-    """A bundle without a signature, or with what is left of one."""
+    """Returns a bundle without its signature, or with a part of it."""
     if random.random() < 0.5:
         return FILES[base]
     data = bytearray(SIGNED[base][:-TRAILER_SIZE])
@@ -72,7 +72,7 @@ def without(random: Random, base: int) -> bytes:
 
 
 def case(random: Random) -> str:
-    """Reads one file, and compares what happens with what has to."""
+    """Reads one file and compares the result with the expected one."""
     base, kind = random.randrange(len(FILES)), random.randrange(8)
     if kind == 0:
         name, data = "trusted", SIGNED[base]

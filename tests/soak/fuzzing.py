@@ -107,7 +107,7 @@ def _run(seed: int, count: int, limit: float, case: Case) -> _Tally:
 
 
 def _run_child(seed: int, count: int, limit: float, case: Case, tally: _Tally) -> None:
-    """Runs cases in one child from where the last one ended."""
+    """Runs cases in a child process, from the case after the last one."""
     begin = tally.count
     shared = memoryview(mmap.mmap(-1, mmap.PAGESIZE)).cast("q")
     shared[_CASE], shared[_BEGAN] = begin, time.monotonic_ns()
@@ -162,7 +162,7 @@ def _watch(child: int, shared: memoryview) -> tuple[int, bool]:
         if shared[_CASE] != at:
             at, since = shared[_CASE], _cpu_seconds(child)
         seconds = (time.monotonic_ns() - shared[_BEGAN]) / 1e9
-        # Busy for too long; or idle for much longer, as in a read that nobody answers.
+        # A process is stuck if it is busy for too long, or idle for much longer, as in a read.
         busy = _cpu_seconds(child) - since > _HANG_SECONDS
         if busy or seconds > 24 * _HANG_SECONDS:
             os.kill(child, signal.SIGKILL)
@@ -228,6 +228,6 @@ def _resident_mb() -> float:
 
 
 def _limit_memory() -> None:
-    """No case may ask for more than a gigabyte on top of what there is."""
+    """Limits the memory of a case to a gigabyte more than the process has."""
     limit = _pages(0) * mmap.PAGESIZE + _MEMORY_LIMIT
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

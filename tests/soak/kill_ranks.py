@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills, stops and interrupts ranks at random moments, and looks at what the others do.
+"""Kills, stops and interrupts ranks at random moments, and checks the other ranks.
 
     python tests/soak/kill_ranks.py --count 100 --seed 1
 
@@ -7,7 +7,7 @@ In each round, 2 to 4 processes take part in a world on cpu: they meet, compile 
 collectives over and over. One of them is sent a signal at a random moment. What must hold:
 
 - Every survivor raises a RankFailedError or HangError within a deadline, and ends.
-- Survivors write nothing to stderr, which would be an exception that nobody caught.
+- Survivors write nothing to stderr, where an uncaught exception would appear.
 - A rank that was stopped and goes on raises such an error, too. One that is interrupted ends.
 - Nothing is left behind: no process, also none that a rank started; no name of a socket; nothing in
   /dev/shm, in the folder for temporary files and in the working folder.
@@ -62,7 +62,7 @@ def say(what: str, **more: object) -> None:
 
 
 def be_a_rank(mode: str) -> None:
-    """Runs until something goes wrong, and says what."""
+    """Runs until an error occurs, and prints it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     import numpy as np
 
@@ -101,7 +101,7 @@ def be_a_rank(mode: str) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """One round: how many ranks, what they do, and what happens to which of them when."""
+    """One round: the number of ranks, their work, and the rank and time of the signal."""
 
     number: int
     size: int
@@ -136,7 +136,7 @@ class Plan:
 
 
 class Rank:
-    """A process, and what it says."""
+    """A process and its output."""
 
     def __init__(self, number: int, plan: Plan, job: str, folder: Path) -> None:
         self.number = number
@@ -250,7 +250,7 @@ def play(plan: Plan) -> Outcome:
 
 
 def strike(plan: Plan, ranks: list[Rank], outcome: Outcome) -> None:
-    """Sends the signal, and judges what follows."""
+    """Sends the signal and checks the effects."""
     victim = ranks[plan.victim]
     if not victim.await_phase(plan.phase):
         outcome.problems.append(f"did not get to {plan.phase!r}: {victim.said} {victim.stderr}")

@@ -39,7 +39,7 @@ Frame = tuple[str, str]  # file, offset
 
 @dataclass(frozen=True)
 class Crash:
-    """One failure; equal where the cause is.
+    """A failure; failures of the same cause are equal.
 
     Attributes:
         upstream: whether no code of ark is on the stack but parsers, printers and readers of ops.
@@ -65,7 +65,7 @@ def find_crash(outcome: Outcome) -> Crash | None:
     frames = _frames(outcome.said)
     own = [frame for frame in frames if "libMLIR" not in frame[0] and "libLLVM" not in frame[0]]
     upstream = bool(frames) and all(_INNOCENT.search(_name(frame)) for frame in own)
-    if outcome.hung:  # where it was stopped is chance
+    if outcome.hung:  # the place where it was stopped is random
         return Crash("hang of MLIR" if upstream else "hang", (), "", upstream)
     kind = f"signal {outcome.signal}" if outcome.signal is not None else "error"
     return Crash(kind, _cause(frames), message, upstream)
@@ -75,7 +75,7 @@ def _frames(said: str) -> list[Frame]:
     """The frames of a stack, innermost first, without the system's and those of handlers."""
     lines = [line for line in said.splitlines() if _FRAME.search(line)]
     handlers = [i for i, line in enumerate(lines) if any(n in line for n in _SIGNAL_FRAMES)]
-    # After the handlers of LLVM comes one without a name, and what called it.
+    # The frames after LLVM's signal handlers: one without a name, and its caller.
     lines = lines[handlers[-1] + 2 if handlers else 0 :]
     frames = [_FRAME.search(line) for line in lines]
     return [(f[1], f[2]) for f in frames if f and not _SYSTEM.match(Path(f[1]).name)]
@@ -118,7 +118,7 @@ class Causes:
             )
 
     def report(self) -> int:
-        """Prints all causes; returns how many inputs failed for one that nobody has explained."""
+        """Prints all causes; returns the number of inputs that failed for an unknown one."""
         known = _read_known()
         strange = unknown = 0
         for crash, count in self._counts.most_common():

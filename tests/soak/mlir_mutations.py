@@ -150,7 +150,7 @@ class Mutator:
         return "\n".join(lines) + "\n"
 
     def _group(self, random: Random, text: str) -> str:
-        """Drops, empties, doubles or replaces what stands between two brackets."""
+        """Drops, empties, doubles or replaces the text between two brackets."""
         groups = _groups(text)
         if not groups:
             return text
@@ -169,7 +169,7 @@ class Mutator:
 
 
 def _groups(text: str) -> list[tuple[int, int]]:
-    """Where brackets open, and where they are closed again."""
+    """Returns the positions of matching brackets."""
     groups: list[tuple[int, int]] = []
     opened: list[tuple[str, int]] = []
     position = 0

@@ -106,7 +106,7 @@ class Server:
         )
 
     def _wait(self, process: int) -> bool:
-        """Whether a run ends in time; stops it where it does not."""
+        """Returns True if a run ends in time; stops it if it does not."""
         waited = 0.0
         while not self._has_answer(0.5):
             waited += 0.5
@@ -135,7 +135,7 @@ class Server:
 
 
 def _limit(program: Path) -> None:
-    """Memory without bound would stop the machine. A sanitizer reserves terabytes of addresses."""
+    """Limits the memory, except with a sanitizer, which reserves terabytes of addresses."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if "asan" not in str(program):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))

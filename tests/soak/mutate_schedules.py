@@ -92,7 +92,7 @@ def runs_each_vcta_once(program: Program) -> bool:
 
 
 def fits(operand: Operand) -> bool:
-    """Whether a view lies in its buffer, at a multiple of the size of its elements."""
+    """Returns True if a view lies in its buffer, aligned to the size of its elements."""
     size = BYTES[operand.dtype]
     span = sum((n - 1) * s for n, s in zip(operand.shape, operand.strides, strict=True))
     end = operand.offset + size * (1 + span)
@@ -201,7 +201,7 @@ class Mutations:
         return self.duplicate("signal")
 
     def delay_signal_or_hasten_wait(self) -> bool:
-        """A signal or a wait stands elsewhere in its lane."""
+        """Moves a signal or a wait within its lane."""
         if (place := self.item("signal", "wait")) is None:
             return False
         row, index = place
@@ -294,7 +294,7 @@ class Mutations:
         return self.change_operand(place, offsets=offsets)
 
     def alias_buffer(self) -> bool:
-        """An operand lies where another one does."""
+        """Moves an operand to the address of another one."""
         place = self.operand(lambda o: o.root != PACKETS)
         if place is None:
             return False
@@ -340,7 +340,7 @@ CLASSES = (
 
 
 def mutate(rng: random.Random, kind: str, program: Program, sms: int) -> Mutant | None:
-    """Applies a mutation; returns None where it has no place, or the text would not parse."""
+    """Applies a mutation; returns None if it has no place, or the text would not parse."""
     mutant = Mutant(kind, program, sms)
     if not getattr(Mutations(rng, mutant), kind)():
         return None
@@ -362,7 +362,7 @@ def mutate(rng: random.Random, kind: str, program: Program, sms: int) -> Mutant 
 def synchronized_programs(
     rng: random.Random, ark_opt: list[str], count: int
 ) -> list[tuple[Program, int]]:
-    """Random programs with the synchronisation that the compiler gives them."""
+    """Yields random programs with the synchronisation of the compiler."""
     programs = []
     for _ in range(count):
         tasks, sms = schedules.random_tasks(rng), rng.randint(2, 4)

@@ -66,7 +66,7 @@ def pack(program: Program, bundle: Bundle) -> dict[str, Any]:
 
 
 def find_refusal(program: Program, bundle: Bundle, path: Path) -> str | None:
-    """Why a program is refused that is written to a file and read again; None if it is not."""
+    """Returns the error for a program that is written to a file and read again, or None."""
     try:
         manifest = parse_manifest(program.manifest, "mutant")
         path.write_bytes(b"".join(encode(manifest, pack(program, bundle), "mutant")))
@@ -77,7 +77,7 @@ def find_refusal(program: Program, bundle: Bundle, path: Path) -> str | None:
 
 
 class Soak:
-    """Counts what became of mutants."""
+    """Counts the outcomes of mutants."""
 
     def __init__(self, seed: int, path: Path) -> None:
         self.rng = random.Random(seed)
@@ -145,7 +145,7 @@ class Soak:
 
 
 def main() -> int:
-    """Runs the soak; the exit status is 1 where anything failed."""
+    """Runs the soak; returns the exit status, 1 if a case failed."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=FULL_COUNT, help="mutants to be refused")
     parser.add_argument("--bundles", type=int, help="bundles as compiled; as many as mutants")

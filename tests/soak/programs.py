@@ -26,7 +26,7 @@ MOST_ELEMENTS = 4096
 
 @dataclass
 class Drawn:
-    """A program, and what to run it on.
+    """A program and its arrays.
 
     Attributes:
         program: the program.

@@ -31,7 +31,7 @@ _PATIENCE_SECONDS = 1800
 
 
 class _Warned(logging.Handler):
-    """Counts what the cache warns of, and shows it."""
+    """Counts and shows the warnings of the cache."""
 
     count = 0
 
@@ -41,7 +41,7 @@ class _Warned(logging.Handler):
 
 
 def bundle_of(key: int) -> Bundle:
-    """A bundle whose kernel tells its key."""
+    """Returns a bundle whose kernel contains its key."""
     return Bundle.from_parts(*add_program().parts(b"\x7fELF" + bytes([key]) * 20_000))
 
 

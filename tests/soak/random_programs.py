@@ -51,7 +51,7 @@ class Tally(collections.Counter[str]):
 
 
 def compare(drawn: programs.Drawn, executable: ark.Executable, tally: Tally) -> None:
-    """Runs a program several times; raises AssertionError where a number is wrong."""
+    """Runs a program several times; raises AssertionError if a number is wrong."""
     parameters = {buffer.name for buffer in executable.parameters}
     executable.bind({name: drawn.arrays[name] for name in parameters})
     inputs = {name: a for name, a in drawn.arrays.items() if name not in parameters}
@@ -79,7 +79,7 @@ REFUSALS = (
 
 
 def compile_one(drawn: programs.Drawn, rng: random.Random, tally: Tally) -> ark.Executable | None:
-    """Compiles a program under a random schedule; returns None where the compiler refuses it."""
+    """Compiles a program with a random schedule; returns None if the compiler rejects it."""
     target = f"cpu:{rng.choice(WORKERS)}"
     scheduler = rng.choice(SCHEDULERS) if rng.random() < 0.5 else "drawn"
     source, options = drawn.program, {}
@@ -101,7 +101,7 @@ def compile_one(drawn: programs.Drawn, rng: random.Random, tally: Tally) -> ark.
 
 
 def run_pair(seed: int, number: int, drawn: programs.Drawn, tally: Tally) -> str:
-    """Compiles and runs one pair; what went wrong, or nothing."""
+    """Compiles and runs one pair; returns the error, or None."""
     rng = random.Random(f"{seed}/{number}")
     try:
         executable = compile_one(drawn, rng, tally)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the scripts of this folder one after the other, and says in a line each how they went.
+"""Runs the scripts of this folder one after the other, and prints a line for each result.
 
     tests/soak/run.py                       # long runs, hours
     tests/soak/run.py --scale 0.01          # a hundredth of the cases
@@ -39,7 +39,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Outcome:
-    """How a script went; `problem` is None where all is well."""
+    """The result of a script; `problem` is None if it succeeded."""
 
     name: str
     count: int
@@ -54,7 +54,7 @@ class Outcome:
 
 
 def find_scripts(folder: Path) -> list[Script]:
-    """The scripts of a folder, by name; raises ValueError where a FULL_COUNT is no literal."""
+    """Returns the scripts of a folder by name; raises ValueError if a FULL_COUNT is no literal."""
     found: list[Script] = []
     for path in sorted(folder.glob("*.py")):
         full_count = _full_count(path)
@@ -64,7 +64,7 @@ def find_scripts(folder: Path) -> list[Script]:
 
 
 def _full_count(path: Path) -> int | None:
-    """The constant of a file, read without running it; None where it has none."""
+    """Returns the constant of a file without running it; None if the file has none."""
     for statement in ast.parse(path.read_text(encoding="utf-8")).body:
         if isinstance(statement, ast.Assign):
             targets, value = statement.targets, statement.value

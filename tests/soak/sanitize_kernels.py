@@ -55,7 +55,7 @@ _OPTIONS = {
 
 
 def run(*command: str | Path, **options: Any) -> subprocess.CompletedProcess[str]:
-    """Runs a tool; raises RuntimeError with its errors where it fails."""
+    """Runs a tool; raises RuntimeError with its output if it fails."""
     done = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, check=False, **options
     )
@@ -80,7 +80,7 @@ def build_kernel(module: Path, sanitizer: str, folder: Path) -> Path:
     # clang leaves a function of IR alone that does not ask for the sanitizer.
     llvm.write_text(_DEFINITION.sub(rf"\1 sanitize_{sanitizer}\2\3", text))
     if sanitizer == "thread":
-        # ThreadSanitizer sees no masked access, and none of more than 16 bytes.
+        # ThreadSanitizer does not check masked accesses and those of more than 16 bytes.
         run(*_SCALARIZE, llvm, "-S", "-o", llvm)
     flags = ["-O1", "-shared", "-fPIC", f"-fsanitize={sanitizer}", "-Wno-override-module"]
     run("clang-22", *flags, llvm, "-o", kernel, "-lm")

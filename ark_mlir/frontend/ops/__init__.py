@@ -1,6 +1,6 @@
 """The ops of ark as functions on tensors, one module per family."""
 
-# ruff: noqa: F403 - what is public is what every family's __all__ says
+# ruff: noqa: F403 - the __all__ of each module lists its public names
 
 from . import (
     collectives,

@@ -1,4 +1,4 @@
-"""Communication between the ranks of a program."""
+"""Collectives, and point-to-point communication between the ranks of a program."""
 
 from __future__ import annotations
 
@@ -45,10 +45,14 @@ def _peer(rank: int, op: str, what: str) -> int:
 
 
 def all_reduce(x: Tensor, op: Reduction = "sum", name: str | None = None) -> Tensor:
-    """Elementwise sum, max or min over all ranks, on every rank.
+    """Returns the elementwise reduction of `x` over all ranks, the same on every rank.
 
-    Every rank passes a tensor of one shape and dtype. Raises InvalidUsageError in a program
-    without ``rank`` and ``world_size``, as all of this family.
+    Args:
+        x: numbers; every rank passes the same shape and dtype, which the result has as well.
+        op: ``"sum"``, ``"max"`` or ``"min"``.
+
+    Raises InvalidUsageError if `op` is another one, or the program has no ``rank`` and
+    ``world_size``.
 
     Example:
         >>> ark.all_reduce(x).shape               # x: (4, 64) on every rank
@@ -63,7 +67,9 @@ def all_reduce(x: Tensor, op: Reduction = "sum", name: str | None = None) -> Ten
 
 
 def all_gather(x: Tensor, axis: int, name: str | None = None) -> Tensor:
-    """The tensors of all ranks joined along one dimension, in order of rank.
+    """Returns the tensors of all ranks, concatenated along dimension `axis` in order of rank.
+
+    Errors are those of :func:`all_reduce`; also raises InvalidUsageError if `x` lacks `axis`.
 
     Example:
         >>> ark.all_gather(x, axis=-1).shape      # x: (4, 64) on each of 2 ranks
@@ -78,7 +84,10 @@ def all_gather(x: Tensor, axis: int, name: str | None = None) -> Tensor:
 
 
 def reduce_scatter(x: Tensor, axis: int, op: Reduction = "sum", name: str | None = None) -> Tensor:
-    """Elementwise reduction over all ranks; rank r keeps part r along one dimension.
+    """Reduces `x` over all ranks; rank r returns the r-th of ``world_size`` parts along `axis`.
+
+    Arguments and errors are those of :func:`all_reduce`; also raises InvalidUsageError if `x` lacks
+    `axis`, or its extent is not a multiple of ``world_size``.
 
     Example:
         >>> ark.reduce_scatter(x, axis=0).shape   # x: (4, 64) on each of 2 ranks
@@ -98,7 +107,10 @@ def reduce_scatter(x: Tensor, axis: int, op: Reduction = "sum", name: str | None
 
 
 def all_to_all(x: Tensor, axis: int, name: str | None = None) -> Tensor:
-    """Part r along one dimension goes to rank r; the parts received take its place.
+    """Sends the r-th part of `x` along dimension `axis` to rank r, for all ranks r.
+
+    Returns the parts that this rank receives, in order of rank, in the shape of `x`. Errors are
+    those of :func:`reduce_scatter`.
 
     Example:
         >>> y = ark.all_to_all(x, axis=0)
@@ -112,7 +124,10 @@ def all_to_all(x: Tensor, axis: int, name: str | None = None) -> Tensor:
 
 
 def broadcast(x: Tensor, root: int, name: str | None = None) -> Tensor:
-    """The tensor of rank `root`, on every rank. See also ``ark.broadcast_to``.
+    """Returns the tensor `x` of rank `root`, on every rank.
+
+    Raises InvalidUsageError if there is no such rank, or the program has no ``rank`` and
+    ``world_size``. To expand dimensions, use ``ark.broadcast_to``.
 
     Example:
         >>> y = ark.broadcast(x, root=0)
@@ -124,7 +139,13 @@ def broadcast(x: Tensor, root: int, name: str | None = None) -> Tensor:
 
 
 def send(x: Tensor, dst: int, tag: int = 0, name: str | None = None) -> Tensor:
-    """Sends `x` to rank `dst`; returns `x`, available when it was sent.
+    """Sends `x` to rank `dst`, which receives it with ``ark.recv``.
+
+    Returns `x`. An op that reads the result runs after the transfer. Raises InvalidUsageError if
+    there is no such rank, or the program has no ``rank`` and ``world_size``.
+
+    Args:
+        tag: an integer that pairs this call with one call of ``ark.recv``.
 
     Example:
         >>> sent = ark.send(x, dst=1, tag=0)
@@ -135,10 +156,13 @@ def send(x: Tensor, dst: int, tag: int = 0, name: str | None = None) -> Tensor:
 
 
 def recv(shape: Shape, dtype: DTypeLike, src: int, tag: int = 0, name: str | None = None) -> Tensor:
-    """The tensor that rank `src` sends under `tag`.
+    """Returns the tensor that rank `src` sends with ``ark.send`` under the same `tag`.
 
-    Raises InvalidUsageError if there is no such rank, an extent is no count, or the dtype is
-    unknown.
+    Args:
+        shape, dtype: those of the tensor that is sent.
+
+    Raises InvalidUsageError if there is no such rank, an extent is negative, the dtype is unknown,
+    or the program has no ``rank`` and ``world_size``.
 
     Example:
         >>> x = ark.recv((4, 64), ark.bf16, src=0, tag=0)

@@ -1,4 +1,4 @@
-"""One way from a Python call to an op of the dialect."""
+"""The function with which all ops of the frontend create an op of the dialect."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -25,10 +25,12 @@ class Enum(NamedTuple):
 
 
 def emit(op: str, op_class: Any, name: str | None, **arguments: Any) -> Tensor:
-    """Appends ``ark.<op>`` and returns its result.
+    """Appends ``ark.<op>`` to the program and returns its result.
 
-    `op_class` is the generated class, `arguments` those of its constructor: tensors (or
-    lists of them), attributes as Python values, DTypes and Enums. None leaves one out.
+    Args:
+        op_class: the class that is generated from the op's definition.
+        arguments: arguments of its constructor: tensors, lists of tensors, and attributes as
+            Python values, DTypes or Enums. None omits an optional argument.
     """
     tensors = tuple(t for value in arguments.values() for t in _tensors(value))
 
@@ -49,7 +51,7 @@ def _tensors(value: Any) -> list[Tensor]:
 
 
 def _convert(value: Any) -> Any:
-    # Runs inside of the op's context: attributes cannot be made earlier.
+    # Attributes can be created only in the op's context, which is current here.
     if isinstance(value, Tensor):
         return value.value
     if isinstance(value, list) and any(isinstance(item, Tensor) for item in value):

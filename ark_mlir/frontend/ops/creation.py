@@ -1,4 +1,4 @@
-"""Tensors known at compile time."""
+"""Constants: tensors whose values are known at compile time."""
 
 from __future__ import annotations
 
@@ -20,12 +20,14 @@ __all__ = ["arange", "constant", "full", "ones", "zeros"]
 
 
 def constant(value: NumberArray, dtype: DTypeLike | None = None, name: str | None = None) -> Tensor:
-    """A tensor with the value of a number, a nested list or a numpy array.
+    """Returns a constant with the value and the shape of a number, a nested list or an array.
 
     Args:
-        dtype: element type; by default that of the array, else fp32, int32 or bool.
+        dtype: element type; by default that of a numpy array, else fp32 for floats, int32 for
+            integers, and bool.
 
-    Raises InvalidUsageError where the value is not numeric or the dtype cannot hold it.
+    Raises InvalidUsageError if the value is not numeric, is larger than 1 GiB, or the dtype is
+    unknown or cannot hold it.
 
     Example:
         >>> scale = ark.constant(np.array([1, 2, 4]), ark.fp32)
@@ -45,10 +47,10 @@ def _default(value: object) -> DType:
 
 
 def full(shape: Shape, value: Number, dtype: DTypeLike = fp32, name: str | None = None) -> Tensor:
-    """A tensor of one value.
+    """Returns a constant of shape `shape` whose elements all have the value `value`.
 
-    Raises InvalidUsageError on extents that are no counts, or a value that the dtype
-    cannot hold.
+    Raises InvalidUsageError if an extent is negative, the dtype is unknown or cannot hold the
+    value, or `value` is not a number.
 
     Example:
         >>> mask = ark.full((1, 8), -1e9, ark.fp32)
@@ -67,7 +69,7 @@ def _filled(op: str, shape: Shape, value: object, dtype: DTypeLike, name: str | 
 
 
 def zeros(shape: Shape, dtype: DTypeLike = fp32, name: str | None = None) -> Tensor:
-    """A tensor of zeros; see :func:`full`.
+    """Returns a constant of zeros; arguments and errors as :func:`full`.
 
     Example:
         >>> x = ark.zeros((4, 64), ark.bf16)
@@ -76,7 +78,7 @@ def zeros(shape: Shape, dtype: DTypeLike = fp32, name: str | None = None) -> Ten
 
 
 def ones(shape: Shape, dtype: DTypeLike = fp32, name: str | None = None) -> Tensor:
-    """A tensor of ones; see :func:`full`.
+    """Returns a constant of ones; arguments and errors as :func:`full`.
 
     Example:
         >>> x = ark.ones((4, 64), ark.bf16)
@@ -91,13 +93,15 @@ def arange(
     dtype: DTypeLike | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """The numbers from `start` (zero where only one bound is given) to below `stop`.
+    """Returns the vector ``[start, start + step, ...]``, whose elements are below `stop`.
+
+    ``arange(n)`` is ``arange(0, n)``. With a negative step, elements are above `stop`.
 
     Args:
-        dtype: by default int32, or fp32 where a bound or the step is a float.
+        dtype: by default int32, or fp32 if a bound or the step is a float.
 
-    Raises InvalidUsageError on bounds that are no finite numbers, a step of zero, or values that
-    the dtype cannot hold.
+    Raises InvalidUsageError if a bound or the step is not a finite number, the step is zero, or the
+    dtype is unknown or cannot hold the values.
 
     Example:
         >>> positions = ark.arange(64)
@@ -115,7 +119,7 @@ def arange(
         raise invalid("step must not be zero", "ark.arange")
     whole = all(isinstance(value, int) for value in (begin, end, stride))
     kind = as_dtype((int32 if whole else fp32) if dtype is None else dtype, "ark.arange")
-    # Integers are counted exactly; floats as numpy counts them.
+    # numpy computes the number of elements in float64, which is not exact for large integers.
     count = -((begin - end) // stride) if whole else math.ceil((end - begin) / stride)
     check_size(max(0, int(count)), kind, "arange")
     values = np.arange(begin, end, stride, dtype=np.int64 if whole else np.float64)

@@ -1,4 +1,4 @@
-"""Ops on one element each, with numpy's broadcasting."""
+"""Elementwise ops, which broadcast their operands as numpy does."""
 
 from __future__ import annotations
 
@@ -27,7 +27,10 @@ def _unary(op: str, op_class: Any, x: Tensor, name: str | None) -> Tensor:
 
 
 def abs(x: Tensor, name: str | None = None) -> Tensor:
-    """Absolute value of numbers. The least signed integer stays unchanged.
+    """Returns the absolute value of each element of `x`, in the shape and dtype of `x`.
+
+    The absolute value of the least signed integer is that integer. Raises InvalidUsageError if `x`
+    is not a tensor, belongs to another program, or has the dtype bool.
 
     Example:
         >>> y = ark.abs(x)
@@ -36,7 +39,7 @@ def abs(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def neg(x: Tensor, name: str | None = None) -> Tensor:
-    """Negation of numbers; integers wrap.
+    """Returns ``-x``, elementwise. Integers wrap. Errors as :func:`abs`.
 
     Example:
         >>> y = ark.neg(x)
@@ -45,7 +48,10 @@ def neg(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def exp(x: Tensor, name: str | None = None) -> Tensor:
-    """Exponential of floats.
+    """Returns ``e**x``, elementwise, in the shape and dtype of `x`.
+
+    Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
+    that is not a float type.
 
     Example:
         >>> y = ark.exp(x)
@@ -54,7 +60,7 @@ def exp(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def log(x: Tensor, name: str | None = None) -> Tensor:
-    """Natural logarithm of floats.
+    """Returns the natural logarithm of `x`, elementwise. Dtypes and errors as :func:`exp`.
 
     Example:
         >>> y = ark.log(x)
@@ -63,7 +69,7 @@ def log(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def sqrt(x: Tensor, name: str | None = None) -> Tensor:
-    """Square root of floats.
+    """Returns the square root of `x`, elementwise. Dtypes and errors as :func:`exp`.
 
     Example:
         >>> y = ark.sqrt(x)
@@ -72,7 +78,7 @@ def sqrt(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def rsqrt(x: Tensor, name: str | None = None) -> Tensor:
-    """Reciprocal of the square root of floats.
+    """Returns ``1 / sqrt(x)``, elementwise. Dtypes and errors as :func:`exp`.
 
     Example:
         >>> y = ark.rsqrt(x)
@@ -81,7 +87,7 @@ def rsqrt(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def reciprocal(x: Tensor, name: str | None = None) -> Tensor:
-    """Reciprocal of floats.
+    """Returns ``1 / x``, elementwise. Dtypes and errors as :func:`exp`.
 
     Example:
         >>> y = ark.reciprocal(x)
@@ -90,7 +96,7 @@ def reciprocal(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def sin(x: Tensor, name: str | None = None) -> Tensor:
-    """Sine of floats, in radians.
+    """Returns the sine of `x`, in radians, elementwise. Dtypes and errors as :func:`exp`.
 
     Example:
         >>> y = ark.sin(x)
@@ -99,7 +105,7 @@ def sin(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def cos(x: Tensor, name: str | None = None) -> Tensor:
-    """Cosine of floats, in radians.
+    """Returns the cosine of `x`, in radians, elementwise. Dtypes and errors as :func:`exp`.
 
     Example:
         >>> y = ark.cos(x)
@@ -108,7 +114,7 @@ def cos(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def tanh(x: Tensor, name: str | None = None) -> Tensor:
-    """Hyperbolic tangent of floats.
+    """Returns the hyperbolic tangent of `x`, elementwise. Dtypes and errors as :func:`exp`.
 
     Example:
         >>> y = ark.tanh(x)
@@ -117,7 +123,7 @@ def tanh(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def erf(x: Tensor, name: str | None = None) -> Tensor:
-    """Error function of floats.
+    """Returns the error function of `x`, elementwise. Dtypes and errors as :func:`exp`.
 
     Example:
         >>> y = ark.erf(x)
@@ -126,7 +132,7 @@ def erf(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def relu(x: Tensor, name: str | None = None) -> Tensor:
-    """Maximum of numbers with zero.
+    """Returns ``max(x, 0)``, elementwise. Dtypes and errors as :func:`abs`.
 
     Example:
         >>> y = ark.relu(x)
@@ -135,7 +141,7 @@ def relu(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def sigmoid(x: Tensor, name: str | None = None) -> Tensor:
-    """``1 / (1 + exp(-x))`` of floats.
+    """Returns ``1 / (1 + exp(-x))``, elementwise. Dtypes and errors as :func:`exp`.
 
     Example:
         >>> y = ark.sigmoid(x)
@@ -144,7 +150,7 @@ def sigmoid(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def silu(x: Tensor, name: str | None = None) -> Tensor:
-    """``x * sigmoid(x)`` of floats.
+    """Returns ``x * sigmoid(x)``, elementwise. Dtypes and errors as :func:`exp`.
 
     Example:
         >>> y = ark.silu(x)
@@ -153,7 +159,7 @@ def silu(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def copy(x: Tensor, name: str | None = None) -> Tensor:
-    """The same values in a buffer of their own, for any dtype.
+    """Copies `x`, of any dtype, to a buffer of its own and returns the copy.
 
     Example:
         >>> y = ark.copy(x)
@@ -162,7 +168,7 @@ def copy(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def logical_not(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns True for each element that is false or zero.
+    """Returns a bool tensor: true for each element of `x`, of any dtype, that is false or zero.
 
     Example:
         >>> kept = ark.logical_not(ark.equal(x, 0))
@@ -173,10 +179,13 @@ def logical_not(x: Tensor, name: str | None = None) -> Tensor:
 def gelu(
     x: Tensor, approximate: Literal["tanh", "none"] = "tanh", name: str | None = None
 ) -> Tensor:
-    """Gaussian error linear unit of floats: ``x * Phi(x)``.
+    """Returns the Gaussian error linear unit ``x * Phi(x)``, elementwise.
 
     Args:
-        approximate: ``"tanh"`` for the usual approximation, ``"none"`` for the exact form.
+        x: floats, of any shape.
+        approximate: ``"tanh"`` for the approximation with tanh, ``"none"`` for the exact form.
+
+    Errors are those of :func:`exp`; also raises InvalidUsageError if `approximate` is another word.
 
     Example:
         >>> y = ark.gelu(x, approximate="none")
@@ -188,10 +197,11 @@ def gelu(
 
 
 def cast(x: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """`x` converted to another dtype.
+    """Returns `x`, elementwise converted to another dtype.
 
-    Float to integer truncates toward zero and saturates, integer to narrower integer
-    wraps, anything to bool is ``x != 0``. Raises InvalidUsageError if `dtype` is unknown.
+    A conversion from float to integer truncates toward zero and saturates. A conversion to a
+    narrower integer wraps. A conversion to bool is ``x != 0``. Raises InvalidUsageError if `dtype`
+    is unknown.
 
     Example:
         >>> y = ark.cast(x, ark.bf16)
@@ -207,7 +217,7 @@ def _binary(op: str, op_class: Any, a: object, b: object, name: str | None) -> T
     return emit(op, op_class, name, lhs=lhs, rhs=rhs)
 
 
-# What arithmetic on truth values is, as numpy has it.
+# Arithmetic on bools is a logical op, as in numpy.
 _OF_BOOLS: dict[str, Any] = {
     "add": dialect.LogicalOrOp,
     "maximum": dialect.LogicalOrOp,
@@ -217,7 +227,7 @@ _OF_BOOLS: dict[str, Any] = {
 
 
 def _truth(value: object, op: str) -> Tensor:
-    """An operand as bools: a number is true unless it is zero."""
+    """Returns an operand as a tensor of bools; a number is true unless it is zero."""
     if not isinstance(value, Tensor):
         value = as_operand(value, default_dtype(value), op)
     return value if value.dtype is bool_ else cast(value, bool_)
@@ -228,8 +238,11 @@ def _logical(op: str, op_class: Any, a: object, b: object, name: str | None) -> 
 
 
 def add(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Sum. As all binary ops: tensors of one dtype whose shapes broadcast; one of the two
-    may be a number or an array. Integers wrap; of bools it is :func:`logical_or`.
+    """Returns ``a + b``, elementwise. Integers wrap. For bools, this is :func:`logical_or`.
+
+    Args:
+        a, b: tensors of one dtype whose shapes broadcast. A number, or an array of float64, is
+            converted to the dtype of the other operand; other arrays keep their dtype.
 
     Raises InvalidUsageError if dtypes differ, shapes do not broadcast, or a number or an array
     does not fit into the tensor's dtype.
@@ -241,7 +254,7 @@ def add(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def sub(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Difference; operands and errors as :func:`add`.
+    """Returns ``a - b``, elementwise; operands and errors as :func:`add`. Integers wrap.
 
     Example:
         >>> y = ark.sub(a, b)
@@ -250,7 +263,9 @@ def sub(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def mul(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Product; operands and errors as :func:`add`. Of bools it is :func:`logical_and`.
+    """Returns ``a * b``, elementwise; operands and errors as :func:`add`.
+
+    Integers wrap. For bools, this is :func:`logical_and`.
 
     Example:
         >>> y = ark.mul(a, b)
@@ -259,7 +274,9 @@ def mul(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def div(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Quotient; operands and errors as :func:`add`. Integers truncate toward zero.
+    """Returns ``a / b``, elementwise; operands and errors as :func:`add`.
+
+    A quotient of integers is truncated toward zero.
 
     Example:
         >>> y = ark.div(a, b)
@@ -268,7 +285,9 @@ def div(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def maximum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """The greater one, NaN if either is; operands and errors as :func:`add`.
+    """Returns the greater of `a` and `b`, elementwise; operands and errors as :func:`add`.
+
+    The result is NaN if an operand is NaN. For bools, this is :func:`logical_or`.
 
     Example:
         >>> y = ark.maximum(a, b)
@@ -277,7 +296,9 @@ def maximum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def minimum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """The lesser one, NaN if either is; operands and errors as :func:`add`.
+    """Returns the lesser of `a` and `b`, elementwise; operands and errors as :func:`add`.
+
+    The result is NaN if an operand is NaN. For bools, this is :func:`logical_and`.
 
     Example:
         >>> y = ark.minimum(a, b)
@@ -286,10 +307,10 @@ def minimum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def pow(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns ``a`` to the power ``b``; operands and errors as :func:`add`.
+    """Returns ``a**b``, elementwise; operands and errors as :func:`add`.
 
-    Integers wrap. A negative integer exponent gives ``1 / a**|b|`` truncated toward zero, which
-    is zero unless ``a`` is 1 or -1; zero for ``a == 0``.
+    Integers wrap. For a negative integer exponent, the result is ``1 / a**|b|`` truncated toward
+    zero: 1 or -1 if ``a`` is 1 or -1, else 0, also for ``a == 0``.
 
     Example:
         >>> y = ark.pow(a, b)
@@ -298,8 +319,10 @@ def pow(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def logical_and(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns True for each pair of elements that are both true or not zero; operands broadcast,
-    and need not have one dtype. Raises InvalidUsageError if shapes do not broadcast.
+    """Returns a bool tensor: true where `a` and `b` are both true (numbers: not zero).
+
+    The operands broadcast and may have different dtypes. Raises InvalidUsageError if their shapes
+    do not broadcast.
 
     Example:
         >>> inside = ark.logical_and(a > 0, a < b)
@@ -308,8 +331,9 @@ def logical_and(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def logical_or(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns True for each pair of elements of which one is true or not zero; operands and
-    errors as :func:`logical_and`.
+    """Returns a bool tensor: true where `a` or `b` is true (numbers: not zero).
+
+    Operands and errors are those of :func:`logical_and`.
 
     Example:
         >>> outside = ark.logical_or(a < 0, a > b)
@@ -324,7 +348,7 @@ def _compare(predicate: str, op: str, a: object, b: object, name: str | None) ->
 
 
 def equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a == b`` as a bool tensor; operands and errors as :func:`add`.
+    """Returns ``a == b`` as a bool tensor; operands and errors as :func:`add`.
 
     Example:
         >>> mask = ark.equal(a, b)
@@ -333,7 +357,7 @@ def equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def not_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a != b`` as a bool tensor; operands and errors as :func:`add`.
+    """Returns ``a != b`` as a bool tensor; operands and errors as :func:`add`.
 
     Example:
         >>> mask = ark.not_equal(a, b)
@@ -342,7 +366,7 @@ def not_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def less(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a < b`` as a bool tensor; operands and errors as :func:`add`.
+    """Returns ``a < b`` as a bool tensor; operands and errors as :func:`add`.
 
     Example:
         >>> mask = ark.less(a, b)
@@ -351,7 +375,7 @@ def less(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def less_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a <= b`` as a bool tensor; operands and errors as :func:`add`.
+    """Returns ``a <= b`` as a bool tensor; operands and errors as :func:`add`.
 
     Example:
         >>> mask = ark.less_equal(a, b)
@@ -360,7 +384,7 @@ def less_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def greater(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a > b`` as a bool tensor; operands and errors as :func:`add`.
+    """Returns ``a > b`` as a bool tensor; operands and errors as :func:`add`.
 
     Example:
         >>> mask = ark.greater(a, b)
@@ -369,7 +393,7 @@ def greater(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def greater_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """``a >= b`` as a bool tensor; operands and errors as :func:`add`.
+    """Returns ``a >= b`` as a bool tensor; operands and errors as :func:`add`.
 
     Example:
         >>> mask = ark.greater_equal(a, b)
@@ -378,9 +402,13 @@ def greater_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def where(c: Tensor, a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """`a` where `c` is true, or a number that is not zero, else `b`; the three broadcast.
+    """Returns the element of `a` where `c` is true (a number: not zero), else that of `b`.
 
-    `a` and `b`, and errors, as of :func:`add`; the condition may have any dtype.
+    Args:
+        c: the condition, of any dtype.
+        a, b: operands as those of :func:`add`. The three shapes broadcast.
+
+    Errors are those of :func:`add`.
 
     Example:
         >>> masked = ark.where(ark.greater(a, b), a, -1e9)

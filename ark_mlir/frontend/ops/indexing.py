@@ -1,4 +1,4 @@
-"""Reads by index and writes into states."""
+"""Ops that read by index, and ``update``, which writes to a state."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .elementwise import cast
 
 __all__ = ["embedding", "gather", "update"]
 
-# In ``static_offsets``: the offset is an operand (MLIR's ShapedType::kDynamic).
+# An entry of ``static_offsets`` whose offset is an operand (MLIR's ShapedType::kDynamic).
 _DYNAMIC = -(2**63)
 
 
 def _as_indices(value: object, op: str) -> Tensor:
-    """Integers of any dtype, as one that the dialect takes and that holds them all."""
+    """Returns indices of any integer dtype as int32 or int64, the dtypes that the dialect takes."""
     indices = as_tensor(value, op, "indices")
     if not indices.dtype.is_integer or indices.dtype in (int32, int64):
         return indices
@@ -29,14 +29,15 @@ def _as_indices(value: object, op: str) -> Tensor:
 
 
 def embedding(indices: Tensor, weight: Tensor, name: str | None = None) -> Tensor:
-    """Rows of a table: ``weight[indices]``.
+    """Returns rows of a table: ``weight[indices]``.
 
     Args:
         indices: integers, of any shape.
-        weight: ``[rows, D]``.
+        weight: ``[rows, D]``, of any dtype.
 
-    The result has the shape of `indices` followed by D. An index outside of the table is
-    an error that the run reports.
+    The result has the shape of `indices` followed by D. Raises InvalidUsageError if `indices` is
+    not a tensor of integers or `weight` is not a matrix. A run raises DeviceError if an index is
+    negative or not less than ``rows``.
 
     Example:
         >>> tokens = ark.input("tokens", (8,), ark.int32)
@@ -50,12 +51,15 @@ def embedding(indices: Tensor, weight: Tensor, name: str | None = None) -> Tenso
 
 
 def gather(x: Tensor, indices: Tensor, axis: int, name: str | None = None) -> Tensor:
-    """Slices of `x` along one dimension, by index, as ``numpy.take``.
+    """Returns the slices of `x` along dimension `axis` that `indices` names, as ``numpy.take``.
 
     Args:
-        indices: integers, of any shape, which takes the place of the dimension.
+        x: a tensor of any dtype.
+        indices: integers, of any shape, which replaces the dimension in the result's shape.
+        axis: the dimension; a negative one counts from the end.
 
-    An index outside of the dimension is an error that the run reports.
+    Raises InvalidUsageError if `indices` is not a tensor of integers or `x` lacks `axis`. A run
+    raises DeviceError if an index is negative or not less than the extent.
 
     Example:
         >>> table = ark.parameter("table", (512, 64))
@@ -72,23 +76,23 @@ def gather(x: Tensor, indices: Tensor, axis: int, name: str | None = None) -> Te
 def update(
     state: Tensor, value: Tensor, offsets: Sequence[int | Tensor], name: str | None = None
 ) -> Tensor:
-    """Writes `value` into a slice of `state`, in place, and returns the updated tensor.
+    """Writes `value` to a slice of `state`, in place, and returns the state's tensor.
 
     Args:
-        state: made by ``ark.state``, or the result of an update.
-        value: of the state's rank and dtype.
-        offsets: for every dimension where the slice starts: an int, or a scalar tensor.
+        state: a result of ``ark.state`` or ``ark.update``; a view of a state is not accepted.
+        value: a tensor of the state's rank and dtype; its shape is that of the slice.
+        offsets: the first index of the slice in each dimension, an int or a scalar tensor.
 
-    Every op that is made later and reads the state, through any of its tensors, sees the write.
-    What an op made before, a view such as ``cache[:]`` included, keeps the values that it read.
-    Raises InvalidUsageError where `state` is no state (a view of one is none), and where the slice
-    does not fit and the offset is known; where it is not known, the run raises it.
+    Ops that follow and read the state, through any of its tensors, read the new values. The result
+    of an earlier op, including a view such as ``cache[:]``, keeps the old ones. Raises
+    InvalidUsageError if `state` is not a state, ranks or dtypes differ, or the slice at static
+    offsets does not fit. A run raises an error if the slice at run-time offsets does not fit.
 
     Example:
         >>> cache = ark.state("keys", (1, 8, 512, 64))
         >>> key = ark.input("key", (1, 8, 1, 64))
         >>> position = ark.scalar("position", max=511)
-        >>> before = cache[:]                                # without the key
+        >>> before = cache[:]                                # not changed by the update
         >>> ark.update(cache, key, (0, 0, position, 0)).shape
         (1, 8, 512, 64)
     """
@@ -104,7 +108,7 @@ def update(
     ]
     program = current("ark.update")
     check_tensors(program, "ark.update", (target,))
-    program.sign()  # the verifier looks up whether the argument is a state
+    program.sign()  # the op's verifier reads the kind of the argument from the signature
     result = emit(
         "update",
         dialect.UpdateOp,

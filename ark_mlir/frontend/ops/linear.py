@@ -1,4 +1,4 @@
-"""Matrix product, attention, rotary positions."""
+"""Matrix product, attention and rotary position embedding."""
 
 from __future__ import annotations
 
@@ -26,17 +26,20 @@ def matmul(
     transpose_other: bool = False,
     name: str | None = None,
 ) -> Tensor:
-    """Matrix product over the last two dimensions; leading ones broadcast.
+    """Returns the matrix product over the last two dimensions; leading dimensions broadcast.
 
     Args:
         a: ``[..., M, K]``, or ``[..., K, M]`` with `transpose_input`; or a vector ``[K]``.
         b: ``[..., K, N]``, or ``[..., N, K]`` with `transpose_other`; or a vector ``[K]``.
 
-    Both have one dtype, or one has 8-bit floats and the result has the other's: weights of
-    fp8_e4m3 are read as they are, half the bytes of bf16. Floats accumulate in fp32, integers
-    wrap; 8-bit floats among themselves give fp32. The result lacks the dimension that a vector
-    lacks, as numpy's does; to transpose a vector changes nothing. Raises InvalidUsageError on
-    numbers, contracted extents that differ, leading extents that do not broadcast.
+    The result is ``[..., M, N]``, without M if `a` is a vector and without N if `b` is one. A flag
+    that transposes a vector has no effect.
+
+    Both operands have one dtype, which the result has as well. If one operand is of an 8-bit float
+    type, the other may be of another float type, which is that of the result. The product of two
+    tensors of 8-bit floats is fp32. Floats accumulate in fp32; integers wrap. Raises
+    InvalidUsageError if dtypes do not fit, the extents K differ, leading extents do not broadcast,
+    or an operand has rank zero.
 
     Example:
         >>> weight = ark.parameter("weight", (256, 64))
@@ -68,18 +71,23 @@ def attention(
     kv_length: Tensor | int | None = None,
     name: str | None = None,
 ) -> Tensor:
-    """``softmax(q k^T * scale + mask) v`` for every head.
+    """Returns ``softmax(q k^T * scale + mask) v`` for every head.
+
+    The result has the shape of `q` and its dtype.
 
     Args:
         q: ``[..., Hq, Tq, D]`` of floats.
-        k, v: ``[..., Hkv, Tk, D]``; Hq is a multiple of Hkv.
-        scale: by default ``1 / sqrt(D)``.
-        causal: whether a query sees only keys up to its own position, the last query being
-            at the last valid key.
-        mask: broadcasts to ``[..., Hq, Tq, Tk]``: bool (true keeps), or of q's dtype (added).
-        kv_length: how many of the Tk keys are valid: an int, or a scalar tensor at run time.
+        k, v: ``[..., Hkv, Tk, D]``, of the dtype of `q`; Hq is a multiple of Hkv.
+        scale: a factor of the scores; by default ``1 / sqrt(D)``.
+        causal: True if query i sees only the keys up to its own position. The last query is at
+            the position of the last valid key.
+        mask: broadcasts to ``[..., Hq, Tq, Tk]``. A bool mask keeps the scores where it is true; a
+            mask of the dtype of `q` is added to them.
+        kv_length: the number of valid keys, which come first: an int, or a scalar tensor. By
+            default, all Tk keys are valid.
 
-    A row without a valid key gives zeros. Raises InvalidUsageError where shapes do not fit.
+    The result is zero for a query that sees no key. Raises InvalidUsageError if shapes or dtypes do
+    not fit, or an int `kv_length` is not in [0, Tk].
 
     Example:
         >>> position = ark.scalar("position", max=511)
@@ -120,11 +128,16 @@ def _as_length(length: Tensor | int | None, key: Tensor) -> Tensor | None:
 def rope(
     x: Tensor, cos: Tensor, sin: Tensor, interleaved: bool = False, name: str | None = None
 ) -> Tensor:
-    """Rotary position embedding of the last dimension, of even extent D.
+    """Applies the rotary position embedding to the last dimension and returns the result.
 
     Args:
-        cos, sin: one value for every pair: shapes that end in ``D/2`` and broadcast.
-        interleaved: pairs ``2i`` with ``2i + 1`` instead of ``i`` with ``i + D/2``.
+        x: ``[..., D]`` of floats, with an even extent D.
+        cos, sin: cosine and sine of the angle of each pair, ``[..., D/2]`` of the dtype of `x`.
+            The leading extents broadcast to those of `x`.
+        interleaved: True rotates the pairs of elements ``2i`` and ``2i + 1``; False those of ``i``
+            and ``i + D/2``.
+
+    Raises InvalidUsageError if D is odd, or shapes or dtypes do not fit.
 
     Example:
         >>> q = ark.input("q", (1, 32, 16, 64))

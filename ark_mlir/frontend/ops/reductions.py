@@ -35,14 +35,18 @@ def _reduce(
 def reduce_sum(
     x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Sum over dimensions.
+    """Returns the sum over dimensions.
 
     Args:
-        axis: an int or a tuple of ints, negative ones from the end; None for all.
-        keepdims: whether the reduced dimensions stay, with extent one.
+        x: a tensor of any shape and dtype.
+        axis: an int or a tuple of ints; negative ones count from the end. None reduces all
+            dimensions.
+        keepdims: True keeps the reduced dimensions, with extent one. The default differs from
+            numpy's.
 
-    Floats accumulate in fp32, integers wrap in their own type, bools are counted as int64.
-    Raises InvalidUsageError if `x` lacks an axis, or `axis` has one twice.
+    The result has the dtype of `x`, or int64 for bools, of which the true ones are counted. Floats
+    accumulate in fp32; integers wrap. Raises InvalidUsageError if `x` lacks an axis, or `axis`
+    names one twice.
 
     Example:
         >>> ark.reduce_sum(x, axis=(-2, -1), keepdims=False).shape  # x: (4, 64)
@@ -56,9 +60,9 @@ def reduce_sum(
 def reduce_mean(
     x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Mean over dimensions; arguments and errors as :func:`reduce_sum`.
+    """Returns the mean over dimensions; arguments and errors as :func:`reduce_sum`.
 
-    The result has the dtype of `x` if that is a float, else fp32. Floats accumulate in fp32.
+    The result has the dtype of `x` if that is a float type, else fp32. Sums accumulate in fp32.
 
     Example:
         >>> mean = ark.reduce_mean(x, axis=-1, keepdims=False)
@@ -72,7 +76,7 @@ def reduce_mean(
 def mean(
     x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Another name of :func:`reduce_mean`, with its arguments and errors.
+    """Same as :func:`reduce_mean`.
 
     Example:
         >>> centre = ark.mean(x, axis=-1)
@@ -85,8 +89,9 @@ def reduce_max(
 ) -> Tensor:
     """Returns the maximum over dimensions; arguments and errors as :func:`reduce_sum`.
 
-    NaN if any element is NaN. For bools, True if any element is true. Over an empty dimension,
-    where numpy raises: minus infinity, or the least integer.
+    The result has the dtype of `x`. The maximum is NaN if an element is NaN. For bools, it is true
+    if an element is true. Over an empty dimension, for which numpy raises an error, it is minus
+    infinity or the least integer.
 
     Example:
         >>> peaks = ark.reduce_max(x, axis=-1)
@@ -101,8 +106,9 @@ def reduce_min(
 ) -> Tensor:
     """Returns the minimum over dimensions; arguments and errors as :func:`reduce_sum`.
 
-    NaN if any element is NaN. For bools, True if all elements are true. Over an empty dimension,
-    where numpy raises: infinity, or the greatest integer.
+    The result has the dtype of `x`. The minimum is NaN if an element is NaN. For bools, it is true
+    if all elements are true. Over an empty dimension, for which numpy raises an error, it is
+    infinity or the greatest integer.
 
     Example:
         >>> least = ark.reduce_min(x, axis=(0, 1))
@@ -113,7 +119,10 @@ def reduce_min(
 
 
 def argmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
-    """Index of the first maximum along one dimension, which is dropped; int32.
+    """Returns the index of the first maximum along dimension `axis`, as int32.
+
+    The result has the shape of `x` without the dimension. Raises InvalidUsageError if `x` lacks
+    `axis`, or the dimension is empty.
 
     Example:
         >>> ark.argmax(x, axis=-1).shape  # x: (4, 64)
@@ -127,7 +136,10 @@ def argmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
 
 
 def softmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
-    """``exp(x - max) / sum(exp(x - max))`` of floats along one dimension.
+    """Returns ``exp(x - max) / sum(exp(x - max))`` along dimension `axis`.
+
+    The result has the shape and the dtype of `x`, which is a float type. Raises InvalidUsageError
+    if the dtype is another one or `x` lacks `axis`.
 
     Example:
         >>> probabilities = ark.softmax(x, axis=-1)
@@ -144,10 +156,14 @@ def layernorm(
     eps: float = 1e-5,
     name: str | None = None,
 ) -> Tensor:
-    """``(x - mean) / sqrt(var + eps) * weight + bias`` of floats over the last dimension.
+    """Returns ``(x - mean) / sqrt(var + eps) * weight + bias`` over the last dimension.
 
     Args:
-        weight, bias: vectors of the last extent and of the dtype of `x`, or None.
+        x: ``[..., D]`` of floats; the result has its shape and dtype.
+        weight, bias: ``[D]`` of the dtype of `x`, or None.
+        eps: a number that is not negative.
+
+    Raises InvalidUsageError if shapes or dtypes do not fit, or `eps` is negative or not finite.
 
     Example:
         >>> weight, bias = (ark.parameter(name, (64,)) for name in ("weight", "bias"))
@@ -167,10 +183,14 @@ def layernorm(
 def rmsnorm(
     x: Tensor, weight: Tensor | None = None, eps: float = 1e-5, name: str | None = None
 ) -> Tensor:
-    """``x / sqrt(mean(x^2) + eps) * weight`` of floats over the last dimension.
+    """Returns ``x / sqrt(mean(x^2) + eps) * weight`` over the last dimension.
 
     Args:
-        weight: a vector of the last extent and of the dtype of `x`, or None.
+        x: ``[..., D]`` of floats; the result has its shape and dtype.
+        weight: ``[D]`` of the dtype of `x`, or None.
+        eps: a number that is not negative.
+
+    Raises InvalidUsageError if shapes or dtypes do not fit, or `eps` is negative or not finite.
 
     Example:
         >>> weight = ark.parameter("weight", (64,))
@@ -188,5 +208,5 @@ def rmsnorm(
 
 def _as_eps(eps: float, op: str) -> float:
     if isinstance(eps, bool) or not isinstance(eps, (int, float)) or not 0 <= eps < float("inf"):  # pyright: ignore[reportUnnecessaryIsInstance]
-        raise invalid(f"eps must be a number from zero on, not {eps!r}", f"ark.{op}")
+        raise invalid(f"eps must be finite and not negative, not {eps!r}", f"ark.{op}")
     return float(eps)

@@ -1,4 +1,4 @@
-"""Ops that sample tokens: random bits, and the filters top-k and top-p."""
+"""Ops for sampling: a random number generator, and the threshold of top-k and nucleus sampling."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ __all__ = ["philox", "top_threshold"]
 
 
 def philox(index: Tensor, counter: Tensor, seed: Tensor, name: str | None = None) -> Tensor:
-    """Random bits by place, from the counter-based generator Philox4x32-10.
+    """Returns 32 random bits per element, from the counter-based generator Philox4x32-10.
 
     Args:
-        index: which bits of the stream, int64; counts from zero.
-        counter: which stream under this seed, such as the number of a step; int64.
-        seed: the key; int64.
+        index: position in the random stream, from zero on; int64.
+        counter: number of the stream, such as the number of a step; int64.
+        seed: the generator's key; int64.
 
-    The shapes broadcast. Gives uint32: word ``index % 4`` of the block that the generator makes
-    of the 128-bit counter ``(index / 4, counter)`` under the 64-bit key ``seed``, low words
-    first. There is no state: equal operands give equal bits, on every target.
+    The three shapes broadcast. An element of the result, which is uint32, is word ``index % 4`` of
+    the block that the generator computes from the 128-bit counter ``(index / 4, counter)`` and the
+    64-bit key ``seed``; the low words come first. The generator has no state: equal operands give
+    equal bits on every target. Raises InvalidUsageError if an operand is not int64 or shapes do not
+    broadcast.
 
     Example:
         >>> step, seed = (ark.scalar(name, ark.int64) for name in ("step", "seed"))
@@ -34,16 +36,19 @@ def philox(index: Tensor, counter: Tensor, seed: Tensor, name: str | None = None
 
 
 def top_threshold(x: Tensor, k: Tensor, p: Tensor, name: str | None = None) -> Tensor:
-    """The least number that top-k and then top-p keep of every row along the last dimension.
+    """Returns the threshold of top-k and nucleus (top-p) sampling for each row of `x`.
+
+    Top-k keeps the `k` largest elements of a row. Of these, nucleus sampling keeps the smallest
+    set of largest elements whose sum is at least `p` times the sum of the `k` largest; the set has
+    at least one element. The threshold is the least of these elements:
+    ``x >= top_threshold(x, k, p)`` selects them, and all elements equal to the least.
 
     Args:
-        x: fp32 from zero on, such as probabilities, ``[..., n]``; a sum other than one will do.
-        k: how many of the largest to keep, an int32 scalar; all where it is not positive.
-        p: share of the sum of the k largest, an fp32 scalar. The smallest set of the largest
-            elements is kept whose sum reaches that share: at least one, and all k from ``p = 1``
-            on.
+        x: fp32 ``[..., n]``, not negative, such as probabilities. Rows need not sum to one.
+        k: an int32 scalar. A number that is not positive keeps all elements.
+        p: an fp32 scalar. From 1.0 on, all `k` elements are kept.
 
-    Returns ``[..., 1]``. Elements equal to the threshold are kept: ``x >= top_threshold(x, k, p)``.
+    The result is fp32 ``[..., 1]``. Raises InvalidUsageError if shapes or dtypes do not fit.
 
     Example:
         >>> k, p = ark.input("k", (), ark.int32), ark.input("p", ())

@@ -1,4 +1,4 @@
-"""The same elements under another shape, in another order, or in part; and ``concat``."""
+"""Views, which change the shape or the strides of a tensor, and ``concat``."""
 
 # The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -32,12 +32,13 @@ __all__ = [
 
 
 def reshape(x: Tensor, shape: Shape, name: str | None = None) -> Tensor:
-    """The elements of `x`, in row-major order, under another shape of the same size.
+    """Returns the elements of `x`, in row-major order, under another shape.
 
     Args:
-        shape: extents; one may be -1 and takes what is left.
+        shape: extents. One of them may be -1, which stands for the extent that makes the numbers
+            of elements equal.
 
-    Raises InvalidUsageError where the sizes differ.
+    Raises InvalidUsageError if the numbers of elements differ, or `shape` has several -1.
 
     Example:
         >>> ark.reshape(x, (2, 2, 4, -1)).shape  # x: (4, 64)
@@ -65,17 +66,18 @@ def _without_wildcard(source: Tensor, extents: list[int]) -> list[int]:
 
 
 def bitcast(x: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """The bytes of `x` as elements of another type, as numpy's ``x.view(dtype)``.
+    """Reinterprets the bytes of `x` as elements of another type, as numpy's ``x.view(dtype)``.
 
     Args:
-        dtype: where its item size is another one, the last extent changes by their ratio. To
-            ``bool`` only from ``bool``: a byte may be neither true nor false.
+        dtype: the element type of the result. If its size is another one, the last extent changes
+            by the ratio. Only bools can become bools, since a byte may be neither true nor false.
 
-    The bytes are those of the elements in row-major order, the lowest first. No data moves where
-    strides can say it: of a transposed `x`, a copy is made first. ``cast`` converts values.
+    The bytes are those of the elements in row-major order, in little-endian order. The result is a
+    view if strides can express it; a transposed `x`, for example, is copied first. To convert
+    values, use ``cast``.
 
-    Raises InvalidUsageError where the last dimension does not fill elements of `dtype`, and for
-    a single element of another size.
+    Raises InvalidUsageError if the bytes of the last dimension are not a multiple of the new size,
+    or if `x` has rank zero and the size changes.
 
     Example:
         >>> ark.bitcast(ark.input("packed", (4, 64), ark.uint8), ark.fp16).shape
@@ -87,12 +89,13 @@ def bitcast(x: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
 
 
 def transpose(x: Tensor, perm: Shape | None = None, name: str | None = None) -> Tensor:
-    """The dimensions of `x` in another order.
+    """Returns `x` with its dimensions in another order.
 
     Args:
-        perm: for every dimension of the result, that of `x`; by default they are reversed.
+        perm: the dimension of `x` for each dimension of the result; by default the dimensions are
+            reversed.
 
-    Raises InvalidUsageError where `perm` is no permutation.
+    Raises InvalidUsageError if `perm` is not a permutation of the dimensions.
 
     Example:
         >>> ark.transpose(x, (1, 0)).shape  # x: (4, 64)
@@ -107,14 +110,15 @@ def transpose(x: Tensor, perm: Shape | None = None, name: str | None = None) -> 
 def slice(
     x: Tensor, starts: Shape, stops: Shape, steps: Shape | None = None, name: str | None = None
 ) -> Tensor:
-    """Every `steps`-th element from `starts` to below `stops`, in every dimension.
+    """Returns the elements ``starts[i], starts[i] + steps[i], ...`` below ``stops[i]`` of each
+    dimension i.
 
     Args:
-        starts, stops: one bound for every dimension; a negative one counts from the end.
-        steps: positive; by default one.
+        starts, stops: a bound for each dimension; a negative one counts from the end.
+        steps: a positive step for each dimension; by default ones.
 
-    Raises InvalidUsageError on bounds outside of the tensor. ``x[a:b:c]`` is the same with
-    numpy's leniency.
+    Raises InvalidUsageError if a bound is out of range. ``x[a:b:c]``, in contrast, clamps bounds as
+    numpy does.
 
     Example:
         >>> ark.slice(x, (0, 2), (4, 8), (1, 2)).shape  # as x[0:4, 2:8:2]
@@ -129,7 +133,7 @@ def slice(
 
 def _from_front(bounds: list[int], source: Tensor) -> list[int]:
     if len(bounds) != source.ndim:
-        return bounds  # the dialect says how many there must be
+        return bounds  # the dialect's verifier rejects them
     return [b + extent if b < 0 else b for b, extent in zip(bounds, source.shape, strict=True)]
 
 
@@ -142,13 +146,13 @@ def _slice(
 
 
 def concat(xs: Sequence[Tensor], axis: int, name: str | None = None) -> Tensor:
-    """Tensors joined along one dimension.
+    """Concatenates tensors along dimension `axis` and returns the result.
 
     Args:
-        xs: tensors of one rank and dtype whose other extents agree.
+        xs: tensors of one rank and dtype whose extents agree in all other dimensions.
         axis: the dimension; a negative one counts from the end.
 
-    Raises InvalidUsageError where they do not fit together, or there are none.
+    Raises InvalidUsageError if `xs` is empty, or ranks, dtypes or extents differ.
 
     Example:
         >>> ark.concat([a, b], axis=-1).shape  # both: (4, 64)
@@ -170,12 +174,13 @@ def _tensors(values: Sequence[Tensor], op: str) -> list[Tensor]:
 def split(
     x: Tensor, n_or_sizes: int | Sequence[int], axis: int, name: str | None = None
 ) -> list[Tensor]:
-    """The parts of `x` along one dimension, as slices.
+    """Splits `x` along dimension `axis` and returns the list of its parts, which are slices.
 
     Args:
-        n_or_sizes: how many equal parts, or the extent of every part.
+        n_or_sizes: the number of equal parts, or a sequence with the extent of each part.
 
-    Raises InvalidUsageError where the parts do not make up the extent.
+    Raises InvalidUsageError if the extent is not divisible by the number of parts, or not the sum
+    of their extents.
 
     Example:
         >>> gate, up = ark.split(x, 2, axis=-1)  # x: (4, 64)
@@ -195,14 +200,14 @@ def split(
 
 
 def _equal_parts(extent: int, parts: int, op: str) -> list[int]:
-    # Every part is an op, so their number is bounded.
+    # The number of parts is bounded, since each part is an op.
     if not 1 <= parts <= MAX_ENTRIES or extent % parts:
         raise invalid(f"extent {extent} has no {parts} equal parts", op)
     return [extent // parts] * parts
 
 
 def _checked_axis(axis: int, source: Tensor, op: str) -> int:
-    # For sugar: no op of that name would complain.
+    # For functions that create several ops or none, so that no verifier checks their axis.
     number = as_axis(axis, source.ndim, op)
     if not 0 <= number < source.ndim:
         raise invalid(f"axis {number} is not a dimension of shape {list(source.shape)}", op)
@@ -216,9 +221,10 @@ def _part(source: Tensor, axis: int, begin: int, end: int, name: str | None) -> 
 
 
 def sharding(x: Tensor, axis: int, dim_per_shard: int, name: str | None = None) -> list[Tensor]:
-    """The parts of `x` of extent `dim_per_shard` along one dimension, as slices.
+    """Splits `x` along dimension `axis` into parts of extent `dim_per_shard`.
 
-    Raises InvalidUsageError where the extent is no multiple of it.
+    Returns the list of the parts, which are slices. Raises InvalidUsageError if the extent is not
+    a multiple of `dim_per_shard`.
 
     Example:
         >>> len(ark.sharding(x, axis=1, dim_per_shard=16))  # x: (4, 64)
@@ -235,9 +241,9 @@ def sharding(x: Tensor, axis: int, dim_per_shard: int, name: str | None = None) 
 
 
 def broadcast_to(x: Tensor, shape: Shape, name: str | None = None) -> Tensor:
-    """`x` repeated along missing dimensions and those of extent one, as numpy does.
+    """Broadcasts `x` to `shape`, as ``numpy.broadcast_to``, and returns the view.
 
-    Raises InvalidUsageError where `x` does not broadcast to `shape`.
+    Raises InvalidUsageError if `x` does not broadcast to `shape`.
 
     Example:
         >>> bias = ark.parameter("bias", (64,))
@@ -249,9 +255,12 @@ def broadcast_to(x: Tensor, shape: Shape, name: str | None = None) -> Tensor:
 
 
 def squeeze(x: Tensor, axis: Axes | None = None, name: str | None = None) -> Tensor:
-    """`x` without dimensions of extent one: those of `axis` (int or tuple), or all.
+    """Returns `x` without dimensions of extent one.
 
-    Raises InvalidUsageError on a dimension of another extent.
+    Args:
+        axis: the dimensions to remove, an int or a tuple; by default all of extent one.
+
+    Raises InvalidUsageError if a dimension of `axis` has another extent, or `x` lacks it.
 
     Example:
         >>> ark.squeeze(x[0:1], 0).shape  # x: (4, 64)
@@ -271,9 +280,12 @@ def squeeze(x: Tensor, axis: Axes | None = None, name: str | None = None) -> Ten
 
 
 def unsqueeze(x: Tensor, axis: Axes, name: str | None = None) -> Tensor:
-    """`x` with dimensions of extent one at `axis` (int or tuple) of the result.
+    """Returns `x` with additional dimensions of extent one.
 
-    Raises InvalidUsageError on an axis that the result lacks, or one given twice.
+    Args:
+        axis: positions of these dimensions in the result, an int or a tuple.
+
+    Raises InvalidUsageError if the result lacks an axis, or `axis` names one twice.
 
     Example:
         >>> ark.unsqueeze(x, -1).shape  # x: (4, 64)
@@ -290,7 +302,9 @@ def unsqueeze(x: Tensor, axis: Axes, name: str | None = None) -> Tensor:
 
 
 def identity(x: Tensor, deps: Sequence[Tensor] = (), name: str | None = None) -> Tensor:
-    """`x`, available only after the tensors `deps` are complete.
+    """Returns a view of `x` that is available only after the tensors `deps` are complete.
+
+    Raises InvalidUsageError if `deps` is not a list of tensors of the program.
 
     Example:
         >>> y = ark.identity(a, deps=[ark.exp(b)])
@@ -301,9 +315,10 @@ def identity(x: Tensor, deps: Sequence[Tensor] = (), name: str | None = None) ->
 
 
 def noop(x: Tensor, name: str | None = None) -> None:
-    """Keeps `x`: it is computed in every run, though nothing may read it.
+    """Makes every run compute `x`, even if no other op reads it.
 
-    Nothing waits for it. Without this, what no output and no state depends on is left out.
+    No op waits for `x`. Without this call, the compiler removes ops on which no output and no
+    state depends.
 
     Example:
         >>> ark.noop(ark.exp(x))
@@ -316,9 +331,10 @@ def noop(x: Tensor, name: str | None = None) -> None:
 
 
 def getitem(x: Tensor, index: Index) -> Tensor:
-    """``x[index]``: numpy's basic indexing by static ints, slices, ``...`` and None.
+    """Returns ``x[index]``: numpy's basic indexing by static ints, slices, ``...`` and None.
 
-    Of a state it holds the values from before the next update, whatever the index is.
+    Later updates of a state do not change the result, whatever the index is. Raises
+    InvalidUsageError if an int is out of range, a step is zero, or an index is a tensor.
     """
     entries = _expanded(x, index if isinstance(index, tuple) else (index,))
     parts: list[tuple[int, int, int]] = []
@@ -338,7 +354,7 @@ def getitem(x: Tensor, index: Index) -> Tensor:
         parts.append(part)
     starts, stops, steps = ([p[i] for p in parts] for i in range(3))
     result = x
-    # The tensor of a state shows later updates; a slice of it must not, not even of all of it.
+    # The tensor of a state shows later updates, which a slice must not, even `state[:]`.
     if x.state is not None or parts != [(0, extent, 1) for extent in x.shape]:
         result = _slice(x, starts, stops, steps, None)
     for axis in reversed_axes:
@@ -347,7 +363,7 @@ def getitem(x: Tensor, index: Index) -> Tensor:
 
 
 def _expanded(x: Tensor, index: tuple[Any, ...]) -> list[Any]:
-    """The index with one entry for every dimension, besides None."""
+    """Returns the index with one entry for each dimension, in addition to the entries None."""
     ellipses = sum(entry is Ellipsis for entry in index)
     used = sum(entry is not None and entry is not Ellipsis for entry in index)
     if ellipses > 1 or used > x.ndim:
@@ -360,7 +376,8 @@ def _expanded(x: Tensor, index: tuple[Any, ...]) -> list[Any]:
 
 
 def _bounds(entry: builtins.slice, extent: int) -> tuple[tuple[int, int, int], bool]:
-    """Start, stop, step of a forward slice of the same elements; whether to reverse it."""
+    """Returns start, stop and step of a slice with a positive step that has the same elements, and
+    True if their order is to be reversed."""
     for bound in (entry.start, entry.stop, entry.step):
         if bound is not None:
             as_int(bound, "a bound of a slice", "ark.slice")
@@ -388,7 +405,7 @@ def _element(entry: Any, axis: int, x: Tensor) -> tuple[int, int, int]:
 
 
 def _reversed(x: Tensor, axis: int) -> Tensor:
-    # Views only go forward, so a negative step is a gather.
+    # Strides of views are not negative, so that a negative step needs a gather.
     check_size(x.shape[axis], int32, "slice")
     indices = constant_tensor(np.arange(x.shape[axis], dtype=np.int32)[::-1], int32)
     return emit("gather", dialect.GatherOp, None, source=x, indices=indices, axis=axis)

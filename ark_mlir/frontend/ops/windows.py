@@ -1,4 +1,4 @@
-"""Windows that slide over images: their columns, and the largest of each."""
+"""Ops on sliding windows of images: im2col and max pooling."""
 
 from __future__ import annotations
 
@@ -29,15 +29,20 @@ def im2col(
     dilation_width: int = 1,
     name: str | None = None,
 ) -> Tensor:
-    """Windows of images as columns, so that a convolution is a product with `[F, C*kh*kw]`.
+    """Returns the sliding windows of images as columns.
+
+    The matrix product of filters ``[F, C*kh*kw]`` with the result is a convolution.
 
     Args:
         x: ``[N, C, H, W]``, ``[C, H, W]`` or ``[H, W]``, of any dtype.
-        pad_height, pad_width: zeros around the images, on each side.
-        dilation_height, dilation_width: steps between neighbours in a window.
+        kernel_height, kernel_width: extents kh and kw of a window, in elements.
+        stride_height, stride_width: distances between windows.
+        pad_height, pad_width: numbers of zeros that are added on each side of an image.
+        dilation_height, dilation_width: distances between neighbouring elements of a window.
 
-    The result is ``[N, C*kh*kw, windows]``, without N where `x` has none; windows go row by
-    row. Raises InvalidUsageError on other ranks, and where no window fits.
+    The result is ``[N, C*kh*kw, windows]``, without N if `x` has none. The windows are in row-major
+    order. Raises InvalidUsageError if `x` has another rank, a size is not positive, or no window
+    fits into an image.
 
     Example:
         >>> image = ark.input("image", (3, 32, 32))
@@ -56,7 +61,7 @@ def im2col(
         images.shape[-1], kernel_width, stride_width, pad_width, dilation_width, "width"
     )
     lead = images.ndim - 2
-    # [..., kh, oh, kw, ow], and then both of the kernel before both of the windows.
+    # From [..., kh, oh, kw, ow] to [..., kh, kw, oh, ow].
     windows = _taken(_taken(images, rows, lead), columns, lead + 2)
     order = (lead, lead + 2, lead + 1, lead + 3)
     windows = transpose(windows, (*range(lead), *order))
@@ -74,15 +79,17 @@ def im2col(
 def max_pool(
     x: Tensor, kernel_size: int, stride: int | None = None, name: str | None = None
 ) -> Tensor:
-    """The largest numbers of square windows.
+    """Returns the maximum of each square window of images.
 
     Args:
         x: ``[..., H, W, C]`` of numbers.
-        stride: of windows, by default `kernel_size`. They begin at its multiples; of those
-            that reach beyond the end, what lies inside counts.
+        kernel_size: height and width of a window.
+        stride: distance between windows, by default `kernel_size`. The first window begins at the
+            first element. A window that extends beyond the image is cut off at its edge.
 
-    The result is ``[..., ceil(H / stride), ceil(W / stride), C]``. NaN is the largest, as in
-    :func:`reduce_max`. Raises InvalidUsageError on ranks other than three to five.
+    The result is ``[..., ceil(H / stride), ceil(W / stride), C]``, of the dtype of `x`. A maximum
+    is NaN if an element of the window is NaN. Raises InvalidUsageError if the rank of `x` is not 3,
+    4 or 5, or a size is not positive.
 
     Example:
         >>> ark.max_pool(ark.input("image", (32, 32, 3)), 2).shape
@@ -108,7 +115,8 @@ def _positive(value: object, what: str, op: str) -> int:
 def _places(
     extent: int, kernel: int, stride: int, pad: int, dilation: int, what: str
 ) -> NDArray[np.int64]:
-    """Returns the positions of the elements of windows along one dimension: [kernel, windows]."""
+    """Returns the indices of the elements of all windows along one dimension, as an array of shape
+    ``[kernel, windows]``. An index is negative or beyond `extent` in the padding."""
     op = "ark.im2col"
     size = _positive(kernel, f"kernel_{what}", op)
     step = _positive(stride, f"stride_{what}", op)
@@ -124,7 +132,8 @@ def _places(
 
 
 def _taken(images: Tensor, places: NDArray[np.int64], axis: int) -> Tensor:
-    """`places` instead of a dimension; those outside of it take the nearest element."""
+    """Gathers the elements at `places` of dimension `axis`; a place in the padding gets the
+    element at the nearest edge."""
     nearest = places.clip(0, images.shape[axis] - 1).astype(np.int32)
     return gather(images, constant_tensor(nearest, int32), axis)
 
@@ -134,7 +143,8 @@ def _inside(places: NDArray[np.int64], extent: int, shape: tuple[int, ...]) -> T
 
 
 def _largest(images: Tensor, axis: int, size: int, step: int, name: str | None) -> Tensor:
-    # What lies beyond the end takes the last element, which all such windows have anyway.
+    # Places beyond the end get the last element, which does not change the maximum: a window that
+    # extends beyond the end contains it.
     extent = images.shape[axis]
     places = np.arange(size) + np.arange(0, extent, step)[:, None]
     return reduce_max(_taken(images, places, axis), axis + 1, keepdims=False, name=name)

@@ -1,4 +1,4 @@
-"""The table of ATen ops; see ``table``. Needs no torch."""
+"""The table of ATen ops; see ``table``. It does not import torch."""
 
 from . import elementwise as elementwise
 from . import indexing as indexing

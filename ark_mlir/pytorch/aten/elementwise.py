@@ -1,4 +1,4 @@
-"""ATen ops on one element each."""
+"""Elementwise ATen ops."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _COMPARISONS: dict[str, Callable[..., ark.Tensor]] = {
 
 def _enter_unary(name: str, op: Callable[..., ark.Tensor]) -> None:
     def unary(out: Out, x: Operand) -> ark.Tensor:
-        # A function of integers is a float in torch.
+        # torch computes such a function of integers in floats.
         return op(tensor(x, out.dtype))
 
     aten(f"{name}.default")(unary)
@@ -118,7 +118,7 @@ def _floor_divide(out: Out, a: Operand, b: Operand) -> ark.Tensor:
     quotient = ark.div(lhs, rhs)
     if out.dtype.kind == "uint":
         return quotient
-    # ark truncates: one less where the signs differ and something is left over.
+    # ark.div truncates: the floor is one less if the signs differ and the remainder is not zero.
     apart = ark.logical_or(ark.logical_and(lhs < 0, rhs > 0), ark.logical_and(lhs > 0, rhs < 0))
     below = ark.logical_and(quotient * rhs != lhs, apart)
     return ark.where(below, quotient - 1, quotient)
@@ -197,7 +197,7 @@ def _isinf(out: Out, x: Operand) -> ark.Tensor:
 @aten("sign.default")
 def _sign(out: Out, x: Operand) -> ark.Tensor:
     value = tensor(x)
-    # Zero, and what is not a number, stay as they are.
+    # Zero and NaN are unchanged.
     return ark.where(value > 0, 1, ark.where(value < 0, -1, value))
 
 
@@ -217,7 +217,7 @@ def _elu(
     out: Out, x: Operand, alpha: float = 1, scale: float = 1, input_scale: float = 1
 ) -> ark.Tensor:
     value = tensor(x)
-    # The branch not taken must not overflow to infinity, for that times zero were NaN.
+    # The branch that is not selected must not overflow: infinity times zero is NaN.
     curved = (ark.exp(ark.minimum(value * input_scale, 0.0)) - 1) * alpha
     return ark.where(value > 0, value, curved) * scale
 

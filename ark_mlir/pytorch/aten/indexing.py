@@ -1,4 +1,4 @@
-"""ATen's reads by index."""
+"""ATen ops that read by index."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _index_select(out: Out, x: Operand, dim: int, index: Operand) -> ark.Tensor:
 def _gather(
     out: Out, x: Operand, dim: int, index: Operand, sparse_grad: bool = False
 ) -> ark.Tensor:
-    """Element by element: the places of all in the flat tensor."""
+    """Gathers each element by its position in the flat tensor."""
     source, places = tensor(x), tensor(index, int64)
     axis = axis_of(dim, source.ndim)
     strides = _strides(source.shape)
@@ -52,13 +52,13 @@ def _strides(shape: Sequence[int]) -> list[int]:
 
 @aten("index.Tensor")
 def _index(out: Out, x: Operand, indices: Sequence[Operand | None]) -> ark.Tensor:
-    """Advanced indexing: the indexed dimensions as one, and a gather along that."""
+    """Merges the indexed dimensions into one, and gathers along it."""
     source = tensor(x)
     axes = [axis for axis, index in enumerate(indices) if index is not None]
     positions = [tensor(index) for index in indices if index is not None]
     if any(position.dtype is bool_ for position in positions):
         raise unsupported("indexing with a mask, whose result has no static shape")
-    # Dimensions that lie apart move to the front, as numpy has it, too.
+    # Indexed dimensions that are not adjacent move to the front, as in numpy.
     first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
     rest = [axis for axis in range(source.ndim) if axis not in axes]
     order = [*rest[:first], *axes, *rest[first:]]
@@ -71,12 +71,12 @@ def _index(out: Out, x: Operand, indices: Sequence[Operand | None]) -> ark.Tenso
 
 
 def _flat_positions(positions: Sequence[ark.Tensor], extents: Sequence[int]) -> ark.Tensor:
-    """Places in dimensions of `extents` taken as one; negative ones count from the end."""
+    """Returns positions in the merged dimension of `extents`; negative ones count from the end."""
     flat: ark.Tensor | None = None
     for position, extent, stride in zip(positions, extents, _strides(extents), strict=True):
         place = tensor(position, int64)
         place = ark.where(place < 0, place + extent, place)
-        # Beyond its own dimension, an index must not reach into the next.
+        # An index out of range must stay out of range in the merged dimension.
         if len(extents) > 1:
             place = ark.where(
                 ark.logical_and(place >= 0, place < extent), place, math.prod(extents)
@@ -84,5 +84,5 @@ def _flat_positions(positions: Sequence[ark.Tensor], extents: Sequence[int]) -> 
         scaled = place * stride
         flat = scaled if flat is None else flat + scaled
     if flat is None:
-        raise unsupported("indexing with nothing")
+        raise unsupported("indexing without an index")
     return flat

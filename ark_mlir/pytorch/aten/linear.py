@@ -75,7 +75,7 @@ def _attention(
     mask = None if attn_mask is None else _mask(tensor(attn_mask), query)
     queries, keys = query.shape[-2], key.shape[-2]
     if is_causal and queries != keys:
-        # torch counts both from the start, ark from the end.
+        # torch aligns the first query with the first key, ark the last query with the last key.
         mask, is_causal = lower_triangle((queries, keys)), False
     if query.ndim == 2:  # no heads
         query, key, value = (ark.unsqueeze(t, 0) for t in (query, key, value))
@@ -84,8 +84,8 @@ def _attention(
 
 
 def _shared_heads(key: ark.Tensor, value: ark.Tensor) -> tuple[ark.Tensor, ark.Tensor]:
-    """Keys and values as they were before each head was repeated for its group of queries:
-    ``ark.attention`` needs no copies of them."""
+    """Returns keys and values before their heads were repeated for groups of query heads, since
+    ``ark.attention`` does not need the copies."""
     keys, values = _before_repeat(key), _before_repeat(value)
     return (keys, values) if keys.shape[:-1] == values.shape[:-1] else (key, value)
 
@@ -103,7 +103,7 @@ def _before_repeat(x: ark.Tensor) -> ark.Tensor:
 
 
 def _operand_of(x: ark.Tensor | None, op: str) -> ark.Tensor | None:
-    """The operand of the op that made `x`, where it is an `op`."""
+    """Returns the operand of the op that made `x` if that is an `op`, else None."""
     owner: Any = None if x is None else x.value.owner
     if x is None or getattr(owner, "name", None) != op:
         return None
@@ -126,4 +126,4 @@ def _flash_attention(
     scale: float | None = None,
 ) -> Any:
     mixed = _attention(out[0], q, k, v, attn_mask, dropout_p, is_causal, scale)
-    return mixed, Unavailable("the logarithm of the sum of an attention, which gradients need")
+    return mixed, Unavailable("the log-sum-exp of an attention, which gradients need")

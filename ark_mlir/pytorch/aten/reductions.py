@@ -1,4 +1,4 @@
-"""ATen ops over whole dimensions: reductions, softmax, normalisation."""
+"""ATen's reductions, softmax and normalisations."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def _argmax(out: Out, x: Operand, dim: int | None = None, keepdim: bool = False)
 def _argmin(out: Out, x: Operand, dim: int | None = None, keepdim: bool = False) -> ark.Tensor:
     value = tensor(x)
     if not value.dtype.is_float:  # the least integer has no negation
-        raise unsupported(f"the least of {value.dtype}")
+        raise unsupported(f"argmin of {value.dtype}")
     return _argmax(out, -value, dim, keepdim)
 
 
@@ -87,12 +87,12 @@ def _min(out: tuple[Out, Out], x: Operand, dim: int, keepdim: bool = False) -> A
 
 
 def _variance(x: ark.Tensor, dim: Axes, correction: float | None) -> tuple[ark.Tensor, ark.Tensor]:
-    """Variance and mean, both with the reduced dimensions kept."""
+    """Returns variance and mean; both keep the reduced dimensions."""
     axes = as_axes(dim, x.ndim)
     count = math.prod(x.shape[a] for a in axes)
     divisor = count - (1 if correction is None else correction)
     if divisor <= 0:
-        raise unsupported(f"the variance of {count} elements, which is not a number")
+        raise unsupported(f"the variance of {count} elements, which is NaN")
     mean = ark.reduce_mean(x, axes)
     off = x - mean
     return ark.reduce_sum(off * off, axes) / divisor, mean
@@ -147,14 +147,14 @@ def _norm(
 
 @aten("cumsum.default")
 def _cumsum(out: Out, x: Operand, dim: int, dtype: DType | None = None) -> ark.Tensor:
-    """A product with a triangle of ones, which is fit for positions and masks."""
+    """Multiplies by a triangular matrix of ones, which suffices for positions and masks."""
     value = tensor(x, out.dtype)
     if value.ndim == 0:
         return value
     axis = axis_of(dim, value.ndim)
     extent = value.shape[axis]
     if extent > _MAX_PREFIXES:
-        raise unsupported(f"sums of {extent} prefixes; the limit is {_MAX_PREFIXES}")
+        raise unsupported(f"cumsum over {extent} elements; the limit is {_MAX_PREFIXES}")
     order = [a for a in range(value.ndim) if a != axis] + [axis]
     rows = shaped(ark.transpose(value, order), (value.size // max(1, extent), extent))
     ones = np.triu(np.ones((extent, extent), np.int8))
@@ -173,7 +173,7 @@ def _softmax(out: Out, x: Operand, dim: int, *_: object, dtype: DType | None = N
 
 @aten("_safe_softmax.default")
 def _safe_softmax(out: Out, x: Operand, dim: int, dtype: DType | None = None) -> ark.Tensor:
-    """Zeros where everything is masked."""
+    """Returns the softmax, with zeros in a row that is masked completely."""
     value = tensor(x, out.dtype)
     if value.ndim == 0:
         return _softmax(out, value, dim)
@@ -209,7 +209,7 @@ def _layer_norm(
 
 
 def _rows(x: ark.Tensor, normalized_shape: Sequence[int]) -> ark.Tensor:
-    """`x` with the normalised dimensions as one."""
+    """Returns `x` with the normalised dimensions merged into one."""
     if len(normalized_shape) == 1:
         return x
     kept = x.shape[: x.ndim - len(normalized_shape)]
@@ -244,7 +244,7 @@ def _rms_norm(
     eps: float | None = None,
 ) -> ark.Tensor:
     rows = _rows(tensor(x), normalized_shape)
-    # torch's default is the distance from one to the next number of the dtype.
+    # torch's default is the machine epsilon of the dtype.
     chosen = 2 * rows.dtype.unit_roundoff if eps is None else eps
     return shaped(ark.rmsnorm(rows, _vector(weight, rows), eps=chosen), out.shape)
 
@@ -262,7 +262,7 @@ def _fused_rms_norm(
 
 
 def _per_channel(value: ark.Tensor, rank: int) -> ark.Tensor:
-    """A vector that goes with dimension one of `rank`."""
+    """Reshapes a vector to broadcast along dimension one of a tensor of rank `rank`."""
     return shaped(value, (1, value.size) + (1,) * (rank - 2))
 
 

@@ -1,10 +1,10 @@
-"""The table of ATen ops and their counterparts in ark: functions, filled by the modules beside it.
+"""The table of handlers of ATen ops, which the other modules of this folder fill.
 
-A function is called as the ATen op would be, with what is known of the result in front:
-ark tensors in place of torch's, DTypes in place of torch's dtypes, and constants known before
-the run as numbers or numpy arrays. It adds ops to the program being built, and returns a tensor,
-or a tuple where the op has several results. What it cannot express it refuses with
-``unsupported``. Nothing here imports torch.
+The first argument of a handler is torch's description of the result. The others are those of the
+ATen op: ark tensors for torch's tensors, DTypes for torch's dtypes, and numbers or numpy arrays for
+constants. A handler adds ops to the program under construction and returns a tensor, or a tuple if
+the op has several results. It raises ``unsupported`` if ark cannot express the op. This module does
+not import torch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ...errors import UnsupportedError
 
 __all__ = ["Out", "Unavailable", "aten", "find", "is_view", "names", "unsupported"]
 
-# Where memory lies and in which order is no matter of the program.
+# Arguments about the device and layout of memory, which do not affect a program.
 _IGNORED = ("device", "generator", "layout", "memory_format", "non_blocking", "pin_memory")
 
 Handler = Callable[..., Any]
@@ -30,7 +30,7 @@ _VIEWS: set[str] = set()
 
 @dataclass(frozen=True)
 class Out:
-    """Shape and dtype that torch has for one result of a node."""
+    """Torch's shape and dtype of a result of a node."""
 
     shape: tuple[int, ...]
     dtype: DType
@@ -38,21 +38,20 @@ class Out:
 
 @dataclass(frozen=True)
 class Unavailable:
-    """A result that ark does not compute; an error only where something uses it."""
+    """A result that ark does not compute; its use is an error."""
 
     reason: str
 
 
 def unsupported(reason: str) -> UnsupportedError:
-    """Returns the error for arguments of an ATen op that ark has no counterpart for."""
+    """Returns the error for an ATen op, or arguments of it, that ark cannot express."""
     return UnsupportedError(reason)
 
 
 def aten(*overloads: str, view: bool = False) -> Callable[[_H], _H]:
-    """Enters a function into the table under names such as ``add.Tensor``.
+    """Returns a decorator that adds a handler to the table under names such as ``add.Tensor``.
 
-    `view` says that the result is elements of the operand in another order, so that torch
-    need not touch them.
+    `view` is True if the op is a view in torch, which moves no data.
     """
 
     def enter(handler: _H) -> _H:
@@ -67,17 +66,17 @@ def aten(*overloads: str, view: bool = False) -> Callable[[_H], _H]:
 
 
 def names() -> list[str]:
-    """All ops of the table, such as ``aten.add.Tensor``, sorted."""
+    """Returns the names of all ops of the table, such as ``aten.add.Tensor``, sorted."""
     return sorted(_TABLE)
 
 
 def is_view(op: str) -> bool:
-    """Returns True if an ATen op is a view, which costs torch nothing."""
+    """Returns True if an ATen op is a view in torch, which moves no data."""
     return op in _VIEWS
 
 
 def find(op: str) -> Handler:
-    """The function for an ATen op; raises UnsupportedError where there is none."""
+    """Returns the handler of an ATen op; raises UnsupportedError if there is none."""
     if op not in _TABLE:
         raise unsupported("ark has no such op")
     handler = _TABLE[op]
@@ -87,7 +86,7 @@ def find(op: str) -> Handler:
         try:
             inspect.signature(handler).bind(out, *args, **given)
         except TypeError as error:
-            raise unsupported(f"arguments that ark does not know: {error}") from None
+            raise unsupported(f"unknown arguments: {error}") from None
         return handler(out, *args, **given)
 
     return call

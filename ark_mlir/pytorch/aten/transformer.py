@@ -1,5 +1,4 @@
-"""PyTorch's fused layers, which its modules call in place of their parts when no gradient is
-wanted."""
+"""PyTorch's fused layers, which its modules call if gradients are disabled."""
 
 from __future__ import annotations
 
@@ -11,9 +10,9 @@ from ...dtypes import bool_
 from .table import Out, Unavailable, aten
 from .values import shaped, tensor
 
-# How a mask is laid out, by torch's numbers; bool masks say what to leave out.
+# Torch's numbers for the layouts of masks. A bool mask is true for keys to ignore.
 _BY_QUERY, _BY_KEY = 0, 1
-_NO_WEIGHTS = Unavailable("the weights of an attention that was told to give none")
+_NO_WEIGHTS = Unavailable("the weights of an attention with need_weights=False")
 
 
 @aten("_native_multi_head_attention.default")
@@ -54,7 +53,7 @@ def _dense(x: ark.Tensor, weight: ark.Tensor, bias: ark.Tensor) -> ark.Tensor:
 
 
 def _heads(x: ark.Tensor, heads: int) -> ark.Tensor:
-    """``[batch, length, hidden]`` as ``[batch, heads, length, D]``."""
+    """Returns ``[batch, length, hidden]`` as ``[batch, heads, length, D]``."""
     batch, length, hidden = x.shape
     return ark.transpose(ark.reshape(x, (batch, length, heads, hidden // heads)), (0, 2, 1, 3))
 
@@ -66,8 +65,7 @@ def _joined(mixed: ark.Tensor, weight: ark.Tensor, bias: ark.Tensor) -> ark.Tens
 
 
 def _laid_out(mask: ark.Tensor, kind: int | None) -> ark.Tensor:
-    """Returns a mask for ``[batch, heads, queries, keys]``; a mask of bool is true for what to
-    keep."""
+    """Returns a mask for ``[batch, heads, queries, keys]``; a bool mask is true for kept keys."""
     if kind == _BY_KEY:
         mask = shaped(mask, (mask.shape[0], 1, 1, mask.shape[1]))
     return ark.logical_not(mask) if mask.dtype is bool_ else mask

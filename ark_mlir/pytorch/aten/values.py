@@ -1,4 +1,4 @@
-"""Operands as ATen has them: tensors, numbers and constant arrays, with torch's promotion."""
+"""Operands of ATen ops (tensors, numbers and constant arrays), and torch's type promotion."""
 
 # The stubs of numpy leave the elements of arrays unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
@@ -23,19 +23,19 @@ Operand: TypeAlias = "ark.Tensor | bool | int | float | NDArray[Any]"
 
 __all__ = ["Operand", "as_axes", "axis_of", "lower_triangle", "promoted", "shaped", "tensor", "to"]
 
-# By category, then by width, as torch promotes; the 8-bit and unsigned types have no place.
+# In the order of torch's promotion, by category and width; other types are not promoted.
 _ORDER = (bool_, uint8, int8, int32, int64, fp16, bf16, fp32)
 
 
 def tensor(value: Operand, dtype: DType | None = None) -> ark.Tensor:
-    """`value` as a tensor, of `dtype` where one is given."""
+    """Returns `value` as a tensor, cast to `dtype` if it is given."""
     if isinstance(value, ark.Tensor):
         return value if dtype is None or value.dtype is dtype else ark.cast(value, dtype)
     return ark.constant(value, dtype)
 
 
 def to(value: Operand, dtype: DType) -> Operand:
-    """`value` as an operand of an op in `dtype`: numbers adapt on their own."""
+    """Returns `value` as an operand of an op in `dtype`; a number stays a number."""
     if isinstance(value, ark.Tensor):
         return tensor(value, dtype)
     if isinstance(value, np.ndarray):
@@ -46,10 +46,10 @@ def to(value: Operand, dtype: DType) -> Operand:
 
 
 def promoted(a: Operand, b: Operand) -> DType:
-    """The dtype in which torch combines two operands.
+    """Returns the dtype to which torch promotes two operands.
 
-    A number or a tensor of rank zero counts only where it is of a higher category: bool,
-    then integers, then floats.
+    A number, or a tensor of rank zero, has an effect only if its category is higher: bool is the
+    lowest, then integers, then floats.
     """
     kinds = sorted((_kind(a), _kind(b)), key=lambda kind: kind[0])
     (low_rank, low), (high_rank, high) = kinds
@@ -59,8 +59,8 @@ def promoted(a: Operand, b: Operand) -> DType:
 
 
 def _kind(value: Operand) -> tuple[int, DType]:
-    """Returns the rank of an operand in torch's type promotion: 2 with dimensions, 1 of rank zero,
-    0 for a number; and the dtype."""
+    """Returns the dtype of an operand, and before it its priority in torch's type promotion: 2 for
+    a tensor with dimensions, 1 for a tensor of rank zero, 0 for a number."""
     if isinstance(value, ark.Tensor):
         return (2 if value.ndim else 1), value.dtype
     if isinstance(value, np.ndarray):
@@ -92,17 +92,17 @@ def shaped(x: ark.Tensor, shape: tuple[int, ...]) -> ark.Tensor:
 
 
 def axis_of(axis: int, rank: int) -> int:
-    """An axis counted from the front; torch gives rank zero one axis."""
+    """Returns an axis that counts from the front; a tensor of rank zero has one axis in torch."""
     return axis % max(rank, 1)
 
 
 def lower_triangle(shape: tuple[int, ...], diagonal: int = 0) -> ark.Tensor:
-    """Returns a matrix of bool that is true on and below a diagonal; the program computes it."""
+    """Returns a bool matrix, computed by the program, that is true on and below a diagonal."""
     rows, columns = shape[-2:]
     return ark.reshape(ark.arange(rows), (rows, 1)) + diagonal >= ark.arange(columns)
 
 
 def as_axes(axes: int | Sequence[int] | None, rank: int) -> tuple[int, ...]:
-    """Axes counted from the front; None and an empty list are all of them."""
+    """Returns axes that count from the front; None and an empty list mean all axes."""
     listed = [axes] if isinstance(axes, int) else axes
     return tuple(axis_of(axis, rank) for axis in listed) if listed else tuple(range(rank))

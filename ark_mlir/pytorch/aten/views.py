@@ -1,4 +1,4 @@
-"""ATen ops that rearrange, join and fill."""
+"""ATen's views, and ops that concatenate, pad and fill."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _unbind(out: tuple[Out, ...], x: Operand, dim: int = 0) -> tuple[ark.Tensor,
 
 @aten("cat.default")
 def _cat(out: Out, tensors: Sequence[Operand], dim: int = 0) -> ark.Tensor:
-    # torch lets empty vectors take part in any concatenation.
+    # torch ignores empty vectors in a concatenation of tensors of any rank.
     parts = [tensor(t, out.dtype) for t in tensors]
     parts = [p for p in parts if p.shape != (0,) or len(out.shape) == 1]
     return ark.concat(parts, axis_of(dim, len(out.shape)))
@@ -153,7 +153,7 @@ def _pad(out: Out, x: Operand, pad: Sequence[int], value: float = 0) -> ark.Tens
 
 
 def _padded(x: ark.Tensor, axis: int, before: int, after: int, fill: float) -> ark.Tensor:
-    # Negative padding takes away.
+    # Negative padding removes elements.
     inner = _at(x, axis, slice(max(0, -before), x.shape[axis] - max(0, -after)))
     parts = [_filled(x, axis, before, fill), inner, _filled(x, axis, after, fill)]
     return ark.concat([part for part in parts if part is not None], axis)

@@ -170,7 +170,7 @@ def test_env(ark: Ark) -> None:
     ("command", "status", "says"),
     [
         ("env --json", 0, '"compiler": "not installed'),
-        ("env", 0, "none, as there is no compiler"),
+        ("env", 0, "none: the compiler is not installed"),
         ("compile net.mlir -o net.arkbin", 1, "the compiler is not installed here"),
         ("check net.mlir", 1, "the compiler is not installed here"),
         ("schedule net.mlir -o schedule.mlir", 1, "the compiler is not installed here"),

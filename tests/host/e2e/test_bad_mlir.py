@@ -94,8 +94,8 @@ BAD_MLIR: dict[str, tuple[str, int | None, str]] = {
         5,
         'could not find LLVM intrinsic: "llvm.zork"',
     ),
-    "no program": ("func.func @f() {\n  return\n}\n", None, "holds no ark.program"),
-    "nothing": ("module {}\n", 1, "holds no ark.program"),
+    "no program": ("func.func @f() {\n  return\n}\n", None, "has no ark.program"),
+    "nothing": ("module {}\n", 1, "has no ark.program"),
     "a stage that is none": (
         'module attributes {ark.stage = "zork"} {\n' + program(f"  ark.return %x : {_T}") + "}",
         1,

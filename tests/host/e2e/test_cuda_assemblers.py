@@ -254,7 +254,7 @@ ptxas info    : Function properties for body_matmul
     0 bytes stack frame, 2084 bytes spill stores, 3868 bytes spill loads
 """
     assert read_resources(output) == (128, 60 + 80 + 24 + 2084 + 3868)
-    with pytest.raises(ark.CompileError, match="does not say what the kernel takes"):
+    with pytest.raises(ark.CompileError, match="does not report the kernel"):
         read_resources("ptxas info    : 0 bytes gmem")
 
 

@@ -177,7 +177,7 @@ def test_profiles_that_are_refused(options: dict[str, Any], message: str) -> Non
 def test_a_task_that_was_cut_otherwise_is_named_with_its_line() -> None:
     program = independent(1)
     wrong = Costs("independent", {"task0": TaskCost(7, 100.0)})
-    with pytest.raises(ark.InvalidUsageError, match="with 7 vCTAs, and now has 1") as caught:
+    with pytest.raises(ark.InvalidUsageError, match="with 7 vCTAs but now has 1") as caught:
         ark.compile(program, target="cpu:1", profile=wrong)
     assert "test_schedulers.py:" in str(caught.value)
 

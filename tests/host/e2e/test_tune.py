@@ -91,10 +91,10 @@ def test_alone_there_is_one_lane(command: Command) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("mlp.arkbin",), "is a bundle, which can only be measured: give --record"),
-        (("mlp.arkbin", "--record", "c", "-o", "o"), "is a bundle, which can only be measured"),
+        (("mlp.arkbin",), "a bundle can be measured but not tuned: use --record"),
+        (("mlp.arkbin", "--record", "c", "-o", "o"), "a bundle can be measured but not tuned"),
         (("mlp.arkbin", "--record", "c"), "compiled with trace=True"),
-        (("mlp.mlir", "--alone", "mlp.arkbin"), "--alone goes with a bundle"),
+        (("mlp.mlir", "--alone", "mlp.arkbin"), "--alone can be used only with a bundle"),
         (("mlp.mlir", "--set", "scheduler=list"), "tune sets 'scheduler' itself"),
         (("other.mlir",), "other.mlir: no such file or folder"),
     ],

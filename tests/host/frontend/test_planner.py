@@ -65,8 +65,8 @@ def test_an_exception_ends_the_plan() -> None:
         ({"sms": (0, 1, 2)}, "sms must be a range"),
         ({"sms": 1.5}, "planner: sms must be integers"),
         ({"warps": "8"}, "planner: warps must be integers"),
-        ({"tile": (32, 0)}, "extents of a tile are positive"),
-        ({"tile": ()}, "extents of a tile are positive"),
+        ({"tile": (32, 0)}, "extents of a tile must be positive"),
+        ({"tile": ()}, "extents of a tile must be positive"),
         ({"sync": 1}, "sync must be True or False"),
     ],
 )

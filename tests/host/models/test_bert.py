@@ -175,9 +175,9 @@ def test_weights_in_several_files(tiny: Any, tmp_path: Path) -> None:
         (
             [[1] * 9],
             None,
-            "prompt 0 has 9 tokens, the program holds 8; load the model with length=9",
+            "prompt 0 has 9 tokens, the program's limit is 8; load the model with length=9",
         ),
-        ([[1], [1, 23]], None, r"ids\[1\] has token 23, the vocabulary 23 entries"),
+        ([[1], [1, 23]], None, r"ids\[1\] has token 23, but the vocabulary has 23 entries"),
         ([[-1]], None, r"ids\[0\] has token -1"),
         ([[1.5]], None, r"ids\[0\] must be a row of integers"),
         ([[[1]]], None, r"ids\[0\] must be a row of integers"),

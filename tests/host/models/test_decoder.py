@@ -65,7 +65,7 @@ def test_generation_can_stop_and_be_short(folders: dict[str, Path]) -> None:
         (PROMPT, 14, "11 tokens and 14 new ones exceed max_length 24"),
         (PROMPT, -1, "max_new_tokens must be at least 0, not -1"),
         (PROMPT, 1.5, "max_new_tokens must be an integer"),
-        ([37], 1, "has token 37, the vocabulary 37"),
+        ([37], 1, "has token 37, but the vocabulary has 37"),
         ([[1, 2]], 1, "must be a row of integers"),
     ],
 )
@@ -79,7 +79,10 @@ def test_prompts_that_are_refused(
 
 def test_the_remedy_is_one(folders: dict[str, Path]) -> None:
     """A model loaded for all of its positions cannot be loaded for more."""
-    for wanted, remedy in ((24, "load the model with a larger one"), (99, "no more positions")):
+    for wanted, remedy in (
+        (24, "load the model with a larger max_length"),
+        (99, "no more positions"),
+    ):
         model = ark.models.load(folders["llama"], max_length=wanted, chunk=16)
         assert (model.max_length, model.positions) == (min(wanted, 64), 64)
         with pytest.raises(ark.InvalidUsageError, match=remedy):

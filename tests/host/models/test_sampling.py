@@ -126,8 +126,8 @@ def test_cold_is_greedy(model: Any, tiny: Any, tmp_path: Path, pick_target: Pick
 @pytest.mark.parametrize(
     ("choice", "message"),
     [
-        ({"temperature": -1}, "temperature must be a number from zero on, not -1"),
-        ({"temperature": float("nan")}, "temperature must be a number from zero on"),
+        ({"temperature": -1}, "temperature must be finite and not negative, not -1"),
+        ({"temperature": float("nan")}, "temperature must be finite and not negative"),
         ({"temperature": "hot"}, "temperature must be a number, not 'hot'"),
         ({"top_p": 0}, "top_p must be above 0 and at most 1, not 0"),
         ({"top_p": 1.5}, "top_p must be above 0 and at most 1"),
@@ -136,9 +136,9 @@ def test_cold_is_greedy(model: Any, tiny: Any, tmp_path: Path, pick_target: Pick
         ({"top_k": 2**31}, "top_k must be below 2^31"),
         ({"seed": -1}, "seed must be at least 0"),
         ({"seed": 2**63}, "seed must be below 2^63"),
-        ({"stop": 37}, r"stop\[0\] has token 37, the vocabulary 37"),
+        ({"stop": 37}, r"stop\[0\] has token 37, but the vocabulary has 37"),
         ({"stop": -1}, r"stop\[0\] has token -1"),
-        ({"stop": list(range(9))}, "9 tokens to stop at; 8 are possible"),
+        ({"stop": list(range(9))}, "9 stop tokens; the limit is 8"),
         ({"stop": "a"}, r"stop\[0\] must be a row of integers"),
     ],
 )

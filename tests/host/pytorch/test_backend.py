@@ -183,7 +183,7 @@ def test_gradients_stay_with_pytorch(watch: Watch, said: Callable[[], list[str]]
     assert torch.allclose(net.weight.grad, x.sum(0).expand(2, 4))
     assert watch.programs == []
     (message,) = said()
-    assert "gradients are wanted" in message
+    assert "gradients are enabled" in message
     assert "torch.no_grad" in message
 
 

@@ -43,7 +43,7 @@ def test_all_missing_ops_are_found_at_once(graph: Graph) -> None:
         x.meta["stack_trace"] = trace(line)
     error = refusal("net", problems(graph))
     assert str(error) == (
-        "'net' has 2 things that ark cannot do\n"
+        "'net' has 2 unsupported ops\n"
         "  note: /net.py:10: aten.floor.default: ark has no such op (node 'n0' and 1 more)\n"
         "  note: /net.py:12: aten.erfinv.default: ark has no such op (node 'n2')"
     )
@@ -53,8 +53,7 @@ def test_one_missing_op_is_one_line(graph: Graph) -> None:
     x = graph.call("aten.floor.default", X, graph.input("x", (2, 3)))
     x.meta["stack_trace"] = trace(7)
     assert str(refusal("net", problems(graph))) == (
-        "/net.py:7: 'net' has what ark cannot do: "
-        "aten.floor.default: ark has no such op (node 'n0')"
+        "/net.py:7: 'net' has an unsupported op: aten.floor.default: ark has no such op (node 'n0')"
     )
 
 
@@ -62,12 +61,17 @@ def test_one_missing_op_is_one_line(graph: Graph) -> None:
     ("op", "val", "args", "reason"),
     [
         ("aten.add.Tensor", Described((2, 3), "float64"), (1,), "elements of float64"),
-        ("aten.add.Tensor", Described((2, 3)), (1, 2, 3), "arguments that ark does not know"),
+        ("aten.add.Tensor", Described((2, 3)), (1, 2, 3), "unknown arguments"),
         ("aten.add.Tensor", Described((2, 3)), (1j,), "an operand that is a complex"),
         ("aten.dropout.default", X, (0.5, True), r"call module.eval\(\)"),
         ("aten.view.default", Described(("s0",)), ([-1],), "only at run time"),  # type: ignore[arg-type]
         ("aten.view.default", Described((7,)), ([7],), "ark.reshape: "),
-        ("aten.relu.default", Described((3, 2)), (), r"ark gives fp32\[2, 3\], torch fp32\[3, 2\]"),
+        (
+            "aten.relu.default",
+            Described((3, 2)),
+            (),
+            r"is fp32\[2, 3\] in ark, fp32\[3, 2\] in torch",
+        ),
         ("aten.bitwise_and.Tensor", Described((2, 3), "int64"), (1,), "bits of integers"),
         ("aten.view.dtype", Described((2, 3), "bool"), (ark.bool,), "neither true nor false"),
         ("aten.var.correction", Described((2, 1)), ([1],), None),
@@ -104,7 +108,10 @@ def test_what_gives_no_tensor_is_an_error_where_it_is_used(graph: Graph) -> None
     assert problems(graph) == []
     graph.call("aten.add.Tensor", X, x, number)
     (problem,) = problems(graph)
-    assert problem.reason == "'n1' (aten._local_scalar_dense.default) is a number of the run"
+    assert (
+        problem.reason
+        == "'n1' (aten._local_scalar_dense.default) is a number known at run time only"
+    )
 
 
 def test_torchs_own_lines_say_nothing(graph: Graph) -> None:

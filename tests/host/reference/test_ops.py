@@ -305,7 +305,9 @@ def test_a_run_does_not_change_its_operands() -> None:
 
 def test_an_update_that_does_not_fit_is_an_error() -> None:
     program = counter()
-    with pytest.raises(ark.InvalidUsageError, match="offset 4 leaves dimension 0, of extent 4"):
+    with pytest.raises(
+        ark.InvalidUsageError, match="offset 4 does not fit into dimension 0 of extent 4"
+    ):
         ark.reference.run(program, {"x": np.ones((1, 2)), "row": 4})
 
 
