@@ -19,7 +19,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns true if the backend can make code of an op as it is.
+/// Returns true if the backend can translate the op to machine code.
 static bool isCode(Operation *op, Backend backend) {
   Dialect *dialect = op->getDialect();
   return isa_and_present<LLVM::LLVMDialect>(dialect) ||
@@ -29,7 +29,7 @@ static bool isCode(Operation *op, Backend backend) {
           isa_and_present<ROCDL::ROCDLDialect>(dialect));
 }
 
-/// Checks that all ops are code, apart from the tables and the gpu.module.
+/// Checks that all ops except the tables and the gpu.module can be translated.
 static LogicalResult verifyOps(Operation *container, Backend backend) {
   WalkResult walk = container->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isForeign(op, backend)) {
@@ -47,8 +47,7 @@ static LogicalResult verifyOps(Operation *container, Backend backend) {
   return failure(walk.wasInterrupted());
 }
 
-/// Returns the op that holds the functions: the module, or the gpu.module in
-/// it.
+/// Returns the op that contains the functions: the module or its gpu.module.
 static FailureOr<Operation *> getContainer(ModuleOp module, bool isGpu) {
   if (!isGpu)
     return module.getOperation();
@@ -98,8 +97,8 @@ static LogicalResult verifyBodies(KernelOp kernel, Operation *container) {
   return success();
 }
 
-/// Checks that every function has code, since no library comes with a kernel
-/// for hip.
+/// Checks that every called function has a body, because kernels for hip are
+/// not linked with a library.
 static LogicalResult verifyCalls(Operation *container) {
   for (auto function : container->getRegion(0).getOps<LLVM::LLVMFuncOp>())
     if (function.isExternal())
