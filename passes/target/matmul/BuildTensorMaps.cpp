@@ -104,7 +104,7 @@ static LogicalResult verifyNumbers(func::FuncOp body) {
     std::optional<int64_t> number = getConstantIntValue(call.getOperand(1));
     if (number && *number < count)
       return WalkResult::advance();
-    call.emitOpError("asks for a tensor map that '")
+    call.emitOpError("uses a tensor map that '")
         << kTensorMapsAttr << "' of its body does not describe";
     return WalkResult::interrupt();
   });

@@ -124,7 +124,7 @@ void PacketTracker::markLookups() {
 
 LogicalResult PacketTracker::fail(OpOperand &use) const {
   return use.getOwner()->emitOpError(
-             "uses the address of a packet, and is no packet instruction ")
+             "uses the address of a packet but is not a packet instruction ")
          << "(target_c6)";
 }
 

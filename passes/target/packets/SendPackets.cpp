@@ -60,7 +60,7 @@ static LogicalResult verifyRest(func::FuncOp body) {
       return WalkResult::advance();
     for (const Access &access : getAccesses(op))
       if (access.buffer && arePackets(access.buffer)) {
-        op->emitOpError("touches packets, which only single stores put and "
+        op->emitOpError("accesses packets, which only scalar stores write and "
                         "'ark.receive_packets' reads");
         return WalkResult::interrupt();
       }
