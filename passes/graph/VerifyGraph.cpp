@@ -87,7 +87,8 @@ struct VerifyGraphPass : ark::impl::VerifyGraphPassBase<VerifyGraphPass> {
       // graph_c7
       if (auto noop = dyn_cast<NoopOp>(op);
           noop && !noop.getSource().getDefiningOp<GroupOp>())
-        return op.emitOpError("keeps what is no result of a group (graph_c7)");
+        return op.emitOpError(
+            "keeps a value that is not the result of a group (graph_c7)");
       // graph_c6
       if (auto identity = dyn_cast<IdentityOp>(op);
           identity && !identity.getDeps().empty())

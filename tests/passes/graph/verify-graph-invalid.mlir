@@ -178,7 +178,7 @@ ark.program @identityWithDependences(
 ark.program @noopOfAnArgument(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) {
-  // expected-error @below {{'ark.noop' op keeps what is no result of a group (graph_c7)}}
+  // expected-error @below {{'ark.noop' op keeps a value that is not the result of a group (graph_c7)}}
   ark.noop %x : tensor<4xf32>
   %0 = ark.group "act" (%a = %x) : (tensor<4xf32>) -> tensor<4xf32> {
     %1 = ark.exp %a : (tensor<4xf32>) -> tensor<4xf32>
