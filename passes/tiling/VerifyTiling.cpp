@@ -88,7 +88,7 @@ static bool updates(TaskOp task, Value state) {
   return false;
 }
 
-/// Collects the tasks that have a tensor as an operand, maybe under another
+/// Collects the tasks that have a tensor as an operand, possibly with another
 /// shape.
 static void collectTasks(Value tensor, SmallVectorImpl<TaskOp> &tasks) {
   for (Operation *user : tensor.getUsers())
