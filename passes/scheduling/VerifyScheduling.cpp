@@ -69,7 +69,7 @@ static LogicalResult verifyRun(RunOp run, LaneOp lane, TaskOp task,
   return success();
 }
 
-/// prefetch_c1, for the part that needs more than the op.
+/// The part of prefetch_c1 that needs more than the op.
 static LogicalResult verifyPrefetch(PrefetchOp prefetch, TaskOp task) {
   FailureOr<BufferView> view =
       resolveBufferView(task.getInputs()[prefetch.getOperand()]);
