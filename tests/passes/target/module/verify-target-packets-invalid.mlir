@@ -488,7 +488,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// expected-error @below {{semaphore 0 is told by packets that are in no table}}
+// expected-error @below {{semaphore 0 waits for packets that are in no table}}
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [{}], tasks = [{}],
     operands = dense<[[1, 0], [0, 8], [0, 8]]> : tensor<3x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
