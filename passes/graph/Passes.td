@@ -149,9 +149,10 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
   let description = [{
     - Views compose, and a view of a splat constant becomes a splat constant.
     - A broadcast is folded into an op that broadcasts implicitly, and a transpose of the last two
-    dimensions into the matmul that reads it. - A norm of viewed rows, such as the heads of a
-    projection, moves behind the following views that keep the rows intact. Its reader then indexes
-    elements like the norm, so that the two can become one task.
+      dimensions into the matmul that reads it.
+    - A norm of viewed rows, such as the heads of a projection, moves behind the following views
+      that keep the rows intact. Its reader then indexes elements like the norm, so that the two can
+      become one task.
     - `ark.identity` without `deps` disappears; nested ones join their `deps`.
     - A tensor without elements becomes a constant.
     - `ark.concat` of more than 32 tensors becomes a concatenation of concatenations of 16 tensors.

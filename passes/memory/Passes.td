@@ -162,8 +162,8 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
                            "::mlir::memref::MemRefDialect"];
   let options = [
     Option<"maxElements", "max-elements", "int64_t", "16384",
-           "Maximum number of elements of an intermediate in packets; for f32, half of it limits the
-           elements that a vCTA receives; 0 disables packets">,
+           "Maximum number of elements of an intermediate in packets; for f32, half of it limits "
+           "the elements that a vCTA receives; 0 disables packets">,
   ];
   let statistics = [
     Statistic<"numHandOvers", "hand-overs", "Intermediates handed over as packets">,

@@ -21,14 +21,15 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
     selects the algorithm; an unknown name is an error that lists the known ones:
 
     - `auto`, the default: the schedule of `list`, `round-robin` and `rounds` with the shortest
-    predicted time. - `list`: critical tasks first, each at the place with the earliest end (see
-    `ark-schedule-list`). - `round-robin`: every task divided among all SMs (see
-    `ark-schedule-round-robin`). - `rounds`: every task divided, in program order, among the fewest
-    SMs that need as many rounds as all SMs would. If the numbers of vCTAs match, dependent vCTAs
-    stay on one SM. - `profile`: the schedule of `list` and `round-robin` with the shorter predicted
-    time, based on measured costs.
-      The `ark.measured_ns` of a task is the measured time of one of its vCTAs in ns; the cost model
-      of all stages uses it.
+      predicted time.
+    - `list`: critical tasks first, each at the place with the earliest end (see
+      `ark-schedule-list`).
+    - `round-robin`: every task divided among all SMs (see `ark-schedule-round-robin`).
+    - `rounds`: every task divided, in program order, among the fewest SMs that need as many rounds
+      as all SMs would. If the numbers of vCTAs match, dependent vCTAs stay on one SM.
+    - `profile`: the schedule of `list` and `round-robin` with the shorter predicted time, based on
+      measured costs. The `ark.measured_ns` of a task is the measured time of one of its vCTAs in
+      ns; the cost model of all stages uses it.
     - `alone`: for measurements; one task after the other, each on the first SM that it may use.
 
     A task's `plan` may pin `sms = [begin, end)` and `warps = [begin, end)`, and with them

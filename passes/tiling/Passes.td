@@ -16,13 +16,14 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
     result: the last tiles are then smaller.
 
     - matmul: on cpu, panels of both operands fit into the caches; on GPUs, a tile is a square of 64
-    or 128. If the target lists tiles for its matrix units, a matmul of 16-bit floats gets the
-    listed tile with the earliest predicted end, among those that divide the result and occupy
-    (nearly) all SMs. With few rows, reading weights dominates. On GPUs, tiles then have few enough
-    columns for the shares of the SMs to differ by at most 2 %, if possible; on cpu, each core gets
-    one tile of columns. - attention: one head and up to 64 query rows, or all query heads of a key
-    head if they have few rows. On GPUs, the scores have to fit into an SM's memory, and the scores
-    of several heads may take an eighth of it: with a long cache, each head has its own SM.
+      or 128. If the target lists tiles for its matrix units, a matmul of 16-bit floats gets the
+      listed tile with the earliest predicted end, among those that divide the result and occupy
+      (nearly) all SMs. With few rows, reading weights dominates. On GPUs, tiles then have few
+      enough columns for the shares of the SMs to differ by at most 2 %, if possible; on cpu, each
+      core gets one tile of columns.
+    - attention: one head and up to 64 query rows, or all query heads of a key head if they have few
+      rows. On GPUs, the scores have to fit into an SM's memory, and the scores of several heads may
+      take an eighth of it: with a long cache, each head has its own SM.
     - partial (split-KV) attention: one partition, and all heads of a key head as long as the scores
       fit.
     - row ops: whole rows, `row-bytes` of them.
@@ -34,7 +35,7 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
       of one row is as long as a partition in the dimension of the rows: `[1, 1, 64, 64]` for 64
       rows of 1024.
     - if fewer tiles than SMs result, any dimension, including leading ones, is divided further
-    while the cost model predicts an earlier end of the task.
+      while the cost model predicts an earlier end of the task.
 
     ```mlir
     %0 = ark.group "fc1" (...) : (...) -> tensor<64x1536xf32> { ... }
@@ -163,12 +164,14 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
     Each fused task saves a hand-off: values from the partner stay inside of the vCTA. Two tasks are
     fused if one of these conditions holds:
 
-    - their grids are equal, and every vCTA of the second task reads only values of the vCTA with
-    the same number of the first. Examples: gate and up of a gated MLP; norms of heads and their
-      rotation, which reads halves of rows; updates of a cache and the attention that reads them;
+    - their grids are equal, and every vCTA of the second task reads only those results of the first
+      that the vCTA with the same number computes. Examples: gate and up of a gated MLP; norms of
+      heads and their rotation, which reads halves of rows; updates of a cache and the attention
+      that reads them;
     - their grids are equal, and they read the same part of a tensor but no values of each other,
-    such as the projections to queries, keys and values; - the first task has one vCTA, whose result
-    all vCTAs of the second task recompute. A norm becomes a prologue in this way;
+      such as the projections to queries, keys and values;
+    - the first task has one vCTA, whose result all vCTAs of the second task recompute. A norm
+      becomes a prologue in this way;
     - the grid of the second begins with that of the first, and every vCTA reads the values of the
       vCTA with its leading indices: the rotation of queries, for all partitions of the keys.
 
