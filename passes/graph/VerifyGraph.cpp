@@ -55,7 +55,7 @@ static LogicalResult verifyResults(ProgramOp program, ReturnOp ret) {
         !seen.insert(value).second)
       return ret.emitOpError("result '")
              << program.getResultName(index)
-             << "' is not produced by a group of its own (graph_c3)";
+             << "' is not produced by a separate group (graph_c3)";
   return success();
 }
 

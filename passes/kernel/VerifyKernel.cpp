@@ -265,7 +265,7 @@ LogicalResult KernelVerifier::verifyOperandsOf(int64_t task, int64_t body,
     if (!bytes)
       return kernel.emitOpError("body ")
              << bodies[body].getSymNameAttr() << " takes " << type
-             << ", which is no buffer of static layout at offset 0";
+             << ", which is not a buffer of static layout at offset 0";
     if (offset > slotBytes[slot] || *bytes > slotBytes[slot] - offset)
       return kernel.emitOpError("operand ")
              << row << " of task " << task << " takes " << *bytes

@@ -41,8 +41,8 @@ static LogicalResult checkUpdates(TaskOp task) {
     auto program = cast<ProgramOp>(task->getParentOp());
     if (!argument ||
         program.getArgumentKind(argument.getArgNumber()) != ArgumentKind::State)
-      return task.emitError("updates in place what is neither a state nor the "
-                            "result of a task");
+      return task.emitError("updates in place a tensor that is neither a state "
+                            "nor the result of a task");
   }
   return success();
 }
@@ -69,7 +69,7 @@ static LogicalResult checkResolved(ProgramOp program) {
     if (!isOutputBuffer(operand))
       return terminator->emitError("result ")
              << operand.getOperandNumber()
-             << " is not what a task fills for it alone: run "
+             << " is not filled by a task for this result alone: run "
                 "ark-resolve-views first";
   return success();
 }

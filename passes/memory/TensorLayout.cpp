@@ -195,8 +195,8 @@ LogicalResult mlir::ark::verifyOnTensors(ProgramOp program) {
     for (Type type : types) {
       auto tensor = dyn_cast<RankedTensorType>(type);
       if (!tensor || !tensor.hasStaticShape())
-        return program.emitError("takes or gives ")
-               << type << ", which is no tensor of static shape";
+        return program.emitError("has an argument or a result of type ")
+               << type << ", which is not a tensor of static shape";
     }
   return success();
 }

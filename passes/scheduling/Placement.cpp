@@ -22,7 +22,7 @@ static FailureOr<std::optional<Interval>> readRange(TaskOp task,
         bounds.push_back(integer.getInt());
   if (bounds.size() != 2 || bounds[0] < 0 || bounds[0] >= bounds[1])
     return task.emitOpError("plan pins ")
-           << key << " to " << value << ", which is no range [begin, end)";
+           << key << " to " << value << ", which is not a range [begin, end)";
   return std::optional<Interval>({bounds[0], bounds[1]});
 }
 

@@ -119,7 +119,7 @@ static LogicalResult verifyScheduling(ProgramOp program) {
   TargetAttr target = findTarget(program);
   if (!target)
     return program.emitOpError(
-               "is scheduled for no target: its module has no '")
+               "is scheduled without a target: its module has no '")
            << ArkDialect::kTargetAttr << "'";
   FailureOr<Placement> placement =
       Placement::read(dependences->getTasks(), target, program.getNumRanks());

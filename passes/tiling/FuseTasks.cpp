@@ -399,7 +399,8 @@ struct FuseTasksPass : ark::impl::FuseTasksPassBase<FuseTasksPass> {
     TargetAttr target = findTarget(program);
     if (!target) {
       program.emitError("the module has no '")
-          << ArkDialect::kTargetAttr << "' to tell what fusing tasks is worth";
+          << ArkDialect::kTargetAttr
+          << "', which the cost of fused tasks depends on";
       return signalPassFailure();
     }
     IRRewriter rewriter(&getContext());

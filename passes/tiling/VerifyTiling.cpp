@@ -126,7 +126,7 @@ static LogicalResult verifyResults(ProgramOp program, ReturnOp ret) {
         !seen.insert(value).second)
       return ret.emitOpError("result '")
              << program.getResultName(index)
-             << "' is not produced by a task of its own (tiling_c3)";
+             << "' is not produced by a separate task (tiling_c3)";
   }
   return success();
 }

@@ -33,7 +33,7 @@ static bool isCode(Operation *op, Backend backend) {
 static LogicalResult verifyOps(Operation *container, Backend backend) {
   WalkResult walk = container->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isForeign(op, backend)) {
-      op->emitOpError("is code for another machine than ")
+      op->emitOpError("is code for another backend than ")
           << stringifyBackend(backend) << " (target_c7)";
       return WalkResult::interrupt();
     }
@@ -41,7 +41,7 @@ static LogicalResult verifyOps(Operation *container, Backend backend) {
       return WalkResult::advance();
     if (isa<KernelOp>(op))
       return WalkResult::skip();
-    op->emitOpError("is left over: no code is made of it (target_c1)");
+    op->emitOpError("cannot be translated to machine code (target_c1)");
     return WalkResult::interrupt();
   });
   return failure(walk.wasInterrupted());
@@ -53,7 +53,7 @@ static FailureOr<Operation *> getContainer(ModuleOp module, bool isGpu) {
     return module.getOperation();
   auto gpuModules = module.getOps<gpu::GPUModuleOp>();
   if (!llvm::hasSingleElement(gpuModules))
-    return module.emitError("has not one gpu.module (target_c2)");
+    return module.emitError("does not have exactly one gpu.module (target_c2)");
   gpu::GPUModuleOp gpuModule = *gpuModules.begin();
   if (!gpuModule.getTargetsAttr())
     return gpuModule.emitOpError("names no target (target_c2)");
@@ -67,7 +67,7 @@ static LogicalResult verifyEntry(KernelOp kernel, Operation *container,
   auto entry = dyn_cast_or_null<LLVM::LLVMFuncOp>(
       SymbolTable::lookupSymbolIn(container, kernel.getEntryAttr().getAttr()));
   if (!entry || entry.isExternal())
-    return kernel.emitOpError("has no code of its entry '@")
+    return kernel.emitOpError("has no code for its entry '@")
            << kernel.getEntry() << "' (target_c3)";
   MLIRContext *context = kernel.getContext();
   Type pointer = LLVM::LLVMPointerType::get(context);
@@ -77,10 +77,10 @@ static LogicalResult verifyEntry(KernelOp kernel, Operation *container,
                         : LLVM::LLVMFunctionType::get(i32, {pointer, i64});
   if (entry.getFunctionType() != expected)
     return entry.emitOpError("has type ")
-           << entry.getFunctionType() << ", and an entry has " << expected
+           << entry.getFunctionType() << ", but an entry has type " << expected
            << " (target_c3)";
   if (entry.getLinkage() != LLVM::Linkage::External)
-    return entry.emitOpError("is the entry, and is not visible (target_c3)");
+    return entry.emitOpError("is the entry but is not visible (target_c3)");
   return success();
 }
 
@@ -91,7 +91,7 @@ static LogicalResult verifyBodies(KernelOp kernel, Operation *container) {
         name ? SymbolTable::lookupSymbolIn(container, name.getAttr())
              : nullptr);
     if (!body || body.isExternal())
-      return kernel.emitOpError("has no code of body ")
+      return kernel.emitOpError("has no code for body ")
              << entry << " (target_c4)";
   }
   return success();
@@ -103,7 +103,7 @@ static LogicalResult verifyCalls(Operation *container) {
   for (auto function : container->getRegion(0).getOps<LLVM::LLVMFuncOp>())
     if (function.isExternal())
       return function.emitOpError(
-          "is called, and hip has no library that it could be in (target_c5)");
+          "is called but has no body, and hip has no library (target_c5)");
   return success();
 }
 

@@ -223,7 +223,7 @@ LogicalResult ThreadMapper::inlineMapped(scf::ForallOp loop) {
   if (loop.getRank() == 1 && loop.isNormalized() && loop.getOutputs().empty())
     size = getConstantIntValue(loop.getMixedUpperBound().front());
   if (size != threads)
-    return loop.emitOpError("has not one iteration for each of the ")
+    return loop.emitOpError("does not have one iteration for each of the ")
            << threads << " threads";
   separate(*loop, getAccesses(loop));
   loop.getBody()->getTerminator()->erase();
@@ -265,12 +265,13 @@ static bool isForAllThreads(func::CallOp call) {
 
 LogicalResult ThreadMapper::leaveToOne(Operation &op) {
   if (auto call = dyn_cast<func::CallOp>(op); call && isForAllThreads(call))
-    return call.emitOpError("is of code for all threads of a CTA, and does not "
-                            "say by '")
-           << kCtaCollectiveAttr << "' that they make it together";
+    return call.emitOpError(
+               "calls code for all threads of a CTA, but lacks the "
+               "attribute '")
+           << kCtaCollectiveAttr << "'";
   if (!op.use_empty())
-    return op.emitOpError("writes and has results: it can neither be left to "
-                          "one thread nor be done by all");
+    return op.emitOpError("writes memory and has results: neither a single "
+                          "thread nor all threads can execute it");
   separate(op, getAccesses(&op), /*byOne=*/true);
   Location loc = op.getLoc();
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
@@ -310,8 +311,8 @@ static void pinNumber(OpBuilder &builder, memref::LoadOp load) {
 /// the same path.
 LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   if (!isa<scf::ForOp, scf::IfOp, scf::WhileOp>(op))
-    return op.emitOpError("holds a parallel loop, and may not be what all "
-                          "threads do alike");
+    return op.emitOpError("contains a parallel loop, but its control flow may "
+                          "differ between threads");
   separate(op, getAccesses(&op));
   SmallVector<Access> before = std::move(pending);
   SmallVector<Access> beforeOfOne = std::move(pendingOfThreadZero);
