@@ -103,8 +103,7 @@ BlockArgument Rewriter::addOut(Value out) {
   return task.getBody().front().addArgument(type, task.getLoc());
 }
 
-/// Replaces an out that is no longer read by the packets, and returns the new
-/// tile.
+/// Replaces an out without readers by the packets. Returns the new tile.
 BlockArgument Rewriter::replaceOut(Value out) {
   BlockArgument tile = handOver.writer.getTile();
   handOver.writer.get()->set(out);

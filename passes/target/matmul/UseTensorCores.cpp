@@ -73,7 +73,7 @@ struct ProductGroup {
 };
 } // namespace
 
-/// Returns the last op before a product that makes or writes one of its
+/// Returns the last op before a product that defines or writes one of its
 /// operands.
 static Operation *getLastSource(const MatmulTile &product) {
   Operation *op = product.op;
@@ -92,9 +92,9 @@ static Operation *getLastSource(const MatmulTile &product) {
   return nullptr;
 }
 
-/// Returns true if `product` can be done together with the products of a group,
-/// before any of them is needed. For large products, warps have registers for
-/// the accumulators of two.
+/// Returns true if `product` can be computed together with the products of a
+/// group, before the first use of any result. For large products, the registers
+/// of a warp hold the accumulators of two products.
 static bool fits(const MatmulTile &product, Operation *source,
                  const ProductGroup &group, const Units &units) {
   const MatmulTile &first = group.products.front();

@@ -1,9 +1,9 @@
 //===- BuildLineTable.cpp - Builds the debug-location table ---------------===//
 //
-// PTX gives an instruction a file, a line and a column. An op is known by its
-// name, and one line of Python can make many ops. So every location gets a
-// number, which passes through LLVM as a line, and a table has the name of the
-// op and the line of Python for each number.
+// In PTX, an instruction has a file, a line and a column. Users know an op by
+// its name, and one line of Python can create many ops. Every location hence
+// gets a number, which LLVM treats as a line, and a table maps each number to
+// the name of the op and the line of Python.
 //
 //===----------------------------------------------------------------------===//
 

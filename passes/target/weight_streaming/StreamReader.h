@@ -38,7 +38,8 @@ public:
 
 private:
   Value index(int64_t value);
-  /// Returns a vector type with as many elements as one load of the parameter.
+  /// Returns the vector type of `element` that matches one load of the
+  /// parameter.
   VectorType getVectorType(Type element) const;
   Type getWeightType() const;
   SmallVector<std::pair<Value, Value>> requestEarly(ValueRange sources);
