@@ -83,7 +83,8 @@ class DeviceError(ArkError):
 
 
 class BusyError(DeviceError):
-    """Other work keeps the device, so that a run did not begin; it may be tried again."""
+    """Other work keeps the device, so that a run did not begin, or loading, binding or closing did
+    not end in time. A run, a load or a bind may be tried again."""
 
 
 class HangError(DeviceError):

@@ -36,8 +36,8 @@ def compile_bundle(
         )
     machine = choose_target(module, target)
     backend = backend_of(machine.backend)
-    if count_ranks(module) > 1 and machine.backend != "cpu":
-        raise UnsupportedError(f"kernels of several ranks are made for cpu, not for {machine}")
+    if count_ranks(module) > 1 and machine.backend == "hip":
+        raise UnsupportedError(f"kernels of several ranks are made for cpu and cuda, not {machine}")
     slot = find_slot(module, machine, backend, options)
     bundle = None if slot is None else slot.load()
     if bundle is None:

@@ -184,7 +184,8 @@ class Executable(_Runs):
         Raises:
             BundleError: the program was made for another machine, or its kernel is malformed.
             UnsupportedError: there is no driver for its backend.
-            DeviceError: there is not enough memory.
+            DeviceError: there is not enough memory; BusyError if a call of the GPU's driver waits
+                for other work for too long (10 s; 600 s while the driver assembles PTX).
         """
         _ = self._runner
         return self
@@ -430,7 +431,8 @@ class Executable(_Runs):
         Raises:
             DeviceError: a kernel did not end in time (10 s). What it may use is given back when it
                 has ended and ark next takes or gives back memory of that GPU; BusyError where the
-                kernel has not even begun, since another one keeps the GPU.
+                kernel has not even begun, since another one keeps the GPU, or where the GPU's
+                driver waits for other work for more than 10 s before it frees anything.
         """
         with self._making:
             ready = self._ready

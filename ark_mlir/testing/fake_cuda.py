@@ -8,11 +8,13 @@ Any call can be made to fail, and what was taken and not given back is counted.
 from __future__ import annotations
 
 import ctypes
+import gc
 import itertools
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from enum import IntEnum
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -73,8 +75,14 @@ _GIVE_BACK_WITHIN = {"cuCtxPopCurrent", "cuCtxPushCurrent", "cuThreadExchangeStr
 # While a stream is captured, these end its capture, unless the calling thread's mode is relaxed.
 _UNSAFE = {
     "cuEventQuery", "cuMemAlloc", "cuMemFree", "cuMemFreeHost", "cuMemHostAlloc",
-    "cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleUnload", "cuStreamSynchronize",
+    "cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleUnload", "cuStreamQuery",
+    "cuStreamSynchronize",
 }  # fmt: skip
+# Functions that may wait for all kernels of the device.
+WAITS_FOR_ALL = frozenset({
+    "cuMemAlloc", "cuMemFree", "cuMemFreeHost", "cuMemHostAlloc", "cuModuleGetFunction",
+    "cuModuleLoadData", "cuModuleLoadDataEx", "cuModuleUnload",
+})  # fmt: skip
 
 # Does its work, or says that it has to be tried again.
 Operation = Callable[[], bool]
@@ -133,6 +141,8 @@ class FakeCuda:
     Attributes:
         occupied: whether a kernel of others has all SMs, so that launches and what zeroes memory
             wait for its end. What zeroes memory also waits while own kernels have all SMs.
+        foreign: names of functions that wait, since a kernel of others runs on a non-blocking
+            stream, beside which launches go on: all of :data:`WAITS_FOR_ALL`, or some of them.
         busy: how many SMs others keep, of which the driver says nothing before a launch.
         crashes: whether the next kernel fails. From then on every call does, and nothing is given
             back, until the context is.
@@ -171,6 +181,7 @@ class FakeCuda:
         self.assembles: bytes | None = None
         self.busy = 0
         self.occupied = False
+        self.foreign: frozenset[str] = frozenset()
         self.crashes = False
         self._broken = False
         self.calls: list[str] = []
@@ -186,7 +197,7 @@ class FakeCuda:
         self._retained = 0
         self._current = threading.local()
         self._advancing = False
-        # Reentrant: the garbage collector gives memory back within a call.
+        # Reentrant: memory may be given back within a call.
         self._lock = threading.RLock()
 
     def __getattr__(self, name: str) -> Any:
@@ -195,20 +206,33 @@ class FakeCuda:
         function = getattr(self, f"_{name}", self._nothing)
 
         def call(*arguments: Any) -> tuple[Any, ...]:
-            with self._lock:
+            with self._alone():
                 self._advance()
                 code = self._refuse(name, arguments)
             if code:
                 return (code, None)
             while True:
-                with self._lock:
+                with self._alone():
                     self._advance()
-                    result: Any = function(*arguments)
+                    result: Any = _AGAIN if name in self.foreign else function(*arguments)
                     if result is not _AGAIN:
                         return self._answer(name, result)
                 time.sleep(0)
 
         return call
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """Holds the lock, without garbage collection: a finalizer waits for another thread, which
+        needs the lock."""
+        with self._lock:
+            collects = gc.isenabled()
+            gc.disable()
+            try:
+                yield
+            finally:
+                if collects:
+                    gc.enable()
 
     def _refuse(self, name: str, arguments: tuple[Any, ...]) -> int:
         """The error of a call that does nothing, or zero."""
@@ -222,6 +246,8 @@ class FakeCuda:
                 return _CAPTURE_UNSUPPORTED
         # How often a waiting host asks is no property of a run.
         if name == "cuEventQuery" and arguments[0].pending:
+            return _NOT_READY
+        if name == "cuStreamQuery" and self._streams[arguments[0]].queue:
             return _NOT_READY
         if name not in _GIVE_BACK | _GIVE_BACK_WITHIN:
             self.calls.append(name)
@@ -302,7 +328,7 @@ class FakeCuda:
     def synchronize(self, stream: int) -> None:
         """Waits for all that a stream was given."""
         while self._cuStreamSynchronize(stream) is _AGAIN:
-            with self._lock:
+            with self._alone():
                 self._advance()
             time.sleep(0)
 

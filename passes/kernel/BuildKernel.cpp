@@ -62,6 +62,10 @@ static constexpr KernelText kHipKernel = {
     "HipKernel.mlir",
 #include "passes/kernel/HipKernel.mlir.inc"
 };
+static constexpr KernelText kLocalArrivals = {
+    "LocalArrivals.mlir",
+#include "passes/kernel/LocalArrivals.mlir.inc"
+};
 static constexpr KernelText kKernelTables = {
     "KernelTables.mlir",
 #include "passes/kernel/KernelTables.mlir.inc"
@@ -73,6 +77,10 @@ static constexpr KernelText kCudaAsk = {
 static constexpr KernelText kCudaKernel = {
     "CudaKernel.mlir",
 #include "passes/kernel/CudaKernel.mlir.inc"
+};
+static constexpr KernelText kCudaPeerArrivals = {
+    "CudaPeerArrivals.mlir",
+#include "passes/kernel/CudaPeerArrivals.mlir.inc"
 };
 static constexpr KernelText kCudaPackets = {
     "CudaPackets.mlir",
@@ -320,7 +328,7 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     if (kernels.empty())
       return;
     llvm::StringSet<> added;
-    for (KernelText text : getTexts())
+    for (KernelText text : getTexts(*kernels.begin()))
       if (failed(addKernelText(module, text, added)))
         return signalPassFailure();
 
@@ -335,19 +343,30 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     buildTraced(symbols.lookup<func::FuncOp>("ark_traced"), trace);
   }
 
-  SmallVector<KernelText> getTexts() {
+  /// Returns the texts of the backend and, on NVIDIA GPUs, of the number of
+  /// ranks.
+  SmallVector<KernelText> getTexts(KernelOp kernel) {
     auto target =
         getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
     switch (target ? target.getBackend() : Backend::CPU) {
     case Backend::CPU:
       return {kCpuKernel, kCpuSemaphores, kCpuPackets, kKernelTables};
     case Backend::CUDA:
-      return {kGpuResident,    kCudaPackets,    kGpuKernel,   kGpuSemaphores,
-              kCudaStream,     kCudaStreamLane, kCudaAsk,     kCudaRing,
-              kCudaTensorMaps, kCudaKernel,     kKernelTables};
-    case Backend::HIP:
-      return {kGpuResident, kGpuKernel, kGpuSemaphores, kHipKernel,
+      return {kGpuResident,
+              kCudaPackets,
+              kGpuKernel,
+              kGpuSemaphores,
+              kCudaStream,
+              kCudaStreamLane,
+              kCudaAsk,
+              kCudaRing,
+              kCudaTensorMaps,
+              kernel.getRanks() ? kCudaPeerArrivals : kLocalArrivals,
+              kCudaKernel,
               kKernelTables};
+    case Backend::HIP:
+      return {kGpuResident,   kGpuKernel, kGpuSemaphores,
+              kLocalArrivals, kHipKernel, kKernelTables};
     }
     llvm_unreachable("not a backend");
   }

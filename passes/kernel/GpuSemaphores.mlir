@@ -5,10 +5,13 @@ func.func private @ark_begin_wait()
 func.func private @ark_end_wait()
 func.func private @ark_idle()
 
+// One arrival at a counter, and the arrivals so far. The texts LocalArrivals.mlir and
+// CudaPeerArrivals.mlir define both functions, with the scopes that the ranks of a program need.
+func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64)
+func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64
+
 // Primitives of the backend, some of which the dispatch loop needs as well.
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
-func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64
-func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
 func.func private @ark_now() -> i64
 func.func private @ark_lane() -> i64
@@ -38,7 +41,7 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
 
 ^add:
   %counter = func.call @ark_counter(%context, %semaphore) : (!llvm.ptr, i64) -> !llvm.ptr
-  func.call @ark_add_release(%counter) : (!llvm.ptr) -> ()
+  func.call @ark_add_arrival(%counter, %semaphore) : (!llvm.ptr, i64) -> ()
   cf.br ^finish
 
 ^finish:
@@ -77,7 +80,7 @@ func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
 // The check of the abort word and of the timeout costs as much as a poll, so it follows every 32nd
 // poll.
 ^try(%tries: i64):
-  %seen = func.call @ark_load_acquire(%counter) : (!llvm.ptr) -> i64
+  %seen = func.call @ark_load_arrivals(%counter) : (!llvm.ptr) -> i64
   // The difference is correct even after the lower half of the counter has wrapped.
   %seen_i32 = arith.trunci %seen : i64 to i32
   %missing = arith.subi %target, %seen_i32 : i32

@@ -1,5 +1,6 @@
 //===- PlanArena.cpp - Assign offsets to intermediates --------------------===//
 
+#include "lib/analysis/CostModel.h"
 #include "lib/analysis/Liveness.h"
 #include "passes/memory/Passes.h"
 
@@ -17,6 +18,10 @@ using namespace mlir::ark;
 
 /// Alignment of offsets: no two intermediates share a cache line.
 static constexpr int64_t kAlignment = 64;
+/// Size of the pages in which a GPU can map memory of another GPU. Each rank's
+/// part of the arena consists of whole pages, so that a rank can have a GPU of
+/// its own.
+static constexpr int64_t kPeerPageBytes = int64_t(1) << 21;
 
 namespace {
 struct Plan {
@@ -27,7 +32,7 @@ struct Plan {
 /// Places intermediates one by one.
 class Planner {
 public:
-  explicit Planner(const Liveness &liveness);
+  Planner(const Liveness &liveness, ProgramOp program);
 
   /// Returns the best plan over several orders of placement.
   Plan run() const;
@@ -38,6 +43,9 @@ private:
                      ArrayRef<std::pair<int64_t, unsigned>> placed) const;
 
   const Liveness &liveness;
+  int64_t numRanks;
+  /// The part of each rank has a multiple of so many bytes.
+  int64_t partAlignment = kAlignment;
   SmallVector<int64_t> sizes;
   /// Rank of every intermediate. Each rank has its own part of the arena, and
   /// offsets count from the begin of this part.
@@ -59,7 +67,11 @@ static int64_t getRank(const Intermediate &intermediate,
   return rank ? rank.getInt() : 0;
 }
 
-Planner::Planner(const Liveness &liveness) : liveness(liveness) {
+Planner::Planner(const Liveness &liveness, ProgramOp program)
+    : liveness(liveness), numRanks(program.getNumRanks()) {
+  TargetAttr target = findTarget(program);
+  if (target && target.isGpu())
+    partAlignment = kPeerPageBytes;
   size_t count = liveness.getIntermediates().size();
   for (const Intermediate &intermediate : liveness.getIntermediates()) {
     sizes.push_back(llvm::alignTo(intermediate.bytes, kAlignment));
@@ -143,11 +155,12 @@ Plan Planner::run() const {
   }
   // The parts of all ranks have the size of the largest part, so that an offset
   // is valid on every rank.
-  int64_t share = best->bytes;
+  if (numRanks == 1)
+    return *best;
+  int64_t share = llvm::alignTo(best->bytes, partAlignment);
   for (auto [offset, rank] : llvm::zip(best->offsets, ranks))
     offset += rank * share;
-  if (!ranks.empty())
-    best->bytes = share * (*llvm::max_element(ranks) + 1);
+  best->bytes = share * numRanks;
   return *best;
 }
 
@@ -202,7 +215,7 @@ void PlanArenaPass::runOnOperation() {
   FailureOr<Liveness> liveness = Liveness::compute(program);
   if (failed(liveness))
     return signalPassFailure();
-  Plan plan = Planner(*liveness).run();
+  Plan plan = Planner(*liveness, program).run();
   int64_t largest = liveness->getLargestLiveSet();
   numIntermediates += liveness->getIntermediates().size();
   arenaBytes += plan.bytes;

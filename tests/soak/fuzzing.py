@@ -45,7 +45,9 @@ class _Tally:
     hangs: int = 0
     endings: Counter[str] = field(default_factory=Counter[str])
     slowest_ms: float = 0.0
-    memory_mb: float = 0.0
+    # The most that a child needed at once, and the most that one had in the end, above its begin.
+    peak_mb: float = 0.0
+    growth_mb: float = 0.0
 
 
 def main(name: str, full_count: int, case: Case) -> int:
@@ -77,7 +79,8 @@ def main(name: str, full_count: int, case: Case) -> int:
         "crashes": tally.crashes,
         "hangs": tally.hangs,
         "slowest_ms": round(tally.slowest_ms, 1),
-        "memory_growth_mb": round(tally.memory_mb, 1),
+        "memory_peak_mb": round(tally.peak_mb, 1),
+        "memory_growth_mb": round(tally.growth_mb, 1),
         "endings": dict(tally.endings.most_common()),
     }
     print(json.dumps(result))
@@ -145,7 +148,8 @@ def _add(tally: _Tally, result: dict[str, object]) -> None:
     tally.count = int(str(result["end"]))
     tally.failures += int(str(result["failures"]))
     tally.slowest_ms = max(tally.slowest_ms, float(str(result["slowest_ms"])))
-    tally.memory_mb = max(tally.memory_mb, float(str(result["memory_mb"])))
+    tally.peak_mb = max(tally.peak_mb, float(str(result["peak_mb"])))
+    tally.growth_mb = max(tally.growth_mb, float(str(result["growth_mb"])))
 
 
 def _watch(child: int, shared: memoryview) -> tuple[int, bool]:
@@ -180,7 +184,7 @@ def _work(
     """What a child does."""
     gc.collect()
     _limit_memory()
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    before = _resident_mb()
     endings: Counter[str] = Counter()
     failures, slowest, end = 0, 0.0, numbers.stop
     for number in numbers:
@@ -199,21 +203,31 @@ def _work(
                 print(f"case {number}: {type(error).__name__}: {str(error)[:300]}; "
                       f"--seed {seed} --only {number}", flush=True)  # fmt: skip
         slowest = max(slowest, time.process_time() - start)
-    grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    gc.collect()
     answer = {
         "endings": endings,
         "end": end,
         "failures": failures,
         "slowest_ms": 1000 * slowest,
-        "memory_mb": grown / 1024,
+        "peak_mb": peak - before,
+        "growth_mb": _resident_mb() - before,
     }
     with os.fdopen(results_end, "wb") as file:
         file.write(json.dumps(answer).encode())
 
 
+def _pages(field: int) -> int:
+    """A field of this process's /proc/self/statm: 0 is the address space, 1 what is resident."""
+    with open("/proc/self/statm", encoding="utf-8") as file:
+        return int(file.read().split()[field])
+
+
+def _resident_mb() -> float:
+    return _pages(1) * mmap.PAGESIZE / (1 << 20)
+
+
 def _limit_memory() -> None:
     """No case may ask for more than a gigabyte on top of what there is."""
-    with open("/proc/self/statm", encoding="utf-8") as file:
-        pages = int(file.read().split()[0])
-    limit = pages * mmap.PAGESIZE + _MEMORY_LIMIT
+    limit = _pages(0) * mmap.PAGESIZE + _MEMORY_LIMIT
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))

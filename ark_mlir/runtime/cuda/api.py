@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import importlib
 import os
+import time
 import weakref
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
-from ...errors import DeviceError, UnsupportedError
+from ...errors import ArkError, BusyError, DeviceError, UnsupportedError
+from . import backlog
 from .backlog import Stuck, backlog_of
 
 _NOT_READY = 600
 _CAPTURE_IMPLICIT = 906
 # The handle of the default stream, with which blocking streams synchronise.
 _LEGACY_STREAM = 1
+# A waiting host first spins, since most waits are short, then sleeps between looks.
+_SPIN_SECONDS = 0.002
+_SLEEP_SECONDS = 0.0005
 
 
 class CudaApi:
@@ -143,6 +148,72 @@ class CudaApi:
 
     # -- handles -----------------------------------------------------------------------------
 
+    def take(
+        self, name: str, give: str | None, *arguments: object, seconds: float | None = None
+    ) -> Any:
+        """Calls a function of the driver that may wait for other work on the GPU.
+
+        Args:
+            name: the function, which returns a handle.
+            give: the function that gives the handle back, if one has to.
+            arguments: what the function takes.
+            seconds: the limit; None is that of :mod:`.backlog`.
+
+        Raises BusyError after the limit. The handle is given back then when the call returns.
+        """
+        key = object()
+        self._owned.add(key)
+
+        def call() -> Any:
+            with self.within():
+                return self.call(name, *arguments)
+
+        def late(handle: Any) -> None:
+            try:
+                if give is not None and handle is not None:
+                    with self.within():
+                        self.call(give, handle)
+            finally:
+                self._owned.discard(key)
+                self._release_unused()
+
+        try:
+            handle = self._backlog.limited(call, name, late, seconds)
+        except BusyError:
+            raise  # `late` discards the key when the call returns
+        except ArkError:
+            self._owned.discard(key)
+            raise
+        self._owned.discard(key)
+        return handle
+
+    def await_stream(self, stream: object) -> None:
+        """Waits for a stream of ark's; raises BusyError after the limit, and then gives no handle
+        back until the stream has done its work."""
+        start = time.monotonic()
+        while not self._is_done(stream):
+            waited = time.monotonic() - start
+            if waited > backlog.LIMIT_SECONDS:
+                self._backlog.wait_for(Stuck(lambda: self._is_done_elsewhere(stream), None))
+                raise BusyError(
+                    f"memory has not been zeroed within {backlog.LIMIT_SECONDS:g} s: other work "
+                    "holds all SMs of the GPU",
+                    notes=["what ark holds is given back when that work has ended"],
+                )
+            if waited > _SPIN_SECONDS:
+                time.sleep(_SLEEP_SECONDS)
+
+    def _is_done(self, stream: object) -> bool:
+        result = self.driver.cuStreamQuery(stream)
+        if int(result[0]) == _NOT_READY:
+            return False
+        _check(self.driver, "cuStreamQuery", result, DeviceError)
+        return True
+
+    def _is_done_elsewhere(self, stream: object) -> bool:
+        with self.within():
+            return self._is_done(stream)
+
     def own(self, owner: object, give: str, handle: object) -> Callable[[], object]:
         """Returns a function that gives a handle back once: when called, or when `owner` is gone.
 
@@ -189,10 +260,7 @@ class CudaApi:
                 self._owned.discard(key)
                 self._release_unused()
 
-        if self._backlog.settle():
-            call()
-        else:
-            self._backlog.add(call)
+        self._backlog.give_back(call, give)
 
 
 def _release(driver: Any, device: object, process: int) -> None:

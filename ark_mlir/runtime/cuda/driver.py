@@ -108,7 +108,8 @@ class CudaDriver:
     ) -> CudaMemory:
         """See :meth:`Driver.allocate`: memory of a GPU is aligned to 256 bytes."""
         del alignment
-        memory = CudaMemory(self._api, self._side, nbytes, zeroed)
+        # Lasting memory is made in runs, which a thread for a limit would slow down.
+        memory = CudaMemory(self._api, self._side, nbytes, zeroed, limited=not lasting)
         if not lasting:
             self._handed_out.add(memory)
         return memory
@@ -313,7 +314,7 @@ class CudaDriver:
             self._resident.dismiss(self.record, _GRACE_SECONDS)
 
     def close(self) -> None:
-        """See :meth:`Driver.close`: what is given back waits for other kernels of the device."""
+        """See :meth:`Driver.close`: to give back may wait for other kernels, up to a limit."""
         if self._api.forked:
             return
         # All of it is attempted, whatever of it fails.
@@ -352,8 +353,12 @@ class CudaDriver:
                 self._await_others()
 
     def _await_others(self) -> None:
-        """Waits for kernels of others, for which the driver waits without a limit when memory is
-        freed."""
+        """Waits for kernels of others on the default stream and on blocking streams.
+
+        The driver waits for them when memory is freed, and may keep other calls waiting meanwhile.
+        For kernels on non-blocking streams, of which it does not tell, only the limit of the calls
+        holds.
+        """
         if self._api.record_after_others(self._ready):
             self._await_end(self._ready, None, self._others_not_ended)
 

@@ -26,6 +26,8 @@ _DRIVERS = {
 }
 _LOG_BYTES = 4096
 _MOST_NOTES = 8
+# The limit for a call in which the driver makes machine code of PTX, which may take minutes.
+_ASSEMBLING_SECONDS = 600.0
 
 
 class CudaImage:
@@ -47,7 +49,7 @@ class CudaImage:
         is_cubin = image.startswith(_ELF)
         _check_architecture(api, bundle, is_cubin)
         if is_cubin:
-            self._module: Any = api.call("cuModuleLoadData", image)
+            self._module: Any = api.take("cuModuleLoadData", "cuModuleUnload", image)
         else:
             _check_version(api, image, bundle.where)
             self._module = self._assemble(image)
@@ -60,17 +62,19 @@ class CudaImage:
             option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES: _LOG_BYTES,
         }
         return self._explained(
-            "cuModuleLoadDataEx", ptx.rstrip(b"\0") + b"\0",
-            len(options), list(options), list(options.values()),
+            "cuModuleLoadDataEx", "cuModuleUnload", ptx.rstrip(b"\0") + b"\0",
+            len(options), list(options), list(options.values()), seconds=_ASSEMBLING_SECONDS,
         )  # fmt: skip
 
     def function(self, name: str) -> Any:
         """A kernel of it."""
-        return self._explained("cuModuleGetFunction", self._module, name.encode())
+        return self._explained("cuModuleGetFunction", None, self._module, name.encode())
 
-    def _explained(self, name: str, *arguments: object) -> Any:
+    def _explained(
+        self, name: str, give: str | None, *arguments: object, seconds: float | None = None
+    ) -> Any:
         try:
-            return self._api.call(name, *arguments)
+            return self._api.take(name, give, *arguments, seconds=seconds)
         except DeviceError as error:
             log = self._log.split(b"\0", 1)[0].decode(errors="replace").strip().splitlines()
             error.notes += tuple(log[:_MOST_NOTES])

@@ -26,15 +26,29 @@ class CudaMemory:
             other streams goes on.
         nbytes: the size.
         zeroed: whether every byte is zero; else nothing is written to it, which may need an SM.
+        limited: whether a limit holds for the allocation, which costs a thread.
+
+    Raises BusyError if other work on the GPU makes the allocation exceed its limit.
     """
 
-    def __init__(self, api: CudaApi, stream: object, nbytes: int, zeroed: bool = True) -> None:
+    def __init__(
+        self,
+        api: CudaApi,
+        stream: object,
+        nbytes: int,
+        zeroed: bool = True,
+        limited: bool = True,
+    ) -> None:
         self._api = api
         self._stream = stream
         self.nbytes = nbytes
         api.enter()
         # Memory of no bytes still has an address.
-        pointer = api.call("cuMemAlloc", max(nbytes, 1))
+        size = max(nbytes, 1)
+        if limited:
+            pointer = api.take("cuMemAlloc", "cuMemFree", size)
+        else:
+            pointer = api.call("cuMemAlloc", size)
         self.address = int(pointer)
         self._free = api.own(self, "cuMemFree", pointer)
         if not zeroed:
@@ -44,7 +58,7 @@ class CudaMemory:
                 self._copy(np.zeros(nbytes, np.uint8))
             else:
                 self.clear(stream)
-            api.call("cuStreamSynchronize", stream)
+            api.await_stream(stream)
         except BaseException:
             self.free()
             raise
@@ -104,7 +118,7 @@ class PinnedMemory:
 
     def __init__(self, api: CudaApi, nbytes: int) -> None:
         flags = api.driver.CU_MEMHOSTALLOC_DEVICEMAP
-        pointer = api.call("cuMemHostAlloc", max(nbytes, 1), flags)
+        pointer = api.take("cuMemHostAlloc", "cuMemFreeHost", max(nbytes, 1), flags)
         self._free = api.own(self, "cuMemFreeHost", pointer)
         self.nbytes = nbytes
         self.address = int(pointer)

@@ -8,11 +8,31 @@
 using namespace mlir;
 using namespace mlir::ark;
 
+/// Returns the most instructions that one instruction becomes when the program
+/// is linked for a GPU of each rank (ark_mlir/runtime/ranks/linking.py): a
+/// signal goes to the GPU of every rank that waits, and a barrier has two
+/// levels.
+static int64_t getLinkedLength(abi::Opcode opcode, int64_t ranks) {
+  if (opcode == abi::Opcode::Signal)
+    return ranks;
+  if (opcode == abi::Opcode::Barrier && ranks > 1)
+    return ranks + 3;
+  return 1;
+}
+
+/// Returns the instruction words of the longest lane.
 static int64_t getInstructionWords(KernelOp kernel) {
+  int64_t ranks = kernel.getRanks().value_or(1);
   auto rows = llvm::to_vector(kernel.getLanes().getValues<int32_t>());
+  auto fields = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
   int64_t longest = 0;
-  for (size_t row = 0; row < rows.size(); row += 3)
-    longest = std::max<int64_t>(longest, rows[row + 2] - rows[row + 1]);
+  for (size_t row = 0; row < rows.size(); row += 3) {
+    int64_t length = 0;
+    for (int64_t item = rows[row + 1]; item < rows[row + 2]; ++item)
+      length +=
+          getLinkedLength(static_cast<abi::Opcode>(fields[4 * item]), ranks);
+    longest = std::max(longest, length);
+  }
   return longest * kInstructionWords;
 }
 

@@ -1,0 +1,85 @@
+"""Calls that may wait for other work on a GPU, each with a limit."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+_this_thread = threading.local()
+
+
+class LimitedCall:
+    """A call in a thread of its own, so that the caller can stop waiting for it.
+
+    A call within such a thread, and one for which no thread can be started (at the end of the
+    process), has no limit and runs at once.
+
+    Args:
+        function: what to call.
+        late: called with the result in the call's thread, if the caller has stopped waiting;
+            with None if `function` raised an error, which is then lost.
+    """
+
+    def __init__(self, function: Callable[[], Any], late: Callable[[Any], object]) -> None:
+        self._function = function
+        self._late = late
+        self._lock = threading.Lock()
+        self._abandoned = False
+        self._ended = threading.Event()
+        self._result: Any = None
+        self._error: BaseException | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Returns True if the function has returned or raised an error."""
+        return self._ended.is_set()
+
+    def wait(self, seconds: float) -> bool:
+        """Starts the call; returns False, and abandons the call, if it lasts longer than
+        `seconds`."""
+        if getattr(_this_thread, "is_helper", False) or not self._start():
+            self._work()
+            return True
+        interrupted = True
+        try:
+            self._ended.wait(seconds)
+            interrupted = False
+        finally:
+            with self._lock:
+                self._abandoned = not self.ended
+            if interrupted and not self._abandoned:
+                self._late(self._result)
+        return not self._abandoned
+
+    def result(self) -> Any:
+        """Returns the result of a call that was not abandoned, or raises its error."""
+        if self._error is None:
+            return self._result
+        error, self._error = self._error, None
+        try:
+            raise error
+        finally:
+            del error
+
+    def _start(self) -> bool:
+        thread = threading.Thread(target=self._help, name="ark-driver-call", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError:  # the interpreter ends
+            return False
+        return True
+
+    def _help(self) -> None:
+        _this_thread.is_helper = True
+        self._work()
+        if self._abandoned:
+            self._late(self._result)
+
+    def _work(self) -> None:
+        try:
+            self._result = self._function()
+        except BaseException as error:
+            self._error = error
+        with self._lock:
+            self._ended.set()
