@@ -44,7 +44,7 @@ private:
 
   const Liveness &liveness;
   int64_t numRanks;
-  /// The part of each rank has a multiple of so many bytes.
+  /// The size of each rank's part is a multiple of this number of bytes.
   int64_t partAlignment = kAlignment;
   SmallVector<int64_t> sizes;
   /// Rank of every intermediate. Each rank has its own part of the arena, and
