@@ -305,7 +305,7 @@ static int64_t countBodyOps(TaskOp task) {
 bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
   // Another rank waits for packets, so a separate task sends them as early as
   // possible.
-  if (sendsPackets(first) || sendsPackets(second))
+  if (putsPackets(first) || putsPackets(second))
     return false;
   if (kind == MergeKind::Pairwise
           ? first.getGrid() != second.getGrid()
