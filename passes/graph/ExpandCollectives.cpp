@@ -36,14 +36,14 @@ struct Choice {
 } // namespace
 
 Algorithm Choice::choose(RankedTensorType type, int64_t ranks) const {
-  // Fewer elements than ranks cannot be split.
+  // A tensor with fewer elements than ranks cannot be split.
   if (type.getNumElements() < ranks)
     return Algorithm::OneShot;
   if (forced)
     return *forced;
-  // Between two ranks, one shot and two shots move the same bytes, and one shot
-  // waits once. With more ranks, the bytes that a rank sends in one shot grow
-  // with their number.
+  // Between two ranks, one shot and two shots move the same number of bytes,
+  // and one shot waits only once. With more ranks, the bytes that a rank sends
+  // in one shot grow with the number of ranks.
   int64_t bytes = getBytes(type);
   if (ranks == 2 || bytes <= oneShotBytes * 2 / ranks)
     return Algorithm::OneShot;
@@ -67,8 +67,8 @@ static Value reduceInOneShot(RankExchange &exchange, Value value,
   return exchange.reduce(values, kind);
 }
 
-/// Reduces in two shots: every rank reduces one part and sends it to all
-/// others.
+/// Reduces in two shots: every rank reduces one part and sends it to all other
+/// ranks.
 static Value reduceInTwoShots(RankExchange &exchange, Value value,
                               ReductionKind kind) {
   Value flat = exchange.flatten(value);
@@ -80,8 +80,8 @@ static Value reduceInTwoShots(RankExchange &exchange, Value value,
   return exchange.reshape(joined, getTensorType(value));
 }
 
-/// Reduces in a ring: part `r` travels around the ring until it is reduced at
-/// rank `r`, and then once more as the result.
+/// Reduces on a ring: part `r` travels around the ring until it is reduced at
+/// rank `r`, and then travels around once more as the result.
 static Value reduceInRing(RankExchange &exchange, Value value,
                           ReductionKind kind) {
   Value flat = exchange.flatten(value);
@@ -180,8 +180,8 @@ static Value expand(BroadcastOp op, RankExchange &exchange,
 // Pass
 //===----------------------------------------------------------------------===//
 
-/// Returns the message size beyond which a counter for the whole message is
-/// faster than flags in its words; see benchmarks/log.md.
+/// Returns the largest message for which flags in its words are faster than one
+/// counter for the message; benchmarks/log.md has the measurements.
 static int64_t getPacketBytes(ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   auto target = module
@@ -227,7 +227,7 @@ Value ExpandCollectivesPass::expandOp(Operation *op, RankExchange &exchange,
   if (auto receive = dyn_cast<RecvOp>(op))
     return exchange.receive(getTensorType(receive.getResult()),
                             receive.getPeer(), receive.getTag());
-  // Nothing to move: the tensor has no elements, or there is no other rank.
+  // The tensor has no elements, or there is no other rank.
   RankedTensorType type = getTensorType(op->getResult(0));
   if (type.getNumElements() == 0)
     return exchange.makeEmpty(type);

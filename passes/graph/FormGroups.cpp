@@ -21,8 +21,8 @@ using namespace mlir::ark;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Ops that become one group. Only ops of the cluster read the results other
-/// than that of `root`, so the group can replace `root` at its place.
+/// Ops that become one group. Only ops of the cluster read results other than
+/// that of `root`, so that the group can replace `root`.
 struct Cluster {
   SmallVector<Operation *> ops;
   Operation *anchor = nullptr;
@@ -52,15 +52,16 @@ private:
 };
 } // namespace
 
-/// Returns true for ops that determine the shape of their group's work. A
-/// concatenation does so, too: a tile has to hold all of the joined dimension.
+/// Returns true for ops that determine the tiles of their group. A
+/// concatenation is one of them: a tile has to contain all of the joined
+/// dimension.
 static bool isAnchor(Operation *op) {
   return isa<AnchorOpInterface, ConcatOp>(op);
 }
 
-/// Returns the operands that an anchor's tiles read once, so that computing
-/// them in the tile repeats nothing. A matmul, for example, reads every row of
-/// its left operand for every tile of columns.
+/// Returns the operands of which an anchor's tiles read every element once, so
+/// that nothing is computed twice in a prologue. The left operand of a matmul
+/// is not among them: every tile of columns reads all of its rows.
 static SmallVector<Value> getPrologueOperands(Operation *anchor) {
   if (auto update = dyn_cast<UpdateOp>(anchor))
     return {update.getValue()};
@@ -72,7 +73,7 @@ static SmallVector<Value> getPrologueOperands(Operation *anchor) {
 }
 
 /// Returns true if an anchor may have an epilogue. The result of an update is
-/// its state, which no other op may write; a concatenation only moves data.
+/// its state, which no other op may write. A concatenation only moves data.
 static bool takesEpilogue(Operation *anchor) {
   return !isa<UpdateOp, ConcatOp, CollectiveOpInterface>(anchor);
 }
@@ -92,7 +93,7 @@ Clustering::Clustering(ProgramOp program, int64_t maxOps) : maxOps(maxOps) {
       elementwise.push_back(&op);
   }
   // An epilogue always saves a round trip through memory, so all anchors choose
-  // their epilogues before any anchor takes a prologue.
+  // their epilogues before any anchor chooses a prologue.
   for (Operation *anchor : anchors)
     if (Cluster &cluster = startCluster(anchor); takesEpilogue(anchor))
       growEpilogue(cluster);
@@ -134,9 +135,9 @@ void Clustering::join(Cluster &cluster, Operation *op) {
     cluster.plan = op->getDiscardableAttr(ArkDialect::kPlanAttr);
 }
 
-/// Returns true if `op` may join a cluster whose result is that of `root`: it
-/// is in no cluster, has no other plan, and all ops that move to a later
-/// position still read the same values.
+/// Returns true if `op` may join a cluster with result `root`: it is in no
+/// cluster, has no other plan, and all ops that move to a later position still
+/// read the same values.
 bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
   if (!isa<ElementwiseOpInterface>(op) || clusterOf.count(op) ||
       static_cast<int64_t>(cluster.ops.size()) >= maxOps)
@@ -155,15 +156,15 @@ bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
       // A vCTA of the update writes while other vCTAs still read.
       auto update = dyn_cast<UpdateOp>(overwriter);
       return update && update == cluster.anchor &&
-             readsWhatItWrites(update, operand);
+             readsOwnElements(update, operand);
     });
   };
   return staysValid(op) && llvm::all_of(cluster.ops, staysValid);
 }
 
 /// Returns true if `op`, which has no plan, would make a pinned cluster wait
-/// for a cluster with another pin. Pinned clusters are meant to run at once,
-/// with `op` after both.
+/// for a cluster with another pin. Pinned clusters are meant to run
+/// concurrently, before `op`.
 bool Clustering::waitsForAnotherPlan(Operation *op, const Cluster &cluster) {
   if (!cluster.plan)
     return false;
@@ -177,7 +178,7 @@ bool Clustering::waitsForAnotherPlan(Operation *op, const Cluster &cluster) {
     Attribute plan = producer->getDiscardableAttr(ArkDialect::kPlanAttr);
     if (plan && plan != cluster.plan)
       return true;
-    // An op without a plan may become part of a cluster that has one.
+    // An op without a plan may become part of a cluster with a plan.
     if (!plan && isa<ElementwiseOpInterface>(producer))
       llvm::append_range(worklist, producer->getOperands());
   }
@@ -207,9 +208,9 @@ void Clustering::growPrologue(Cluster &cluster, ArrayRef<Value> operands) {
     Operation *producer = operand.getDefiningOp();
     if (!producer || !canJoin(cluster, producer, cluster.root))
       continue;
-    // The producer must have readers in this cluster only, and no element may
-    // be computed twice. The shapes of users outside are not examined: ops such
-    // as the return have no result.
+    // All readers of the producer must be in this cluster, and no element may
+    // be computed twice. The result shapes of other users are not compared,
+    // because ops such as the return have no result.
     bool staysInside = llvm::all_of(producer->getUsers(), [&](Operation *user) {
       return clusterOf.lookup(user) == &cluster &&
              (isAnchor(user) ||
@@ -260,10 +261,10 @@ std::string GroupBuilder::makeName(const Cluster &cluster) {
   return unique;
 }
 
-/// Returns the tensor on which a group at `reader` depends, given its
-/// dependence on `base`. A state that was updated before `reader` is complete
-/// after its last update; a dependence on the old version would be a read after
-/// its update.
+/// Returns the tensor that a group at `reader` depends on, given its dependence
+/// on `base`. A state that was updated before `reader` is complete after its
+/// last update, and a dependence on an older version would be a read after its
+/// update.
 static Value getLastUpdate(Value base, Operation *reader) {
   for (Operation *user : base.getUsers())
     if (isa<GroupOp>(user) && getUpdatedState(user) == base &&
@@ -272,8 +273,8 @@ static Value getLastUpdate(Value base, Operation *reader) {
   return base;
 }
 
-/// Collects the tensors that must be complete before `value` is read, according
-/// to the `ark.identity` ops between `value` and its base.
+/// Collects the tensors that must be complete before `value` is read: the deps
+/// of the `ark.identity` ops between `value` and its base.
 static void collectDeps(Value value, Operation *reader,
                         llvm::SetVector<Value> &deps) {
   for (auto view = value.getDefiningOp<ViewOpInterface>(); view;
@@ -326,8 +327,8 @@ GroupOp GroupBuilder::build(const Cluster &cluster) {
   return group;
 }
 
-/// Removes identities, whose dependences the groups carry by now; what remains
-/// of them are no-ops.
+/// Removes identities, whose dependences the groups now carry. Remaining
+/// identities are no-ops.
 static void removeIdentities(ProgramOp program) {
   for (auto identity :
        llvm::make_early_inc_range(program.getBody().getOps<IdentityOp>())) {

@@ -37,7 +37,7 @@ static Value skipIdentities(Value value) {
   return value;
 }
 
-bool ark::readsWhatItWrites(UpdateOp update, Value operand) {
+bool ark::readsOwnElements(UpdateOp update, Value operand) {
   ArrayRef<int64_t> written = getTensorType(update.getValue()).getShape();
   if (getTensorType(operand).getShape() != written ||
       !update.getOffsets().empty())

@@ -10,31 +10,31 @@ namespace mlir::ark {
 /// Returns the type of a value; every value of a graph is a tensor.
 RankedTensorType getTensorType(Value value);
 
-/// Returns the elements of an `ark.constant` if it is a splat, else null.
+/// Returns the elements of an `ark.constant` if it is a splat, otherwise null.
 SplatElementsAttr getSplat(Value value);
 
-/// Follows views to the tensor whose elements `value` names.
+/// Returns the tensor that `value` is a view of, through any number of views.
 Value getViewBase(Value value);
 
-/// Returns the state that an op overwrites, if the op is an update or a group
-/// around one; else null.
+/// Returns the state that an op overwrites if the op is an update or a group
+/// around one, otherwise null.
 Value getUpdatedState(Operation *op);
 
-/// Returns true if element `i` of `operand` lies where the update writes
-/// element `i` of its value. A vCTA that computes one from the other then reads
+/// Returns true if element `i` of `operand` lies at the address to which the
+/// update writes element `i` of its value. A vCTA of the update then reads
 /// nothing that another vCTA writes.
-bool readsWhatItWrites(UpdateOp update, Value operand);
+bool readsOwnElements(UpdateOp update, Value operand);
 
-/// Returns the update that overwrites the elements which `value` names, or
-/// null. A correct program has at most one: later updates update its result.
+/// Returns the update that overwrites elements of `value`, or null. A correct
+/// program has at most one, because later updates update its result.
 Operation *getOverwriter(Value value);
 
-/// Returns true if `value` names elements of a state: of an argument of that
-/// kind, or of the result of an update.
+/// Returns true if `value` consists of elements of a state: of a state
+/// argument, or of the result of an update.
 bool isState(Value value);
 
-/// Returns the name that the user gave an op, from its location; empty without
-/// one.
+/// Returns the name that the user gave an op, from its location, or an empty
+/// string.
 StringRef getUserName(Location loc);
 
 } // namespace mlir::ark

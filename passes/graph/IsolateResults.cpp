@@ -24,8 +24,8 @@ struct IsolateResultsPass
     for (OpOperand &operand : ret->getOpOperands()) {
       Value value = operand.get();
       Operation *op = value.getDefiningOp();
-      // The result of an update is the state's buffer, not a buffer of its own.
-      // A tensor from another rank is written by that rank.
+      // The result of an update is the state's buffer, not a new buffer. A
+      // tensor from another rank is written by that rank.
       bool own =
           op &&
           !isa<ViewOpInterface, ConstantOp, ChannelGetOp, ChannelReadPacketOp>(

@@ -1,9 +1,9 @@
 //===- JoinRanks.cpp - Join the programs of all ranks into one ------------===//
 //
 // Executes the programs side by side, op by op: a program proceeds until it
-// takes from a channel to which nothing has been put yet. The joined program
-// has the ops in the order of this execution. Every value is hence defined
-// before its uses, and each rank keeps the order of its own ops.
+// takes a tensor from an empty channel. The joined program contains the ops in
+// the order of this execution. Every value is hence defined before its uses,
+// and each rank keeps the order of its own ops.
 //
 //===----------------------------------------------------------------------===//
 
@@ -36,7 +36,7 @@ struct Cursor {
   bool isDone() const { return isa<ReturnOp>(*next); }
 };
 
-/// A value that was put to a channel and not taken yet.
+/// A value that was put to a channel and has not been taken yet.
 struct Message {
   Operation *put;
   Value value;
@@ -69,7 +69,7 @@ private:
   DictionaryAttr addRank(DictionaryAttr plan, int64_t rank);
   StringAttr getName(const Cursor &cursor, StringRef name);
   std::string getUniqueName(const Twine &base);
-  LogicalResult reportCircle();
+  LogicalResult reportDeadlock();
   LogicalResult checkNothingLeft();
 
   std::vector<Cursor> cursors;
@@ -144,7 +144,8 @@ GroupOp Joiner::createGroup(Cursor &cursor, Operation *op, StringRef what,
 }
 
 /// Creates the sender's group, which writes the tensor that the receiver's ops
-/// read. Packets have a single vCTA, since a wait polls all of them.
+/// read. Packets are written by a single vCTA, because a wait polls all of
+/// them.
 Value Joiner::put(Cursor &cursor, Operation *op, Value operand) {
   auto open = op->getOperand(0).getDefiningOp<ChannelOpenOp>();
   bool packs = isa<ChannelPutPacketOp>(op);
@@ -184,7 +185,7 @@ static bool isSameForm(Operation *put, Operation *take) {
   return isa<ChannelPutPacketOp>(put) == isa<ChannelReadPacketOp>(take);
 }
 
-/// Takes a message or a signal. Returns false if there is none yet.
+/// Takes a message or a signal. Returns false if the channel is empty.
 FailureOr<bool> Joiner::take(Cursor &cursor, Operation *op) {
   Mail &box = mail[getRoute(cursor, op, /*isPut=*/false)];
   if (isa<ChannelWaitOp>(op)) {
@@ -270,8 +271,8 @@ LogicalResult Joiner::checkChannels() {
   return success();
 }
 
-/// Reports that no rank can proceed and not all have ended.
-LogicalResult Joiner::reportCircle() {
+/// Reports that no rank can proceed although not all have ended.
+LogicalResult Joiner::reportDeadlock() {
   auto stuck = llvm::make_filter_range(
       cursors, [](const Cursor &cursor) { return !cursor.isDone(); });
   auto getPeer = [&](Cursor &cursor) {
@@ -283,7 +284,7 @@ LogicalResult Joiner::reportCircle() {
       first.next->emitError("rank ")
       << first.rank << " waits for rank " << peer << ", which "
       << (findCursor(peer)->isDone() ? "has ended" : "waits itself")
-      << ": no rank can go on (channel_c2)";
+      << ": no rank can proceed (channel_c2)";
   for (Cursor &other : llvm::drop_begin(stuck))
     diagnostic.attachNote(other.next->getLoc())
         << "rank " << other.rank << " waits for rank " << getPeer(other);
@@ -295,8 +296,8 @@ LogicalResult Joiner::checkNothingLeft() {
     auto [from, to, tag] = route;
     if (!box.messages.empty())
       return box.messages.front().put->emitError("rank ")
-             << from << " puts to rank " << to
-             << " what it never takes (channel_c2)";
+             << from << " puts a tensor to rank " << to
+             << " that is never taken (channel_c2)";
   }
   return success();
 }
@@ -306,7 +307,7 @@ LogicalResult Joiner::checkNothingLeft() {
 //===----------------------------------------------------------------------===//
 
 /// Creates the joined program with the arguments of all ranks and an empty
-/// body. Its return is added at the end.
+/// body. The return is added at the end.
 ProgramOp Joiner::createProgram() {
   SmallVector<Type> inputs, results;
   SmallVector<Attribute> argumentAttrs, resultAttrs;
@@ -315,7 +316,7 @@ ProgramOp Joiner::createProgram() {
     NamedAttrList list(attrs);
     auto name = cast<StringAttr>(list.get(ArkDialect::kNameAttr));
     list.set(ArkDialect::kNameAttr, getName(cursor, name.getValue()));
-    // All ranks share one launch, so one flag ends it for all.
+    // All ranks share one launch, so that one stop flag ends it for all.
     if (list.get(ArkDialect::kStopAttr) && std::exchange(hasStop, true))
       list.erase(ArkDialect::kStopAttr);
     return list.getDictionary(builder.getContext());
@@ -363,7 +364,7 @@ LogicalResult Joiner::run() {
   }
   auto isDone = [](const Cursor &cursor) { return cursor.isDone(); };
   if (!llvm::all_of(cursors, isDone))
-    return reportCircle();
+    return reportDeadlock();
   if (failed(checkNothingLeft()))
     return failure();
   SmallVector<Value> results;

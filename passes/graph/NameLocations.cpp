@@ -17,7 +17,7 @@ struct NameLocationsPass : ark::impl::NameLocationsPassBase<NameLocationsPass> {
     for (Operation &op : getOperation().getBody().front()) {
       auto name = dyn_cast_or_null<StringAttr>(
           op.removeDiscardableAttr(ArkDialect::kNameAttr));
-      // Locations from the builder contain the name already, with the callers.
+      // Locations from the builder already contain the name, with the callers.
       if (!name || getUserName(op.getLoc()) == name.getValue())
         continue;
       op.setLoc(NameLoc::get(name, op.getLoc()));

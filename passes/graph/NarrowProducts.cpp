@@ -9,8 +9,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns the number of rows of the left operand that are multiplied by each
-/// element of the right operand.
+/// Returns the number of left rows that each element of the right operand is
+/// multiplied by.
 static int64_t getRowsOfRightSide(MatmulOp op) {
   ArrayRef<int64_t> shape = getTensorType(op).getShape();
   ArrayRef<int64_t> rhs = getTensorType(op.getRhs()).getShape();
@@ -20,8 +20,8 @@ static int64_t getRowsOfRightSide(MatmulOp op) {
 }
 
 namespace {
-/// Folds a cast of fp8 weights into a matmul with few rows. The time of such a
-/// matmul is the time to read its weights.
+/// Folds a cast of fp8 weights into a matmul with few rows, which is limited by
+/// the time to read its weights.
 struct CastIntoMatmul : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op,
@@ -31,7 +31,7 @@ struct CastIntoMatmul : OpRewritePattern<MatmulOp> {
         cast->getDiscardableAttr(ArkDialect::kPlanAttr))
       return failure();
     Type from = getTensorType(cast.getOperand()).getElementType();
-    // Casts of fp8 to a wider float are exact.
+    // A cast of fp8 to a wider float is exact.
     auto to = dyn_cast<FloatType>(getTensorType(cast).getElementType());
     if (!isNarrowFloat(from) || !to || isNarrowFloat(to) ||
         getTensorType(op.getLhs()).getElementType() != to)
@@ -42,8 +42,8 @@ struct CastIntoMatmul : OpRewritePattern<MatmulOp> {
   }
 };
 
-/// Casts fp8 operands of a matmul with more rows, so that both operands have
-/// one type that matrix units multiply.
+/// Casts fp8 operands of a matmul with more rows to a common type that matrix
+/// units support.
 struct CastOutOfMatmul : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op,

@@ -37,8 +37,8 @@ struct ViewOfSplat : OpInterfaceRewritePattern<ViewOpInterface> {
   }
 };
 
-/// Replaces a bitcast of a splat by a splat. If elements become smaller, all
-/// parts of the old element must have equal bytes.
+/// Replaces a bitcast of a splat by a splat. If the new elements are smaller,
+/// the parts of the old element must be equal.
 struct BitcastOfSplat : OpRewritePattern<BitcastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(BitcastOp op,
@@ -136,11 +136,11 @@ static bool keepsRows(ViewOpInterface view) {
          type.getShape().back() == source.getShape().back();
 }
 
-/// Moves a norm of rows that a view names, such as heads of a projection,
-/// behind the views that follow. The norm then indexes its elements like its
-/// reader, and the two can become one task. Applies only if the norm reads a
-/// view: an op that produces its operand could become its prologue, and the
-/// views then stay.
+/// Moves a norm of viewed rows, such as the heads of a projection, behind the
+/// views that follow. The norm then indexes its elements like its reader, so
+/// that the two can become one task. Applies only if the norm reads a view: an
+/// op that produces the norm's operand could become its prologue, which the
+/// views must not separate.
 template <typename NormOp>
 struct NormAfterViews : OpRewritePattern<NormOp> {
   using OpRewritePattern<NormOp>::OpRewritePattern;
@@ -175,8 +175,8 @@ struct SimplifyIdentity : OpRewritePattern<IdentityOp> {
                                 PatternRewriter &rewriter) const override {
     SmallVector<Value> deps;
     for (Value dep : op.getDeps())
-      // Arguments and constants are complete from the start. A dep that is
-      // itself an identity is kept for its own deps.
+      // Arguments and constants are complete from the start. A dep that is an
+      // identity is kept for its own deps.
       if (Operation *base = getViewBase(dep).getDefiningOp();
           dep.getDefiningOp<IdentityOp>() || (base && !isa<ConstantOp>(base)))
         deps.push_back(dep);
@@ -202,8 +202,8 @@ struct SimplifyIdentity : OpRewritePattern<IdentityOp> {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Folds a broadcast into an elementwise op, which broadcasts by itself, unless
-/// the shape of the result depends on the broadcast.
+/// Folds a broadcast into an elementwise op, which broadcasts implicitly,
+/// unless the shape of the result depends on the broadcast.
 struct BroadcastIntoElementwise
     : OpInterfaceRewritePattern<ElementwiseOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
@@ -237,7 +237,7 @@ struct BroadcastAfterUnary : OpInterfaceRewritePattern<ElementwiseOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(ElementwiseOpInterface op,
                                 PatternRewriter &rewriter) const override {
-    // A copy exists to produce a buffer of the full shape.
+    // The purpose of a copy is a buffer of the full shape.
     if (op->getNumOperands() != 1 || isa<CopyOp>(op))
       return failure();
     auto view = op->getOperand(0).getDefiningOp<BroadcastToOp>();
@@ -299,8 +299,8 @@ struct BroadcastIntoMask : OpRewritePattern<AttentionOp> {
   }
 };
 
-/// Folds a transpose of the last two dimensions into a matmul, which reads
-/// either order.
+/// Folds a transpose of the last two dimensions into a matmul, which supports
+/// both orders.
 struct TransposeIntoMatmul : OpRewritePattern<MatmulOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(MatmulOp op,
@@ -335,10 +335,10 @@ struct TransposeIntoMatmul : OpRewritePattern<MatmulOp> {
 // Constants and concatenations
 //===----------------------------------------------------------------------===//
 
-/// Returns the start value of a reduction, which is the result of a reduction
-/// over no elements. Returns null if the op is no reduction, or if the result
+/// Returns the initial value of a reduction, which is the result of a reduction
+/// over no elements. Returns null if the op is not a reduction or if its result
 /// depends on an index.
-static Attribute getValueOfNothing(Operation *op, Type element) {
+static Attribute getInitialValue(Operation *op, Type element) {
   Builder builder(op->getContext());
   auto limit = [&](bool least) -> Attribute {
     if (auto type = dyn_cast<FloatType>(element))
@@ -395,7 +395,7 @@ struct EmptyOperand : OpInterfaceRewritePattern<AnchorOpInterface> {
         getTensorType(reduced).getNumElements() != 0)
       return failure();
     RankedTensorType type = getTensorType(op->getResult(0));
-    Attribute value = getValueOfNothing(op, type.getElementType());
+    Attribute value = getInitialValue(op, type.getElementType());
     if (!value || type.getNumElements() == 0)
       return failure();
     rewriter.replaceOpWithNewOp<ConstantOp>(
@@ -435,9 +435,10 @@ struct SimplifyConcat : OpRewritePattern<ConcatOp> {
   }
 };
 
-/// Splits a concatenation of many tensors into concatenations of parts. Its
-/// body writes one part of the tile after the other, and the time of
-/// bufferization grows with the fourth power of their number.
+/// Splits a concatenation of many tensors into concatenations of parts. The
+/// body of a concatenation inserts one operand after the other into the tile,
+/// and the time of bufferization grows with the fourth power of the number of
+/// operands.
 struct SplitConcat : OpRewritePattern<ConcatOp> {
   static constexpr size_t kMaxInputs = 32, kInputsOfPart = 16;
 
@@ -464,8 +465,8 @@ struct SplitConcat : OpRewritePattern<ConcatOp> {
 // Noops
 //===----------------------------------------------------------------------===//
 
-/// Erases noops that keep values which exist anyway: arguments, constants and
-/// results of updates. A noop on a view then keeps the base of the view.
+/// Erases noops on values that exist anyway: arguments, constants and results
+/// of updates. A noop on a view is replaced by one on the base of the view.
 static void simplifyNoops(ProgramOp program) {
   for (auto noop :
        llvm::make_early_inc_range(program.getBody().getOps<NoopOp>())) {
@@ -504,12 +505,12 @@ struct NormalizeGraphPass
   void runOnOperation() override {
     // A noop on a view would count as a read of the view.
     simplifyNoops(getOperation());
-    // A concat of one operand disappears, and its readers read the operand,
-    // which may be a state. These reads must be visible when states are copied.
+    // A concat of one operand folds to the operand, which may be a state. Such
+    // reads must be visible when states are copied.
     if (failed(applyPatternsGreedily(getOperation(), concats)))
       return signalPassFailure();
-    // States are copied first: the patterns move reads, and a read must not
-    // move across an update of its state.
+    // States are copied first, because a pattern must not move a read across an
+    // update of its state.
     numStateCopies += copyOverwrittenStates(getOperation());
     if (failed(applyPatternsGreedily(getOperation(), patterns)))
       return signalPassFailure();

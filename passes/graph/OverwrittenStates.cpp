@@ -7,8 +7,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Collects uses of `state`, through views, by ops that read it after `update`.
-/// The deps of an identity are not reads.
+/// Collects the uses of `state`, directly or through views, by ops that read it
+/// after `update`. The deps of an identity are not reads.
 static void collectStaleUses(Value state, UpdateOp update,
                              SmallVectorImpl<OpOperand *> &uses) {
   for (OpOperand &use : state.getUses()) {
@@ -22,8 +22,7 @@ static void collectStaleUses(Value state, UpdateOp update,
   }
 }
 
-/// Redirects `use`, which names elements of `state`, to the same elements of
-/// `copy`.
+/// Redirects `use` from elements of `state` to the same elements of `copy`.
 static void redirect(OpOperand *use, Value state, Value copy) {
   SmallVector<Operation *> views;
   for (Value value = use->get(); value != state;) {

@@ -7,8 +7,8 @@
 
 namespace mlir::ark {
 
-/// Inserts copies of states for ops that read the old elements after an update
-/// has overwritten them. Returns the number of copies.
+/// Copies states for ops that read old elements after an update has overwritten
+/// them. Returns the number of copies.
 unsigned copyOverwrittenStates(ProgramOp program);
 
 } // namespace mlir::ark

@@ -20,9 +20,8 @@ namespace mlir::ark {
 #define GEN_PASS_REGISTRATION
 #include "passes/graph/Passes.h.inc"
 
-/// Adds the passes that turn ark ops on tensors into groups, to a pass manager
-/// on modules. `collectives` names the algorithm of all collectives; if empty,
-/// sizes decide.
+/// Adds the passes that turn ark ops on tensors into groups. `collectives`
+/// names the algorithm of all collectives; if it is empty, sizes decide.
 void buildGraphPipeline(OpPassManager &pm, StringRef collectives = "");
 
 } // namespace mlir::ark

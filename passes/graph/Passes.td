@@ -8,12 +8,12 @@ include "mlir/Pass/PassBase.td"
 def VerifyInputPass : Pass<"ark-verify-input", "::mlir::ark::ProgramOp"> {
   let summary = "Reject programs that the compiler cannot execute yet";
   let description = [{
-    Reports constructs that the dialect can express and later stages cannot compile: one error here,
-    at the op at fault, replaces an obscure one later. Rejected are ops that are not graph ops,
-    communication in a program without rank and world size, and programs that are already further
-    down the pipeline.
+    Reports constructs that the dialect can express but later stages cannot compile. An error at the
+    op at fault replaces an obscure error of a later stage. The pass rejects ops that are not graph
+    ops, communication in a program without rank and world size, and programs that an earlier run
+    has already lowered.
 
-    - (input_c1) a tensor takes at most 2^47 bytes, the most that a process can address. (Arguments:
+    - (input_c1) a tensor has at most 2^47 bytes, the address space of a process. (Arguments:
       program_c5.)
 
     Changes nothing.
@@ -23,10 +23,10 @@ def VerifyInputPass : Pass<"ark-verify-input", "::mlir::ark::ProgramOp"> {
 def NameLocationsPass : Pass<"ark-name-locations", "::mlir::ark::ProgramOp"> {
   let summary = "Move the names of ops into their locations";
   let description = [{
-    Errors, reports and traces call an op by the name in its location; groups and tasks are named
-    after it. The Python builder puts names into locations. The textual form has no locations, so
-    the builder also adds the attribute `ark.name` if the name differs from that of the op. This
-    pass removes the attribute, so that equal ops with different names are equal.
+    Errors, reports and traces use the name in an op's location, and so do groups and tasks. The
+    Python builder puts names into locations. The textual form has no locations, so the builder also
+    adds the attribute `ark.name` if the name differs from that of the op. This pass removes the
+    attribute, so that equal ops with different names are equal.
 
     ```mlir
     %1 = ark.relu %0 {ark.name = "gate"} : (tensor<4xf32>) -> tensor<4xf32>            // before
@@ -34,7 +34,7 @@ def NameLocationsPass : Pass<"ark-name-locations", "::mlir::ark::ProgramOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numNamed", "num-named", "Ops whose location had another name or none">,
+    Statistic<"numNamed", "num-named", "Ops whose location lacked the name">,
   ];
 }
 
@@ -97,7 +97,7 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
     Option<"twoShotBytes", "two-shot-bytes", "int64_t", "1 << 20",
            "Largest tensor exchanged in two shots">,
     Option<"packetBytes", "packet-bytes", "int64_t", "-1",
-           "Largest message that goes as packets; -1 for the target's">,
+           "Largest message that is sent as packets; -1 selects the target's default">,
   ];
   let statistics = [
     Statistic<"numCollectives", "collectives", "Collectives expanded">,
@@ -148,11 +148,11 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
   let summary = "Bring the tensor graph into the form from which groups are made";
   let description = [{
     - Views compose, and a view of a splat constant becomes a splat constant.
-    - A broadcast that an op can do by itself is folded into the op, and a transpose of the last two
+    - A broadcast is folded into an op that broadcasts implicitly, and a transpose of the last two
       dimensions into the matmul that reads it.
-    - A norm of rows that a view names, such as heads of a projection, moves behind the following
-      views that keep the rows: its reader then indexes elements in the same way and can become one
-      task with the norm.
+    - A norm of viewed rows, such as the heads of a projection, moves behind the following views
+      that keep the rows intact. Its reader then indexes elements like the norm, so that the two can
+      become one task.
     - `ark.identity` without `deps` disappears; nested ones join their `deps`.
     - A tensor without elements becomes a constant.
     - `ark.concat` of more than 32 tensors becomes a concatenation of concatenations of 16 tensors.
@@ -179,9 +179,9 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
 def SplitArgmaxPass : Pass<"ark-split-argmax", "::mlir::ark::ProgramOp"> {
   let summary = "Split a long dimension of an argmax into pieces for idle SMs";
   let description = [{
-    An argmax of few rows has one vCTA per row, such as a single one for the next token of a
-    decoder. The pass splits the dimension into `P` contiguous pieces, and a small op reduces the
-    results of the pieces. The result is the same index as before, also for equal values and NaNs.
+    An argmax of few rows has one vCTA per row; the next token of a decoder has a single vCTA. The
+    pass splits the dimension into `P` contiguous pieces, and a small op reduces the results of the
+    pieces. The result is the same index as before, also for equal values and NaNs.
 
     `P` divides the extent, and all rows together have at most as many pieces as there are SMs. The
     cost model selects one of these `P`, or none, for example if the dimension is short or if there
@@ -200,10 +200,10 @@ def SplitArgmaxPass : Pass<"ark-split-argmax", "::mlir::ark::ProgramOp"> {
   }];
   let options = [
     Option<"pieces", "pieces", "int64_t", "0",
-           "Pieces, wherever they divide the extent; 0: by the cost model">,
+           "Number of pieces if it divides the extent; 0 selects the cost model">,
   ];
   let statistics = [
-    Statistic<"numSplit", "split-argmaxes", "Argmaxes that were cut">,
+    Statistic<"numSplit", "split-argmaxes", "Argmaxes split">,
   ];
 }
 
@@ -235,17 +235,17 @@ def SplitAttentionPass : Pass<"ark-split-attention", "::mlir::ark::ProgramOp"> {
   }];
   let options = [
     Option<"maxRows", "max-rows", "int64_t", "16",
-           "Query rows of one key head, of all its query heads, at most">,
+           "Maximum number of query rows per key head, over all its query heads">,
     Option<"pieces", "pieces", "int64_t", "0",
-           "Pieces, wherever they divide the keys of few rows; 0: by the cost model">,
+           "Number of pieces if it divides the number of keys; 0 selects the cost model">,
   ];
   let statistics = [
-    Statistic<"numSplit", "split-attentions", "Attentions that were cut">,
+    Statistic<"numSplit", "split-attentions", "Attentions split">,
   ];
 }
 
 def IsolateResultsPass : Pass<"ark-isolate-results", "::mlir::ark::ProgramOp"> {
-  let summary = "Give every result of the program an op of its own";
+  let summary = "Give every result of the program its own op";
   let description = [{
     The `memory` stage turns every result into a buffer that one task writes. A result that is an
     argument, a view, a constant, a state or another result is copied.
@@ -296,11 +296,11 @@ def FormGroupsPass : Pass<"ark-form-groups", "::mlir::ark::ProgramOp"> {
     ```
   }];
   let options = [
-    Option<"maxOps", "max-ops", "int64_t", "32", "Most ops in a group">,
+    Option<"maxOps", "max-ops", "int64_t", "32", "Maximum number of ops in a group">,
   ];
   let statistics = [
     Statistic<"numGroups", "groups", "Groups formed">,
-    Statistic<"numFused", "fused-ops", "Ops that joined the group of another">,
+    Statistic<"numFused", "fused-ops", "Ops fused into the group of another op">,
   ];
 }
 

@@ -19,18 +19,18 @@ void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
   if (!collectives.empty())
     options.algorithm = collectives.str();
   program.addPass(createExpandCollectivesPass(options));
-  // Folds and removes dead code first: the patterns below examine uses.
+  // Folds and removes dead code first, because the patterns below examine uses.
   program.addPass(createCanonicalizerPass());
   program.addPass(createNormalizeGraphPass());
-  // Normalisation composes views, which are often equal then.
+  // Composed views are often equal.
   program.addPass(createCSEPass());
-  // Runs when views have their final form and before ops are grouped.
+  // Runs when views have their final form, and before ops are grouped.
   program.addPass(createSplitArgmaxPass());
   program.addPass(createSplitAttentionPass());
   // Runs after CSE, which would merge the inserted copies.
   program.addPass(createIsolateResultsPass());
   program.addPass(createFormGroupsPass());
-  // Runs after groups are formed: no group may contain ops of two ranks.
+  // Runs after grouping: no group may contain ops of two ranks.
   pm.addPass(createJoinRanksPass());
   pm.addNestedPass<ProgramOp>(createVerifyGraphPass());
 }

@@ -24,7 +24,7 @@ int64_t RankExchange::getNeighbour(int64_t distance) const {
   return (rank + distance + size) % size;
 }
 
-/// Creates an op with the location of the collective, and with the user's plan.
+/// Creates an op with the location of the collective and with the user's plan.
 template <typename OpT, typename... Args>
 OpT RankExchange::create(Args &&...args) {
   auto made = OpT::create(builder, op->getLoc(), std::forward<Args>(args)...);

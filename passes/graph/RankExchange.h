@@ -7,13 +7,13 @@
 
 namespace mlir::ark {
 
-/// Returns the bytes that a tensor takes in memory.
+/// Returns the size of a tensor in bytes.
 int64_t getBytes(RankedTensorType type);
 
 /// Replaces one collective by the ops of one rank.
 ///
 /// Sums of floats are accumulated in f32 and rounded once. A reduction in one
-/// step adds in order of rank, on every rank. Around a ring, the sum of part
+/// step adds in the order of ranks, on every rank. On a ring, the sum of part
 /// `r` starts at rank `r + 1` and ends at rank `r`.
 class RankExchange {
 public:
@@ -35,13 +35,13 @@ public:
   //===--- Between ranks --------------------------------------------------===//
 
   /// Tag of collectives; tags of users are not negative. One tag suffices,
-  /// since all ranks execute all collectives in the same order.
+  /// because all ranks execute all collectives in the same order.
   static constexpr int64_t kOwnTag = -1;
 
   void send(Value value, int64_t peer, int64_t tag = kOwnTag);
   Value receive(RankedTensorType type, int64_t peer, int64_t tag = kOwnTag);
-  /// Sends part `r` to rank `r`, and returns the parts received from each rank,
-  /// in order.
+  /// Sends part `r` to rank `r`. Returns the parts received from each rank, in
+  /// order.
   SmallVector<Value> swap(ArrayRef<Value> parts);
   /// Returns part `rank`, reduced over all ranks.
   Value scatterReduce(ArrayRef<Value> parts, ReductionKind kind);
@@ -62,8 +62,8 @@ public:
   Value makeEmpty(RankedTensorType type);
 
 private:
-  /// Returns true if a tensor is small enough for packets, not empty, and of
-  /// elements that fit a packet.
+  /// Returns true if a tensor is nonempty, small enough for packets, and has
+  /// elements that fit into a packet.
   bool isPacket(RankedTensorType type) const {
     return getBytes(type) <= packetBytes && type.getNumElements() > 0 &&
            type.getElementTypeBitWidth() <= 32;
@@ -71,8 +71,8 @@ private:
   Value open(int64_t peer, int64_t tag);
   Value combine(Value left, Value right, ReductionKind kind);
   Value cast(Value value, Type elementType);
-  /// Returns the type in which elements are accumulated: f32 for sums of
-  /// floats, else the element type.
+  /// Returns the accumulation type: f32 for sums of floats, otherwise the
+  /// element type.
   Type getSumType(Type elementType, ReductionKind kind);
   template <typename OpT, typename... Args>
   OpT create(Args &&...args);

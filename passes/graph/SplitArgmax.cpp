@@ -15,17 +15,17 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Splitting must shorten an argmax by at least this fraction, since coarse
-/// estimates should decide clear cases only.
-static constexpr double kWorthSplitting = 0.05;
+/// Minimum predicted gain of a split. The estimates are coarse and should
+/// decide clear cases only.
+static constexpr double kMinGain = 0.05;
 
 //===----------------------------------------------------------------------===//
 // Profitability
 //===----------------------------------------------------------------------===//
 
-/// Predicts when `results` are reduced from `bytes` each, with one vCTA per
-/// result. The prediction assumes that all SMs share the bandwidth: a vCTA
-/// waits too often to use the bandwidth that idle SMs leave.
+/// Predicts the time to reduce `results` results from `bytes` bytes each, with
+/// one vCTA per result. All SMs are assumed to share the bandwidth equally: a
+/// single vCTA cannot use the bandwidth of idle SMs.
 static double predictReduction(TargetAttr target, int64_t results,
                                double bytes) {
   return llvm::divideCeil(results, target.getSms()) *
@@ -33,12 +33,12 @@ static double predictReduction(TargetAttr target, int64_t results,
          predictHandoffNs(target, std::min(results, target.getSms()));
 }
 
-/// Returns the number of pieces; 1 if the dimension should stay whole.
+/// Returns the number of pieces; 1 if the dimension should not be split.
 static int64_t choosePieces(TargetAttr target, int64_t rows, int64_t extent,
                             double bytesOfElement) {
   constexpr int64_t kPackedBytes = 8;
-  double best = predictReduction(target, rows, extent * bytesOfElement) *
-                (1 - kWorthSplitting);
+  double best =
+      predictReduction(target, rows, extent * bytesOfElement) * (1 - kMinGain);
   int64_t chosen = 1;
   for (int64_t pieces = 2; pieces * rows <= target.getSms(); ++pieces) {
     if (extent % pieces != 0)

@@ -15,25 +15,25 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Splitting must shorten an attention by at least this fraction, since coarse
-/// estimates should decide clear cases only.
-static constexpr double kWorthSplitting = 0.05;
-/// Number of operations that an exponential counts as.
-static constexpr double kFlopsOfFunction = 8;
+/// Minimum predicted gain of a split. The estimates are coarse and should
+/// decide clear cases only.
+static constexpr double kMinGain = 0.05;
+/// Cost of an exponential in floating-point operations.
+static constexpr double kFlopsPerExponential = 8;
 
 //===----------------------------------------------------------------------===//
 // Profitability
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The extents of an attention that determine its time.
+/// The extents that determine the time of an attention.
 struct Sizes {
   explicit Sizes(AttentionOp op);
 
   double predictWhole(TargetAttr target) const;
   double predictSplit(TargetAttr target, int64_t pieces) const;
 
-  /// Key heads of all batches, query heads per key head, queries per query
+  /// Key heads of all batches, query heads per key head, and queries per query
   /// head.
   int64_t keyHeads = 1, sharing, queries;
   int64_t keys, depth, columns, bytes;
@@ -58,16 +58,16 @@ Sizes::Sizes(AttentionOp op) {
       llvm::divideCeil(getTensorType(op.getKey()).getElementTypeBitWidth(), 8);
 }
 
-/// Predicts when all pieces of the keys are processed, with one vCTA per piece
-/// and key head. The prediction assumes that all SMs share the bandwidth: a
-/// vCTA waits too often to use the bandwidth that idle SMs leave.
+/// Predicts the time to process all pieces of the keys, with one vCTA per piece
+/// and key head. All SMs are assumed to share the bandwidth equally: a single
+/// vCTA cannot use the bandwidth of idle SMs.
 double Sizes::predictPart(TargetAttr target, int64_t pieces) const {
   double part = static_cast<double>(keys) / pieces, rows = sharing * queries;
   int64_t tiles = keyHeads * pieces;
   return llvm::divideCeil(tiles, target.getSms()) *
              predictVCTANs(
                  target, target.getSms(), part * (depth + columns) * bytes,
-                 rows * part * (2 * (depth + columns) + kFlopsOfFunction)) +
+                 rows * part * (2 * (depth + columns) + kFlopsPerExponential)) +
          predictHandoffNs(target, std::min(tiles, target.getSms()));
 }
 
@@ -86,9 +86,9 @@ double Sizes::predictSplit(TargetAttr target, int64_t pieces) const {
          predictHandoffNs(target, std::min(keyHeads, target.getSms()));
 }
 
-/// Returns the number of pieces; 1 if the keys should stay together.
+/// Returns the number of pieces; 1 if the keys should not be split.
 static int64_t choosePieces(const Sizes &sizes, TargetAttr target) {
-  double best = sizes.predictWhole(target) * (1 - kWorthSplitting);
+  double best = sizes.predictWhole(target) * (1 - kMinGain);
   int64_t chosen = 1;
   for (int64_t pieces = 2; pieces * sizes.keyHeads <= target.getSms();
        ++pieces) {
@@ -107,7 +107,7 @@ static int64_t choosePieces(const Sizes &sizes, TargetAttr target) {
 // Pass
 //===----------------------------------------------------------------------===//
 
-/// Splits dimension `dim` in two, of which the second one has `pieces` entries.
+/// Splits dimension `dim` into two dimensions, the second of extent `pieces`.
 static Value cutDim(OpBuilder &builder, Location loc, Value tensor, int64_t dim,
                     int64_t pieces) {
   SmallVector<int64_t> shape(getTensorType(tensor).getShape());
@@ -116,8 +116,8 @@ static Value cutDim(OpBuilder &builder, Location loc, Value tensor, int64_t dim,
   return ReshapeOp::create(builder, loc, tensor, shape);
 }
 
-/// Splits the key dimension of a mask. A single entry for all keys becomes a
-/// single entry for all pieces.
+/// Splits the key dimension of a mask. If the mask has one entry for all keys,
+/// the result has one entry for all pieces.
 static Value cutMask(OpBuilder &builder, Location loc, Value mask,
                      int64_t pieces) {
   int64_t rank = getTensorType(mask).getRank();
@@ -136,7 +136,7 @@ static void split(RewriterBase &rewriter, AttentionOp op, int64_t pieces) {
   Value value = cutDim(rewriter, loc, op.getValue(), keyDim, pieces);
   Value mask =
       op.getMask() ? cutMask(rewriter, loc, op.getMask(), pieces) : Value();
-  // With a single query, causality admits all valid keys.
+  // A causal mask admits all valid keys of a single query.
   bool causal = op.getCausal() && query.getDimSize(keyDim) > 1;
   auto partial =
       PartialAttentionOp::create(rewriter, loc, op.getQuery(), key, value, mask,

@@ -55,7 +55,7 @@ static LogicalResult verifyResults(ProgramOp program, ReturnOp ret) {
         !seen.insert(value).second)
       return ret.emitOpError("result '")
              << program.getResultName(index)
-             << "' is not produced by a group of its own (graph_c3)";
+             << "' is not produced by a separate group (graph_c3)";
   return success();
 }
 
@@ -87,7 +87,8 @@ struct VerifyGraphPass : ark::impl::VerifyGraphPassBase<VerifyGraphPass> {
       // graph_c7
       if (auto noop = dyn_cast<NoopOp>(op);
           noop && !noop.getSource().getDefiningOp<GroupOp>())
-        return op.emitOpError("keeps what is no result of a group (graph_c7)");
+        return op.emitOpError(
+            "keeps a value that is not the result of a group (graph_c7)");
       // graph_c6
       if (auto identity = dyn_cast<IdentityOp>(op);
           identity && !identity.getDeps().empty())

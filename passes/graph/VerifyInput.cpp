@@ -22,10 +22,10 @@ static LogicalResult checkExtents(Operation &op) {
   };
   if (auto embedding = dyn_cast<EmbeddingOp>(op))
     if (getShape(embedding.getWeight())[0] == 0)
-      return fail("takes rows of a table without rows");
+      return fail("reads rows of a table without rows");
   if (auto gather = dyn_cast<GatherOp>(op))
     if (getShape(gather.getSource())[gather.getAxis()] == 0)
-      return fail("takes elements of a dimension without any");
+      return fail("reads elements of an empty dimension");
   if (auto attention = dyn_cast<AttentionOp>(op))
     if (getShape(attention.getQuery()).back() == 0)
       return fail("compares queries and keys of depth zero");
@@ -37,8 +37,8 @@ static LogicalResult checkSizes(Operation &op) {
   for (Type type : op.getResultTypes())
     if (auto shaped = dyn_cast<ShapedType>(type);
         shaped && !isAddressable(shaped))
-      return op.emitError("'") << op.getName() << "' makes " << type
-                               << ", more than 2^47 bytes (input_c1)";
+      return op.emitError("'") << op.getName() << "' has a result of type "
+                               << type << ", more than 2^47 bytes (input_c1)";
   return success();
 }
 

@@ -32,8 +32,9 @@ static LogicalResult verifyWorld(ArrayRef<ProgramOp> programs) {
     if (worldSize != size) {
       InFlightDiagnostic diagnostic =
           program.emitError("program '")
-          << program.getSymName() << "' is of a world of " << worldSize
-          << " ranks, and another one of " << size << " (ranks_c1)";
+          << program.getSymName() << "' belongs to a world of " << worldSize
+          << " ranks, but another program to a world of " << size
+          << " (ranks_c1)";
       diagnostic.attachNote(ProgramOp(programs.front()).getLoc())
           << "the other one";
       return diagnostic;
@@ -52,7 +53,8 @@ static LogicalResult verifyWorld(ArrayRef<ProgramOp> programs) {
     if (!program)
       return ProgramOp(programs.front()).emitError("program '")
              << ProgramOp(programs.front()).getSymName()
-             << "' is of a world of " << size << " ranks, and rank " << rank
+             << "' belongs to a world of " << size << " ranks, and rank "
+             << rank
              << " has no program here: compile all of them together "
                 "(ranks_c1)";
   return success();
@@ -70,8 +72,8 @@ static SmallVector<Operation *> collectCollectives(ProgramOp program) {
   return ops;
 }
 
-/// Describes, as text, what all ranks must agree on: the op, its type and its
-/// attributes.
+/// Returns a text with the properties that all ranks must agree on: the op, its
+/// type and its attributes.
 static std::string describe(Operation *op) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -162,18 +164,19 @@ static FailureOr<TrafficMap> collectTraffic(ArrayRef<ProgramOp> programs) {
   return traffic;
 }
 
-/// Reports a send or receive without counterpart. Notes name unmatched ops of
-/// the same ranks under another tag, the likely mistake.
-static LogicalResult reportLonely(Operation *op, const Route &route,
-                                  bool isSend, const TrafficMap &traffic) {
+/// Reports a send or receive without a counterpart. Notes name unmatched ops
+/// between the same ranks with another tag, which is a likely mistake.
+static LogicalResult reportUnmatched(Operation *op, const Route &route,
+                                     bool isSend, const TrafficMap &traffic) {
   auto [from, to, tag] = route;
   InFlightDiagnostic diagnostic = op->emitError();
   if (isSend)
-    diagnostic << "rank " << from << " sends to rank " << to << " under tag "
-               << tag << " what rank " << to << " never receives (ranks_c4)";
+    diagnostic << "rank " << from << " sends a tensor to rank " << to
+               << " under tag " << tag << " that rank " << to
+               << " never receives (ranks_c4)";
   else
-    diagnostic << "rank " << to << " receives from rank " << from
-               << " under tag " << tag << " what rank " << from
+    diagnostic << "rank " << to << " receives a tensor from rank " << from
+               << " under tag " << tag << " that rank " << from
                << " never sends (ranks_c4)";
   for (const auto &[other, ends] : traffic) {
     auto [otherFrom, otherTo, otherTag] = other;
@@ -211,9 +214,9 @@ static LogicalResult verifyTraffic(ArrayRef<ProgramOp> programs) {
     }
     size_t sends = ends.sends.size(), receives = ends.receives.size();
     if (sends > receives)
-      return reportLonely(ends.sends[receives], route, true, *traffic);
+      return reportUnmatched(ends.sends[receives], route, true, *traffic);
     if (receives > sends)
-      return reportLonely(ends.receives[sends], route, false, *traffic);
+      return reportUnmatched(ends.receives[sends], route, false, *traffic);
   }
   return success();
 }
@@ -228,9 +231,10 @@ static LogicalResult verifyWorldSizes(ProgramOp program) {
     auto size = op.getAttrOfType<IntegerAttr>("world_size");
     if (isa<CollectiveOpInterface>(op) && size &&
         size.getInt() != static_cast<int64_t>(*program.getWorldSize()))
-      return op.emitError("'") << op.getName() << "' is of a world of "
-                               << size.getInt() << " ranks, and its program of "
-                               << *program.getWorldSize() << " (ranks_c2)";
+      return op.emitError("'")
+             << op.getName() << "' belongs to a world of " << size.getInt()
+             << " ranks, but its program to a world of "
+             << *program.getWorldSize() << " (ranks_c2)";
   }
   return success();
 }
@@ -244,10 +248,10 @@ static LogicalResult verifyRanks(ModuleOp module) {
     return success();
   // ranks_c1
   if (!others.empty()) {
-    InFlightDiagnostic diagnostic =
-        others.front().emitError("program '")
-        << others.front().getSymName()
-        << "' has no rank, and another one of its module has (ranks_c1)";
+    InFlightDiagnostic diagnostic = others.front().emitError("program '")
+                                    << others.front().getSymName()
+                                    << "' has no rank, but another program of "
+                                       "its module has one (ranks_c1)";
     diagnostic.attachNote(ranked.front().getLoc()) << "the other one";
     return diagnostic;
   }

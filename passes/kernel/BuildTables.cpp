@@ -342,25 +342,26 @@ LogicalResult TableBuilder::addPackets(const ExpandedSchedule &expanded) {
   if (target && target.isGpu())
     return success();
   SmallVector<TaskOp> tasks(program.getBody().getOps<TaskOp>());
-  std::vector<SmallVector<TaskOp>> putters(expanded.semaphores.size());
+  std::vector<SmallVector<TaskOp>> senders(expanded.semaphores.size());
   for (const ExpandedLane &lane : expanded.lanes) {
     TaskOp last;
     for (const LaneItem &item : lane.items) {
       if (item.isRun())
         last = tasks[item.index];
       else if (item.kind == LaneItem::Kind::Signal)
-        putters[item.index].push_back(last);
+        senders[item.index].push_back(last);
     }
   }
   for (auto [index, semaphore] : llvm::enumerate(expanded.semaphores)) {
     if (SemaphoreOp(semaphore).getHandoff() != HandoffKind::Packet)
       continue;
     packetRows[index] = getNumOperands();
-    for (TaskOp putter : putters[index]) {
-      if (!putter || findPacketObstacle(putter))
+    for (TaskOp sender : senders[index]) {
+      if (!sender || findPacketObstacle(sender))
         return SemaphoreOp(semaphore).emitOpError(
-            "is told by packets, and is signalled after something else");
-      FailureOr<BufferView> view = resolveBufferView(putter.getOuts().front());
+            "is of kind packet, but a signal follows no task that sends "
+            "packets");
+      FailureOr<BufferView> view = resolveBufferView(sender.getOuts().front());
       for (int64_t offset :
            {view->byteOffset, view->getByteEnd() - view->elementBytes})
         operands.append({kArenaSlot, offset});

@@ -69,7 +69,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   return %result : i32
 }
 
-// Waits without a timeout for ring number `run` of the doorbell. Returns true if the ring came,
+// Waits without a timeout for ring number `run` of the doorbell. Returns true after the ring, and
 // false after an abort, which no ring follows.
 func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %run: i64) -> i1 {
   %zero = arith.constant 0 : i64
@@ -215,7 +215,7 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^step
 
 ^signal:
-  // For a semaphore of kind packet, the packets themselves are the signal.
+  // The packets of a semaphore of kind `packet` are the signal.
   %is_told = arith.cmpi ne, %c, %zero : i64
   cf.cond_br %is_told, ^step, ^count
 

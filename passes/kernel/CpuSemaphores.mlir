@@ -29,8 +29,8 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
 }
 
 // Waits until the bits of a word above its lowest `shift` reach the target. Returns 0, or the code
-// of the abort. A hang is reported for a counter with target `expected`, of which `lacking`
-// arrivals are missing besides those of this word.
+// of the abort. A hang is reported for a counter with target `expected`. `lacking` is the number of
+// missing arrivals that other words count.
 //
 // The lane spins for a microsecond or two, which suffices for hand-offs between running cores, and
 // then rests between polls.
@@ -162,8 +162,8 @@ func.func private @ark_now() -> i64 {
 }
 
 // Rests between two polls of a word. For the first millisecond, yields to threads that share the
-// core. Afterwards, sleeps for a sixteenth of the time waited so far, but for at most a millisecond
-// and at most `most` ns.
+// core. Afterwards, sleeps for a sixteenth of the time waited so far, limited to a millisecond and
+// to `most` ns.
 func.func private @ark_rest(%waited: i64, %most: i64) {
   %yield_ns = arith.constant 1000000 : i64
   %sleep_shift = arith.constant 4 : i64

@@ -2,8 +2,8 @@
 //
 // The memory accesses are inline PTX, because the lowering of LLVM's atomics to PTX loses their
 // ordering and scope. The scope is `gpu`, since all SMs of one GPU take part, and `sys` for words
-// in host memory. A barrier of the CTA makes visible to all its threads what the leader has
-// acquired.
+// in host memory. A barrier of the CTA makes the memory that the leader has acquired visible to all
+// threads.
 
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64 {
   %value = llvm.inline_asm has_side_effects "ld.relaxed.gpu.u64 $0, [$1];", "=l,l,~{memory}" %word
@@ -88,8 +88,8 @@ func.func private @ark_lane() -> i64 {
   return %lane_i64 : i64
 }
 
-// Returns true for the leader. Reads the thread id anew: an id read earlier would occupy a register
-// through all bodies.
+// Returns true for the leader. Reads the thread id again: an id read earlier would occupy a
+// register during all bodies.
 func.func private @ark_is_leader_again() -> i1 {
   %zero = arith.constant 0 : i32
   %thread = llvm.inline_asm has_side_effects "mov.u32 $0, %tid.x;", "=r" : () -> i32

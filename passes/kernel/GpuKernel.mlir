@@ -38,8 +38,8 @@ func.func private @ark_look_ahead(%context: !llvm.ptr, %last: i64, %left: i64, %
   return
 }
 
-// Hooks of bodies that poll by themselves. All threads call the first one before a barrier when an
-// iteration begins, and the second one when a run begins.
+// Hooks of bodies that poll for packets. All threads call the first hook before a barrier when an
+// iteration begins, and the second hook when a run begins.
 func.func private @ark_begin_iteration(%round: i32) {
   return
 }
@@ -69,13 +69,13 @@ func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
 // Returns the nanoseconds of a clock that all SMs share.
 func.func private @ark_now() -> i64
-// Returns the number of the lane. The number is read anew, since a number kept from earlier would
+// Returns the number of the lane. The number is read again: a number kept from earlier would
 // occupy a register through all bodies.
 func.func private @ark_lane() -> i64
 // State of the dispatch loop in shared memory: the round. The leader writes it.
 func.func private @ark_walk_state() -> !llvm.ptr<3>
-// Returns a number that is equal in all threads of a warp in a form that the compiler knows to be
-// uniform.
+// Returns a number that is equal in all threads of a warp, in a form that the compiler recognises
+// as uniform.
 func.func private @ark_uniform(%number: i32) -> i32
 // Barrier of the CTA. Returns true if the predicate holds in any thread.
 func.func private @ark_any(%predicate: i1) -> i1
@@ -84,9 +84,9 @@ func.func private @ark_any(%predicate: i1) -> i1
 // Dispatch loop
 //===----------------------------------------------------------------------===//
 
-// Bodies need the registers, so little stays live across a run: the round is kept in shared memory,
-// values needed once per iteration are read again, and only the number of instructions left
-// survives in a register.
+// Bodies need the registers, so little stays live across a run: the round lies in shared memory,
+// values needed once per iteration are loaded again, and only the number of instructions left stays
+// in a register.
 func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -156,7 +156,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %last = arith.extui %own_last : i32 to i64
   cf.br ^instruction(%own_length : i32)
 
-// The argument is the number of instructions before the end of the lane.
+// The argument is the number of instructions left in the lane.
 ^instruction(%left_i32: i32):
   %left = arith.extui %left_i32 : i32 to i64
   %index = arith.subi %last, %left : i64
@@ -280,7 +280,7 @@ func.func private @ark_set_round(%round: i32) {
 }
 
 // Returns the instruction of a lane that is `left` before the end `last` of its instructions. Like
-// the functions of KernelTables.mlir, this one may get another body.
+// the functions of KernelTables.mlir, this function gets another body if its table is cached.
 func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) -> vector<4xi32> {
   %size = arith.constant 4 : i64
   %index = arith.subi %last, %left : i64

@@ -15,8 +15,8 @@ func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_now() -> i64
 
-// Accesses to words in host memory, and the store with which one lane passes a value on to all
-// others.
+// Accesses to words in host memory, and the store that passes a value from one lane to all other
+// lanes.
 func.func private @ark_load_host(%word: !llvm.ptr) -> i64
 func.func private @ark_store_host(%word: !llvm.ptr, %value: i64)
 func.func private @ark_store_release(%word: !llvm.ptr, %value: i64)
@@ -55,13 +55,13 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %still_stays, ^agree, ^finish(%code : i32)
 
 ^agree:
-  // Only some threads may have seen the reason for which the run ended.
+  // Possibly only some threads have seen why the run ended.
   %failed = arith.cmpi ne, %code, %good : i32
   %any_failed = func.call @ark_any(%failed) : (i1) -> i1
   cf.cond_br %any_failed, ^finish(%code : i32), ^answer
 
 ^answer:
-  // No lane gets past the next ring before all lanes have answered this one.
+  // No lane proceeds past the next ring before all lanes have answered this one.
   %number = func.call @ark_load_relaxed(%doorbell_again) : (!llvm.ptr) -> i64
   func.call @ark_answer(%context, %doorbell_again, %number)
       : (!llvm.ptr, !llvm.ptr, i64) -> ()
@@ -72,9 +72,9 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   return %result : i32
 }
 
-// Tells the host that the kernel is on the GPU; one thread of the whole grid does so. The host has
-// no other way to know, and must not wait for ever for a kernel that is queued behind a kernel that
-// never ends. Nothing waits for the completion of this store.
+// One thread of the grid tells the host that the kernel is running. The host has no other way to
+// know, and must not wait for ever for a kernel that is queued behind a kernel that never ends. No
+// thread waits for the completion of this store.
 func.func private @ark_tell_begin(%context: !llvm.ptr, %lane: i64) {
   %zero = arith.constant 0 : i64
   %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -190,7 +190,7 @@ func.func private @ark_answer(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ring: 
   %all = arith.cmpi uge, %seen, %wanted : i64
   cf.cond_br %all, ^tell, ^look
 
-// A lane that gave up does not answer.
+// A lane that has aborted does not answer.
 ^look:
   func.call @ark_back_off() : () -> ()
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64

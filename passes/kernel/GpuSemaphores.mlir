@@ -77,7 +77,8 @@ func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
 ^poll:
   cf.br ^try(%zero : i64)
 
-// The check of the abort word and of the timeout costs as much as a poll, so it follows every 32nd.
+// The check of the abort word and of the timeout costs as much as a poll, so it follows every 32nd
+// poll.
 ^try(%tries: i64):
   %seen = func.call @ark_load_arrivals(%counter) : (!llvm.ptr) -> i64
   // The difference is correct even after the lower half of the counter has wrapped.

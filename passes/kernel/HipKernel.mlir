@@ -1,8 +1,8 @@
 // Primitives of GpuKernel.mlir and GpuSemaphores.mlir on AMD GPUs.
 //
 // The scope is `agent`, since all CUs of one GPU take part, and the system for words in host
-// memory. A barrier of the CTA makes visible to all its threads what the leader has acquired.
-// Shared words lie in global memory, which is address space 1.
+// memory. A barrier of the CTA makes the memory that the leader has acquired visible to all
+// threads. Shared words lie in global memory, which is address space 1.
 
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64 {
   %place = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
@@ -19,8 +19,8 @@ func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64 {
 }
 
 // Writes the CU's stores back to memory (the fence) and waits until they have arrived (vmcnt(0), as
-// gfx9 encodes it). The wait belongs to a release, but LLVM 22 omits it if it knows of nothing else
-// to wait for.
+// gfx9 encodes it). A release needs this wait, but LLVM 22 omits the wait if it knows of no
+// outstanding store.
 func.func private @ark_write_back() {
   llvm.fence syncscope("agent") release
   rocdl.s.waitcnt 3952
@@ -91,8 +91,8 @@ func.func private @ark_uniform(%number: i32) -> i32 {
 }
 
 // Marks the address of a buffer as uniform and global; ark-build-kernel passes all addresses for
-// bodies through this function. A load then keeps the address in scalar registers and need not find
-// out its address space at run time.
+// bodies through this function. A load then keeps the address in scalar registers and needs no test
+// of the address space at run time.
 func.func private @ark_mark_global(%address: !llvm.ptr) -> !llvm.ptr {
   // The address passes through an integer, because LLVM would fold a pair of address-space casts.
   %number = llvm.ptrtoint %address : !llvm.ptr to i64
@@ -102,7 +102,7 @@ func.func private @ark_mark_global(%address: !llvm.ptr) -> !llvm.ptr {
   return %result : !llvm.ptr
 }
 
-// Sleeps for 64 clocks, which leaves the CU's memory ports to others.
+// Sleeps for 64 clocks, which leaves the CU's memory ports to other warps.
 func.func private @ark_back_off() {
   rocdl.s.sleep 1
   return
@@ -149,7 +149,7 @@ func.func private @ark_lane() -> i64 {
   return %lane : i64
 }
 
-// On AMD GPUs the thread id occupies a register anyway, so nothing is read anew.
+// On AMD GPUs, the thread id occupies a register anyway, so it is not read again.
 func.func private @ark_is_leader() -> i1
 func.func private @ark_is_leader_again() -> i1 {
   %leads = func.call @ark_is_leader() : () -> i1

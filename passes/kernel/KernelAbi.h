@@ -29,8 +29,7 @@ inline constexpr llvm::StringLiteral kReportIndex = "ark_report_index";
 inline constexpr llvm::StringLiteral kEpochFunction = "ark_epoch";
 /// Attribute of an outlined task: the symbol of its body's function.
 inline constexpr llvm::StringLiteral kBodyAttr = "body";
-/// Attribute of a body for GPUs: vCTAs per run if the vCTAs are dealt evenly to
-/// all SMs.
+/// Attribute of a body for GPUs: vCTAs per run if all SMs get equal shares.
 inline constexpr llvm::StringLiteral kRunAttr = "run";
 
 enum class Opcode : int32_t {

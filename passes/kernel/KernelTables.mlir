@@ -1,5 +1,5 @@
 // Readers of the task and operand tables, for every kernel. ark-cache-tables replaces their bodies
-// by ones that read shared memory.
+// by code that reads shared memory.
 
 // Returns the body of a task and the row of its first operand.
 func.func private @ark_task(%context: !llvm.ptr, %task: i64) -> vector<2xi32> {

@@ -28,8 +28,7 @@ using namespace mlir::ark;
 /// Returns a symbol for the body, made of the names of its ops, or else of the
 /// task's name.
 static std::string nameOfBody(TaskOp task) {
-  // Four names suffice to tell bodies apart; a softmax of eight ops needs no
-  // longer name.
+  // Four names suffice to distinguish bodies, even for a softmax of eight ops.
   constexpr size_t maxOps = 4;
   std::string name;
   if (ArrayAttr ops = task.getOpsAttr())

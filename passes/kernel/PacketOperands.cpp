@@ -38,8 +38,8 @@ private:
   SmallVector<int64_t> operands;
   /// Arena offsets of the first words that waits poll.
   llvm::DenseSet<int64_t> polled;
-  /// Tasks with a run directly before a signal of kind `packet`. Empty if the
-  /// instructions have no such signal.
+  /// Tasks with a run directly before a signal of kind `packet`. Empty if no
+  /// instruction is such a signal.
   llvm::DenseSet<int64_t> senders;
 };
 } // namespace
@@ -76,7 +76,7 @@ LogicalResult Finder::collectPolled() {
       continue;
     if (arrivals < 1 || !hasRow(first) || !hasRow(first + 2 * arrivals - 1))
       return kernel.emitOpError("semaphore ")
-             << semaphore << " is told by packets that are in no table";
+             << semaphore << " waits for packets that are in no table";
     for (int64_t arrival = 0; arrival < arrivals; ++arrival)
       polled.insert(operands[(first + 2 * arrival) * kOperandFields + 1]);
   }

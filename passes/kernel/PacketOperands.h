@@ -15,7 +15,6 @@ namespace mlir::ark {
 ///
 /// Fails with an error if tables name rows that do not exist or, on a GPU, if
 /// an operand is packets in one task of a body and not in another.
-/// an operand is packets in one task of a body and not in another, on a GPU.
 FailureOr<SmallVector<llvm::BitVector>> findPacketOperands(KernelOp kernel);
 
 /// Checks that the arguments of bodies carry `ark.packets` where `packets` says

@@ -48,7 +48,7 @@ def OutlineBodiesPass : Pass<"ark-outline-bodies", "::mlir::ModuleOp"> {
     "::mlir::scf::SCFDialect",
   ];
   let statistics = [
-    Statistic<"numBodies", "bodies", "Functions made, one for every task">,
+    Statistic<"numBodies", "bodies", "Functions created, one per task">,
   ];
 }
 
@@ -67,7 +67,7 @@ def DeduplicateBodiesPass : Pass<"ark-deduplicate-bodies", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numMerged", "merged", "Functions erased in favour of an equal one">,
+    Statistic<"numMerged", "merged", "Functions erased because an equal one exists">,
     Statistic<"numKept", "kept", "Functions kept">,
   ];
 }
@@ -75,9 +75,9 @@ def DeduplicateBodiesPass : Pass<"ark-deduplicate-bodies", "::mlir::ModuleOp"> {
 def BuildTablesPass : Pass<"ark-build-tables", "::mlir::ModuleOp"> {
   let summary = "Turn program and schedule into the tables of an ark.kernel";
   let description = [{
-    All parts that repeat become data: an operand of a task becomes a slot of the buffer table and a
-    byte offset, an instruction of a lane becomes four integers (see docs/bundle.md). The pass
-    expects the functions of `ark-outline-bodies` and erases the program.
+    Everything that depends on the program becomes data: an operand of a task becomes a slot of the
+    buffer table and a byte offset, and an instruction of a lane becomes four integers (see
+    docs/bundle.md). The pass expects the functions of `ark-outline-bodies` and erases the program.
 
     ```mlir
     ark.schedule "list" sms = 1 {
@@ -117,7 +117,7 @@ def BuildKernelPass : Pass<"ark-build-kernel", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"trace", "trace", "bool", /*default=*/"false",
-           "Record begin and end of every instruction where the context has room for it">,
+           "Record begin and end of every instruction if the context has a trace buffer">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",
@@ -134,8 +134,8 @@ def BuildKernelPass : Pass<"ark-build-kernel", "::mlir::ModuleOp"> {
 def LowerCheckIndexPass : Pass<"ark-lower-check-index", "::mlir::ModuleOp"> {
   let summary = "Lower ark.check_index to a comparison and a report";
   let description = [{
-    Replaces an index outside of `[0, bound)` by 0. The first such index of a run is recorded in the
-    body's `%status` together with the number of the task.
+    Replaces an index outside of `[0, bound)` by 0. The first index out of range in a run is
+    recorded in the body's `%status` together with the number of the task.
 
     ```mlir
     %valid = ark.check_index %index below %bound
@@ -162,9 +162,9 @@ def LowerCheckIndexPass : Pass<"ark-lower-check-index", "::mlir::ModuleOp"> {
 def LowerEpochPass : Pass<"ark-lower-epoch", "::mlir::ModuleOp"> {
   let summary = "Lower ark.epoch to a read of the iteration number";
   let description = [{
-    On `cpu` the number of the iteration lies behind the body's `%status`. On a GPU, packets between
-    ranks are handed over by a counter, and their epoch is a constant. In kernels with packets
-    between tasks, `ark-send-packets` lowers `ark.epoch` instead.
+    On `cpu`, the number of the iteration is stored after the body's `%status`. On a GPU, a counter
+    signals packets between ranks, and their epoch is a constant. In kernels with packets between
+    tasks, `ark-send-packets` lowers `ark.epoch` instead.
 
     ```mlir
     %epoch = ark.epoch : i32

@@ -38,8 +38,8 @@ private:
   LogicalResult verifyTasks();
   LogicalResult verifyInstructions();
   bool isStop(int64_t slot);
-  bool isToldByPackets(abi::Opcode opcode, int64_t semaphore, int64_t arrivals,
-                       int64_t c);
+  bool isSignalledByPackets(abi::Opcode opcode, int64_t semaphore,
+                            int64_t arrivals, int64_t c);
   LogicalResult verifyLanes();
   LogicalResult verifyOperands();
   LogicalResult verifyOperandsOf(int64_t task, int64_t body, int64_t firstRow);
@@ -152,8 +152,8 @@ bool KernelVerifier::isStop(int64_t slot) {
 /// Returns true if field `c` fits a semaphore of kind `packet`: 1 in a signal;
 /// in a wait the first of the operand rows that hold the first and the last
 /// packet of every arrival.
-bool KernelVerifier::isToldByPackets(abi::Opcode opcode, int64_t semaphore,
-                                     int64_t arrivals, int64_t c) {
+bool KernelVerifier::isSignalledByPackets(abi::Opcode opcode, int64_t semaphore,
+                                          int64_t arrivals, int64_t c) {
   auto entry = cast<DictionaryAttr>(kernel.getSemaphores()[semaphore]);
   auto handoff = entry.getAs<StringAttr>("handoff");
   if (!handoff || handoff != stringifyHandoffKind(HandoffKind::Packet))
@@ -189,7 +189,7 @@ LogicalResult KernelVerifier::verifyInstructions() {
     else if (good)
       good = a < numSemaphores &&
              (opcode == abi::Opcode::Signal ? b == 0 : b > 0) &&
-             (c == 0 || isToldByPackets(opcode, a, b, c));
+             (c == 0 || isSignalledByPackets(opcode, a, b, c));
     if (!good)
       return kernel.emitOpError("instruction ")
              << row / 4 << " is not valid: [" << rows[row] << ", " << a << ", "
@@ -265,7 +265,7 @@ LogicalResult KernelVerifier::verifyOperandsOf(int64_t task, int64_t body,
     if (!bytes)
       return kernel.emitOpError("body ")
              << bodies[body].getSymNameAttr() << " takes " << type
-             << ", which is no buffer of static layout at offset 0";
+             << ", which is not a buffer of static layout at offset 0";
     if (offset > slotBytes[slot] || *bytes > slotBytes[slot] - offset)
       return kernel.emitOpError("operand ")
              << row << " of task " << task << " takes " << *bytes
@@ -285,8 +285,8 @@ LogicalResult KernelVerifier::verifyOperands() {
   return success();
 }
 
-/// Every vCTA of every task is run once: the sorted runs of a task must follow
-/// one another from 0 to the number of its vCTAs.
+/// Checks that every vCTA of every task runs once: the sorted runs of a task
+/// must cover the range from 0 to its number of vCTAs without gaps or overlaps.
 LogicalResult KernelVerifier::verifyRuns() {
   SmallVector<int32_t> rows = getValues<int32_t>(kernel.getInstructions());
   SmallVector<std::array<int64_t, 3>> runs;

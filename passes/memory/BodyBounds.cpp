@@ -266,8 +266,9 @@ bool BodyBounds::fills(linalg::LinalgOp op, OpOperand &operand) {
   return true;
 }
 
-/// Returns true if a dense buffer gets another dense shape of as many elements.
-static bool givesDenseShape(memref::ReinterpretCastOp op) {
+/// Returns true if the result is dense and has as many elements as a dense
+/// source.
+static bool reshapesDense(memref::ReinterpretCastOp op) {
   auto source = dyn_cast<MemRefType>(op.getSource().getType());
   MemRefType type = op.getType();
   SmallVector<int64_t> strides;
@@ -279,13 +280,13 @@ static bool givesDenseShape(memref::ReinterpretCastOp op) {
          type.getNumElements() == source.getNumElements();
 }
 
-/// Returns true if a view names every element of its source.
+/// Returns true if a view contains every element of its source.
 bool BodyBounds::isWhole(Operation *view) {
   if (isa<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp,
           memref::TransposeOp>(view))
     return true;
   if (auto cast = dyn_cast<memref::ReinterpretCastOp>(view))
-    return givesDenseShape(cast);
+    return reshapesDense(cast);
   auto part = dyn_cast<memref::SubViewOp>(view);
   if (!part || !llvm::all_of(part.getMixedOffsets(), isZeroInteger) ||
       !llvm::all_of(part.getMixedStrides(), isOneInteger))
@@ -296,7 +297,7 @@ bool BodyBounds::isWhole(Operation *view) {
   return true;
 }
 
-/// Returns the buffer of which `buffer` is a view with all elements.
+/// Follows views that contain all elements to the underlying buffer.
 Value BodyBounds::skipWholeViews(Value buffer) {
   Operation *view = buffer.getDefiningOp();
   while (isa_and_nonnull<ViewLikeOpInterface>(view) && isWhole(view)) {
@@ -319,7 +320,7 @@ static void collectUses(Value buffer, SmallVectorImpl<OpOperand *> &uses) {
 /// `buffer`, or null.
 Operation *BodyBounds::findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
                                     Operation *reader) {
-  // Whoever fills one of these fills the buffer.
+  // An op that fills one of these views fills the buffer.
   llvm::SmallPtrSet<Value, 4> wholes;
   for (Value whole = skipWholeViews(buffer);;
        whole = skipWholeViews(whole.getDefiningOp()->getOperand(0))) {

@@ -64,7 +64,7 @@ public:
   /// Returns the number of iterations of a structured op's loop: the extent of
   /// the first operand dimension that the loop indexes.
   LinearForm getLoopExtent(linalg::LinalgOp op, unsigned loop);
-  /// Returns the index of such a loop, the same form at every call.
+  /// Returns the index of a structured op's loop: the same form at every call.
   LinearForm getLoopIndex(linalg::LinalgOp op, unsigned loop);
 
   /// Returns the product of the extents of some dimensions.
@@ -80,10 +80,10 @@ private:
   /// Inequalities: every form is at least 0.
   using Facts = SmallVector<LinearForm>;
   struct Variable {
-    /// The value is the same in all iterations of all loops of a vCTA.
+    /// True if the value is the same in all iterations of all loops of a vCTA.
     bool isUniform = false;
     Facts facts;
-    /// Alternatives: the facts of at least one case hold, too.
+    /// Alternatives: the facts of at least one case hold as well.
     SmallVector<Facts, 0> cases;
   };
 
@@ -119,8 +119,8 @@ private:
   SmallVector<Variable, 0> variables;
   llvm::DenseMap<Value, LinearForm> indices;
   llvm::DenseMap<std::pair<Operation *, unsigned>, LinearForm> loopIndices;
-  /// Variables of minima, one per pair of operands: a clipped tile and a loop
-  /// over as many elements hence have equal extents.
+  /// Variables of minima, one per pair of operands. A clipped tile and a loop
+  /// over its elements hence have equal extents.
   std::map<std::pair<LinearForm, LinearForm>, LinearForm> minima;
 };
 

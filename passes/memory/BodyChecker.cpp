@@ -33,7 +33,7 @@ static bool isSignChange(Operation *op) {
   return from && to && from.getWidth() == to.getWidth();
 }
 
-/// Returns true for ops whose result names a part of the memory of their first
+/// Returns true for ops whose result is a part of the memory of their first
 /// operand.
 static bool isView(Operation *op) {
   return isa<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp,
@@ -162,7 +162,7 @@ LogicalResult BodyChecker::checkRange(Operation *op, Value buffer, int64_t dim,
          << buffer.getType() << " in dimension " << dim;
 }
 
-/// Checks the elements from `indices` on, as many as `vector` has.
+/// Checks accesses to the elements from `indices` on, as many as `vector` has.
 LogicalResult BodyChecker::checkElements(Operation *op, Value buffer,
                                          ValueRange indices,
                                          VectorType vector) {
@@ -291,7 +291,7 @@ bool BodyChecker::fitsInto(memref::ReinterpretCastOp op,
                               op);
 }
 
-/// Returns true if `offset` is that of the first element of `source`: the
+/// Returns true if `offset` is the offset of the first element of `source`: the
 /// static offset of its type, or the offset of `source` or of a subview that
 /// begins at the same element.
 static bool isOffsetOf(OpFoldResult offset, TypedValue<MemRefType> source) {
@@ -338,7 +338,7 @@ static int64_t getStep(OpFoldResult stride, Value source, int64_t dim) {
 }
 
 /// Returns true if the result begins at the source's first element, and each of
-/// its dimensions has one element or follows a separate dimension of the
+/// its dimensions has one element or follows a distinct dimension of the
 /// source.
 bool BodyChecker::walksAlongDimensions(memref::ReinterpretCastOp op) {
   auto source = cast<TypedValue<MemRefType>>(op.getSource());

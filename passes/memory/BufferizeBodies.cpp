@@ -38,7 +38,7 @@ using namespace mlir::ark;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Bounds the extents of a tensor by those of its buffer; upstream has no such
+/// Bounds the extents of a tensor by those of its buffer. Upstream has no such
 /// model.
 struct ToTensorBounds
     : public ValueBoundsOpInterface::ExternalModel<ToTensorBounds,
@@ -110,7 +110,8 @@ static LogicalResult makeStatic(RewriterBase &rewriter, tensor::EmptyOp empty) {
   return success();
 }
 
-/// Does the same for a copy that keeps a value from being overwritten.
+/// Replaces the extents of a copy that keeps a value from being overwritten in
+/// the same way.
 static LogicalResult makeStatic(RewriterBase &rewriter,
                                 bufferization::AllocTensorOp alloc) {
   auto type = cast<RankedTensorType>(alloc.getType());
@@ -152,9 +153,9 @@ static LogicalResult makeAllStatic(RewriterBase &rewriter, TaskOp task) {
 // Dropped dimensions
 //===----------------------------------------------------------------------===//
 
-/// Returns true if the verifier of memref.subview may take the wrong dimension
-/// for the dropped one. The verifier compares strides if unit extents do not
-/// decide, and strides may be equal.
+/// Returns true if the verifier of memref.subview may mistake another dimension
+/// for the dropped one. It compares strides if unit extents are ambiguous, and
+/// strides may be equal.
 static bool isAmbiguous(MemRefType whole,
                         const llvm::SmallDenseSet<unsigned> &dropped) {
   SmallVector<int64_t> strides = whole.getStridesAndOffset().first;
@@ -241,8 +242,8 @@ private:
 };
 } // namespace
 
-/// Gives a destination to ops that bufferize to an allocation of their own,
-/// such as tensor.pad, so that the destination can be chosen.
+/// Gives a destination to ops that would bufferize to a new allocation, such as
+/// tensor.pad, so that the destination can be chosen.
 LogicalResult BufferizeBodiesPass::prepare(TaskOp task) {
   RewritePatternSet patterns(&getContext());
   linalg::populateConvertToDestinationStylePatterns(patterns);
@@ -264,8 +265,8 @@ LogicalResult BufferizeBodiesPass::bufferize(TaskOp task) {
     return failure();
 
   bufferization::OneShotBufferizationOptions options;
-  // A memref.copy of strided buffers becomes a call of a library function,
-  // which a kernel does not have.
+  // A memref.copy of strided buffers becomes a library call, which a kernel
+  // cannot make.
   options.memCpyFn = copyWithLinalg;
   bufferization::BufferizationState state;
   if (failed(bufferization::insertTensorCopies(task, options, state)) ||

@@ -23,8 +23,7 @@ using namespace mlir::ark;
 // Preconditions
 //===----------------------------------------------------------------------===//
 
-/// Checks that an update in place is one of a whole state or of a task's
-/// result.
+/// Checks that an update in place updates a whole state or a result of a task.
 static LogicalResult checkUpdates(TaskOp task) {
   for (OpResult result : task->getResults()) {
     OpOperand *updated = getUpdatedOperand(result);
@@ -42,8 +41,8 @@ static LogicalResult checkUpdates(TaskOp task) {
     auto program = cast<ProgramOp>(task->getParentOp());
     if (!argument ||
         program.getArgumentKind(argument.getArgNumber()) != ArgumentKind::State)
-      return task.emitError("updates in place what is neither a state nor the "
-                            "result of a task");
+      return task.emitError("updates in place a tensor that is neither a state "
+                            "nor the result of a task");
   }
   return success();
 }
@@ -70,7 +69,7 @@ static LogicalResult checkResolved(ProgramOp program) {
     if (!isOutputBuffer(operand))
       return terminator->emitError("result ")
              << operand.getOperandNumber()
-             << " is not what a task fills for it alone: run "
+             << " is not filled by a task for this result alone: run "
                 "ark-resolve-views first";
   return success();
 }
@@ -99,7 +98,7 @@ static LogicalResult checkProgram(ProgramOp program) {
 static MemRefType getTileType(RankedTensorType tile, MemRefType operand) {
   SmallVector<int64_t> strides;
   int64_t offset;
-  // Cannot fail: the buffers that this pass makes are dense or strided.
+  // Cannot fail: the buffers that this pass creates are dense or strided.
   (void)getStridesAndOffset(operand, strides, offset);
   return MemRefType::get(
       tile.getShape(), tile.getElementType(),
@@ -139,8 +138,8 @@ static void bufferizeBoundary(TaskOp task, ArrayRef<TilePair> shared) {
   builder.setInsertionPoint(yield);
   for (auto [value, tensor, tile] :
        llvm::zip(yield.getOperands(), destinations, task.getOutTiles())) {
-    // The first op materializes in the tensor of the tile, so that all accesses
-    // to the tile are known to alias. It has no effect by itself; the second op
+    // The first op materializes in the tensor of the tile, which declares that
+    // all accesses to the tile alias. It has no other effect: the second op
     // copies a buffer onto itself.
     auto inTensor = bufferization::MaterializeInDestinationOp::create(
         builder, yield.getLoc(), value, tensor);
@@ -301,8 +300,8 @@ void ProgramBufferizer::convertTask(TaskOp task) {
   for (OpResult result : task->getResults())
     outs.push_back(getOperand(result));
 
-  // Finds shared tiles now: the new task has no views, which tell what is
-  // shared.
+  // Finds shared tiles now, because the new task has no views to derive them
+  // from.
   SmallVector<TilePair> shared;
   for (unsigned input = 0; input < inputs.size(); ++input)
     for (unsigned out = 0; out < outs.size(); ++out)

@@ -7,8 +7,7 @@
 
 namespace mlir::ark {
 
-/// Builds tasks that copy a tensor, as its views present it, into a dense
-/// tensor of its own.
+/// Builds tasks that copy a viewed tensor into a new dense tensor.
 class CopyTaskBuilder {
 public:
   explicit CopyTaskBuilder(ProgramOp program);
@@ -23,7 +22,7 @@ private:
   std::string getUniqueName();
 
   ProgramOp program;
-  /// Number of vCTAs that run at the same time.
+  /// Number of vCTAs that run concurrently.
   int64_t sms;
   int64_t copies = 0;
 };

@@ -59,8 +59,8 @@ private:
   BlockArgument addOut(Value words);
   BlockArgument replaceOut(Value words);
   Value rebuildView(Value view, BlockArgument tile, BlockArgument words);
-  void send(linalg::LinalgOp maker, BlockArgument tile, BlockArgument words);
-  void eraseMakers(BlockArgument tile);
+  void send(linalg::LinalgOp producer, BlockArgument tile, BlockArgument words);
+  void eraseProducers(BlockArgument tile);
   Value createValues(MemRefType type, Location loc);
   void receive(const PacketReceipt &receipt);
 
@@ -103,8 +103,7 @@ BlockArgument Rewriter::addOut(Value out) {
   return task.getBody().front().addArgument(type, task.getLoc());
 }
 
-/// Replaces an out that is no longer read by the packets, and returns the new
-/// tile.
+/// Replaces an out without readers by the packets. Returns the new tile.
 BlockArgument Rewriter::replaceOut(Value out) {
   BlockArgument tile = handOver.writer.getTile();
   handOver.writer.get()->set(out);
@@ -113,7 +112,7 @@ BlockArgument Rewriter::replaceOut(Value out) {
                               getWordType(tile.getType()), tile.getLoc());
 }
 
-/// Rebuilds a view of the tile on the tile of packets.
+/// Rebuilds a view of the old tile on the tile of packets.
 Value Rewriter::rebuildView(Value view, BlockArgument tile,
                             BlockArgument wordTile) {
   if (view == tile)
@@ -130,20 +129,21 @@ Value Rewriter::rebuildView(Value view, BlockArgument tile,
       subview.getMixedStrides());
 }
 
-/// Clones the op that makes the values into one that makes packets of them.
-void Rewriter::send(linalg::LinalgOp maker, BlockArgument tile,
+/// Clones the op that computes the values into an op that writes packets of
+/// them.
+void Rewriter::send(linalg::LinalgOp producer, BlockArgument tile,
                     BlockArgument wordTile) {
-  Location loc = maker.getLoc();
+  Location loc = producer.getLoc();
   int64_t bits = word.getIntOrFloatBitWidth();
-  builder.setInsertionPoint(maker);
+  builder.setInsertionPoint(producer);
   Value tag = EpochOp::create(builder, loc, builder.getI32Type());
   if (bits > 32)
     tag = arith::ExtUIOp::create(builder, loc, word, tag);
   Value below =
       arith::ConstantIntOp::create(builder, loc, word, bits - kEpochBits);
   tag = arith::ShLIOp::create(builder, loc, tag, below);
-  Value out = rebuildView(maker.getDpsInits()[0], tile, wordTile);
-  auto sender = cast<linalg::GenericOp>(builder.clone(*maker));
+  Value out = rebuildView(producer.getDpsInits()[0], tile, wordTile);
+  auto sender = cast<linalg::GenericOp>(builder.clone(*producer));
   sender.getDpsInitsMutable()[0].set(out);
   Block *body = sender.getBlock();
   body->getArguments().back().setType(word);
@@ -155,11 +155,11 @@ void Rewriter::send(linalg::LinalgOp maker, BlockArgument tile,
   yield->setOperand(0, arith::OrIOp::create(builder, loc, value, tag));
 }
 
-/// Erases the makers and the old tile, which no op reads any more.
-void Rewriter::eraseMakers(BlockArgument tile) {
-  for (linalg::LinalgOp maker : handOver.makers) {
-    Value out = maker.getDpsInits()[0];
-    maker.erase();
+/// Erases the producers and the old tile, which has no readers left.
+void Rewriter::eraseProducers(BlockArgument tile) {
+  for (linalg::LinalgOp producer : handOver.producers) {
+    Value out = producer.getDpsInits()[0];
+    producer.erase();
     while (auto view = out.getDefiningOp<memref::SubViewOp>()) {
       if (!view->use_empty())
         break;
@@ -248,10 +248,10 @@ void Rewriter::receive(const PacketReceipt &receipt) {
 void Rewriter::run() {
   memref::AllocOp buffer = handOver.buffer;
   Location loc = buffer.getLoc();
-  for (linalg::LinalgOp &maker : handOver.makers)
-    if (!isa<linalg::GenericOp>(maker)) {
-      IRRewriter rewriter(maker);
-      maker = *linalg::generalizeNamedOp(rewriter, maker);
+  for (linalg::LinalgOp &producer : handOver.producers)
+    if (!isa<linalg::GenericOp>(producer)) {
+      IRRewriter rewriter(producer);
+      producer = *linalg::generalizeNamedOp(rewriter, producer);
     }
   builder.setInsertionPoint(buffer);
   Value offset = arith::ConstantIndexOp::create(builder, loc, handOver.offset);
@@ -261,10 +261,10 @@ void Rewriter::run() {
   Value out = viewAs(handOver.writer.get());
   BlockArgument wordTile =
       handOver.hasOtherReaders ? addOut(out) : replaceOut(out);
-  for (linalg::LinalgOp maker : handOver.makers)
-    send(maker, tile, wordTile);
+  for (linalg::LinalgOp producer : handOver.producers)
+    send(producer, tile, wordTile);
   if (!handOver.hasOtherReaders)
-    eraseMakers(tile);
+    eraseProducers(tile);
   for (const PacketReceipt &receipt : handOver.receipts)
     receive(receipt);
   eraseUnused(buffer);

@@ -60,9 +60,9 @@ static Value getBase(Value operand) {
   return succeeded(view) ? view->root : operand;
 }
 
-/// Returns true if `reader` also depends on a task that depends on `writer`.
-/// The writer's results, such as a residual, are then complete long before, and
-/// `reader` can read them from the arena.
+/// Returns true if `reader` also depends on another task that depends on
+/// `writer`. The writer's results, such as a residual, are then complete long
+/// before the reader runs, and can be read from the arena.
 static bool comesLater(TaskOp reader, TaskOp writer) {
   llvm::SmallDenseSet<Value> own, later;
   for (Value out : writer.getOuts())
@@ -162,7 +162,7 @@ static std::optional<PacketReceipt> join(ArrayRef<TaskUse> uses) {
 }
 
 /// Returns one receipt per operand or, if threads cannot receive every operand
-/// by itself, one receipt for all of them if that is possible.
+/// separately, one joint receipt if that is possible.
 static SmallVector<PacketReceipt> getReceipts(ArrayRef<TaskUse> uses) {
   SmallVector<PacketReceipt> receipts;
   for (TaskUse use : uses)
@@ -175,19 +175,19 @@ static SmallVector<PacketReceipt> getReceipts(ArrayRef<TaskUse> uses) {
 }
 
 //===----------------------------------------------------------------------===//
-// Makers of the values
+// Producers of the values
 //===----------------------------------------------------------------------===//
 
 namespace {
 /// The elements of a tile that an op writes.
 struct Part {
-  linalg::LinalgOp maker;
+  linalg::LinalgOp producer;
   SmallVector<int64_t> offsets, sizes;
 };
 } // namespace
 
 /// Returns true if two parts of a tile are disjoint.
-static bool areApart(const Part &a, const Part &b) {
+static bool areDisjoint(const Part &a, const Part &b) {
   for (size_t dim = 0; dim < std::min(a.offsets.size(), b.offsets.size());
        ++dim)
     if (a.offsets[dim] + a.sizes[dim] <= b.offsets[dim] ||
@@ -197,8 +197,8 @@ static bool areApart(const Part &a, const Part &b) {
 }
 
 /// Returns the part of the tile that the outermost subview of `view` covers.
-static Part getPart(linalg::LinalgOp maker, Value view, BlockArgument tile) {
-  Part part{maker, {}, {}};
+static Part getPart(linalg::LinalgOp producer, Value view, BlockArgument tile) {
+  Part part{producer, {}, {}};
   memref::SubViewOp outer;
   for (Value value = view; value != tile; value = outer.getSource())
     outer = value.getDefiningOp<memref::SubViewOp>();
@@ -214,8 +214,9 @@ static Part getPart(linalg::LinalgOp maker, Value view, BlockArgument tile) {
   return part;
 }
 
-/// Returns true if an op makes values of a tile without reading the tile.
-static bool isMaker(linalg::LinalgOp op, OpOperand &use, BlockArgument tile) {
+/// Returns true if an op writes values to a tile without reading the tile.
+static bool isProducer(linalg::LinalgOp op, OpOperand &use,
+                       BlockArgument tile) {
   return op && op.getNumDpsInits() == 1 && op.isDpsInit(&use) &&
          op.getNumLoops() == op.getNumParallelLoops() &&
          isa<linalg::GenericOp, linalg::CopyOp>(op) &&
@@ -228,7 +229,7 @@ static bool isMaker(linalg::LinalgOp op, OpOperand &use, BlockArgument tile) {
 /// if other ops use the tile. Since a task fills its results, these ops write
 /// every element; their parts must be disjoint, so that each element is written
 /// once.
-static SmallVector<linalg::LinalgOp> findMakers(BlockArgument tile) {
+static SmallVector<linalg::LinalgOp> findProducers(BlockArgument tile) {
   SmallVector<Part> parts;
   SmallVector<Value> views = {tile};
   while (!views.empty()) {
@@ -241,17 +242,18 @@ static SmallVector<linalg::LinalgOp> findMakers(BlockArgument tile) {
       if (isa<memref::DimOp>(use.getOwner()))
         continue;
       auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
-      if (!isMaker(op, use, tile))
+      if (!isProducer(op, use, tile))
         return {};
       Part part = getPart(op, view, tile);
-      if (llvm::any_of(
-              parts, [&](const Part &other) { return !areApart(part, other); }))
+      if (llvm::any_of(parts, [&](const Part &other) {
+            return !areDisjoint(part, other);
+          }))
         return {};
       parts.push_back(std::move(part));
     }
   }
   return llvm::map_to_vector(parts,
-                             [](const Part &part) { return part.maker; });
+                             [](const Part &part) { return part.producer; });
 }
 
 //===----------------------------------------------------------------------===//
@@ -261,8 +263,8 @@ static SmallVector<linalg::LinalgOp> findMakers(BlockArgument tile) {
 /// Returns true if 64-bit packets pay off: no two vCTAs read the same value,
 /// since polling by all vCTAs would cost twice the bytes. These packets count
 /// twice against the limit.
-static bool isWorthWideWords(const PacketReceipt &receipt,
-                             int64_t maxElements) {
+static bool justifiesWidePackets(const PacketReceipt &receipt,
+                                 int64_t maxElements) {
   return isDisjoint(receipt.region, receipt.getTask().getGrid()) &&
          2 * llvm::product_of(receipt.region.getSizes()) <= maxElements;
 }
@@ -276,7 +278,7 @@ void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements) {
       candidates.push_back(use);
   size_t received = 0;
   for (PacketReceipt &receipt : getReceipts(candidates)) {
-    if (isWide() && !isWorthWideWords(receipt, maxElements))
+    if (isWide() && !justifiesWidePackets(receipt, maxElements))
       continue;
     received += receipt.uses.size();
     receipts.push_back(std::move(receipt));
@@ -316,6 +318,6 @@ std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
     handOver.addReader(own, maxElements);
   if (handOver.receipts.empty())
     return std::nullopt;
-  handOver.makers = findMakers(handOver.writer.getTile());
-  return handOver.makers.empty() ? std::nullopt : std::optional(handOver);
+  handOver.producers = findProducers(handOver.writer.getTile());
+  return handOver.producers.empty() ? std::nullopt : std::optional(handOver);
 }

@@ -9,8 +9,7 @@
 
 namespace mlir::ark {
 
-/// An operand of a task, identified by number, because operands move when
-/// others are added.
+/// An operand of a task by number. Numbers stay valid when operands are added.
 struct TaskUse {
   TaskOp task;
   unsigned number = 0;
@@ -41,8 +40,9 @@ struct PacketReceipt {
 struct HandOver {
   memref::AllocOp buffer;
   TaskUse writer;
-  /// Ops of the writer's body that make the values, each a part of its own.
-  SmallVector<linalg::LinalgOp> makers;
+  /// Ops of the writer's body that compute the values, each writing a disjoint
+  /// part.
+  SmallVector<linalg::LinalgOp> producers;
   SmallVector<PacketReceipt> receipts;
   bool hasOtherReaders = false;
   int64_t offset = 0;

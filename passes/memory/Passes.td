@@ -125,8 +125,8 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
     read the intermediate from the arena, where the producer then writes it as well.
 
     An f32 intermediate is handed over in 64-bit packets if no two vCTAs read the same value, as
-    with the partitions of split-KV attention. If threads cannot load the operands of a task one by
-    one, the regions that several operands read are received as one region.
+    with the partitions of split-KV attention. If threads cannot load the operands of a task
+    separately, the regions of several operands are received as one region.
 
     ```mlir
     %x = memref.alloc() : memref<1x2048xbf16>
@@ -162,10 +162,11 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
                            "::mlir::memref::MemRefDialect"];
   let options = [
     Option<"maxElements", "max-elements", "int64_t", "16384",
-           "Of an intermediate that is handed over as packets, of f32 twice what a vCTA receives; none with 0">,
+           "Maximum number of elements of an intermediate in packets; for f32, half of it limits "
+           "the elements that a vCTA receives; 0 disables packets">,
   ];
   let statistics = [
-    Statistic<"numHandOvers", "hand-overs", "Intermediates that are packets">,
+    Statistic<"numHandOvers", "hand-overs", "Intermediates handed over as packets">,
   ];
 }
 
@@ -174,8 +175,8 @@ def PlaceTemporariesPass : Pass<"ark-place-temporaries", "::mlir::ark::TaskOp"> 
   let description = [{
     Every `memref.alloc` in the body of a task becomes a `memref.alloca` at the head of the body.
     Temporaries of one type share an alloca if their lifetimes are disjoint, or if an elementwise op
-    reads the one last and writes the other first. `shared_memory` of the task grows by the sum of
-    their bytes.
+    is the last reader of one and the first writer of the other. `shared_memory` of the task grows
+    by the sum of their bytes.
 
     ```mlir
     ark.task "t" ... {
@@ -198,7 +199,7 @@ def PlaceTemporariesPass : Pass<"ark-place-temporaries", "::mlir::ark::TaskOp"> 
   let dependentDialects = ["::mlir::memref::MemRefDialect"];
   let statistics = [
     Statistic<"numTemporaries", "temporaries", "Temporaries of all tasks">,
-    Statistic<"numShared", "shared", "Temporaries that use the bytes of an earlier one">,
+    Statistic<"numShared", "shared", "Temporaries that reuse the bytes of an earlier one">,
   ];
 }
 
@@ -210,9 +211,9 @@ def PlanArenaPass : Pass<"ark-plan-arena", "::mlir::ark::ProgramOp"> {
   let summary = "Assign every intermediate an offset in one arena";
   let description = [{
     Two intermediates share bytes only if, in the partial order of data dependences, every task that
-    touches the one precedes every task that touches the other. Sharing hence orders no two tasks
-    that were unordered. The pass places intermediates greedily into the gap that fits best, in
-    several orders, and keeps the smallest arena.
+    accesses one precedes every task that accesses the other. Sharing hence adds no order between
+    tasks. The pass places intermediates greedily into the best-fitting gap, tries several orders,
+    and keeps the smallest arena.
 
     `ark.largest_live_set` records the largest number of bytes of intermediates that are live at the
     same time when tasks run in program order. No plan can use less.
@@ -231,7 +232,7 @@ def PlanArenaPass : Pass<"ark-plan-arena", "::mlir::ark::ProgramOp"> {
   let statistics = [
     Statistic<"numIntermediates", "intermediates", "Buffers in arenas">,
     Statistic<"arenaBytes", "arena-bytes", "Bytes of arenas">,
-    Statistic<"largestLiveSet", "largest-live-set", "Bytes alive at a time in program order">,
+    Statistic<"largestLiveSet", "largest-live-set", "Bytes live at the same time in program order">,
     Statistic<"sumBytes", "sum-bytes", "Bytes of all intermediates">,
   ];
 }

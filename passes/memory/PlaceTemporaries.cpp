@@ -17,7 +17,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A cache line, which also suffices for the widest vector.
+/// The size of a cache line, which suffices for the widest vector.
 static constexpr int64_t kAlignment = 64;
 
 namespace {
@@ -44,7 +44,7 @@ static llvm::SetVector<Value> collectAliases(Value root) {
   for (size_t next = 0; next < aliases.size(); ++next)
     for (Operation *user : Value(aliases[next]).getUsers()) {
       insertBuffers(user->getResults());
-      // Covers iteration arguments of loops and the values that their bodies
+      // Includes iteration arguments of loops and the values that loop bodies
       // yield.
       Operation *regionOp =
           user->hasTrait<OpTrait::IsTerminator>() ? user->getParentOp() : user;
@@ -58,8 +58,8 @@ static llvm::SetVector<Value> collectAliases(Value root) {
 }
 
 /// Returns true if a buffer leaves the iteration that allocates it. Every
-/// iteration then has another buffer, and one place on the stack cannot hold
-/// all of them.
+/// iteration then needs another buffer, so that one stack slot does not
+/// suffice.
 static bool leavesLoop(memref::AllocOp alloc,
                        const llvm::SetVector<Value> &aliases) {
   auto loop = alloc->getParentOfType<LoopLikeOpInterface>();
@@ -126,11 +126,11 @@ static SmallVector<OpOperand *> getUses(Operation *op,
   return uses;
 }
 
-/// Returns true if an op that reads `dying` last and writes `born` first may
-/// use one buffer for both: the op reads every element at the position of its
-/// result.
-static bool handsOver(Operation &op, const Temporary &dying,
-                      const Temporary &born) {
+/// Returns true if an op that is the last reader of `dying` and the first
+/// writer of `born` may use one buffer for both: the op reads every element at
+/// the position of its result.
+static bool canReuse(Operation &op, const Temporary &dying,
+                     const Temporary &born) {
   auto linalgOp = dyn_cast<linalg::LinalgOp>(op);
   if (!linalgOp || linalgOp.getNumLoops() != linalgOp.getNumParallelLoops())
     return false;
@@ -202,8 +202,8 @@ void PlaceTemporariesPass::runOnOperation() {
 
   OpBuilder builder = OpBuilder::atBlockBegin(&body);
   SmallVector<Slot> slots;
-  // The replacement happens at the end: until then every temporary keeps its
-  // own uses.
+  // The replacement happens at the end, so that every temporary keeps its own
+  // uses until then.
   SmallVector<memref::AllocaOp> places;
   int64_t bytes = 0;
   for (const Temporary &temporary : *temporaries) {
@@ -213,7 +213,7 @@ void PlaceTemporariesPass::runOnOperation() {
       return slot.alloca.getType() == alloc.getType() &&
              (last < temporary.first ||
               (last == temporary.first &&
-               handsOver(*ops[last], *slot.user, temporary)));
+               canReuse(*ops[last], *slot.user, temporary)));
     });
     ++numTemporaries;
     if (slot != slots.end()) {

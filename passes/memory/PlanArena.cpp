@@ -44,7 +44,7 @@ private:
 
   const Liveness &liveness;
   int64_t numRanks;
-  /// The part of each rank has a multiple of so many bytes.
+  /// The size of each rank's part is a multiple of this number of bytes.
   int64_t partAlignment = kAlignment;
   SmallVector<int64_t> sizes;
   /// Rank of every intermediate. Each rank has its own part of the arena, and
@@ -55,8 +55,8 @@ private:
 };
 } // namespace
 
-/// Returns the rank of an intermediate. A tensor that one rank puts lies with
-/// the reading rank: the last task of an intermediate is a reader if there is
+/// Returns the rank of an intermediate. A tensor that one rank sends lies with
+/// the receiving rank: the last task of an intermediate is a reader if there is
 /// one.
 static int64_t getRank(const Intermediate &intermediate,
                        ArrayRef<TaskOp> tasks) {
@@ -126,8 +126,8 @@ Plan Planner::run() const {
     ArrayRef<unsigned> tasks = intermediates[i].tasks;
     return tasks.empty() ? 0 : tasks.back() - tasks.front() + 1;
   };
-  // No order is best for all programs. Large intermediates first leaves small
-  // gaps for the small ones; long-lived intermediates first keeps them out of
+  // No order is best for all programs. Placing large intermediates first leaves
+  // small gaps for small ones; placing long-lived ones first keeps them out of
   // the way of the others.
   auto getOrder = [&](llvm::function_ref<int64_t(unsigned)> weight) {
     auto order = llvm::to_vector(llvm::seq<unsigned>(0, intermediates.size()));
@@ -153,8 +153,8 @@ Plan Planner::run() const {
     if (!best || plan.bytes < best->bytes)
       best = std::move(plan);
   }
-  // All ranks' parts have the size of the largest: an offset is valid on every
-  // rank.
+  // The parts of all ranks have the size of the largest part, so that an offset
+  // is valid on every rank.
   if (numRanks == 1)
     return *best;
   int64_t share = llvm::alignTo(best->bytes, partAlignment);

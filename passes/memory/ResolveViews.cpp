@@ -164,13 +164,13 @@ void ResolveViewsPass::makeDependencesReads() {
 }
 
 /// Assigns copies to ranks in a program of several ranks: a copy runs on the
-/// rank that reads it. A copy that no task reads is a result of the program and
+/// rank of its reader. A copy without readers is a result of the program and
 /// runs on the rank of its producer.
 void ResolveViewsPass::placeCopies() {
   if (getOperation().getNumRanks() == 1)
     return;
   auto tasks = llvm::to_vector(getOperation().getBody().getOps<TaskOp>());
-  // Readers first, since they may be copies themselves.
+  // Readers come first, because they may be copies themselves.
   for (TaskOp task : llvm::reverse(tasks)) {
     if (getRank(task))
       continue;

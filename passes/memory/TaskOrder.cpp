@@ -29,7 +29,7 @@ static TaskGraph buildGraph(ProgramOp program) {
   }
   graph.successors.resize(graph.tasks.size());
 
-  // Tensors are values: every version of a state is a value of its own.
+  // Tensors are values: every version of a state is a separate value.
   llvm::DenseMap<Value, SmallVector<unsigned>> readers;
   for (auto [index, task] : llvm::enumerate(graph.tasks))
     for (Value operand : task.getOperands()) {

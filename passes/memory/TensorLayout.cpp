@@ -35,9 +35,9 @@ TensorLayout TensorLayout::getSplat(ArrayRef<int64_t> shape) {
 
 bool TensorLayout::isDense() const { return ark::isDense(shape, strides); }
 
-/// Gives dimensions of extent one the stride that they have in a dense tensor,
-/// since their strides have no meaning. Types that differ only in such strides
-/// become equal, and so do the bodies that use them.
+/// Sets the strides of dimensions of extent one, which have no meaning, to
+/// those of a dense tensor. Types that differ only in such strides become
+/// equal, and so do the bodies that use them.
 static TensorLayout normalized(TensorLayout layout) {
   int64_t stride = 1;
   for (size_t dim = layout.shape.size(); dim-- > 0;) {
@@ -195,8 +195,8 @@ LogicalResult mlir::ark::verifyOnTensors(ProgramOp program) {
     for (Type type : types) {
       auto tensor = dyn_cast<RankedTensorType>(type);
       if (!tensor || !tensor.hasStaticShape())
-        return program.emitError("takes or gives ")
-               << type << ", which is no tensor of static shape";
+        return program.emitError("has an argument or a result of type ")
+               << type << ", which is not a tensor of static shape";
     }
   return success();
 }
@@ -263,8 +263,7 @@ static OrderCost getCost(const TensorLayout &base, ArrayRef<ViewPath> paths) {
       if (!next) {
         if (copied.insert(view.getViewSource()).second)
           cost.copiedElements += ShapedType::getNumElements(layout->shape);
-        // The copy is dense, and so, as a rule, are the tensors read through
-        // it.
+        // The copy is dense, and so, usually, are the tensors read through it.
         layout = std::nullopt;
         break;
       }
@@ -304,7 +303,7 @@ static SmallVector<int64_t> chooseOrder(Value result) {
   SmallVector<ViewPath> paths;
   if (!collectPaths(result, path, paths))
     return identity;
-  // Ties go to the first candidate: row-major, unless another order is better.
+  // The first candidate, row-major, wins ties.
   llvm::SetVector<SmallVector<int64_t>, SmallVector<SmallVector<int64_t>>,
                   std::set<SmallVector<int64_t>>>
       candidates;

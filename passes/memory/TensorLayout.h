@@ -42,7 +42,8 @@ struct TensorPlacement {
 
 /// Decides the memory layout of tensors. An argument is dense. The result of a
 /// task is dense as well, unless another order of its dimensions needs fewer
-/// copies, or needs as many and lets more users read a dense tensor.
+/// copies, or needs the same number of copies and lets more users read a dense
+/// tensor.
 class TensorPlacements {
 public:
   /// Returns nothing if a view between `tensor` and its base has no strides.
@@ -59,7 +60,7 @@ private:
 Value skipViews(Value tensor);
 
 /// Returns the operand of `outs` that a task updates in place to produce
-/// `result`, or null if the task fills a tensor of its own.
+/// `result`, or null if the task fills a new tensor.
 OpOperand *getUpdatedOperand(OpResult result);
 
 /// Emits an error unless all arguments and results of a program are tensors of
@@ -67,7 +68,7 @@ OpOperand *getUpdatedOperand(OpResult result);
 LogicalResult verifyOnTensors(ProgramOp program);
 
 /// Returns true if an operand of `ark.return` may be the output buffer itself:
-/// a task fills it, and fills it for this result alone.
+/// a task fills it for this result alone.
 bool isOutputBuffer(OpOperand &operand);
 
 } // namespace mlir::ark

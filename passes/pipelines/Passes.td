@@ -25,7 +25,7 @@ def AssignTargetPass : Pass<"ark-assign-target", "::mlir::ModuleOp"> {
 }
 
 def BeginStagePass : Pass<"ark-begin-stage", "::mlir::ModuleOp"> {
-  let summary = "Check that a module has reached the stage before";
+  let summary = "Check that a module has reached the previous stage";
   let description = [{
     A module that carries `ark.stage` must have reached exactly the previous stage. A module without
     `ark.stage` is accepted. Changes nothing.

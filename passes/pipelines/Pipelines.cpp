@@ -66,7 +66,7 @@ ArrayRef<StageInfo> ark::getStages() {
       {Stage::Scheduling, "scheduling", "vCTAs get a lane and an order",
        buildScheduling},
       {Stage::Synchronization, "synchronization",
-       "lanes wait for each other where they must; proof",
+       "lanes are synchronised, and the schedule is proven",
        buildSynchronization},
       {Stage::Kernel, "kernel", "one kernel function, its tables and bodies",
        buildKernel},
@@ -125,8 +125,8 @@ ark::buildCompilePipeline(OpPassManager &pm,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Flags beside `--ark-compile-to`. They are no passes, because their order on
-/// the command line does not matter.
+/// Flags that accompany `--ark-compile-to`. They are flags instead of passes,
+/// because their order on the command line does not matter.
 struct CompileFlags {
   llvm::cl::opt<std::string> from{
       "ark-compile-from", llvm::cl::desc("First stage to run"),
@@ -153,7 +153,8 @@ struct CompileFlags {
       llvm::cl::desc("Hand small activations over as packets, on cuda")};
   llvm::cl::opt<bool> trace{
       "ark-trace",
-      llvm::cl::desc("Make a kernel that records when its instructions ran")};
+      llvm::cl::desc(
+          "Build a kernel that records the times of its instructions")};
   llvm::cl::opt<bool> verify{"ark-verify-schedule", llvm::cl::init(true),
                              llvm::cl::desc("Prove the schedule")};
 };

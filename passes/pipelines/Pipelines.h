@@ -62,7 +62,8 @@ struct CompilePipelineOptions
       llvm::cl::init(false)};
   Option<bool> trace{
       *this, "trace",
-      llvm::cl::desc("Make a kernel that records when its instructions ran"),
+      llvm::cl::desc(
+          "Build a kernel that records the times of its instructions"),
       llvm::cl::init(false)};
   Option<int64_t> vectorLanes{
       *this, "vector-lanes",

@@ -47,7 +47,7 @@ static LogicalResult dump(ModuleOp module, Stage stage, StringRef folder) {
   if (error)
     return emitError(module.getLoc())
            << "cannot write '" << path << "': " << error.message();
-  // Aliases keep operations readable beside their locations.
+  // Aliases of locations keep the operations readable.
   module.print(file.os(), OpPrintingFlags().enableDebugInfo());
   file.os().flush();
   if (std::error_code error = file.os().error()) {

@@ -1,8 +1,8 @@
 //===- Alone.cpp - Run the tasks one after the other ----------------------===//
 //
-// A scheduler for measurements, not for use: each task runs alone on one SM. A
-// task can so be measured with the memory of the machine to itself and with the
-// code that it has in other schedules.
+// A scheduler for measurements only: each task runs alone on one SM. A task is
+// hence measured without contention for memory, and with the same code as in
+// other schedules.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,8 +18,8 @@ class AloneScheduler : public Scheduler {
 public:
   StringRef getName() const override { return "alone"; }
 
-  /// Places every task on the first SM that it may use. Tasks that may not use
-  /// the same SM can still run at the same time.
+  /// Places every task on the first SM that it may use. Tasks without a common
+  /// SM can still run at the same time.
   ScheduledLanes schedule(const SchedulerInput &input) const override {
     int64_t sms = input.target.getSms();
     ScheduledLanes lanes(sms * input.placement.slots.size());

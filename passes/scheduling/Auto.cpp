@@ -1,10 +1,11 @@
 //===- Auto.cpp - Choose the best of three schedules ----------------------===//
 //
 // No scheduler is best for all programs. The list scheduler places critical
-// tasks first, where they end earliest, and does not see that a task placed
-// late waits for a lane that was filled early. Dealing every task out to all
-// SMs avoids that. Dealing it out to the fewest SMs that take no longer keeps
-// dependent vCTAs on one SM. Trying all three is cheap.
+// tasks first, at the earliest end. It does not foresee that a task placed late
+// waits for a lane that was filled early. The round-robin scheduler, which
+// divides every task among all SMs, avoids that. The rounds scheduler uses the
+// fewest SMs that take no longer, which keeps dependent vCTAs on one SM. All
+// three take little time, so all three are tried.
 //
 //===----------------------------------------------------------------------===//
 

@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Smallest group that counts as a pattern: two SMs always fit an affine range.
+/// Minimum size of a group with a pattern: an affine range always fits two SMs.
 static constexpr int64_t kSmallestGroup = 3;
 
 //===----------------------------------------------------------------------===//
@@ -18,8 +18,9 @@ static AffineMap makeRange(AffineExpr begin, AffineExpr end) {
   return AffineMap::get(1, 0, {begin, end}, begin.getContext());
 }
 
-/// Returns true if an expression has these values on SMs `first` and up.
-static bool gives(AffineExpr expr, int64_t first, ArrayRef<int64_t> values) {
+/// Returns true if an expression has these values on the SMs from `first` on.
+static bool matchesValues(AffineExpr expr, int64_t first,
+                          ArrayRef<int64_t> values) {
   for (auto [index, value] : llvm::enumerate(values))
     if (evaluateAffine(expr, {first + static_cast<int64_t>(index)}) != value)
       return false;
@@ -32,11 +33,12 @@ static std::optional<AffineExpr> fitLinear(MLIRContext *context, int64_t first,
   int64_t step = values.size() > 1 ? values[1] - values[0] : 0;
   AffineExpr expr =
       getAffineDimExpr(0, context) * step + (values[0] - first * step);
-  return gives(expr, first, values) ? std::make_optional(expr) : std::nullopt;
+  return matchesValues(expr, first, values) ? std::make_optional(expr)
+                                            : std::nullopt;
 }
 
-/// Fits ranges dealt by round-robin: position `p` of `sms` gets `[p * count
-/// floordiv sms, (p + 1) * count floordiv sms)`.
+/// Fits the ranges of a round-robin division: position `p` of `sms` gets `[p *
+/// count floordiv sms, (p + 1) * count floordiv sms)`.
 static std::optional<AffineMap> fitDealt(MLIRContext *context, int64_t first,
                                          ArrayRef<int64_t> begins,
                                          ArrayRef<int64_t> ends,
@@ -56,7 +58,7 @@ static std::optional<AffineMap> fitDealt(MLIRContext *context, int64_t first,
     position = position % sms;
   AffineExpr begin = (position * count).floorDiv(sms);
   AffineExpr end = ((position + 1) * count).floorDiv(sms);
-  if (!gives(begin, first, begins) || !gives(end, first, ends))
+  if (!matchesValues(begin, first, begins) || !matchesValues(end, first, ends))
     return std::nullopt;
   return makeRange(begin, end);
 }
@@ -65,9 +67,9 @@ static std::optional<AffineMap> fitDealt(MLIRContext *context, int64_t first,
 // Runs of independent vCTAs
 //===----------------------------------------------------------------------===//
 
-/// Returns, for every vCTA of a task, the last earlier vCTA of the same task on
-/// which it depends, or -1. The result is usually empty: no vCTA depends on its
-/// own task.
+/// Returns, for every vCTA of a task, the last earlier vCTA of the same task
+/// that it depends on, or -1. The result is usually empty: no vCTA depends on
+/// its own task.
 static std::vector<int64_t> findLastNeeded(const Dependences &dependences,
                                            unsigned task) {
   std::vector<int64_t> lastNeeded;
@@ -83,8 +85,8 @@ static std::vector<int64_t> findLastNeeded(const Dependences &dependences,
   return lastNeeded;
 }
 
-/// Splits runs so that no vCTA depends on another vCTA of its run: the vCTAs of
-/// one run may execute at the same time.
+/// Splits runs so that no vCTA depends on another vCTA of its run, because the
+/// vCTAs of one run may execute concurrently.
 static ScheduledLanes splitDependent(const Dependences &dependences,
                                      const ScheduledLanes &lanes) {
   std::vector<std::vector<int64_t>> lastNeeded;
@@ -158,8 +160,8 @@ bool ScheduleEmitter::haveSameTasks(unsigned slot, int64_t a, int64_t b) const {
                      });
 }
 
-/// Emits SMs with equal tasks: one lane op if all ranges are regular, else two
-/// halves.
+/// Emits SMs with equal tasks: one lane op if all ranges are regular, otherwise
+/// two halves.
 void ScheduleEmitter::emitGroup(unsigned slot, Interval sms) {
   size_t count = getRuns(slot, sms.first).size();
   if (count == 0)

@@ -73,7 +73,7 @@ void ProblemWriter::writeTasks() {
   }
 }
 
-/// Writes the vCTAs of each producer on which one vCTA depends, through any
+/// Writes the vCTAs of each producer that one vCTA depends on through any
 /// operand.
 void ProblemWriter::writeNeedsOf(unsigned task, int64_t vcta) {
   std::map<unsigned, std::set<int64_t>> producers;

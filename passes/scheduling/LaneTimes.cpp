@@ -10,7 +10,7 @@ using namespace mlir::ark;
 SmallVector<LaneTimes::Gap> LaneTimes::getGaps(unsigned lane,
                                                double after) const {
   ArrayRef<Run> runs = lanes[lane];
-  // Runs of a lane do not overlap, so they are sorted by their ends, too.
+  // Runs of a lane do not overlap, so they are also sorted by their ends.
   auto next = llvm::partition_point(
       runs, [&](const Run &run) { return run.endTime <= after; });
   double begin = next == runs.begin() ? 0 : std::prev(next)->endTime;
@@ -26,7 +26,7 @@ SmallVector<LaneTimes::Gap> LaneTimes::getGaps(unsigned lane,
 
 void LaneTimes::add(unsigned lane, const Run &run) {
   std::vector<Run> &runs = lanes[lane];
-  // The run is inserted after all runs that start no later: these were placed
+  // The run is inserted after all runs that start no later. These were placed
   // earlier, and the new run may depend on them.
   auto at =
       llvm::upper_bound(runs, run.startTime, [](double time, auto &other) {

@@ -8,14 +8,14 @@
 namespace mlir::ark {
 
 /// The ends of the producers of some vCTAs. The two latest lanes suffice: the
-/// vCTAs may run in the lane that ends last, to which no hand-off is needed.
+/// vCTAs may run in the latest lane, to which no hand-off is needed.
 struct ProducerEnds {
   static constexpr unsigned kNoLane = ~0u;
 
   double last = 0, secondLast = 0;
   unsigned lastLane = kNoLane;
   unsigned lanes = 0;
-  /// Cost of the hand-off to a lane that has to wait for others.
+  /// Cost of the hand-off to a lane that waits for other lanes.
   double handoff = 0;
 
   /// Returns the time from which the vCTAs can run in a lane other than

@@ -2,10 +2,10 @@
 //
 // Places tasks one by one, those with the longest path to the end of the
 // program first. Each task is tried in several ways: spread over all lanes, on
-// fewer lanes, or in the lanes that produced its inputs. The task takes the
-// placement after which its consumers could begin earliest. Gaps between
-// earlier placed runs are used: a task off the critical path thus fills waits
-// of tasks on it.
+// fewer lanes, or in the lanes that produced its inputs. The task gets the
+// placement that lets its consumers begin earliest. Gaps between earlier placed
+// runs are filled, so that tasks off the critical path run while tasks on the
+// path wait.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Most runs of one task in one lane.
+/// Maximum number of runs of one task in one lane.
 static constexpr unsigned kMaxRuns = 3;
 
 namespace {
@@ -67,7 +67,7 @@ private:
   Candidate spread(unsigned task, ArrayRef<unsigned> lanes) const;
   SmallVector<Stretch> collectStretches(ArrayRef<unsigned> lanes) const;
   void fillStretches(MutableArrayRef<Stretch> stretches, int64_t share) const;
-  void dealEvenly(unsigned task, MutableArrayRef<Stretch> stretches) const;
+  void divideEvenly(unsigned task, MutableArrayRef<Stretch> stretches) const;
   Candidate follow(unsigned task, ArrayRef<unsigned> home) const;
   Candidate chooseCandidate(unsigned task) const;
   SmallVector<unsigned> getPreferredLanes() const;
@@ -83,12 +83,12 @@ private:
   SmallVector<unsigned> allLanes;
   double vctaNs = 0;
   bool streamsWeights = false;
-  /// Ends of the producers, for every dependence on other tasks and every set
+  /// Ends of the producers, for every dependence on another task and every set
   /// of its relation.
   std::vector<std::pair<const Relation *, std::vector<ProducerEnds>>> ends;
   int64_t numVCTAs = 0;
-  /// For every producer of which each vCTA reads one lane's data: that lane, by
-  /// vCTA. `tiedHomes` has the producers to which the plan ties the task.
+  /// For every producer whose data each vCTA reads from one lane: that lane, by
+  /// vCTA. `tiedHomes` holds the producers that the plan ties the task to.
   std::vector<std::vector<unsigned>> homes, tiedHomes;
   bool dependsOnItself = false;
   double earliest = 0, latest = 0;
@@ -110,8 +110,8 @@ SmallVector<unsigned> TaskPlacer::orderTasks() const {
     double sms = pin.sms.second - pin.sms.first;
     double vctas = input.dependences.getTask(task).getNumVCTAs();
     double span = input.costs.getTaskNs(task) / std::min(sms, vctas);
-    // Consumers come later in the program, so they have raised `rank[task]`
-    // already.
+    // Consumers come later in the program, so `rank[task]` already includes
+    // them.
     rank[task] += span + handoff;
     for (const Dependence &dependence : input.dependences.getIncoming(task))
       if (dependence.producer != task)
@@ -155,7 +155,7 @@ void TaskPlacer::collectEnds(unsigned task) {
       continue;
     if (input.placement.wantsNoSync(dependence.producer, task))
       tiedHomes.push_back(home);
-    // A single lane for all vCTAs is among the other candidates.
+    // A single lane for all vCTAs is one of the other candidates.
     if (!llvm::all_equal(home))
       homes.push_back(std::move(home));
   }
@@ -178,8 +178,8 @@ double TaskPlacer::getReady(Interval vctas, unsigned lane) const {
 
 /// Returns the time when all inputs have reached a lane, for every lane.
 std::vector<double> TaskPlacer::getReadyTimes() const {
-  // To most lanes, all inputs come from elsewhere. The latest two inputs from
-  // different lanes hence determine the times of all lanes.
+  // For most lanes, all inputs come from other lanes. The latest two inputs
+  // from different lanes hence determine the times of all lanes.
   std::vector<double> ready(times.getNumLanes());
   double first = 0, second = 0;
   unsigned firstLane = ProducerEnds::kNoLane;
@@ -206,7 +206,7 @@ std::vector<double> TaskPlacer::getReadyTimes() const {
 }
 
 /// Finds the time when the first vCTA can run in some lane, and the time when
-/// all can run in any lane.
+/// all vCTAs can run in any lane.
 void TaskPlacer::findReadyBounds() {
   earliest = latest = 0;
   for (auto &[relation, ofSets] : ends) {
@@ -223,8 +223,8 @@ void TaskPlacer::findReadyBounds() {
 // Candidates
 //===----------------------------------------------------------------------===//
 
-/// Sets start and end of every chunk, and the cost of the candidate. On entry,
-/// a chunk has the earliest start that its lane allows.
+/// Sets start and end of every chunk, and the cost of the candidate. The start
+/// of a chunk is initially the earliest one that its lane permits.
 void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
   double last = 0;
   SmallVector<unsigned> used;
@@ -258,8 +258,8 @@ TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
         stretches.push_back({lane, std::max(gap.begin, earliest), numVCTAs});
         continue;
       }
-      // Runs after the gap are placed already, so the gap only takes vCTAs that
-      // are surely ready.
+      // Runs after the gap are already placed, so only vCTAs that are certainly
+      // ready may fill the gap.
       double start = std::max(gap.begin, latest);
       double fitting = vctaNs > 0 ? (gap.end - start) / vctaNs : 0;
       if (fitting < smallest || ++runs >= kMaxRuns)
@@ -270,8 +270,8 @@ TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
   return stretches;
 }
 
-/// Places one vCTA after the other where it ends first; ties go to the lane
-/// with the least load.
+/// Places one vCTA after the other at the place with the earliest end; the lane
+/// with the smallest load wins ties.
 void TaskPlacer::fillStretches(MutableArrayRef<Stretch> stretches,
                                int64_t share) const {
   std::vector<int64_t> left(times.getNumLanes(), share);
@@ -288,7 +288,7 @@ void TaskPlacer::fillStretches(MutableArrayRef<Stretch> stretches,
   for (int64_t placed = 0; placed < numVCTAs;) {
     unsigned number = std::get<unsigned>(queue.top());
     queue.pop();
-    // The lane has its share already, from this interval and from others.
+    // The lane already has its share, from this interval and from others.
     if (left[stretches[number].lane] == 0)
       continue;
     --left[stretches[number].lane];
@@ -298,10 +298,11 @@ void TaskPlacer::fillStretches(MutableArrayRef<Stretch> stretches,
   }
 }
 
-/// Deals vCTAs to intervals with equal starts, and spreads the remainder
-/// evenly. Such ranges are affine in the SM, so one lane op can hold them all.
-void TaskPlacer::dealEvenly(unsigned task,
-                            MutableArrayRef<Stretch> stretches) const {
+/// Divides vCTAs among intervals with equal starts, and spreads the remainder
+/// evenly. Such ranges are affine in the SM, so that one lane op can represent
+/// all of them.
+void TaskPlacer::divideEvenly(unsigned task,
+                              MutableArrayRef<Stretch> stretches) const {
   int64_t count = stretches.size();
   SmallVector<double> loads, shares;
   for (int64_t i = 0; i < count; ++i) {
@@ -331,7 +332,7 @@ Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
   int64_t share =
       streamsWeights ? (numVCTAs + numLanes - 1) / numLanes : numVCTAs;
   if (even)
-    dealEvenly(task, stretches);
+    divideEvenly(task, stretches);
   else
     fillStretches(stretches, share);
 
@@ -357,7 +358,7 @@ Candidate TaskPlacer::follow(unsigned task, ArrayRef<unsigned> home) const {
     end = begin + 1;
     while (end < count && home[end] == lane)
       ++end;
-    // Gives up if a lane is out of reach, or if the runs are too scattered.
+    // Fails if a lane is not available, or if the runs are too scattered.
     if (!llvm::is_contained(allLanes, lane) ||
         candidate.chunks.size() >= allLanes.size() * kMaxRuns)
       return Candidate();
@@ -397,7 +398,7 @@ Candidate TaskPlacer::chooseCandidate(unsigned task) const {
     return tied;
   SmallVector<unsigned> preferred = getPreferredLanes();
   Candidate best = spread(task, {preferred.front()});
-  // vCTAs that depend on each other run one after the other anyway.
+  // vCTAs that depend on each other run one after the other in any placement.
   if (dependsOnItself)
     return best;
   double handoff = input.costs.getHandoffNs(allLanes.size());
@@ -407,7 +408,7 @@ Candidate TaskPlacer::chooseCandidate(unsigned task) const {
     if (candidate.cost < best.cost)
       best = std::move(candidate);
   };
-  // Fewer lanes are worth a try if hand-offs cost about as much as the work.
+  // Fewer lanes may be better if hand-offs cost about as much as the work.
   bool isSmall = vctaNs * numVCTAs / allLanes.size() < 4 * handoff;
   if (isSmall && !streamsWeights)
     for (size_t lanes = 2; lanes < allLanes.size(); lanes *= 2) {
@@ -456,7 +457,7 @@ const Scheduler &mlir::ark::getListScheduler() {
 }
 
 namespace {
-/// The list scheduler for measured tasks. The cost model then uses the measured
+/// The list scheduler for measured tasks. The cost model uses the measured
 /// times, and decides between the list and round-robin schedules.
 class ProfileScheduler : public ListScheduler {
 public:

@@ -20,14 +20,16 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
     `predicted_ns` if it has none: schedules can thus be written or edited by hand. `scheduler`
     selects the algorithm; an unknown name is an error that lists the known ones:
 
-    - `auto`, the default: `list`, `round-robin` or `rounds`, whichever is predicted to take least.
-    - `list`: critical tasks first, each where it ends earliest (see `ark-schedule-list`).
-    - `round-robin`: every task dealt out to all SMs (see `ark-schedule-round-robin`).
-    - `rounds`: every task dealt out, in program order, to the fewest SMs that take as many rounds
-      for it as all SMs would. Tasks of suitable numbers of vCTAs keep dependent vCTAs on one SM.
-    - `profile`: `list` or `round-robin`, whichever is predicted to take less, on measured costs.
-      The `ark.measured_ns` of a task is the measured time of one of its vCTAs in ns; the cost model
-      of all stages uses it.
+    - `auto`, the default: the schedule of `list`, `round-robin` and `rounds` with the shortest
+      predicted time.
+    - `list`: critical tasks first, each at the place with the earliest end (see
+      `ark-schedule-list`).
+    - `round-robin`: every task divided among all SMs (see `ark-schedule-round-robin`).
+    - `rounds`: every task divided, in program order, among the fewest SMs that need as many rounds
+      as all SMs would. If the numbers of vCTAs match, dependent vCTAs stay on one SM.
+    - `profile`: the schedule of `list` and `round-robin` with the shorter predicted time, based on
+      measured costs. The `ark.measured_ns` of a task is the measured time of one of its vCTAs in
+      ns; the cost model of all stages uses it.
     - `alone`: for measurements; one task after the other, each on the first SM that it may use.
 
     A task's `plan` may pin `sms = [begin, end)` and `warps = [begin, end)`, and with them
@@ -40,12 +42,12 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
 }
 
 def ExportProblemPass : Pass<"ark-export-scheduling-problem", "::mlir::ark::ProgramOp"> {
-  let summary = "Export the scheduling problem for a solver outside of the compiler";
+  let summary = "Export the scheduling problem for an external solver";
   let description = [{
-    Writes JSON: the lanes; for every task the range of lanes that may run it, and the time of each
-    of its vCTAs in ns; for every vCTA the vCTAs of other tasks that must precede it; and the cost
-    of a hand-off by the number of lanes from which it comes. A solution is written into the program
-    as an `ark.schedule`, which later stages check like one written by hand. Changes nothing.
+    Writes JSON: the lanes; for every task, the range of lanes that may run it and the time of each
+    of its vCTAs in ns; for every vCTA, the vCTAs of other tasks that must precede it; and the cost
+    of a hand-off by its number of producing lanes. A solution is added to the program as an
+    `ark.schedule`, which later stages check like a schedule written by hand. Changes nothing.
 
     ```json
     {"sms": 2,
@@ -59,16 +61,16 @@ def ExportProblemPass : Pass<"ark-export-scheduling-problem", "::mlir::ark::Prog
   let options = [
     Option<"file", "file", "std::string", /*default=*/"\"problem.json\"", "The file to write">,
     Option<"maxVCTAs", "max-vctas", "int64_t", /*default=*/"1024",
-           "Error for a program with more vCTAs">,
+           "Maximum number of vCTAs; a larger program is an error">,
   ];
 }
 
 def ScheduleListPass : Ark_SchedulerPass<"ark-schedule-list"> {
-  let summary = "Place critical tasks first, each where it ends earliest";
+  let summary = "Place critical tasks first, each at the place with the earliest end";
   let description = [{
     List scheduling by the longest path to the end of the program, on the cost model. A task is
-    spread over all lanes, kept on fewer lanes, or sent to the lanes that produced its inputs,
-    whichever lets its consumers begin first. Gaps between earlier placed runs are filled.
+    spread over all lanes, placed on fewer lanes, or placed on the lanes that produced its inputs:
+    the choice that lets its consumers begin first. Gaps between earlier placed runs are filled.
 
     ```mlir
     ark.task "a" grid [2] ...            // a and b are independent
@@ -91,7 +93,7 @@ def ScheduleListPass : Ark_SchedulerPass<"ark-schedule-list"> {
 }
 
 def ScheduleRoundRobinPass : Ark_SchedulerPass<"ark-schedule-round-robin"> {
-  let summary = "Deal the vCTAs of every task out to the SMs in equal ranges";
+  let summary = "Divide the vCTAs of every task among the SMs in equal ranges";
   let description = [{
     Tasks run in program order, each on all SMs. The SM with the first vCTA of a task is chosen such
     that the total loads of the SMs stay balanced.

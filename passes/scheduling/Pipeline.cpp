@@ -8,8 +8,8 @@
 using namespace mlir;
 
 void ark::buildSchedulingPipeline(OpPassManager &pm, StringRef scheduler) {
-  // Placement and order come before synchronisation, which depends on where
-  // each vCTA runs.
+  // Placement and order come before synchronisation, which depends on the lane
+  // of each vCTA.
   SchedulePassOptions options;
   if (!scheduler.empty())
     options.scheduler = scheduler.str();

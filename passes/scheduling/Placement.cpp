@@ -22,12 +22,11 @@ static FailureOr<std::optional<Interval>> readRange(TaskOp task,
         bounds.push_back(integer.getInt());
   if (bounds.size() != 2 || bounds[0] < 0 || bounds[0] >= bounds[1])
     return task.emitOpError("plan pins ")
-           << key << " to " << value << ", which is no range [begin, end)";
+           << key << " to " << value << ", which is not a range [begin, end)";
   return std::optional<Interval>({bounds[0], bounds[1]});
 }
 
-/// Returns false if the plan asks to run the task without synchronisation with
-/// earlier tasks.
+/// Returns false if the plan requests no synchronisation with earlier tasks.
 static bool readSync(TaskOp task) {
   BoolAttr sync;
   if (task.getPlan())
@@ -45,7 +44,7 @@ static bool overlaps(Interval a, Interval b) {
   return std::max(a.first, b.first) < std::min(a.second, b.second);
 }
 
-/// Returns the widest gap that ranges leave in [0, end); may be empty.
+/// Returns the widest gap between ranges in [0, end); it may be empty.
 static Interval findWidestGap(SmallVector<Interval> taken, int64_t end) {
   llvm::sort(taken);
   taken.push_back({end, end});
@@ -59,8 +58,8 @@ static Interval findWidestGap(SmallVector<Interval> taken, int64_t end) {
   return widest;
 }
 
-/// Adds a slot of the warps and shared memory that no other slot uses, or
-/// returns the widest slot if nothing is left.
+/// Adds a slot of all warps and shared memory that no other slot uses, or
+/// returns the widest slot if none are left.
 static unsigned getDefaultSlot(SmallVectorImpl<Placement::Slot> &slots,
                                TargetAttr target) {
   SmallVector<Interval> warps, memory;

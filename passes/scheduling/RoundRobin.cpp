@@ -35,8 +35,8 @@ int64_t mlir::ark::chooseRotation(ArrayRef<double> loads,
   return best;
 }
 
-/// Returns the rotation of a producer to which the plans tie a task and whose
-/// vCTAs are dealt in the same way, or nothing.
+/// Returns the rotation of a producer that the plans tie a task to and whose
+/// vCTAs are divided in the same way, or nothing.
 static std::optional<int64_t> findTiedRotation(const SchedulerInput &input,
                                                unsigned task,
                                                ArrayRef<int64_t> rotations) {

@@ -1,9 +1,9 @@
 //===- Rounds.cpp - Use as few SMs as take no longer than all -------------===//
 //
 // A task of 128 vCTAs takes as long on 128 SMs as on 132, and so does a task of
-// 384 vCTAs. If such tasks follow each other, each SM always has the same part
-// of their results, and waits for few others. Dealt out to all SMs, the inputs
-// of an SM would come from everywhere.
+// 384 vCTAs. In a sequence of such tasks on 128 SMs, each SM always computes
+// the same part of the results and waits for few other SMs. With a division
+// among all SMs, the inputs of an SM would come from many others.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,8 +23,8 @@ public:
 };
 } // namespace
 
-/// Returns the number of SMs that finish `count` equal vCTAs in as many rounds
-/// as all `sms` would.
+/// Returns the minimum number of SMs that finish `count` equal vCTAs in as many
+/// rounds as all `sms` SMs.
 static int64_t countBusySms(int64_t count, int64_t sms) {
   int64_t rounds = std::max<int64_t>(llvm::divideCeil(count, sms), 1);
   return llvm::divideCeil(count, rounds);

@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Counts that all these passes report.
+/// Statistics that all scheduling passes report.
 struct ScheduleCounts {
   int64_t lanes = 0, runs = 0;
 };

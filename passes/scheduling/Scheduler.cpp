@@ -37,7 +37,7 @@ bool mlir::ark::isSynchronized(ScheduleOp schedule) {
 }
 
 /// Predicts the time of a schedule in which every lane proceeds as soon as its
-/// dependences allow.
+/// dependences are met.
 static LogicalResult predict(ScheduleOp schedule,
                              const Dependences &dependences,
                              const CostModel &costs) {

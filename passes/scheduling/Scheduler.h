@@ -23,19 +23,19 @@ struct Placement {
   struct Pin {
     Interval sms;
     unsigned slot;
-    /// False if the task should run in the lanes of its producers with the same
-    /// setting, without synchronisation in between, if the dependences allow
-    /// it.
+    /// False if the task should run in the lanes of producers with the same
+    /// setting, without synchronisation in between, if the dependences permit
+    /// that.
     bool sync;
   };
 
-  /// Fails with an error at a task whose plan cannot be met. `target` describes
-  /// all `ranks` together; each rank has an equal share of the SMs.
+  /// Fails with an error at a task with an unsatisfiable plan. `target`
+  /// describes all `ranks` together; each rank has an equal share of the SMs.
   static FailureOr<Placement> read(ArrayRef<TaskOp> tasks, TargetAttr target,
                                    int64_t ranks);
 
   SmallVector<Slot> slots;
-  /// Returns true if the plans of both tasks ask for no synchronisation between
+  /// Returns true if the plans of both tasks request no synchronisation between
   /// them.
   bool wantsNoSync(unsigned producer, unsigned consumer) const {
     return producer != consumer && !pins[producer].sync && !pins[consumer].sync;
@@ -76,8 +76,8 @@ public:
   virtual SmallVector<const Scheduler *> getCandidates() const {
     return {this};
   }
-  /// Schedules a program. In every lane, a task must follow the tasks on which
-  /// it depends.
+  /// Schedules a program. In every lane, a task must follow the tasks that it
+  /// depends on.
   virtual ScheduledLanes schedule(const SchedulerInput &input) const = 0;
 };
 
@@ -86,8 +86,7 @@ const Scheduler *findScheduler(StringRef name);
 SmallVector<StringRef> getSchedulerNames();
 
 /// Collects the input of schedulers and passes it to `use`. Fails with an error
-/// if the program has no target or a plan that cannot be met, or if `use`
-/// fails.
+/// if the program has no target or an unsatisfiable plan, or if `use` fails.
 LogicalResult
 withSchedulerInput(ProgramOp program,
                    function_ref<LogicalResult(const SchedulerInput &)> use);
@@ -100,15 +99,14 @@ bool isSynchronized(ScheduleOp schedule);
 FailureOr<ScheduleOp> scheduleProgram(ProgramOp program,
                                       const Scheduler &scheduler);
 
-/// Returns the vCTAs of the SM at `position` if `count` vCTAs are dealt evenly
-/// to `sms` SMs.
+/// Returns the vCTAs of the SM at `position` if `count` vCTAs are divided
+/// evenly among `sms` SMs.
 inline Interval deal(int64_t position, int64_t count, int64_t sms) {
   return {position * count / sms, (position + 1) * count / sms};
 }
 
-/// Returns the number of SMs by which to rotate a deal with these shares so
-/// that the busiest SM is least busy: SMs with little load get the large
-/// shares.
+/// Returns the rotation of a division with these shares that minimises the load
+/// of the busiest SM: SMs with little load get the large shares.
 int64_t chooseRotation(ArrayRef<double> loads, ArrayRef<double> shares);
 
 /// Emits lanes as IR at the builder's insertion point. A run whose vCTAs depend
@@ -118,7 +116,7 @@ ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
                         const SchedulerInput &input,
                         const ScheduledLanes &lanes);
 
-// Each is defined beside its algorithm.
+// Each function is defined next to its algorithm.
 const Scheduler &getAloneScheduler();
 const Scheduler &getAutoScheduler();
 const Scheduler &getListScheduler();

@@ -69,7 +69,7 @@ static LogicalResult verifyRun(RunOp run, LaneOp lane, TaskOp task,
   return success();
 }
 
-/// prefetch_c1, for the part that needs more than the op.
+/// The part of prefetch_c1 that needs more than the op.
 static LogicalResult verifyPrefetch(PrefetchOp prefetch, TaskOp task) {
   FailureOr<BufferView> view =
       resolveBufferView(task.getInputs()[prefetch.getOperand()]);
@@ -119,7 +119,7 @@ static LogicalResult verifyScheduling(ProgramOp program) {
   TargetAttr target = findTarget(program);
   if (!target)
     return program.emitOpError(
-               "is scheduled for no target: its module has no '")
+               "is scheduled without a target: its module has no '")
            << ArkDialect::kTargetAttr << "'";
   FailureOr<Placement> placement =
       Placement::read(dependences->getTasks(), target, program.getNumRanks());

@@ -86,8 +86,8 @@ void SynchronizationEmitter::collectSteps() {
     for (auto [item, extra] : llvm::zip(lane.items, there)) {
       if (item.begin == item.end)
         continue;
-      // A barrier comes first, because it signals and other lanes may wait for
-      // this one.
+      // A barrier comes first, because it signals, and other lanes may wait for
+      // this lane.
       llvm::append_range(ofLane, extra.barriers);
       llvm::append_range(ofLane, extra.waits);
       ofLane.push_back({item.kind, item.op, 0});
@@ -114,8 +114,8 @@ int64_t SynchronizationEmitter::getRank(ItemRef item) {
          static_cast<int64_t>(op.getSms());
 }
 
-/// Returns the kind of hand-off of a semaphore. A hand-off between ranks needs
-/// its own kind: stores must reach the other device before the signal, unless
+/// Returns the kind of hand-off of a semaphore. A hand-off between ranks has a
+/// special kind: stores must reach the other device before the signal, unless
 /// they are packets, which carry their epoch. Packets suffice only if all
 /// signalled data are packets.
 HandoffKind SynchronizationEmitter::getKind(const PlannedSemaphore &semaphore) {

@@ -26,7 +26,7 @@ ArrayRef<ItemRef> HandoffChooser::choose(unsigned consumer,
 }
 
 /// Returns true if all items precede all runs in the order of the timeline.
-/// Only then can waiting for more than is needed not create a cycle of waits.
+/// Only then, waiting for more than needed cannot create a cycle of waits.
 bool HandoffChooser::precede(ArrayRef<ItemRef> items,
                              ArrayRef<ItemRef> runs) const {
   unsigned last = 0, first = ~0u;
@@ -53,15 +53,15 @@ double HandoffChooser::getCost(ArrayRef<Class> classes) const {
   return cost;
 }
 
-/// Unites items; each lane keeps its last item only.
+/// Unites items, keeping only the last item of each lane.
 static void uniteItems(SmallVectorImpl<ItemRef> &items,
                        ArrayRef<ItemRef> others) {
   llvm::append_range(items, others);
   keepLastOfLane(items);
 }
 
-/// Lets classes with similar needs wait for the same items, until their number
-/// is within the limit.
+/// Lets classes with similar needs wait for the same items until the number of
+/// classes is within the limit.
 void HandoffChooser::mergeNeighbours(MutableArrayRef<Class> classes) const {
   llvm::sort(classes, [](const Class &a, const Class &b) {
     return std::lexicographical_compare(a.handoff.begin(), a.handoff.end(),
@@ -99,8 +99,8 @@ void HandoffChooser::decide(unsigned producer, unsigned consumer) {
     precise.push_back(std::move(runs));
   }
 
-  // A task that depends on itself hands over part by part: it is never complete
-  // before its own runs.
+  // A task that depends on itself hands over part by part, because it is never
+  // complete before its own runs.
   if (producer != consumer && precise.size() > 1) {
     SmallVector<ItemRef> runs;
     for (const Class &member : precise)

@@ -7,9 +7,9 @@
 
 namespace mlir::ark {
 
-/// Chooses the items for which the waiters of a task wait. A waiter may wait
-/// for more than it needs: a counter shared by many waiters costs fewer
-/// signals, and a counter of its own lets a waiter proceed earlier.
+/// Chooses the items that the waiters of a task wait for. A waiter may wait for
+/// more than it needs: a counter shared by many waiters costs fewer signals,
+/// while a separate counter lets a waiter proceed earlier.
 class HandoffChooser {
 public:
   explicit HandoffChooser(const SynchronizationInput &input);
@@ -28,7 +28,7 @@ private:
   struct Class {
     unsigned items;
     SmallVector<ItemRef> runs;
-    /// Items for which the runs wait.
+    /// Items that the runs wait for.
     SmallVector<ItemRef> handoff;
   };
 

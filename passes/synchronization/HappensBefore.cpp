@@ -40,8 +40,8 @@ void HappensBefore::learn(ItemRef item, const Clock &clock) {
 
 Clock HappensBefore::joinAfter(SmallVectorImpl<ItemRef> &items) const {
   Clock clock(steps.size(), 0);
-  // Own entries are zero, so the knowledge of a lane here comes from other
-  // items.
+  // The clock at an item is zero in the item's own lane, so an entry that
+  // covers an item comes from the other items.
   for (ItemRef item : items)
     joinClock(clock, getClockAt(item));
   llvm::erase_if(items, [&](ItemRef item) { return knows(clock, item); });

@@ -13,8 +13,8 @@ using Clock = std::vector<unsigned>;
 /// Raises every entry of `clock` to that of `other`.
 void joinClock(Clock &clock, const Clock &other);
 
-/// The vector clocks of all lanes over time. Items are visited in an order in
-/// which an item follows all items of which it learns.
+/// The vector clocks of all lanes over time. An item is visited after all items
+/// that its lane learns of.
 class HappensBefore {
 public:
   explicit HappensBefore(const ExpandedSchedule &schedule);
@@ -37,8 +37,8 @@ public:
   Clock joinAfter(SmallVectorImpl<ItemRef> &items) const;
 
 private:
-  /// The clock from an item on: it changes only at waits. The lane's own entry
-  /// stays zero, since it would change at every item.
+  /// The clock of a lane from an item on. It changes only at waits: the lane's
+  /// own entry, which would change at every item, stays zero.
   struct Step {
     unsigned firstItem;
     Clock clock;

@@ -39,15 +39,16 @@ def InsertSynchronizationPass
   }];
   let options = [
     Option<"maxSemaphores", "max-semaphores", "unsigned", /*default=*/"32",
-           "Semaphores between two tasks; beyond, waiters share them">,
+           "Maximum number of semaphores between two tasks; with more groups of waiters, they "
+           "share semaphores">,
   ];
   let statistics = [
     Statistic<"numWaits", "waits", "Waits of all lanes">,
     Statistic<"numSignals", "signals", "Signals of all lanes">,
     Statistic<"numBarriers", "barriers", "Barriers of all lanes">,
-    Statistic<"numSemaphores", "semaphores", "Semaphores, with that of the final barrier">,
-    Statistic<"numDependences", "dependences", "Runs and tasks they depend on in other lanes">,
-    Statistic<"numImplied", "implied", "Dependences that need no wait of their own">,
+    Statistic<"numSemaphores", "semaphores", "Semaphores, including that of the final barrier">,
+    Statistic<"numDependences", "dependences", "Pairs of a run and a producing task in another lane">,
+    Statistic<"numImplied", "implied", "Dependences that other waits imply">,
   ];
   let dependentDialects = ["::mlir::ark::ArkDialect"];
 }
@@ -56,14 +57,14 @@ def VerifySynchronizationPass
     : Pass<"ark-verify-synchronization", "::mlir::ark::ProgramOp"> {
   let summary = "Prove that a schedule neither races nor hangs";
   let description = [{
-    Runs at every compilation. The proof is exact, and shares no code with the scheduler and with
-    the pass that inserts synchronisation. docs/schedule.md contains the argument.
+    Runs at every compilation. The proof is exact, and shares no code with the scheduler or with the
+    pass that inserts synchronisation. docs/schedule.md contains the argument.
 
     - every operand, and the region of every vCTA in it, lies within its buffer, and the operand
       begins at a multiple of the size of its elements;
     - every lane runs to its end (no deadlock);
-    - every two vCTAs that touch a byte, one of them writing, are ordered, and in program order (no
-      race); the vCTAs of one run are not ordered;
+    - every two vCTAs that access a byte, at least one of them writing, are ordered, in program
+      order (no race); the vCTAs of one run are not ordered;
     - no two vCTAs of a task write one byte, unless the task updates it in place;
     - every byte of the arena is written before it is read;
     - every lane ends in one barrier of all lanes, so that semaphores and buffers can be reused
@@ -74,7 +75,7 @@ def VerifySynchronizationPass
   let statistics = [
     Statistic<"numVCTAs", "vctas", "vCTAs checked">,
     Statistic<"numAccesses", "accesses", "Accesses to cells of buffers checked">,
-    Statistic<"numCells", "cells", "Cells: bytes that all vCTAs treat alike">,
+    Statistic<"numCells", "cells", "Cells: sets of bytes that every vCTA accesses in the same way">,
   ];
 }
 

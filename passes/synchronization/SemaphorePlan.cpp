@@ -6,6 +6,7 @@
 // Every wait is hence added for a dependence that nothing before it orders.
 // Waits that are added later cannot order this dependence either, because they
 // belong to later runs.
+//
 //===----------------------------------------------------------------------===//
 
 #include "passes/synchronization/SemaphorePlan.h"
@@ -53,8 +54,7 @@ private:
 };
 } // namespace
 
-/// Returns true if a lane with this clock may start a run as far as `need` is
-/// concerned.
+/// Returns true if a lane with this clock may start a run according to `need`.
 bool SemaphorePlanner::meets(const Clock &clock, ItemRef run,
                              RunDependences::Need need) const {
   return llvm::all_of(
@@ -78,8 +78,8 @@ unsigned SemaphorePlanner::getSemaphore(unsigned task,
   return number;
 }
 
-/// Drops waits that are redundant before one run: a wait added later may also
-/// cover the dependence for which an earlier one was added.
+/// Drops waits that are redundant before one run: a later wait may also cover
+/// the dependence of an earlier one.
 void SemaphorePlanner::dropRedundant(ItemRef run,
                                      SmallVectorImpl<unsigned> &chosen) const {
   for (size_t i = 0; i < chosen.size() && chosen.size() > 1;) {
@@ -108,8 +108,8 @@ void SemaphorePlanner::visit(ItemRef run) {
     return llvm::all_of(input.runDependences.getItems(need.items),
                         [&](ItemRef item) { return item.lane == run.lane; });
   };
-  // Visits the latest producer first, since it knows most of what earlier ones
-  // did.
+  // Visits the latest producer first, because its clock includes most items of
+  // earlier producers.
   SmallVector<std::pair<unsigned, RunDependences::Need>> needs;
   for (RunDependences::Need need : input.runDependences.getNeeds(run))
     if (!isLocal(need))
@@ -145,8 +145,8 @@ void SemaphorePlanner::visit(ItemRef run) {
   }
 }
 
-/// Removes signals that every waiter knows anyway, for example signals of its
-/// own lane.
+/// Removes signals that every waiter knows without them, for example signals of
+/// its own lane.
 void SemaphorePlanner::trimSignals() {
   for (Semaphore &semaphore : semaphores)
     if (!semaphore.planned.waits.empty())
@@ -198,8 +198,8 @@ static bool isAdjacent(const ExpandedLane &lane, unsigned signal,
   return signal < wait;
 }
 
-/// Turns a semaphore at which all lanes meet into a barrier: one item instead
-/// of two.
+/// Turns a semaphore that all lanes signal and wait for into a barrier: one
+/// item instead of two.
 void SemaphorePlanner::findBarriers() {
   size_t lanes = input.schedule.lanes.size();
   double split = input.costs.getHandoffNs(lanes) + input.costs.getSignalNs();

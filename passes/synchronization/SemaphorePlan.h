@@ -15,8 +15,8 @@ struct PlannedSemaphore {
   /// At most one item per lane, by ascending lane.
   SmallVector<ItemRef> signals;
   SmallVector<ItemRef> waits;
-  /// Every lane runs nothing between its signal and its wait: both become one
-  /// barrier.
+  /// True if every lane runs nothing between its signal and its wait: both
+  /// become one barrier.
   bool isBarrier = false;
 };
 

@@ -1,10 +1,10 @@
 //===- AlignTiles.cpp - Align tiles with those of the only reader ---------===//
 //
-// Small tasks produce the queries and the cache rows that attention reads. If
-// their tiles match those of attention, each of their vCTAs serves a single
-// vCTA of attention, and the tasks can be fused. A norm of few rows can be
-// fused as well if one vCTA computes all rows: every vCTA of the matmuls that
-// read the norm repeats this work.
+// Queries and the cache rows of attention come from small tasks. If the tiles
+// of such a task match those of attention, each of its vCTAs serves one vCTA of
+// attention, and the tasks can be fused. A norm of few rows can be fused as
+// well if one vCTA computes all rows: every vCTA of the matmuls that read the
+// norm then repeats the norm.
 //
 //===----------------------------------------------------------------------===//
 
@@ -41,7 +41,7 @@ static GroupOp getOwnProducer(Value operand) {
                                         : GroupOp();
 }
 
-/// Returns the operand of which a tile of the result reads the same tile.
+/// Returns the operand whose tile equals the tile of the result.
 static Value getTiledOperand(GroupOp group) {
   Operation *anchor = getTileAnchor(group);
   if (auto update = dyn_cast_or_null<UpdateOp>(anchor))
@@ -53,8 +53,8 @@ static Value getTiledOperand(GroupOp group) {
 
 using Movable = llvm::SmallPtrSetImpl<Operation *>;
 
-/// Gives the tile to the producer of `operand`, and in turn to the producer of
-/// the producer's tiled operand.
+/// Sets the tile of the producer of `operand`, and then of the producer of its
+/// tiled operand.
 static void align(Value operand, ArrayRef<int64_t> tile,
                   const Movable &movable) {
   while (GroupOp producer = getOwnProducer(operand)) {
@@ -75,8 +75,7 @@ static void alignWithAttention(GroupOp group, AttentionOp attention,
   tile[rank - 1] = getShape(attention.getQuery()).back();
   align(getOperand(group, attention.getQuery()), tile, movable);
 
-  // If several tiles of queries read the same keys, the keys have no single
-  // reader.
+  // The keys have several readers if several tiles of queries read them.
   int64_t sharing = getHeadDims(attention)->sharing;
   if (tile[rank - 2] < domain[rank - 2] || tile[rank - 3] % sharing != 0)
     return;
@@ -89,8 +88,8 @@ static void alignWithAttention(GroupOp group, AttentionOp attention,
 }
 
 /// Aligns the producers of a partial attention. Tiles of queries equal those of
-/// the attention without the partition dimension. In a cache, a vCTA has the
-/// rows of its partition, if the update can be tiled like that.
+/// the attention without the partition dimension. A vCTA of a cache update
+/// writes the rows of its partition, if the update can be tiled in this way.
 static void alignWithPieces(GroupOp group, PartialAttentionOp attention,
                             const Movable &movable) {
   Tile tile(*group.getTile());
@@ -127,9 +126,9 @@ static bool multipliesAll(GroupOp reader, Value rows) {
          tile.size() == getShape(rows).size();
 }
 
-/// Gives all rows of a norm to one vCTA if a warp gets at most one row, the
-/// rows fit an SM's memory, and the matmuls that read them have equally many
-/// tiles.
+/// Assigns all rows of a norm to one vCTA if a warp gets at most one row, the
+/// rows fit into an SM's memory, and the matmuls that read them have the same
+/// number of tiles.
 static void alignWithMatmul(GroupOp group, MatmulOp matmul,
                             const Movable &movable, TargetAttr target) {
   Value rows = getOperand(group, matmul.getLhs());

@@ -52,8 +52,8 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
     target.addLegalDialect<affine::AffineDialect, arith::ArithDialect,
                            linalg::LinalgDialect, math::MathDialect,
                            tensor::TensorDialect>();
-    // ark.top_threshold stays: its search is a loop, which is written when a
-    // tile holds one row.
+    // ark.top_threshold stays: its search loop is built when a tile consists of
+    // one row.
     target.addLegalOp<CheckIndexOp, EpochOp, GroupOp, TileOffsetOp,
                       TopThresholdOp, YieldOp, UnrealizedConversionCastOp>();
     for (auto group : getOperation().getBody().getOps<GroupOp>()) {

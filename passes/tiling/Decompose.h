@@ -40,7 +40,7 @@ void populateDecomposeRope(const TypeConverter &converter,
 // Types and scalars
 //===----------------------------------------------------------------------===//
 
-/// Returns the type in which bodies compute: f32 for narrower floats, signless
+/// Returns the type that bodies compute in: f32 for narrower floats, signless
 /// for unsigned integers.
 Type getComputeType(Type element);
 
@@ -56,7 +56,7 @@ Value convertScalar(OpBuilder &builder, Location loc, Value value, Type type);
 /// Creates a constant of a compute type.
 Value createNumber(OpBuilder &builder, Location loc, Type type, double value);
 
-/// Creates the least (or greatest) value of a compute type.
+/// Creates the smallest or the largest value of a compute type.
 Value createExtreme(OpBuilder &builder, Location loc, Type type, bool least,
                     bool isUnsigned);
 
@@ -76,12 +76,13 @@ Value emitExtremum(OpBuilder &builder, Location loc, Value lhs, Value rhs,
                    bool isMaximum, bool isUnsigned);
 
 /// Emits `maximum` with minus infinity replaced by zero. Minus infinity is the
-/// largest score of a row without valid keys; all its scores then become
+/// maximum of a row without valid keys; the exponentials of such a row then are
 /// exp(-inf).
 Value emitFinite(OpBuilder &builder, Location loc, Value maximum);
 
 /// Emits exp(score - maximum).
-Value emitPower(OpBuilder &builder, Location loc, Value score, Value maximum);
+Value emitExponential(OpBuilder &builder, Location loc, Value score,
+                      Value maximum);
 
 /// Emits 1 / sum, or zero if the sum is zero.
 Value emitInverse(OpBuilder &builder, Location loc, Value sum);
@@ -102,8 +103,8 @@ Value createEmpty(OpBuilder &builder, Location loc, ArrayRef<int64_t> shape,
 Value createFill(OpBuilder &builder, Location loc, ArrayRef<OpFoldResult> shape,
                  Value scalar);
 
-/// Returns the map with which an operand of `shape` is read for a result of
-/// `resultShape`, with numpy's broadcasting: dimensions align at the end, and
+/// Returns the indexing map of an operand of `shape` for a result of
+/// `resultShape` with numpy's broadcasting: dimensions align at the end, and
 /// extents of one repeat.
 AffineMap getBroadcastMap(MLIRContext *context, ArrayRef<int64_t> shape,
                           ArrayRef<int64_t> resultShape);
@@ -125,7 +126,8 @@ Value createContraction(OpBuilder &builder, Location loc, Value lhs, Value rhs,
                         Type element);
 
 /// Returns the operand for a contraction. Floats in memory are read in their
-/// own type and converted in registers; other values have their compute type.
+/// memory type and converted in registers; other values have their compute
+/// type.
 Value getContractionOperand(Value original, Value converted);
 
 /// Returns the map of a tensor that lacks the dimensions `axes` of an iteration

@@ -33,7 +33,7 @@ static Value createMaximum(OpBuilder &builder, Location loc, Value x,
 }
 
 /// Emits the test that `x` is the maximum `best`. The maximum of a row with
-/// NaNs is NaN, which equals nothing, so every NaN passes the test.
+/// NaNs is NaN, and every NaN passes the test.
 static Value emitIsBest(OpBuilder &b, Location l, Value x, Value best) {
   if (!isa<FloatType>(x.getType()))
     return arith::CmpIOp::create(b, l, arith::CmpIPredicate::eq, x, best);
@@ -43,8 +43,8 @@ static Value emitIsBest(OpBuilder &b, Location l, Value x, Value best) {
   return arith::OrIOp::create(b, l, isEqual, isNan);
 }
 
-/// Reduces to the least index along `axis` of an element that is the maximum,
-/// as i32.
+/// Reduces to the smallest index, as i32, of an element along `axis` that
+/// equals the maximum.
 static Value createLeastIndex(OpBuilder &builder, Location loc, Value x,
                               Value best, int64_t axis) {
   int64_t rank = cast<RankedTensorType>(x.getType()).getRank();
@@ -101,7 +101,7 @@ static Value emitOrder(OpBuilder &b, Location l, Value x, bool isUnsigned) {
   Value isZero = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ, x,
                                        createNumber(b, l, x.getType(), 0));
   bits = arith::SelectOp::create(b, l, isZero, zero, bits);
-  // Of two negative numbers, the one with the larger magnitude is less.
+  // Of two negative numbers, the one with the larger magnitude is smaller.
   Value isNegative =
       arith::CmpIOp::create(b, l, arith::CmpIPredicate::slt, bits, zero);
   Value turned = arith::XOrIOp::create(b, l, bits, most);

@@ -11,10 +11,10 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Builds the ops of an attention over all keys, or over every partition of the
-/// keys (a piece). Iteration spaces start with the dimensions of the result
-/// except the last: (batch..., head, query) and, with partitions, the piece.
-/// The key follows.
+/// Builds the ops of an attention over all keys, or over every partition
+/// (piece) of the keys. Iteration spaces start with the dimensions of the
+/// result except the last: (batch..., head, query) and, with partitions, the
+/// piece. The key follows.
 class AttentionBuilder {
 public:
   template <typename OpTy>
@@ -23,14 +23,14 @@ public:
 
   /// Builds normalised rows.
   Value buildWhole();
-  /// Builds the accumulators, maxima and sums of powers of every piece, side by
-  /// side.
+  /// Builds the accumulators, maxima and sums of exponentials of every piece,
+  /// side by side.
   Value buildPieces();
 
 private:
   /// Returns the number of keys of a row, or of a row's piece, if all keys are
   /// valid.
-  int64_t getMostKeys() { return keyType.getDimSize(queryRank - 2); }
+  int64_t getMaxKeys() { return keyType.getDimSize(queryRank - 2); }
   int64_t getNumPieces() {
     return hasPieces ? keyType.getDimSize(queryRank - 1) : 1;
   }
@@ -55,9 +55,9 @@ private:
   Value buildMaximum(Value scores);
   Value buildFinite(Value maximum);
   Value buildPowers(Value scores, Value maximum);
-  Value buildSum(Value powers);
+  Value buildSum(Value exponentials);
   Value buildInverse(Value sum);
-  Value buildProduct(Value powers);
+  Value buildProduct(Value exponentials);
   Value elementwise(ValueRange inputs, ArrayRef<AffineMap> maps,
                     ArrayRef<OpFoldResult> shape, BodyFn body);
 
@@ -72,7 +72,7 @@ private:
   /// Number of dimensions of iteration spaces before the key.
   int64_t rows;
   /// Number of keys, and number of keys in a row of scores, which is smaller
-  /// with pieces. Both are static or known at run time.
+  /// with pieces. Both may be dynamic.
   OpFoldResult length, extent;
 };
 } // namespace
@@ -93,8 +93,8 @@ AttentionBuilder::AttentionBuilder(ConversionPatternRewriter &rewriter, OpTy op,
       hasPieces(std::is_same_v<OpTy, PartialAttentionOp>),
       queryRank(cast<RankedTensorType>(op.getQuery().getType()).getRank()),
       rows(type.getRank() - 1),
-      length(rewriter.getIndexAttr(getMostKeys() * getNumPieces())),
-      extent(rewriter.getIndexAttr(getMostKeys())) {
+      length(rewriter.getIndexAttr(getMaxKeys() * getNumPieces())),
+      extent(rewriter.getIndexAttr(getMaxKeys())) {
   if (adaptor.getKvLength())
     bindLength(adaptor.getKvLength());
 }
@@ -103,8 +103,7 @@ AttentionBuilder::AttentionBuilder(ConversionPatternRewriter &rewriter, OpTy op,
 // Length
 //===----------------------------------------------------------------------===//
 
-/// Binds a run-time length. Keys and values beyond it are never read, whatever
-/// they contain.
+/// Binds a run-time length. Keys and values beyond the length are never read.
 void AttentionBuilder::bindLength(Value scalar) {
   Value integer =
       tensor::ExtractOp::create(rewriter, loc, scalar, ValueRange());
@@ -112,18 +111,18 @@ void AttentionBuilder::bindLength(Value scalar) {
                                            rewriter.getIndexType(), integer);
   int64_t pieces = getNumPieces();
   Value bound =
-      arith::ConstantIndexOp::create(rewriter, loc, getMostKeys() * pieces + 1);
+      arith::ConstantIndexOp::create(rewriter, loc, getMaxKeys() * pieces + 1);
   Value checked = CheckIndexOp::create(rewriter, loc, index, bound);
   SmallVector<Value> operands = {checked};
   AffineExpr count = dim(0);
   if (hasPieces) {
-    // A piece has every `pieces`-th key, from its own number on.
+    // Piece `p` consists of every `pieces`-th key from key `p` on.
     operands.push_back(TileOffsetOp::create(rewriter, loc, rows - 1));
     count = (dim(0) - dim(1) + (pieces - 1)).floorDiv(pieces);
   }
   // The affine.min repeats the bound in a form from which later stages can
   // derive the size of the scores.
-  AffineExpr bounds[] = {count, rewriter.getAffineConstantExpr(getMostKeys())};
+  AffineExpr bounds[] = {count, rewriter.getAffineConstantExpr(getMaxKeys())};
   extent =
       affine::AffineMinOp::create(
           rewriter, loc,
@@ -141,7 +140,7 @@ void AttentionBuilder::bindLength(Value scalar) {
 void AttentionBuilder::sliceKeys(Value &tensor, int64_t keyDim) {
   auto tensorType = cast<RankedTensorType>(tensor.getType());
   // The tensor has one entry for all keys.
-  if (keyDim < 0 || tensorType.getDimSize(keyDim) != getMostKeys())
+  if (keyDim < 0 || tensorType.getDimSize(keyDim) != getMaxKeys())
     return;
   SmallVector<OpFoldResult> sizes =
       getAsIndexOpFoldResult(rewriter.getContext(), tensorType.getShape());
@@ -156,7 +155,7 @@ void AttentionBuilder::sliceKeys(Value &tensor, int64_t keyDim) {
 // Iteration spaces
 //===----------------------------------------------------------------------===//
 
-/// Returns the dimensions of rows and one more.
+/// Returns the row dimensions, followed by `last`.
 SmallVector<OpFoldResult> AttentionBuilder::getShape(OpFoldResult last) {
   SmallVector<OpFoldResult> shape = getAsIndexOpFoldResult(
       rewriter.getContext(), type.getShape().drop_back());
@@ -200,14 +199,14 @@ AffineMap AttentionBuilder::getKeyMap(AffineExpr key, AffineExpr depth) {
 /// piece.
 AffineMap AttentionBuilder::getMaskMap() {
   SmallVector<int64_t> shape(type.getShape().take_front(queryRank - 1));
-  shape.push_back(getMostKeys());
+  shape.push_back(getMaxKeys());
   if (hasPieces)
     shape.push_back(getNumPieces());
-  // The mask's shape before it was sliced to the run-time length; only a static
+  // The mask's shape before it was sliced to the run-time length: only a static
   // extent shows the broadcast.
   SmallVector<int64_t> ofMask(
       cast<RankedTensorType>(mask.getType()).getShape());
-  llvm::replace(ofMask, ShapedType::kDynamic, getMostKeys());
+  llvm::replace(ofMask, ShapedType::kDynamic, getMaxKeys());
   AffineMap map = getBroadcastMap(rewriter.getContext(), ofMask, shape);
   if (!hasPieces)
     return map;
@@ -236,8 +235,8 @@ Value AttentionBuilder::buildScores() {
                                       getShape(extent), element));
 }
 
-/// Emits `score` if causality admits the key, else minus infinity. The last
-/// query is at the last valid key.
+/// Emits `score` if the causal mask admits the key, otherwise minus infinity.
+/// The last query is at the last valid key.
 Value AttentionBuilder::emitPosition(OpBuilder &b, Location l, Value score) {
   Value queryIndex = linalg::IndexOp::create(b, l, queryRank - 2);
   Value keyIndex = linalg::IndexOp::create(b, l, rows);
@@ -308,7 +307,7 @@ Value AttentionBuilder::buildPowers(Value scores, Value maximum) {
                       getMapWithout(rewriter.getContext(), rows + 1, {rows})},
                      tensor::getMixedSizes(rewriter, loc, scores),
                      [](OpBuilder &b, Location l, ValueRange v) {
-                       return emitPower(b, l, v[0], v[1]);
+                       return emitExponential(b, l, v[0], v[1]);
                      });
 }
 
@@ -316,8 +315,8 @@ static Value emitSum(OpBuilder &b, Location l, ValueRange v) {
   return arith::AddFOp::create(b, l, v[0], v[1]);
 }
 
-Value AttentionBuilder::buildSum(Value powers) {
-  return createReduction(rewriter, loc, powers, {rows},
+Value AttentionBuilder::buildSum(Value exponentials) {
+  return createReduction(rewriter, loc, exponentials, {rows},
                          createNumber(rewriter, loc, element, 0), emitSum);
 }
 
@@ -330,22 +329,22 @@ Value AttentionBuilder::buildInverse(Value sum) {
 }
 
 /// Builds the product with the values in the space (row, column, key).
-Value AttentionBuilder::buildProduct(Value powers) {
+Value AttentionBuilder::buildProduct(Value exponentials) {
   AffineExpr column = dim(rows), k = dim(rows + 1);
   AffineMap maps[] = {getRowMap(k), getKeyMap(k, column), getRowMap(column)};
-  return createContraction(rewriter, loc, powers, value, maps,
+  return createContraction(rewriter, loc, exponentials, value, maps,
                            getShape(rewriter.getIndexAttr(getNumColumns())),
                            element);
 }
 
 Value AttentionBuilder::buildWhole() {
   Value scores = buildScores();
-  Value powers = buildPowers(scores, buildFinite(buildMaximum(scores)));
-  Value inverse = buildInverse(buildSum(powers));
+  Value exponentials = buildPowers(scores, buildFinite(buildMaximum(scores)));
+  Value inverse = buildInverse(buildSum(exponentials));
   // Rows are normalised after the product, which has fewer elements than the
-  // powers. A tile computes its operands in this order, so the product directly
-  // precedes its normalisation.
-  Value product = buildProduct(powers);
+  // exponentials. A tile computes its operands in this order, so the product
+  // directly precedes its normalisation.
+  Value product = buildProduct(exponentials);
   return elementwise({inverse, product},
                      {getMapWithout(rewriter.getContext(), rows + 1, {rows}),
                       rewriter.getMultiDimIdentityMap(rows + 1)},
@@ -358,9 +357,9 @@ Value AttentionBuilder::buildWhole() {
 Value AttentionBuilder::buildPieces() {
   Value scores = buildScores();
   Value maximum = buildMaximum(scores);
-  Value powers = buildPowers(scores, buildFinite(maximum));
-  Value sum = buildSum(powers);
-  Value product = buildProduct(powers);
+  Value exponentials = buildPowers(scores, buildFinite(maximum));
+  Value sum = buildSum(exponentials);
+  Value product = buildProduct(exponentials);
 
   Value result = createEmpty(rewriter, loc, type.getShape(), element);
   SmallVector<OpFoldResult> offsets(rows + 1, rewriter.getIndexAttr(0));

@@ -23,8 +23,8 @@ static Value sliceColumns(OpBuilder &builder, Location loc, Value tensor,
 }
 
 /// Builds the combination of all pieces. The weight of a piece rescales its
-/// powers to the largest score of all pieces; a piece without valid keys has
-/// weight zero.
+/// exponentials to the maximum score of all pieces; a piece without valid keys
+/// has weight zero.
 static Value buildCombination(OpBuilder &builder, Location loc, Value operand) {
   auto type = cast<RankedTensorType>(operand.getType());
   MLIRContext *context = builder.getContext();
@@ -58,7 +58,7 @@ static Value buildCombination(OpBuilder &builder, Location loc, Value operand) {
                          getMapWithout(context, rank, {rank - 2})},
                         createEmpty(builder, loc, ofPieces, element),
                         [](OpBuilder &b, Location l, ValueRange v) {
-                          return emitPower(b, l, v[0], v[1]);
+                          return emitExponential(b, l, v[0], v[1]);
                         });
 
   // Sums over the pieces in the space (row..., column, piece).

@@ -70,8 +70,8 @@ struct DecomposeEmbedding : OpConversionPattern<EmbeddingOp> {
   LogicalResult
   matchAndRewrite(EmbeddingOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    // Reads the table in its own type: a conversion of the whole table would be
-    // far too expensive.
+    // Reads the table in its memory type, because converting the whole table
+    // would be far too expensive.
     auto type =
         cast<RankedTensorType>(getTypeConverter()->convertType(op.getType()));
     rewriter.replaceOp(op, buildGather(rewriter, op.getLoc(), op.getWeight(),
@@ -106,12 +106,12 @@ struct DecomposeUpdate : OpConversionPattern<UpdateOp> {
   matchAndRewrite(UpdateOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    // State and value keep the type that they have in memory. The state stays
-    // in place; the conversion framework converts the value.
+    // State and value keep their memory types. The state stays in place; the
+    // conversion framework converts the value.
     RankedTensorType stateType = getType(op.getState());
     RankedTensorType valueType = getType(op.getValue());
-    // An insertion that covers the whole state would fold to the value, and the
-    // information that the state is written would be lost. A copy does not
+    // An insertion that covers the whole state would fold to the value, which
+    // would lose the information that the state is written. A copy does not
     // fold.
     if (op.getOffsets().empty() && valueType == stateType) {
       rewriter.replaceOpWithNewOp<linalg::CopyOp>(op, op.getValue(),

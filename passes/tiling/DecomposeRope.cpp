@@ -24,8 +24,8 @@ struct DecomposeRope : OpConversionPattern<RopeOp> {
   matchAndRewrite(RopeOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
-    // An operand from memory is read in its own type, and a result for memory
-    // is written in its own type; the bodies of the ops convert.
+    // An operand from memory is read in its memory type, and a result for
+    // memory is written in its memory type; the bodies of the ops convert.
     Value x = isa<BlockArgument>(op.getOperand()) ? op.getOperand()
                                                   : adaptor.getOperand();
     auto type = cast<RankedTensorType>(

@@ -105,8 +105,8 @@ Value Scalars::compare(ComparePredicate predicate, Value a, Value b) {
 }
 
 /// Emits a division that truncates toward zero. Hardware traps on division by
-/// zero and on an overflowing quotient; here the former is zero and the latter
-/// wraps.
+/// zero and on an overflowing quotient; here the former yields zero and the
+/// latter wraps.
 Value Scalars::divideIntegers(Value a, Value b) {
   Value zero = number(a.getType(), 0), one = number(a.getType(), 1);
   Value byZero = compare(ComparePredicate::EQ, b, zero);
@@ -260,8 +260,8 @@ static Value emitCast(Scalars s, Value x, Type from, Type to) {
 // Powers
 //===----------------------------------------------------------------------===//
 
-/// Emits a power by repeated squaring, with one step for every bit of the
-/// exponent. A negative power is zero, except for the bases one and minus one.
+/// Emits a power by repeated squaring, with one step per bit of the exponent. A
+/// negative power is zero, except for the bases one and minus one.
 static Value emitIntegerPower(Scalars s, Value base, Value exponent) {
   Type type = base.getType();
   Value zero = s.number(type, 0), one = s.number(type, 1);

@@ -117,8 +117,8 @@ Value ark::emitFinite(OpBuilder &builder, Location loc, Value maximum) {
       builder, loc, isEmpty, createNumber(builder, loc, element, 0), maximum);
 }
 
-Value ark::emitPower(OpBuilder &builder, Location loc, Value score,
-                     Value maximum) {
+Value ark::emitExponential(OpBuilder &builder, Location loc, Value score,
+                           Value maximum) {
   Value difference = arith::SubFOp::create(builder, loc, score, maximum);
   return math::ExpOp::create(builder, loc, difference);
 }

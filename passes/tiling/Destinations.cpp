@@ -37,8 +37,8 @@ static OpOperand *getSliceOfDestination(tensor::InsertSliceOp insertion,
              : nullptr;
 }
 
-/// Groups the uses of an init: each group needs memory of its own. A part that
-/// is computed in its place and its insertion form one group.
+/// Groups the uses of an init; each group needs its own memory. A part that is
+/// computed in place and its insertion form one group.
 static SmallVector<SmallVector<OpOperand *, 2>> getUsers(Operation *init) {
   llvm::SetVector<OpOperand *> uses;
   SmallVector<SmallVector<OpOperand *, 2>> users;
@@ -61,13 +61,13 @@ static SmallVector<SmallVector<OpOperand *, 2>> getUsers(Operation *init) {
   return users;
 }
 
-/// After CSE, accumulators with equal start values share a fill, and
-/// uninitialised tensors share an op. Each needs memory of its own. Each also
-/// moves directly before its use: the memory found for it may be part of a
-/// value that only exists at that point.
+/// After CSE, accumulators with equal initial values share a fill, and
+/// uninitialised tensors share an op. Each needs its own memory. Each also
+/// moves directly before its use, because the memory found for it may be part
+/// of a value that only exists at that point.
 void ark::unshareInits(RewriterBase &rewriter, Block &body) {
-  // Collects all inits first: two inits that move before the same op would
-  // otherwise be visited again and again.
+  // Collects all inits first, because two inits that move before the same op
+  // would otherwise be visited again and again.
   SmallVector<Operation *> inits;
   for (Operation &op : body)
     if (isa<tensor::EmptyOp, linalg::FillOp>(op) && !op.use_empty())
@@ -99,8 +99,8 @@ void ark::unshareInits(RewriterBase &rewriter, Block &body) {
   }
 }
 
-/// Returns true if a slice or an insertion covers all elements, maybe without
-/// unit dimensions.
+/// Returns true if a slice or an insertion covers all elements, possibly
+/// without unit dimensions.
 template <typename OpTy>
 static bool isWhole(OpTy op, RankedTensorType whole) {
   return whole.hasStaticShape() && op.hasUnitStride() && op.hasZeroOffset() &&
@@ -150,8 +150,8 @@ static bool isLastUse(OpOperand &use) {
   });
 }
 
-/// Lets an elementwise op overwrite an operand that no later op reads, as an
-/// epilogue overwrites its accumulator.
+/// Lets an elementwise op overwrite an operand that no later op reads. An
+/// epilogue thus overwrites its accumulator.
 static void computeInPlace(RewriterBase &rewriter, linalg::GenericOp op) {
   if (op.getNumDpsInits() != 1 || op.getNumReductionLoops() != 0)
     return;
@@ -193,7 +193,8 @@ static linalg::CopyOp getFinalCopy(TaskOp task) {
 }
 
 namespace {
-/// A value, the memory for which it is destined, and the op that transfers it.
+/// A value, the memory that it should be computed in, and the op that transfers
+/// it.
 struct Placement {
   Value source, destination;
   Operation *op;

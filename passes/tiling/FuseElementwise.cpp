@@ -35,8 +35,8 @@ static bool hasEffects(linalg::GenericOp op) {
   });
 }
 
-/// Returns the least number of bytes of a result that one vCTA needs: the
-/// elements that a reader reduces to one element.
+/// Returns the minimum bytes of a result that one vCTA needs: the elements that
+/// a reader reduces to one element.
 static int64_t countBytesAtOnce(linalg::GenericOp producer) {
   auto type = cast<RankedTensorType>(producer.getResult(0).getType());
   int64_t most = 1;
@@ -57,9 +57,9 @@ static int64_t countBytesAtOnce(linalg::GenericOp producer) {
 }
 
 /// Returns true if a tile of the producer's result takes more than half of a
-/// GPU's shared memory, so that two such tiles would not fit. A value with the
-/// type of the group's result takes none: it is placed in the out.
-static bool isTooLongToKeep(linalg::GenericOp producer) {
+/// GPU's shared memory, so that two such tiles do not fit. A value with the
+/// type of the group's result needs no memory, because it is placed in the out.
+static bool exceedsSharedMemory(linalg::GenericOp producer) {
   TargetAttr target = findTarget(producer);
   auto group = producer->getParentOfType<GroupOp>();
   return target && target.isGpu() && producer->getNumResults() == 1 &&
@@ -74,19 +74,19 @@ static bool shouldFuse(OpOperand *operand) {
   auto consumer = dyn_cast<linalg::GenericOp>(operand->getOwner());
   if (!producer || !consumer || hasEffects(producer))
     return false;
-  // Backends match contractions, and a contraction remains one only if nothing
-  // but conversions is fused into it.
+  // Backends match contractions, and an op stays a contraction only if nothing
+  // except conversions is fused into it.
   if (linalg::isaContractionOpInterface(
           cast<linalg::LinalgOp>(consumer.getOperation())))
     return onlyConverts(producer);
   if (onlyConverts(producer))
     return true;
   // A value that the consumer reads for several elements would be recomputed
-  // for each of them.
+  // for each element.
   AffineMap map = consumer.getMatchingIndexingMap(operand);
   bool readOnce =
       map.isPermutation() && map.getNumDims() == map.getNumResults();
-  return readOnce && (producer->hasOneUse() || isTooLongToKeep(producer));
+  return readOnce && (producer->hasOneUse() || exceedsSharedMemory(producer));
 }
 
 namespace {

@@ -96,9 +96,9 @@ static FailureOr<Value> sliceOfInsertion(RewriterBase &rewriter,
                                      sourceSizes, producer.getMixedStrides()));
 }
 
-/// Replaces a strided slice by a slice of a dense one, since structured ops
-/// compute dense tiles. The skipped elements are computed as well, and other
-/// readers find them there.
+/// Replaces a strided slice by a slice of a dense one, because structured ops
+/// compute dense tiles. The skipped elements are computed as well, and may
+/// serve other readers.
 static void coverStrides(RewriterBase &rewriter, ExtractSliceOp slice) {
   if (slice.hasUnitStride())
     return;
@@ -144,9 +144,9 @@ static OpFoldResult getExtent(OpBuilder &builder, Value tensor, int64_t dim) {
   return {};
 }
 
-/// Replaces tensor.dim ops, with which tiling queries whole tensors, by the
-/// values that exist already. The whole tensors must not be pulled into the
-/// task for their extents.
+/// Replaces tensor.dim ops, which tiling creates for whole tensors, by existing
+/// values. Otherwise the whole tensors would be pulled into the task for their
+/// extents.
 static void resolveExtents(RewriterBase &rewriter, TaskOp task) {
   for (auto dim :
        llvm::make_early_inc_range(task.getBody().getOps<tensor::DimOp>())) {
@@ -166,8 +166,8 @@ static void resolveExtents(RewriterBase &rewriter, TaskOp task) {
 // Fusion
 //===----------------------------------------------------------------------===//
 
-/// Computes the slice of a result of `producer` by itself. Fails if that is not
-/// possible.
+/// Computes the slice of a result of `producer` separately. Fails if that is
+/// not possible.
 static FailureOr<Value> computeSlice(RewriterBase &rewriter,
                                      ExtractSliceOp slice,
                                      Operation *producer) {

@@ -48,8 +48,8 @@ static TaskOp getProducer(Value value) {
 }
 
 /// Returns true if `reader` reads the old value of a state that `writer`
-/// updates. `reader` may also be a view, whose readers come even later.
-static bool readsWhatIsUpdatedBy(TaskOp writer, Operation *reader) {
+/// updates. `reader` may also be a view, whose readers follow later.
+static bool readsStateBeforeUpdate(TaskOp writer, Operation *reader) {
   for (unsigned index = 0; index < writer.getOuts().size(); ++index) {
     Value base = getViewBase(writer.getOuts()[index]);
     if (writer.isUpdated(index) &&
@@ -65,8 +65,8 @@ static bool readsWhatIsUpdatedBy(TaskOp writer, Operation *reader) {
 // Conditions on a pair of tasks
 //===----------------------------------------------------------------------===//
 
-/// Returns true if every vCTA of `second` reads, of the results of `first`,
-/// only values of its partner, or parts of them such as halves of a row.
+/// Returns true if every vCTA of `second` reads only results of its partner in
+/// `first`, or parts of them such as halves of a row.
 static bool readsOwnParts(TaskOp first, TaskOp second, MergeKind kind) {
   for (auto [index, input] : llvm::enumerate(second.getInputs())) {
     if (getProducer(input) != first)
@@ -108,9 +108,9 @@ static bool isContraction(Operation *op) {
 }
 
 /// Returns true if `first` contains a contraction and a contraction of `second`
-/// depends on a result of `first`. Programs are chains of contractions; fusing
-/// along the chain would join all layers in one task whose body grows with
-/// their number.
+/// depends on a result of `first`. Programs are chains of contractions; fusion
+/// along the chain would join all layers in one task whose body grows with the
+/// number of layers.
 static bool chainContractions(TaskOp first, TaskOp second) {
   if (llvm::none_of(first.getBody().getOps(),
                     [](Operation &op) { return isContraction(&op); }))
@@ -133,8 +133,8 @@ static bool isOnlyReader(TaskOp second, TaskOp first) {
 
 /// Returns the ops between two tasks that depend on the first, in order.
 /// Returns nothing if the second task depends on one of them, or if moving the
-/// first task to the second, and these ops behind it, would change the version
-/// of a state that an op reads.
+/// first task and these ops to the second task would change the version of a
+/// state that an op reads.
 static std::optional<SmallVector<Operation *>> getFollowers(TaskOp first,
                                                             TaskOp second) {
   SmallVector<Operation *> followers;
@@ -152,9 +152,9 @@ static std::optional<SmallVector<Operation *>> getFollowers(TaskOp first,
       continue;
     }
     auto task = dyn_cast<TaskOp>(op);
-    if (task && (readsWhatIsUpdatedBy(task, first) ||
+    if (task && (readsStateBeforeUpdate(task, first) ||
                  llvm::any_of(followers, [&](Operation *follower) {
-                   return readsWhatIsUpdatedBy(task, follower);
+                   return readsStateBeforeUpdate(task, follower);
                  })))
       return std::nullopt;
   }
@@ -162,16 +162,17 @@ static std::optional<SmallVector<Operation *>> getFollowers(TaskOp first,
   if (needs(second))
     return std::nullopt;
   for (Operation *follower : followers)
-    if (readsWhatIsUpdatedBy(second, follower))
+    if (readsStateBeforeUpdate(second, follower))
       return std::nullopt;
   return followers;
 }
 
 /// Returns true if one task updates a state whose old value the other one
-/// reads: in a fused task, a vCTA could read what another vCTA has written.
+/// reads. In a fused task, a vCTA could then read values that another vCTA has
+/// written.
 static bool mixVersions(TaskOp first, TaskOp second) {
-  return readsWhatIsUpdatedBy(first, second) ||
-         readsWhatIsUpdatedBy(second, first);
+  return readsStateBeforeUpdate(first, second) ||
+         readsStateBeforeUpdate(second, first);
 }
 
 //===----------------------------------------------------------------------===//
@@ -185,7 +186,7 @@ public:
             int64_t maxOps)
       : program(program), rewriter(rewriter), target(target), maxOps(maxOps) {}
 
-  /// Fuses tasks, and returns the number of tasks that this removes.
+  /// Fuses tasks. Returns the number of tasks removed.
   int64_t run();
 
 private:
@@ -206,8 +207,8 @@ private:
 } // namespace
 
 /// Predicts the time of one vCTA if `count` vCTAs share the memory bandwidth.
-/// An updated state adds no bytes of its own, since no more of it is written
-/// than is read.
+/// An updated state adds no bytes, because at most as many bytes of it are
+/// written as are read.
 double TaskFuser::getVCTANs(TaskOp task, int64_t count) {
   double bytes = 0;
   for (unsigned operand = 0; operand < task.getNumOperands(); ++operand) {
@@ -218,8 +219,8 @@ double TaskFuser::getVCTANs(TaskOp task, int64_t count) {
   return predictVCTANs(target, count, bytes, countBodyFlops(task));
 }
 
-/// Returns the bytes of results that become temporaries of the vCTA; states are
-/// not among them.
+/// Returns the bytes of results that become temporaries of the vCTA, excluding
+/// states.
 static int64_t getTemporaryBytes(TaskOp first) {
   int64_t bytes = 0;
   for (unsigned out = 0; out < first.getOuts().size(); ++out)
@@ -228,8 +229,8 @@ static int64_t getTemporaryBytes(TaskOp first) {
   return bytes;
 }
 
-/// Returns true if `second` also waits for tasks for which `first` does not
-/// wait: these could run at the same time as `first`.
+/// Returns true if `second` also waits for tasks that `first` does not depend
+/// on. These tasks could run concurrently with `first`.
 bool TaskFuser::waitsForOthers(TaskOp first, TaskOp second) {
   return llvm::any_of(second.getInputs(), [&](Value input) {
     TaskOp producer = getProducer(input);
@@ -241,9 +242,9 @@ bool TaskFuser::waitsForOthers(TaskOp first, TaskOp second) {
 /// `first`.
 double TaskFuser::getRepeatingNs(TaskOp first, int64_t count) {
   int64_t sms = target.getSms(), before = first.getNumVCTAs();
-  // The work of a single vCTA is repeated by SMs that would otherwise wait for
-  // its result. On a GPU, ark-hoist-invariants runs it once for all vCTAs of a
-  // run.
+  // SMs that repeat the work of a single vCTA would otherwise wait for its
+  // result. On a GPU, ark-hoist-invariants executes the work once for all vCTAs
+  // of a run.
   if (before == 1)
     return target.isGpu()
                ? 0
@@ -272,8 +273,8 @@ static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
   return sum;
 }
 
-/// Returns true if an SM has room for the large temporaries of both tasks at
-/// once; their lifetimes are not known at this point.
+/// Returns true if the large temporaries of both tasks fit into an SM together.
+/// Their lifetimes are not known yet.
 bool TaskFuser::fitTogether(TaskOp first, TaskOp second) {
   int64_t memory = target.getSharedMemory();
   return !target.isGpu() || countLargeTemporaries(first, memory) +
@@ -286,7 +287,7 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   double saved = predictHandoffNs(target, std::min(count, sms));
   double firstNs = getVCTANs(first, first.getNumVCTAs());
   if (!readsResultOf(second, first))
-    // Run side by side, two small tasks take as long as the longer one.
+    // Two small tasks that run side by side take as long as the longer one.
     return 2 * count > sms ||
            std::min(firstNs, getVCTANs(second, count)) <= saved;
   int64_t share = kind == MergeKind::Repeated ? kRowsShare : kMemoryShare;
@@ -302,8 +303,8 @@ static int64_t countBodyOps(TaskOp task) {
 }
 
 bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
-  // Another rank waits for packets, so they are sent as early as possible, by a
-  // task of their own.
+  // Another rank waits for packets, so a separate task sends them as early as
+  // possible.
   if (putsPackets(first) || putsPackets(second))
     return false;
   if (kind == MergeKind::Pairwise
@@ -362,7 +363,8 @@ bool TaskFuser::fuseIntoAny(TaskOp &second, MergeKind kind) {
 
 int64_t TaskFuser::run() {
   int64_t fused = 0;
-  // Repetition comes last, when the fewest tasks are left to repeat the work.
+  // Repetition is tried last, when the fewest tasks are left to repeat the
+  // work.
   for (MergeKind kind : {MergeKind::Pairwise, MergeKind::Repeated}) {
     for (int64_t before = -1; before != fused;) {
       before = fused;
@@ -397,7 +399,8 @@ struct FuseTasksPass : ark::impl::FuseTasksPassBase<FuseTasksPass> {
     TargetAttr target = findTarget(program);
     if (!target) {
       program.emitError("the module has no '")
-          << ArkDialect::kTargetAttr << "' to tell what fusing tasks is worth";
+          << ArkDialect::kTargetAttr
+          << "', which the cost of fused tasks depends on";
       return signalPassFailure();
     }
     IRRewriter rewriter(&getContext());

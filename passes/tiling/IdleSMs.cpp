@@ -14,14 +14,14 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A cut must shorten the task by at least this fraction, since coarse
-/// estimates should decide clear cases only.
-static constexpr double kWorthCutting = 0.05;
-/// Number of operations that an exponential counts as.
-static constexpr double kFlopsOfFunction = 8;
-/// Least rows and columns of a matmul tile, on which the innermost loops work
+/// Minimum predicted gain of a smaller tile. The estimates are coarse and
+/// should decide clear cases only.
+static constexpr double kMinGain = 0.05;
+/// Cost of an exponential in floating-point operations.
+static constexpr double kFlopsPerExponential = 8;
+/// Minimum rows and columns of a matmul tile, which the innermost loops process
 /// at once.
-static constexpr int64_t kLeastRows = 8, kLeastColumns = 16;
+static constexpr int64_t kMinRows = 8, kMinColumns = 16;
 
 namespace {
 /// Memory traffic and operations of one vCTA.
@@ -81,7 +81,7 @@ static Work estimateAttention(AttentionOp op, ArrayRef<int64_t> domain,
   double keyHeads = std::max(heads / sharing, 1.0);
   return {(keyHeads * keys + heads * queries) * depths *
               getElementBytes(op.getKey()),
-          heads * queries * keys * (2 * depths + kFlopsOfFunction)};
+          heads * queries * keys * (2 * depths + kFlopsPerExponential)};
 }
 
 static Work estimate(GroupOp group, Operation *anchor, ArrayRef<int64_t> domain,
@@ -94,8 +94,7 @@ static Work estimate(GroupOp group, Operation *anchor, ArrayRef<int64_t> domain,
   return {count(tile) * getBytesPerElement(group, anchor, domain), 0};
 }
 
-/// Predicts the earliest time at which a reader of the whole result could
-/// begin.
+/// Predicts the earliest time at which a reader of the whole result can begin.
 static double predictEnd(TargetAttr target, const Work &work, int64_t tiles) {
   int64_t lanes = std::min(tiles, target.getSms());
   int64_t rounds = llvm::divideCeil(tiles, target.getSms());
@@ -107,7 +106,7 @@ static double predictEnd(TargetAttr target, const Work &work, int64_t tiles) {
 static int64_t getLeastExtent(Operation *anchor, int64_t dim, int64_t rank) {
   if (!isa_and_nonnull<MatmulOp>(anchor) || dim < rank - 2)
     return 1;
-  return dim == rank - 1 ? kLeastColumns : kLeastRows;
+  return dim == rank - 1 ? kMinColumns : kMinRows;
 }
 
 Tile ark::cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target) {
@@ -122,7 +121,7 @@ Tile ark::cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target) {
   double end = predict(tile);
   while (countTiles(domain, tile) < target.getSms()) {
     Tile best = tile;
-    double bestEnd = end * (1 - kWorthCutting);
+    double bestEnd = end * (1 - kMinGain);
     for (int64_t dim = 0; dim < rank; ++dim) {
       int64_t least = getLeastExtent(anchor, dim, rank);
       int64_t half = llvm::divideCeil(tile[dim], 2);

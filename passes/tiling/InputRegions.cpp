@@ -82,8 +82,8 @@ namespace {
 struct SliceRegion {
   SmallVector<AffineExpr> offsets;
   SmallVector<int64_t> sizes;
-  /// Dimensions in which no region can express the slice; the region then holds
-  /// the whole dimension.
+  /// Dimensions in which no region can express the slice; the region then
+  /// covers the whole dimension.
   SmallVector<bool> isWhole;
 };
 
@@ -238,7 +238,7 @@ void ark::makeInputRegions(RewriterBase &rewriter, GroupOp group, TaskOp task,
   Block &body = group.getBody().front();
   for (auto [whole, operand] :
        llvm::zip(body.getArguments(), group.getInputs())) {
-    // The state of an update is an out, maybe under another shape.
+    // The state of an update is an out, possibly with another shape.
     bool isOut = llvm::any_of(task.getOuts(), [state = operand](Value out) {
       auto reshape = out.getDefiningOp<ReshapeOp>();
       return out == state || (reshape && reshape.getSource() == state);

@@ -41,8 +41,8 @@ private:
 
   RewriterBase &rewriter;
   TaskOp first, second, merged;
-  /// For every input of `second` that `first` produces, its position in the
-  /// tile of `first`.
+  /// The position of every input of `second` that `first` produces, in the tile
+  /// of `first`.
   llvm::SmallDenseMap<unsigned, SmallVector<int64_t>> places;
   MergeKind kind;
   llvm::SetVector<Part> inputs;
@@ -100,7 +100,7 @@ ark::getPlaceInPart(TaskOp first, unsigned out, TaskOp second, unsigned input,
     auto begin = dyn_cast<AffineConstantExpr>(distance);
     if (!begin || begin.getValue() < 0)
       return std::nullopt;
-    // Clipped tiles must be clipped alike.
+    // Clipped tiles must be clipped in the same way.
     int64_t end = begin.getValue() + region.getSizes()[dim];
     bool isWhole = begin.getValue() == 0 && end == part.getSizes()[dim];
     bool isStatic = !made.isDynamicDim(dim) && !read.isDynamicDim(dim);
@@ -112,7 +112,7 @@ ark::getPlaceInPart(TaskOp first, unsigned out, TaskOp second, unsigned input,
   return place;
 }
 
-/// Returns a region in terms of the grid of the merged task, which is that of
+/// Returns a region in terms of the merged task's grid, which is that of
 /// `second`.
 RegionAttr TaskMerger::getRegion(TaskOp task, unsigned operand) {
   return task == second ? task.getRegion(operand)
@@ -252,7 +252,7 @@ Value TaskMerger::getPart(Value made, unsigned input) {
       SmallVector<OpFoldResult>(part.getRank(), rewriter.getIndexAttr(1)));
 }
 
-/// Moves a body to the end of the merged one, and returns the yielded values.
+/// Moves a body to the end of the merged body. Returns the yielded values.
 SmallVector<Value> TaskMerger::inlineBody(TaskOp from, ValueRange arguments) {
   Block &body = merged.getBody().front();
   Block &block = from.getBody().front();
@@ -344,7 +344,7 @@ TaskOp ark::mergeTasks(RewriterBase &rewriter, TaskOp first, TaskOp second,
                        MergeKind kind) {
   TaskOp merged = TaskMerger(rewriter, first, second, kind).run();
   // CSE removes computations that both bodies contain. Each accumulator keeps
-  // memory of its own.
+  // its own memory.
   DominanceInfo dominance(merged);
   eliminateCommonSubExpressions(rewriter, dominance, merged);
   Block &body = merged.getBody().front();

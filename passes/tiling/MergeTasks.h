@@ -11,11 +11,11 @@ class RewriterBase;
 
 namespace mlir::ark {
 
-/// Kinds of merging two tasks. Pairwise: vCTA `i` does the work of vCTA `i` of
-/// both tasks. Repeated: every vCTA of the second task first repeats the work
-/// of a vCTA of the first task. The latter is the only vCTA of the first task
-/// or, if the grid of the second task begins with that of the first, the vCTA
-/// with the same leading indices.
+/// Kinds of merging two tasks. Pairwise: vCTA `i` executes the work of vCTA `i`
+/// of both tasks. Repeated: every vCTA of the second task first repeats the
+/// work of a vCTA of the first task. This is the only vCTA of the first task
+/// or, if the grid of the second task begins with the grid of the first, the
+/// vCTA with the same leading indices.
 enum class MergeKind { Pairwise, Repeated };
 
 /// Returns true if every vCTA of `second` has a vCTA of `first` whose work it
@@ -36,13 +36,13 @@ std::optional<SmallVector<int64_t>> getPlaceInPart(TaskOp first, unsigned out,
                                                    unsigned input,
                                                    MergeKind kind);
 
-/// Replaces two tasks by one at the place of `second`, whose vCTAs do the work
-/// of `first` and then that of `second`. Results of `first` that only `second`
-/// reads become temporaries; results with other readers remain results.
+/// Replaces two tasks by one task at the place of `second`, whose vCTAs execute
+/// the work of `first` and then that of `second`. Results of `first` that only
+/// `second` reads become temporaries; results with other readers remain
+/// results.
 ///
-/// The caller ensures that each vCTA of `second` reads, of the results of
-/// `first`, only those of its partner, and that no op between the two tasks
-/// depends on `first`.
+/// The caller ensures that each vCTA of `second` reads only results of its
+/// partner in `first`, and that no op between the two tasks depends on `first`.
 TaskOp mergeTasks(RewriterBase &rewriter, TaskOp first, TaskOp second,
                   MergeKind kind);
 

@@ -20,7 +20,7 @@ namespace mlir::ark {
 #define GEN_PASS_REGISTRATION
 #include "passes/tiling/Passes.h.inc"
 
-/// Adds the passes that turn groups into tasks on tiles, to a pass manager on
+/// Adds the passes that turn groups into tasks on tiles to a pass manager on
 /// modules.
 void buildTilingPipeline(OpPassManager &pm);
 

@@ -16,26 +16,26 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
     result: the last tiles are then smaller.
 
     - matmul: on cpu, panels of both operands fit into the caches; on GPUs, a tile is a square of 64
-      or 128. If the target lists tiles for its matrix units, a matmul of 16-bit floats takes one of
-      them: the tile with the earliest predicted end, among those that divide the result and give
-      work to (nearly) all SMs. With few rows, reading weights dominates. On GPUs, columns are then
-      cut so finely that the shares of the SMs differ by at most 2 %, as far as their number
-      permits; on cpu, each core gets one tile of columns.
-    - attention: one head and up to 64 query rows, or all query heads of a key head if these are few
-      rows. On GPUs the scores fit into an SM's memory, and the scores of several heads take at most
-      an eighth of it: with a long cache, each head gets an SM of its own.
+      or 128. If the target lists tiles for its matrix units, a matmul of 16-bit floats gets the
+      listed tile with the earliest predicted end, among those that divide the result and occupy
+      (nearly) all SMs. With few rows, reading weights dominates. On GPUs, tiles then have few
+      enough columns for the shares of the SMs to differ by at most 2 %, if possible; on cpu, each
+      core gets one tile of columns.
+    - attention: one head and up to 64 query rows, or all query heads of a key head if they have few
+      rows. On GPUs, the scores have to fit into an SM's memory, and the scores of several heads may
+      take an eighth of it: with a long cache, each head has its own SM.
     - partial (split-KV) attention: one partition, and all heads of a key head as long as the scores
       fit.
     - row ops: whole rows, `row-bytes` of them.
-    - in all cases `tiles-per-sm` tiles for every SM if the work permits; on GPUs, one.
+    - in all cases, `tiles-per-sm` tiles per SM if there is enough work; on GPUs, one.
     - norms with at most as many rows as an SM has warps, if only matmuls that need all rows read
       them: all rows (GPUs), so that the matmuls can repeat the norm.
     - rotations of queries and keys and updates of a cache that only attention reads: tiled like
       attention, so that their vCTAs correspond. With partitions of a cache, the tile of an update
       of one row is as long as a partition in the dimension of the rows: `[1, 1, 64, 64]` for 64
       rows of 1024.
-    - if fewer tiles than SMs result, any dimension is cut further, leading ones too, as long as the
-      cost model predicts an earlier end of the task.
+    - if fewer tiles than SMs result, any dimension, including leading ones, is divided further
+      while the cost model predicts an earlier end of the task.
 
     ```mlir
     %0 = ark.group "fc1" (...) : (...) -> tensor<64x1536xf32> { ... }
@@ -49,9 +49,9 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
     Option<"rowBytes", "row-bytes", "int64_t", "32768",
            "Bytes of input and output of one tile of a row op">,
     Option<"tilesPerSM", "tiles-per-sm", "int64_t", "4",
-           "Tiles for every SM, where the work permits">,
-    Option<"matmulM", "matmul-m", "int64_t", "0", "Rows of a matmul tile; 0: by the target">,
-    Option<"matmulN", "matmul-n", "int64_t", "0", "Columns of a matmul tile; 0: by the target">,
+           "Tiles per SM, if there is enough work">,
+    Option<"matmulM", "matmul-m", "int64_t", "0", "Rows of a matmul tile; 0 selects by target">,
+    Option<"matmulN", "matmul-n", "int64_t", "0", "Columns of a matmul tile; 0 selects by target">,
     Option<"attentionRows", "attention-rows", "int64_t", "64", "Query rows of an attention tile">,
   ];
   let statistics = [
@@ -96,10 +96,10 @@ def DecomposePass : Pass<"ark-decompose", "::mlir::ark::ProgramOp"> {
 def FuseElementwisePass : Pass<"ark-fuse-elementwise", "::mlir::ark::ProgramOp"> {
   let summary = "Fuse elementwise structured ops inside of groups";
   let description = [{
-    Fusion reduces the number of passes over a tile. A producer is fused into its consumer if
-    nothing is computed twice: it has one reader, or it only converts types. Into the operands of a
-    contraction, only conversions are fused. On a GPU, a value that would take more than half of an
-    SM's memory, such as a row of a softmax over a vocabulary, is recomputed by each reader instead.
+    Fusion reduces the number of passes over a tile. A producer is fused into its consumer if it has
+    one reader, or if it only converts types. Only conversions are fused into the operands of a
+    contraction. On a GPU, a value that would take more than half of an SM's memory, such as a row
+    of a softmax over a vocabulary, is recomputed by each reader instead.
 
     ```mlir
     %1 = linalg.generic ins(%acc, %bias) ... { arith.addf }
@@ -117,14 +117,14 @@ def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
   let summary = "Tile groups into tasks: a grid of vCTAs and the body of one vCTA";
   let description = [{
     Tiles the yielded value and fuses all producers into the tile through `TilingInterface`. The
-    parts of the group's operands that a tile reads become the task's regions. An operand that is
-    not only read by slices at affine offsets has its whole range as region. The result is written
-    to the tiles of `outs`; intermediates of the result's type live there too, so most bodies need
-    no memory of their own.
+    parts of the group's operands that a tile reads become the task's regions. An operand with any
+    other reader than slices at affine offsets has its whole extent as region. The result is written
+    to the tiles of `outs`; intermediates of the result's type use the same memory, so that most
+    bodies need no temporaries.
 
     An update writes its state in place. If the tile is longer than the row that the update writes,
-    the state is split into `P` interleaved pieces of every `P`-th row: the task sees the state with
-    `P` as a dimension, and a vCTA writes the row if the row belongs to its piece.
+    the state is split into `P` interleaved pieces of every `P`-th row. The task sees the state with
+    an additional dimension `P`, and a vCTA writes the row if the row belongs to its piece.
 
     `ark.top_threshold`, whose tile is one row, becomes two loops around a reduction of the row. The
     loops determine the threshold bit by bit.
@@ -149,7 +149,7 @@ def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numTasks", "tasks", "Tasks made">,
+    Statistic<"numTasks", "tasks", "Tasks created">,
     Statistic<"numVCTAs", "vctas", "vCTAs of all tasks">,
   ];
   let dependentDialects = [
@@ -159,28 +159,30 @@ def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
 }
 
 def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
-  let summary = "Fuse tasks whose vCTAs depend on one partner each, or on none";
+  let summary = "Fuse tasks whose vCTAs depend on at most one partner each";
   let description = [{
     Each fused task saves a hand-off: values from the partner stay inside of the vCTA. Two tasks are
     fused if one of these conditions holds:
 
-    - their grids are equal, and every vCTA of the second reads, of the first, at most the values of
-      the vCTA with the same number. Examples: gate and up of a gated MLP; norms of heads and their
-      rotation, which reads halves of rows; updates of a cache and the attention that reads them;
-    - their grids are equal, and they read the same part of a tensor but nothing of each other, as
-      the projections to queries, keys and values do;
-    - the first has one vCTA, whose result all vCTAs of the second read: each recomputes the result.
-      A norm becomes a prologue in this way;
+    - their grids are equal, and every vCTA of the second task reads only those results of the first
+      that the vCTA with the same number computes. Examples: gate and up of a gated MLP; norms of
+      heads and their rotation, which reads halves of rows; updates of a cache and the attention
+      that reads them;
+    - their grids are equal, and they read the same part of a tensor but no values of each other,
+      such as the projections to queries, keys and values;
+    - the first task has one vCTA, whose result all vCTAs of the second task recompute. A norm
+      becomes a prologue in this way;
     - the grid of the second begins with that of the first, and every vCTA reads the values of the
       vCTA with its leading indices: the rotation of queries, for all partitions of the keys.
 
     The cost model then decides. Repeated work takes no longer than the hand-off that it saves, not
     counting the first execution on every SM (on a GPU, the work of a single vCTA is done once for
-    all vCTAs of a run). Tasks that could run side by side stay separate unless they fill all SMs or
-    are small. Results that stay inside take at most an eighth of an SM's memory. Tasks with
-    different plans are not fused, nor are tasks if a state would be read in another version. A
-    contraction that depends on a contraction begins a new task: otherwise a chain of layers would
-    be one task, and the code would grow with their number.
+    all vCTAs of a run). Tasks that could run concurrently stay separate unless they occupy all SMs
+    or are small. Results that stay inside of a vCTA may take an eighth of an SM's memory. Tasks
+    with different plans are not fused, nor are tasks whose fusion would change the version of a
+    state that one of them reads. A contraction that depends on a contraction begins a new task:
+    otherwise a chain of layers would be one task, and the code would grow with the number of
+    layers.
 
     ```mlir
     %0 = ark.task "gate" grid [2] ins(%x[whole], %wg[d0 * 64]) outs(%e0[d0 * 64]) ...
@@ -193,11 +195,11 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
   }];
   let options = [
     Option<"maxOps", "max-ops", "int64_t", "64",
-           "Structured ops of one body, at most: what compiles a function takes more than "
-           "twice as long for twice as many">,
+           "Maximum number of structured ops per body: the time to compile a function more than "
+           "doubles with twice the ops">,
   ];
   let statistics = [
-    Statistic<"numFused", "fused-tasks", "Tasks that became part of another one">,
+    Statistic<"numFused", "fused-tasks", "Tasks fused into another task">,
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect", "::mlir::arith::ArithDialect",
@@ -210,10 +212,8 @@ def VerifyTilingPass : Pass<"ark-verify-tiling", "::mlir::ark::ProgramOp"> {
   let description = [{
     - (tiling_c1) the program holds tasks, views, constants, `ark.noop`, `tensor.empty` and
       `ark.return` only.
-    - (tiling_c2) an out is a `tensor.empty` of its own or, where the task updates it,
-      a state.
-    - (tiling_c3) every result of the program is a result of its own of a task, and
-      no state.
+    - (tiling_c2) an out is a separate `tensor.empty` or, if the task updates it, a state.
+    - (tiling_c3) every result of the program is a separate result of a task, and not a state.
     - (tiling_c4) bodies hold `linalg`, `tensor`, `arith`, `math`, `affine.apply`,
       `affine.min`, `scf.for`, `ark.check_index` and `ark.epoch` only, on tensors.
     - (tiling_c5) no task reads a state after the task that updates it.

@@ -15,8 +15,7 @@ void ark::buildTilingPipeline(OpPassManager &pm) {
   program.addPass(createDecomposePass());
   // Merges equal conversions of one operand.
   program.addPass(createCSEPass());
-  // Works on whole tensors, whose shapes are static; the tiles of fused ops are
-  // fused as well.
+  // Works on whole tensors, whose shapes are static.
   program.addPass(createFuseElementwisePass());
   program.addPass(createTileGroupsPass());
   // Works on tiles, which show the dependences between vCTAs.

@@ -22,35 +22,35 @@ static RankedTensorType getType(Value value) {
 
 /// With up to this many rows, a core computes a matmul as dot products.
 static constexpr int64_t kDotRows = 4;
-/// Least columns of a vCTA that computes dot products.
+/// Minimum number of columns of a vCTA that computes dot products.
 static constexpr int64_t kLeastDotColumns = 16;
-/// The scores of several heads may take this fraction (1/kHeadsShare) of an
-/// SM's memory. Longer scores are worth an SM for each head.
+/// The scores of several heads may take 1/kHeadsShare of an SM's memory. Longer
+/// scores justify one SM per head.
 static constexpr int64_t kHeadsShare = 8;
 /// Bytes of an SM's memory reserved for other temporaries and the kernel's
 /// tables.
 static constexpr int64_t kReservedBytes = 65536;
-/// Rows of queries for which matrix units read keys and values once.
+/// Query rows for which matrix units read keys and values once.
 static constexpr int64_t kMatrixRows = 128;
 /// Scores are f32.
 static constexpr int64_t kScoreBytes = 4;
-/// The shares of SMs in a task that streams weights may exceed their mean by
-/// this fraction.
+/// The largest share of an SM in a task that streams weights may exceed the
+/// mean by this fraction.
 static constexpr double kImbalance = 0.02;
-/// Least rows for which matrix units multiply narrow floats; matrix units need
-/// large tiles of the other operand.
+/// Minimum number of rows for which matrix units multiply narrow floats; matrix
+/// units need large tiles of the other operand.
 static constexpr int64_t kLeastMatrixRows = 2;
-/// The same limit on imbalance with matrix units: kWideImbalance if it permits
-/// at least kLeastWideColumns columns, else kMatrixImbalance.
+/// The limit on imbalance with matrix units: kWideImbalance if it permits at
+/// least kLeastWideColumns columns, otherwise kMatrixImbalance.
 static constexpr double kMatrixImbalance = 0.06, kWideImbalance = 0.04;
 static constexpr int64_t kLeastWideColumns = 16;
-/// Matrix units gain nothing from fewer than kLeastMatrixColumns columns. The
-/// start of a vCTA takes as long as kTileColumns more columns.
+/// Matrix units are no faster with fewer than kLeastMatrixColumns columns. The
+/// start of a vCTA costs as much as kTileColumns columns.
 static constexpr int64_t kLeastMatrixColumns = 8, kTileColumns = 4;
 /// Candidates for the columns of a vCTA that streams weights.
 static constexpr int64_t kStreamingColumns[] = {64, 48, 32, 24, 16, 12,
                                                 8,  6,  4,  3,  2,  1};
-/// One of so many SMs may have no tile of a matmul with more rows: tiles of
+/// One of kIdleShare SMs may have no tile of a matmul with more rows: tiles of
 /// half the size would read both operands twice.
 static constexpr int64_t kIdleShare = 16;
 /// Bytes of the smallest memory transaction.
@@ -81,8 +81,8 @@ static FailureOr<Tile> parsePlannedTile(GroupOp group, Attribute attr) {
   return failure();
 }
 
-/// Returns the planned tile, with extents beyond the result's clipped. Fails if
-/// the group cannot be tiled like that and an extent would have to change.
+/// Returns the planned tile, clipped to the result. Fails if the group cannot
+/// be tiled in this way and an extent would have to change.
 static FailureOr<std::optional<Tile>> keepPlanned(GroupOp group, Tile planned,
                                                   size_t numGiven) {
   Tile legal = legalize(group, planned);
@@ -102,7 +102,7 @@ static FailureOr<std::optional<Tile>> keepPlanned(GroupOp group, Tile planned,
 }
 
 /// Returns the planned tile with an extent for every dimension of the result,
-/// or nothing without a plan.
+/// or nothing if there is no plan.
 static FailureOr<std::optional<Tile>> getPlannedTile(GroupOp group) {
   DictionaryAttr plan = group.getPlanAttr();
   Attribute attr = plan ? plan.get("tile") : Attribute();
@@ -140,8 +140,8 @@ private:
   bool isCPU() const { return !target.isGpu(); }
   bool hasMatrixUnits(Type element, int64_t rows) const;
   int64_t getWantedTiles() const { return tilesPerSM * target.getSms(); }
-  /// Returns the number of tiles from which on larger tiles are preferred,
-  /// though some SMs have no work.
+  /// Returns the minimum number of tiles: a larger tile is preferred as long
+  /// as this many result, even if some SMs have no work.
   int64_t getLeastTiles() const {
     return target.getSms() - target.getSms() / kIdleShare;
   }
@@ -162,9 +162,9 @@ private:
 };
 } // namespace
 
-/// Returns the number of columns of a tile such that the SMs' shares of
+/// Returns the number of columns of a tile for which the SMs' numbers of
 /// columns, in whole tiles, are nearly equal. Smaller tiles divide more evenly;
-/// larger ones waste less time on starting vCTAs.
+/// larger ones spend less time on starting vCTAs.
 int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
                                              double imbalance) const {
   int64_t sms = target.getSms();
@@ -172,7 +172,7 @@ int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
   double bestShare = std::numeric_limits<double>::infinity();
   for (int64_t size : kStreamingColumns) {
     int64_t tiles = batches * divideCeil(columns, size);
-    // The largest share over the mean.
+    // The largest share relative to the mean.
     double share = static_cast<double>(divideCeil(tiles, sms)) * size * sms /
                    (static_cast<double>(batches) * columns);
     if (share <= 1 + imbalance)
@@ -185,8 +185,8 @@ int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
   return best;
 }
 
-/// Returns, for matrix units, the number of columns with which all SMs end
-/// first, if no number yields equal shares.
+/// Returns the number of columns with the earliest end of all SMs for matrix
+/// units, if no number yields equal shares.
 int64_t TileSelector::selectMatrixColumns(int64_t batches,
                                           int64_t columns) const {
   auto getTime = [&](int64_t size) {
@@ -199,8 +199,8 @@ int64_t TileSelector::selectMatrixColumns(int64_t batches,
 }
 
 /// Returns the columns of one tile per core. A core computes the dot products
-/// of a long tile as fast as those of several short ones, and pays the start of
-/// a vCTA once.
+/// of a long tile as fast as those of several short ones, and starts only one
+/// vCTA.
 int64_t TileSelector::selectDotColumns(int64_t batches, int64_t columns) const {
   columns = std::max<int64_t>(columns, 1);
   int64_t share = divideCeil(batches * columns, target.getSms());
@@ -234,8 +234,8 @@ bool TileSelector::hasWholeFactors(MatmulOp op, int64_t depth) const {
          lhs.getShape().back() % depth == 0;
 }
 
-/// Returns the listed tile with which all SMs end first, or nothing if none
-/// divides the result and gives work to all SMs.
+/// Returns the listed tile with the earliest end, or nothing if none divides
+/// the result and occupies all SMs.
 std::optional<Tile>
 TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
   MatrixTilesAttr wanted =
@@ -296,8 +296,8 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
       n = selectMatrixColumns(batches, columns);
   } else {
     // Tiles that are too small reread their panels too often. On a GPU, whose
-    // SMs share the bandwidth, rereading costs more than SMs that end unevenly,
-    // but less than SMs without work.
+    // SMs share the bandwidth, rereading costs more than an uneven end, but
+    // less than idle SMs.
     int64_t leastM = 16, leastN = isCPU() ? 32 : 64;
     int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
     if (hasMatrixUnits(lhs.getElementType(), rowsOfTile))
@@ -318,7 +318,7 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
 }
 
 /// Returns true if the scores take at most `bytes`; always true on cpu, where a
-/// core has no memory of its own.
+/// core has no private memory.
 bool TileSelector::fitScores(int64_t scores, int64_t bytes) const {
   return isCPU() || scores * kScoreBytes <= bytes;
 }
@@ -377,7 +377,7 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
   SmallVector<int64_t> wholeDims = getWholeDims(anchor, rank);
   SmallVector<int64_t> serialDims = getSerialDims(anchor);
   wholeDims.append(serialDims);
-  // Rows are cut along their last dimension instead, down to one memory
+  // Rows are divided along their last dimension instead, down to one memory
   // transaction.
   int64_t leastLast =
       serialDims.empty()
@@ -400,8 +400,8 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
     if (tile[dim] < domain[dim])
       break;
   }
-  // Cuts smaller tiles if SMs would idle, down to the size that is worth
-  // starting. The threads of a GPU's CTA wait for a large tile as long as for a
+  // Selects smaller tiles if SMs would idle, down to the size that justifies a
+  // vCTA. The threads of a GPU's CTA wait for a large tile as long as for a
   // small one.
   int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
   for (int64_t dim = 0; dim < rank; ++dim)

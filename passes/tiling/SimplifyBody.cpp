@@ -89,8 +89,8 @@ void ark::dropUnitDimsOfBody(RewriterBase &rewriter, TaskOp task) {
 // Contractions
 //===----------------------------------------------------------------------===//
 
-/// Returns true if `linalg.contract` can express an op. The verifier of
-/// `linalg.contract` requires that each summed dimension occurs in both inputs;
+/// Returns true if `linalg.contract` can express an op. Its verifier requires
+/// that each summed dimension occurs in both inputs;
 /// `isaContractionOpInterface` also accepts `sum_n x[n, k] * w[k]`.
 static bool isNamedContraction(linalg::GenericOp op) {
   FailureOr<linalg::ContractionDimensions> dims =

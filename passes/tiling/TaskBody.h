@@ -21,8 +21,8 @@ class ExtractSliceOp;
 
 namespace mlir::ark {
 
-/// Replaces slices of the group's values in the task's body by tiles that are
-/// computed in the task, until the body refers to the group's arguments only.
+/// Replaces slices of the group's values in the task's body by tiles that the
+/// task computes, until the body refers to the group's arguments only.
 LogicalResult fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
                                     TaskOp task);
 
@@ -31,20 +31,20 @@ LogicalResult fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
 FailureOr<Value> findThreshold(RewriterBase &rewriter,
                                tensor::ExtractSliceOp slice, TopThresholdOp op);
 
-/// Makes the group's arguments that the task's body uses inputs of the task,
-/// and their slices regions.
+/// Turns the group's arguments that the task's body uses into inputs of the
+/// task, and their slices into regions.
 void makeInputRegions(RewriterBase &rewriter, GroupOp group, TaskOp task,
                       const TileGrid &grid);
 
 /// Simplifies indexing maps with the static extents of the tile.
 void simplifyMapsOfBody(RewriterBase &rewriter, TaskOp task);
 
-/// Returns the dimensions of an out's tile that bodies omit: unit dimensions,
-/// either because the grid cuts them to extent one or because the tensor has no
-/// more. At least two dimensions remain.
+/// Returns the dimensions of an out's tile that bodies omit: unit dimensions of
+/// the tile. At least two dimensions remain.
 SmallVector<int64_t> getDroppedDims(RankedTensorType tile);
 
-/// Drops such dimensions from the iteration spaces of structured ops.
+/// Drops the dimensions of `getDroppedDims` from the iteration spaces of
+/// structured ops.
 void dropUnitDimsOfBody(RewriterBase &rewriter, TaskOp task);
 
 /// Turns `linalg.generic` ops that are contractions into `linalg.contract`.
@@ -52,11 +52,11 @@ void nameContractions(RewriterBase &rewriter, TaskOp task);
 
 /// Computes the value that the body copies to the tile of its out directly in
 /// the tile, and lets elementwise ops overwrite operands that no later op
-/// reads. Most bodies then need no memory of their own.
+/// reads. Most bodies then need no memory for intermediates.
 void computeInDestination(RewriterBase &rewriter, TaskOp task);
 
-/// Gives every accumulator and temporary an init op of its own, after equal
-/// ones were merged.
+/// Gives every accumulator and temporary its own init op after CSE has merged
+/// equal ones.
 void unshareInits(RewriterBase &rewriter, Block &body);
 
 /// Adds the tile of an operand to a task's body, at the end or before argument

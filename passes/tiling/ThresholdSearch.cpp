@@ -1,8 +1,8 @@
 //===- ThresholdSearch.cpp - Find the threshold of top-k and top-p --------===//
 //
-// Thresholds are found bit by bit, from the highest bit: nonnegative floats
-// order like their bits. A search is a loop over a reduction; its bound is a
-// scalar that is uniform in the vCTA.
+// Thresholds are found bit by bit, from the highest bit on: nonnegative floats
+// have the same order as their bits. A search is a loop around a reduction; its
+// bound is a scalar that is uniform in the vCTA.
 //
 //===----------------------------------------------------------------------===//
 
@@ -18,7 +18,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// All bits but the sign, which is zero.
+/// All bits except the sign, which is zero.
 static constexpr int64_t kBits = 31;
 
 namespace {
@@ -32,8 +32,8 @@ public:
 
   /// Returns the bits of the k-th largest number.
   Value findCount(Value k);
-  /// Returns the largest bits such that the numbers from these bits on, and not
-  /// below `least`, have a sum of at least `target`.
+  /// Returns the largest bits for which the numbers that are neither below
+  /// these bits nor below `least` have a sum of at least `target`.
   Value findSum(Value least, Value target);
   /// Returns the sum of the numbers from the bits `least` on.
   Value sumFrom(Value least);
@@ -124,7 +124,7 @@ Value RowSearch::findSum(Value least, Value target) {
     Value sum = sumFrom(arith::MaxSIOp::create(builder, loc, trial, least));
     Value enough = arith::CmpFOp::create(
         builder, loc, arith::CmpFPredicate::OGE, sum, target);
-    // At least one number is kept, whatever the target.
+    // At least one number is kept for any target.
     Value some = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OGT,
                                        sum, zero);
     return arith::AndIOp::create(builder, loc, enough, some);

@@ -21,7 +21,7 @@ public:
   ArrayRef<int64_t> getGrid() const { return grid; }
   ArrayRef<int64_t> getTile() const { return tile; }
 
-  /// Position and extent of a tile in dimension `dim`, in terms of the grid
+  /// Offset and extent of a tile in dimension `dim` as functions of the grid
   /// indices.
   AffineExpr getOffsetExpr(unsigned dim) const;
   OpFoldResult getOffset(OpBuilder &builder, Location loc, unsigned dim,
@@ -29,8 +29,8 @@ public:
   OpFoldResult getSize(OpBuilder &builder, Location loc, unsigned dim,
                        ValueRange indices) const;
 
-  /// Returns the dimension of the domain whose clipped tile extent is `size`,
-  /// as `getSize` creates it, or nothing.
+  /// Returns the dimension whose clipped tile extent `getSize` created as
+  /// `size`, or nothing.
   std::optional<unsigned> findClippedDim(Value size, ValueRange indices) const;
   int64_t getExtent(unsigned dim) const { return extents[dim]; }
 

@@ -34,9 +34,9 @@ struct Update {
   Value value;
   BlockArgument state;
   SmallVector<OpFoldResult> offsets;
-  /// If tiles are interleaved pieces of the state: the dimension of the state's
-  /// rows, and the number of pieces. The task sees the state with an additional
-  /// dimension, of the pieces, behind the rows.
+  /// Set if tiles are interleaved pieces of the state: the dimension of the
+  /// state's rows, and the number of pieces. The task sees the state with an
+  /// additional dimension for the pieces after the rows.
   std::optional<int64_t> pieceDim = std::nullopt;
   int64_t pieces = 1;
 
@@ -157,8 +157,8 @@ static std::optional<Update> getUpdate(GroupOp group) {
   return update;
 }
 
-/// Returns the largest divisor of `extent` that is at most `wanted`. Tiles of
-/// an update divide the value if the state is longer: the region would not be
+/// Returns the largest divisor of `extent` up to `wanted`. Tiles of an update
+/// divide the value if the state is longer, because the region would not be
 /// clipped at the end of the value.
 static int64_t getDivisor(int64_t extent, int64_t wanted) {
   for (int64_t size = std::min(extent, wanted); size > 1; --size)
@@ -173,8 +173,8 @@ static Value getRoot(GroupOp group, const std::optional<Update> &update) {
   return group.getBody().front().getTerminator()->getOperand(0);
 }
 
-/// Returns the type of the task's result: of a state in pieces, the pieces are
-/// a dimension.
+/// Returns the type of the task's result. The pieces of a state are a dimension
+/// of it.
 static RankedTensorType getTaskType(GroupOp group,
                                     const std::optional<Update> &update) {
   RankedTensorType type = getType(group.getResult(0));
@@ -260,8 +260,8 @@ TaskOp GroupTiler::createTask(int64_t warps) {
   return task;
 }
 
-/// Returns the position of a tile of the value in the out's tile: its start,
-/// unless the out's tile covers a whole dimension.
+/// Returns the offset of a tile of the value in the out's tile. It is zero
+/// except in dimensions that the out's tile covers completely.
 SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
   AffineExpr start = rewriter.getAffineSymbolExpr(0),
              tile = rewriter.getAffineSymbolExpr(1);
@@ -283,8 +283,8 @@ SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
   return offsets;
 }
 
-/// Emits the number of rows that the vCTA writes: one if the written row
-/// belongs to its piece, else zero.
+/// Emits the number of rows that the vCTA writes: one if the row belongs to its
+/// piece, otherwise zero.
 Value GroupTiler::countRows(ValueRange indices) {
   int64_t dim = *update->pieceDim;
   AffineExpr row = rewriter.getAffineSymbolExpr(0);
@@ -311,7 +311,7 @@ static RankedTensorType dropDims(RankedTensorType tile) {
 }
 
 /// Creates a body that copies a tile of the root to the out's tile. The copy
-/// marks the destination, and is removed when the tile is computed there.
+/// marks the destination, and is removed when the tile is computed in place.
 void GroupTiler::createBody(TaskOp task) {
   rewriter.setInsertionPointToStart(&task.getBody().front());
   ValueRange indices = task.getGridIndices();

@@ -134,10 +134,10 @@ Tile ark::legalize(GroupOp group, Tile tile) {
       tile[dim] = std::max<int64_t>(std::min(tile[dim], domain[dim]), 1);
   for (int64_t dim : getWholeDims(anchor, rank))
     tile[dim] = std::max<int64_t>(domain[dim], 1);
-  // A vCTA has the keys of one piece.
+  // A vCTA processes the keys of one piece.
   if (isa_and_nonnull<PartialAttentionOp>(anchor))
     tile[rank - 2] = 1;
-  // Each row is searched by loops of its own.
+  // Each row needs its own search loops.
   if (isa_and_nonnull<TopThresholdOp>(anchor))
     tile.assign(rank, 1);
   std::optional<HeadDims> headDims = getHeadDims(anchor);

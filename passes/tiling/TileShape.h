@@ -22,13 +22,13 @@ Operation *getTileAnchor(GroupOp group);
 /// update writes.
 ArrayRef<int64_t> getDomain(GroupOp group, Operation *anchor);
 
-/// Returns the dimensions that a tile must hold in full, because every element
-/// of the result depends on all of them.
+/// Returns the dimensions that a tile must contain completely, because every
+/// element of the result depends on all of them.
 SmallVector<int64_t> getWholeDims(Operation *anchor, int64_t rank);
 
-/// Returns the dimensions in which a tile of an update should hold all rows.
-/// The position of these rows is known at run time only, so no two tiles are
-/// provably disjoint, and they would have to run one after the other.
+/// Returns the dimensions in which a tile of an update should contain all rows.
+/// The positions of these rows are known only at run time, so that tiles are
+/// not provably disjoint and would have to run one after the other.
 SmallVector<int64_t> getSerialDims(Operation *anchor);
 
 /// The dimension of an attention's query heads, and the number of query heads
@@ -38,11 +38,10 @@ struct HeadDims {
 };
 std::optional<HeadDims> getHeadDims(Operation *anchor);
 
-/// Returns true if a tile of an update stands for a piece of the state: the
-/// tile is longer than the single row that the update writes, at an offset
-/// known at run time only. With `P` pieces of as many rows as the tile, vCTA
-/// `p` owns the rows whose number is `p` modulo `P`, and writes the row if it
-/// owns it.
+/// Returns true if a tile of an update is a piece of the state: the tile is
+/// longer than the single row that the update writes, at a dynamic offset. With
+/// `P` pieces of as many rows as the tile, vCTA `p` owns the rows whose number
+/// is `p` modulo `P`, and writes the row if it owns it.
 bool isPiece(int64_t rows, int64_t rowsOfState, int64_t size);
 
 /// Returns the dimension in which a tile of the group is such a piece, or
@@ -52,21 +51,21 @@ std::optional<int64_t> getPieceDim(GroupOp group, ArrayRef<int64_t> tile);
 int64_t countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile);
 
 /// Returns an extent of about `wanted`: a divisor of `extent` if possible,
-/// because tiles of one static shape make better code; else a multiple of
-/// `unit` such that all tiles are nearly equal.
+/// because tiles of one static shape make better code; otherwise a multiple of
+/// `unit` for which all tiles are nearly equal.
 int64_t divideEvenly(int64_t extent, int64_t wanted, int64_t unit);
 
 /// Returns the bytes read and written per element of the domain.
 int64_t getBytesPerElement(GroupOp group, Operation *anchor,
                            ArrayRef<int64_t> domain);
 
-/// Returns the nearest valid tile: no longer than the domain, whole in
-/// dimensions that every element of the result needs, and such that the query
-/// heads of a tile share key heads in the same way in every tile.
+/// Returns the nearest valid tile: no longer than the domain, complete in the
+/// dimensions of `getWholeDims`, and with the same number of query heads per
+/// key head in every tile.
 Tile legalize(GroupOp group, Tile tile);
 
-/// Cuts a tile further, in any dimension, if there are fewer tiles than SMs and
-/// the cost model predicts an earlier end of the task.
+/// Divides a tile further, in any dimension, if there are fewer tiles than SMs
+/// and the cost model predicts an earlier end of the task.
 Tile cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target);
 
 /// Rows that every vCTA of their reader recomputes may take 1/kRowsShare of an
@@ -74,8 +73,8 @@ Tile cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target);
 constexpr int64_t kRowsShare = 3;
 
 /// Aligns the tiles of those `movable` groups that produce operands for `group`
-/// alone: every one of their tiles is then read by one tile of `group`. Norms
-/// of few rows become one tile.
+/// alone: each of their tiles is then read by one tile of `group`. Norms of few
+/// rows become one tile.
 void alignTiles(GroupOp group,
                 const llvm::SmallPtrSetImpl<Operation *> &movable,
                 TargetAttr target);

@@ -88,7 +88,7 @@ static bool updates(TaskOp task, Value state) {
   return false;
 }
 
-/// Collects the tasks that have a tensor as an operand, maybe under another
+/// Collects the tasks that have a tensor as an operand, possibly with another
 /// shape.
 static void collectTasks(Value tensor, SmallVectorImpl<TaskOp> &tasks) {
   for (Operation *user : tensor.getUsers())
@@ -126,7 +126,7 @@ static LogicalResult verifyResults(ProgramOp program, ReturnOp ret) {
         !seen.insert(value).second)
       return ret.emitOpError("result '")
              << program.getResultName(index)
-             << "' is not produced by a task of its own (tiling_c3)";
+             << "' is not produced by a separate task (tiling_c3)";
   }
   return success();
 }

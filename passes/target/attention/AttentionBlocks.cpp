@@ -18,21 +18,19 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Rows of a block that a lane has: the row of its quad, and the row eight
-/// further on.
+/// Rows of a block per lane: row g of quad g, and row g + 8.
 static constexpr int64_t kOwnRows = 2;
-/// The largest depth at which registers hold the queries beside everything
-/// else.
-static constexpr int64_t kMostKeptDepth = 32;
+/// Up to this depth, registers hold the queries throughout the loop.
+static constexpr int64_t kMaxKeptDepth = 32;
 
 namespace {
 /// Online softmax of a warp for 16 rows. The first product multiplies queries
-/// by keys, the second one exponentials by values. A lane already has the
-/// exponentials in the registers in which the second instruction expects them.
+/// by keys, the second one exponentials by values. The first product leaves the
+/// exponentials in the registers that the second one reads.
 ///
-/// Queries and keys use the same permuted order of the depth, in which lanes
-/// have loaded it. The columns of values are permuted as well: a quad loads
-/// neighbouring columns, each of which belongs to another instruction.
+/// Queries and keys use the same permuted order of the depth, the order in
+/// which lanes load it. The columns of values are permuted as well: a quad
+/// loads neighbouring columns, each of which belongs to another instruction.
 class BlockBuilder : public AttentionTiles {
 public:
   using AttentionTiles::AttentionTiles;
@@ -40,8 +38,8 @@ public:
 
 private:
   /// The values that the loop carries: the maximum scores of the rows, the
-  /// lane's shares of the sums of exponentials, and the accumulators of the
-  /// weighted sums of values, by instruction.
+  /// lane's partial sums of exponentials, and the accumulators of the weighted
+  /// sums of values, by instruction.
   struct State {
     SmallVector<Value, kOwnRows> maxima, sums;
     SmallVector<Value> products;
@@ -62,9 +60,9 @@ private:
   Words loadQueries(Value row, int64_t number);
   void findKeys(Value first);
   SmallVector<Words> loadKeys(Value first, int64_t number);
-  Words loadValues(Value key, Value isThere, const Chunk &chunk);
+  Words loadValues(Value key, Value exists, const Chunk &chunk);
   SmallVector<SmallVector<Value>> getScores(Value first);
-  void addValues(State &state, ArrayRef<SmallVector<Value>> powers);
+  void addValues(State &state, ArrayRef<SmallVector<Value>> exponentials);
   void step(State &state, Value first);
   State stream();
   void buildBlock(Value block);
@@ -80,14 +78,13 @@ private:
 
   SmallVector<Chunk> chunks;
   Value part;
-  /// The numbers of the lane's rows, and the rows that it reads for them: the
-  /// last row again for numbers beyond the end.
+  /// The row indices of the lane, and the same indices clamped to the last row.
   SmallVector<Value, kOwnRows> numbers, rows;
   SmallVector<SmallVector<Value>> places;
   SmallVector<SmallVector<Words>> queries;
-  /// The keys of the lane's scores in this step, and an i1 for each of them:
-  /// true if the key exists, null if all keys of the step do.
-  SmallVector<Value> ownKeys, areThere;
+  /// The keys of the lane's scores in this step, and an i1 for each that is
+  /// true if the key exists. The i1 is null if all keys of the step exist.
+  SmallVector<Value> ownKeys, keyExists;
 };
 } // namespace
 
@@ -125,7 +122,7 @@ void BlockBuilder::findChunks() {
   }
 }
 
-/// Finds the lane's rows of a block; the last row again beyond the end.
+/// Computes the lane's rows of a block, clamped to the last row.
 void BlockBuilder::findRows(Value block) {
   numbers.clear();
   rows.clear();
@@ -139,7 +136,7 @@ void BlockBuilder::findRows(Value block) {
                                                 index(shape.rows - 1))
                              .getResult());
     places.push_back(getPlace(rows.back()));
-    if (attention.depth > kMostKeptDepth)
+    if (attention.depth > kMaxKeptDepth)
       continue;
     SmallVector<Words> &loaded = queries.emplace_back();
     for (int64_t number = 0; number < getKeyLoads(); ++number)
@@ -154,7 +151,7 @@ AttentionTiles::Words BlockBuilder::loadQueries(Value row, int64_t number) {
 
 void BlockBuilder::findKeys(Value first) {
   ownKeys.clear();
-  areThere.clear();
+  keyExists.clear();
   bool isWhole = isWholeStep();
   Value last =
       isWhole ? Value()
@@ -162,15 +159,15 @@ void BlockBuilder::findKeys(Value first) {
   for (int64_t tile = 0; tile < getStepTiles(); ++tile)
     for (int64_t next = 0; next < 2; ++next) {
       Value key = add(add(first, mul(inQuad, 2)), tile * kTileKeys + next);
-      areThere.push_back(isWhole ? Value() : isLess(key, length));
+      keyExists.push_back(isWhole ? Value() : isLess(key, length));
       ownKeys.push_back(
           isWhole ? key
                   : arith::MinSIOp::create(builder, key, last).getResult());
     }
 }
 
-/// Loads one part of a key for every quad, of each tile; the last key again
-/// beyond the end.
+/// Loads one part of a key for every quad and tile. The key is clamped to the
+/// last key.
 SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
                                                           int64_t number) {
   SmallVector<Words> keys;
@@ -185,9 +182,9 @@ SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
   return keys;
 }
 
-/// Loads values of a key. Words of a key beyond the last one become zero, since
-/// zero times the loaded value may be NaN.
-AttentionTiles::Words BlockBuilder::loadValues(Value key, Value isThere,
+/// Loads values of a key. Words of a key beyond the last one become zero,
+/// because zero times the loaded value may be NaN.
+AttentionTiles::Words BlockBuilder::loadValues(Value key, Value exists,
                                                const Chunk &chunk) {
   Value column = add(mul(quad, chunk.columns), chunk.begin);
   Value elements = vector::LoadOp::create(
@@ -200,9 +197,9 @@ AttentionTiles::Words BlockBuilder::loadValues(Value key, Value isThere,
   Words words;
   for (int64_t number = 0; number < count; ++number) {
     words.push_back(vector::ExtractOp::create(builder, vector, number));
-    if (isThere)
+    if (exists)
       words.back() =
-          arith::SelectOp::create(builder, isThere, words.back(), word(0));
+          arith::SelectOp::create(builder, exists, words.back(), word(0));
   }
   return words;
 }
@@ -211,13 +208,13 @@ AttentionTiles::Words BlockBuilder::loadValues(Value key, Value isThere,
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Returns two scores of each tile, by row. The parts of the depth come one
-/// after the other, since there are no registers for more keys.
+/// Returns two scores of each tile, by row. The parts of the depth are
+/// processed one after the other, because registers do not hold all keys.
 SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
   SmallVector<SmallVector<Value>> sums(getStepTiles(),
                                        SmallVector<Value>(kSums, number(0)));
   SmallVector<Value, kOwnRows> pinned;
-  // Queries are read again for every step if registers are too few for them.
+  // Without registers for the queries, every step reads them again.
   if (queries.empty())
     for (Value row : rows)
       pinned.push_back(pinToPlace(row));
@@ -236,24 +233,24 @@ SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
     for (int64_t own = 0; own < kOwnRows; ++own)
       scores[own].append({tile[own * 2], tile[own * 2 + 1]});
   for (int64_t own = 0; own < kOwnRows; ++own)
-    for (auto [score, key, isThere] : llvm::zip(scores[own], ownKeys, areThere))
-      score = finishScore(score, places[own], key, isThere);
+    for (auto [score, key, exists] : llvm::zip(scores[own], ownKeys, keyExists))
+      score = finishScore(score, places[own], key, exists);
   return scores;
 }
 
-/// Computes products += powers * values.
+/// Computes products += exponentials * values.
 void BlockBuilder::addValues(State &state,
-                             ArrayRef<SmallVector<Value>> powers) {
+                             ArrayRef<SmallVector<Value>> exponentials) {
   for (size_t first = 0; first < ownKeys.size(); first += kOwnKeys) {
     SmallVector<Words> terms[kOwnRows];
     for (int64_t own = 0; own < kOwnRows; ++own)
-      terms[own] = split(ArrayRef(powers[own]).slice(first, kOwnKeys));
+      terms[own] = split(ArrayRef(exponentials[own]).slice(first, kOwnKeys));
     MutableArrayRef<Value> products = state.products;
     for (const Chunk &chunk : chunks) {
       SmallVector<Words> values;
       for (int64_t number = 0; number < kOwnKeys; ++number)
         values.push_back(loadValues(ownKeys[first + number],
-                                    areThere[first + number], chunk));
+                                    keyExists[first + number], chunk));
       for (int64_t column = 0; column < chunk.columns; ++column) {
         Words words;
         for (int64_t pair = 0; pair < kOwnKeys; pair += 2) {
@@ -280,12 +277,12 @@ void BlockBuilder::step(State &state, Value first) {
       largest = arith::MaximumFOp::create(builder, largest, score);
     largest = combine<arith::MaximumFOp>(largest, {2, 1});
     Value finite = getFinite(largest);
-    corrections.push_back(getPower(finite, state.maxima[own]));
+    corrections.push_back(getExponential(finite, state.maxima[own]));
     state.maxima[own] = largest;
     Value sum =
         arith::MulFOp::create(builder, state.sums[own], corrections.back());
     for (Value &score : scores[own]) {
-      score = getPower(finite, score);
+      score = getExponential(finite, score);
       sum = arith::AddFOp::create(builder, sum, score);
     }
     state.sums[own] = sum;
@@ -333,8 +330,8 @@ SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
   return columns;
 }
 
-/// Moves the builder into a branch for lanes that have such a row; the last
-/// block may have fewer.
+/// Inserts a branch that is taken if the lane's row exists, and moves the
+/// builder into it. The last block may be incomplete.
 void BlockBuilder::enterRow(int64_t own) {
   if (shape.rows % kBlockRows == 0)
     return;
@@ -348,7 +345,7 @@ void BlockBuilder::store(const State &state) {
   for (int64_t own = 0; own < kOwnRows; ++own) {
     OpBuilder::InsertionGuard guard(builder);
     enterRow(own);
-    // All lanes of a quad store the same numbers.
+    // All lanes of a quad store the same scalars.
     memref::StoreOp::create(builder, state.maxima[own], buffers.maxima,
                             ValueRange{part, numbers[own]});
     memref::StoreOp::create(builder, state.sums[own], buffers.sums,
@@ -373,7 +370,7 @@ void BlockBuilder::store(const State &state) {
   }
 }
 
-/// Builds and stores the row ops for neighbouring columns of a row.
+/// Builds the row ops for neighbouring columns of a row and stores the results.
 void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
                                  ArrayRef<Value> products) {
   SmallVector<SmallVector<Value>> results;
@@ -387,7 +384,7 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
       continue;
     Value out = linalg::LinalgOp(rowOp.op).getDpsInits()[0];
     Type type = getElementTypeOrSelf(out);
-    // A packet is sent by a store of its own.
+    // A packet needs a scalar store.
     bool isWide =
         !arePackets(out) && getRowColumns(rowOp) == attention.depth &&
         getRowAlignment(out, count) >= count * type.getIntOrFloatBitWidth() / 8;
@@ -410,7 +407,7 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
   }
 }
 
-/// Finishes rows of which one warp has all keys.
+/// Finishes rows whose keys all belong to one warp.
 void BlockBuilder::finish(const State &state) {
   for (int64_t own = 0; own < kOwnRows; ++own) {
     OpBuilder::InsertionGuard guard(builder);

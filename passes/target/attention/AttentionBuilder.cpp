@@ -117,8 +117,8 @@ Value AttentionBuilder::getFinite(Value maximum) {
   return inlineBody(op, values, {});
 }
 
-Value AttentionBuilder::getPower(Value finite, Value score) {
-  return inlineBody(attention.powerOp, {finite, score}, {});
+Value AttentionBuilder::getExponential(Value finite, Value score) {
+  return inlineBody(attention.exponentialOp, {finite, score}, {});
 }
 
 Value AttentionBuilder::pinToPlace(Value number) {

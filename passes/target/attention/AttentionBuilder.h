@@ -7,14 +7,14 @@
 
 namespace mlir::ark {
 
-/// Partial results in shared memory, which the loop over the keys leaves for
-/// the loop that combines them: the maxima and the sums of exponentials by part
-/// of the keys and row, and the weighted sums of values by part, row and depth.
+/// Partial results in shared memory, which the loop over the keys writes and
+/// the combining loop reads: the maxima and the sums of exponentials by part of
+/// the keys and row, and the weighted sums of values by part, row and depth.
 struct AttentionBuffers {
   Value maxima, sums, products;
 };
 
-/// The values of a row, and of one of its columns.
+/// The scalars of a row, and the product in one of its columns.
 using RowNumbers = llvm::SmallDenseMap<RowValue, Value, 4>;
 
 /// Builds scalars, bodies of ops and exchanges between lanes.
@@ -35,26 +35,25 @@ protected:
   Value isLess(Value a, Value b);
 
   Value exchange(Value value, int64_t distance);
-  /// Returns `value` of the lane with the number `lane`.
+  /// Returns `value` of lane `lane`.
   Value fetch(Value value, Value lane);
-  /// Combines the values of the lanes at these XOR distances, in the same order
-  /// for every lane.
+  /// Combines `value` over the lanes at these XOR distances. The order of the
+  /// operations is the same in every lane.
   template <typename OpTy>
   Value combine(Value value, ArrayRef<int64_t> distances);
   /// Returns the indices of a row.
   SmallVector<Value> getPlace(Value row);
-  /// Clones the body of an op, with its loops at `indices`, and returns its
-  /// result.
+  /// Clones the body of an op with its loops at `indices`. Returns its result.
   Value inlineBody(linalg::LinalgOp op, ValueRange values, ValueRange indices);
-  /// Loads an element of an operand.
+  /// Loads the element of an operand at `indices`.
   Value load(linalg::LinalgOp op, OpOperand &operand, ValueRange indices);
   Value getFinite(Value maximum);
   /// Returns exp(score - finite).
-  Value getPower(Value finite, Value score);
-  /// Makes a number opaque to compilers: values that are computed from the
-  /// result are computed after this place.
+  Value getExponential(Value finite, Value score);
+  /// Makes a number opaque to compilers, so that values that depend on the
+  /// result are computed after this point.
   Value pinToPlace(Value number);
-  /// Builds all row ops for a column of a row, and returns their results.
+  /// Builds all row ops for a column of a row. Returns their results.
   SmallVector<Value> buildRowOps(const RowNumbers &numbers, ValueRange place,
                                  Value column);
   /// Returns the number of columns of a row op.
@@ -76,7 +75,7 @@ void buildAttentionStreams(ImplicitLocOpBuilder &builder,
                            const AttentionBuffers &buffers, Value thread);
 
 /// Builds the loop over the keys for blocks of 16 rows. A warp that has all
-/// keys of a row computes the row ops, too.
+/// keys of a row also computes the row ops.
 void buildAttentionBlocks(ImplicitLocOpBuilder &builder,
                           const AttentionOps &attention,
                           const AttentionShape &shape,

@@ -19,16 +19,15 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The largest depth for which a lane has registers for its part of several
-/// rows.
-static constexpr int64_t kMostDepth = 128;
+/// Up to this depth, a lane has registers for its part of several rows.
+static constexpr int64_t kMaxDepth = 128;
 static constexpr int64_t kSumBytes = 4, kHalfBytes = 2;
 
 //===----------------------------------------------------------------------===//
 // Shares
 //===----------------------------------------------------------------------===//
 
-/// Returns true if rows can be loaded in pieces of `elements`.
+/// Returns true if rows can be loaded in vectors of `elements` elements.
 static bool isLoadable(Value buffer, int64_t elements) {
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<int64_t> strides;
@@ -50,8 +49,8 @@ static bool areLoadable(const AttentionOps &attention, int64_t width) {
              });
 }
 
-/// Returns the number of parts of the keys: as many as there are warps for a
-/// block, if each part has a step and the partial results fit into `room`.
+/// Returns the number of parts of the keys: the number of warps per block, if
+/// each part has at least one step and the partial results fit into `room`.
 static int64_t chooseParts(const AttentionOps &attention, AttentionShape shape,
                            int64_t room) {
   int64_t keys = cast<MemRefType>(attention.key.getType()).getDimSize(0);
@@ -75,17 +74,18 @@ AttentionShape::choose(const AttentionOps &attention, int64_t threads,
   shape.rows = attention.getNumRows();
   shape.depth = attention.depth;
   shape.width = kLoadBytes / kHalfBytes;
-  // In the second loop a lane has the numbers of one warp, so that there may be
-  // no more warps than lanes. A quad has pairs of columns of a block.
+  // The second loop assigns one warp's partial results to each lane, which
+  // limits the warps to the number of lanes. In a block, a quad holds pairs of
+  // columns.
   int64_t unit = shape.hasFewRows() ? shape.width : 2 * shape.width;
   if (threads % kWarpSize != 0 || shape.warps > kWarpSize ||
       !llvm::isPowerOf2_64(shape.warps) || shape.rows < 1 ||
-      shape.depth > kMostDepth || shape.depth % unit != 0 ||
+      shape.depth > kMaxDepth || shape.depth % unit != 0 ||
       !areLoadable(attention, shape.width))
     return std::nullopt;
   if (!shape.hasFewRows()) {
     shape.parts = chooseParts(attention, shape, room);
-    // Teams are independent of each other, while parts have to be combined.
+    // Teams are preferred to parts: parts have to be combined, teams do not.
     int64_t teams = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(
         shape.warps / shape.getBlocks(), 1, std::max<int64_t>(run, 1)));
     if (teams > 1 && teams >= shape.parts) {
@@ -117,10 +117,10 @@ int64_t AttentionShape::getBytes() const {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// Returns the thread's number, made opaque to compilers by a shuffle with
-/// itself, so that values which depend on the number are computed here.
-/// Otherwise a compiler would compute these values before the loop over vCTAs,
-/// and have no registers left for the code in between.
+/// Returns the thread's number, made opaque to compilers by a shuffle of the
+/// value with itself. Values that depend on the number are hence computed here.
+/// Otherwise a compiler would compute them before the loop over vCTAs, and
+/// their registers would be missing in the loop.
 static Value pin(ImplicitLocOpBuilder &builder, Value thread) {
   Type i32 = builder.getI32Type();
   Value number = arith::IndexCastOp::create(builder, i32, thread);

@@ -9,41 +9,41 @@
 
 namespace mlir::ark {
 
-/// Rows of queries that an instruction multiplies.
+/// Query rows of one instruction.
 inline constexpr int64_t kBlockRows = 16;
 
-/// The division of an attention among threads. With few rows, warps take keys
-/// in turn. More rows are blocks of 16, each with as many warps as there are
-/// parts of the keys.
+/// The division of an attention among threads. With few rows, all warps share
+/// the keys. More rows are divided into blocks of 16; each block has one warp
+/// per part of the keys.
 struct AttentionShape {
   /// Returns nothing if the attention cannot be divided among the threads, or
   /// needs more than `room` bytes of shared memory. `run` is the largest number
-  /// of vCTAs that a run has.
+  /// of vCTAs in a run.
   static std::optional<AttentionShape> choose(const AttentionOps &attention,
                                               int64_t threads, int64_t room,
                                               int64_t run);
 
-  /// Returns the bytes of shared memory for the partial results of the warps.
+  /// Returns the bytes of shared memory for the warps' partial results.
   int64_t getBytes() const;
 
-  /// Returns true if the rows fit into the columns of an instruction.
+  /// Returns true if the rows fit into the 8 columns of an instruction.
   bool hasFewRows() const { return rows <= kBlockRows / 2; }
   /// Returns true if a second loop combines partial results of a row.
   bool hasParts() const { return parts > 1 || hasFewRows(); }
   int64_t getBlocks() const { return (rows + kBlockRows - 1) / kBlockRows; }
-  /// Returns the number of keys that a warp takes of a block in a step.
+  /// Returns the number of keys of a block that a warp processes per step.
   int64_t getStepKeys() const { return depth <= 32 ? 32 : 16; }
 
-  /// Warps that share a vCTA, and the number of teams of so many warps. Each
-  /// team has vCTAs of its own.
+  /// Warps that share a vCTA, and the number of teams of this many warps.
+  /// Different teams process different vCTAs.
   int64_t warps = 0, teams = 1;
   int64_t parts = 0, rows = 0, depth = 0;
-  /// Elements of a load.
+  /// Elements per load.
   int64_t width = 0;
 };
 
-/// Builds the loops that replace an attention, at the builder's place and over
-/// all threads: one over the keys and, if there are partial results, one that
+/// Builds the loops that replace an attention at the insertion point, for all
+/// threads: a loop over the keys and, if there are partial results, a loop that
 /// combines them.
 void createAttentionLoops(ImplicitLocOpBuilder &builder,
                           const AttentionOps &attention,

@@ -20,8 +20,8 @@ using namespace mlir::ark;
 //===----------------------------------------------------------------------===//
 
 /// Returns true if every iteration writes one element, and the body of the op
-/// touches no memory.
-static bool isPlain(linalg::LinalgOp op) {
+/// does not access memory.
+static bool isElementwiseWrite(linalg::LinalgOp op) {
   return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
          llvm::all_of(
              op.getBlock()->without_terminator(), [](Operation &inner) {
@@ -30,10 +30,10 @@ static bool isPlain(linalg::LinalgOp op) {
 }
 
 static bool isElementwise(linalg::LinalgOp op) {
-  return isPlain(op) && op.getNumReductionLoops() == 0;
+  return isElementwiseWrite(op) && op.getNumReductionLoops() == 0;
 }
 
-/// Returns the number with which an op fills its output, if it is a fill.
+/// Returns the constant that a fill writes, or nothing for other ops.
 static std::optional<APFloat> getFilling(linalg::LinalgOp op) {
   if (!isElementwise(op) || op.getNumDpsInputs() != 1)
     return std::nullopt;
@@ -51,14 +51,13 @@ static AffineMap getOutMap(linalg::LinalgOp op) {
   return op.getIndexingMapsArray().back();
 }
 
-/// Returns the op that makes the result of a body, if it is an `OpTy`.
+/// Returns the op that computes the result of a body, if it is an `OpTy`.
 template <typename OpTy>
 static OpTy getResult(linalg::LinalgOp op) {
   return op.getBlock()->getTerminator()->getOperand(0).getDefiningOp<OpTy>();
 }
 
-/// Returns true if a reduction combines the unchanged elements of its input by
-/// `OpTy`.
+/// Returns true if a reduction combines the elements of its input with `OpTy`.
 template <typename OpTy>
 static bool reducesBy(linalg::LinalgOp op) {
   std::optional<Reduction> reduction = Reduction::match(op);
@@ -67,7 +66,7 @@ static bool reducesBy(linalg::LinalgOp op) {
          reduction->value == op.getBlock()->getArgument(0);
 }
 
-/// Returns true for an op that sums up products over its last loop, in f32.
+/// Returns true for an op that sums products over its last loop in f32.
 static bool isSumOfProducts(linalg::LinalgOp op) {
   if (!op.hasPureBufferSemantics() || !linalg::isaContractionOpInterface(op) ||
       op.getNumReductionLoops() != 1 || op.getNumLoops() < 3 ||
@@ -79,7 +78,7 @@ static bool isSumOfProducts(linalg::LinalgOp op) {
          reduction->value.getDefiningOp<arith::MulFOp>();
 }
 
-/// Returns the loops of a map, if each of its results is a loop.
+/// Returns the loops of a map if each of its results is a loop.
 static std::optional<SmallVector<unsigned>> getLoops(AffineMap map) {
   SmallVector<unsigned> loops;
   for (AffineExpr expr : map.getResults()) {
@@ -91,7 +90,7 @@ static std::optional<SmallVector<unsigned>> getLoops(AffineMap map) {
   return loops;
 }
 
-/// Returns 0, 1, ..., `count` - 1 and, if there is one, `last`.
+/// Returns 0, 1, ..., `count` - 1, followed by `last` if given.
 static SmallVector<unsigned> getFirst(unsigned count,
                                       std::optional<unsigned> last) {
   auto loops = llvm::to_vector(llvm::seq(0u, count));
@@ -120,8 +119,8 @@ const AttentionOps::Content *AttentionOps::getContent(Value buffer) const {
   return found == contents.end() ? nullptr : &found->second;
 }
 
-/// Returns true if a buffer, or the whole temporary that it is a view of, was
-/// filled with the number of `state`.
+/// Returns true if a buffer, or the temporary that it views, was filled with
+/// the initial value of `state`.
 bool AttentionOps::isFilled(Value buffer, State state) const {
   const Content *content = getContent(buffer);
   if (!content)
@@ -136,8 +135,7 @@ bool AttentionOps::holds(Value buffer, RowValue value) const {
          content->row.value == value;
 }
 
-/// Returns true if a buffer may hold something that the ops so far have
-/// written.
+/// Returns true if one of the matched ops may have written to `buffer`.
 bool AttentionOps::isMade(Value buffer) const {
   return llvm::any_of(contents, [&](const auto &entry) {
     return mayAlias(entry.first, buffer);
@@ -148,13 +146,13 @@ void AttentionOps::setRow(Value buffer, RowValue value) {
   contents[buffer] = {State::Row, {RowOperand::Number, value, 0}};
 }
 
-/// Returns true if a map gives the dimensions of a row alone.
+/// Returns true if the results of a map are exactly the row dimensions.
 bool AttentionOps::isRowMap(AffineMap map) const {
   return getLoops(map) == getFirst(rowShape.size(), std::nullopt);
 }
 
-/// Returns true if an op runs over the rows first and then, with `withKeys`,
-/// over the keys.
+/// Returns true if the loops of an op are the rows and, with `withKeys`, then
+/// the keys.
 bool AttentionOps::isRowSpace(linalg::LinalgOp op, bool withKeys) const {
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
   return extents.size() == rowShape.size() + withKeys &&
@@ -197,8 +195,8 @@ bool AttentionOps::addScores(linalg::LinalgOp op) {
   return true;
 }
 
-/// Matches score = f(score, ...), where other operands may be a mask. No op so
-/// far may have reduced the scores.
+/// Matches score = f(score, ...), where another operand may be a mask. No
+/// matched op may have reduced the scores.
 bool AttentionOps::addScoreOp(linalg::LinalgOp op) {
   if (!scores || getOut(op) != scores || !isElementwise(op) ||
       getContent(scores)->state != State::Scores || !isRowSpace(op, true) ||
@@ -216,7 +214,7 @@ bool AttentionOps::addScoreOp(linalg::LinalgOp op) {
 
 /// Matches the maximum or the sum of `scores` over the keys.
 bool AttentionOps::addReduction(linalg::LinalgOp op) {
-  if (!scores || !isPlain(op) || op.getNumReductionLoops() != 1 ||
+  if (!scores || !isElementwiseWrite(op) || op.getNumReductionLoops() != 1 ||
       !isRowSpace(op, true) || op->getOperand(0) != scores ||
       !op.getIndexingMapsArray().front().isIdentity() ||
       !isRowMap(getOutMap(op)))
@@ -252,11 +250,11 @@ bool AttentionOps::addFinite(linalg::LinalgOp op) {
   return true;
 }
 
-/// Matches power = exp(score - finite).
-bool AttentionOps::addPowers(linalg::LinalgOp op) {
-  if (!finiteOp || powerOp || !isElementwise(op) || getOut(op) != scores ||
-      op->getNumOperands() != 2 || !isRowSpace(op, true) ||
-      !holds(op->getOperand(0), RowValue::Finite) ||
+/// Matches exponential = exp(score - finite).
+bool AttentionOps::addExponentials(linalg::LinalgOp op) {
+  if (!finiteOp || exponentialOp || !isElementwise(op) ||
+      getOut(op) != scores || op->getNumOperands() != 2 ||
+      !isRowSpace(op, true) || !holds(op->getOperand(0), RowValue::Finite) ||
       !isRowMap(op.getIndexingMapsArray().front()) ||
       !getOutMap(op).isIdentity())
     return false;
@@ -266,13 +264,13 @@ bool AttentionOps::addPowers(linalg::LinalgOp op) {
   if (!difference || difference.getLhs() != op.getBlock()->getArgument(1) ||
       difference.getRhs() != op.getBlock()->getArgument(0))
     return false;
-  powerOp = op;
+  exponentialOp = op;
   contents[scores] = {State::Powers, {}};
   return true;
 }
 
 bool AttentionOps::addProduct(linalg::LinalgOp op) {
-  if (!powerOp || productOp || !isSumOfProducts(op) ||
+  if (!exponentialOp || productOp || !isSumOfProducts(op) ||
       op->getOperand(0) != scores || !isFilled(getOut(op), State::Zero) ||
       op.getNumLoops() != rowShape.size() + 2)
     return false;
@@ -286,12 +284,12 @@ bool AttentionOps::addProduct(linalg::LinalgOp op) {
   return true;
 }
 
-/// Matches an elementwise op over rows, with a further dimension of the depth
-/// or of one column, or without one. Of the attention's results and of other
-/// row ops it may read only its own element.
+/// Matches an elementwise op over rows, optionally with a further dimension of
+/// the depth or of one column. The op may read only its own element of the
+/// attention's results and of other row ops.
 bool AttentionOps::addRowOp(linalg::LinalgOp op) {
   unsigned rows = rowShape.size();
-  if (!powerOp || !isElementwise(op) || op.getNumLoops() < rows ||
+  if (!exponentialOp || !isElementwise(op) || op.getNumLoops() < rows ||
       op.getNumLoops() > rows + 1 || !isRowSpace(op, op.getNumLoops() > rows))
     return false;
   bool hasColumns = op.getNumLoops() > rows;
@@ -307,7 +305,7 @@ bool AttentionOps::addRowOp(linalg::LinalgOp op) {
     if (content && isRead) {
       bool isOwn =
           content->state == State::Row && (map.isIdentity() || isRowMap(map));
-      // An operand must have as many columns as the op reads of it.
+      // An operand must have as many columns as the op reads.
       bool hasOwnRows =
           isOwn && cast<MemRefType>(buffer.getType()).getNumElements() ==
                        getNumRows() * (map.isIdentity() ? columns : 1);
@@ -328,7 +326,7 @@ bool AttentionOps::addRowOp(linalg::LinalgOp op) {
 }
 
 bool AttentionOps::add(linalg::LinalgOp op) {
-  bool added = addFill(op) || addScores(op) || addPowers(op) ||
+  bool added = addFill(op) || addScores(op) || addExponentials(op) ||
                addScoreOp(op) || addReduction(op) || addFinite(op) ||
                addProduct(op) || addRowOp(op);
   if (added)
@@ -340,13 +338,13 @@ bool AttentionOps::add(linalg::LinalgOp op) {
 // Matching of the whole attention
 //===----------------------------------------------------------------------===//
 
-/// Returns true if all ops that touch a buffer, through views too, are among
-/// `ops` or come before them. An op before them does no harm, since `ops` write
-/// the buffer before they read it.
-static bool isPrivate(Value buffer, ArrayRef<linalg::LinalgOp> ops) {
+/// Returns true if all ops that access a buffer, directly or through views, are
+/// in `ops` or precede them. A preceding access is harmless, because `ops`
+/// write the buffer before they read it.
+static bool hasOnlyUsersIn(Value buffer, ArrayRef<linalg::LinalgOp> ops) {
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (isa<ViewLikeOpInterface>(user))
-      return isPrivate(user->getResult(0), ops);
+      return hasOnlyUsersIn(user->getResult(0), ops);
     auto op = dyn_cast<linalg::LinalgOp>(user);
     if (op && llvm::is_contained(ops, op))
       return true;
@@ -356,13 +354,13 @@ static bool isPrivate(Value buffer, ArrayRef<linalg::LinalgOp> ops) {
   });
 }
 
-/// Returns true if all buffers that ops of the attention write are temporaries
-/// of its own, except for those that row ops write. Sets `isStored` of the row
+/// Returns true if all buffers that the attention writes are its own
+/// temporaries, except for the outputs of row ops. Sets `isStored` of the row
 /// ops whose results other ops read.
 bool AttentionOps::hasPrivateBuffers() {
   auto isOwn = [&](Value buffer) {
     Value root = getRoot(buffer);
-    return root.getDefiningOp<memref::AllocaOp>() && isPrivate(root, ops);
+    return root.getDefiningOp<memref::AllocaOp>() && hasOnlyUsersIn(root, ops);
   };
   for (RowOp &rowOp : rowOps)
     rowOp.isStored = !isOwn(getOut(rowOp.op));
@@ -392,7 +390,7 @@ std::optional<AttentionOps> AttentionOps::match(linalg::LinalgOp first) {
     if (!structured || !attention.add(structured))
       break;
   }
-  // Fills at the end belong to other ops.
+  // Trailing fills belong to other ops.
   while (!attention.ops.empty() && getFilling(attention.ops.back()))
     attention.ops.pop_back();
   if (!attention.isComplete() || attention.scoresOp != attention.ops[1] ||

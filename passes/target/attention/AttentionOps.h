@@ -9,30 +9,31 @@
 namespace mlir::ark {
 
 /// Values that an attention computes for a row of queries. `Finite` is the
-/// maximum, or zero if no key counts. `Sum` is the sum of the exponentials.
+/// maximum, or zero if all scores are minus infinity. `Sum` is the sum of the
+/// exponentials.
 enum class RowValue { Maximum, Finite, Sum, Product };
 
 /// The source of an operand of a row op.
 struct RowOperand {
   enum { Memory, Number, Earlier } source = Memory;
   RowValue value = RowValue::Maximum;
-  /// The number of the earlier row op.
+  /// The index of the earlier row op.
   unsigned earlier = 0;
 };
 
-/// An elementwise op on rows or on the results of an attention, which follows
-/// the attention.
+/// An elementwise op after an attention, on rows or on results of the
+/// attention.
 struct RowOp {
   linalg::LinalgOp op;
-  /// One for each input, then one for the output.
+  /// One entry per input, then one for the output.
   SmallVector<RowOperand> operands;
   /// True if ops outside of the attention read the output.
   bool isStored = true;
 };
 
-/// The ops of an attention in a body: scores of a few rows of queries and all
-/// keys, their softmax and the weighted sum of values. The ops follow each
-/// other, and no other ops between them touch memory.
+/// The ops of an attention in a body: scores of a few query rows and all keys,
+/// the softmax of the scores and the weighted sum of values. The ops are
+/// consecutive, except for ops that do not access memory.
 class AttentionOps {
 public:
   /// Returns nothing unless an attention begins with `first`.
@@ -40,19 +41,19 @@ public:
 
   int64_t getNumRows() const { return ShapedType::getNumElements(rowShape); }
   Type getElementType() const { return getElementTypeOrSelf(key); }
-  /// Returns all ops, in their order.
+  /// Returns all ops in program order.
   ArrayRef<linalg::LinalgOp> getOps() const { return ops; }
 
-  /// The query has any number of row dimensions and the depth. Key and value
-  /// have the number of keys and the depth.
+  /// The query has any number of row dimensions, then the depth. Key and value
+  /// have the dimensions number of keys and depth.
   Value query, key, value;
   SmallVector<int64_t> rowShape;
   int64_t depth = 0;
   /// Elementwise ops that update the scores in place.
   SmallVector<linalg::LinalgOp> scoreOps;
-  /// `finiteOp` computes finite = f(maximum), `powerOp` power = f(finite,
-  /// score).
-  linalg::LinalgOp finiteOp, powerOp;
+  /// `finiteOp` computes finite = f(maximum); `exponentialOp` computes
+  /// exponential = f(finite, score).
+  linalg::LinalgOp finiteOp, exponentialOp;
   SmallVector<RowOp> rowOps;
 
 private:
@@ -66,12 +67,12 @@ private:
   bool addFill(linalg::LinalgOp op);
   bool addScores(linalg::LinalgOp op);
   bool addScoreOp(linalg::LinalgOp op);
-  bool addPowers(linalg::LinalgOp op);
+  bool addExponentials(linalg::LinalgOp op);
   bool addReduction(linalg::LinalgOp op);
   bool addFinite(linalg::LinalgOp op);
   bool addProduct(linalg::LinalgOp op);
   bool addRowOp(linalg::LinalgOp op);
-  bool isComplete() const { return productOp && powerOp && finiteOp; }
+  bool isComplete() const { return productOp && exponentialOp && finiteOp; }
   bool hasPrivateBuffers();
 
   const Content *getContent(Value buffer) const;

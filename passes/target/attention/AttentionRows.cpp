@@ -13,9 +13,9 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Combines the partial results of the warps. A warp has a row, and as many
-/// columns as lanes. A lane computes the weight of one part of the keys. Then
-/// each lane adds up one column over all parts.
+/// Combines the partial results of the warps. A warp processes one row and as
+/// many columns as it has lanes. Each lane first computes the weight of one
+/// part of the keys, and then sums one column over all parts.
 class RowBuilder : public AttentionBuilder {
 public:
   using AttentionBuilder::AttentionBuilder;
@@ -43,7 +43,7 @@ void RowBuilder::addWarps(Value row, Value column) {
       memref::LoadOp::create(builder, buffers.sums, ValueRange{other, row});
   Value maximum = combine<arith::MaximumFOp>(own, distances);
   Value finite = getFinite(maximum);
-  Value weight = getPower(finite, own);
+  Value weight = getExponential(finite, own);
   sum = arith::MulFOp::create(builder, sum, weight);
   Value product;
   for (auto [number, of] : llvm::enumerate(products)) {
@@ -68,7 +68,7 @@ void RowBuilder::build(Value thread) {
   builder.setInsertionPointToStart(loop.getBody());
   Value row = div(loop.getInductionVar(), across);
   Value column = add(mul(rem(loop.getInductionVar(), across), kWarpSize), lane);
-  // Lanes beyond the last column compute the last one again, and store nothing.
+  // Lanes beyond the last column recompute the last column and do not store it.
   Value clamped =
       attention.depth % kWarpSize == 0
           ? column

@@ -16,20 +16,20 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The largest depth at which registers hold keys and values at once.
-static constexpr int64_t kMostDepthAtOnce = 64;
+/// Up to this depth, registers hold keys and values at once.
+static constexpr int64_t kMaxDepthAtOnce = 64;
 
 namespace {
-/// Online softmax of a warp, with 16 keys a step. Every step updates the state
-/// of a row: the maximum score, and the sum of exponentials and the weighted
-/// sum of values relative to it.
+/// Online softmax of a warp, with 16 keys per step. Every step updates the
+/// state of a row: the maximum score, and the sum of exponentials and the
+/// weighted sum of values relative to the maximum.
 ///
 /// Instructions multiply 16 rows by 8 columns. The scores are products of
 /// queries, whose upper 8 rows are zero, by keys. The weighted sums are
-/// products of values, with their columns as rows, by exponentials. So a lane
-/// has the scores of the keys whose exponentials it needs, and lanes exchange
-/// nothing between the two products. Queries and keys use the same permuted
-/// order of the depth, in which lanes have loaded it.
+/// products of values, with their columns as rows, by exponentials. A lane
+/// hence computes the scores whose exponentials it needs, and lanes exchange no
+/// data between the products. Queries and keys use the same permuted order of
+/// the depth, the order in which lanes load it.
 class StreamBuilder : public AttentionTiles {
 public:
   using AttentionTiles::AttentionTiles;
@@ -37,8 +37,8 @@ public:
 
 private:
   /// The values that the loop carries: the maximum score of the quad's row, the
-  /// lane's share of the sum of exponentials, and the accumulators of the
-  /// weighted sums of values, by load, word and accumulator.
+  /// lane's partial sum of exponentials, and the accumulators of the weighted
+  /// sums of values, by load, word and accumulator.
   struct State {
     Value maximum, sum;
     SmallVector<Value> products;
@@ -52,23 +52,23 @@ private:
   SmallVector<Words> loadKeys(Value first);
   SmallVector<Words> loadValues();
   SmallVector<Value> getScores(ArrayRef<Words> keys);
-  void addValues(State &state, ArrayRef<Words> values, ArrayRef<Words> powers);
+  void addValues(State &state, ArrayRef<Words> values,
+                 ArrayRef<Words> exponentials);
   void step(State &state, Value first);
   void store(const State &state);
   void storeProducts(const State &state);
 
-  /// Returns the number of 16-byte loads of a lane with which all quads
-  /// together read a value.
+  /// Returns the number of 16-byte loads per lane with which all quads together
+  /// read the values of a key.
   int64_t getValueLoads() {
     return llvm::divideCeil(attention.depth, kTileKeys * shape.width);
   }
-  /// The row of the quad; the last row again if there are fewer rows than
-  /// quads.
+  /// The row of the quad, clamped to the last row.
   Value row;
   SmallVector<Words> queries;
-  /// The keys of the lane's scores in this step, and an i1 for each of them:
+  /// The keys of the lane's scores in this step, and an i1 for each that is
   /// true if the key exists.
-  SmallVector<Value> ownKeys, areThere;
+  SmallVector<Value> ownKeys, keyExists;
 };
 } // namespace
 
@@ -104,7 +104,7 @@ void StreamBuilder::loadQueries() {
                            kQuad));
 }
 
-/// Loads a key for every quad, of two tiles; the last key again beyond the end.
+/// Loads a key for every quad and each of two tiles, clamped to the last key.
 SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
   SmallVector<Words> keys;
   Value last = arith::SubIOp::create(builder, length, index(1));
@@ -119,18 +119,18 @@ SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
   return keys;
 }
 
-/// Loads the values of the lane's keys, with columns of its own for every quad.
-/// Words of a key beyond the last one become zero, since zero times the loaded
+/// Loads the values of the lane's keys; every quad loads other columns. Words
+/// of a key beyond the last one become zero, because zero times the loaded
 /// value may be NaN.
 SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
   SmallVector<Words> values;
   for (int64_t number = 0; number < getValueLoads(); ++number)
-    for (auto [key, isThere] : llvm::zip(ownKeys, areThere)) {
+    for (auto [key, exists] : llvm::zip(ownKeys, keyExists)) {
       values.push_back(load(attention.value, key,
                             mul(add(quad, number * kTileKeys), shape.width),
                             kTileKeys));
       for (Value &value : values.back())
-        value = arith::SelectOp::create(builder, isThere, value, word(0));
+        value = arith::SelectOp::create(builder, exists, value, word(0));
     }
   return values;
 }
@@ -139,7 +139,7 @@ SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Returns two scores of each tile, for the row of the quad.
+/// Returns two scores of each tile for the row of the quad.
 SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
   SmallVector<Value> scores;
   int64_t loads = getKeyLoads();
@@ -155,14 +155,14 @@ SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
     scores.append({sums[0], sums[1]});
   }
   SmallVector<Value> place = getPlace(row);
-  for (auto [score, key, isThere] : llvm::zip(scores, ownKeys, areThere))
-    score = finishScore(score, place, key, isThere);
+  for (auto [score, key, exists] : llvm::zip(scores, ownKeys, keyExists))
+    score = finishScore(score, place, key, exists);
   return scores;
 }
 
-/// Computes products += values * powers.
+/// Computes products += values * exponentials.
 void StreamBuilder::addValues(State &state, ArrayRef<Words> values,
-                              ArrayRef<Words> powers) {
+                              ArrayRef<Words> exponentials) {
   MutableArrayRef<Value> products = state.products;
   for (; !values.empty(); values = values.drop_front(kOwnKeys))
     for (int64_t column = 0; column < kWords; ++column) {
@@ -171,7 +171,7 @@ void StreamBuilder::addValues(State &state, ArrayRef<Words> values,
         Value a = values[pair][column], b = values[pair + 1][column];
         words.append({joinLow(a, b), joinHigh(a, b)});
       }
-      for (const Words &term : powers)
+      for (const Words &term : exponentials)
         llvm::copy(multiply(words, term, products.take_front(kSums)),
                    products.begin());
       products = products.drop_front(kSums);
@@ -181,15 +181,15 @@ void StreamBuilder::addValues(State &state, ArrayRef<Words> values,
 void StreamBuilder::step(State &state, Value first) {
   Value last = arith::SubIOp::create(builder, length, index(1));
   ownKeys.clear();
-  areThere.clear();
+  keyExists.clear();
   for (int64_t number = 0; number < kOwnKeys; ++number) {
     int64_t distance = number / 2 * kTileKeys + number % 2;
     Value key = add(add(first, mul(inQuad, 2)), distance);
-    areThere.push_back(isLess(key, length));
+    keyExists.push_back(isLess(key, length));
     ownKeys.push_back(arith::MinSIOp::create(builder, key, last));
   }
   SmallVector<Words> keys = loadKeys(first), values;
-  if (attention.depth <= kMostDepthAtOnce)
+  if (attention.depth <= kMaxDepthAtOnce)
     values = loadValues();
   SmallVector<Value> scores = getScores(keys);
   if (values.empty())
@@ -200,14 +200,14 @@ void StreamBuilder::step(State &state, Value first) {
     largest = arith::MaximumFOp::create(builder, largest, score);
   largest = combine<arith::MaximumFOp>(largest, {2, 1});
   Value finite = getFinite(largest);
-  Value correction = getPower(finite, state.maximum);
+  Value correction = getExponential(finite, state.maximum);
   state.maximum = largest;
   state.sum = arith::MulFOp::create(builder, state.sum, correction);
   for (Value &score : scores) {
-    score = getPower(finite, score);
+    score = getExponential(finite, score);
     state.sum = arith::AddFOp::create(builder, state.sum, score);
   }
-  // The accumulators of weighted sums belong to the rows of two other quads.
+  // The accumulators of the weighted sums belong to rows of two other quads.
   SmallVector<Value> corrections;
   for (int64_t next = 0; next < 2; ++next)
     corrections.push_back(
@@ -221,8 +221,8 @@ void StreamBuilder::step(State &state, Value first) {
 // The loop
 //===----------------------------------------------------------------------===//
 
-/// Stores the accumulators of two rows, with neighbouring columns for every
-/// load.
+/// Stores the accumulators of two rows. Every load corresponds to neighbouring
+/// columns.
 void StreamBuilder::storeProducts(const State &state) {
   auto type = VectorType::get(kStoreElements, builder.getF32Type());
   for (int64_t load = 0; load < getValueLoads(); ++load)
@@ -230,11 +230,11 @@ void StreamBuilder::storeProducts(const State &state) {
       OpBuilder::InsertionGuard guard(builder);
       Value own = add(mul(inQuad, 2), next);
       Value column = mul(add(quad, load * kTileKeys), shape.width);
-      Value isThere = arith::AndIOp::create(
+      Value exists = arith::AndIOp::create(
           builder, isLess(own, index(shape.rows)), isInside(column));
-      auto branch = scf::IfOp::create(builder, isThere, /*withElse=*/false);
+      auto branch = scf::IfOp::create(builder, exists, /*withElse=*/false);
       builder.setInsertionPointToStart(branch.thenBlock());
-      // Every instruction makes two columns of two rows.
+      // Every instruction computes two columns of two rows.
       SmallVector<Value> elements;
       for (int64_t number = 0; number < shape.width; ++number)
         elements.push_back(

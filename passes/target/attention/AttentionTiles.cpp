@@ -118,12 +118,13 @@ SmallVector<Value, kSums> AttentionTiles::multiply(ArrayRef<Value> a,
   return made;
 }
 
-/// Rounds two exponentials to the values' type and returns them in one word.
-/// Subtracts the rounded numbers from `powers` unless this is the last term.
-Value AttentionTiles::round(MutableArrayRef<Value> powers, bool isLast) {
+/// Rounds two exponentials to the values' type and packs them into one word.
+/// Subtracts the rounded numbers from `exponentials` unless this is the last
+/// term.
+Value AttentionTiles::round(MutableArrayRef<Value> exponentials, bool isLast) {
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
   SmallVector<Value> parts, rounded;
-  for (Value power : powers) {
+  for (Value power : exponentials) {
     if (element.isF16()) {
       parts.push_back(arith::TruncFOp::create(builder, element, power));
       rounded.push_back(arith::ExtFOp::create(builder, f32, parts.back()));
@@ -134,7 +135,7 @@ Value AttentionTiles::round(MutableArrayRef<Value> powers, bool isLast) {
       rounded.push_back(arith::BitcastOp::create(builder, f32, high));
     }
   }
-  for (auto [power, of] : llvm::zip(powers, rounded))
+  for (auto [power, of] : llvm::zip(exponentials, rounded))
     if (!isLast)
       power = arith::SubFOp::create(builder, power, of);
   if (!element.isF16())
@@ -145,15 +146,15 @@ Value AttentionTiles::round(MutableArrayRef<Value> powers, bool isLast) {
 }
 
 SmallVector<AttentionTiles::Words>
-AttentionTiles::split(ArrayRef<Value> powers) {
-  // Three terms of bf16 hold 8 bits each of 24; two terms of f16 hold 11 each
-  // of 22.
+AttentionTiles::split(ArrayRef<Value> exponentials) {
+  // Three bf16 terms hold 8 bits each of 24; two f16 terms hold 11 bits each of
+  // 22.
   int64_t terms = element.isF16() ? 2 : 3;
   SmallVector<Words> all;
-  SmallVector<Value> rest(powers);
+  SmallVector<Value> rest(exponentials);
   for (int64_t term = 0; term < terms; ++term) {
     Words &own = all.emplace_back();
-    for (size_t pair = 0; pair < powers.size(); pair += 2)
+    for (size_t pair = 0; pair < exponentials.size(); pair += 2)
       own.push_back(round(MutableArrayRef<Value>(rest).slice(pair, 2),
                           term + 1 == terms));
   }
@@ -165,7 +166,7 @@ AttentionTiles::split(ArrayRef<Value> powers) {
 //===----------------------------------------------------------------------===//
 
 Value AttentionTiles::finishScore(Value score, ValueRange place, Value key,
-                                  Value isThere) {
+                                  Value exists) {
   SmallVector<Value> indices(place);
   indices.push_back(key);
   for (linalg::LinalgOp op : attention.scoreOps) {
@@ -175,7 +176,7 @@ Value AttentionTiles::finishScore(Value score, ValueRange place, Value key,
     values.push_back(score);
     score = inlineBody(op, values, indices);
   }
-  return isThere ? arith::SelectOp::create(builder, isThere, score, getLeast())
-                       .getResult()
-                 : score;
+  return exists ? arith::SelectOp::create(builder, exists, score, getLeast())
+                      .getResult()
+                : score;
 }

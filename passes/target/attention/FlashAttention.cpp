@@ -26,8 +26,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Bytes of shared memory that an attention may take. The rest is for
-/// parameters in flight.
+/// Upper bound of the shared memory of an attention in bytes. The rest is used
+/// for streamed parameters.
 static constexpr int64_t kMostBytes = 40 * 1024;
 
 namespace {
@@ -72,10 +72,9 @@ void FlashAttentionPass::replace(const AttentionOps &attention,
   ++numAttentions;
 }
 
-/// Returns true if the loop over vCTAs may become a loop of each team: it has
-/// nothing but one attention and the ops that compute the attention's
-/// addresses.
-static bool isAlone(Block &block, const AttentionOps &attention) {
+/// Returns true if the loop over vCTAs may be divided among teams: its body
+/// consists of one attention and the ops that compute its addresses.
+static bool hasOnlyAttention(Block &block, const AttentionOps &attention) {
   return llvm::all_of(block.without_terminator(), [&](Operation &op) {
     auto structured = dyn_cast<linalg::LinalgOp>(op);
     return structured ? llvm::is_contained(attention.getOps(), structured)
@@ -83,7 +82,7 @@ static bool isAlone(Block &block, const AttentionOps &attention) {
   });
 }
 
-/// Replaces the attentions of a block. Returns the shape of the last one.
+/// Replaces the attentions of a block. Returns the shape of the last attention.
 std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
                                                       int64_t longest) {
   std::vector<std::pair<AttentionOps, AttentionShape>> found;
@@ -91,7 +90,7 @@ std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
     std::optional<AttentionOps> attention = AttentionOps::match(op);
     if (!attention)
       continue;
-    int64_t run = isAlone(block, *attention) ? longest : 1;
+    int64_t run = hasOnlyAttention(block, *attention) ? longest : 1;
     std::optional<AttentionShape> shape =
         AttentionShape::choose(*attention, threads, kMostBytes, run);
     if (shape)
@@ -102,7 +101,7 @@ std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
   return found.empty() ? std::nullopt : std::optional(found.back().second);
 }
 
-/// Returns the largest number of vCTAs of a body in a run.
+/// Returns the largest number of vCTAs in a run of the body.
 int64_t FlashAttentionPass::getLongest(func::FuncOp body) {
   int64_t longest = 0;
   for (auto kernel : getOperation().getOps<KernelOp>())
@@ -110,9 +109,8 @@ int64_t FlashAttentionPass::getLongest(func::FuncOp body) {
   return longest;
 }
 
-/// Divides the loop over vCTAs among teams of warps, which take vCTAs in turn.
-/// No team needs results of another team, so that there is no barrier between
-/// two vCTAs.
+/// Divides the loop over vCTAs among teams of warps in round-robin order. Teams
+/// are independent, so that no barrier is needed between two vCTAs.
 void FlashAttentionPass::share(scf::ForOp vctas, const AttentionShape &shape) {
   ImplicitLocOpBuilder builder(vctas.getLoc(), vctas);
   int64_t threads = shape.warps * kWarpSize;
@@ -138,9 +136,9 @@ void FlashAttentionPass::share(scf::ForOp vctas, const AttentionShape &shape) {
   loop.erase();
 }
 
-/// Replaces the loop over a single vCTA by its body, if no op is left that
-/// needs the loop. A compiler would keep all values that do not depend on the
-/// vCTA in registers that the attention needs.
+/// Replaces the loop over a single vCTA by its body, unless another op needs
+/// the loop. Inside a loop, a compiler would keep all values that do not depend
+/// on the vCTA in registers, which the attention needs.
 void FlashAttentionPass::unwrap(scf::ForOp vctas) {
   Block *block = vctas.getBody();
   bool isElementwise =

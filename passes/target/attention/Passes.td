@@ -10,32 +10,33 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
   let description = [{
     Rewrites the ops of `ark.attention` and `ark.partial_attention` in a body as one pass over the
     keys (online softmax). The ops are scores, their softmax and the weighted sum of values, of bf16
-    or f16, for query rows that share keys. Each op would be a loop of its own, which ends in a
-    barrier and goes through shared memory. In the fused loop a warp takes 16 or 32 keys a step. The
-    warp keeps in registers the maximum score of each row, and the sum of exponentials and the
-    weighted sum of values relative to that maximum. Tensor cores compute both products.
+    or f16, for query rows that share keys. Without this pass, each op would become a separate loop
+    that ends in a barrier and exchanges data through shared memory. In the fused loop, a warp
+    processes 16 or 32 keys per step. The warp keeps three values of each row in registers: the
+    maximum score, and the sum of exponentials and the weighted sum of values relative to the
+    maximum. Tensor cores compute both products.
 
-    Up to 8 rows: the steps are dealt to all warps. The first product is queries by keys. The second
-    one is values by exponentials, with rows of queries as its columns, so that a lane already has
-    the exponentials that it needs. Each exponential enters the second product as a sum of two or
-    three numbers of the values' type, whose products are exact. A second loop combines the partial
-    results of the warps, always in the same order, and computes the elementwise ops that follow.
+    Up to 8 rows: all warps share the steps. The first product is queries by keys. The second
+    product is values by exponentials, with the rows of queries as its columns, so that a lane
+    already has the exponentials that it multiplies. Each exponential enters the second product as a
+    sum of two or three numbers of the values' type, whose products are exact. A second loop
+    combines the partial results of the warps, always in the same order, and computes the
+    elementwise ops that follow.
 
-    More rows: they are divided into blocks of 16. The rows of a block are the rows of both
-    products. If there are more warps than blocks, several warps share a block, and each of them
-    takes a part of the keys. Alternatively, if a run has several vCTAs, teams of warps take these
-    vCTAs in turn, without a barrier between them. A warp that has all keys of its rows also
-    computes the elementwise ops that follow.
+    More rows: the rows are divided into blocks of 16, which are the rows of both products. If there
+    are more warps than blocks, several warps share a block, and each warp computes a part of the
+    keys. If a run has several vCTAs, teams of warps process vCTAs in parallel instead, without a
+    barrier between them. A warp that has all keys of its rows also computes the elementwise ops
+    that follow.
 
-    A key beyond the length contributes nothing, whatever its memory holds. Masks, and the results
-    of rows without any key, are those of the original ops. Other results differ from those of the
-    original ops by rounding only.
+    A key beyond the length contributes nothing, even if its memory holds NaN. Masks, and the
+    results of rows without any key, are those of the original ops. All other results differ from
+    the original ones by rounding only.
 
-    The pass leaves ops in another order, head sizes of more than 128, in blocks of 16 rows also
-    head sizes that are no multiple of 16, rows that are not aligned to 16 bytes, and attentions
-    that would need more than 40 KB of shared memory. If no run has two such vCTAs, and only
-    elementwise ops are left beside the attention, the body of the loop over vCTAs replaces the
-    loop.
+    The pass skips ops in any other order, head sizes above 128, head sizes that are not a multiple
+    of 16 if there are more than 8 rows, rows that are not aligned to 16 bytes, and attentions that
+    would need more than 40 KB of shared memory. If every run has a single vCTA, and only
+    elementwise ops remain beside the attention, the body of the loop over vCTAs replaces the loop.
 
     ```mlir
     linalg.generic ... ins(%q, %k : memref<4x64xbf16>, memref<?x64xbf16, ...>) outs(%s : memref<4x?xf32, ...>)
@@ -55,7 +56,7 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
            "Threads of a CTA">,
   ];
   let statistics = [
-    Statistic<"numAttentions", "attentions", "Attentions done in one pass">,
+    Statistic<"numAttentions", "attentions", "Attentions computed in one pass">,
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect",

@@ -12,8 +12,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns the integers that have the bits of 16-bit floats; null for other
-/// types.
+/// Returns the integer type with the width of a 16-bit float type, or null for
+/// other types.
 static Type getBits(Type type) {
   Type element = getElementTypeOrSelf(type);
   if (!element.isBF16() && !element.isF16())
@@ -24,8 +24,8 @@ static Type getBits(Type type) {
   return integer;
 }
 
-/// Makes integers of all operands and results that are floats: the values that
-/// a load or a store moves, and the pass-through value of a masked load.
+/// Changes the type of all float operands and results to integers: the loaded
+/// or stored value, and the pass-through value of a masked load.
 static void moveBits(Operation *op) {
   OpBuilder builder(op);
   Location loc = op->getLoc();

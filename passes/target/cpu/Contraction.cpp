@@ -5,13 +5,13 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns the position of a loop in an operand's subscript, if the subscript
-/// has the loop.
+/// Returns the position of a loop in an operand's subscript, if it occurs
+/// there.
 static std::optional<unsigned> positionOf(AffineMap map, unsigned dim) {
   return map.getResultPosition(getAffineDimExpr(dim, map.getContext()));
 }
 
-/// Returns true if consecutive values of the loop touch consecutive elements.
+/// Returns true if consecutive values of the loop access consecutive elements.
 /// Vectors are loaded along the last dimension only.
 static bool isContiguousIn(MemRefType type, AffineMap map, unsigned dim) {
   std::optional<unsigned> position = positionOf(map, dim);
@@ -26,8 +26,8 @@ static bool isVectorElement(Type type) {
   return type.isF32() || type.isF16() || type.isBF16();
 }
 
-/// Returns the last of several candidate loops, which is the innermost one in
-/// memory order, as a rule.
+/// Returns the last of several candidate loops, which usually is the innermost
+/// in memory order.
 static ContractionDim pick(linalg::LinalgOp op, ArrayRef<unsigned> candidates) {
   if (candidates.empty())
     return {std::nullopt, 1};
@@ -61,7 +61,8 @@ std::optional<Contraction> Contraction::match(linalg::LinalgOp op) {
       return isContiguousIn(result.getType(2), maps[2], dim);
     });
   };
-  // C^T = B^T A^T: the operand with the contiguous loop of C is B.
+  // C^T = B^T A^T: the operand that contains the contiguous loop of C becomes
+  // B.
   if (contiguousColumn(columns) == columns.end()) {
     if (contiguousColumn(rows) == rows.end())
       return std::nullopt;
@@ -82,7 +83,7 @@ std::optional<Contraction> Contraction::match(linalg::LinalgOp op) {
   result.rhsTransposed = !alongN;
   result.lhsContiguous = isContiguousIn(result.getType(result.lhs),
                                         maps[result.lhs], *result.k.dim);
-  // The panel of a transposed operand has static size.
+  // The panel of a transposed operand needs a static size.
   if (result.rhsTransposed && !result.k.extent)
     return std::nullopt;
   return result;

@@ -8,28 +8,27 @@
 
 namespace mlir::ark {
 
-/// One loop of a contraction; absent loops (a vector instead of a matrix) have
-/// extent one and no dimension.
+/// One loop of a contraction. A loop that is absent, as in a vector instead of
+/// a matrix, has extent one and no dimension.
 struct ContractionDim {
   std::optional<unsigned> dim;
-  /// The extent, where it is static.
+  /// The extent, if it is static.
   std::optional<int64_t> extent;
 };
 
-/// A linalg contraction seen as a matrix product over three of its loops; all
-/// others run around it.
+/// A linalg contraction as a matrix product over three of its loops. All other
+/// loops enclose these three.
 struct Contraction {
   linalg::LinalgOp op;
   ContractionDim m, n, k;
   /// Operand numbers of A (indexed by m) and B (indexed by n).
   unsigned lhs, rhs;
-  /// B is contiguous in k rather than in n.
+  /// True if B is contiguous in k instead of n.
   bool rhsTransposed;
-  /// A is contiguous in k.
+  /// True if A is contiguous in k.
   bool lhsContiguous;
 
-  /// Returns the contraction in `op`, or nothing if the vector forms do not
-  /// apply.
+  /// Returns the contraction in `op`, or nothing if no vector form applies.
   static std::optional<Contraction> match(linalg::LinalgOp op);
 
   MemRefType getType(unsigned operand) const {
@@ -37,8 +36,8 @@ struct Contraction {
   }
 };
 
-/// Emits the register-blocked form; `ivs` are values of all loops but m, n and
-/// k.
+/// Emits the register-blocked form. `ivs` holds the indices of all loops except
+/// m, n and k.
 void emitBlocks(ImplicitLocOpBuilder &builder, const Contraction &contraction,
                 MutableArrayRef<Value> ivs, ArrayRef<Value> extents,
                 int64_t lanes);

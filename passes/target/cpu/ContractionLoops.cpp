@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Vectors of columns that one block keeps in registers for every row.
+/// Vectors of columns per row that a block keeps in registers.
 static constexpr int64_t kColumnVectors = 2;
 
 namespace {
@@ -39,8 +39,8 @@ private:
     return dim.dim ? extents[*dim.dim] : index(1);
   }
 
-  /// Builds `for iv in [begin, end) step`, and leaves the insertion point
-  /// behind it.
+  /// Builds `for iv in [begin, end) step`, and moves the insertion point behind
+  /// it.
   void loop(Value begin, Value end, int64_t step, Body body) {
     auto forOp = scf::ForOp::create(builder, begin, end, index(step));
     OpBuilder::InsertionGuard guard(builder);
@@ -48,8 +48,7 @@ private:
     body(forOp.getInductionVar());
   }
 
-  /// Returns the largest multiple of `step` that is no larger than the extent
-  /// of `dim`.
+  /// Returns the largest multiple of `step` up to the extent of `dim`.
   Value floorTo(const ContractionDim &dim, int64_t step) {
     if (dim.extent)
       return index(*dim.extent / step * step);
@@ -80,8 +79,8 @@ private:
     return arith::ExtFOp::create(builder, type, value);
   }
 
-  /// Loads `lanes` elements of an operand from a subscript on, as f32. Lanes
-  /// that are off in `mask` read as zero and touch no memory.
+  /// Loads `lanes` elements of an operand as f32, beginning at a subscript.
+  /// Masked-off lanes read as zero and access no memory.
   Value load(unsigned operand, Value m, Value n, Value k, Value mask) {
     Value buffer = contraction.op->getOperand(operand);
     auto type =
@@ -130,8 +129,8 @@ private:
 // Register blocks
 //===----------------------------------------------------------------------===//
 
-/// Creates memory for `k` rows of a block's columns, in the function's entry
-/// block so that loops do not grow the stack.
+/// Allocates `k` rows of a block's columns in the function's entry block, so
+/// that loops do not grow the stack.
 Value Emitter::createPanel() {
   OpBuilder::InsertionGuard guard(builder);
   auto function = contraction.op->getParentOfType<func::FuncOp>();
@@ -142,8 +141,7 @@ Value Emitter::createPanel() {
 }
 
 /// Fills panel[k, j] = B[n + j, k]. Blocks of `lanes` by `lanes` elements are
-/// transposed in registers. The remaining columns and values of k are copied
-/// element by element.
+/// transposed in registers, and the remaining elements are copied one by one.
 void Emitter::fillPanel(Value panel, Value n, Value columns) {
   Value zero = index(0);
   Value wholeK = floorTo(contraction.k, lanes);
@@ -224,7 +222,7 @@ void Emitter::emitRows(Value panel, Value m, Value n, int64_t rows,
             add(n, column * lanes), mask(column));
 }
 
-/// Computes all rows of one block of columns. `columns` is null for a whole
+/// Computes all rows of one block of columns. `columns` is null for a full
 /// block.
 void Emitter::emitColumns(Value panel, Value n, Value columns) {
   int64_t width = lanes * kColumnVectors;
@@ -237,8 +235,8 @@ void Emitter::emitColumns(Value panel, Value n, Value columns) {
     masks.push_back(vector::CreateMaskOp::create(
         builder, VectorType::get({lanes}, builder.getI1Type()), positive));
   }
-  // 16 of the 32 registers of AVX-512 hold accumulators; other instruction sets
-  // have 16 registers in all.
+  // With AVX-512, accumulators use 16 of 32 registers. Other instruction sets
+  // have 16 registers in total.
   int64_t block = lanes == 16 ? 8 : 4;
   Value wholeRows = floorTo(contraction.m, block);
   loop(index(0), wholeRows, block,
@@ -255,7 +253,7 @@ void Emitter::emitBlocks() {
        [&](Value n) { emitColumns(panel, n, Value()); });
   if (contraction.n.extent && *contraction.n.extent % width == 0)
     return;
-  // The loop has one iteration or none.
+  // The loop has at most one iteration.
   loop(wholeColumns, extentOf(contraction.n), width, [&](Value n) {
     emitColumns(panel, n,
                 arith::SubIOp::create(builder, extentOf(contraction.n), n));
@@ -301,7 +299,7 @@ void Emitter::emitDotColumns(Value n, int64_t columns) {
   }
   for (int64_t column = 0; column < columns; ++column)
     for (int64_t row = 0; row < rows; ++row) {
-      // The order of the sum is free, so that LLVM may compute it as a tree.
+      // The order of the sum is free, so that LLVM may reduce it as a tree.
       Value sum = vector::ReductionOp::create(
           builder, vector::CombiningKind::ADD, sums[column * rows + row],
           arith::FastMathFlags::reassoc);

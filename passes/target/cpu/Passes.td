@@ -47,8 +47,8 @@ def VectorizeContractionsPass
 def BitcastNarrowFloatsPass : Pass<"ark-bitcast-narrow-floats", "::mlir::ModuleOp"> {
   let summary = "Load and store 16-bit floats as integers";
   let description = [{
-    If the processor has no instructions for bf16, LLVM moves a vector of bf16 by way of f32 and a
-    function of the compiler's runtime library, which a kernel cannot have. Integers move without a
+    On processors without bf16 instructions, LLVM loads and stores vectors of bf16 via f32 and calls
+    a function of the compiler runtime library, which is not part of a kernel. Integers need no
     conversion.
 
     ```mlir
@@ -83,9 +83,9 @@ def WidenBooleansPass : Pass<"ark-widen-booleans", "::mlir::ModuleOp"> {
 def ReleasePacketsPass : Pass<"ark-release-packets", "::mlir::ModuleOp"> {
   let summary = "Store LL packets by atomic stores with release";
   let description = [{
-    A reader that sees the epoch in a packet must see the data of the packet, and everything that
-    the lane of the writer did before. So the store of the packet becomes atomic, with release. A
-    body has one such store, to the argument that carries `ark.packets`.
+    A reader that sees the epoch in a packet must also see the data of the packet, and all earlier
+    writes of the sending lane. The store of the packet hence becomes atomic with release ordering.
+    A body contains one such store, to the argument that carries `ark.packets`.
 
     ```mlir
     llvm.store %packet, %address : i64, !llvm.ptr
@@ -102,8 +102,8 @@ def SetLinkagePass : Pass<"ark-set-linkage", "::mlir::ModuleOp"> {
   let summary = "Give all functions of a kernel but its entry internal linkage";
   let description = [{
     Functions with a body get internal linkage. Bodies of tasks are not inlined into the dispatch
-    loop, so that each has a frame of its own and profiles name it. The entry and the bodies that
-    the kernel names must exist.
+    loop, so that each has its own stack frame and its name in profiles. The entry and the bodies
+    that the kernel names must exist.
 
     ```mlir
     ark.kernel @mlp {bodies = [{function = @body_relu, ...}, ...], entry = @ark_kernel, ...}

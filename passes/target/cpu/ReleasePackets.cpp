@@ -36,8 +36,9 @@ struct ReleasePacketsPass
 };
 } // namespace
 
-/// Adds release to the one store of packets in a body. With several stores, a
-/// reader might see one of them and take it for the last.
+/// Adds release ordering to the packet store of a body. A body must have one
+/// such store: with several, a reader could mistake an earlier one for the
+/// last.
 LogicalResult ReleasePacketsPass::release(LLVM::LLVMFuncOp function,
                                           Value packets) {
   SmallVector<LLVM::StoreOp> stores;
@@ -46,8 +47,9 @@ LogicalResult ReleasePacketsPass::release(LLVM::LLVMFuncOp function,
       stores.push_back(store);
   });
   if (stores.size() != 1 || !stores.front().getValue().getType().isInteger(64))
-    return function.emitOpError("does not put its packets by one store of "
-                                "64 bits");
+    return function.emitOpError(
+        "does not write its packets with a single store of "
+        "64 bits");
   stores.front().setOrdering(LLVM::AtomicOrdering::release);
   stores.front().setAlignment(8);
   ++numReleased;

@@ -13,9 +13,9 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Fails unless the kernel has the function. Entry and bodies are found by
-/// name: with a misspelt name, the object would be without functions that the
-/// runtime calls.
+/// Fails unless the module defines the function. The runtime finds entry and
+/// bodies by name, so that a misspelt name would surface only when the object
+/// is loaded.
 static LogicalResult checkFunction(KernelOp kernel, SymbolTable &symbols,
                                    StringAttr name, StringRef role) {
   auto function = name ? symbols.lookup<LLVM::LLVMFuncOp>(name) : nullptr;
@@ -44,7 +44,7 @@ struct SetLinkagePass : ark::impl::SetLinkagePassBase<SetLinkagePass> {
       if (function.isExternal() || entries.contains(function.getSymNameAttr()))
         continue;
       function.setLinkage(LLVM::Linkage::Internal);
-      // MLIR's own visibility tells the same to passes over the module.
+      // MLIR's visibility gives the same information to passes on the module.
       SymbolTable::setSymbolVisibility(function,
                                        SymbolTable::Visibility::Private);
       if (bodies.contains(function.getSymNameAttr()))

@@ -18,8 +18,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Creates loops over every dimension but m, n and k, and moves the builder
-/// inside. `ivs` receives the values of these dimensions.
+/// Creates loops over all dimensions except m, n and k, and moves the builder
+/// inside. `ivs` receives the indices of these loops.
 static void emitOuterLoops(ImplicitLocOpBuilder &builder,
                            const Contraction &contraction,
                            ArrayRef<Value> extents, SmallVector<Value> &ivs) {

@@ -12,7 +12,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Loads a byte. Any byte but zero is true.
+/// Loads a byte. Any nonzero byte is true.
 static void widenLoad(LLVM::LoadOp load) {
   OpBuilder builder(load);
   Location loc = load.getLoc();

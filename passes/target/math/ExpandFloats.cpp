@@ -1,9 +1,9 @@
 //===- ExpandFloats.cpp - Expands conversions of narrow floats ------------===//
 //
-// Bodies compute in f32, and narrow floats only enter and leave. If the
-// processor has no instruction for a conversion, LLVM would call a function of
-// the compiler's runtime library, which a kernel cannot have. Integer
-// arithmetic has the same result, and vectorises.
+// Bodies compute in f32; narrow floats occur only in loads and stores. If the
+// processor has no conversion instruction, LLVM would call a function of the
+// compiler runtime library, which is not part of a kernel. Integer arithmetic
+// has the same result and vectorises.
 //
 //===----------------------------------------------------------------------===//
 
@@ -27,7 +27,7 @@ namespace {
 /// A binary format with a sign bit.
 struct Format {
   int exponentBits, mantissaBits;
-  /// True if the largest exponent stands for infinity and NaN. Else only the
+  /// True if the largest exponent encodes infinity and NaN. Otherwise only the
   /// number with all bits set is NaN, and there is no infinity.
   bool hasInfinity;
 
@@ -46,7 +46,7 @@ struct Format {
 };
 } // namespace
 
-/// Returns the format of a type that is expanded; bf16 has a shorter way.
+/// Returns the format of a type that is expanded; bf16 has its own expansion.
 static std::optional<Format> getFormat(Type type) {
   if (type.isF16())
     return Format{5, 10, true};
@@ -66,15 +66,15 @@ static uint32_t bitsOf(float value) { return llvm::bit_cast<uint32_t>(value); }
 /// bf16 is the upper half of f32.
 static Value extendBF16(ScalarMath m, Value bits) { return m.shl(bits, 16); }
 
-/// Moves the fields to their places in f32, and corrects the bias by a
-/// multiplication, which is exact for subnormal numbers, too.
+/// Moves the fields to their positions in f32, and corrects the bias by a
+/// multiplication, which is exact for subnormal numbers too.
 static Value extendFormat(ScalarMath m, Value bits, const Format &format) {
   Value sign = m.shl(m.shr(bits, format.getWidth() - 1), 31);
   Value size = m.andI(bits, m.integer((1u << (format.getWidth() - 1)) - 1));
   Value moved = m.shl(size, 23 - format.mantissaBits);
   Value scale = m.number(std::ldexp(1.0, 127 - format.getBias()));
   Value number = m.bits(m.mul(m.fromBits(moved), scale));
-  // Infinity keeps a mantissa of zero, and NaN one that is not zero.
+  // Infinity keeps a zero mantissa, NaN a nonzero mantissa.
   Value special = m.orI(moved, m.integer(0x7f800000));
   Value isSpecial = m.atLeast(size, m.integer(format.getOverflow()));
   return m.orI(sign, m.select(isSpecial, special, number));
@@ -101,7 +101,7 @@ struct PairWidener {
     return vector::ExtractOp::create(m.builder, m.loc, vector, index);
   }
 
-  /// Widens two floats, which are in 16 bits.
+  /// Widens two floats packed into 16 bits.
   Value widenPair(Value bits) {
     StringRef name = isa<Float8E5M2Type>(type) ? "llvm.nvvm.e5m2x2.to.f16x2.rn"
                                                : "llvm.nvvm.e4m3x2.to.f16x2.rn";
@@ -130,7 +130,7 @@ struct PairWidener {
   }
 
   /// Widens an element. An element of a vector is widened together with its
-  /// neighbour, and takes its half of the pair.
+  /// neighbour, and its half of the result is extracted.
   Value widenElement(Value value) {
     auto op = value.getDefiningOp<vector::ExtractOp>();
     VectorType from = op ? op.getSourceVectorType() : VectorType();
@@ -147,8 +147,8 @@ struct PairWidener {
 };
 } // namespace
 
-/// Widens 8-bit floats to f16; returns null for shapes that hold no pairs.
-static Value widenEight(ScalarMath m, Value x) {
+/// Widens 8-bit floats to f16. Returns null for shapes without pairs.
+static Value widenFp8(ScalarMath m, Value x) {
   PairWidener widener{m, getElementTypeOrSelf(x.getType())};
   auto vector = dyn_cast<VectorType>(x.getType());
   if (!vector)
@@ -166,7 +166,7 @@ static Value truncateBF16(ScalarMath m, Value x) {
   Value bits = m.bits(x);
   Value odd = m.andI(m.shr(bits, 16), m.integer(1));
   Value rounded = m.addI(bits, m.addI(odd, m.integer(0x7fff)));
-  // Rounding could make infinity of a NaN, which is made quiet instead.
+  // Rounding could turn a NaN into infinity, so a NaN is made quiet instead.
   Value nan = m.orI(bits, m.integer(0x400000));
   return m.shr(m.select(m.isNaN(x), nan, rounded), 16);
 }
@@ -177,13 +177,14 @@ static Value truncateFormat(ScalarMath m, Value x, const Format &format) {
   Value sign = m.shl(m.shr(bits, 31), format.getWidth() - 1);
   Value size = m.andI(bits, m.integer(0x7fffffff));
 
-  // Subnormal: the processor rounds when a number is added whose last place is
-  // the format's smallest step.
+  // Subnormal: the addition of a number whose last place is the format's
+  // smallest step rounds in hardware.
   float step = std::ldexp(1.0f, 24 - format.getBias() - format.mantissaBits);
   Value aligned = m.add(m.fromBits(size), m.number(step));
   Value small = m.subI(m.bits(aligned), m.integer(bitsOf(step)));
 
-  // Normal: changes the bias and adds half a step, less if the number is even.
+  // Normal: changes the bias, and adds half a step, or slightly less for even
+  // numbers.
   uint32_t bias = static_cast<uint32_t>(127 - format.getBias()) << 23;
   Value odd = m.andI(m.shr(size, shift), m.integer(1));
   Value rounded = m.addI(m.subI(size, m.integer(bias)),
@@ -204,7 +205,7 @@ static Value truncateFormat(ScalarMath m, Value x, const Format &format) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The conversions that are expanded.
+/// The conversions to expand.
 struct Expansion {
   bool expandFp16, expandBf16Rounding, nativeFp8;
 
@@ -214,7 +215,7 @@ struct Expansion {
            (element.isF16() ? expandFp16 : getFormat(element).has_value());
   }
 
-  /// Returns true if f32 is rounded to this type by arithmetic.
+  /// Returns true if f32 is rounded to this type by integer arithmetic.
   bool rounds(Type type) const {
     return covers(type) &&
            (expandBf16Rounding || !getElementTypeOrSelf(type).isBF16());
@@ -222,8 +223,7 @@ struct Expansion {
 };
 } // namespace
 
-/// Converts a narrow float to f32, by instructions where the processor has
-/// them.
+/// Converts a narrow float to f32, with instructions if the processor has them.
 static Value widen(ScalarMath m, Value x, const Expansion &expansion) {
   Type from = getElementTypeOrSelf(x.getType());
   if (from.isF32())
@@ -231,7 +231,7 @@ static Value widen(ScalarMath m, Value x, const Expansion &expansion) {
   if (!expansion.covers(from))
     return m.emit<arith::ExtFOp>(m.f32(), x);
   if (expansion.nativeFp8 && isFp8(from))
-    if (Value half = widenEight(m, x))
+    if (Value half = widenFp8(m, x))
       return m.emit<arith::ExtFOp>(m.f32(), half);
   Type integer = m.like(m.builder.getIntegerType(from.getIntOrFloatBitWidth()));
   Value bits =
@@ -254,9 +254,9 @@ static Value narrow(ScalarMath m, Value x, Type type,
 }
 
 namespace {
-/// Converts between two floats of at most 32 bits by way of f32, which holds
-/// all of their values. The expanded part is no conversion in MLIR any more, so
-/// that nothing folds it with the other one.
+/// Converts between two floats of at most 32 bits via f32, which represents all
+/// of their values. The expanded half is not a conversion in MLIR any more, so
+/// that no folder merges the two halves.
 template <typename Op>
 struct ExpandFloatToFloat : OpRewritePattern<Op> {
   ExpandFloatToFloat(MLIRContext *context, Expansion expansion)
@@ -271,7 +271,7 @@ struct ExpandFloatToFloat : OpRewritePattern<Op> {
       return rewriter.notifyMatchFailure(op, "is left to LLVM");
     ScalarMath m{rewriter, op.getLoc(), from};
     if (expansion.nativeFp8 && isFp8(from) && getElementTypeOrSelf(to).isF16())
-      if (Value half = widenEight(m, op.getIn())) {
+      if (Value half = widenFp8(m, op.getIn())) {
         rewriter.replaceOp(op, half);
         return success();
       }
@@ -285,9 +285,9 @@ struct ExpandFloatToFloat : OpRewritePattern<Op> {
   Expansion expansion;
 };
 
-/// Converts integers by way of f32, as PyTorch and NumPy do. Integers that f32
-/// rounds are beyond f16 and the 8-bit floats. For bf16, rounding twice may
-/// differ from rounding once by the last bit.
+/// Converts integers via f32, as PyTorch and NumPy do. Integers that f32 rounds
+/// exceed the range of f16 and the 8-bit floats. For bf16, rounding twice may
+/// differ from rounding once in the last bit.
 template <typename Op>
 struct ExpandIntToFloat : OpRewritePattern<Op> {
   ExpandIntToFloat(MLIRContext *context, Expansion expansion)
@@ -304,8 +304,8 @@ struct ExpandIntToFloat : OpRewritePattern<Op> {
   }
 
 private:
-  /// Returns an expansion that also writes out the rounding of a number which
-  /// f32 has rounded: MLIR would fold the two conversions into one.
+  /// Returns an expansion that always expands the second rounding: MLIR would
+  /// fold the two conversions into one.
   Expansion getRounding(Op op) const {
     Expansion rounding = expansion;
     unsigned bits = getElementTypeOrSelf(op.getIn()).getIntOrFloatBitWidth();
@@ -317,9 +317,9 @@ private:
   Expansion expansion;
 };
 
-/// Converts a single bit by a select between two constants, however wide an
-/// integer holds the bit. ptxas 12.9 and 13.0 lose some conversions of bits,
-/// and take the bit itself for the number.
+/// Converts a single bit by a select between two constants, for integers of any
+/// width. ptxas 12.9 and 13.0 miscompile some conversions of bits: the result
+/// is the bit itself instead of the number.
 template <typename Op>
 struct SelectForBit : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -339,8 +339,8 @@ struct SelectForBit : OpRewritePattern<Op> {
   }
 
 private:
-  /// Returns the bit that a number equals; null if the number may be something
-  /// else than one or zero.
+  /// Returns the bit that a number equals, or null if the number may be other
+  /// than one or zero.
   static Value findBit(Value number) {
     if (std::is_same_v<Op, arith::SIToFPOp> &&
         getElementTypeOrSelf(number).isInteger(1))

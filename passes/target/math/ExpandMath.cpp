@@ -1,10 +1,10 @@
 //===- ExpandMath.cpp - Expands math functions to arithmetic --------------===//
 //
-// The loop vectoriser of LLVM knows no vector form of these functions of the
-// maths library. Straight-line arithmetic without branches vectorises with the
-// loop around it. The formulas below are minimax polynomials after an argument
-// reduction. All of them are within two units in the last place, give what IEEE
-// 754 asks for at zeros, infinities and NaN, and keep subnormals.
+// LLVM's loop vectoriser has no vector form of these functions of the maths
+// library. Straight-line arithmetic without branches vectorises with the
+// enclosing loop. The formulas below are minimax polynomials after an argument
+// reduction. All of them are accurate to two units in the last place, follow
+// IEEE 754 for zeros, infinities and NaN, and preserve subnormals.
 //
 //===----------------------------------------------------------------------===//
 
@@ -35,11 +35,11 @@ static Value powerOfTwo(ScalarMath m, Value n) {
 /// Computes e^x = 2^n e^r, where x = n ln 2 + r with |r| <= ln 2 / 2.
 static Value emitExp(ScalarMath m, Value x) {
   // Beyond these bounds the result is zero or infinite. NaN compares false and
-  // stays.
+  // is preserved.
   x = m.select(m.less(x, m.number(-104)), m.number(-104), x);
   x = m.select(m.greater(x, m.number(89)), m.number(89), x);
-  // Adding 1.5 * 2^23 rounds to an integer and leaves it in the low bits. A
-  // conversion would be undefined for NaN.
+  // Adding 1.5 * 2^23 rounds to an integer in the low bits. A conversion
+  // instruction would be undefined for NaN.
   Value magic = m.number(12582912);
   Value shifted = m.fma(x, m.number(1.4426950408889634), magic);
   Value n = m.subI(m.bits(shifted), m.bits(magic));
@@ -49,17 +49,17 @@ static Value emitExp(ScalarMath m, Value x) {
   r = m.fma(integral, m.floatOfBits(0xb5bfbe8e), r);       // -0x1.7f7d1cp-20
   Value power = m.polynomial(r, {1.37805939e-3, 8.37312452e-3, 4.16695364e-2,
                                  1.66664720e-1, 4.99999851e-1, 1, 1});
-  // Scales in two steps: 2^n alone may leave the range where the product does
-  // not.
+  // Scales in two steps: 2^n may overflow although the product does not.
   Value half = m.shrS(n, 1);
   return m.mul(m.mul(power, powerOfTwo(m, half)),
                powerOfTwo(m, m.subI(n, half)));
 }
 
-/// Computes e^x by an instruction for powers of two. The rounding error of x
-/// log2 e enters as a factor.
-static Value emitExpByInstruction(ScalarMath m, Value x) {
-  // Without bounds, infinities would be subtracted from each other. NaN stays.
+/// Computes e^x with an instruction for powers of two. The rounding error of x
+/// log2 e is corrected by a factor.
+static Value emitExpWithInstruction(ScalarMath m, Value x) {
+  // Without the bound, infinities would be subtracted from each other. NaN is
+  // preserved.
   x = m.emit<arith::MaximumFOp>(x, m.number(-150));
   x = m.emit<arith::MinimumFOp>(x, m.number(150));
   Value log2e = m.floatOfBits(0x3fb8aa3b);
@@ -76,8 +76,8 @@ static Value copySign(ScalarMath m, Value magnitude, Value sign) {
 
 /// Computes tanh x by a polynomial near zero, and by 1 - 2 / (e^2|x| + 1)
 /// elsewhere, which has no cancellation there. The sign is copied from x in
-/// both cases: the polynomial loses the sign of zero, since its last step adds
-/// zeros of unlike signs.
+/// both cases, because the last step of the polynomial adds zeros of different
+/// signs and loses the sign of zero.
 static Value emitTanh(ScalarMath m, Value x) {
   Value size = m.abs(x), square = m.mul(x, x);
   Value near = m.polynomial(
@@ -97,7 +97,7 @@ static Value emitErf(ScalarMath m, Value x) {
   near = m.fma(near, x, x);
 
   Value size = m.abs(x);
-  // From this bound on the result is one.
+  // Beyond this bound the result is one.
   Value bounded = m.select(m.greater(size, m.number(4)), m.number(4), size);
   Value exponent = m.polynomial(
       bounded, {-1.72853470e-5, 3.83197126e-4, -3.88396438e-3, 2.42546219e-2,
@@ -111,7 +111,7 @@ static Value emitErf(ScalarMath m, Value x) {
 /// Computes ln x = e ln 2 + ln(1 + f), where x = 2^e (1 + f) with 1 + f in
 /// [2/3, 4/3].
 static Value emitLog(ScalarMath m, Value x) {
-  // A subnormal is scaled to a normal number first.
+  // A subnormal is first scaled to a normal number.
   Value isSmall = m.less(x, m.floatOfBits(0x00800000));
   Value scaled = m.select(isSmall, m.mul(x, m.number(8388608)), x);
   Value bias = m.select(isSmall, m.number(-23), m.number(0));
@@ -122,7 +122,8 @@ static Value emitLog(ScalarMath m, Value x) {
   Value e = m.add(m.emit<arith::SIToFPOp>(m.f32(), exponent), bias);
   Value f = m.sub(mantissa, m.number(1)), square = m.mul(f, f);
 
-  // Even and odd powers are apart, for fewer dependent steps.
+  // Even and odd powers are summed separately, which shortens the dependence
+  // chain.
   Value even = m.polynomial(
       square, {-0.130310059, -0.121483512, -0.166846126, -0.249996200});
   Value odd = m.polynomial(square, {0.140869141, 0.139814854, 0.200120345});
@@ -180,8 +181,8 @@ struct ExpandPow : OpRewritePattern<math::PowFOp> {
   }
 };
 
-/// Splits fma, which is a slow call without the instruction. The formulas lose
-/// a bit or two by rounding twice.
+/// Splits fma, which is a slow library call without an instruction. The second
+/// rounding costs the formulas one or two bits.
 template <typename Op>
 struct SplitFma : OpRewritePattern<Op> {
   using OpRewritePattern<Op>::OpRewritePattern;
@@ -202,7 +203,7 @@ struct ExpandMathPass : ark::impl::ExpandMathPassBase<ExpandMathPass> {
   void runOnOperation() override {
     RewritePatternSet patterns(&getContext());
     patterns.add<Expand<math::ExpOp>>(&getContext(),
-                                      exp2 ? emitExpByInstruction : emitExp);
+                                      exp2 ? emitExpWithInstruction : emitExp);
     patterns.add<Expand<math::TanhOp>>(&getContext(), emitTanh);
     patterns.add<Expand<math::ErfOp>>(&getContext(), emitErf);
     patterns.add<Expand<math::LogOp>>(&getContext(), emitLog);

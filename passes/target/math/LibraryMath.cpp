@@ -8,7 +8,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Builds formulas on f64 and i64, in the shape of formulas on f32.
+/// Builds formulas on f64 and i64 with the shape of f32 formulas.
 struct WideMath : ScalarMath {
   explicit WideMath(ScalarMath m) : ScalarMath(m) {}
 
@@ -35,8 +35,8 @@ struct WideMath : ScalarMath {
   }
   Value isIntegral(Value a) { return equal(round(a), a); }
 
-  /// Returns the low bits of an integral number. A conversion would be
-  /// undefined for NaN.
+  /// Returns the low bits of an integral number. A conversion instruction would
+  /// be undefined for NaN.
   Value toBits(Value a) {
     Value magic = wide(6755399441055744); // 1.5 * 2^52
     return wideBits(add(a, magic));
@@ -49,7 +49,7 @@ struct WideMath : ScalarMath {
   }
 };
 
-/// An angle as quarters of a turn and the rest, in radians.
+/// An angle as a number of quarter turns and a remainder in radians.
 struct Reduced {
   Value quarters, rest;
 };
@@ -59,16 +59,16 @@ struct Reduced {
 // Sine and cosine
 //===----------------------------------------------------------------------===//
 
-/// 2 / pi in pieces of 24 bits, the first of which begins behind the binary
-/// point: as many pieces as the largest f32 needs. A product of a piece and an
-/// f32 is exact.
+/// 2 / pi in pieces of 24 bits from the binary point on, enough of them for the
+/// largest f32. A product of a piece and an f32 is exact.
 static constexpr int64_t kTwoOverPi[] = {0xA2F983, 0x6E4E44, 0x1529FC,
                                          0x2757D1, 0xF534DD, 0xC0DB62,
                                          0x95993C, 0x439041};
 
-/// Reduces an angle. Every product loses its whole turns. The sum loses whole
-/// quarters, exactly, so that it stays below a half, and the rest is right to
-/// the last bit, next to multiples of pi / 2 too.
+/// Reduces an angle. Whole turns are removed from every product, and whole
+/// quarter turns from the sum, both exactly. The sum hence stays below a half,
+/// and the remainder is accurate to the last bit even close to multiples of pi
+/// / 2.
 static Reduced reduce(WideMath m, Value x) {
   Value rest = m.wide(0), quarters = m.wide(0);
   double scale = 1;
@@ -85,9 +85,9 @@ static Reduced reduce(WideMath m, Value x) {
   return {quarters, m.mul(rest, m.wide(1.5707963267948966))};
 }
 
-/// Computes the sine, or the cosine if `ahead` is one: a quarter of a turn
-/// more.
-static Value emitWave(ScalarMath narrow, Value x, int64_t ahead) {
+/// Computes the sine if `ahead` is zero, and the cosine, a quarter turn ahead,
+/// if it is one.
+static Value emitSineOrCosine(ScalarMath narrow, Value x, int64_t ahead) {
   WideMath m(narrow);
   auto [quarters, r] = reduce(m, m.widen(x));
   Value square = m.mul(r, r);
@@ -107,13 +107,13 @@ static Value emitWave(ScalarMath narrow, Value x, int64_t ahead) {
 }
 
 Value ark::emitSin(ScalarMath m, Value x) {
-  // Sums lose the sign of zero.
+  // A sum loses the sign of zero.
   Value isZero =
       m.emit<arith::CmpFOp>(arith::CmpFPredicate::OEQ, x, m.number(0));
-  return m.select(isZero, x, emitWave(m, x, 0));
+  return m.select(isZero, x, emitSineOrCosine(m, x, 0));
 }
 
-Value ark::emitCos(ScalarMath m, Value x) { return emitWave(m, x, 1); }
+Value ark::emitCos(ScalarMath m, Value x) { return emitSineOrCosine(m, x, 1); }
 
 //===----------------------------------------------------------------------===//
 // Powers
@@ -140,8 +140,7 @@ static Value emitLog2(WideMath m, Value x) {
   return m.select(m.equal(x, m.wide(0)), m.negate(infinity), result);
 }
 
-/// Computes 2^x. A result beyond the range of f32, on either side, stays beyond
-/// it.
+/// Computes 2^x. Results outside of the range of f32 stay outside.
 static Value emitExp2(WideMath m, Value x) {
   x = m.select(m.less(x, m.wide(-200)), m.wide(-200), x);
   x = m.select(m.greater(x, m.wide(200)), m.wide(200), x);
@@ -163,11 +162,11 @@ Value ark::emitPow(ScalarMath narrow, Value x, Value y) {
   Value nan = m.wide(std::numeric_limits<double>::quiet_NaN());
 
   Value size = m.abs(base), log = emitLog2(m, size);
-  // Every power of one is one, even an infinite power.
+  // Every power of one is one, including infinite powers.
   Value product = m.select(m.equal(size, one), zero, m.mul(exponent, log));
   Value result = emitExp2(m, product);
 
-  // Odd powers of negative numbers are negative, and powers that are not whole
+  // Odd powers of negative numbers are negative; powers that are not integral
   // are NaN.
   Value isWhole = m.isIntegral(exponent);
   Value isEven = m.isIntegral(m.mul(exponent, m.wide(0.5)));

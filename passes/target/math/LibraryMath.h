@@ -1,8 +1,8 @@
 //===- LibraryMath.h - Math functions without a library ---------*- C++ -*-===//
 //
-// Formulas on f32 that compute in f64, for targets that have no maths library
-// and rarely need these functions. The results are within one unit in the last
-// place.
+// Formulas on f32 that compute in f64, for targets without a maths library.
+// Their results are within one unit in the last place. Speed matters little,
+// because these functions are rare.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,7 +15,8 @@ namespace mlir::ark {
 
 Value emitSin(ScalarMath m, Value x);
 Value emitCos(ScalarMath m, Value x);
-/// Returns C's results for zeros, infinities, NaN and negative bases.
+/// Returns the results of C's pow for zeros, infinities, NaN and negative
+/// bases.
 Value emitPow(ScalarMath m, Value x, Value y);
 
 } // namespace mlir::ark

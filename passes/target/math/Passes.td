@@ -8,8 +8,8 @@ include "mlir/Pass/PassBase.td"
 def RelaxReductionsPass : Pass<"ark-relax-reductions", "::mlir::func::FuncOp"> {
   let summary = "Allow reductions to reassociate sums and products";
   let description = [{
-    The implementation chooses the order of a reduction, and LLVM vectorises a loop that adds floats
-    only if their order is free. The pass assumes nothing about NaN, infinities or signs of zero.
+    The implementation chooses the order of a reduction, and LLVM vectorises a floating-point sum
+    only if reassociation is allowed. NaN, infinities and signed zeros keep their meaning.
 
     ```mlir
     %2 = arith.mulf %in, %in : f32
@@ -28,9 +28,9 @@ def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
   let summary = "Expand math functions to arithmetic that vectorises";
   let description = [{
     `exp`, `tanh`, `erf` and `log` on f32 become polynomials, accurate to two units in the last
-    place. Other functions call the maths library later. Without a maths library, `sin`, `cos` and
-    `powf` are computed in f64. With an instruction for powers of two, `exp` is that instruction and
-    a few more steps.
+    place. Other functions become calls of the maths library later. Without a maths library, `sin`,
+    `cos` and `powf` are computed in f64. On targets with an instruction for powers of two, `exp` is
+    lowered to that instruction.
 
     ```mlir
     %1 = math.exp %0 : f32
@@ -54,12 +54,12 @@ def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
 def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {
   let summary = "Expand conversions of narrow floats to integer arithmetic";
   let description = [{
-    Expands conversions of bf16 and 8-bit floats, and with the option `expand-fp16` those of f16: from
-    and to each other, f32 and integers, by way of f32. Rounds to nearest even. Overflow becomes
-    infinity, or NaN in f8E4M3FN, which has no infinity. With the option `native-fp8`, instructions of
-    NVIDIA GPUs widen 8-bit floats, two neighbours of a vector at once. The instructions that narrow
-    round differently and are not used. A conversion of a single bit becomes a select between two
-    constants, for every type of float.
+    Expands conversions of bf16 and 8-bit floats, and with the option `expand-fp16` those of f16:
+    between each other, f32 and integers, via f32. Rounds to nearest even. Overflow becomes
+    infinity, or NaN in f8E4M3FN, which has no infinity. With the option `native-fp8`, instructions
+    of NVIDIA GPUs widen 8-bit floats, two neighbours of a vector at once. The narrowing
+    instructions round differently and are not used. A conversion of a single bit becomes a select
+    between two constants, for every type of float.
 
     ```mlir
     %1 = arith.extf %0 : bf16 to f32
@@ -72,11 +72,11 @@ def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {
   }];
   let options = [
     Option<"expandFp16", "expand-fp16", "bool", /*default=*/"false",
-           "Expand conversions of f16, for processors without instructions for them">,
+           "Expand conversions of f16, for processors without conversion instructions">,
     Option<"expandBf16Rounding", "expand-bf16-rounding", "bool", /*default=*/"true",
-           "Expand roundings from f32 to bf16, for processors without an instruction for them">,
+           "Expand roundings from f32 to bf16, for processors without such an instruction">,
     Option<"nativeFp8", "native-fp8", "bool", /*default=*/"false",
-           "Widen 8-bit floats by the instructions of NVIDIA GPUs from sm_89 on">,
+           "Widen 8-bit floats with instructions of NVIDIA GPUs from sm_89 on">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",

@@ -22,8 +22,8 @@ static void addFlags(arith::ArithFastMathInterface op,
   op->setAttr(name, arith::FastMathFlagsAttr::get(op->getContext(), flags));
 }
 
-/// Returns the op that combines an accumulator with a new value, if it is a sum
-/// or a product of floats.
+/// Returns the op that combines an accumulator with a new value, if it is a
+/// floating-point sum or product.
 static Operation *findCombiner(linalg::GenericOp op, unsigned result) {
   Operation *yield = op.getBlock()->getTerminator();
   Operation *combiner = yield->getOperand(result).getDefiningOp();
@@ -54,7 +54,7 @@ private:
     using arith::FastMathFlags;
     addFlags(cast<arith::ArithFastMathInterface>(combiner),
              FastMathFlags::reassoc | FastMathFlags::contract);
-    // A product that is summed may be rounded once, together with the sum.
+    // A product may be contracted into the sum that it is added to.
     for (Value operand : combiner->getOperands())
       if (auto product = operand.getDefiningOp<arith::MulFOp>())
         addFlags(cast<arith::ArithFastMathInterface>(*product),

@@ -32,7 +32,7 @@ struct ScalarMath {
   Value number(double value) {
     return constant(f32(), builder.getF32FloatAttr(value));
   }
-  /// Returns the float with these bits, for constants whose last bit matters.
+  /// Returns the float with these bits, for constants that must be exact.
   Value floatOfBits(uint32_t bits) {
     llvm::APFloat value(llvm::APFloat::IEEEsingle(), llvm::APInt(32, bits));
     return constant(f32(), FloatAttr::get(builder.getF32Type(), value));

@@ -33,11 +33,11 @@ static constexpr unsigned kGlobalSpace = 1, kConstantSpace = 4;
 namespace {
 /// The tables that CudaTensorMaps.mlir reads.
 struct MapTables {
-  /// The first map of every task.
+  /// The index of the first map of every task.
   SmallVector<int32_t> rows;
   SmallVector<int64_t> records;
   int64_t count = 0;
-  /// True if a map belongs to no row of the table of operands.
+  /// True if a map names an operand that the operand table lacks.
   bool isOutside = false;
 
   explicit MapTables(KernelOp kernel);
@@ -85,7 +85,7 @@ static LLVM::GlobalOp createTable(ModuleOp module, StringRef name,
       /*alignment=*/sizeof(T), space);
 }
 
-/// Creates memory that takes no space in a file.
+/// Creates uninitialised memory, which takes no space in the object file.
 static LLVM::GlobalOp createMemory(ModuleOp module, int64_t bytes) {
   OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
   return LLVM::GlobalOp::create(
@@ -95,7 +95,7 @@ static LLVM::GlobalOp createMemory(ModuleOp module, int64_t bytes) {
       LLVM::ZeroAttr::get(builder.getContext()), kMapBytes, kGlobalSpace);
 }
 
-/// Fails if a body asks for a map that it does not describe.
+/// Fails if a body requests a map that it does not describe.
 static LogicalResult verifyNumbers(func::FuncOp body) {
   int64_t count = getTensorMaps(body).size();
   WalkResult walk = body.walk([&](func::CallOp call) {
@@ -104,7 +104,7 @@ static LogicalResult verifyNumbers(func::FuncOp body) {
     std::optional<int64_t> number = getConstantIntValue(call.getOperand(1));
     if (number && *number < count)
       return WalkResult::advance();
-    call.emitOpError("asks for a tensor map that '")
+    call.emitOpError("uses a tensor map that '")
         << kTensorMapsAttr << "' of its body does not describe";
     return WalkResult::interrupt();
   });
@@ -146,8 +146,8 @@ LogicalResult BuildTensorMapsPass::complete(KernelOp kernel,
   auto rows = createTable<int32_t>(module, kRows, tables.rows, kConstantSpace);
   auto records =
       createTable<int64_t>(module, kRecords, tables.records, kGlobalSpace);
-  // The scratch memory lies where temporaries will be placed. The temporaries
-  // of any body that has maps are larger.
+  // The scratch maps share memory with temporaries. The temporaries of any body
+  // with maps are larger.
   int64_t scratch = llvm::alignTo(getSharedBytes(kernel), kMapBytes);
   KernelTemplate completer(module);
   completer.defineAddress("ark_tensor_maps", memory, 0);

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kElementBytes = 2;
-/// 16-byte parts of a row in a stage.
+/// 16-byte parts of a row per stage.
 static constexpr int64_t kPartsPerRow = kStageRowBytes / kLoadBytes;
 
 CpAsyncBuilder::CpAsyncBuilder(ImplicitLocOpBuilder &builder,
@@ -69,9 +69,9 @@ void CpAsyncBuilder::copy(Value k, Value stage) {
   }
 }
 
-/// Waits until no more than `count` of the last copies are in flight, for all
-/// threads. `wgmma` reads shared memory by another way, the async proxy, which
-/// needs a fence after the copies.
+/// Waits until at most `count` groups of copies are in flight, for all threads.
+/// A fence follows, because `wgmma` reads shared memory through the async
+/// proxy.
 void CpAsyncBuilder::wait(int64_t count) {
   NVVM::CpAsyncWaitGroupOp::create(builder, count);
   NVVM::FenceProxyOp::create(
@@ -83,10 +83,10 @@ void CpAsyncBuilder::wait(int64_t count) {
   gpu::BarrierOp::create(builder);
 }
 
-/// Multiplies the warpgroup's share. While the instructions for a stage run,
-/// the instructions for the stage before may still run. So the next copy goes
-/// to the stage that was read before both, for whose instructions all
-/// warpgroups have waited.
+/// Multiplies the warpgroup's part. The instructions of the previous stage may
+/// still run when the instructions of a stage are issued. The next copy hence
+/// writes to the stage before both, whose instructions have completed in all
+/// warpgroups.
 SmallVector<Value> CpAsyncBuilder::addUp() {
   int64_t bytes = shape.getStageBytes(), ahead = shape.stages - 2;
   for (int64_t i = 0; i < ahead; ++i) {
@@ -125,7 +125,7 @@ SmallVector<Value> CpAsyncBuilder::addUp() {
     scf::YieldOp::create(builder, carried);
   }
   NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);
-  // The accumulators go to memory that other warpgroups may still read.
+  // The accumulators overwrite stages that other warpgroups may still read.
   gpu::BarrierOp::create(builder);
   return SmallVector<Value>(loop.getResults().take_front(shape.numProducts));
 }

@@ -7,8 +7,7 @@
 
 namespace mlir::ark {
 
-/// Copies each stage with all threads by `cp.async`, 16 bytes of a row at a
-/// time.
+/// Copies each stage with `cp.async`: every thread copies 16 bytes at a time.
 class CpAsyncBuilder : public WarpgroupBuilder {
 public:
   CpAsyncBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
@@ -16,8 +15,8 @@ public:
                  int64_t threads);
 
 private:
-  /// An operand: the address at which this thread begins to copy, the bytes
-  /// from one of the thread's rows to the next one, and the number of rows.
+  /// An operand: the address at which this thread begins to copy, the distance
+  /// between two of the thread's rows in bytes, and the number of rows.
   struct Source {
     Value pointer, stride;
     int64_t rows;
@@ -29,7 +28,7 @@ private:
   void wait(int64_t count);
 
   int64_t threads;
-  /// The row that this thread copies, and its part of the row.
+  /// The first row that this thread copies, and the thread's part of each row.
   Value copiedRow, copiedPart;
   SmallVector<Source> sources;
 };

@@ -1,11 +1,11 @@
 // Tensor maps, with which sm_90a copies boxes of operands to shared memory.
 //
-// Every lane makes its own maps when it begins, from a table and from the addresses of this launch.
-// The host may hence bind any buffer, and only the kernel deals with tensor maps.
+// Every lane builds its own maps when it begins, from a table and from the addresses of this
+// launch. The host may hence bind any buffer and needs no code for tensor maps.
 // ark-build-tensor-maps builds the functions that are only declared here.
 //
-// A map has 128 bytes of global memory. Its fields are replaced in an all-zero map in shared
-// memory, which is then copied to global memory.
+// A map has 128 bytes of global memory. The kernel fills an all-zero map in shared memory and then
+// copies it to global memory.
 
 // Maps of all lanes, grouped by lane, and the number of maps per lane.
 func.func private @ark_tensor_maps() -> !llvm.ptr<1>
@@ -18,7 +18,7 @@ func.func private @ark_tensor_map_records() -> !llvm.ptr<1>
 // Address in shared memory of the scratch maps, one per warp. Shared memory holds nothing else when
 // a lane begins.
 func.func private @ark_tensor_map_scratch() -> !llvm.ptr<3>
-// Number of warps that make maps.
+// Number of warps that build maps.
 func.func private @ark_tensor_map_warps() -> i64
 func.func private @ark_sync_warp()
 
@@ -86,7 +86,7 @@ func.func private @ark_fill_tensor_map(%map: !llvm.ptr<3>, %address: i64, %colum
   return
 }
 
-// Called by all threads when the lane begins. The warps make the maps in turn.
+// Called by all threads when the lane begins. The warps build the maps in round-robin order.
 func.func private @ark_make_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   %zero = arith.constant 0 : i32
   %none = arith.constant 0 : i64
@@ -148,11 +148,11 @@ func.func private @ark_make_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterat
   llvm.inline_asm has_side_effects
       "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128;",
       "l,l,~{memory}" %map, %own : (!llvm.ptr<1>, !llvm.ptr<3>) -> ()
-  // The copy engine caches maps by itself, hence the acquire of the tensormap proxy. The barrier
-  // below passes its effect on to any thread that copies.
+  // The copy engine has its own cache of maps, hence the acquire of the tensormap proxy. The
+  // barrier below extends the acquire to all threads that copy.
   %generic = llvm.addrspacecast %map : !llvm.ptr<1> to !llvm.ptr
   nvvm.fence.proxy.acquire #nvvm.mem_scope<gpu> %generic, %bytes
-  // No thread clears the scratch map while another thread still copies it.
+  // The warp must not clear the scratch map before all of its threads have copied it.
   func.call @ark_sync_warp() : () -> ()
   %next = arith.addi %number, %warps : i64
   cf.br ^next(%next : i64)

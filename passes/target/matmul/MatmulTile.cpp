@@ -14,9 +14,9 @@ using namespace mlir;
 using namespace mlir::ark;
 
 /// A product of a single row is as fast without tensor cores.
-static constexpr int64_t kLeastRows = 2;
-/// Shorter sums are not worth the exchange between warps.
-static constexpr int64_t kLeastDepth = 64;
+static constexpr int64_t kMinRows = 2;
+/// For shorter sums, the exchange between warps outweighs the gain.
+static constexpr int64_t kMinDepth = 64;
 
 /// Returns true for sum + extf(a) * extf(b), with each operand exactly once.
 static bool isSumOfProducts(linalg::LinalgOp op) {
@@ -42,8 +42,8 @@ static bool isSumOfProducts(linalg::LinalgOp op) {
           isFactor(product.getRhs(), left));
 }
 
-/// Returns true for the maps of out[m, n] += left[m, k] * right[n, k], in any
-/// order of the loops.
+/// Returns true if the maps are those of out[m, n] += left[m, k] * right[n, k],
+/// for any order of the loops.
 static bool hasMaps(linalg::LinalgOp op) {
   FailureOr<linalg::ContractionDimensions> dims =
       linalg::inferContractionDims(op);
@@ -69,8 +69,8 @@ static bool isLoadable(Value buffer) {
          getRowAlignment(buffer, kElementsPerLoad) >= bytes;
 }
 
-/// Returns true for 8-bit floats, which are exact in both types that tensor
-/// cores multiply.
+/// Returns true for 8-bit floats, which both tensor-core types represent
+/// exactly.
 static bool isNarrow(Type type) {
   return isa<Float8E4M3FNType, Float8E5M2Type>(type);
 }
@@ -83,7 +83,7 @@ static bool canMultiply(Type left, Type right) {
          (left == right || isNarrow(left) || isNarrow(right));
 }
 
-/// Returns the largest extent that a dimension can have, if it is known.
+/// Returns a constant upper bound of a dimension, if there is one.
 static std::optional<int64_t> getBound(Value buffer, int64_t dim) {
   FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
       presburger::BoundType::UB, {buffer, dim}, /*stopCondition=*/nullptr,
@@ -106,7 +106,7 @@ std::optional<MatmulTile> MatmulTile::match(linalg::LinalgOp op) {
     return std::nullopt;
   product.rows = *rows;
   product.columns = *columns;
-  bool fits = product.rows >= kLeastRows && product.depth >= kLeastDepth &&
+  bool fits = product.rows >= kMinRows && product.depth >= kMinDepth &&
               product.depth % kElementsPerLoad == 0;
   if (!fits || !isLoadable(product.left) || !isLoadable(product.right))
     return std::nullopt;

@@ -23,11 +23,11 @@ using namespace mlir::ark;
 
 /// Threads that share a row of an operand.
 static constexpr int64_t kThreadsPerRow = 4;
-/// With fewer accumulators than this, every element has two of them, so that an
-/// instruction need not wait for the one before.
-static constexpr int64_t kEnoughSums = 3;
+/// With fewer accumulators than this, every element gets two, so that
+/// consecutive instructions are independent.
+static constexpr int64_t kMinIndependentSums = 3;
 static_assert(kPieceElements == kThreadsPerRow * kElementsPerLoad);
-/// Instructions that one load serves.
+/// Instructions per load.
 static constexpr int64_t kStepsPerLoad = kPieceElements / kMmaDepth;
 
 Value MmaBuilder::constant(int64_t number) {
@@ -40,7 +40,7 @@ Value MmaBuilder::add(Value a, int64_t b) {
 
 int64_t MmaBuilder::getChains() const {
   int64_t sums = products.size() * shape.units * shape.blocks;
-  return sums < kEnoughSums ? 2 : 1;
+  return sums < kMinIndependentSums ? 2 : 1;
 }
 
 SmallVector<Value> MmaBuilder::createSums() {
@@ -49,8 +49,7 @@ SmallVector<Value> MmaBuilder::createSums() {
       4 * products.size() * shape.units * shape.blocks * getChains(), zero);
 }
 
-/// Returns a row, or the last row in the place of rows beyond the end: their
-/// results are not used.
+/// Clamps a row to the last row. Results of clamped rows are not used.
 Value MmaBuilder::clampRow(Value row, Value buffer, int64_t count) {
   if (cast<MemRefType>(buffer.getType()).getDimSize(0) == count)
     return row;
@@ -91,7 +90,7 @@ Value MmaBuilder::getFirstColumn(Value turn) {
   return arith::AddIOp::create(builder, firstColumn, before);
 }
 
-/// Returns the columns of each product's units, by halves.
+/// Returns the columns of each product's units, two per unit.
 SmallVector<MmaBuilder::Column> MmaBuilder::findColumns(Value turn) {
   Value ownColumn = arith::AddIOp::create(builder, getFirstColumn(turn), row);
   SmallVector<Column> columns;
@@ -119,8 +118,8 @@ void MmaBuilder::findRows() {
                               products.front().left, shape.getRows()));
 }
 
-/// Returns the address of this thread's part of a row in global memory, if the
-/// row is multiplied with few rows only; else null.
+/// Returns the address of this thread's part of a row in global memory if the
+/// row is multiplied by few rows only; null otherwise.
 Value MmaBuilder::findFirst(Value buffer, Value row) {
   bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
   if (!isGlobal || !products.front().isSkinny() || shape.isRagged)
@@ -137,7 +136,7 @@ Value MmaBuilder::findFirst(Value buffer, Value row) {
                       createSpacePointer(builder, buffer, kGlobalSpace), bytes);
 }
 
-/// Loads words of 32 bits; those beyond the end of the part are zero.
+/// Loads 32-bit words. Words beyond the end of the part are zero.
 Value MmaBuilder::load(Value buffer, Value row, Value k) {
   Type element = getElementTypeOrSelf(buffer);
   int64_t bytes = kElementsPerLoad * element.getIntOrFloatBitWidth() / 8;
@@ -163,8 +162,8 @@ SmallVector<Value> MmaBuilder::loadRows(Value k) {
       rowsOf, [&](Value row) { return load(products.front().left, row, k); });
 }
 
-/// Returns the begin of the thread's elements along K, advanced by `distance`,
-/// unless that is null, and by `more`.
+/// Returns the begin of the thread's elements along K plus `distance`, if not
+/// null, plus `more`.
 Value MmaBuilder::getPlace(Value distance, int64_t more) {
   return add(distance ? arith::AddIOp::create(builder, begin, distance) : begin,
              more);
@@ -208,9 +207,8 @@ Value MmaBuilder::widen(Value loaded, int64_t step, Type element) {
       arith::ExtFOp::create(builder, VectorType::get({size}, wide), narrow));
 }
 
-/// Returns the two operands of an instruction that a load of `factor` has
-/// fetched for this step. 8-bit floats are widened here, and not before all
-/// loads have been issued.
+/// Returns two operands of an instruction from the loaded words of `factor`.
+/// 8-bit floats are widened here, after all loads have been issued.
 SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step,
                                         Value factor) {
   SmallVector<Value> words;
@@ -230,7 +228,7 @@ SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step,
   return words;
 }
 
-/// Creates one instruction. `columns` are the words of both halves of a unit,
+/// Creates one instruction. `columns` are the words of both columns of a unit,
 /// `rows` the words of a block.
 void MmaBuilder::createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
                            MutableArrayRef<Value> sums) {
@@ -249,7 +247,7 @@ void MmaBuilder::createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
     sums[i] = LLVM::ExtractValueOp::create(builder, mma.getRes(), i);
 }
 
-/// Adds the products of one piece, which begins at `k`, to `sums`.
+/// Adds the products of the piece that begins at `k` to `sums`.
 void MmaBuilder::multiplyPiece(const Piece &piece, Value k,
                                SmallVectorImpl<Value> &sums) {
   if (products.front().hasNearRows())
@@ -258,8 +256,8 @@ void MmaBuilder::multiplyPiece(const Piece &piece, Value k,
   multiply(all.drop_back(shape.blocks), all.take_back(shape.blocks), sums);
 }
 
-/// Multiplies one piece. `sums` has four accumulators for each chain of each
-/// block of each unit of each product.
+/// Multiplies one piece. `sums` has four accumulators per chain, block, unit
+/// and product.
 void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
                           SmallVectorImpl<Value> &sums) {
   int64_t chains = getChains();
@@ -286,7 +284,7 @@ void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
 }
 
 /// Multiplies the warp's part of K. As soon as a piece has been used, the loads
-/// of the piece `inFlight` later are issued.
+/// of the piece `inFlight` pieces later are issued.
 SmallVector<Value> MmaBuilder::addUp() {
   SmallVector<Value> sums = createSums();
   SmallVector<Column> columns = findColumns(Value());
@@ -330,7 +328,7 @@ SmallVector<Value> MmaBuilder::addUp() {
   return sums;
 }
 
-/// Multiplies the tiles of one turn after the other. Loads for the next turn
+/// Multiplies the tiles of all turns (N iterations). Loads for the next turn
 /// replace the pieces that have been multiplied.
 void MmaBuilder::addUpInTurns() {
   SmallVector<Column> columns = findColumns(constant(0));
@@ -366,8 +364,8 @@ void MmaBuilder::addUpInTurns() {
         constant(shape.turns - 1));
 }
 
-/// Stores an accumulator to the temporary, which has room for all of them, or
-/// adds it to an element of the result, if that element exists.
+/// Stores an accumulator to the temporary, which has padded extents, or adds it
+/// to an element of the result if that element exists.
 void MmaBuilder::store(Value sum, const MatmulTile &product, Value buffer,
                        Value m, Value n) {
   if (buffer != product.out) {
@@ -391,8 +389,8 @@ void MmaBuilder::store(Value sum, const MatmulTile &product, Value buffer,
                           buffer, ValueRange{m, n});
 }
 
-/// Stores the accumulators. A thread has two rows of its column, and of the
-/// column eight further on.
+/// Stores the accumulators. A thread holds two rows of column `n` and of column
+/// `n + 8`.
 void MmaBuilder::store(ArrayRef<Value> sums, Value turn) {
   int64_t chains = getChains();
   Value ownColumn = arith::AddIOp::create(builder, getFirstColumn(turn), row);
@@ -445,9 +443,9 @@ MmaBuilder::Piece MmaBuilder::loadStaged(MmaStages &stages,
   return loaded;
 }
 
-/// Multiplies through stages. While the warps multiply one stage, the copies of
-/// the next stages are in flight. The stage that warps have read last is free
-/// once all of them have come back to the barrier.
+/// Multiplies with stages in shared memory. Copies of the next stages are in
+/// flight while the warps multiply one stage. A stage is free once all warps
+/// have reached the barrier after reading it.
 SmallVector<Value> MmaBuilder::addUpStaged(MmaStages &stages, int64_t count) {
   int64_t length = MmaStages::kPieces * kPieceElements;
   int64_t bytes = stages.getStageBytes();
@@ -490,7 +488,7 @@ SmallVector<Value> MmaBuilder::addUpStaged(MmaStages &stages, int64_t count) {
     sums.push_back(stage);
     scf::YieldOp::create(builder, sums);
   }
-  // The accumulators go to memory that other warps may still read.
+  // The accumulators overwrite stages that other warps may still read.
   gpu::BarrierOp::create(builder);
   return SmallVector<Value>(loop.getResults().take_front(numSums));
 }

@@ -9,10 +9,10 @@ namespace mlir::ark {
 
 class MmaStages;
 
-/// Builds the loops of one thread. Four threads share a row of an operand, and
-/// each of them loads 8 elements of a piece of K. An `mma` instruction assigns
-/// other elements to each thread. A and B use the same permuted K order, so
-/// that the sum is unchanged.
+/// Builds the code of one thread. Four threads share a row of an operand, and
+/// each loads 8 elements of a piece of K. This is not the order that an `mma`
+/// instruction defines, but A and B use the same permuted K order, so that the
+/// sum is unchanged.
 class MmaBuilder {
 public:
   MmaBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
@@ -20,13 +20,13 @@ public:
       : builder(builder), products(products), shape(shape), buffers(buffers) {}
 
   void build(Value thread, int64_t threads);
-  /// Builds the loops with `count` stages in `memory`, which also takes the
-  /// accumulators in the end.
+  /// Builds the loops with `count` stages in `memory`, which finally receives
+  /// the accumulators.
   void buildStaged(Value thread, int64_t threads, Value memory, int64_t count);
 
 private:
-  /// The loads of a thread for one piece: of every product's columns, then of
-  /// every block of rows, unless the rows are near (`hasNearRows`).
+  /// The loads of a thread for one piece: those of every product's columns,
+  /// then those of every block of rows unless `hasNearRows`.
   using Piece = SmallVector<Value>;
 
   /// A row of a right operand, which is a column of the result.
@@ -65,7 +65,7 @@ private:
   SmallVector<Value> addUpStaged(MmaStages &stages, int64_t count);
   void store(ArrayRef<Value> sums, Value turn = Value());
 
-  /// Returns the number of accumulators that are added up for one element.
+  /// Returns the number of accumulators that are summed for one element.
   int64_t getChains() const;
   SmallVector<Value> createSums();
 
@@ -74,10 +74,9 @@ private:
   const MmaShape &shape;
   ValueRange buffers;
   /// The split-K part, the first column and row of the tile, the thread's row
-  /// of an operand, and the thread's number among those that share the row.
+  /// of an operand, and the thread's index among the threads of that row.
   Value part, firstColumn, firstRow, row, number;
-  /// The begin of this thread's elements along K, and the end of those of its
-  /// part.
+  /// The begin of this thread's elements along K, and the end of its part.
   Value begin, end;
   /// The rows of the blocks.
   SmallVector<Value> rowsOf;

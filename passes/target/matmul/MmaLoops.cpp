@@ -17,27 +17,27 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// 32-bit registers of a thread for loads in flight.
+/// 32-bit registers per thread for loads in flight.
 static constexpr int64_t kRegistersInFlight = 64;
-/// The same for products of many rows, beside their accumulators.
+/// The same for products of many rows, whose accumulators need registers too.
 static constexpr int64_t kRegistersBesideSums = 32;
 static constexpr int64_t kMaxInFlight = 8;
-/// The warps have no registers for accumulators of larger tiles.
-static constexpr int64_t kMostRows = 128;
+/// Upper bound of the rows: larger tiles exceed the registers for accumulators.
+static constexpr int64_t kMaxRows = 128;
 static constexpr int64_t kMostColumns = 128;
-/// Elements by which rows of accumulators in shared memory are padded, so that
-/// a warp stores to different banks at once.
+/// Padding of accumulator rows in shared memory, in elements. It lets a warp
+/// store to different banks at once.
 static constexpr int64_t kPadding = 4;
 static constexpr int64_t kSumBytes = 4;
-/// Bytes of an SM's memory that the parts of one product may take.
-static constexpr int64_t kMostPartsBytes = 80 * 1024;
+/// Upper bound of the bytes for the partial sums of one product.
+static constexpr int64_t kMaxPartsBytes = 80 * 1024;
 
 //===----------------------------------------------------------------------===//
 // Shares
 //===----------------------------------------------------------------------===//
 
 /// Returns the largest divisor of `count` up to `most`, or `most` if that
-/// divisor is no more than half of it.
+/// divisor is at most half of it.
 static int64_t chooseDivisor(int64_t count, int64_t most) {
   for (int64_t divisor = most; divisor > most / 2; --divisor)
     if (count % divisor == 0)
@@ -46,12 +46,12 @@ static int64_t chooseDivisor(int64_t count, int64_t most) {
 }
 
 bool MmaShape::fits() const {
-  return getNumTiles() <= warps && getRows() <= kMostRows &&
+  return getNumTiles() <= warps && getRows() <= kMaxRows &&
          getColumns() <= kMostColumns;
 }
 
-/// Sets the tile of a warp. Returns true if the warps can do all such tiles at
-/// once, and have memory for their parts.
+/// Sets the tile of a warp. Returns true if all tiles can be computed at once,
+/// and their partial sums fit into memory.
 bool MmaShape::setTile(const MatmulTile &product, int64_t units,
                        int64_t blocks) {
   this->units = units;
@@ -61,14 +61,14 @@ bool MmaShape::setTile(const MatmulTile &product, int64_t units,
   int64_t all = llvm::divideCeil(product.depth, kPieceElements);
   int64_t tiles = acrossTiles * downTiles;
   parts = chooseDivisor(
-      all, std::clamp<int64_t>(std::min(warps / tiles, mostParts), 1, all));
+      all, std::clamp<int64_t>(std::min(warps / tiles, maxParts), 1, all));
   return fits() &&
-         parts * getRows() * getColumns() * kSumBytes <= kMostPartsBytes;
+         parts * getRows() * getColumns() * kSumBytes <= kMaxPartsBytes;
 }
 
-/// Chooses the tile of a warp. Few rows stay in the registers of every warp. Of
-/// more rows, a warp has so many that loads serve several instructions; of two
-/// products, it has as many columns of both.
+/// Chooses the tile of a warp. With few rows, every warp holds all of them.
+/// With more rows, a warp gets enough rows to use each load in several
+/// instructions. With two products, a warp gets the same columns of both.
 void MmaShape::chooseTile(ArrayRef<MatmulTile> products) {
   const MatmulTile &product = products.front();
   if (product.isSkinny()) {
@@ -83,8 +83,7 @@ void MmaShape::chooseTile(ArrayRef<MatmulTile> products) {
   setTile(product, mostUnits, 4);
 }
 
-/// Returns the 32-bit registers of a thread that the loads of one row of
-/// `factor` fill.
+/// Returns the 32-bit registers per thread of one load of a row of `factor`.
 static int64_t getRegistersPerLoad(Value factor) {
   auto type = cast<MemRefType>(factor.getType());
   return kElementsPerLoad * type.getElementTypeBitWidth() / 32;
@@ -102,16 +101,15 @@ static int64_t getPartsBytes(const MatmulTile &product, const MmaShape &shape) {
                        kSharedAlignment);
 }
 
-/// Chooses so many parts that a thread has `fitting` pieces, and issues the
-/// loads of all of them at once. An SM has whole rows in flight then. Memory
-/// delivers less if an SM reads all rows, a bit of each at a time.
+/// Chooses enough parts for a thread to have `fitting` pieces, and to issue all
+/// their loads at once. An SM then has whole rows in flight, which memory
+/// delivers faster than small parts of all rows.
 void MmaShape::takeTurns(ArrayRef<MatmulTile> products, int64_t fitting) {
   const MatmulTile &first = products.front();
   int64_t all = llvm::divideCeil(first.depth, kPieceElements);
   int64_t wanted = all / fitting, bytes = 0;
   if (!first.isSkinny() || all % fitting != 0 || wanted <= parts ||
-      wanted > std::min(warps, mostParts) ||
-      acrossTiles % (warps / wanted) != 0)
+      wanted > std::min(warps, maxParts) || acrossTiles % (warps / wanted) != 0)
     return;
   MmaShape other(*this);
   other.parts = wanted;
@@ -119,13 +117,13 @@ void MmaShape::takeTurns(ArrayRef<MatmulTile> products, int64_t fitting) {
   other.turns = acrossTiles / other.acrossTiles;
   for (const MatmulTile &product : products)
     bytes += getPartsBytes(product, other);
-  if (bytes <= kMostPartsBytes)
+  if (bytes <= kMaxPartsBytes)
     *this = other;
 }
 
 MmaShape::MmaShape(ArrayRef<MatmulTile> products, int64_t threads,
-                   int64_t mostParts)
-    : warps(threads / kWarpSize), mostParts(mostParts) {
+                   int64_t maxParts)
+    : warps(threads / kWarpSize), maxParts(maxParts) {
   chooseTile(products);
   int64_t depth = products.front().depth;
   const MatmulTile &first = products.front();
@@ -157,8 +155,8 @@ int64_t ark::getMmaBytes(ArrayRef<MatmulTile> products, int64_t threads,
 // All threads
 //===----------------------------------------------------------------------===//
 
-/// Creates the buffers of parts, one after the other in the memory of the
-/// temporary.
+/// Creates the buffers of partial sums, one after the other in the memory of
+/// the temporary.
 static SmallVector<Value> createParts(ImplicitLocOpBuilder &builder,
                                       ArrayRef<MatmulTile> products,
                                       const MmaShape &shape, Value memory) {
@@ -210,7 +208,7 @@ SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
 
 void ark::createDirectMmaLoops(ImplicitLocOpBuilder &builder,
                                const MatmulTile &product, int64_t threads) {
-  MmaShape shape(product, threads, /*mostParts=*/1);
+  MmaShape shape(product, threads, /*maxParts=*/1);
   OpBuilder::InsertionGuard guard(builder);
   Value thread = createMappedLoop(builder, threads);
   MmaBuilder(builder, product, shape, product.out).build(thread, threads);

@@ -9,35 +9,34 @@
 
 namespace mlir::ark {
 
-/// The division of products with the same left operand among the warps of a
-/// CTA. A tile of each result has as many warps as there are split-K parts. If
-/// the warps are too few for all tiles, they take tiles in several turns.
+/// The division of products with the same operand A among the warps of a CTA.
+/// Each split-K part of a result tile belongs to one warp. If there are fewer
+/// warps than tiles, the warps iterate over N in several turns.
 struct MmaShape {
-  /// Chooses at most `mostParts` parts.
+  /// Chooses at most `maxParts` split-K parts.
   MmaShape(ArrayRef<MatmulTile> products, int64_t threads,
-           int64_t mostParts = std::numeric_limits<int64_t>::max());
+           int64_t maxParts = std::numeric_limits<int64_t>::max());
 
-  /// Operands of one instruction that a warp has: units of columns on the
-  /// right, blocks of rows on the left.
+  /// Operands per warp: units of columns on the right, blocks of rows on the
+  /// left.
   int64_t units, blocks;
-  /// Tiles of so many units and blocks that are computed at once, across and
-  /// down the result.
+  /// Tiles of this size that are computed at once, across and down the result.
   int64_t acrossTiles, downTiles;
-  /// Turns over the columns, each of which makes `acrossTiles` tiles of a row.
+  /// Iterations over N; each computes `acrossTiles` tiles of a row.
   int64_t turns = 1;
   int64_t parts;
-  /// Pieces of K that a warp multiplies, and pieces whose loads it issues
-  /// before it waits for the first.
+  /// Pieces of K per warp, and pieces whose loads a warp issues before it waits
+  /// for the first one.
   int64_t pieces, inFlight;
-  /// True if some of a warp's pieces lie beyond the end of K.
+  /// True if some pieces of a warp may lie beyond the end of K.
   bool isRagged;
 
   int64_t getColumns() const { return turns * getColumnsOfTurn(); }
   int64_t getColumnsOfTurn() const { return acrossTiles * units * kMmaColumns; }
   int64_t getRows() const { return downTiles * blocks * kMmaRows; }
   int64_t getNumTiles() const { return acrossTiles * downTiles; }
-  /// Returns true if there is a warp for every tile, with registers for its
-  /// accumulators.
+  /// Returns true if there is a warp for every tile, and if its registers hold
+  /// the accumulators.
   bool fits() const;
   int64_t getBusyWarps() const { return getNumTiles() * parts; }
 
@@ -46,13 +45,13 @@ private:
   void chooseTile(ArrayRef<MatmulTile> products);
   void takeTurns(ArrayRef<MatmulTile> products, int64_t fitting);
 
-  int64_t warps, mostParts;
+  int64_t warps, maxParts;
 };
 
-/// Builds the loops of all threads at the builder's place. Returns, for every
-/// product, a buffer of split-K parts by rows by columns, rounded up, which the
+/// Builds the loops of all threads at the insertion point. Returns one buffer
+/// per product, of split-K parts by padded rows by padded columns, which the
 /// loops fill with partial sums. The buffers are temporaries of `getMmaBytes`
-/// bytes. Operands are staged in the same memory if stages fit into `room`
+/// bytes. Operands are staged in the same memory if the stages fit into `room`
 /// bytes.
 SmallVector<Value> createMmaLoops(ImplicitLocOpBuilder &builder,
                                   ArrayRef<MatmulTile> products,
@@ -61,8 +60,8 @@ SmallVector<Value> createMmaLoops(ImplicitLocOpBuilder &builder,
 int64_t getMmaBytes(ArrayRef<MatmulTile> products, int64_t threads,
                     int64_t room);
 
-/// Builds loops that need no temporary: K is not split, and the product is
-/// added to the result.
+/// Builds loops without a temporary: K is not split, and the product is added
+/// directly to the result.
 void createDirectMmaLoops(ImplicitLocOpBuilder &builder,
                           const MatmulTile &product, int64_t threads);
 

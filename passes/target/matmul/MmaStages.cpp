@@ -16,7 +16,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kElementBytes = 2;
-/// Bytes of a row in one piece. Two such rows fill all banks.
+/// Bytes of a row per piece. Two rows fill all banks.
 static constexpr int64_t kRowBytes = kPieceElements * kElementBytes;
 /// Threads that copy a row's part of a stage.
 static constexpr int64_t kThreadsPerRow =
@@ -33,7 +33,7 @@ static int64_t getNumRows(ArrayRef<MatmulTile> products,
 }
 
 /// Returns the bytes of a piece with padding, so that the second piece begins
-/// beside the banks of the first one.
+/// in other banks than the first one.
 static int64_t getPieceBytes(ArrayRef<MatmulTile> products,
                              const MmaShape &shape) {
   return getNumRows(products, shape) * kRowBytes + kRowBytes;
@@ -44,7 +44,7 @@ int64_t MmaStages::getBytes(ArrayRef<MatmulTile> products,
   return count * shape.parts * kPieces * getPieceBytes(products, shape);
 }
 
-/// Returns true if all threads copy equally many rows of a buffer, and all rows
+/// Returns true if all threads copy the same number of rows, and all rows
 /// exist.
 static bool isEven(Value buffer, int64_t rows, int64_t threads) {
   bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();

@@ -8,15 +8,15 @@
 namespace mlir::ark {
 
 /// Stages of the operands of large tiles in shared memory. The threads of a CTA
-/// copy several pieces for all warps with `cp.async`, while the warps multiply
-/// the pieces that were copied before. Each split-K part has memory of its own.
+/// copy several pieces with `cp.async` while the warps multiply pieces that
+/// were copied earlier. Each split-K part has its own stages.
 class MmaStages {
 public:
-  /// Pieces of every part in a stage.
+  /// Pieces of every part per stage.
   static constexpr int64_t kPieces = 2;
 
-  /// Returns the number of stages that fit into `bytes`; 0 if copies cannot be
-  /// divided evenly, or there is no room for two stages.
+  /// Returns the number of stages that fit into `bytes`, or 0 if fewer than two
+  /// fit or if copies cannot be divided evenly.
   static int64_t choose(ArrayRef<MatmulTile> products, const MmaShape &shape,
                         int64_t threads, int64_t bytes);
   static int64_t getBytes(ArrayRef<MatmulTile> products, const MmaShape &shape,
@@ -25,19 +25,18 @@ public:
   MmaStages(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
             const MmaShape &shape, Value memory, Value thread, int64_t threads);
 
-  /// Issues copies of the elements from `k` on, of all parts.
+  /// Issues copies of the elements of all parts from `k` on.
   void copy(Value k, Value stage);
   void commit();
-  /// Waits until no more than `count` of the last commits are in flight, for
-  /// all threads.
+  /// Waits until at most `count` commits are in flight, for all threads.
   void wait(int64_t count);
 
-  /// Loads four words of a row. Rows of the left operand come first, then those
-  /// of each product's right operand.
+  /// Loads four words of a row. Rows of the left operand come first, then the
+  /// rows of each product's right operand.
   Value load(Value stage, Value part, int64_t piece, Value row, Value number);
   /// Returns the first row of a product's right operand.
   int64_t getFirstRow(unsigned product) const;
-  /// Returns the bytes from one stage to the next.
+  /// Returns the distance between two stages in bytes.
   int64_t getStageBytes() const;
 
 private:

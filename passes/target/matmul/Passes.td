@@ -10,36 +10,37 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
   let description = [{
     Rewrites products of a tile of activations, 2 to 128 rows, with up to 128 rows of a weight. Both
     operands are bf16 or f16 and contiguous along K; accumulators are f32. A thread loads 16 bytes
-    of a row at once, which serve two `mma` instructions. A and B use the same permuted K order, so
+    of a row at once, enough for two `mma` instructions. A and B use the same permuted K order, so
     that the sum is unchanged. As soon as a load has been used, the thread issues the load of a
-    later step. Either operand may be an 8-bit float. Of such an operand a thread loads 8 bytes, and
-    widens them when it multiplies: to the type of the other operand, or to f16 if both operands are
-    8-bit floats.
+    later step. Either operand may have 8-bit floats. A thread loads 8 bytes of such an operand, and
+    widens them in registers to the type of the other operand, or to f16 if both operands have 8-bit
+    floats.
 
-    Up to 16 rows of activations: a warp has all of them, with 16 rows of weights and a part of K
-    (split-K). Products of the same activations in one vCTA share a loop. The loads of weights fetch
-    whole lines, which are cached in the L2 only. If shared memory allows it, K is split into so
-    many parts that a warp issues all loads of its part at once. The warps then need several
-    iterations over the rows of weights, whole rows are in flight at a time, and while the warps
-    multiply the rows of one iteration, the loads of the next one are in flight.
+    Up to 16 rows of activations: a warp multiplies all of them by 16 rows of weights over a part of
+    K (split-K). Products of the same activations in one vCTA share a loop. The loads of weights
+    fetch whole lines, which are cached in the L2 only. If shared memory suffices, K is split into
+    enough parts for a warp to issue all loads of its part at once. The warps then iterate over the
+    rows of weights. Whole rows are in flight, and the loads of the next iteration overlap with the
+    products of the current one.
 
-    More rows of activations: a warp has 32 of them, with 32 rows of one weight or 16 rows of each
-    of two weights, or fewer rows if only that fits the warps and the memory. Whole tiles go through
-    shared memory: the threads copy the next stages with `cp.async` while the warps multiply. If K
-    is split among warps, a reduction adds up the parts, always in the same order. Without memory
-    for the parts, K is not split, and the product is added to the result directly.
+    More rows of activations: a warp multiplies 32 of them by 32 rows of one weight, or by 16 rows
+    of each of two weights. It takes fewer rows if the number of warps or the memory requires that.
+    Whole tiles go through shared memory: the threads copy the next stages with `cp.async` while the
+    warps multiply. If K is split among warps, a reduction adds the partial sums in a fixed order.
+    If memory does not suffice for partial sums, K is not split, and the product is added to the
+    result directly.
 
-    On sm_90a, warpgroups (four warps) multiply whole tiles of 64 rows and more straight from shared
-    memory with `wgmma`. A tile has up to 128 by 256 or 256 by 128 elements, or half of it for two
+    On sm_90a, warpgroups (four warps) multiply whole tiles of at least 64 rows from shared memory
+    with `wgmma`. A tile has up to 128 by 256 or 256 by 128 elements, or half of it for two
     products. K must be a multiple of 64. Operands go through shared memory in stages of 64 elements
     a row, in the swizzled layout that `wgmma` reads. All threads copy with `cp.async`, two stages
     ahead. For tiles of 256 by 128 with K of at most 2048, where TMA copies are faster, one thread
     for each operand issues `cp.async.bulk.tensor` instead. TMA copies need operands that are rows
-    of one matrix, with a pitch that is a multiple of 16 bytes. In the end the accumulators are
-    stored to the memory of the stages, which replaces the temporary of the product.
+    of one matrix, with a pitch that is a multiple of 16 bytes. The accumulators are finally stored
+    to the memory of the stages, which replaces the temporary of the product.
 
     Loads of rows beyond the end read the last row again; elements beyond the end of K are zero. The
-    pass leaves products with unaligned rows and products of other types.
+    pass skips products with unaligned rows and products of other types.
 
     ```mlir
     linalg.generic ... ins(%x, %w : memref<8x2048xbf16>, memref<16x2048xbf16, strided<...>>) outs(%t : memref<8x16xf32>)
@@ -57,10 +58,10 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     Option<"threads", "threads", "int64_t", /*default=*/"512",
            "Threads of a CTA">,
     Option<"allTensorMaps", "all-tensor-maps", "bool", /*default=*/"false",
-           "Copy by tensor maps wherever that is possible, not only where it is faster">,
+           "Copy with tensor maps whenever possible, not only when it is faster">,
   ];
   let statistics = [
-    Statistic<"numProducts", "products", "Products done by tensor cores">,
+    Statistic<"numProducts", "products", "Products on tensor cores">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",
@@ -78,10 +79,10 @@ def BuildTensorMapsPass : Pass<"ark-build-tensor-maps", "::mlir::ModuleOp"> {
   let summary = "Build the tensor maps of a lane's tasks inside of the kernel";
   let description = [{
     `ark-use-tensor-cores` records in the bodies which operands are copied by TMA. This pass writes
-    two tables. The first one has the number of the first tensor map of every task. The second one
-    has, for every map, the buffer and offset of its operand, its extents and its stride. Each lane
-    makes its own maps from the tables when it begins (`CudaTensorMaps.mlir`), with the addresses of
-    this launch, so that nothing outside of the kernel knows of them.
+    two tables. The first table holds the index of the first tensor map of every task. The second
+    table holds, for every map, the buffer and the offset of its operand, its extents and its
+    stride. Each lane builds its own maps when it begins (`CudaTensorMaps.mlir`), from the tables
+    and the addresses of this launch. The host and the bundle hence need no tensor maps.
 
     ```mlir
     ark.kernel @k { ..., operands = dense<[[1, 0], [2, 0], [3, 0]]> : tensor<3x2xi64>, task_table = dense<0> : tensor<1x2xi32> }
@@ -97,7 +98,7 @@ def BuildTensorMapsPass : Pass<"ark-build-tensor-maps", "::mlir::ModuleOp"> {
            "Threads of a CTA">,
   ];
   let statistics = [
-    Statistic<"numMaps", "maps", "Tensor maps of a lane">,
+    Statistic<"numMaps", "maps", "Tensor maps per lane">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect",

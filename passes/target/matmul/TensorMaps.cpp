@@ -13,14 +13,14 @@ using namespace mlir;
 using namespace mlir::ark;
 
 // Limits of the hardware.
-static constexpr int64_t kMostBoxRows = 256;
-static constexpr int64_t kMostRows = int64_t(1) << 32;
+static constexpr int64_t kMaxBoxRows = 256;
+static constexpr int64_t kMaxRows = int64_t(1) << 32;
 static constexpr int64_t kStrideUnit = 16;
-static constexpr int64_t kMostStride = int64_t(1) << 40;
+static constexpr int64_t kMaxStride = int64_t(1) << 40;
 
-/// Returns the operand of a body that a tile is a subview of. Other views may
-/// join dimensions, and rows that go on in the next row of a matrix are no rows
-/// of that matrix.
+/// Returns the operand of a body that a tile is a subview of. Other views are
+/// not followed: a view that joins dimensions has rows that cross rows of the
+/// matrix.
 static BlockArgument getOperand(Value tile) {
   while (Operation *op = tile.getDefiningOp()) {
     if (auto view = dyn_cast<memref::SubViewOp>(op))
@@ -36,7 +36,7 @@ static BlockArgument getOperand(Value tile) {
   return isOperand ? operand : BlockArgument();
 }
 
-/// Returns the distance of a tile's rows, if their elements are contiguous.
+/// Returns the row stride of a tile whose rows are contiguous.
 static std::optional<int64_t> getRowStride(MemRefType tile) {
   SmallVector<int64_t> strides;
   int64_t offset;
@@ -51,16 +51,16 @@ std::optional<TensorMap> TensorMap::match(Value tile, int64_t boxRows) {
   BlockArgument operand = getOperand(tile);
   std::optional<int64_t> stride =
       getRowStride(cast<MemRefType>(tile.getType()));
-  if (!operand || !stride || boxRows > kMostBoxRows)
+  if (!operand || !stride || boxRows > kMaxBoxRows)
     return std::nullopt;
   auto type = cast<MemRefType>(operand.getType());
   SmallVector<int64_t> strides;
   int64_t offset, bytes = getElementBytes(type.getElementType());
   if (!type.hasStaticShape() ||
       failed(type.getStridesAndOffset(strides, offset)) || offset != 0 ||
-      *stride * bytes % kStrideUnit != 0 || *stride * bytes >= kMostStride)
+      *stride * bytes % kStrideUnit != 0 || *stride * bytes >= kMaxStride)
     return std::nullopt;
-  // Elements of a row, and rows, between the first element and the last one.
+  // Row and column of the last element relative to the first element.
   int64_t column = 0, row = 0;
   for (auto [extent, step] : llvm::zip(type.getShape(), strides)) {
     if (step < 0)
@@ -70,7 +70,7 @@ std::optional<TensorMap> TensorMap::match(Value tile, int64_t boxRows) {
     else
       column += (extent - 1) * step;
   }
-  if (column >= *stride || row >= kMostRows)
+  if (column >= *stride || row >= kMaxRows)
     return std::nullopt;
   return TensorMap{operand.getArgNumber() - abi::kBodyOperands, column + 1,
                    row + 1, *stride, boxRows};

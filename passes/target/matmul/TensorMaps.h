@@ -7,29 +7,28 @@
 
 namespace mlir::ark {
 
-/// The function of the kernel that returns the address of a tensor map, by task
-/// and number.
+/// The kernel function that returns the address of a tensor map, given task and
+/// index.
 inline constexpr llvm::StringLiteral kTensorMapFunction = "ark_tensor_map";
 
-/// The tensor map of an operand of a body: a matrix of elements of 16 bits,
-/// whose rows are `stride` elements apart, and of which a box of `boxRows` rows
-/// of 128 bytes is copied at once.
+/// The tensor map of an operand of a body: a matrix of 16-bit elements with a
+/// row stride of `stride` elements. One copy transfers a box of `boxRows` rows
+/// of 128 bytes.
 struct TensorMap {
   int64_t operand;
   int64_t columns, rows, stride;
   int64_t boxRows;
 
-  /// Returns the map of the operand that `tile` is a part of, where `tile` has
-  /// whole rows of its own. Returns nothing if the rows of the operand are not
-  /// those of one matrix.
+  /// Returns the map of the operand that `tile` is a part of. Returns nothing
+  /// if the operand is not one matrix with the row stride of the tile.
   static std::optional<TensorMap> match(Value tile, int64_t boxRows);
 
   bool operator==(const TensorMap &other) const;
 };
 
-/// Returns the maps whose addresses a body uses.
+/// Returns the maps that a body uses.
 SmallVector<TensorMap> getTensorMaps(func::FuncOp body);
-/// Adds a map unless the body already has it. Returns the number of the map.
+/// Adds a map unless the body already has it. Returns the index of the map.
 int64_t addTensorMap(func::FuncOp body, const TensorMap &map);
 
 } // namespace mlir::ark

@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 /// The time hint of `mbarrier.try_wait`, in nanoseconds.
-static constexpr int64_t kPatience = 1000000;
+static constexpr int64_t kWaitHint = 1000000;
 /// The address space of a cluster's shared memory, to which TMA copies write.
 static constexpr unsigned kClusterSpace = 7;
 
@@ -60,8 +60,8 @@ Value TmaCopyBuilder::small(int64_t number) {
 //===----------------------------------------------------------------------===//
 
 /// Returns the address of an operand's record: the address of its tensor map,
-/// the column and the row at which its tile begins, its offset in a stage, and
-/// its bytes there. Records lie in shared memory, since accumulators take most
+/// the first column and row of its tile, its offset in a stage, and its bytes
+/// per stage. Records lie in shared memory, because accumulators take most
 /// registers.
 Value TmaCopyBuilder::getRecord(Value factor) {
   return createOffset(builder, shared,
@@ -69,8 +69,8 @@ Value TmaCopyBuilder::getRecord(Value factor) {
                           constant(shape.getRecordsBegin())));
 }
 
-/// Stores the record of an operand; one thread does it. A body has the address
-/// of an operand, and the offset of a tile from there in elements.
+/// Stores the record of an operand from one thread. The tile's row and column
+/// follow from its offset in elements.
 void TmaCopyBuilder::describe(Value tile, int64_t rows, int64_t number,
                               int64_t firstRow) {
   auto body = builder.getInsertionBlock()
@@ -99,7 +99,8 @@ void TmaCopyBuilder::describe(Value tile, int64_t rows, int64_t number,
 }
 
 /// Loads the record of this warpgroup's operand. The loads are volatile, so
-/// that compilers repeat them for every copy.
+/// that compilers repeat them for every copy instead of keeping the values in
+/// registers.
 TmaCopyBuilder::Factor TmaCopyBuilder::load() {
   Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
   Value pointer = getRecord(group);
@@ -133,11 +134,11 @@ Value TmaCopyBuilder::getBarrier(Value stage, Barrier which) {
 
 void TmaCopyBuilder::wait(const Place &place, Barrier which) {
   NVVM::MBarrierTryWaitParityOp::create(builder, getBarrier(place.stage, which),
-                                        place.parity, small(kPatience));
+                                        place.parity, small(kWaitHint));
 }
 
-/// Returns the stage after `place`. Barriers begin another phase with the first
-/// stage.
+/// Returns the stage after `place`. The parity changes when the stages wrap
+/// around.
 TmaCopyBuilder::Place TmaCopyBuilder::getNext(const Place &place) {
   Value after = arith::AddIOp::create(builder, place.stage, small(1));
   Value isLast = isEqual(builder, after, small(shape.stages));
@@ -147,8 +148,8 @@ TmaCopyBuilder::Place TmaCopyBuilder::getNext(const Place &place) {
 }
 
 /// Arrives at the `Empty` barrier of a stage that this warp has read. Arrivals
-/// and copies have predicates instead of branches: ptxas would wait for `wgmma`
-/// instructions one by one otherwise.
+/// and copies are predicated: with branches, ptxas would serialise the `wgmma`
+/// instructions.
 void TmaCopyBuilder::arrive(Value stage, Value arrives) {
   NVVM::InlinePtxOp::create(builder, /*writeOnlyArgs=*/TypeRange(),
                             ValueRange{getBarrier(stage, Barrier::Empty)},
@@ -180,15 +181,15 @@ void TmaCopyBuilder::copy(Value k, Value stage, Value asks) {
       /*group=*/NVVM::CTAGroupKindAttr(), asks);
 }
 
-/// Orders accesses by threads before TMA copies, which use another way to
-/// memory, the async proxy. Copies read data that other SMs have stored by
-/// threads, and that this CTA's leader has acquired. Copies write to memory
-/// that threads of this CTA have read and written before the last barrier. In
-/// both cases a fence of the thread that issues copies lies between those
-/// accesses and the copies, after the synchronisation of the threads, as the
-/// memory model requires. The mbarriers at which copies arrive are written
-/// before the fence, too. One fence for all memory would wait for all stores of
-/// the tile before; two fences do not.
+/// Orders accesses by threads before TMA copies, which access memory through
+/// the async proxy. Copies read data that other SMs have stored and that this
+/// CTA's leader has acquired. Copies write to memory that threads of this CTA
+/// have accessed before the last barrier. In both cases the memory model
+/// requires a fence, in the thread that issues the copies, between the
+/// synchronisation of the threads and the copies. The fence also covers the
+/// initialisation of the mbarriers. Two fences, one per state space, are
+/// cheaper than one fence for all memory, which would wait for all stores of
+/// the previous tile.
 static void fenceAsyncProxy(ImplicitLocOpBuilder &builder) {
   auto context = builder.getContext();
   auto fence = [&](NVVM::ProxyKind kind, NVVM::SharedSpaceAttr space) {
@@ -211,7 +212,7 @@ void TmaCopyBuilder::createBarriers() {
   }
 }
 
-/// Creates barriers and records, and issues the copies of the first stages.
+/// Creates mbarriers and records, and issues the copies of the first stages.
 void TmaCopyBuilder::begin() {
   Value leads = isEqual(builder, thread, constant(0));
   auto branch = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
@@ -231,8 +232,8 @@ void TmaCopyBuilder::begin() {
     copy(constant(i * kStageDepth), small(i), asks);
 }
 
-/// Ends the pipeline. The accumulators go to memory that other threads may
-/// still read, and the next tile creates its barriers in the same place.
+/// Ends the pipeline. The accumulators overwrite stages that other threads may
+/// still read, and the next tile reuses the memory of the mbarriers.
 void TmaCopyBuilder::end() {
   gpu::BarrierOp::create(builder);
   Value leads = isEqual(builder, thread, constant(0));
@@ -244,8 +245,7 @@ void TmaCopyBuilder::end() {
       NVVM::MBarrierInvalOp::create(builder, getBarrier(small(i), which));
 }
 
-/// Adds in 32 bits, since the upper half of a descriptor is known and needs no
-/// instructions.
+/// Adds in 32 bits, because the upper half of a descriptor is constant.
 Value TmaCopyBuilder::move(Value descriptor, Value place) {
   Type i32 = builder.getI32Type();
   Value low = arith::AddIOp::create(
@@ -255,18 +255,17 @@ Value TmaCopyBuilder::move(Value descriptor, Value place) {
   return arith::OrIOp::create(builder, wide, number(kDescriptorLayout));
 }
 
-/// While the instructions for a stage run, the instructions for the stage
-/// before may still run. So the next copy goes to the stage that was read
-/// before both. Warps have arrived at its `Empty` barrier before they come
-/// here, so that they hardly wait for each other.
+/// The instructions of the previous stage may still run when the instructions
+/// of a stage are issued. The next copy hence writes to the stage before both.
+/// Warps have already arrived at the `Empty` barrier of that stage, so that the
+/// wait is short.
 SmallVector<Value> TmaCopyBuilder::addUp() {
   begin();
   int64_t ahead = shape.stages - 2, numSums = shape.numProducts;
   Value zero = small(0), depth = constant(getDepth());
   SmallVector<Value> inits = createSums();
-  // The loop carries the stage that is multiplied, the stage that is copied to,
-  // and the stage that was multiplied last. A stage that was never filled
-  // counts as read.
+  // The loop carries the stage to multiply, the stage to copy to, and the stage
+  // that was multiplied last. A stage that was never filled counts as read.
   inits.append({zero, zero, small(ahead), small(1), zero});
   auto loop = scf::ForOp::create(builder, constant(0), depth,
                                  constant(kStageDepth), inits);

@@ -7,10 +7,10 @@
 
 namespace mlir::ark {
 
-/// Copies stages by TMA (`cp.async.bulk.tensor`), one box for each operand, by
-/// its tensor map. The first thread of a warpgroup issues the copies of one
-/// operand. A stage has two mbarriers: `Full` completes when the stage has
-/// arrived, `Empty` when all warps have read it.
+/// Copies stages with TMA (`cp.async.bulk.tensor`), one box per operand and
+/// stage. The first thread of a warpgroup issues the copies of one operand. A
+/// stage has two mbarriers: `Full` completes when the data of the stage has
+/// arrived, `Empty` when all warps have read the stage.
 class TmaCopyBuilder : public WarpgroupBuilder {
 public:
   TmaCopyBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
@@ -19,8 +19,8 @@ public:
 
 private:
   enum class Barrier { Full, Empty };
-  /// The number of a stage, and the parity of the phase of one of its
-  /// mbarriers. Stage and parity have 32 bits, as registers do.
+  /// The index of a stage, and the phase parity of its mbarriers. Both have 32
+  /// bits, the width of a register.
   struct Place {
     Value stage, parity;
   };
@@ -45,8 +45,8 @@ private:
   Place getNext(const Place &place);
 
   int64_t threads;
-  /// The number of the thread's warpgroup, and an i1 that is true if the thread
-  /// issues copies of an operand.
+  /// The index of the thread's warpgroup, and an i1 that is true if the thread
+  /// issues copies.
   Value group, asks;
 };
 

@@ -30,10 +30,11 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Bytes of an SM's memory that the kernel's tables get at most.
-static constexpr int64_t kMostTableBytes = 65536;
-/// Tasks whose numbers of tensor maps fit into a half of the constant memory.
-static constexpr size_t kMostTasksWithMaps = 8192;
+/// Upper bound of the shared memory for the kernel's tables, in bytes.
+static constexpr int64_t kMaxTableBytes = 65536;
+/// Upper bound of the tasks: their map indices fill half of the constant
+/// memory.
+static constexpr size_t kMaxTasksWithMaps = 8192;
 
 //===----------------------------------------------------------------------===//
 // Grouping of products
@@ -43,15 +44,15 @@ namespace {
 /// The units of a CTA that multiply.
 struct Units {
   int64_t threads;
-  /// True if warpgroups have instructions of their own (`wgmma`).
+  /// True if the target has warpgroup instructions (`wgmma`).
   bool haveWarpgroups;
-  /// The products whose operands are copied by TMA.
+  /// Selects the products whose operands are copied by TMA.
   TensorMapUse maps;
-  /// Bytes of shared memory of an SM.
+  /// Bytes of shared memory per SM.
   int64_t memory;
 
-  /// Returns true if warps or warpgroups can do the products together,
-  /// regardless of other temporaries.
+  /// Returns true if warps or warpgroups can compute the products together, not
+  /// counting other temporaries.
   bool canMultiply(ArrayRef<MatmulTile> products) const {
     return MmaShape(products, threads).fits() || choose(products, memory);
   }
@@ -63,16 +64,16 @@ struct Units {
   }
 };
 
-/// Products with one left operand, which the threads compute together.
+/// Products with a common left operand, which the threads compute together.
 struct ProductGroup {
   SmallVector<MatmulTile> products;
-  /// The op after which all operands have their values; null for the begin of
-  /// the block.
+  /// The op after which all operands have their values; null if they have them
+  /// at the begin of the block.
   Operation *after;
 };
 } // namespace
 
-/// Returns the last op before a product that makes or writes one of its
+/// Returns the last op before a product that defines or writes one of its
 /// operands.
 static Operation *getLastSource(const MatmulTile &product) {
   Operation *op = product.op;
@@ -91,9 +92,9 @@ static Operation *getLastSource(const MatmulTile &product) {
   return nullptr;
 }
 
-/// Returns true if `product` can be done together with the products of a group,
-/// before any of them is needed. For large products, warps have registers for
-/// the accumulators of two.
+/// Returns true if `product` can be computed together with the products of a
+/// group, before the first use of any result. For large products, the registers
+/// of a warp hold the accumulators of two products.
 static bool fits(const MatmulTile &product, Operation *source,
                  const ProductGroup &group, const Units &units) {
   const MatmulTile &first = group.products.front();
@@ -135,8 +136,8 @@ static SmallVector<ProductGroup> findGroups(Block &block, const Units &units) {
 // Replacement of products
 //===----------------------------------------------------------------------===//
 
-/// Returns the part of a buffer with the extents of a product, without the
-/// first dimension if its extent is one.
+/// Returns the part of a buffer with the extents of a product. Drops the first
+/// dimension if its extent is one.
 static Value getView(ImplicitLocOpBuilder &builder, const MatmulTile &product,
                      Value parts) {
   auto type = cast<MemRefType>(parts.getType());
@@ -154,7 +155,7 @@ static Value getView(ImplicitLocOpBuilder &builder, const MatmulTile &product,
   return memref::SubViewOp::create(builder, reduced, parts, zeros, sizes, ones);
 }
 
-/// Adds to out[m, n] the sum of parts[p, m, n] over p, or parts[m, n].
+/// Adds the sum of parts[p, m, n] over p, or parts[m, n], to out[m, n].
 static void addParts(const MatmulTile &product, Value parts) {
   linalg::LinalgOp op = product.op;
   ImplicitLocOpBuilder builder(op.getLoc(), op);
@@ -180,7 +181,7 @@ static void addParts(const MatmulTile &product, Value parts) {
   op->erase();
 }
 
-/// Returns a builder at the first place where all operands of a group have
+/// Returns a builder at the first point at which all operands of a group have
 /// their values.
 static ImplicitLocOpBuilder getBuilder(const ProductGroup &group,
                                        Block &block) {
@@ -204,7 +205,8 @@ static void replace(const ProductGroup &group, Block &block, int64_t threads,
     addParts(product, buffer);
 }
 
-/// Adds products to their results, if there is no memory for parts.
+/// Adds products directly to their results. Used if the partial sums do not fit
+/// into memory.
 static void replaceDirectly(const ProductGroup &group, int64_t threads) {
   for (const MatmulTile &product : group.products) {
     linalg::LinalgOp op = product.op;
@@ -229,16 +231,15 @@ namespace {
 /// The uses of a temporary while it holds one product.
 struct Lifetime {
   memref::AllocaOp temporary;
-  /// The op that clears the temporary.
+  /// The fill that zeroes the temporary.
   linalg::LinalgOp fill;
-  /// The ops that use the temporary after the product, until it is cleared
-  /// again.
+  /// The ops that use the temporary after the product and before the next fill.
   SmallVector<Operation *> users;
 };
 } // namespace
 
-/// Returns nothing unless `product` is added to zeros in a temporary. In that
-/// case the accumulators can take the place of the temporary.
+/// Returns nothing unless `product` is added to a zeroed temporary, which the
+/// accumulators can then replace.
 static std::optional<Lifetime> findLifetime(const MatmulTile &product) {
   auto temporary = product.out.getDefiningOp<memref::AllocaOp>();
   if (!temporary)
@@ -272,8 +273,7 @@ static int64_t getSharedBytes(memref::AllocaOp temporary) {
                        getSharedAlignment(temporary));
 }
 
-/// Returns the bytes of temporaries that hold products of a group and nothing
-/// else.
+/// Returns the bytes of temporaries that hold only products of a group.
 static int64_t getReplacedBytes(const ProductGroup &group) {
   llvm::SmallDenseMap<Operation *, llvm::SmallPtrSet<Operation *, 8>> users;
   for (const MatmulTile &product : group.products)
@@ -291,7 +291,7 @@ static int64_t getReplacedBytes(const ProductGroup &group) {
   return bytes;
 }
 
-/// Makes ops that read a product read its accumulators.
+/// Replaces the product's temporary by its accumulators in all readers.
 static void replace(const MatmulTile &product, const Lifetime &lifetime,
                     Value sums) {
   memref::AllocaOp temporary = lifetime.temporary;
@@ -345,29 +345,29 @@ private:
 };
 } // namespace
 
-/// Returns the bytes of shared memory that the largest tables and the
-/// temporaries of a body leave.
+/// Returns the shared memory that remains for a body beside the largest tables
+/// and the body's temporaries.
 int64_t UseTensorCoresPass::getRoom(func::FuncOp body, int64_t memory) {
-  int64_t room = memory - kMostTableBytes;
+  int64_t room = memory - kMaxTableBytes;
   body.walk(
       [&](memref::AllocaOp temporary) { room -= ::getSharedBytes(temporary); });
   return room;
 }
 
-/// Returns the bytes that tables could have and do not need.
+/// Returns the bytes that are reserved for tables and not needed.
 int64_t UseTensorCoresPass::getSpareBytes() {
-  int64_t spare = kMostTableBytes;
+  int64_t spare = kMaxTableBytes;
   for (auto kernel : getOperation().getOps<KernelOp>())
     spare -= getTableBytes(kernel);
   return std::max<int64_t>(spare, 0);
 }
 
-/// Returns true if the kernel makes tensor maps. A task looks up its maps in
-/// constant memory, which limits the number of tasks.
+/// Returns true if the kernel builds tensor maps. The map indices of tasks lie
+/// in constant memory, which limits the number of tasks.
 static bool haveTensorMaps(ModuleOp module) {
   auto kernels = module.getOps<KernelOp>();
   return SymbolTable(module).lookup(kTensorMapFunction) && !kernels.empty() &&
-         (*kernels.begin()).getTasks().size() <= kMostTasksWithMaps;
+         (*kernels.begin()).getTasks().size() <= kMaxTasksWithMaps;
 }
 
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {

@@ -18,7 +18,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kElementBytes = 2;
-/// Rows of a result in a warp, and threads that share a row.
+/// Rows of a result per warp, and threads that share a row.
 static constexpr int64_t kWarpRows = 16;
 static constexpr int64_t kThreadsPerRow = 4;
 
@@ -52,7 +52,7 @@ Value WarpgroupBuilder::constant(int64_t number) {
   return arith::ConstantIndexOp::create(builder, number);
 }
 
-/// Returns a constant of 64 bits, as descriptors have.
+/// Returns a constant of 64 bits, the width of descriptors.
 Value WarpgroupBuilder::number(int64_t value) {
   return arith::ConstantIntOp::create(builder, value, 64);
 }
@@ -90,7 +90,7 @@ void WarpgroupBuilder::findPlace() {
 }
 
 /// Returns the descriptor of rows from a multiple of eight on. Bits 16 to 29
-/// have no meaning if rows are as long as the swizzle.
+/// are ignored if rows are as long as the swizzle.
 Value WarpgroupBuilder::createDescriptor(Value firstRow) {
   Value pointer =
       createOffset(builder, shared, multiply(firstRow, kStageRowBytes));
@@ -149,8 +149,8 @@ void WarpgroupBuilder::startStage(Value place, MutableArrayRef<Value> sums) {
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Stores accumulators. A warp has 16 rows of its warpgroup's. A thread has two
-/// neighbours of every eight columns of a row, and of the row eight further on.
+/// Stores accumulators. A warp holds 16 rows of its warpgroup. A thread holds
+/// two neighbouring columns of every eight, in rows `m` and `m + 8`.
 void WarpgroupBuilder::store(Value own, Value buffer) {
   Value inGroup = remainder(thread, kWarpgroupThreads);
   Value lane = remainder(thread, kWarpSize);

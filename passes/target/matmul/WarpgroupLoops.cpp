@@ -16,22 +16,21 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The most stages: as many of the largest tiles as there is memory for.
-static constexpr int64_t kMostStages = 4;
-/// The fewest stages: one that is multiplied, one whose last readers may still
-/// be busy, and one that is in flight.
-static constexpr int64_t kLeastStages = 3;
-/// 32-bit registers of a thread for accumulators: half of its registers.
-static constexpr int64_t kMostSums = 64;
-/// The columns of an instruction are a multiple of this.
+/// Upper bound of the stages.
+static constexpr int64_t kMaxStages = 4;
+/// Lower bound of the stages: one to multiply, one whose last readers may still
+/// run, and one in flight.
+static constexpr int64_t kMinStages = 3;
+/// 32-bit registers per thread for accumulators: half of its registers.
+static constexpr int64_t kMaxSums = 64;
+/// The columns of an instruction are a multiple of this number.
 static constexpr int64_t kColumnUnit = 8;
 static constexpr int64_t kSumBytes = 4;
-/// Elements of the smallest tile, and the largest K, of products that are
-/// faster with TMA copies.
-static constexpr int64_t kLeastMapTile = 256 * 128;
+/// Smallest tile in elements, and largest K, for which TMA copies are faster.
+static constexpr int64_t kMinMapTile = 256 * 128;
 static constexpr int64_t kMostMapDepth = 2048;
-/// Elements by which rows of accumulators are padded, so that a half of a warp
-/// stores to different banks at once.
+/// Padding of accumulator rows in elements. It lets half a warp store to
+/// different banks at once.
 static constexpr int64_t kPadding = 8;
 
 //===----------------------------------------------------------------------===//
@@ -59,27 +58,26 @@ int64_t WarpgroupShape::getBytes() const {
                  : getRecordsBegin();
 }
 
-/// Returns true if all rows of an operand exist in global memory, and whole
-/// warps copy them.
+/// Returns true if the operand lies in global memory, has all `rows` rows, and
+/// whole warps copy them.
 static bool isEven(Value buffer, int64_t rows) {
   bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
   return isGlobal && cast<MemRefType>(buffer.getType()).getDimSize(0) == rows &&
          rows * (kStageRowBytes / kLoadBytes) % kWarpSize == 0;
 }
 
-/// Returns the bytes beside stages and accumulators, at most.
+/// Returns an upper bound of the bytes beside stages and accumulators.
 static int64_t getBesideBytes(const WarpgroupShape &shape) {
   return (1 + shape.numProducts) * kFactorRecordBytes +
-         kMostStages * kStageBarrierBytes;
+         kMaxStages * kStageBarrierBytes;
 }
 
-/// Returns true if TMA copies are faster, as measured (benchmarks/log.md):
-/// where stages are as large as there is room for. Copies of smaller stages
-/// arrive too late, and those of products with a larger K are slower.
+/// Returns true if TMA copies are faster according to benchmarks/log.md: with
+/// stages of the largest size that fits. Copies of smaller stages arrive too
+/// late, and products with a larger K become slower.
 static bool areMapsFast(const WarpgroupShape &shape,
                         const MatmulTile &product) {
-  return shape.numProducts == 1 &&
-         shape.rows * shape.columns >= kLeastMapTile &&
+  return shape.numProducts == 1 && shape.rows * shape.columns >= kMinMapTile &&
          product.depth <= kMostMapDepth;
 }
 
@@ -95,7 +93,7 @@ std::optional<WarpgroupShape>
 WarpgroupShape::choose(ArrayRef<MatmulTile> products, int64_t threads,
                        int64_t room, TensorMapUse maps) {
   const MatmulTile &first = products.front();
-  // Warps beyond the last whole warpgroup would have no share.
+  // Warps beyond the last whole warpgroup would have no part.
   if (threads % kWarpgroupThreads != 0)
     return std::nullopt;
   int64_t groups = threads / kWarpgroupThreads;
@@ -116,15 +114,15 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, int64_t threads,
       });
   int64_t sums = shape.numProducts * shape.getOwnColumns() * kWarpgroupRows /
                  kWarpgroupThreads;
-  if (!isWhole || sums > kMostSums)
+  if (!isWhole || sums > kMaxSums)
     return std::nullopt;
   shape.hasMaps = maps != TensorMapUse::Never && shape.numProducts < groups &&
                   haveMaps(products) &&
                   (maps == TensorMapUse::Always || areMapsFast(shape, first));
   int64_t stageRoom = room - (shape.hasMaps ? getBesideBytes(shape) : 0);
-  shape.stages = std::min({kMostStages, stageRoom / shape.getStageBytes(),
+  shape.stages = std::min({kMaxStages, stageRoom / shape.getStageBytes(),
                            first.depth / kStageDepth});
-  if (shape.stages < kLeastStages || shape.getBytes() > room)
+  if (shape.stages < kMinStages || shape.getBytes() > room)
     return std::nullopt;
   return shape;
 }
@@ -133,8 +131,8 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, int64_t threads,
 // Code
 //===----------------------------------------------------------------------===//
 
-/// Returns the buffer of a product's accumulators, which is used once no warp
-/// needs the stages.
+/// Returns the buffer of a product's accumulators, which is used after all
+/// warps have read the stages.
 static Value createSums(ImplicitLocOpBuilder &builder,
                         const WarpgroupShape &shape, Value memory,
                         int64_t number) {

@@ -9,47 +9,47 @@
 
 namespace mlir::ark {
 
-/// Bytes of the two mbarriers of a stage that is copied by TMA.
+/// Bytes of the two mbarriers of a stage that TMA fills.
 inline constexpr int64_t kStageBarrierBytes = 16;
-/// Bytes of the record of an operand that is copied by TMA.
+/// Bytes of the record of an operand that TMA copies.
 inline constexpr int64_t kFactorRecordBytes = 32;
 
 /// Selects the products whose stages are copied by TMA.
 enum class TensorMapUse { Never, WhereFaster, Always };
 
-/// The division of products with the same left operand among warpgroups of four
-/// warps. Both operands are copied to shared memory, in stages of 64 elements
-/// of K. A warpgroup multiplies 64 rows of the left operand with its share of
-/// the columns of every product.
+/// The division of products with the same operand A among warpgroups of four
+/// warps. Both operands are copied to shared memory in stages of 64 elements of
+/// K. A warpgroup multiplies 64 rows of operand A by its part of the columns of
+/// every product.
 struct WarpgroupShape {
-  /// Returns nothing if tiles are not whole or cannot be divided evenly, or if
-  /// `room` bytes of shared memory are too few.
+  /// Returns nothing if tiles are clipped or cannot be divided evenly, or if
+  /// the stages need more than `room` bytes of shared memory.
   static std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
                                               int64_t threads, int64_t room,
                                               TensorMapUse maps);
 
-  /// Rows of the left operand, and columns of every product.
+  /// Rows of operand A, and columns of every product.
   int64_t rows, columns;
   int64_t numProducts;
   /// Warpgroups down and across the result.
   int64_t down, across;
   int64_t stages;
-  /// True if one thread for each operand issues TMA copies; else all threads
+  /// True if one thread per operand issues TMA copies; otherwise all threads
   /// copy.
   bool hasMaps;
 
   int64_t getOwnColumns() const { return columns / across; }
   int64_t getStageBytes() const;
-  /// Returns the begin of the operands' records. The records follow the memory
-  /// of the stages, which the accumulators reuse.
+  /// Returns the offset of the operands' records. The records follow the
+  /// stages, whose memory the accumulators reuse.
   int64_t getRecordsBegin() const;
   int64_t getBarriersBegin() const;
   int64_t getBytes() const;
 };
 
-/// Builds the loops of all threads at the builder's place. Returns, for every
-/// product, a buffer of its extents, which the loops fill with accumulators.
-/// The buffers are views of one temporary.
+/// Builds the loops of all threads at the insertion point. Returns one buffer
+/// per product, which the loops fill with accumulators. The buffers are views
+/// of one temporary.
 SmallVector<Value> createWarpgroupLoops(ImplicitLocOpBuilder &builder,
                                         ArrayRef<MatmulTile> products,
                                         const WarpgroupShape &shape,

@@ -23,20 +23,20 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr llvm::StringLiteral kGpuModule = "ark_gpu";
-/// The dispatch loop, once its name belongs to the kernel that is launched.
-static constexpr llvm::StringLiteral kWalk = "ark_dispatch_loop";
-/// The function that reads the number of the lane again.
+/// The dispatch loop's name after the launched kernel has taken its old name.
+static constexpr llvm::StringLiteral kDispatchLoop = "ark_dispatch_loop";
+/// The function that reads the lane's number again.
 static constexpr llvm::StringLiteral kLane = "ark_lane";
-/// The function that every lane runs, if there is one: it runs the dispatch
-/// loop once, or for every ring of a doorbell.
-static constexpr llvm::StringLiteral kStay = "ark_stay";
+/// The optional function of a resident kernel, which calls the dispatch loop
+/// once, or once per ring of a doorbell.
+static constexpr llvm::StringLiteral kResident = "ark_stay";
 
-/// The data layout of 64-bit code for NVIDIA GPUs. Without it, numbers of 64
-/// bits count as aligned to 32 bits and take two loads each.
+/// The data layout of 64-bit code for NVIDIA GPUs. Without it, 64-bit numbers
+/// count as aligned to 32 bits and take two loads each.
 static constexpr llvm::StringLiteral kCudaDataLayout =
     "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64";
 
-/// The version of AMD's code objects that drivers from ROCm 5 on load.
+/// The code object version for AMD GPUs, which drivers from ROCm 5 on load.
 static constexpr int32_t kCodeObjectVersion = 500;
 
 static void describeCuda(gpu::GPUModuleOp gpuModule, TargetAttr target) {
@@ -49,7 +49,8 @@ static void describeCuda(gpu::GPUModuleOp gpuModule, TargetAttr target) {
                      builder.getStringAttr(kCudaDataLayout));
 }
 
-/// Sets the target of AMD GPUs. The conversion to ROCDL adds the data layout.
+/// Sets the target attribute of AMD GPUs. The conversion to ROCDL adds the data
+/// layout.
 static void describeHip(gpu::GPUModuleOp gpuModule, TargetAttr target) {
   OpBuilder builder = OpBuilder::atBlockBegin(gpuModule.getBody());
   auto rocdl = ROCDL::ROCDLTargetAttr::get(
@@ -78,7 +79,7 @@ static gpu::GPUModuleOp createGpuModule(ModuleOp module, TargetAttr target) {
   return gpuModule;
 }
 
-/// Gives shared memory its size, which is a field of the code object on AMD
+/// Sets the size of shared memory, which is a field of the code object on AMD
 /// GPUs.
 static void fixSharedMemory(ModuleOp module, KernelOp kernel) {
   LLVM::GlobalOp memory = getSharedMemory(module);
@@ -88,27 +89,26 @@ static void fixSharedMemory(ModuleOp module, KernelOp kernel) {
   memory.setLinkage(LLVM::Linkage::Internal);
 }
 
-/// Marks functions as convergent, since code with barriers must not be moved
-/// into a branch. LLVM recognises convergent instructions, but functions need
-/// the attribute.
+/// Marks functions as convergent, because code with barriers must not move into
+/// a branch. LLVM knows convergent instructions, but not convergent functions.
 static void setConvergent(gpu::GPUModuleOp gpuModule) {
   auto unit = UnitAttr::get(gpuModule.getContext());
   for (auto function : gpuModule.getOps<func::FuncOp>())
     function->setAttr("convergent", unit);
 }
 
-/// Returns true if a body has `wgmma` instructions.
+/// Returns true if a body contains `wgmma` instructions.
 static bool hasWarpgroups(func::FuncOp body) {
   return body
       .walk([](NVVM::WgmmaMmaAsyncOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }
 
-/// Keeps bodies without `wgmma` instructions from being inlined if other bodies
-/// have some. Bodies with `wgmma` have to become part of the kernel, since
-/// ptxas waits for each `wgmma` in a function that is called. Bodies without it
-/// then are functions with registers of their own. If no body has `wgmma`, all
-/// bodies become one function, whose calls take less time.
+/// Keeps bodies without `wgmma` from being inlined if other bodies use it.
+/// ptxas serialises `wgmma` in a called function, so bodies with `wgmma` have
+/// to be part of the kernel. The other bodies then become functions with their
+/// own register allocation. If no body uses `wgmma`, all bodies become one
+/// function, which makes calls cheaper.
 static void keepBodies(ModuleOp module) {
   Builder builder(module.getContext());
   SmallVector<func::FuncOp> bodies = getBodies(module);
@@ -120,8 +120,8 @@ static void keepBodies(ModuleOp module) {
 }
 
 /// Moves functions and globals to the GPU module; the tables of `ark.kernel`
-/// stay. Functions become internal, so that no code remains of functions that
-/// are inlined everywhere.
+/// stay. Functions become internal, so that fully inlined functions leave no
+/// code.
 static void moveSymbols(ModuleOp module, gpu::GPUModuleOp gpuModule) {
   auto internal =
       LLVM::LinkageAttr::get(module.getContext(), LLVM::Linkage::Internal);
@@ -162,16 +162,16 @@ struct BuildGpuModulePass
     moveSymbols(module, gpuModule);
     if (isHip)
       setConvergent(gpuModule);
-    auto stay = SymbolTable(gpuModule).lookup<func::FuncOp>(kStay);
+    auto stay = SymbolTable(gpuModule).lookup<func::FuncOp>(kResident);
     if (failed(SymbolTable::replaceAllSymbolUses(
-            walk, StringAttr::get(&getContext(), kWalk), gpuModule)))
+            walk, StringAttr::get(&getContext(), kDispatchLoop), gpuModule)))
       return signalPassFailure();
-    walk.setSymName(kWalk);
+    walk.setSymName(kDispatchLoop);
     walk.setPrivate();
     gpu::GPUFuncOp entry =
         createEntry(gpuModule, kernel.getEntry(), stay ? stay : walk);
-    // One CTA has all of an SM's registers; ptxas would leave room for two
-    // CTAs.
+    // One CTA uses all registers of an SM. By default, ptxas would limit the
+    // registers for two CTAs.
     if (!isHip)
       entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                      IntegerAttr::get(IntegerType::get(&getContext(), 32), 1));
@@ -183,8 +183,8 @@ private:
 };
 } // namespace
 
-/// Creates the kernel that is launched: CTA `i` runs lane `i`, and its leader
-/// stores the return code for the host.
+/// Creates the launched kernel: CTA `i` runs lane `i`, and its leader stores
+/// the return code for the host.
 gpu::GPUFuncOp BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule,
                                                StringRef name,
                                                func::FuncOp work) {

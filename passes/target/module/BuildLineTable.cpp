@@ -1,9 +1,9 @@
 //===- BuildLineTable.cpp - Builds the debug-location table ---------------===//
 //
-// PTX gives an instruction a file, a line and a column. An op is known by its
-// name, and one line of Python can make many ops. So every location gets a
-// number, which passes through LLVM as a line, and a table has the name of the
-// op and the line of Python for each number.
+// In PTX, an instruction has a file, a line and a column. Users know an op by
+// its name, and one line of Python can create many ops. Every location hence
+// gets a number, which LLVM treats as a line, and a table maps each number to
+// the name of the op and the line of Python.
 //
 //===----------------------------------------------------------------------===//
 
@@ -24,10 +24,10 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The file whose lines are numbers of locations.
-static constexpr llvm::StringLiteral kNumbers = "ark-lines";
+/// The pseudo file whose lines are numbers of locations.
+static constexpr llvm::StringLiteral kPseudoFile = "ark-lines";
 
-/// Returns the innermost op's name of a location; null if there is none.
+/// Returns the innermost op name of a location, or null.
 static NameLoc findName(Location location) {
   NameLoc found;
   location->walk([&](Location loc) {
@@ -46,8 +46,8 @@ static FileLineColLoc findLine(Location location) {
   return found;
 }
 
-/// Returns the functions that bodies call. These functions have no lines of
-/// their own: once inlined, their code counts as code of the op that calls.
+/// Returns the functions that bodies call. They get no line numbers: after
+/// inlining, their code is attributed to the calling op.
 static DenseSet<Operation *> findHelpers(gpu::GPUModuleOp module) {
   SymbolTable symbols(module);
   SmallVector<Operation *> open;
@@ -83,8 +83,8 @@ struct BuildLineTablePass
   }
 
 private:
-  /// An entry of the table: the op, or else the function, to which code
-  /// belongs, and its place in a text.
+  /// An entry of the table: the name of the op or function, and its source
+  /// location.
   using Place = std::pair<StringAttr, Attribute>;
 
   ArrayAttr makeTable() {
@@ -103,8 +103,8 @@ private:
 
   LLVM::DICompileUnitAttr makeUnit() {
     MLIRContext *context = &getContext();
-    file = LLVM::DIFileAttr::get(context, kNumbers, "");
-    // Other kinds of debug information would cost optimisations of ptxas.
+    file = LLVM::DIFileAttr::get(context, kPseudoFile, "");
+    // Other emission kinds would disable optimisations of ptxas.
     return LLVM::DICompileUnitAttr::get(
         DistinctAttr::create(UnitAttr::get(context)), llvm::dwarf::DW_LANG_C,
         file, StringAttr::get(context, "ark"), /*isOptimized=*/true,
@@ -116,10 +116,11 @@ private:
   }
 
   Location makeLine(unsigned number) {
-    return FileLineColLoc::get(&getContext(), kNumbers, number, 0);
+    return FileLineColLoc::get(&getContext(), kPseudoFile, number, 0);
   }
 
-  /// Numbers the ops of a body. All other code belongs to its function.
+  /// Numbers the ops of a body. All other code is attributed to the body's
+  /// function.
   void mark(LLVM::LLVMFuncOp function) {
     unsigned whole =
         getNumber({function.getSymNameAttr(), findLine(function.getLoc())});
@@ -131,7 +132,7 @@ private:
       op->setLoc(makeLine(
           name ? getNumber({name.getName(), findLine(op->getLoc())}) : whole));
     });
-    // LLVM makes instructions of block arguments, too.
+    // LLVM also creates instructions for block arguments.
     function.walk([&](Block *block) {
       for (BlockArgument argument : block->getArguments())
         argument.setLoc(makeLine(whole));

@@ -23,8 +23,8 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Copies context and tables to shared memory when a CTA starts, and makes the
-/// kernel use the copies.
+/// Copies the context and tables to shared memory when a CTA starts, and makes
+/// the kernel read the copies.
 class TableCache {
 public:
   TableCache(func::FuncOp walk, KernelOp kernel, int64_t threads)
@@ -34,8 +34,8 @@ public:
     pointer = LLVM::LLVMPointerType::get(builder.getContext());
   }
 
-  /// Takes shared memory from `begin` to `end` at most. Returns the end of what
-  /// it takes.
+  /// Allocates shared memory between `begin` and `end`. Returns the end of the
+  /// allocation.
   int64_t cache(LLVM::GlobalOp memory, int64_t begin, int64_t end);
 
 private:
@@ -67,7 +67,7 @@ Value TableCache::at(Value base, LLVM::GEPArg index, Type element) {
   return LLVM::GEPOp::create(builder, pointer, element, base, index);
 }
 
-/// Builds a loop over `count` indices that all threads share.
+/// Builds a loop over `count` indices, which all threads share.
 void TableCache::forEach(Value count, function_ref<void(Value)> build) {
   Value step = arith::ConstantIndexOp::create(builder, threads);
   auto loop = scf::ForOp::create(builder, thread, count, step);
@@ -90,8 +90,8 @@ Value TableCache::loadTable(abi::ContextField field) {
   return LLVM::LoadOp::create(builder, pointer, place);
 }
 
-/// Copies the instructions of this lane so that they end at `end`, where those
-/// of the longest lane would end.
+/// Copies the instructions of this lane so that they end at `end`, like those
+/// of the longest lane.
 void TableCache::cacheInstructions(int64_t end) {
   Type i64 = builder.getI64Type(), i32 = builder.getI32Type();
   Value three = arith::ConstantIntOp::create(builder, 3, 64);
@@ -113,7 +113,7 @@ void TableCache::cacheInstructions(int64_t end) {
        arith::IndexCastOp::create(builder, builder.getIndexType(), words));
 }
 
-/// Writes the addresses of operands, which do not change while a kernel runs.
+/// Stores the addresses of operands, which are constant during a launch.
 void TableCache::cacheOperands(int64_t rows, int64_t offset) {
   Type i64 = builder.getI64Type();
   Value buffers = loadTable(abi::kBuffers);
@@ -132,10 +132,10 @@ void TableCache::cacheOperands(int64_t rows, int64_t offset) {
   });
 }
 
-/// Gives the function that reads rows of a table a body that loads them from
-/// shared memory at `offset`. The last argument of the function is the row. A
-/// function of three arguments counts rows back from the end of the table,
-/// where `offset` is then.
+/// Fills in the function that reads rows of a table: it loads them from shared
+/// memory at `offset`. The last argument of the function is the row. A function
+/// with three arguments counts rows back from the end of the table, which is
+/// then `offset`.
 void TableCache::readShared(func::FuncOp function, int64_t offset) {
   Location loc = function.getLoc();
   function.eraseBody();
@@ -152,7 +152,7 @@ void TableCache::readShared(func::FuncOp function, int64_t offset) {
   func::ReturnOp::create(inner, loc, fields);
 }
 
-/// Caches a table if the kernel reads it. Returns true if it does.
+/// Caches a table if the kernel reads it. Returns true if it was cached.
 bool TableCache::cacheTable(const KernelTable &table, int64_t offset) {
   auto function = SymbolTable(walk->getParentOfType<ModuleOp>())
                       .lookup<func::FuncOp>(table.reader);

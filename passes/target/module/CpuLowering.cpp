@@ -17,17 +17,18 @@
 
 using namespace mlir;
 
-/// The properties of the processor on which code generation depends.
+/// Processor properties that code generation depends on.
 namespace {
 struct Processor {
   int64_t vectorLanes;
-  /// True if there are instructions for fma, and for conversions of f16.
+  /// True if the processor has instructions for fma, and for conversions of
+  /// f16.
   bool fma, fp16;
 };
 } // namespace
 
-/// Returns the properties of this machine. AVX2 came with both kinds of
-/// instructions; AArch64 always has them.
+/// Returns the properties of this machine. Processors with AVX2 have both kinds
+/// of instructions, and so does AArch64.
 static Processor getProcessor(int64_t vectorLanes) {
   ark::HostCpu host = ark::getHostCpu();
   bool isArm = StringRef(host.triple).starts_with("aarch64");
@@ -41,8 +42,7 @@ static Processor getProcessor(int64_t vectorLanes) {
   return {vectorLanes, isModern, isModern};
 }
 
-/// Adds the passes that lower bodies to loops over scalars, which LLVM can
-/// vectorise.
+/// Adds the passes that lower bodies to scalar loops, which LLVM can vectorise.
 static void addLoops(OpPassManager &pm, const Processor &processor) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(
@@ -56,8 +56,8 @@ static void addLoops(OpPassManager &pm, const Processor &processor) {
   functions.addPass(createCSEPass());
 }
 
-/// Adds the passes that lower everything to the LLVM dialect, from the highest
-/// level down.
+/// Adds the passes that lower everything to the LLVM dialect, in order of
+/// abstraction level.
 static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(memref::createExpandStridedMetadataPass());
   pm.addPass(affine::createAffineExpandIndexOpsPass());
@@ -66,18 +66,18 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(createConvertMathToLLVMPass());
   pm.addPass(createConvertMathToLibmPass());
   ConvertVectorToLLVMPassOptions vector;
-  // Panels of weights are transposed in registers, in squares of lanes.
+  // Panels of weights are transposed in registers, in square tiles.
   vector.vectorTransposeLowering =
       vector::VectorTransposeLowering::Shuffle16x16;
   pm.addPass(createConvertVectorToLLVMPass(vector));
   pm.addPass(createArithToLLVMConversionPass());
   pm.addPass(createFinalizeMemRefToLLVMConversionPass());
-  // Operands have static layouts, so that a body takes bare pointers.
+  // Operands have static layouts, so that bodies take bare pointers.
   ConvertFuncToLLVMPassOptions func;
   func.useBarePtrCallConv = true;
   pm.addPass(createConvertFuncToLLVMPass(func));
   pm.addPass(createConvertControlFlowToLLVMPass());
-  // Lowering a multi-dimensional vector starts from poison.
+  // The lowering of multi-dimensional vectors starts from poison.
   pm.addPass(createUBToLLVMConversionPass());
   pm.addPass(createReconcileUnrealizedCastsPass());
   pm.addPass(ark::createBitcastNarrowFloatsPass());
@@ -85,8 +85,8 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(ark::createSetLinkagePass());
   pm.addPass(createCanonicalizerPass());
   pm.addPass(createCSEPass());
-  // Canonicalization has folded addresses by now, so that the pass can follow
-  // them to the argument.
+  // Canonicalisation has folded address computations, so that the pass can
+  // trace them to the argument.
   pm.addPass(ark::createReleasePacketsPass());
 }
 

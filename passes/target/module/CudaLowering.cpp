@@ -27,14 +27,14 @@ void ark::buildCudaLowering(OpPassManager &pm, int64_t threads,
                             bool hasFp8Conversions) {
   auto addProducts = [threads](OpPassManager &pm) {
     pm.addPass(createPrefetchKVCachePass({threads}));
-    // This pass comes before FlashAttention, which unwraps loops over single
-    // vCTAs only if no reduction is left beside the attention.
+    // Runs before FlashAttention, which removes the loop over a single vCTA
+    // only if no reduction is left beside the attention.
     pm.addPass(createFuseRowOpsPass({threads}));
     pm.addPass(createFlashAttentionPass({threads}));
     pm.addPass(createUseTensorCoresPass({threads}));
     pm.addPass(createPrefetchWeightsPass({threads}));
-    // This pass comes before ReceivePackets, since it makes threads poll for
-    // the LL packets of their rows.
+    // Runs before ReceivePackets, because it lets threads receive the packets
+    // of their own rows.
     pm.addPass(createFuseRowProloguesPass({threads}));
     pm.addPass(createReceivePacketsPass({threads}));
     pm.addPass(createStreamWeightsPass());
@@ -43,7 +43,7 @@ void ark::buildCudaLowering(OpPassManager &pm, int64_t threads,
   addGpuLowering(pm, {threads, kWarpSize, /*library=*/true,
                       /*roundsToBF16=*/true, hasFp8Conversions, addProducts});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
-  // Operands have static layouts, so that a body takes bare pointers.
+  // Operands have static layouts, so that bodies take bare pointers.
   ConvertGpuOpsToNVVMOpsOptions options;
   options.useBarePtrCallConv = true;
   gpuModule.addPass(createConvertGpuOpsToNVVMOps(options));

@@ -8,13 +8,13 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-// Letters of LLVM's constraints: registers and immediates of NVPTX, and vector,
+// Letters of LLVM's constraints: registers and immediates of NVPTX; vector,
 // scalar and accumulation registers and immediates of AMDGPU.
 static constexpr StringRef kPtxConstraints = "bchrlfdqnN";
 static constexpr StringRef kAmdConstraints = "vsaIJABC";
 
 /// Returns true if every constraint is a register of the backend, a tie to a
-/// result, or a clobber.
+/// result or a clobber.
 static bool haveConstraints(LLVM::InlineAsmOp assembly, StringRef letters) {
   SmallVector<StringRef> constraints;
   assembly.getConstraints().split(constraints, ',', /*MaxSplit=*/-1,

@@ -9,8 +9,7 @@
 namespace mlir::ark {
 
 /// Returns true if an op of the LLVM dialect uses a feature that the backend
-/// does not have: assembly in the language of another backend, or an intrinsic
-/// of another one.
+/// lacks: inline assembly or an intrinsic of another backend.
 bool isForeign(Operation *op, Backend backend);
 
 } // namespace mlir::ark

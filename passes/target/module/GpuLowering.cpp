@@ -33,13 +33,13 @@ void ark::registerGpuLowering(DialectRegistry &registry) {
   vector::registerConvertVectorToLLVMInterface(registry);
 }
 
-/// Adds the passes that lower bodies to loops over scalars, which the threads
-/// of a CTA share.
+/// Adds the passes that lower bodies to loops over scalars, divided among the
+/// threads of a CTA.
 static void addLoops(OpPassManager &pm,
                      const ark::GpuLoweringOptions &options) {
   int64_t threads = options.threads, warpSize = options.warpSize;
-  // Contractions become generics first, since RelaxReductions sets flags on the
-  // sums of generics only.
+  // Contractions become generics first, because RelaxReductions sets flags only
+  // on the sums of generics.
   pm.addNestedPass<func::FuncOp>(createLinalgGeneralizeNamedOpsPass());
   pm.addNestedPass<func::FuncOp>(ark::createRelaxReductionsPass());
   pm.addPass(ark::createHoistInvariantsPass());

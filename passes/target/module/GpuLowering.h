@@ -9,21 +9,20 @@
 namespace mlir::ark {
 
 struct GpuLoweringOptions {
-  /// Threads of a CTA and of a warp.
+  /// Threads per CTA and per warp.
   int64_t threads, warpSize;
-  /// True if there is a maths library for code of this GPU.
+  /// True if a maths library exists for code of this GPU.
   bool library;
   /// True if this GPU has an instruction that rounds f32 to bf16.
   bool roundsToBF16 = false;
   /// True if this GPU has instructions that widen 8-bit floats.
   bool hasFp8Conversions = false;
-  /// Adds the passes for products that become more than loops; null if there
-  /// are none.
+  /// Adds the passes for products beyond plain loops; may be null.
   llvm::function_ref<void(OpPassManager &)> addProducts = nullptr;
 };
 
-/// Adds the passes that lower bodies to scalars and branches, which the threads
-/// of a CTA share, in a `gpu.module`.
+/// Adds the passes that lower bodies to scalars and branches in a `gpu.module`,
+/// with the work divided among the threads of a CTA.
 void addGpuLowering(OpPassManager &pm, const GpuLoweringOptions &options);
 
 /// Registers the interfaces that conversions of a `gpu.module` to the LLVM

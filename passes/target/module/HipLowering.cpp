@@ -16,12 +16,12 @@ void ark::buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
   pm.addPass(createAllocateVoteSlotsPass());
   addGpuLowering(pm, {threads, warpSize, /*library=*/false});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
-  // Functions with an instruction come first: GPUToROCDL replaces those that it
-  // finds by calls of AMD's device library.
+  // Runs first, because GPUToROCDL replaces functions that have an instruction
+  // by calls of AMD's device library.
   gpuModule.addPass(createConvertMathToLLVMPass());
   ConvertGpuOpsToROCDLOpsOptions options;
   options.chipset = arch.str();
-  // Operands have static layouts, so that a body takes bare pointers.
+  // Operands have static layouts, so that bodies take bare pointers.
   options.useBarePtrCallConv = true;
   gpuModule.addPass(createConvertGpuOpsToROCDLOps(options));
   gpuModule.addPass(createReconcileUnrealizedCastsPass());

@@ -15,7 +15,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Threads of a warp of the AMD GPUs that kernels are made for.
+/// Threads per warp of the supported AMD GPUs.
 static constexpr int64_t kWavefrontSize = 64;
 
 namespace {
@@ -46,7 +46,7 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
                         target.getGpu().getFp8());
       break;
     case Backend::HIP:
-      // The kernel's text assumes warps of 64 threads.
+      // The kernel's text requires warps of 64 threads.
       if (target.getWarpSize() != kWavefrontSize) {
         getOperation().emitError("has warps of ")
             << target.getWarpSize() << " threads; kernels for hip need "

@@ -8,16 +8,16 @@
 namespace mlir::ark {
 
 /// Adds the passes that lower kernel and bodies to functions in the LLVM
-/// dialect, for vector registers of `vectorLanes` f32 lanes; 0 stands for the
-/// registers of this machine.
+/// dialect, for vector registers of `vectorLanes` f32 lanes; 0 selects those of
+/// this machine.
 void buildCpuLowering(OpPassManager &pm, int64_t vectorLanes);
 
 /// Adds the passes that lower kernel and bodies to a `gpu.module` in the LLVM
-/// and NVVM dialects, for CTAs of `threads` threads on GPUs of an architecture.
+/// and NVVM dialects, for CTAs of `threads` threads.
 void buildCudaLowering(OpPassManager &pm, int64_t threads,
                        bool hasFp8Conversions);
 
-/// Registers the interfaces that `buildCudaLowering` needs beside those of all
+/// Registers the interfaces that `buildCudaLowering` needs beyond those of all
 /// GPUs.
 void registerCudaLowering(DialectRegistry &registry);
 

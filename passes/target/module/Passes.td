@@ -9,9 +9,9 @@ def LowerToTargetPass : Pass<"ark-lower-to-target", "::mlir::ModuleOp"> {
   let summary = "Run the lowering of the module's target";
   let description = [{
     Produces functions in the LLVM dialect for `cpu`, a `gpu.module` in the LLVM and NVVM dialects
-    for `cuda`, and a `gpu.module` in the LLVM and ROCDL dialects for `hip`. The attribute
-    `ark.target` of the module selects the lowering, so that the compilation of a file of an earlier
-    stage goes on without a flag.
+    for `cuda`, and a `gpu.module` in the LLVM and ROCDL dialects for `hip`. The module's attribute
+    `ark.target` selects the lowering, so that a dump of an earlier stage can be compiled without a
+    flag.
 
     ```mlir
     module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", ...>} {
@@ -25,7 +25,7 @@ def LowerToTargetPass : Pass<"ark-lower-to-target", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"vectorLanes", "vector-lanes", "int64_t", /*default=*/"0",
-           "f32 lanes of a vector register on cpu; 0: of this machine">,
+           "f32 lanes of a vector register on cpu; 0 selects those of this machine">,
   ];
 }
 
@@ -34,27 +34,27 @@ def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
   let description = [{
     Changes nothing. Checks a module with an `ark.kernel`:
 
-    - (target_c1) all other ops are of the LLVM dialect, and for cuda of NVVM, for hip of ROCDL.
+    - (target_c1) all other ops belong to the LLVM dialect, for cuda also NVVM, for hip also ROCDL.
     - (target_c2) for a GPU these ops are in one `gpu.module`, which names its target.
     - (target_c3) the entry has code, the type of docs/bundle.md, and is visible.
     - (target_c4) every body has code.
     - (target_c5) for hip every function that is called has code.
-    - (target_c6) arguments of bodies carry `ark.packets` where the tables say that they are
-      packets, and only packet instructions use values that are computed from their addresses: for
-      cuda the relaxed stores and loads of CudaPackets.mlir, for cpu stores of 64 bits with release.
-    - (target_c7) assembly and intrinsics are those of the backend: no PTX for hip, none at all for
-      cpu.
-    - (target_c8) the shared memory of a CTA is no more than an SM has.
+    - (target_c6) arguments of bodies carry `ark.packets` if the tables say that they are packets,
+      and only packet instructions use values that are computed from their addresses: for cuda the
+      relaxed stores and loads of CudaPackets.mlir, for cpu 64-bit stores with release ordering.
+    - (target_c7) inline assembly and intrinsics belong to the backend: no PTX for hip, no assembly
+      for cpu.
+    - (target_c8) the shared memory of a CTA fits into an SM.
   }];
 }
 
 def ReloadOperandsPass : Pass<"ark-reload-operands", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Rematerialise the addresses of operands in the vCTAs that use them";
   let description = [{
-    An address takes two registers of every thread from the first vCTA of a run to the last one.
-    Values that are computed from it, and are the same for all vCTAs, take registers as well. Bodies
-    with many operands have no registers for that. In these bodies each vCTA looks up the addresses
-    in the table of operands, which is in shared memory, when it begins. Addresses that are only
+    An address occupies two registers of every thread from the first vCTA of a run to the last one.
+    Values that are computed from the address, and are the same for all vCTAs, occupy registers as
+    well. In bodies with many operands, registers do not suffice for this. There, each vCTA looks up
+    the addresses when it begins, in the operand table in shared memory. Addresses that are only
     stored to are looked up before the first store. In a body without a loop over vCTAs, the pass
     moves only the addresses that are stored to.
 
@@ -74,10 +74,10 @@ def ReloadOperandsPass : Pass<"ark-reload-operands", "::mlir::gpu::GPUModuleOp">
   }];
   let options = [
     Option<"minOperands", "min-operands", "int64_t", /*default=*/"7",
-           "Bodies with fewer keep their addresses">,
+           "Minimum number of operands of a body for which addresses are rematerialised">,
   ];
   let statistics = [
-    Statistic<"numReloaded", "reloaded", "Addresses looked up later">,
+    Statistic<"numReloaded", "reloaded", "Addresses rematerialised">,
   ];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
 }
@@ -85,11 +85,11 @@ def ReloadOperandsPass : Pass<"ark-reload-operands", "::mlir::gpu::GPUModuleOp">
 def CacheTablesPass : Pass<"ark-cache-tables", "::mlir::ModuleOp"> {
   let summary = "Cache the kernel's tables in shared memory";
   let description = [{
-    When a CTA starts, its threads copy the context to shared memory, and as many of the tables that
-    it points to as fit. From then on the kernel reads the copies. Without them, a lane would read
-    tables from the L2 between two tasks, one load after the other, since an acquire invalidates the
-    L1. The table of operands becomes a table of addresses. Functions of the kernel that read rows
-    of tables get bodies that read the copies.
+    When a CTA starts, its threads copy the context and as many tables as fit to shared memory. The
+    kernel then reads the copies. Without copies, a lane would read tables from the L2 between two
+    tasks, in a chain of dependent loads, because an acquire invalidates the L1. The table of
+    operands becomes a table of addresses. Functions of the kernel that read rows of tables get
+    bodies that read the copies.
 
     ```mlir
     func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
@@ -116,7 +116,7 @@ def CacheTablesPass : Pass<"ark-cache-tables", "::mlir::ModuleOp"> {
     Option<"threads", "threads", "int64_t", /*default=*/"512",
            "Threads of a CTA">,
     Option<"maxBytes", "max-bytes", "int64_t", /*default=*/"49152",
-           "Shared memory that context and tables may take">,
+           "Upper bound of the shared memory for context and tables, in bytes">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",
@@ -132,8 +132,8 @@ def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
     Moves functions to a `gpu.module` for the target's architecture. CTA `i` of the kernel runs lane
     `i`. Thread 0 of the CTA writes the return value of the lane to the context's `codes`. For hip
     the pass also fixes the size of shared memory, which is part of the code object. If some bodies
-    have `wgmma` instructions, these bodies are inlined into the kernel, and the others are not:
-    ptxas waits for each `wgmma` in a function that is called.
+    have `wgmma` instructions, only these bodies are inlined into the kernel: in a called function,
+    ptxas would wait for each `wgmma`.
 
     ```mlir
     func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 { ... }
@@ -161,11 +161,11 @@ def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
 def BuildLineTablePass : Pass<"ark-build-line-table", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Number debug locations and write a table of the ops that they name";
   let description = [{
-    Line information of PTX has room for a file, a line and a column, but one line of Python may
-    make many ops. So every location gets a number, which LLVM takes for a line, and the module gets
-    a table of the locations: the name of an op, or else of a function, with file, line and column.
-    The backend writes the table into the PTX. Code of functions that bodies call counts as code of
-    the op that calls.
+    Line information in PTX consists of a file, a line and a column, but one line of Python may
+    create many ops. Every location hence gets a number, which LLVM treats as a line, and the module
+    gets a table of the locations: the name of an op or of a function, with file, line and column.
+    The backend writes the table into the PTX. Code of functions that bodies call is attributed to
+    the calling op.
 
     ```mlir
     llvm.func @body_matmul_add(...) { ... loc("fc1"("mlp.py":7:9)) ... }

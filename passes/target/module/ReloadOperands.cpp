@@ -19,7 +19,7 @@ using namespace mlir::ark;
 
 static constexpr StringLiteral kOperand = "ark_operand";
 
-/// Collects the uses of an address, directly or after any number of address
+/// Collects the uses of an address, including those through address
 /// computations.
 static void collectUses(Value address, SmallVectorImpl<OpOperand *> &uses) {
   for (OpOperand &use : address.getUses()) {
@@ -44,7 +44,8 @@ struct BodyCall {
   LLVM::CallOp call;
   LLVM::LLVMFuncOp body;
   Value context, first;
-  /// Arguments, each with the distance of its operand from the first operand.
+  /// Arguments, each with its operand's index relative to the task's first
+  /// operand.
   SmallVector<std::pair<unsigned, int64_t>> operands;
 };
 
@@ -69,8 +70,8 @@ struct ReloadOperandsPass
 };
 } // namespace
 
-/// Splits the number of an operand into the number of the task's first operand
-/// and the distance from there.
+/// Splits an operand's index into the index of the task's first operand and a
+/// constant distance.
 static std::pair<Value, int64_t> splitNumber(Value number) {
   if (auto sum = number.getDefiningOp<LLVM::AddOp>())
     if (APInt behind; matchPattern(sum.getRhs(), m_ConstantInt(&behind)))
@@ -101,7 +102,7 @@ std::optional<BodyCall> ReloadOperandsPass::match(LLVM::CallOp call) {
 }
 
 /// Returns the loop over the vCTAs of a body, which begins with the body's
-/// first argument; null if there is none.
+/// first argument, or null.
 static CFGLoop *getVctaLoop(LLVM::LLVMFuncOp body, CFGLoopInfo &loops) {
   for (CFGLoop *loop : loops.getTopLevelLoops())
     for (Block *before : loop->getHeader()->getPredecessors())
@@ -112,10 +113,9 @@ static CFGLoop *getVctaLoop(LLVM::LLVMFuncOp body, CFGLoopInfo &loops) {
   return nullptr;
 }
 
-/// Returns the op before which to look up an address with these uses. If the
-/// address is only stored to, that is as late as possible; else it is where a
-/// vCTA that uses the address begins. Returns null if that would be no later
-/// than before.
+/// Returns the op before which an address with these uses should be looked up:
+/// as late as possible if the address is only stored to, and at the begin of a
+/// vCTA otherwise. Returns null if that is no later than before.
 static Operation *getPlace(LLVM::LLVMFuncOp body, ArrayRef<OpOperand *> uses,
                            DominanceInfo &dominance) {
   if (!llvm::all_of(uses, [&](OpOperand *use) {
@@ -143,8 +143,8 @@ static Operation *getPlace(LLVM::LLVMFuncOp body, ArrayRef<OpOperand *> uses,
   return place;
 }
 
-/// Clones the computation of `place` from the address `old`, with `address`
-/// instead of `old`.
+/// Clones the computation of `place` from address `old`, with `address` as the
+/// new base.
 static Value compute(OpBuilder &builder, Value place, Value old,
                      Value address) {
   if (place == old)

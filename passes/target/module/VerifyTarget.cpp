@@ -19,7 +19,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns true if the backend can make code of an op as it is.
+/// Returns true if the backend can translate the op to machine code.
 static bool isCode(Operation *op, Backend backend) {
   Dialect *dialect = op->getDialect();
   return isa_and_present<LLVM::LLVMDialect>(dialect) ||
@@ -29,11 +29,11 @@ static bool isCode(Operation *op, Backend backend) {
           isa_and_present<ROCDL::ROCDLDialect>(dialect));
 }
 
-/// Checks that all ops are code, apart from the tables and the gpu.module.
+/// Checks that all ops except the tables and the gpu.module can be translated.
 static LogicalResult verifyOps(Operation *container, Backend backend) {
   WalkResult walk = container->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isForeign(op, backend)) {
-      op->emitOpError("is code for another machine than ")
+      op->emitOpError("is code for another backend than ")
           << stringifyBackend(backend) << " (target_c7)";
       return WalkResult::interrupt();
     }
@@ -41,20 +41,19 @@ static LogicalResult verifyOps(Operation *container, Backend backend) {
       return WalkResult::advance();
     if (isa<KernelOp>(op))
       return WalkResult::skip();
-    op->emitOpError("is left over: no code is made of it (target_c1)");
+    op->emitOpError("cannot be translated to machine code (target_c1)");
     return WalkResult::interrupt();
   });
   return failure(walk.wasInterrupted());
 }
 
-/// Returns the op that holds the functions: the module, or the gpu.module in
-/// it.
+/// Returns the op that contains the functions: the module or its gpu.module.
 static FailureOr<Operation *> getContainer(ModuleOp module, bool isGpu) {
   if (!isGpu)
     return module.getOperation();
   auto gpuModules = module.getOps<gpu::GPUModuleOp>();
   if (!llvm::hasSingleElement(gpuModules))
-    return module.emitError("has not one gpu.module (target_c2)");
+    return module.emitError("does not have exactly one gpu.module (target_c2)");
   gpu::GPUModuleOp gpuModule = *gpuModules.begin();
   if (!gpuModule.getTargetsAttr())
     return gpuModule.emitOpError("names no target (target_c2)");
@@ -68,7 +67,7 @@ static LogicalResult verifyEntry(KernelOp kernel, Operation *container,
   auto entry = dyn_cast_or_null<LLVM::LLVMFuncOp>(
       SymbolTable::lookupSymbolIn(container, kernel.getEntryAttr().getAttr()));
   if (!entry || entry.isExternal())
-    return kernel.emitOpError("has no code of its entry '@")
+    return kernel.emitOpError("has no code for its entry '@")
            << kernel.getEntry() << "' (target_c3)";
   MLIRContext *context = kernel.getContext();
   Type pointer = LLVM::LLVMPointerType::get(context);
@@ -78,10 +77,10 @@ static LogicalResult verifyEntry(KernelOp kernel, Operation *container,
                         : LLVM::LLVMFunctionType::get(i32, {pointer, i64});
   if (entry.getFunctionType() != expected)
     return entry.emitOpError("has type ")
-           << entry.getFunctionType() << ", and an entry has " << expected
+           << entry.getFunctionType() << ", but an entry has type " << expected
            << " (target_c3)";
   if (entry.getLinkage() != LLVM::Linkage::External)
-    return entry.emitOpError("is the entry, and is not visible (target_c3)");
+    return entry.emitOpError("is the entry but is not visible (target_c3)");
   return success();
 }
 
@@ -92,19 +91,19 @@ static LogicalResult verifyBodies(KernelOp kernel, Operation *container) {
         name ? SymbolTable::lookupSymbolIn(container, name.getAttr())
              : nullptr);
     if (!body || body.isExternal())
-      return kernel.emitOpError("has no code of body ")
+      return kernel.emitOpError("has no code for body ")
              << entry << " (target_c4)";
   }
   return success();
 }
 
-/// Checks that every function has code, since no library comes with a kernel
-/// for hip.
+/// Checks that every called function has a body, because kernels for hip are
+/// not linked with a library.
 static LogicalResult verifyCalls(Operation *container) {
   for (auto function : container->getRegion(0).getOps<LLVM::LLVMFuncOp>())
     if (function.isExternal())
       return function.emitOpError(
-          "is called, and hip has no library that it could be in (target_c5)");
+          "is called but has no body, and hip has no library (target_c5)");
   return success();
 }
 

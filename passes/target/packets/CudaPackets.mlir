@@ -34,9 +34,9 @@ func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %iteration
   return
 }
 
-// Called by all threads before a barrier, when an iteration begins. Words that were never written
-// carry epoch 0, which differs from the first epochs. Before the 16 bits of an epoch in a tag
-// recur, every word has been written again.
+// Called by all threads before a barrier, when an iteration begins. Zeroed words carry tag 0, which
+// never equals the first tags. A tag holds 16 bits of the epoch; every word is rewritten before a
+// tag recurs.
 func.func private @ark_packets_iteration(%epoch: i32) {
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^store, ^finish
@@ -159,8 +159,8 @@ func.func private @ark_packets_poll() {
   return
 }
 
-// Called by the first thread of a warp that has polled `tries` times. Every 32nd time, returns true
-// if the warp must give up: another lane has aborted, or the timeout has passed since `begin`.
+// Called by the first thread of a warp that has polled `tries` times. Checks every 32nd time if the
+// warp must give up, because another lane has aborted or the timeout has passed since `begin`.
 func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 {
   %no = arith.constant false
   %yes = arith.constant true
@@ -221,8 +221,8 @@ func.func private @ark_any_of_warp(%predicate: i1) -> i1 {
   return %any : i1
 }
 
-// Called by all threads of a warp. Returns true if a thread misses packets and the warp must poll
-// again, false if all packets have come or the warp gives up.
+// Called by all threads of a warp. Returns true if the warp must poll again because a thread still
+// misses packets, and false if all packets have arrived or the warp gives up.
 func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1 {
   %no = arith.constant false
   %any = func.call @ark_any_of_warp(%missing) : (i1) -> i1

@@ -15,7 +15,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Follows the addresses of packets from the operands of bodies to their uses,
+/// Traces the addresses of packets from the operands of bodies to their uses,
 /// through functions and branches.
 class PacketTracker {
 public:
@@ -38,7 +38,7 @@ private:
   KernelOp kernel;
   Operation *container;
   Backend backend;
-  /// The packets among the operands of every body.
+  /// The operands of every body that are packets.
   llvm::DenseMap<StringAttr, llvm::BitVector> packets;
   llvm::DenseMap<StringRef, SmallVector<LLVM::CallOp>> calls;
   llvm::DenseSet<Value> addresses;
@@ -75,8 +75,8 @@ LogicalResult PacketTracker::markArguments() {
   return success();
 }
 
-/// Returns the distance of an operand from the first one of its task, if it is
-/// known.
+/// Returns the index of an operand relative to the first operand of its task,
+/// if the index is constant.
 static std::optional<int64_t> getOperand(Value row) {
   if (isa<BlockArgument>(row))
     return 0;
@@ -88,10 +88,10 @@ static std::optional<int64_t> getOperand(Value row) {
   return std::nullopt;
 }
 
-/// Marks what is looked up in the table of operands, if it is the address of a
-/// packet. A body looks up its own operands. The dispatch loop hands addresses
-/// to bodies, whose arguments are marked. An address that is looked up for any
-/// other use counts as the address of a packet.
+/// Marks the result of a lookup in the operand table if it is the address of a
+/// packet. A body looks up its own operands. The dispatch loop passes looked-up
+/// addresses to bodies, whose arguments are marked. Any other lookup
+/// conservatively counts as the address of a packet.
 void PacketTracker::markLookup(LLVM::CallOp lookup) {
   auto parent = lookup->getParentOfType<LLVM::LLVMFuncOp>();
   if (auto body = packets.find(parent.getSymNameAttr());
@@ -124,18 +124,18 @@ void PacketTracker::markLookups() {
 
 LogicalResult PacketTracker::fail(OpOperand &use) const {
   return use.getOwner()->emitOpError(
-             "uses the address of a packet, and is no packet instruction ")
+             "uses the address of a packet but is not a packet instruction ")
          << "(target_c6)";
 }
 
-/// Returns true if the text is one instruction of this name.
+/// Returns true if `text` is a single instruction named `name`.
 static bool isInstruction(StringRef text, StringRef name) {
   return text.consume_front(name) && text.starts_with(" ") &&
          text.count(';') == 1 && text.ends_with(";");
 }
 
-/// Returns true if an op is a packet instruction, or a prefetch, which touches
-/// no packets.
+/// Returns true if an op is a packet instruction, or a prefetch, which accesses
+/// no packet.
 bool PacketTracker::isPacketAccess(OpOperand &use) const {
   if (auto store = dyn_cast<LLVM::StoreOp>(use.getOwner()))
     return backend == Backend::CPU && use.get() == store.getAddr() &&
@@ -166,7 +166,7 @@ LogicalResult PacketTracker::visitCall(LLVM::CallOp call, OpOperand &use) {
   return success();
 }
 
-/// Marks the results of calls of a function that returns an address.
+/// Marks the results of calls to a function that returns an address.
 void PacketTracker::visitReturn(LLVM::ReturnOp op, OpOperand &use) {
   auto function = op->getParentOfType<LLVM::LLVMFuncOp>();
   for (LLVM::CallOp call : calls.lookup(function.getSymName()))
@@ -187,7 +187,7 @@ LogicalResult PacketTracker::visit(OpOperand &use) {
     visitReturn(end, use);
     return success();
   }
-  // The result of a comparison is no address.
+  // The result of a comparison is not an address.
   if (isPacketAccess(use) || isa<LLVM::ICmpOp>(op))
     return success();
   if (!isMemoryEffectFree(op))

@@ -7,14 +7,15 @@
 
 namespace mlir::ark {
 
-/// Checks the code of a kernel: functions of the LLVM dialect in `container`.
+/// Checks the code of a kernel, the functions of the LLVM dialect in
+/// `container`:
 ///
-/// - arguments of bodies carry `ark.packets` where the tables say that they are
-///   packets;
-/// - only packet instructions use values that are computed from the address of
-///   a packet. For cuda these are the relaxed stores of one word and the
-///   relaxed loads of CudaPackets.mlir; for cpu, stores of 64 bits with
-///   release.
+///   - arguments of bodies carry `ark.packets` if the tables say that they are
+///     packets;
+///   - only packet instructions use values that are computed from the address
+///     of a packet. On cuda, these are relaxed stores of one word and the
+///     relaxed loads of CudaPackets.mlir; on cpu, 64-bit stores with release
+///     ordering.
 LogicalResult verifyPacketAccesses(KernelOp kernel, Operation *container,
                                    Backend backend);
 

@@ -12,8 +12,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The most loads of which a thread repeats single ones. More loads are
-/// repeated all together.
+/// With up to this many loads, a thread repeats only the loads that miss
+/// packets. With more loads, it repeats all loads.
 static constexpr size_t kMostBranches = 7;
 
 static Value constant(ImplicitLocOpBuilder &builder, int64_t value,
@@ -41,7 +41,7 @@ Value ark::getPacketPlace(ImplicitLocOpBuilder &builder, Value packets,
   return LLVM::IntToPtrOp::create(builder, pointer, word);
 }
 
-/// Returns the types of the words that a load gives.
+/// Returns the types of the words of a load.
 static SmallVector<Type> getWordTypes(OpBuilder &builder,
                                       const PacketLoad &load) {
   if (load.isWide)
@@ -49,7 +49,7 @@ static SmallVector<Type> getWordTypes(OpBuilder &builder,
   return SmallVector<Type>(kPacketsPerLoad, builder.getI32Type());
 }
 
-/// Returns 32 bits, the upper half of which has the epoch of a packet.
+/// Returns the 32 bits of a packet whose upper half holds the epoch.
 static Value getUpper(ImplicitLocOpBuilder &builder, Value word) {
   if (word.getType().isInteger(32))
     return word;
@@ -67,7 +67,7 @@ static SmallVector<Value> loadPackets(ImplicitLocOpBuilder &builder,
       .getResults();
 }
 
-/// Repeats the load of some packets if they are missing.
+/// Repeats a load if its packets are missing.
 static SmallVector<Value> loadAgain(ImplicitLocOpBuilder &builder,
                                     const PacketLoad &load, Value isMissing,
                                     ValueRange words) {
@@ -81,10 +81,10 @@ static SmallVector<Value> loadAgain(ImplicitLocOpBuilder &builder,
   return branch.getResults();
 }
 
-/// Builds a try to receive the packets of a thread. Loads are repeated until
-/// all packets are those of this iteration. Loads that are repeated in vain
-/// delay the packets that others poll for. But many loads with a branch each
-/// take longer than all loads at once.
+/// Builds one polling step of a thread. Loads are repeated until all packets
+/// carry the epoch of this iteration. A repeated load delays the packets of
+/// other threads, so only loads that miss packets are repeated. But many loads
+/// with one branch each take longer than all loads together.
 static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
                      ArrayRef<PacketLoad> loads, Value tag, Value begin) {
   Type i1 = builder.getI1Type();
@@ -132,7 +132,7 @@ static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
   scf::YieldOp::create(builder, next);
 }
 
-/// Packs the values of one load side by side.
+/// Packs the values of a load side by side.
 static Value pack(ImplicitLocOpBuilder &builder, ValueRange words) {
   Type i64 = builder.getI64Type();
   Value all = constant(builder, 0, 64);

@@ -12,15 +12,15 @@ namespace mlir::ark {
 Value getPacketPlace(ImplicitLocOpBuilder &builder, Value packets,
                      Value number);
 
-/// A load of 16 bytes of packets: four of 32 bits, or two wide ones of 64 bits.
+/// A 16-byte load of packets: four packets of 32 bits or two of 64 bits.
 struct PacketLoad {
   Value place;
   bool isWide = false;
 };
 
-/// Polls until all packets that the thread loads carry the epoch of this
-/// iteration. Returns an i64 for each load, with its values side by side. All
-/// threads of a warp must execute the loop.
+/// Polls until all packets of the loads carry the epoch of this iteration.
+/// Returns one i64 per load with its values side by side. All threads of a warp
+/// must execute the loop.
 SmallVector<Value> pollPackets(ImplicitLocOpBuilder &builder,
                                ArrayRef<PacketLoad> loads);
 

@@ -11,7 +11,7 @@ def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
     Each thread loads four packets at once, or two packets of f32, and repeats loads until all
     packets carry the epoch of this iteration. While loads are in flight, the first thread of every
     warp issues copies of parameters that later runs read, and checks for a timeout at intervals.
-    The received values are stored to a temporary. Receives that follow each other become one loop.
+    The received values are stored to a temporary. Consecutive receives become one loop.
 
     ```mlir
     ark.receive_packets %x to %values : memref<1x2048xi32> to memref<1x2048xbf16>
@@ -24,7 +24,7 @@ def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
            "Threads of a CTA">,
   ];
   let statistics = [
-    Statistic<"numReceived", "received", "Places at which packets are received">,
+    Statistic<"numReceived", "received", "Groups of receives that were lowered">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",
@@ -42,7 +42,7 @@ def SendPacketsPass : Pass<"ark-send-packets", "::mlir::ModuleOp"> {
     Stores to buffers of LL packets become relaxed stores at the scope of the GPU, so that readers
     see a packet as a whole and without delay. `ark.epoch` becomes a read of the epoch that the
     dispatch loop keeps in shared memory. Any other access to packets is an error. Arguments keep
-    `ark.packets`, by which `ark-verify-target` checks the code.
+    the attribute `ark.packets`, which `ark-verify-target` needs.
 
     ```mlir
     %epoch = ark.epoch : i32

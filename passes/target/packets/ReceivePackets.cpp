@@ -22,11 +22,11 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Bytes of a load of a thread, and bytes of the values in it.
+/// Bytes of the values in one load of a thread.
 static constexpr int64_t kValuesBytes = kLoadBytes / 2;
 
 namespace {
-/// The packets of one buffer that the threads of a CTA load, and the buffer of
+/// The packets of one buffer that the threads of a CTA load, and the buffer for
 /// their values.
 struct Loads {
   PacketRows packets, values;
@@ -35,7 +35,7 @@ struct Loads {
 };
 } // namespace
 
-/// Returns the address of a load's elements, which take `bytes` bytes.
+/// Returns the address of a load's elements, which have `bytes` bytes.
 /// `pointer` is the address of the first load.
 static Value getPlace(ImplicitLocOpBuilder &builder, Value pointer,
                       const PacketRows &rows, Value load, int64_t bytes) {
@@ -77,9 +77,9 @@ static MemRefType getFlatType(ReceivePacketsOp op) {
                          type.getElementType());
 }
 
-/// Creates the function by which the threads of a CTA receive the packets of
-/// some ops at once. Its arguments are the addresses of the packets, then the
-/// buffers of the values.
+/// Creates the function with which the threads of a CTA receive the packets of
+/// several ops together. Its arguments are the addresses of the packets, then
+/// the buffers for the values.
 static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
                                    StringRef name, int64_t threads) {
   ImplicitLocOpBuilder builder(ops.front()->getLoc(),
@@ -108,7 +108,7 @@ static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
     for (int64_t first = 0; first < count; first += threads) {
       Value own = arith::AddIOp::create(builder, thread, index(first));
       loads.numbers.push_back(own);
-      // Threads without a load repeat the last one.
+      // A thread without a load repeats the last load.
       Value clamped = arith::MinUIOp::create(builder, own, index(count - 1));
       places.push_back({getPlace(builder, function.getArgument(number),
                                  loads.packets, clamped, kLoadBytes),
@@ -154,7 +154,7 @@ private:
 };
 } // namespace
 
-/// Groups consecutive receives, between which no op touches memory. A group
+/// Groups consecutive receives without memory accesses between them. A group
 /// takes as long as a single receive.
 void ReceivePacketsPass::collect(
     Block &block, SmallVectorImpl<SmallVector<ReceivePacketsOp>> &groups) {
@@ -171,8 +171,8 @@ void ReceivePacketsPass::collect(
   }
 }
 
-/// Returns the suffix of a function's name: the types on which the function
-/// depends.
+/// Returns the suffix of a function's name, which encodes the types that the
+/// function depends on.
 static std::string getSuffix(ReceivePacketsOp op) {
   MemRefType type = op.getValues().getType();
   std::string suffix;
@@ -186,11 +186,11 @@ static std::string getSuffix(ReceivePacketsOp op) {
   return suffix;
 }
 
-/// Lowers receives to a call that all threads make. Receives of the same shapes
+/// Lowers receives to one call that all threads execute. Groups of equal types
 /// share a function.
 void ReceivePacketsPass::lower(ArrayRef<ReceivePacketsOp> ops,
                                SymbolTable &symbols) {
-  // The values of all ops must be there by the last of the ops.
+  // Insert at the last op, where the buffers of all ops are defined.
   ImplicitLocOpBuilder builder(ops.back()->getLoc(), ops.back());
   std::string name = "ark_receive";
   SmallVector<Value> places, values;

@@ -20,11 +20,11 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Bytes of the state that the dispatch loop shares with bodies; see
-/// CudaPackets.mlir.
+/// Bytes of the state that the dispatch loop shares with bodies;
+/// CudaPackets.mlir describes it.
 static constexpr int64_t kStateBytes = 24;
 
-/// Replaces a store, which could become visible late and in two parts.
+/// Replaces a plain store, which may become visible late and in two halves.
 static void send(memref::StoreOp store) {
   OpBuilder outer(store);
   ImplicitLocOpBuilder builder(store.getLoc(), outer);
@@ -51,16 +51,16 @@ static void send(memref::StoreOp store) {
   store.erase();
 }
 
-/// Fails if any other op touches packets: a wider store does not store single
-/// words, and a plain load may see half of a word. `ark-receive-packets` has
-/// lowered all receives before.
+/// Fails if any other op accesses packets: a wider store does not store single
+/// words, and a plain load may read half of a word. `ark-receive-packets` has
+/// already lowered all receives.
 static LogicalResult verifyRest(func::FuncOp body) {
   WalkResult walk = body.walk([](Operation *op) {
     if (op->getNumRegions() != 0)
       return WalkResult::advance();
     for (const Access &access : getAccesses(op))
       if (access.buffer && arePackets(access.buffer)) {
-        op->emitOpError("touches packets, which only single stores put and "
+        op->emitOpError("accesses packets, which only scalar stores write and "
                         "'ark.receive_packets' reads");
         return WalkResult::interrupt();
       }
@@ -103,8 +103,8 @@ private:
 };
 } // namespace
 
-/// Connects bodies to the dispatch loop, and places the state that they share
-/// behind the shared memory in use so far.
+/// Connects bodies to the dispatch loop and allocates their common state at the
+/// end of shared memory.
 void SendPacketsPass::complete() {
   ModuleOp module = getOperation();
   KernelTemplate completer(module);

@@ -1,11 +1,11 @@
-// L2 prefetch during a wait: while a lane waits for activations, the weights of the run behind the
+// L2 prefetch during a wait: while a lane waits for activations, the weights of the run after the
 // wait are prefetched.
 
 func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) -> vector<4xi32>
 func.func private @ark_uniform(%number: i32) -> i32
 
-// Prefetches the first data that vCTA `begin` of a task reads to the L2, if the body describes
-// them. ark-prefetch-weights derives this function from @ark_run.
+// Prefetches into the L2 the first data that vCTA `begin` of a task reads, if the body has a
+// prefetch function. ark-prefetch-weights derives this function from @ark_run.
 func.func private @ark_prefetch_run(%context: !llvm.ptr, %task: i32, %begin: i32, %end: i32)
 
 // Called by all threads before the lane waits. The lane continues with the instruction `left`

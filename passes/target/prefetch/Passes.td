@@ -8,12 +8,12 @@ include "mlir/Pass/PassBase.td"
 def PrefetchKVCachePass : Pass<"ark-prefetch-kv-cache", "::mlir::ModuleOp"> {
   let summary = "Prefetch keys and values to the L2 before packets are polled";
   let description = [{
-    An attention polls for the LL packets of its query, and only then loads keys and values from
-    memory. All keys and values that earlier steps wrote are in memory before the query arrives. So
-    threads prefetch lines of keys and values to the L2 before they poll. The ops that compute the
-    number of keys move before the prefetches.
+    An attention polls for the LL packets of its query before it loads keys and values. Keys and
+    values of earlier steps are in memory before the query arrives. Threads therefore prefetch them
+    into the L2 before they poll. The ops that compute the number of keys move before the
+    prefetches.
 
-    The pass takes every matrix whose number of rows is known only at run time for keys or values.
+    The pass treats every matrix with a dynamic number of rows as keys or values.
 
     ```mlir
     ark.receive_packets %x to %q : memref<2x128xi32, ...> to memref<2x128xbf16>
@@ -47,15 +47,15 @@ def PrefetchKVCachePass : Pass<"ark-prefetch-kv-cache", "::mlir::ModuleOp"> {
 def PrefetchWeightsPass : Pass<"ark-prefetch-weights", "::mlir::ModuleOp"> {
   let summary = "Prefetch weight tiles to the L2 before activations arrive";
   let description = [{
-    A tensor-core product loads its weights once its activations have arrived. The weights that a
-    run reads first are known earlier. So threads prefetch up to 32 KB of each tile of 64 KB and
-    more that the first vCTA reads to the L2: lines spread over all rows of the tile. Memory is busy
-    then while packets are polled and norms are computed.
+    A tensor-core product loads its weights once its activations have arrived. The addresses of
+    these weights are known earlier. Threads therefore prefetch up to 32 KB of each tile of the
+    first vCTA that has at least 64 KB. The lines are spread over all rows of the tile. Memory then
+    stays busy while threads poll for packets and compute norms.
 
     A run that receives LL packets prefetches before it polls. The weights of a run that follows a
-    wait are prefetched before the wait: `ark_prefetch_run` is a copy of `ark_run` that calls prefetch
-    functions in the place of bodies, and the wait calls it for the run that follows (CudaPrefetch.mlir).
-    Parameters that go through rings need no prefetch.
+    wait are prefetched before the wait: `ark_prefetch_run` is a copy of `ark_run` that calls
+    prefetch functions instead of bodies, and the wait calls it for the next run
+    (CudaPrefetch.mlir). Streamed parameters need no prefetch.
 
     ```mlir
     ark.receive_packets %x to %rows : memref<8x2048xi32, ...> to memref<8x2048xbf16>

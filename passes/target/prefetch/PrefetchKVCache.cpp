@@ -25,12 +25,12 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Lines of one operand that a thread prefetches, at most.
-static constexpr int64_t kMostLines = 2;
+/// Upper bound of the lines of one operand that a thread prefetches.
+static constexpr int64_t kMaxLines = 2;
 
-/// Returns true for rows of an argument whose number is known at run time only.
-/// Operands with a constant number of rows come through rings, or directly.
-static bool areRows(Value view) {
+/// Returns true for rows of an argument whose number is known only at run time.
+/// Operands with a constant number of rows are streamed or loaded directly.
+static bool isRuntimeSized(Value view) {
   auto type = dyn_cast<MemRefType>(view.getType());
   if (!type || type.getRank() != 2 || !type.isDynamicDim(0) ||
       type.isDynamicDim(1) || !isa<BlockArgument>(getRoot(view)))
@@ -40,7 +40,7 @@ static bool areRows(Value view) {
 }
 
 /// Moves the ops that compute a value before `place`. Returns false if one of
-/// them touches memory or has regions.
+/// the ops accesses memory or has regions.
 static bool moveBefore(Value value, Operation *place) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
@@ -58,18 +58,18 @@ static bool moveBefore(Value value, Operation *place) {
   return true;
 }
 
-/// Returns the rows that linalg ops after `receive` read, in their order.
+/// Returns the rows that linalg ops after `receive` read, in program order.
 static SmallVector<Value> findRows(ReceivePacketsOp receive) {
   llvm::SmallSetVector<Value, 4> rows;
   for (Operation *op = receive->getNextNode(); op; op = op->getNextNode())
     if (auto structured = dyn_cast<linalg::LinalgOp>(op))
       for (Value input : structured.getDpsInputs())
-        if (areRows(input))
+        if (isRuntimeSized(input))
           rows.insert(input);
   return rows.takeVector();
 }
 
-/// Prefetches lines of rows, with neighbouring threads on neighbouring lines.
+/// Prefetches lines of rows. Neighbouring threads prefetch neighbouring lines.
 static void prefetchRows(ImplicitLocOpBuilder &builder, Value rows,
                          Value thread, int64_t threads) {
   auto index = [&](int64_t value) -> Value {
@@ -87,7 +87,7 @@ static void prefetchRows(ImplicitLocOpBuilder &builder, Value rows,
       arith::MulIOp::create(builder, metadata.getOffset(), index(bytes)));
   Value all =
       arith::MulIOp::create(builder, metadata.getSizes()[0], index(lines));
-  for (int64_t number = 0; number < kMostLines; ++number) {
+  for (int64_t number = 0; number < kMaxLines; ++number) {
     Value own = arith::AddIOp::create(builder, thread, index(number * threads));
     Value isThere =
         arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, own, all);

@@ -8,8 +8,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Emits inline assembly, since LLVM 22 selects `nvvm.prefetch` for sm_90 and
-/// later only.
+/// Inline assembly, because LLVM 22 selects `nvvm.prefetch` only from sm_90 on.
 void ark::prefetchLine(ImplicitLocOpBuilder &builder, Value address) {
   Value word =
       arith::IndexCastOp::create(builder, builder.getI64Type(), address);

@@ -7,10 +7,10 @@
 
 namespace mlir::ark {
 
-/// Bytes of a line of the L2.
+/// Bytes of an L2 cache line.
 inline constexpr int64_t kLineBytes = 128;
 
-/// Prefetches the line at an address, an index, to the L2.
+/// Prefetches the line at `address`, an index, into the L2.
 void prefetchLine(ImplicitLocOpBuilder &builder, Value address);
 
 } // namespace mlir::ark

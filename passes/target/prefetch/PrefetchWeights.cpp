@@ -24,13 +24,14 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Smaller tiles arrive soon enough without a prefetch.
-static constexpr int64_t kLeastBytes = 64 * 1024;
-/// Lines of one tile that are prefetched. Activations would queue behind more.
-static constexpr int64_t kMostLines = 256;
+/// A smaller tile arrives soon enough without a prefetch.
+static constexpr int64_t kMinBytes = 64 * 1024;
+/// Upper bound of the lines prefetched of one tile. Loads of activations would
+/// queue behind more prefetches.
+static constexpr int64_t kMaxLines = 256;
 
-/// Prefetches lines of the tile at `address` to the L2, spread over its rows,
-/// where warps begin to read.
+/// Prefetches lines of the tile at `address` into the L2. The lines are the
+/// first ones of the tile's rows, which warps read first.
 static void prefetchTile(ImplicitLocOpBuilder &builder, TileOfRows tile,
                          Value address, Value thread, int64_t threads) {
   auto constant = [&](int64_t number) -> Value {
@@ -40,7 +41,7 @@ static void prefetchTile(ImplicitLocOpBuilder &builder, TileOfRows tile,
     return arith::AddIOp::create(
         builder, a, arith::MulIOp::create(builder, b, constant(factor)));
   };
-  int64_t places = std::min(kMostLines / tile.rows, tile.rowBytes / kLineBytes);
+  int64_t places = std::min(kMaxLines / tile.rows, tile.rowBytes / kLineBytes);
   int64_t lines = tile.rows * places;
   for (int64_t first = 0; first < lines; first += threads) {
     OpBuilder::InsertionGuard guard(builder);
@@ -59,13 +60,14 @@ static void prefetchTile(ImplicitLocOpBuilder &builder, TileOfRows tile,
   }
 }
 
-/// Returns the tiles that threads load directly: no other code prefetches them.
+/// Returns the tiles that threads load directly and that no other code
+/// prefetches.
 static SmallVector<TileOfRows> findTiles(scf::ForOp vctas) {
   SmallVector<TileOfRows> tiles;
   for (auto view : vctas.getBody()->getOps<memref::SubViewOp>()) {
     std::optional<TileOfRows> tile = TileOfRows::match(view);
-    if (tile && isReadOnce(view) && tile->rows <= kMostLines &&
-        tile->rows * tile->rowBytes >= kLeastBytes)
+    if (tile && isReadOnce(view) && tile->rows <= kMaxLines &&
+        tile->rows * tile->rowBytes >= kMinBytes)
       tiles.push_back(*tile);
   }
   return tiles;
@@ -80,15 +82,15 @@ static void prefetchTiles(ImplicitLocOpBuilder &builder,
                  threads);
 }
 
-/// Returns true for a body whose runs poll for packets. Such a run begins
-/// before its activations arrive, and prefetches by itself.
+/// Returns true if runs of the body poll for packets. Such a run begins before
+/// its activations arrive, and contains the prefetch itself.
 static bool receivesPackets(func::FuncOp body) {
   return body.walk([](ReceivePacketsOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }
 
-/// Creates a function that only prefetches, for a body whose runs begin once
-/// their activations have arrived.
+/// Creates a prefetch function for a body whose runs begin after their
+/// activations have arrived.
 static func::FuncOp createPrefetch(func::FuncOp body, int64_t threads) {
   func::FuncOp function = body.clone();
   function.setSymName(("prefetch_" + body.getSymName()).str());
@@ -107,7 +109,7 @@ static func::FuncOp createPrefetch(func::FuncOp body, int64_t threads) {
   return function;
 }
 
-/// The functions that prefetch, by the names of bodies.
+/// The prefetch functions by the names of their bodies.
 using PrefetchFunctions = llvm::MapVector<StringRef, func::FuncOp>;
 
 namespace {
@@ -118,7 +120,7 @@ struct PrefetchWeightsPass
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto run = SymbolTable(module).lookup<func::FuncOp>("ark_run");
-    PrefetchFunctions asking;
+    PrefetchFunctions prefetches;
     for (func::FuncOp body : getBodies(module)) {
       scf::ForOp vctas = getVctaLoop(body);
       SmallVector<TileOfRows> tiles =
@@ -127,29 +129,30 @@ struct PrefetchWeightsPass
         continue;
       numPrefetched += tiles.size();
       if (run && !receivesPackets(body)) {
-        asking[body.getSymName()] = createPrefetch(body, threads);
+        prefetches[body.getSymName()] = createPrefetch(body, threads);
         continue;
       }
-      // The prefetch comes before all other ops of a run: it depends only on
-      // the number of the first vCTA.
+      // The prefetch precedes all other ops of a run, because it depends only
+      // on the number of the first vCTA.
       auto builder =
           ImplicitLocOpBuilder::atBlockBegin(vctas.getLoc(), vctas->getBlock());
       Value thread = createMappedLoop(builder, threads);
       prefetchTiles(builder, tiles, vctas, thread, threads);
     }
-    if (!asking.empty())
-      prefetchDuringWaits(run, asking);
+    if (!prefetches.empty())
+      prefetchDuringWaits(run, prefetches);
   }
 
 private:
-  void prefetchDuringWaits(func::FuncOp run, const PrefetchFunctions &asking);
+  void prefetchDuringWaits(func::FuncOp run,
+                           const PrefetchFunctions &prefetches);
 };
 } // namespace
 
-/// Makes `ark_prefetch_run` of the function that runs tasks: a copy that calls
-/// the functions that prefetch.
-void PrefetchWeightsPass::prefetchDuringWaits(func::FuncOp run,
-                                              const PrefetchFunctions &asking) {
+/// Turns a copy of the function that runs tasks into `ark_prefetch_run`, which
+/// calls the prefetch functions.
+void PrefetchWeightsPass::prefetchDuringWaits(
+    func::FuncOp run, const PrefetchFunctions &prefetches) {
   ModuleOp module = getOperation();
   SymbolTable symbols(module);
   func::FuncOp ask = run.clone();
@@ -163,12 +166,12 @@ void PrefetchWeightsPass::prefetchDuringWaits(func::FuncOp run,
   ask.walk([&](func::CallOp call) {
     if (!bodies.contains(call.getCallee()))
       return;
-    if (func::FuncOp function = asking.lookup(call.getCallee()))
+    if (func::FuncOp function = prefetches.lookup(call.getCallee()))
       call.setCallee(function.getSymName());
     else
       call.erase();
   });
-  for (const auto &entry : asking)
+  for (const auto &entry : prefetches)
     symbols.insert(entry.second);
   KernelTemplate completer(module);
   completer.addCallback("ark_look_ahead", "ark_prefetch_next_run");

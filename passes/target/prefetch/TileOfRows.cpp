@@ -24,7 +24,8 @@ std::optional<TileOfRows> TileOfRows::match(memref::SubViewOp view) {
                         getElementBytes(type.getElementType())};
 }
 
-/// Clones the computation of a value in the loop over vCTAs for vCTA `number`.
+/// Clones the ops that compute `value` in the loop over vCTAs, for vCTA
+/// `number`.
 static Value cloneFor(OpBuilder &builder, Value value, scf::ForOp vctas,
                       Value number) {
   IRMapping mapping;

@@ -9,14 +9,13 @@
 
 namespace mlir::ark {
 
-/// Consecutive rows of an argument. The number of the vCTA gives the first one.
+/// Consecutive rows of an argument. The first row depends on the vCTA's number.
 struct TileOfRows {
   memref::SubViewOp view;
   int64_t rows, rowBytes;
 
   static std::optional<TileOfRows> match(memref::SubViewOp view);
-  /// Returns the address of the tile that vCTA `number` of the loop `vctas`
-  /// has.
+  /// Returns the address of the tile of vCTA `number` in the loop `vctas`.
   Value getAddress(ImplicitLocOpBuilder &builder, scf::ForOp vctas,
                    Value number) const;
 };

@@ -19,8 +19,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Columns of the longest row for which a warp has registers.
-static constexpr int64_t kMostColumns = 8 * kWarpSize;
+/// Upper bound of the columns of a row: more would exceed a warp's registers.
+static constexpr int64_t kMaxColumns = 8 * kWarpSize;
 
 namespace {
 struct FuseRowOpsPass : ark::impl::FuseRowOpsPassBase<FuseRowOpsPass> {
@@ -37,13 +37,13 @@ private:
 };
 } // namespace
 
-/// Replaces the chains of a block. The last warps have rows, since short loops
-/// that do not depend on the chain begin with the first threads.
+/// Replaces the chains of a block. Rows go to the last warps, because short
+/// independent loops use the first threads.
 void FuseRowOpsPass::run(Block &block) {
   int64_t warps = threads / kWarpSize, left = warps;
   for (const RowChain &chain : findRowChains(block)) {
     int64_t rows = chain.getNumRows();
-    if (rows == 0 || rows > warps || chain.getNumColumns() > kMostColumns)
+    if (rows == 0 || rows > warps || chain.getNumColumns() > kMaxColumns)
       continue;
     left = rows <= left ? left - rows : warps - rows;
     linalg::GenericOp last = chain.getOps().back().op;

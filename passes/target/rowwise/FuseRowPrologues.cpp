@@ -24,8 +24,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Loads of one row for which a thread has registers.
-static constexpr int64_t kMostLoads = 16;
+/// Upper bound of a thread's loads of one row: more would exceed its registers.
+static constexpr int64_t kMaxLoads = 16;
 /// Bytes after which the banks of shared memory repeat.
 static constexpr int64_t kBankBytes = 128;
 
@@ -33,8 +33,8 @@ static constexpr int64_t kBankBytes = 128;
 // Rows
 //===----------------------------------------------------------------------===//
 
-/// Returns the division of a buffer's rows among `warps` warps, if there is
-/// one.
+/// Returns the division of a buffer's rows among `warps` warps, or nothing if
+/// the rows cannot be divided.
 static std::optional<RowShares> getShares(MemRefType type, int64_t warps) {
   int64_t count = type.getDimSize(0), size = type.getDimSize(1);
   int64_t most = kLoadBytes / getElementBytes(type.getElementType());
@@ -46,13 +46,13 @@ static std::optional<RowShares> getShares(MemRefType type, int64_t warps) {
     for (shares.width = most; shares.width >= most / 2; shares.width /= 2) {
       int64_t round = shares.parts * shares.getStep();
       shares.loads = size / round;
-      if (size % round == 0 && shares.loads > 0 && shares.loads <= kMostLoads)
+      if (size % round == 0 && shares.loads > 0 && shares.loads <= kMaxLoads)
         return shares;
     }
   return std::nullopt;
 }
 
-/// Returns the temporaries of rows that ops before the loop over vCTAs write.
+/// Returns the temporaries with rows that ops before the loop over vCTAs write.
 static SmallVector<Value> findRows(scf::ForOp vctas) {
   llvm::SetVector<Value> rows;
   for (auto op : vctas->getBlock()->getOps<linalg::GenericOp>()) {
@@ -68,7 +68,7 @@ static SmallVector<Value> findRows(scf::ForOp vctas) {
   return rows.takeVector();
 }
 
-/// Returns the users of rows inside of the loop over vCTAs.
+/// Returns the users of `rows` inside of the loop over vCTAs.
 static SmallVector<Operation *> getReaders(Value rows, scf::ForOp vctas) {
   SmallVector<Operation *> readers;
   for (Operation *user : rows.getUsers())
@@ -77,8 +77,8 @@ static SmallVector<Operation *> getReaders(Value rows, scf::ForOp vctas) {
   return readers;
 }
 
-/// Builds the work of a thread. Warps without a row make the last part once
-/// more, so that all warps meet at the barriers, and do not store it.
+/// Builds the code of a thread. Warps without a row recompute the last part
+/// without storing it, so that all warps reach the barriers.
 static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
                         int64_t warps, Value rows, const RowPrologue &prologue,
                         const RowShares &shares) {
@@ -120,8 +120,8 @@ static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
 //===----------------------------------------------------------------------===//
 
 /// Pads the row pitch by half a bank cycle: neighbouring rows begin in
-/// different halves of the banks, for loads of 64 bytes of each of eight rows
-/// at once. The rows stay as they are if other ops than such loads read them.
+/// different halves of the banks, which suits loads of 64 bytes of each of
+/// eight rows at once. Rows with other readers keep their pitch.
 static void padRows(Value rows, ArrayRef<Operation *> readers) {
   auto type = cast<MemRefType>(rows.getType());
   int64_t bytes = getElementBytes(type.getElementType());
@@ -147,8 +147,9 @@ static void padRows(Value rows, ArrayRef<Operation *> readers) {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Makes rows by warps. Returns the number of rows; 0 if they stay as they are.
-static int64_t makeByWarps(Value rows, scf::ForOp vctas, int64_t threads) {
+/// Computes rows with one or more warps each. Returns the number of rows, or 0
+/// if the rows do not qualify.
+static int64_t computeByWarps(Value rows, scf::ForOp vctas, int64_t threads) {
   int64_t warps = threads / kWarpSize;
   auto type = cast<MemRefType>(rows.getType());
   std::optional<RowShares> shares = getShares(type, warps);
@@ -172,7 +173,7 @@ struct FuseRowProloguesPass
     for (func::FuncOp body : getBodies(getOperation()))
       if (scf::ForOp vctas = getVctaLoop(body))
         for (Value rows : findRows(vctas))
-          numRows += makeByWarps(rows, vctas, threads);
+          numRows += computeByWarps(rows, vctas, threads);
   }
 };
 } // namespace

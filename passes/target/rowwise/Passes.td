@@ -6,17 +6,17 @@
 include "mlir/Pass/PassBase.td"
 
 def FuseRowOpsPass : Pass<"ark-fuse-row-ops", "::mlir::ModuleOp"> {
-  let summary = "Fuse consecutive ops on a row, with a warp for each row";
+  let summary = "Fuse consecutive ops on a row, with one warp per row";
   let description = [{
     A norm that feeds other ops, such as the norms of query and key heads before their rotation and
-    attention, is several loops with a barrier between each two of them. If consecutive ops of a
-    vCTA read nothing but their own row, and at least one of them reduces the row, one warp computes
-    all of them for a row. Lane `i` has the columns `i`, `i + 32`, and so on. All loads come first.
-    Intermediate values stay in registers unless other ops read them. If an op reads other columns
-    of its row, the warp computes the values of these columns once more.
+    attention, lowers to one loop per op with barriers between the loops. If consecutive ops of a
+    vCTA access only their own row, and at least one op reduces the row, this pass lets one warp
+    compute all ops for a row. Lane `i` has the columns `i`, `i + 32`, and so on. All loads come
+    first. Intermediate values stay in registers unless other ops read them. If an op reads other
+    columns of its row, the warp recomputes the values of these columns.
 
-    The pass leaves chains with more rows than warps, chains with rows of more than 256 columns, and
-    blocks in which chains would be all ops.
+    The pass skips chains with more rows than warps, chains with rows of more than 256 columns, and
+    blocks that consist of chains only.
 
     ```mlir
     linalg.generic ... ins(%x : memref<2x128xbf16, ...>) outs(%sum : memref<2xf32>)
@@ -48,18 +48,17 @@ def FuseRowOpsPass : Pass<"ark-fuse-row-ops", "::mlir::ModuleOp"> {
 }
 
 def FuseRowProloguesPass : Pass<"ark-fuse-row-prologues", "::mlir::ModuleOp"> {
-  let summary = "Fuse the ops that make rows for all vCTAs of a run, with warps for each row";
+  let summary = "Fuse ops that compute the rows shared by all vCTAs of a run, with one or more warps per row";
   let description = [{
     Each op before the loop over vCTAs ends in a barrier, and each op of a norm loads the rows
-    again. If such ops make rows, `memref<MxK>`, of the body's arguments, one or several warps make
-    each row instead, with all loads at once (prologue fusion). Each warp reduces and writes its
-    part of the row. Reductions over a whole row go through shared memory, with one barrier. If rows
-    arrive as LL packets, and nothing else reads them, each thread receives its own part, after it
-    has issued all other loads.
+    again. If such ops compute rows, `memref<MxK>`, from the body's arguments, this pass lets one or
+    more warps compute each row with all loads in flight at once (prologue fusion). Each warp
+    reduces and writes its part of the row. Reductions over a whole row go through shared memory,
+    with one barrier. If rows arrive as LL packets, and nothing else reads them, each thread
+    receives its own part, after it has issued all other loads.
 
-    The pass leaves more rows than there are warps, rows whose length is no multiple of what the
-    threads of a warp load at once, and rows that are longer than the registers of their threads
-    hold.
+    The pass skips buffers with more rows than warps, rows whose length is not a multiple of a
+    warp's load, and rows that do not fit into the registers of their warps.
 
     ```mlir
     linalg.generic ... ins(%x : memref<8x2048xbf16>) outs(%sum : memref<8xf32>)

@@ -13,11 +13,11 @@ using namespace mlir;
 using namespace mlir::ark;
 
 //===----------------------------------------------------------------------===//
-// Places in temporaries
+// Elements of temporaries
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The elements of a temporary that a buffer names.
+/// A range of elements of a temporary: a static view.
 struct Place {
   Value root;
   int64_t offset = 0;
@@ -25,14 +25,14 @@ struct Place {
 
   static std::optional<Place> get(Value buffer);
 
-  /// Returns true if rows of both lie at the same distances.
+  /// Returns true if the rows of both have the same strides.
   bool hasSameRows(const Place &other, unsigned rows) const;
-  /// Returns the first element, and the one behind the last element.
+  /// Returns the first element and the end of the range.
   std::pair<int64_t, int64_t> getHull() const;
 };
 } // namespace
 
-/// Returns nothing unless everything is known at compile time.
+/// Returns nothing if the view or the shape is dynamic.
 std::optional<Place> Place::get(Value buffer) {
   Place place;
   place.root = getRoot(buffer);
@@ -74,19 +74,20 @@ std::pair<int64_t, int64_t> Place::getHull() const {
 //===----------------------------------------------------------------------===//
 
 namespace mlir::ark {
-/// Goes through consecutive ops, and tells which of them belong together.
+/// Collects consecutive ops into chains.
 class RowChainFinder {
 public:
-  /// Returns true if `op` was added.
+  /// Adds `op` to the chain. Returns false if `op` does not belong to it.
   bool add(linalg::GenericOp op);
   bool empty() const { return ops.empty(); }
   std::vector<RowChain> getChains() const;
 
 private:
-  /// The content of a temporary: the result of an op, or one number everywhere.
+  /// The content of a temporary: the result of an op, or one scalar in all
+  /// elements.
   struct Content {
     Place place;
-    /// The number of the op, or of the fill.
+    /// The index of the op, or of the fill.
     unsigned number;
     bool isFill;
   };
@@ -103,15 +104,15 @@ private:
   bool resolveContent(const ChainOp &op, const Content &content,
                       const Place &place, ChainOperand &operand);
   bool write(linalg::GenericOp op, bool isFill);
-  bool isApart(const Place &place, const Content &content) const;
+  bool isDisjoint(const Place &place, const Content &content) const;
   const Content *findContent(const Place &place, bool &overlaps) const;
   RowChain getChain(ArrayRef<unsigned> members) const;
 
   std::vector<ChainOp> ops;
   std::vector<Fill> fills;
   SmallVector<Content> contents;
-  /// Buffers that are read and that no op here makes, and buffers that are
-  /// written and are no temporaries.
+  /// Buffers that the chain reads and does not compute, and buffers that the
+  /// chain writes and that are no temporaries.
   SmallVector<Value> readBuffers, writtenBuffers;
   /// The fills that the current op reads.
   SmallVector<unsigned> readFills;
@@ -119,8 +120,8 @@ private:
 };
 } // namespace mlir::ark
 
-/// Returns true if an op computes each element from its operands only.
-static bool isPlain(linalg::GenericOp op) {
+/// Returns true if an op computes each element from its operands alone.
+static bool isElementwise(linalg::GenericOp op) {
   return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
          !ShapedType::isDynamicShape(op.getStaticLoopRanges()) &&
          llvm::all_of(op.getBlock()->without_terminator(),
@@ -133,7 +134,7 @@ static bool isPlain(linalg::GenericOp op) {
 
 static Value getOut(linalg::GenericOp op) { return op.getDpsInits()[0]; }
 
-/// Returns true if a map gives the first `count` loops as they are.
+/// Returns true if the results of a map are the first `count` loops in order.
 static bool isFirstDims(AffineMap map, unsigned count) {
   return map ==
          AffineMap::getMultiDimIdentityMap(map.getNumDims(), map.getContext())
@@ -141,13 +142,13 @@ static bool isFirstDims(AffineMap map, unsigned count) {
 }
 
 /// Returns true if each result of a map is a loop or a constant.
-static bool isSimple(AffineMap map) {
+static bool selectsLoopsOrConstants(AffineMap map) {
   return llvm::all_of(map.getResults(), [](AffineExpr expr) {
     return isa<AffineDimExpr, AffineConstantExpr>(expr);
   });
 }
 
-/// Adds an op that writes one number to all elements of a temporary.
+/// Adds an op that writes one scalar to all elements of a temporary.
 bool RowChainFinder::addFill(linalg::GenericOp op) {
   Value yielded = op.getBlock()->getTerminator()->getOperand(0);
   auto argument = dyn_cast<BlockArgument>(yielded);
@@ -161,8 +162,9 @@ bool RowChainFinder::addFill(linalg::GenericOp op) {
   return true;
 }
 
-/// Finds rows and columns of an op. All loops but a reducing one are rows.
-/// Without a reduction, the operands tell whether the last loop has columns.
+/// Finds the rows and the columns of an op. All loops except a reduction loop
+/// are rows. In an op without a reduction, the operands decide if the last loop
+/// is over columns.
 bool RowChainFinder::setSpace(ChainOp &chainOp) {
   linalg::GenericOp op = chainOp.op;
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
@@ -178,7 +180,7 @@ bool RowChainFinder::setSpace(ChainOp &chainOp) {
   } else if (!outMap.isIdentity()) {
     return false;
   }
-  // Numbers of rows are computed from other numbers of rows.
+  // Row scalars are computed from other row scalars.
   bool readsNumber = llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
     std::optional<Place> place;
     if (!op.getMatchingBlockArgument(&operand).use_empty() &&
@@ -199,9 +201,10 @@ bool RowChainFinder::setSpace(ChainOp &chainOp) {
   return true;
 }
 
-/// Returns true if `place` and `content` are disjoint: other columns of the
-/// same rows, for example.
-bool RowChainFinder::isApart(const Place &place, const Content &content) const {
+/// Returns true if `place` and `content` are disjoint. They may be different
+/// columns of the same rows.
+bool RowChainFinder::isDisjoint(const Place &place,
+                                const Content &content) const {
   const Place &other = content.place;
   auto [first, last] = place.getHull();
   auto [firstOther, lastOther] = other.getHull();
@@ -216,12 +219,12 @@ bool RowChainFinder::isApart(const Place &place, const Content &content) const {
   return begin >= other.shape.back() || -begin >= place.shape.back();
 }
 
-/// Returns the content that was written last to `place`, if it covers all of
-/// it.
+/// Returns the content that was written to `place` last, if it covers all of
+/// `place`.
 const RowChainFinder::Content *
 RowChainFinder::findContent(const Place &place, bool &overlaps) const {
   for (const Content &content : llvm::reverse(contents)) {
-    if (isApart(place, content))
+    if (isDisjoint(place, content))
       continue;
     overlaps = true;
     const Place &made = content.place;
@@ -284,7 +287,7 @@ bool RowChainFinder::resolve(ChainOp &op, OpOperand &opOperand) {
             return isMade(other.place.root);
           });
       if (overlaps || isOfContent || llvm::any_of(writtenBuffers, isMade) ||
-          !isSimple(operand.map))
+          !selectsLoopsOrConstants(operand.map))
         return false;
       readBuffers.push_back(operand.value);
     }
@@ -294,8 +297,8 @@ bool RowChainFinder::resolve(ChainOp &op, OpOperand &opOperand) {
 }
 
 /// Records the result of an op. Returns false unless the result is disjoint
-/// from all memory that was read, and disjoint from or equal to each result
-/// that was written.
+/// from all memory that was read, and is disjoint from or equal to each earlier
+/// result.
 bool RowChainFinder::write(linalg::GenericOp op, bool isFill) {
   Value out = getOut(op);
   auto mayTouch = [&](Value other) { return mayAlias(other, out); };
@@ -311,7 +314,7 @@ bool RowChainFinder::write(linalg::GenericOp op, bool isFill) {
   }
   SmallVector<const Content *> covered;
   for (const Content &content : contents) {
-    if (isApart(*place, content))
+    if (isDisjoint(*place, content))
       continue;
     const Place &other = content.place;
     if (isFill ||
@@ -330,7 +333,7 @@ bool RowChainFinder::write(linalg::GenericOp op, bool isFill) {
 }
 
 bool RowChainFinder::add(linalg::GenericOp op) {
-  if (!isPlain(op))
+  if (!isElementwise(op))
     return false;
   if (addFill(op))
     return true;
@@ -357,8 +360,8 @@ bool RowChainFinder::add(linalg::GenericOp op) {
 // Chains
 //===----------------------------------------------------------------------===//
 
-/// Returns true if an op after `first` that is none of `members` touches a
-/// buffer, through views too.
+/// Returns true if an op after `first` outside of `members` accesses the
+/// buffer, directly or through views.
 static bool isUsedLater(Value buffer, Operation *first,
                         const llvm::SmallPtrSetImpl<Operation *> &members) {
   return llvm::any_of(buffer.getUsers(), [&](Operation *user) {
@@ -407,7 +410,7 @@ std::vector<RowChain> RowChainFinder::getChains() const {
     for (unsigned number = 0; number < ops.size(); ++number)
       if (classes.isEquivalent(leader, number))
         members.push_back(number);
-    // A sum that no op on its row uses makes no chain.
+    // A reduction whose result no op on its row uses does not justify a chain.
     auto usesNumber = [&](unsigned number) {
       return !ops[number].makesNumber() &&
              llvm::any_of(ops[number].operands, [&](const auto &operand) {
@@ -444,7 +447,7 @@ std::vector<RowChain> ark::findRowChains(Block &block) {
     if (structured && finder.add(structured))
       continue;
     finish();
-    // A chain may begin with the op that did not fit the last chain.
+    // The op that ended the last chain may begin the next one.
     if (structured)
       (void)finder.add(structured);
   }

@@ -10,15 +10,15 @@
 
 namespace mlir::ark {
 
-/// The source of an operand of an op in a chain: a scalar, memory that no op of
-/// the chain writes, or an earlier op of the chain.
+/// The source of an operand: a scalar, memory that the chain does not write, or
+/// an earlier op of the chain.
 struct ChainOperand {
   enum { Scalar, Memory, Earlier } source = Scalar;
   /// The scalar or the buffer.
   Value value;
   AffineMap map;
-  /// The earlier op, and the distance from the reader's column to the column
-  /// that it reads.
+  /// The index of the earlier op, and the distance from the reader's column to
+  /// the column that it reads.
   unsigned earlier = 0;
   int64_t shift = 0;
 };
@@ -26,13 +26,13 @@ struct ChainOperand {
 /// An op of a chain.
 struct ChainOp {
   linalg::GenericOp op;
-  /// The reduction of a row to a number, if the op is one.
+  /// The reduction of a row to a scalar, if the op is a reduction.
   std::optional<Reduction> reduction;
   SmallVector<int64_t> rowShape;
-  /// Columns that the op computes or reduces; none if the op computes numbers
-  /// of rows from numbers of rows alone.
+  /// Number of columns that the op computes or reduces; nothing if the op
+  /// computes row scalars from row scalars alone.
   std::optional<int64_t> columns;
-  /// One for every block argument that is used.
+  /// One entry per block argument; nothing for an unused argument.
   SmallVector<std::optional<ChainOperand>> operands;
   /// True if ops outside of the chain read the output.
   bool isStored = true;
@@ -40,8 +40,8 @@ struct ChainOp {
   bool makesNumber() const { return reduction || !columns; }
 };
 
-/// Ops on rows that read nothing of other rows: for example, the ops of a norm
-/// and the ops that use the norm. The ops follow each other in a block;
+/// Ops that read elements of their own row only, such as the ops of a norm and
+/// the ops that use its result. The ops follow each other in a block;
 /// independent ops may lie between them.
 class RowChain {
 public:
@@ -52,8 +52,8 @@ public:
   /// Returns the number of columns of the longest row.
   int64_t getNumColumns() const;
   ArrayRef<ChainOp> getOps() const { return ops; }
-  /// Returns the fills of temporaries that only the chain reads. The chain uses
-  /// the number that a fill writes instead of the temporary.
+  /// Returns the fills of temporaries that only the chain reads. The chain
+  /// reads the scalar of a fill instead of the temporary.
   ArrayRef<linalg::LinalgOp> getFills() const { return fills; }
 
 private:
@@ -63,8 +63,8 @@ private:
   SmallVector<linalg::LinalgOp> fills;
 };
 
-/// Returns the chains of a block in which an op uses a number that is reduced
-/// from its row. Returns none if the chains are all ops of the block.
+/// Returns the chains of a block in which an op uses a scalar that is reduced
+/// from its row. Returns no chains if they would contain all ops of the block.
 std::vector<RowChain> findRowChains(Block &block);
 
 } // namespace mlir::ark

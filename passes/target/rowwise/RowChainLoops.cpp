@@ -16,9 +16,9 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Builds the work of a warp's lanes for a row. Lane `i` has the columns `i`,
-/// `i + 32`, ..., so that an element that it loads for a sum also serves later
-/// ops. All loads come first, so that they are in flight at once.
+/// Builds the code with which a warp computes a row. Lane `i` computes columns
+/// `i`, `i + 32`, ..., so that one loaded element serves the reduction and the
+/// later ops. All loads come first, so that they are in flight together.
 class RowWarpBuilder {
 public:
   RowWarpBuilder(ImplicitLocOpBuilder &builder, const RowChain &chain,
@@ -27,8 +27,8 @@ public:
   void build();
 
 private:
-  /// An op, and the first of the columns that the lanes compute; 0 for a
-  /// number.
+  /// An op and the first of the 32 columns to compute; the column is 0 for an
+  /// op on row scalars.
   using Part = std::pair<unsigned, int64_t>;
 
   Value index(int64_t value) {
@@ -42,7 +42,7 @@ private:
   void cloneBody(const ChainOp &op, Operation *except, IRMapping &mapping);
   Value evaluate(unsigned number, int64_t begin);
   Value reduce(const ChainOp &op);
-  Value isThere(int64_t begin, int64_t columns);
+  Value isInRow(int64_t begin, int64_t columns);
   Value combine(Operation *combiner, Value a, Value b);
   void store(unsigned number);
 
@@ -50,11 +50,11 @@ private:
   const RowChain &chain;
   Value lane;
   SmallVector<Value> row;
-  /// Loads come before this op, everything else behind it.
+  /// Loads are inserted before this op, all other ops after it.
   Operation *endOfLoads;
   llvm::DenseMap<Part, Value> values;
   llvm::DenseMap<std::pair<int64_t, int64_t>, Value> columns;
-  /// By buffer, map and the columns of the lanes.
+  /// Loaded values by buffer, indexing map, first column and number of columns.
   llvm::DenseMap<std::tuple<Value, Attribute, int64_t, int64_t>, Value> loaded;
 };
 } // namespace
@@ -71,14 +71,13 @@ RowWarpBuilder::RowWarpBuilder(ImplicitLocOpBuilder &builder,
   endOfLoads = index(0).getDefiningOp();
 }
 
-/// Returns the last column of a row if some lanes have no column from `begin`
-/// on; else -1.
+/// Returns the last column of a row if some lanes have no column in the 32
+/// columns from `begin` on, and -1 otherwise.
 static int64_t getLast(int64_t begin, int64_t count) {
   return begin + kWarpSize > count ? count - 1 : -1;
 }
 
-/// Returns column `begin` + `lane`, or the last column of the row if there is
-/// no such column.
+/// Returns column `begin` + `lane`, clamped to the last column of the row.
 Value RowWarpBuilder::getColumn(int64_t begin, int64_t count) {
   int64_t last = getLast(begin, count);
   Value &column = columns[{begin, last}];
@@ -90,7 +89,7 @@ Value RowWarpBuilder::getColumn(int64_t begin, int64_t count) {
   return column;
 }
 
-/// Loads an element of memory once for all ops that read it.
+/// Loads an element. All ops that read the element share the load.
 Value RowWarpBuilder::load(const ChainOperand &operand, const ChainOp &op,
                            int64_t begin) {
   int64_t last = op.columns ? getLast(begin, *op.columns) : -1;
@@ -153,14 +152,14 @@ Value RowWarpBuilder::combine(Operation *combiner, Value a, Value b) {
   return clone->getResult(0);
 }
 
-/// Returns an i1: true if there is a column `begin` + `lane`.
-Value RowWarpBuilder::isThere(int64_t begin, int64_t count) {
+/// Returns an i1 that is true if column `begin` + `lane` exists.
+Value RowWarpBuilder::isInRow(int64_t begin, int64_t count) {
   return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, lane,
                                index(count - begin));
 }
 
-/// Reduces in a butterfly: all lanes have the same result, always in the same
-/// order.
+/// Reduces with XOR shuffles: all lanes get the same result, and the order of
+/// the operations is fixed.
 Value RowWarpBuilder::reduce(const ChainOp &op) {
   Operation *combiner = op.reduction->combiner;
   Value neutral, sum;
@@ -170,7 +169,7 @@ Value RowWarpBuilder::reduce(const ChainOp &op) {
     Value value = mapping.lookupOrDefault(op.reduction->value);
     if (begin + kWarpSize > *op.columns) {
       neutral = arith::ConstantOp::create(builder, op.reduction->neutral);
-      value = arith::SelectOp::create(builder, isThere(begin, *op.columns),
+      value = arith::SelectOp::create(builder, isInRow(begin, *op.columns),
                                       value, neutral);
     }
     sum = sum ? combine(combiner, sum, value) : value;
@@ -209,7 +208,7 @@ void RowWarpBuilder::store(unsigned number) {
     Value value = evaluate(number, begin);
     OpBuilder::InsertionGuard guard(builder);
     if (begin + kWarpSize > count) {
-      auto branch = scf::IfOp::create(builder, isThere(begin, count),
+      auto branch = scf::IfOp::create(builder, isInRow(begin, count),
                                       /*withElseRegion=*/false);
       builder.setInsertionPoint(branch.thenBlock()->getTerminator());
     }

@@ -9,8 +9,8 @@
 
 namespace mlir::ark {
 
-/// Builds a chain as the work of warp `firstWarp` and the warps after it, of
-/// `threads` threads, with one warp for each row.
+/// Builds a chain with one warp per row. Row 0 belongs to warp `firstWarp` of
+/// the `threads` threads.
 void createRowChainLoop(ImplicitLocOpBuilder &builder, const RowChain &chain,
                         int64_t threads, int64_t firstWarp);
 

@@ -21,9 +21,10 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Elements of a row in a thread, in their own type and as f32. With more
-/// elements, a thread has no registers for inputs that only the last op reads.
-static constexpr int64_t kMostElementsBesideOthers = 32;
+/// Upper bound of the elements of a row per thread that are live in their own
+/// type and as f32 beside the inputs of the last op. Beyond it, registers do
+/// not suffice, and these inputs are loaded later.
+static constexpr int64_t kMaxElementsWithInputs = 32;
 
 //===----------------------------------------------------------------------===//
 // Matching
@@ -34,8 +35,8 @@ static bool isConstant(Value value) {
   return op && op->hasTrait<OpTrait::ConstantLike>();
 }
 
-/// Returns true if an op computes with its operands and constants only.
-static bool isPlain(linalg::GenericOp op) {
+/// Returns true if an op computes from its operands and constants alone.
+static bool isElementwise(linalg::GenericOp op) {
   if (!op.hasPureBufferSemantics() || op.getNumDpsInits() != 1)
     return false;
   SetVector<Value> captured;
@@ -56,12 +57,12 @@ static int64_t getDim(Value buffer, int64_t dim) {
   return cast<MemRefType>(buffer.getType()).getDimSize(dim);
 }
 
-/// Returns true for `number = f(number, ...)`, without the row.
-static bool isNumberOp(linalg::GenericOp op) {
+/// Returns true for `scalar = f(scalar, ...)`, which does not read the row.
+static bool isScalarOp(linalg::GenericOp op) {
   return op.getNumLoops() == 1 && op.getNumParallelLoops() == 1;
 }
 
-/// Returns the op that adds in `number += f(row, ...)`; null for other ops.
+/// Returns the combining op of `scalar += f(row, ...)`; null for other ops.
 static Operation *getCombiner(linalg::GenericOp op) {
   if (op.getNumLoops() != 2 || op.getNumReductionLoops() != 1)
     return nullptr;
@@ -87,15 +88,14 @@ RowPrologue::RowPrologue(Value rows, ArrayRef<Operation *> users,
   ops.clear();
 }
 
-/// Returns true for a temporary with one number for every row.
+/// Returns true for a temporary with one scalar per row.
 bool RowPrologue::isNumber(Value value) const {
   auto type = dyn_cast<MemRefType>(value.getType());
   return type && type.getRank() == 1 && type.getDimSize(0) == getDim(rows, 0) &&
          value.getDefiningOp<memref::AllocaOp>();
 }
 
-/// Adds an input: rows of the body's arguments, or a row that is the same for
-/// all rows.
+/// Adds an input: rows of a body argument, or one row that all rows share.
 bool RowPrologue::addInput(Value input, AffineMap map) {
   auto type = dyn_cast<MemRefType>(input.getType());
   int64_t size = getDim(rows, 1);
@@ -116,23 +116,24 @@ bool RowPrologue::addInput(Value input, AffineMap map) {
   return true;
 }
 
-/// Matches all ops that write a number, each of them once.
+/// Matches all ops that write a row scalar, each op once.
 bool RowPrologue::matchNumber(Value number, scf::ForOp vctas) {
   for (Operation *user : number.getUsers()) {
     auto op = dyn_cast<linalg::GenericOp>(user);
     if (op && (llvm::is_contained(ops, op) ||
                !llvm::is_contained(op.getDpsInits(), number)))
       continue;
-    if (!op || !isPlain(op) || op->getBlock() != vctas->getBlock() ||
-        !op->isBeforeInBlock(vctas) || (!isNumberOp(op) && !getCombiner(op)))
+    if (!op || !isElementwise(op) || op->getBlock() != vctas->getBlock() ||
+        !op->isBeforeInBlock(vctas) || (!isScalarOp(op) && !getCombiner(op)))
       return false;
     ops.push_back(op);
     for (OpOperand *operand : op.getDpsInputOperands()) {
       Value value = operand->get();
       if (!isa<ShapedType>(value.getType()))
         continue;
-      // A reduction may subtract the result of another one.
-      if (isNumberOp(op) ||
+      // A reduction may read the result of another reduction, for example to
+      // subtract the mean.
+      if (isScalarOp(op) ||
           (isNumber(value)
                ? !matchNumber(value, vctas)
                : !addInput(value, op.getMatchingIndexingMap(operand))))
@@ -150,7 +151,7 @@ bool RowPrologue::match(ArrayRef<Operation *> users, scf::ForOp vctas) {
     if (llvm::is_contained(users, user))
       continue;
     auto op = dyn_cast<linalg::GenericOp>(user);
-    if (maker || !op || !isPlain(op) || op.getDpsInits()[0] != rows)
+    if (maker || !op || !isElementwise(op) || op.getDpsInits()[0] != rows)
       return false;
     maker = op;
   }
@@ -168,7 +169,7 @@ bool RowPrologue::match(ArrayRef<Operation *> users, scf::ForOp vctas) {
             : isa<ShapedType>(value.getType()) && !addInput(value, map))
       return false;
   }
-  // No other ops read the numbers.
+  // No other op may read the row scalars.
   return llvm::all_of(ops, [&](linalg::GenericOp op) {
     Value number = op.getDpsInits()[0];
     return number == rows || llvm::all_of(number.getUsers(), [&](auto *user) {
@@ -177,8 +178,8 @@ bool RowPrologue::match(ArrayRef<Operation *> users, scf::ForOp vctas) {
   });
 }
 
-/// Returns the op that receives an input for the matched ops alone: each thread
-/// can receive its part by itself then.
+/// Returns the op that receives `input` if only matched ops read the input.
+/// Each thread then receives its own part.
 ReceivePacketsOp RowPrologue::getReceived(Value input) const {
   ReceivePacketsOp received;
   for (Operation *user : input.getUsers()) {
@@ -231,7 +232,7 @@ Value RowShares::getFirst(ImplicitLocOpBuilder &builder, Value part,
 }
 
 namespace {
-/// Builds a row with the threads of some warps.
+/// Builds a row with the threads of several warps.
 class RowBuilder {
 public:
   RowBuilder(ImplicitLocOpBuilder &builder, const RowPlace &place,
@@ -266,8 +267,7 @@ private:
 };
 } // namespace
 
-/// Returns the first element of a row that the thread loads with the load
-/// `load`.
+/// Returns the first element that the thread loads with load `load`.
 Value RowBuilder::getElement(int64_t load) {
   return arith::AddIOp::create(builder,
                                shares.getFirst(builder, place.part, place.lane),
@@ -311,7 +311,7 @@ void RowBuilder::receive(Value input, Value packets) {
   }
 }
 
-/// Clones a constant of another function, once.
+/// Clones a constant from another function once.
 Value RowBuilder::import(Value constant) {
   Value &imported = constants[constant];
   if (!imported)
@@ -363,7 +363,7 @@ void RowBuilder::buildNumber(linalg::GenericOp op) {
     values.push_back(import(input));
   Value before = numbers.lookup(out);
   if (!before) {
-    // No op reads the first content of the buffer.
+    // The initial content of the buffer has no reader.
     Type type = cast<MemRefType>(out.getType()).getElementType();
     before = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
   }
@@ -371,8 +371,8 @@ void RowBuilder::buildNumber(linalg::GenericOp op) {
   numbers[out] = inlineRegion(op, values);
 }
 
-/// Combines the values of `lanes` neighbours, a power of two, all of which have
-/// the result.
+/// Combines the values of `lanes` neighbouring lanes, a power of two. All lanes
+/// get the result.
 Value RowBuilder::combineLanes(Operation *combiner, Value value,
                                int64_t lanes) {
   for (int32_t distance = lanes / 2; distance > 0; distance /= 2)
@@ -383,7 +383,7 @@ Value RowBuilder::combineLanes(Operation *combiner, Value value,
   return value;
 }
 
-/// Combines the values of the warps of a row through shared memory.
+/// Combines the values of a row's warps through shared memory.
 Value RowBuilder::combineWarps(Operation *combiner, Value value) {
   if (shares.parts == 1)
     return value;
@@ -410,8 +410,7 @@ void RowBuilder::buildReduction(linalg::GenericOp op) {
   Operation *combiner = getCombiner(op);
   Value neutral =
       arith::ConstantOp::create(builder, *arith::getNeutralElement(combiner));
-  // One accumulator for each load, so that additions do not wait for each
-  // other.
+  // One accumulator per load makes consecutive additions independent.
   SmallVector<Value> results;
   for (int64_t load = 0; load < shares.loads; ++load) {
     Value result = neutral;
@@ -437,7 +436,7 @@ SmallVector<Value> RowBuilder::buildRow(linalg::GenericOp op) {
     SmallVector<Value> elements;
     for (int64_t element = 0; element < shares.width; ++element) {
       SmallVector<Value> values = getElements(op, load, element);
-      // An op that makes a row does not read the output.
+      // An op that writes the row does not read its output.
       values.push_back(arith::ConstantOp::create(
           builder, builder.getZeroAttr(type.getElementType())));
       elements.push_back(inlineRegion(op, values));
@@ -460,8 +459,8 @@ SmallVector<Value> RowPrologue::build(ImplicitLocOpBuilder &builder,
                                       const RowShares &shares,
                                       int64_t warps) const {
   RowBuilder row(builder, place, shares, warps);
-  bool isLong = shares.loads * shares.width > kMostElementsBesideOthers;
-  // Loads of inputs in memory are issued before the thread waits for packets.
+  bool isLong = shares.loads * shares.width > kMaxElementsWithInputs;
+  // Loads from memory are issued before the thread polls for packets.
   SmallVector<std::pair<Value, ReceivePacketsOp>> received;
   SmallVector<Value> late;
   for (Value input : inputs) {

@@ -17,35 +17,33 @@ namespace mlir::ark {
 struct RowShares {
   int64_t parts = 0, loads = 0, width = 0;
 
-  /// Returns the number of elements from one load of a thread to its next one.
+  /// Returns the distance in elements between two loads of a thread.
   int64_t getStep() const;
   /// Returns the first element of thread `lane` in part `part`.
   Value getFirst(ImplicitLocOpBuilder &builder, Value part, Value lane) const;
 };
 
-/// The row and the part of it that the thread has, and the thread's warp in the
-/// CTA and lane in the warp.
+/// The row and the part that a thread computes, and its warp and lane.
 struct RowPlace {
   Value row, part, warp, lane;
 };
 
-/// The ops before the loop over vCTAs that make rows, `memref<MxK>`, of
-/// arguments of the body, such as a norm. Several warps make one row together.
-/// Each of them issues all loads of its part at once. The warps exchange only
-/// numbers that belong to a whole row, such as a sum.
+/// The ops before the loop over vCTAs that compute rows, `memref<MxK>`, from
+/// arguments of the body, such as a norm. Several warps compute one row
+/// together. Each warp issues all loads of its part at once. Warps exchange
+/// only row scalars, such as a sum.
 class RowPrologue {
 public:
-  /// Matches the ops that make `rows`, which only `users` read.
+  /// Matches the ops that compute `rows`, which only `users` read.
   RowPrologue(Value rows, ArrayRef<Operation *> users, scf::ForOp vctas);
 
-  /// Returns true if ops before the loop over vCTAs make the rows.
+  /// Returns true if ops before the loop over vCTAs compute the rows.
   bool isComputed() const { return !ops.empty(); }
-  /// Builds the elements that a thread makes of a row, and returns a vector for
-  /// each of its loads. All threads of the CTA, `warps` warps, must execute the
-  /// code.
+  /// Builds the elements of a row that a thread computes. Returns one vector
+  /// per load. All `warps` warps of the CTA must execute the code.
   SmallVector<Value> build(ImplicitLocOpBuilder &builder, const RowPlace &place,
                            const RowShares &shares, int64_t warps) const;
-  /// Erases the ops, and the buffers and receives that only the ops used.
+  /// Erases the ops, and the buffers and receives that no other op uses.
   void erase();
 
 private:
@@ -54,14 +52,14 @@ private:
   bool addInput(Value input, AffineMap map);
   bool isNumber(Value value) const;
   ReceivePacketsOp getReceived(Value input) const;
-  /// Returns true if only the last op reads the input: the weights of a norm,
-  /// for example.
+  /// Returns true if only the last op reads the input. An example is the weight
+  /// of a norm.
   bool isOnlyOfLast(Value input) const;
 
   Value rows;
   SmallVector<Value> inputs;
-  /// The ops in their order; the last one makes the rows. Empty if the ops did
-  /// not match.
+  /// The ops in program order; the last op writes the rows. Empty if the ops
+  /// did not match.
   SmallVector<linalg::GenericOp> ops;
 };
 

@@ -25,9 +25,9 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Writes a chain of ops as one parallel loop, with a reducing loop inside for
-/// every reduction. Values pass from op to op in registers. Results that other
-/// ops read are stored at the end of an iteration.
+/// Rewrites a chain of ops as one parallel loop, with a reduction loop inside
+/// for every reduction. Values pass from op to op in registers. Results that
+/// other ops read are stored at the end of an iteration.
 class LoopBuilder {
 public:
   LoopBuilder(const LoopChain &chain)
@@ -49,8 +49,8 @@ private:
   Value reduce(linalg::LinalgOp op, const Reduction &reduction);
   void storeResults();
 
-  /// The value that an iteration has computed for an element of its own, and
-  /// the element's indices.
+  /// A value that the iteration has computed for its own element, and the
+  /// element's indices.
   struct Result {
     Value value;
     SmallVector<Value> place;
@@ -58,13 +58,13 @@ private:
 
   const LoopChain &chain;
   OpBuilder builder;
-  /// One per loop of the current op; null if the index is not known yet.
+  /// One index per loop of the current op; null if the index is not known yet.
   SmallVector<Value> indices;
   llvm::MapVector<Value, Result> results;
 };
 } // namespace
 
-/// Returns the indices of the operand's element that this iteration touches.
+/// Returns the indices of the operand's element that this iteration accesses.
 static SmallVector<Value> getPlace(OpBuilder &builder, Location loc,
                                    AffineMap map, ValueRange indices) {
   SmallVector<Value> place;
@@ -111,7 +111,7 @@ Value LoopBuilder::combine(const Reduction &reduction, Value a, Value b) {
   return clone->getResult(0);
 }
 
-/// Returns one of several equal extents, if possible one with a known bound:
+/// Returns one of several equal extents, preferably one with a constant bound:
 /// the division among threads depends on the bound.
 Value LoopBuilder::getEnd(Location loc, ArrayRef<BufferExtent> extents) {
   const auto *known = llvm::find_if(extents, [](const BufferExtent &extent) {
@@ -126,7 +126,7 @@ Value LoopBuilder::getEnd(Location loc, ArrayRef<BufferExtent> extents) {
 }
 
 /// Returns the extents of the parallel loops. All ops of the chain have equal
-/// extents, but the bound of an extent may be known for one op only.
+/// extents, but possibly only one op's extent has a constant bound.
 SmallVector<Value> LoopBuilder::getParallelEnds() {
   SmallVector<SmallVector<BufferExtent>> extents;
   for (linalg::LinalgOp op : chain.getOps()) {
@@ -147,8 +147,8 @@ scf::ParallelOp LoopBuilder::createLoop(Location loc, SmallVector<Value> ends,
                                         ValueRange inits) {
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
   Value one = arith::ConstantIndexOp::create(builder, loc, 1);
-  // Without dimensions there is a loop of one iteration, since only loops are
-  // divided among threads.
+  // A scalar needs a loop of one iteration, because only loops are divided
+  // among threads.
   if (ends.empty())
     ends.push_back(one);
   SmallVector<Value> begins(ends.size(), zero), steps(ends.size(), one);
@@ -157,7 +157,7 @@ scf::ParallelOp LoopBuilder::createLoop(Location loc, SmallVector<Value> ends,
   return loop;
 }
 
-/// Builds the reducing loop of an op, and returns the combined value.
+/// Builds the reduction loop of an op. Returns the combined value.
 Value LoopBuilder::reduce(linalg::LinalgOp op, const Reduction &reduction) {
   Location loc = op.getLoc();
   Value neutral = arith::ConstantOp::create(builder, loc, reduction.neutral);
@@ -182,7 +182,7 @@ Value LoopBuilder::reduce(linalg::LinalgOp op, const Reduction &reduction) {
   return loop.getResult(0);
 }
 
-/// Builds the part of `op` in one iteration of the parallel loop.
+/// Builds the code of `op` in one iteration of the parallel loop.
 void LoopBuilder::buildOp(linalg::LinalgOp op, ValueRange parallel) {
   SmallVector<unsigned> dims;
   op.getParallelDims(dims);
@@ -233,8 +233,8 @@ void LoopBuilder::build() {
 // The pass
 //===----------------------------------------------------------------------===//
 
-/// Returns the chains of a block, in order. Ops between the ops of a chain that
-/// touch no memory may move before the chain, or stay.
+/// Returns the chains of a block in program order. Ops inside of a chain's
+/// range that do not access memory may move before the chain, or stay.
 static SmallVector<LoopChain> findChains(Block &block) {
   SmallVector<LoopChain> chains;
   LoopChain chain;

@@ -26,12 +26,11 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Terms of a reduction, at most: it is unrolled, and its values are in
-/// registers.
-static constexpr int64_t kMostTerms = 64;
-/// Evaluations of op bodies for an element, at most: they cost code and time of
-/// a thread.
-static constexpr int64_t kMostBodies = 256;
+/// Upper bound of the terms of a reduction, which is unrolled into registers.
+static constexpr int64_t kMaxTerms = 64;
+/// Upper bound of the op bodies evaluated per element, which limits code size
+/// and time.
+static constexpr int64_t kMaxBodies = 256;
 
 using linalg::GenericOp;
 
@@ -40,12 +39,12 @@ using linalg::GenericOp;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The elements of a temporary that a view names. Dimensions with one entry are
+/// The elements of a temporary that a view selects. Dimensions of extent 1 are
 /// left out.
 struct Layout {
   Value root;
   int64_t offset = 0;
-  /// The view's dimensions with several entries, their strides and extents.
+  /// The view's dimensions of extents above 1, with strides and extents.
   SmallVector<unsigned> dims;
   SmallVector<std::pair<int64_t, int64_t>> steps;
 
@@ -76,9 +75,9 @@ std::optional<Layout> Layout::get(Value view) {
 
 static Value getOut(GenericOp op) { return op.getDpsInits()[0]; }
 
-/// Returns true if an op computes each element from elements of its operands,
-/// whose positions are known at compile time.
-static bool isPlain(GenericOp op) {
+/// Returns true if an op computes each element from operand elements at
+/// positions that are known at compile time.
+static bool hasStaticPositions(GenericOp op) {
   return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
          !ShapedType::isDynamicShape(op.getStaticLoopRanges()) &&
          llvm::all_of(
@@ -101,12 +100,12 @@ static bool readsOut(GenericOp op) {
   return !op.getMatchingBlockArgument(op.getDpsInitOperand(0)).use_empty();
 }
 
-/// Returns true if all ops that touch a buffer, through views too, are among
-/// `ops`.
-static bool isPrivate(Value buffer, ArrayRef<GenericOp> ops) {
+/// Returns true if all ops that access a buffer, directly or through views, are
+/// in `ops`.
+static bool hasOnlyUsersIn(Value buffer, ArrayRef<GenericOp> ops) {
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     if (isa<ViewLikeOpInterface>(user))
-      return isPrivate(user->getResult(0), ops);
+      return hasOnlyUsersIn(user->getResult(0), ops);
     auto op = dyn_cast<GenericOp>(user);
     return op && llvm::is_contained(ops, op);
   });
@@ -117,8 +116,8 @@ static bool isPrivate(Value buffer, ArrayRef<GenericOp> ops) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Consecutive ops, such that every element of the results can be computed
-/// independently of the other elements.
+/// Consecutive ops whose results can be computed element by element,
+/// independently of each other.
 class ElementChain {
 public:
   static std::optional<ElementChain> match(ArrayRef<GenericOp> ops);
@@ -126,28 +125,28 @@ public:
   ArrayRef<GenericOp> getOps() const { return ops; }
   ArrayRef<unsigned> getResults() const { return results; }
   GenericOp getOp(unsigned number) const { return ops[number]; }
-  /// Returns the op of the chain that made what `reader` reads of a buffer, if
-  /// there is one.
-  std::optional<unsigned> getMaker(unsigned reader, Value buffer) const;
-  /// Returns the parallel loops of `maker`, each with the dimension of a view
-  /// of its output along which it runs. A loop of one iteration has no such
-  /// dimension.
+  /// Returns the op of the chain that computes the elements that `reader` reads
+  /// of a buffer, if there is one.
+  std::optional<unsigned> getProducer(unsigned reader, Value buffer) const;
+  /// Returns the parallel loops of `producer`, each with the dimension of the
+  /// view of its output that the loop runs along. A loop with one iteration has
+  /// no dimension.
   SmallVector<std::pair<unsigned, std::optional<unsigned>>>
-  getLoopsOf(unsigned maker, Value view) const;
+  getLoopsOf(unsigned producer, Value view) const;
 
 private:
-  bool areResultsAlike();
+  bool haveEqualExtents();
   bool hasKnownPlaces();
   bool isIndependent();
 
   SmallVector<GenericOp> ops;
-  /// The ops whose outputs other ops read, by number.
+  /// Indices of the ops whose outputs ops outside of the chain read.
   SmallVector<unsigned> results;
 };
 } // namespace
 
-std::optional<unsigned> ElementChain::getMaker(unsigned reader,
-                                               Value buffer) const {
+std::optional<unsigned> ElementChain::getProducer(unsigned reader,
+                                                  Value buffer) const {
   Value root = getRoot(buffer);
   for (unsigned number = reader; number-- > 0;)
     if (getRoot(getOut(ops[number])) == root)
@@ -156,8 +155,8 @@ std::optional<unsigned> ElementChain::getMaker(unsigned reader,
 }
 
 SmallVector<std::pair<unsigned, std::optional<unsigned>>>
-ElementChain::getLoopsOf(unsigned maker, Value view) const {
-  GenericOp op = ops[maker];
+ElementChain::getLoopsOf(unsigned producer, Value view) const {
+  GenericOp op = ops[producer];
   AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
   Layout own = *Layout::get(view), made = *Layout::get(getOut(op));
   SmallVector<std::pair<unsigned, std::optional<unsigned>>> loops;
@@ -173,8 +172,8 @@ ElementChain::getLoopsOf(unsigned maker, Value view) const {
 }
 
 /// Returns true if the results are elementwise over equal extents, which become
-/// those of the loop.
-bool ElementChain::areResultsAlike() {
+/// the extents of the loop.
+bool ElementChain::haveEqualExtents() {
   for (unsigned number : results) {
     GenericOp op = ops[number];
     if (op.getNumReductionLoops() != 0 ||
@@ -185,8 +184,8 @@ bool ElementChain::areResultsAlike() {
   return !results.empty();
 }
 
-/// Returns true if ops read outputs of other ops in the layout in which these
-/// write them.
+/// Returns true if ops read outputs of other ops in the layout in which the
+/// outputs were written.
 bool ElementChain::hasKnownPlaces() {
   for (auto [number, op] : llvm::enumerate(ops)) {
     AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
@@ -196,11 +195,11 @@ bool ElementChain::hasKnownPlaces() {
       bool isRead = !op.getMatchingBlockArgument(&operand).use_empty();
       if (!isRead || !isa<MemRefType>(operand.get().getType()))
         continue;
-      std::optional<unsigned> maker = getMaker(number, operand.get());
-      if (!maker)
+      std::optional<unsigned> producer = getProducer(number, operand.get());
+      if (!producer)
         continue;
       std::optional<Layout> own = Layout::get(operand.get()),
-                            made = Layout::get(getOut(ops[*maker]));
+                            made = Layout::get(getOut(ops[*producer]));
       if (!own || !made || !own->isSame(*made))
         return false;
     }
@@ -214,7 +213,7 @@ bool ElementChain::isIndependent() {
     for (OpOperand &operand : op->getOpOperands()) {
       bool isRead = !op.getMatchingBlockArgument(&operand).use_empty();
       if (!isRead || !isa<MemRefType>(operand.get().getType()) ||
-          getMaker(number, operand.get()))
+          getProducer(number, operand.get()))
         continue;
       if (llvm::any_of(results, [&](unsigned result) {
             return mayAlias(operand.get(), getOut(ops[result]));
@@ -230,14 +229,14 @@ std::optional<ElementChain> ElementChain::match(ArrayRef<GenericOp> ops) {
   int64_t terms = 0;
   for (auto [number, op] : llvm::enumerate(ops)) {
     int64_t own = countTerms(op);
-    if (own > kMostTerms)
+    if (own > kMaxTerms)
       return std::nullopt;
     terms = std::max(terms, own);
     Value root = getRoot(getOut(op));
-    if (!root.getDefiningOp<memref::AllocaOp>() || !isPrivate(root, ops))
+    if (!root.getDefiningOp<memref::AllocaOp>() || !hasOnlyUsersIn(root, ops))
       chain.results.push_back(number);
   }
-  bool isChain = terms > 1 && chain.areResultsAlike() &&
+  bool isChain = terms > 1 && chain.haveEqualExtents() &&
                  chain.hasKnownPlaces() && chain.isIndependent();
   return isChain ? std::optional(chain) : std::nullopt;
 }
@@ -247,17 +246,17 @@ std::optional<ElementChain> ElementChain::match(ArrayRef<GenericOp> ops) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Counts the evaluations of op bodies for the first element.
+/// Counts the op bodies that are evaluated for the first element.
 class BodyCounter {
 public:
   explicit BodyCounter(const ElementChain &chain) : chain(chain) {}
 
-  bool areFew();
+  bool isCheap();
 
 private:
   void visit(unsigned number, SmallVector<int64_t> loops);
   void visitOperands(unsigned number, ArrayRef<int64_t> loops);
-  bool isOver() const { return bodies > kMostBodies; }
+  bool isOver() const { return bodies > kMaxBodies; }
 
   const ElementChain &chain;
   std::set<std::pair<unsigned, SmallVector<int64_t>>> known;
@@ -269,15 +268,15 @@ void BodyCounter::visitOperands(unsigned number, ArrayRef<int64_t> loops) {
   GenericOp op = chain.getOp(number);
   for (OpOperand &operand : op->getOpOperands()) {
     bool isRead = !op.getMatchingBlockArgument(&operand).use_empty();
-    std::optional<unsigned> maker = chain.getMaker(number, operand.get());
-    if (!isRead || !maker || !isa<MemRefType>(operand.get().getType()))
+    std::optional<unsigned> producer = chain.getProducer(number, operand.get());
+    if (!isRead || !producer || !isa<MemRefType>(operand.get().getType()))
       continue;
     SmallVector<int64_t> place =
         op.getMatchingIndexingMap(&operand).compose(loops);
-    SmallVector<int64_t> of(chain.getOp(*maker).getNumLoops());
-    for (auto [loop, dim] : chain.getLoopsOf(*maker, operand.get()))
+    SmallVector<int64_t> of(chain.getOp(*producer).getNumLoops());
+    for (auto [loop, dim] : chain.getLoopsOf(*producer, operand.get()))
       of[loop] = dim ? place[*dim] : 0;
-    visit(*maker, std::move(of));
+    visit(*producer, std::move(of));
   }
 }
 
@@ -299,7 +298,7 @@ void BodyCounter::visit(unsigned number, SmallVector<int64_t> loops) {
   }
 }
 
-bool BodyCounter::areFew() {
+bool BodyCounter::isCheap() {
   for (unsigned number : chain.getResults())
     visit(number, SmallVector<int64_t>(chain.getOp(number).getNumLoops()));
   return !isOver();
@@ -310,7 +309,7 @@ bool BodyCounter::areFew() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Builds elements of a chain, each of them once.
+/// Builds elements of a chain, each element once.
 class ElementBuilder {
 public:
   ElementBuilder(ImplicitLocOpBuilder &builder, const ElementChain &chain)
@@ -325,22 +324,23 @@ private:
   Value read(unsigned number, OpOperand &operand, ArrayRef<OpFoldResult> loops);
   Value inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
                    Value accumulator);
-  Indices getLoopsOf(unsigned maker, Value view, ArrayRef<OpFoldResult> place);
+  Indices getLoopsOf(unsigned producer, Value view,
+                     ArrayRef<OpFoldResult> place);
 
   ImplicitLocOpBuilder &builder;
   const ElementChain &chain;
-  /// Values, by op and element.
+  /// Values by op and element.
   std::map<std::pair<unsigned, SmallVector<void *>>, Value> known;
 };
 } // namespace
 
-/// Returns the loops of `maker` in the iteration that makes an element of a
-/// view of its output.
+/// Returns the loop indices of `producer` that compute an element of a view of
+/// its output.
 ElementBuilder::Indices
-ElementBuilder::getLoopsOf(unsigned maker, Value view,
+ElementBuilder::getLoopsOf(unsigned producer, Value view,
                            ArrayRef<OpFoldResult> place) {
-  Indices loops(chain.getOp(maker).getNumLoops());
-  for (auto [loop, dim] : chain.getLoopsOf(maker, view))
+  Indices loops(chain.getOp(producer).getNumLoops());
+  for (auto [loop, dim] : chain.getLoopsOf(producer, view))
     loops[loop] = dim ? place[*dim] : builder.getIndexAttr(0);
   return loops;
 }
@@ -354,14 +354,15 @@ Value ElementBuilder::read(unsigned number, OpOperand &operand,
   for (unsigned dim = 0; dim < map.getNumResults(); ++dim)
     place.push_back(affine::makeComposedFoldedAffineApply(
         builder, builder.getLoc(), map.getSubMap({dim}), loops));
-  if (std::optional<unsigned> maker = chain.getMaker(number, operand.get()))
-    return evaluate(*maker, getLoopsOf(*maker, operand.get(), place));
+  if (std::optional<unsigned> producer =
+          chain.getProducer(number, operand.get()))
+    return evaluate(*producer, getLoopsOf(*producer, operand.get(), place));
   return memref::LoadOp::create(
       builder, operand.get(),
       getValueOrCreateConstantIndexOp(builder, builder.getLoc(), place));
 }
 
-/// Builds an iteration of the op's loops, and returns its result.
+/// Builds one iteration of the op's loops. Returns its result.
 Value ElementBuilder::inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
                                  Value accumulator) {
   GenericOp op = chain.getOp(number);
@@ -383,7 +384,7 @@ Value ElementBuilder::inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
   return mapping.lookupOrDefault(op.getBlock()->getTerminator()->getOperand(0));
 }
 
-/// Builds the element that an op makes in the iteration `loops` of its parallel
+/// Builds the element that an op computes in iteration `loops` of its parallel
 /// loops.
 Value ElementBuilder::evaluate(unsigned number, Indices loops) {
   GenericOp op = chain.getOp(number);
@@ -419,8 +420,8 @@ void ElementBuilder::build() {
   };
   GenericOp space = chain.getOp(chain.getResults().front());
   SmallVector<int64_t> extents = space.getStaticLoopRanges();
-  // A scalar has a loop of one iteration, since only loops are divided among
-  // threads.
+  // A scalar needs a loop of one iteration, because only loops are divided
+  // among threads.
   if (extents.empty())
     extents.push_back(1);
   SmallVector<Value> begins, ends, steps;
@@ -475,9 +476,9 @@ void FuseElementOpsPass::replace(ArrayRef<GenericOp> ops) {
   int64_t elements = 1;
   for (int64_t extent : space.getStaticLoopRanges())
     elements *= extent;
-  // With more elements than threads, a thread would recompute shared values
-  // once for each of its elements.
-  if (elements > threads || !BodyCounter(*chain).areFew())
+  // With more elements than threads, a thread would recompute shared values for
+  // each of its elements.
+  if (elements > threads || !BodyCounter(*chain).isCheap())
     return;
   ImplicitLocOpBuilder builder(space.getLoc(), ops.back());
   ElementBuilder(builder, *chain).build();
@@ -486,12 +487,12 @@ void FuseElementOpsPass::replace(ArrayRef<GenericOp> ops) {
   ++numChains;
 }
 
-/// Fuses sequences of ops, between which nothing touches memory.
+/// Fuses sequences of ops without memory accesses between them.
 void FuseElementOpsPass::run(Block &block) {
   SmallVector<SmallVector<GenericOp>> sequences(1);
   for (Operation &op : block) {
     auto generic = dyn_cast<GenericOp>(op);
-    if (generic && isPlain(generic))
+    if (generic && hasStaticPositions(generic))
       sequences.back().push_back(generic);
     else if (!isMemoryEffectFree(&op) && !isa<memref::AllocaOp>(op))
       sequences.emplace_back();

@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Threads of a group if the number of values is known at run time only.
+/// Threads per group if the number of values is dynamic.
 static constexpr int64_t kDefaultLanes = 8;
 
 std::optional<GroupReduction>
@@ -42,8 +42,8 @@ GroupReduction::GroupReduction(scf::ParallelOp loop,
   lanes = chooseLanes();
 }
 
-/// Returns the threads of a group: as many as there are for each result, and no
-/// more than there are pieces for.
+/// Returns the threads per group: an even share of the CTA, and at most one
+/// thread per piece.
 int64_t GroupReduction::chooseLanes() const {
   std::optional<int64_t> results = getSizeBound(loop);
   int64_t most = results ? threads / std::max<int64_t>(*results, 1) : warpSize;
@@ -51,15 +51,15 @@ int64_t GroupReduction::chooseLanes() const {
   for (const LaneReduction &reduction : reductions)
     pieces = std::max(pieces, reduction.getNumPieces().value_or(
                                   results ? most : kDefaultLanes));
-  // Several warps meet at a barrier, so that all of them must take part.
+  // Several warps synchronise at a barrier, which all of them must reach.
   if (most < 2 * warpSize)
     most = std::min(most, warpSize);
   int64_t wanted = std::clamp<int64_t>(std::min(most, pieces), 1, threads);
   return llvm::bit_floor(static_cast<uint64_t>(wanted));
 }
 
-/// Combines the values of a warp in a butterfly, so that the order is the same
-/// in every run.
+/// Combines the values of a warp with XOR shuffles, in the same order in every
+/// run.
 void GroupReduction::exchange(OpBuilder &builder,
                               const LaneReduction &reduction,
                               MutableArrayRef<Value> values) {
@@ -76,8 +76,7 @@ void GroupReduction::exchange(OpBuilder &builder,
     exchangeWarps(builder, reduction, values);
 }
 
-/// Creates memory of the CTA with a word for each of its warps and each of the
-/// values.
+/// Creates shared memory with a word per warp and value.
 static Value createWords(OpBuilder &builder, scf::ParallelOp loop,
                          int64_t warps, Type type, int64_t values) {
   OpBuilder::InsertionGuard guard(builder);
@@ -144,9 +143,9 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
   };
   IterationSpace space(builder, loop);
   Value groupSize = constant(lanes), one = constant(1), zero = constant(0);
-  // All threads of a warp take part in an exchange, and all warps if groups
-  // have several. Threads beyond the last result compute it once more, and do
-  // not store it.
+  // All threads of a warp take part in a shuffle, and all warps of the CTA if a
+  // group has several. Threads beyond the last result recompute it without
+  // storing it.
   Value wanted = arith::MulIOp::create(builder, loc, space.size, groupSize);
   Value together = constant(lanes > warpSize ? threads : warpSize);
   Value rounds = arith::CeilDivUIOp::create(builder, loc, wanted, together);
@@ -161,9 +160,9 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
   Value result = arith::MinUIOp::create(builder, loc, group, last);
   Value isFirst =
       arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lane, zero);
-  Value isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
-                                        group, space.size);
-  Value stores = arith::AndIOp::create(builder, loc, isFirst, isThere);
+  Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
+                                       group, space.size);
+  Value stores = arith::AndIOp::create(builder, loc, isFirst, exists);
   inlineBody(builder, loop, share.getBody()->getTerminator(),
              space.getVariables(builder, result));
 

@@ -9,18 +9,18 @@
 
 namespace mlir::ark {
 
-/// A parallel loop with reducing loops inside, each iteration of which is done
-/// by a group of threads. Every thread reduces a share. Then the threads of a
-/// warp combine their values, and then the warps, if a group has several.
+/// A parallel loop with reductions, each iteration of which is shared by a
+/// group of threads. Every thread reduces its share. The threads of a warp then
+/// combine their values, and finally the warps of the group.
 class GroupReduction {
 public:
   /// Returns nothing if a reduction does not begin with its neutral element, or
-  /// an op writes before the last reduction.
+  /// if an op writes before the last reduction.
   static std::optional<GroupReduction> match(scf::ParallelOp loop,
                                              int64_t threads, int64_t warpSize);
 
   /// Builds the loop of one thread before the parallel loop, and moves the body
-  /// of the parallel loop there.
+  /// of the parallel loop into it.
   void map(OpBuilder &builder, Value thread);
 
 private:
@@ -37,9 +37,9 @@ private:
   scf::ParallelOp loop;
   SmallVector<LaneReduction> reductions;
   int64_t threads, warpSize;
-  /// Threads of a group, a power of two.
+  /// Threads per group, a power of two.
   int64_t lanes;
-  /// The number of the current thread.
+  /// The id of the current thread.
   Value thread;
 };
 

@@ -21,7 +21,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns true if the body of an op touches no memory.
+/// Returns true if the body of an op does not access memory.
 static bool isPure(linalg::LinalgOp op) {
   return op.hasPureBufferSemantics() &&
          llvm::all_of(
@@ -29,14 +29,13 @@ static bool isPure(linalg::LinalgOp op) {
              [](Operation &inner) { return isMemoryEffectFree(&inner); });
 }
 
-/// Returns true if the op does the same for every vCTA, as far as its operands
-/// tell.
+/// Returns true if the operands of an op do not depend on the vCTA.
 static bool isCandidate(linalg::LinalgOp op, scf::ForOp vctas) {
   if (!isPure(op) || !llvm::all_of(op->getOperands(), [&](Value operand) {
         return vctas.isDefinedOutsideOfLoop(operand);
       }))
     return false;
-  // A body may also use values that are computed around its op.
+  // A body may also use values that are defined outside of its op.
   SetVector<Value> captured;
   getUsedValuesDefinedAbove(op->getRegions(), captured);
   if (!llvm::all_of(captured, [&](Value value) {
@@ -54,7 +53,7 @@ class InvariantFinder {
 public:
   explicit InvariantFinder(scf::ForOp vctas) : vctas(vctas) {}
 
-  /// Returns the ops that move, in their order.
+  /// Returns the ops that move, in program order.
   SmallVector<Operation *> find();
 
 private:
@@ -64,7 +63,7 @@ private:
   scf::ForOp vctas;
   SetVector<Operation *> moving;
   SmallVector<Operation *> staying;
-  /// The accesses of every op that touches memory.
+  /// The accesses of every op that accesses memory.
   llvm::MapVector<Operation *, SmallVector<Access>> accesses;
 };
 } // namespace
@@ -80,8 +79,8 @@ void InvariantFinder::collect() {
                     llvm::all_of(op.getOperands(), [&](Value operand) {
                       return vctas.isDefinedOutsideOfLoop(operand);
                     });
-    // A load, such as that of a cache's length, moves as well: in the loop, it
-    // would come after the packets that are received there.
+    // A load, such as that of a cache's length, moves as well: inside of the
+    // loop, it would follow the receive of packets.
     bool loads = isa<memref::LoadOp>(op) &&
                  llvm::all_of(op.getOperands(), [&](Value operand) {
                    return vctas.isDefinedOutsideOfLoop(operand);
@@ -93,8 +92,8 @@ void InvariantFinder::collect() {
   }
 }
 
-/// Keeps in the loop the ops that use memory which `op` writes, and the ops
-/// that would write, too early, to memory which `op` reads.
+/// Keeps in the loop the ops that use memory that `op` writes, and the ops
+/// whose writes would precede a read by `op`.
 void InvariantFinder::keepDependent(Operation *op) {
   for (auto &entry : accesses) {
     Operation *other = entry.first;
@@ -124,7 +123,7 @@ struct HoistInvariantsPass
   void runOnOperation() override {
     for (func::FuncOp body : getBodies(getOperation()))
       if (scf::ForOp vctas = getVctaLoop(body)) {
-        // Views move first, so that their users can move then.
+        // Views move first, so that their users can follow.
         moveLoopInvariantCode(vctas);
         for (Operation *op : InvariantFinder(vctas).find()) {
           op->moveBefore(vctas);

@@ -18,21 +18,22 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Pieces whose loads a thread issues before it waits for the first of them.
+/// Pieces whose loads a thread issues before it waits for the first piece.
 static constexpr int64_t kPiecesInFlight = 8;
-/// Pieces of the remainder that are loaded together. Some of them may not
-/// exist, and are computed nevertheless.
+/// Pieces of the remainder that are loaded together. Pieces beyond the end are
+/// computed and discarded.
 static constexpr int64_t kLeftInFlight = 4;
-/// Vectors for which a thread has registers, beside its other values.
+/// Upper bound of the vectors that a thread holds in registers.
 static constexpr int64_t kMaxVectors = 24;
-/// A buffer of no more bytes comes from the L1 after its first read.
-static constexpr int64_t kNearBytes = 256 * 1024;
+/// A buffer up to this size stays in the L1 after its first read.
+static constexpr int64_t kMaxL1Bytes = 256 * 1024;
 
 //===----------------------------------------------------------------------===//
 // Matching
 //===----------------------------------------------------------------------===//
 
-/// Returns the op that combines two values of a result, if there is only one.
+/// Returns the op that combines two values of a result, if there is exactly
+/// one.
 static Operation *getCombiner(scf::ParallelOp loop, unsigned result) {
   auto reduce = cast<scf::ReduceOp>(loop.getBody()->getTerminator());
   Block &block = reduce.getReductions()[result].front();
@@ -65,7 +66,7 @@ LaneReduction::LaneReduction(scf::ParallelOp loop) : loop(loop) {
 // Pieces
 //===----------------------------------------------------------------------===//
 
-/// Returns true if the loop runs from zero to a constant in steps of one.
+/// Returns true if the loop runs from zero to a constant with step one.
 bool LaneReduction::hasKnownLength() const {
   scf::ParallelOp source = loop;
   return source.getNumLoops() == 1 &&
@@ -74,8 +75,8 @@ bool LaneReduction::hasKnownLength() const {
          getConstantIntValue(source.getUpperBound().front());
 }
 
-/// Chooses the iterations of a piece: as many as the narrowest elements fill a
-/// load.
+/// Sets the iterations per piece to the number of the narrowest elements that
+/// fill a load.
 void LaneReduction::chooseWidth() {
   std::optional<int64_t> size = getSizeBound(loop);
   if (!size || !hasKnownLength())
@@ -127,25 +128,24 @@ void LaneReduction::loadVectors(OpBuilder &builder, Value begin,
   }
 }
 
-/// Returns true if the buffer of a load can stay in the L1.
-static bool isNear(memref::LoadOp load) {
+/// Returns true if the buffer of a load fits into the L1.
+static bool fitsL1(memref::LoadOp load) {
   auto type = cast<MemRefType>(getRoot(load.getMemRef()).getType());
-  return type.hasStaticShape() && getBufferBytes(type) <= kNearBytes;
+  return type.hasStaticShape() && getBufferBytes(type) <= kMaxL1Bytes;
 }
 
-/// Combines one iteration, whose variables `mapping` has, with `sums`.
-/// `isThere` is true if the iteration exists; null stands for true.
+/// Combines one iteration with `sums`. `mapping` maps its variables. `exists`
+/// is true if the iteration exists; null means true.
 void LaneReduction::buildIteration(OpBuilder &builder, IRMapping &mapping,
-                                   Value isThere,
-                                   SmallVectorImpl<Value> &sums) {
+                                   Value exists, SmallVectorImpl<Value> &sums) {
   for (Operation &op : loop.getBody()->without_terminator())
     if (!llvm::is_contained(wideLoads, &op))
       builder.clone(op, mapping);
   auto terminator = cast<scf::ReduceOp>(loop.getBody()->getTerminator());
   for (auto [result, source] : llvm::enumerate(terminator.getOperands())) {
     Value value = mapping.lookupOrDefault(source);
-    if (isThere)
-      value = arith::SelectOp::create(builder, loop.getLoc(), isThere, value,
+    if (exists)
+      value = arith::SelectOp::create(builder, loop.getLoc(), exists, value,
                                       loop.getInitVals()[result]);
     sums[result] = combine(builder, result, sums[result], value);
   }
@@ -153,7 +153,7 @@ void LaneReduction::buildIteration(OpBuilder &builder, IRMapping &mapping,
 
 /// Combines the iterations of one piece with `sums`.
 void LaneReduction::buildPiece(OpBuilder &builder, Value begin,
-                               ArrayRef<Value> vectors, Value isThere,
+                               ArrayRef<Value> vectors, Value exists,
                                SmallVectorImpl<Value> &sums) {
   Location loc = loop.getLoc();
   for (int64_t i = 0; i < width; ++i) {
@@ -164,38 +164,38 @@ void LaneReduction::buildPiece(OpBuilder &builder, Value begin,
     for (auto [load, vector] : llvm::zip(wideLoads, vectors))
       mapping.map(load.getResult(),
                   vector::ExtractOp::create(builder, loc, vector, i));
-    buildIteration(builder, mapping, isThere, sums);
+    buildIteration(builder, mapping, exists, sums);
   }
 }
 
-/// Issues all loads first, so that their latencies overlap. If registers are
-/// too few for that, loads of near buffers come when they are needed.
+/// Issues all loads first, so that their latencies overlap. If registers do not
+/// suffice, elements of small buffers are loaded when they are used.
 void LaneReduction::buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
-                                ArrayRef<Value> areThere, bool isUniform,
+                                ArrayRef<Value> piecesExist, bool isUniform,
                                 SmallVectorImpl<Value> &sums) {
   int64_t count = begins.size();
   bool hasHighRegisterPressure =
       isUniform && count * wideLoads.size() > kMaxVectors;
   auto comesLate = [&](memref::LoadOp load) {
-    return hasHighRegisterPressure && isNear(load);
+    return hasHighRegisterPressure && fitsL1(load);
   };
   auto comesFirst = [&](memref::LoadOp load) { return !comesLate(load); };
   SmallVector<SmallVector<Value>> vectors(count,
                                           SmallVector<Value>(wideLoads.size()));
   for (auto [begin, loaded] : llvm::zip(begins, vectors))
     loadVectors(builder, begin, comesFirst, loaded);
-  for (auto [begin, loaded, isThere] : llvm::zip(begins, vectors, areThere)) {
+  for (auto [begin, loaded, exists] : llvm::zip(begins, vectors, piecesExist)) {
     if (llvm::any_of(wideLoads, comesLate))
       loadVectors(builder, createOpaqueFence(builder, loop.getLoc(), begin),
                   comesLate, loaded);
-    buildPiece(builder, begin, loaded, isThere, sums);
+    buildPiece(builder, begin, loaded, exists, sums);
   }
 }
 
-/// Builds a loop over pieces that are `distance` apart, several at a time. The
-/// loop goes on as long as the first piece of an iteration exists. In a ragged
-/// loop the other pieces may not exist, and the first piece is read in their
-/// place. In a uniform loop all threads have the same number of pieces.
+/// Builds a loop over pieces at distance `distance`, `inFlight` pieces per
+/// iteration. The loop runs while the first piece of an iteration exists. In a
+/// ragged loop the other pieces may not exist; the first piece is read instead.
+/// In a uniform loop all threads have the same number of pieces.
 scf::ForOp LaneReduction::buildShare(OpBuilder &builder, Value begin, Value end,
                                      int64_t distance, int64_t inFlight,
                                      bool isRagged, bool isUniform,
@@ -207,22 +207,22 @@ scf::ForOp LaneReduction::buildShare(OpBuilder &builder, Value begin, Value end,
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(share.getBody());
   Value first = share.getInductionVar();
-  SmallVector<Value> begins = {first}, areThere = {Value()};
+  SmallVector<Value> begins = {first}, piecesExist = {Value()};
   for (int64_t i = 1; i < inFlight; ++i) {
     Value next = arith::AddIOp::create(
         builder, loc, first,
         arith::ConstantIndexOp::create(builder, loc, i * distance));
-    Value isThere;
+    Value exists;
     if (isRagged) {
-      isThere = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
-                                      next, end);
-      next = arith::SelectOp::create(builder, loc, isThere, next, first);
+      exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                     next, end);
+      next = arith::SelectOp::create(builder, loc, exists, next, first);
     }
     begins.push_back(next);
-    areThere.push_back(isThere);
+    piecesExist.push_back(exists);
   }
   SmallVector<Value> values(share.getRegionIterArgs());
-  buildPieces(builder, begins, areThere, isUniform, values);
+  buildPieces(builder, begins, piecesExist, isUniform, values);
   scf::YieldOp::create(builder, loc, values);
   return share;
 }
@@ -259,14 +259,13 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
         builder, loc, loop.getLowerBound()[0],
         arith::MulIOp::create(builder, loc, lane, constant(width * *step)));
     Value end = loop.getUpperBound()[0];
-    // A thread has no more pieces in flight than it can have in all.
+    // The number of pieces in flight is at most the total number of pieces.
     int64_t inFlight = kPiecesInFlight;
     if (std::optional<int64_t> pieces = getNumPieces())
       inFlight = std::clamp<int64_t>(llvm::divideCeil(*pieces, lanes), 1,
                                      kPiecesInFlight);
-    // The first loop takes pieces as long as there are `inFlight` of them. The
-    // second loop takes the remainder, whose pieces are loaded together as
-    // well.
+    // The first loop processes groups of `inFlight` pieces. The second loop
+    // processes the remainder, whose pieces are loaded together as well.
     Value last = arith::SubIOp::create(builder, loc, end,
                                        constant((inFlight - 1) * distance));
     scf::ForOp several =
@@ -297,7 +296,7 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
   mapping.map(loop.getInductionVars(),
               space.getVariables(builder, share.getInductionVar()));
   SmallVector<Value> sums(share.getRegionIterArgs());
-  buildIteration(builder, mapping, /*isThere=*/Value(), sums);
+  buildIteration(builder, mapping, /*exists=*/Value(), sums);
   scf::YieldOp::create(builder, loc, sums);
   return share.getResults();
 }

@@ -9,22 +9,22 @@
 
 namespace mlir::ark {
 
-/// A reducing loop that several threads share. Pieces are dealt to the threads
-/// in turn. A piece is as many consecutive iterations as one load fetches
-/// operands for.
+/// A reduction loop that several threads share in pieces, in round-robin order.
+/// A piece is the number of consecutive iterations whose operands one load
+/// fetches.
 class LaneReduction {
 public:
   /// Returns nothing if the loop does not begin with its neutral element.
   static std::optional<LaneReduction> match(scf::ParallelOp reduction);
 
-  /// Returns an upper bound of the number of pieces, if it has a constant one.
+  /// Returns a constant upper bound of the number of pieces, if there is one.
   std::optional<int64_t> getNumPieces() const;
 
-  /// Builds the share of thread `lane` of `lanes` at the place of the loop,
-  /// with clones of its body. Returns one value for each result.
+  /// Builds the share of thread `lane` of `lanes` before the loop, with clones
+  /// of its body. Returns one value per result.
   SmallVector<Value> build(OpBuilder &builder, Value lane, int64_t lanes);
 
-  /// Combines two values of the result with the number `result`.
+  /// Combines two values of result `result`.
   Value combine(OpBuilder &builder, unsigned result, Value a, Value b) const;
 
   scf::ParallelOp getLoop() const { return loop; }
@@ -37,12 +37,12 @@ private:
   SmallVector<Value> buildUnrolled(OpBuilder &builder, Value lane,
                                    int64_t lanes, int64_t count);
   void buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
-                   ArrayRef<Value> areThere, bool isUniform,
+                   ArrayRef<Value> piecesExist, bool isUniform,
                    SmallVectorImpl<Value> &sums);
-  void buildIteration(OpBuilder &builder, IRMapping &mapping, Value isThere,
+  void buildIteration(OpBuilder &builder, IRMapping &mapping, Value exists,
                       SmallVectorImpl<Value> &sums);
   void buildPiece(OpBuilder &builder, Value begin, ArrayRef<Value> vectors,
-                  Value isThere, SmallVectorImpl<Value> &sums);
+                  Value exists, SmallVectorImpl<Value> &sums);
   void loadVectors(OpBuilder &builder, Value begin,
                    function_ref<bool(memref::LoadOp)> isWanted,
                    MutableArrayRef<Value> vectors);
@@ -53,7 +53,7 @@ private:
                         bool isUniform, ValueRange sums);
 
   scf::ParallelOp loop;
-  /// Iterations of a piece.
+  /// Iterations per piece.
   int64_t width = 1;
   /// Loads that fetch the elements of a whole piece at once.
   SmallVector<memref::LoadOp> wideLoads;

@@ -35,16 +35,16 @@ static bool mayWrite(Operation &op) {
                       [](const Access &access) { return access.writes; });
 }
 
-/// Returns true if a parallel loop holds a loop that reduces.
+/// Returns true if a parallel loop contains a reduction loop.
 static bool hasReduction(scf::ParallelOp loop) {
   return llvm::any_of(
       loop.getBody()->getOps<scf::ParallelOp>(),
       [](scf::ParallelOp inner) { return inner.getNumReductions() != 0; });
 }
 
-/// Returns true if no register is left for values that the vCTAs of a run
+/// Returns true if registers do not suffice for values that the vCTAs of a run
 /// share.
-static bool sharesNothing(scf::ForOp vctas) {
+static bool hasFullPressure(scf::ForOp vctas) {
   return vctas
       ->walk([](scf::ForallOp loop) {
         return hasFullRegisterPressure(loop) ? WalkResult::interrupt()
@@ -75,9 +75,9 @@ static bool hasParallelLoop(Operation &op) {
 
 namespace {
 /// Divides the work of a function among the threads of a CTA. All threads
-/// follow its control flow and compute its scalars. Iterations of parallel
-/// loops are divided, and one thread does other writes. A barrier separates two
-/// ops if one of them writes memory that the other one touches.
+/// follow the control flow and compute its scalars. Iterations of parallel
+/// loops are divided, and thread 0 executes other writes. A barrier separates
+/// two ops if one of them writes memory that the other one accesses.
 class ThreadMapper {
 public:
   ThreadMapper(func::FuncOp function, int64_t threads, int64_t warpSize)
@@ -103,23 +103,23 @@ private:
   OpBuilder builder;
   int64_t threads, warpSize;
   Value thread;
-  /// Accesses since the last barrier: by all threads, and by the one thread
-  /// that does other writes.
-  SmallVector<Access> pending, pendingOfOne;
-  /// Threads that have work of their own since the last barrier: from 0 up to
-  /// this one.
+  /// Accesses since the last barrier: those of all threads, and those of thread
+  /// 0.
+  SmallVector<Access> pending, pendingOfThreadZero;
+  /// The number of threads, from thread 0 on, that have a loop since the last
+  /// barrier.
   int64_t busy = 0;
 };
 } // namespace
 
 /// Creates a barrier before `op` if there were accesses since the last barrier.
 void ThreadMapper::finish(Operation *op) {
-  if (pending.empty() && pendingOfOne.empty())
+  if (pending.empty() && pendingOfThreadZero.empty())
     return;
   builder.setInsertionPoint(op);
   gpu::BarrierOp::create(builder, op->getLoc());
   pending.clear();
-  pendingOfOne.clear();
+  pendingOfThreadZero.clear();
   busy = 0;
 }
 
@@ -131,19 +131,19 @@ static bool anyConflict(ArrayRef<Access> earlier, ArrayRef<Access> later) {
 }
 
 /// Creates a barrier before `op` if it conflicts with an access since the last
-/// barrier. Accesses of one thread need no barrier between them.
+/// barrier. Accesses of the same single thread need no barrier between them.
 void ThreadMapper::separate(Operation &op, ArrayRef<Access> accesses,
                             bool byOne) {
   if (anyConflict(pending, accesses) ||
-      (!byOne && anyConflict(pendingOfOne, accesses)))
+      (!byOne && anyConflict(pendingOfThreadZero, accesses)))
     finish(&op);
   builder.setInsertionPoint(&op);
-  llvm::append_range(byOne ? pendingOfOne : pending, accesses);
+  llvm::append_range(byOne ? pendingOfThreadZero : pending, accesses);
 }
 
-/// Returns the number of this thread for a loop of `size` iterations. Loops
-/// between two barriers are independent of each other. Short ones have threads
-/// of their own, so that they wait for memory at the same time.
+/// Returns the thread's index in a loop of `size` iterations. Loops between two
+/// barriers are independent. Short loops run on different threads, so that
+/// their memory latencies overlap.
 Value ThreadMapper::getFirstThread(Location loc, int64_t size) {
   int64_t begin = busy;
   busy = llvm::alignTo(busy + size, warpSize);
@@ -161,8 +161,9 @@ Value ThreadMapper::getFirstThread(Location loc, int64_t size) {
       count);
 }
 
-/// Divides a parallel loop. Consecutive threads take consecutive iterations,
-/// the last dimension fastest, and so touch neighbours in a row-major buffer.
+/// Divides a parallel loop. Consecutive threads execute consecutive iterations,
+/// the last dimension fastest, and hence access neighbours in a row-major
+/// buffer.
 LogicalResult ThreadMapper::divide(scf::ParallelOp loop) {
   if (loop.getNumReductions() != 0)
     return loop.emitOpError("with a reduction cannot be divided among threads");
@@ -183,8 +184,8 @@ LogicalResult ThreadMapper::divide(scf::ParallelOp loop) {
   return success();
 }
 
-/// Divides a parallel loop with reductions. If it has fewer iterations than
-/// threads, a group of threads shares the reductions of an iteration.
+/// Divides a parallel loop with reductions. If there are fewer iterations than
+/// threads, a group of threads shares each iteration.
 LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
   std::optional<GroupReduction> group =
       GroupReduction::match(loop, threads, warpSize);
@@ -197,8 +198,8 @@ LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
   return success();
 }
 
-/// Rematerialises the ids in every vCTA: moves the read of the thread's number
-/// into the loop, and makes the number of the vCTA opaque to compilers.
+/// Rematerialises the ids in every vCTA: reads the thread id inside of the
+/// loop, and makes the vCTA's number opaque to compilers.
 void ThreadMapper::rematerializeIds(scf::ForOp vctas) {
   Operation *cast = thread.getDefiningOp();
   Operation *read = cast->getOperand(0).getDefiningOp();
@@ -214,15 +215,15 @@ void ThreadMapper::rematerializeIds(scf::ForOp vctas) {
     use->set(opaque);
 }
 
-/// Inlines a loop with an iteration for every thread. If the loop needs most
-/// registers, the number of the thread is read again before and after it, so
-/// that values derived from the number take no registers in the loop.
+/// Inlines a loop with one iteration per thread. If the loop needs most
+/// registers, the thread id is read again before and after it, so that values
+/// derived from the id occupy no registers in the loop.
 LogicalResult ThreadMapper::inlineMapped(scf::ForallOp loop) {
   std::optional<int64_t> size;
   if (loop.getRank() == 1 && loop.isNormalized() && loop.getOutputs().empty())
     size = getConstantIntValue(loop.getMixedUpperBound().front());
   if (size != threads)
-    return loop.emitOpError("has not one iteration for each of the ")
+    return loop.emitOpError("does not have one iteration for each of the ")
            << threads << " threads";
   separate(*loop, getAccesses(loop));
   loop.getBody()->getTerminator()->erase();
@@ -237,8 +238,8 @@ LogicalResult ThreadMapper::inlineMapped(scf::ForallOp loop) {
   return success();
 }
 
-/// Returns true if a function, or one that it calls, tells threads apart or has
-/// them meet. Such a function is right only if all threads call it.
+/// Returns true if a function, or one of its callees, reads the thread id or
+/// synchronises threads. All threads have to call such a function.
 static bool isForAllThreads(func::FuncOp function,
                             llvm::SmallPtrSetImpl<Operation *> &seen) {
   if (!seen.insert(function).second)
@@ -264,12 +265,13 @@ static bool isForAllThreads(func::CallOp call) {
 
 LogicalResult ThreadMapper::leaveToOne(Operation &op) {
   if (auto call = dyn_cast<func::CallOp>(op); call && isForAllThreads(call))
-    return call.emitOpError("is of code for all threads of a CTA, and does not "
-                            "say by '")
-           << kCtaCollectiveAttr << "' that they make it together";
+    return call.emitOpError(
+               "calls code for all threads of a CTA, but lacks the "
+               "attribute '")
+           << kCtaCollectiveAttr << "'";
   if (!op.use_empty())
-    return op.emitOpError("writes and has results: it can neither be left to "
-                          "one thread nor be done by all");
+    return op.emitOpError("writes memory and has results: neither a single "
+                          "thread nor all threads can execute it");
   separate(op, getAccesses(&op), /*byOne=*/true);
   Location loc = op.getLoc();
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
@@ -280,11 +282,10 @@ LogicalResult ThreadMapper::leaveToOne(Operation &op) {
   return success();
 }
 
-/// Makes the load of a scalar volatile, which keeps it where it is. Compilers
-/// would move the load out of the loop over vCTAs, together with everything
-/// that is computed from it, and the run would wait for it before it issues
-/// other loads. Loads of temporaries stay put anyway, and their shared memory
-/// cannot be reached by such a pointer.
+/// Makes the load of a scalar volatile, which keeps compilers from moving the
+/// load and its users out of the loop over vCTAs. The run would otherwise wait
+/// for this load before it issues other loads. A load of a temporary does not
+/// move, and a pointer to global memory cannot reach it.
 static void pinNumber(OpBuilder &builder, memref::LoadOp load) {
   if (!load.getIndices().empty() ||
       load.getMemRef().getDefiningOp<memref::AllocaOp>() ||
@@ -306,19 +307,19 @@ static void pinNumber(OpBuilder &builder, memref::LoadOp load) {
   load.erase();
 }
 
-/// Maps loops and branches that hold parallel loops: all threads go the same
-/// way.
+/// Maps loops and branches that contain parallel loops. All threads must take
+/// the same path.
 LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   if (!isa<scf::ForOp, scf::IfOp, scf::WhileOp>(op))
-    return op.emitOpError("holds a parallel loop, and may not be what all "
-                          "threads do alike");
+    return op.emitOpError("contains a parallel loop, but its control flow may "
+                          "differ between threads");
   separate(op, getAccesses(&op));
   SmallVector<Access> before = std::move(pending);
-  SmallVector<Access> beforeOfOne = std::move(pendingOfOne);
+  SmallVector<Access> beforeOfOne = std::move(pendingOfThreadZero);
   pending.clear();
-  pendingOfOne.clear();
+  pendingOfThreadZero.clear();
   scf::ForOp vctas = getVctaLoop(function);
-  bool isAnew = &op == vctas && sharesNothing(vctas);
+  bool isAnew = &op == vctas && hasFullPressure(vctas);
   Value outer = thread;
   if (isAnew)
     thread = createOpaqueThread(builder, op.getLoc());
@@ -326,7 +327,7 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
     for (Block &block : region) {
       if (failed(mapBlock(block)))
         return failure();
-      // The next iteration may touch the same memory.
+      // The next iteration may access the same memory.
       finish(block.getTerminator());
       for (auto load :
            llvm::make_early_inc_range(block.getOps<memref::LoadOp>()))
@@ -336,21 +337,20 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   if (isAnew)
     rematerializeIds(vctas);
   thread = outer;
-  // A run has one vCTA at least, so that all threads meet the barriers of its
-  // loop. Barriers in other control flow may not be met: earlier accesses stay
-  // pending.
+  // A run has at least one vCTA, so that all threads reach the barriers of the
+  // vCTA loop. Barriers in other control flow may be skipped, so that earlier
+  // accesses stay pending.
   if (&op == vctas)
     return success();
   pending = std::move(before);
-  pendingOfOne = std::move(beforeOfOne);
+  pendingOfThreadZero = std::move(beforeOfOne);
   return success();
 }
 
-/// Moves ops up to the ops that they depend on. Independent work then lies
-/// between the same two barriers, so that its loads are in flight at the same
-/// time.
+/// Moves ops up to the ops that they depend on. Independent work then shares an
+/// interval between two barriers, so that its loads are in flight together.
 void ThreadMapper::arrange(Block &block) {
-  // The least number of barriers that come before an op.
+  // The minimum number of barriers before an op.
   llvm::DenseMap<Operation *, unsigned> levels;
   SmallVector<std::pair<Operation *, SmallVector<Access>>> earlier;
   SmallVector<Operation *> ops;
@@ -366,7 +366,7 @@ void ThreadMapper::arrange(Block &block) {
     for (auto &[other, touched] : earlier)
       if (anyConflict(touched, accesses))
         level = std::max(level, levels.lookup(other) + 1);
-    // An op with barriers inside stays between the ops before and after it.
+    // An op that contains barriers keeps its order with the ops around it.
     bool isFence = !isParallelLoop(&op) && hasParallelLoop(op);
     if (isFence)
       least = level = std::max(level, last + 1);
@@ -376,7 +376,8 @@ void ThreadMapper::arrange(Block &block) {
       earlier.push_back({&op, std::move(accesses)});
     ops.push_back(&op);
   }
-  // Loads for all threads come first, so that other ops need not wait for them.
+  // Scalar loads of all threads come first, so that other ops need not wait for
+  // them.
   llvm::SmallPtrSet<Operation *, 16> numbers;
   for (Operation *op : llvm::reverse(ops)) {
     bool isWanted = isa<memref::LoadOp>(op) ||
@@ -395,7 +396,7 @@ void ThreadMapper::arrange(Block &block) {
 
 LogicalResult ThreadMapper::mapBlock(Block &block) {
   arrange(block);
-  // A thread number that is read inside of the block cannot be used after it.
+  // A thread id that is read inside of the block is not available after it.
   Value outer = thread;
   auto restore = llvm::make_scope_exit([&] { thread = outer; });
   for (Operation &op : llvm::make_early_inc_range(block.without_terminator())) {

@@ -24,8 +24,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The most pieces of a thread in a reduction that it shares with its warp
-/// only.
+/// Upper bound of the pieces per thread in a reduction that one warp shares.
 static constexpr int64_t kMaxPieces = 64;
 
 /// Returns true if an op writes a temporary, which belongs to one vCTA at a
@@ -42,8 +41,8 @@ static bool writesTemporary(Operation *op) {
       .wasInterrupted();
 }
 
-/// Returns true if one result alone has work for all threads of a CTA. In a
-/// merged loop only a warp would share it.
+/// Returns true if a single result occupies all threads of a CTA. In a merged
+/// loop, only one warp would compute the result.
 static bool hasLongReduction(scf::ParallelOp loop, int64_t warpSize) {
   return llvm::any_of(
       loop.getBody()->getOps<scf::ParallelOp>(), [=](scf::ParallelOp inner) {
@@ -53,8 +52,8 @@ static bool hasLongReduction(scf::ParallelOp loop, int64_t warpSize) {
       });
 }
 
-/// Returns the parallel loop that a loop over vCTAs consists of, if no other op
-/// in it touches memory.
+/// Returns the parallel loop of a loop over vCTAs, if no other op in the loop
+/// accesses memory.
 static scf::ParallelOp getOnlyLoop(scf::ForOp vctas, int64_t warpSize) {
   scf::ParallelOp only;
   for (Operation &op : vctas.getBody()->without_terminator()) {
@@ -72,27 +71,27 @@ static scf::ParallelOp getOnlyLoop(scf::ForOp vctas, int64_t warpSize) {
 namespace {
 /// One dimension of the parallel loop of any vCTA.
 struct Extent {
-  /// The extent in the loop, which may differ from vCTA to vCTA.
+  /// The extent inside of the loop, which may depend on the vCTA.
   Value end;
-  /// The largest extent, if `end` is not known outside of the loop over vCTAs.
+  /// The largest extent, if `end` is not defined outside of the loop over
+  /// vCTAs.
   std::optional<int64_t> bound;
 };
 
-/// Merges a loop over vCTAs and the parallel loop inside into one parallel
-/// loop.
+/// Merges a loop over vCTAs and its parallel loop into one parallel loop.
 class Merger {
 public:
   Merger(scf::ForOp vctas, scf::ParallelOp loop)
       : vctas(vctas), loop(loop), builder(vctas) {}
 
-  /// Returns true if a loop of the same bounds fits all vCTAs.
+  /// Returns true if a loop with the same bounds suits all vCTAs.
   bool analyze();
   void merge();
 
 private:
   scf::ParallelOp createMerged();
   Value clamp(ValueRange variables, SmallVectorImpl<Value> &clamped);
-  void guardStores(Block *block, Value isThere);
+  void guardStores(Block *block, Value exists);
 
   scf::ForOp vctas;
   scf::ParallelOp loop;
@@ -120,7 +119,7 @@ bool Merger::analyze() {
   return true;
 }
 
-/// Creates the merged loop, with only a terminator in its body.
+/// Creates the merged loop with an empty body.
 scf::ParallelOp Merger::createMerged() {
   Location loc = loop.getLoc();
   Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
@@ -142,11 +141,12 @@ scf::ParallelOp Merger::createMerged() {
 }
 
 /// Clamps the variables: iterations beyond the end of a clipped vCTA repeat its
-/// last one, so that threads that share a reduction stay together. Returns an
-/// i1, true if the iteration exists; null if all iterations do.
+/// last iteration, so that threads that share a reduction stay together.
+/// Returns an i1 that is true if the iteration exists, or null if all
+/// iterations exist.
 Value Merger::clamp(ValueRange variables, SmallVectorImpl<Value> &clamped) {
   Location loc = loop.getLoc();
-  Value isThere;
+  Value exists;
   for (auto [variable, extent] : llvm::zip(variables, extents)) {
     clamped.push_back(variable);
     if (!extent.bound)
@@ -156,19 +156,19 @@ Value Merger::clamp(ValueRange variables, SmallVectorImpl<Value> &clamped) {
     clamped.back() = arith::MinSIOp::create(builder, loc, variable, last);
     Value isInside = arith::CmpIOp::create(
         builder, loc, arith::CmpIPredicate::slt, variable, extent.end);
-    isThere =
-        isThere
-            ? arith::AndIOp::create(builder, loc, isThere, isInside).getResult()
+    exists =
+        exists
+            ? arith::AndIOp::create(builder, loc, exists, isInside).getResult()
             : isInside;
   }
-  return isThere;
+  return exists;
 }
 
-void Merger::guardStores(Block *block, Value isThere) {
+void Merger::guardStores(Block *block, Value exists) {
   for (auto store :
        llvm::make_early_inc_range(block->getOps<memref::StoreOp>())) {
     builder.setInsertionPoint(store);
-    auto branch = scf::IfOp::create(builder, store.getLoc(), isThere,
+    auto branch = scf::IfOp::create(builder, store.getLoc(), exists,
                                     /*hasElse=*/false);
     store->moveBefore(branch.thenBlock()->getTerminator());
   }
@@ -186,11 +186,11 @@ void Merger::merge() {
       op.moveBefore(body->getTerminator());
   builder.setInsertionPoint(body->getTerminator());
   SmallVector<Value> clamped;
-  Value isThere = clamp(ValueRange(variables).drop_front(), clamped);
+  Value exists = clamp(ValueRange(variables).drop_front(), clamped);
   loop.getBody()->getTerminator()->erase();
   rewriter.inlineBlockBefore(loop.getBody(), body->getTerminator(), clamped);
-  if (isThere)
-    guardStores(body, isThere);
+  if (exists)
+    guardStores(body, exists);
   vctas.erase();
 }
 
@@ -212,8 +212,8 @@ struct MergeVctasPass : ark::impl::MergeVctasPassBase<MergeVctasPass> {
   }
 
 private:
-  /// Returns false if lanes run one vCTA at a time: there is nothing to merge,
-  /// and the number of results is known.
+  /// Returns false if every run has one vCTA: merging gains nothing, and the
+  /// number of results is constant.
   static bool isWorthwhile(func::FuncOp body) {
     auto run = body->getAttrOfType<IntegerAttr>(abi::kRunAttr);
     return !run || run.getInt() > 1;

@@ -12,18 +12,19 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Assembly that passes a number on.
+/// Inline assembly that copies a number.
 struct Assembly {
   StringRef text, constraints;
 };
 } // namespace
 
-// LLVM's assembler for AMD GPUs takes an empty text: no instruction is needed.
+// LLVM's assembler for AMD GPUs accepts empty text, so that no instruction is
+// needed.
 static constexpr Assembly kAmdNumber = {"", "=v,0"};
 static constexpr Assembly kAmdFence = {"", "=v,0,~{memory}"};
 static constexpr Assembly kPtxNumber = {"mov.u32 $0, $1;", "=r,r"};
 static constexpr Assembly kPtxThread = {"mov.u32 $0, %tid.x;", "=r"};
-// ptxas moves no load across a barrier of a warp.
+// ptxas moves no load across a warp barrier.
 static constexpr Assembly kPtxFence = {
     "bar.warp.sync 0xffffffff; mov.b64 $0, $1;", "=l,l"};
 

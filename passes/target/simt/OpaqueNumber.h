@@ -7,17 +7,15 @@
 
 namespace mlir::ark {
 
-/// Returns the index `number`, opaque to compilers: values that are computed
-/// from the result are computed after this place. The number has 32 bits.
+/// Returns the 32-bit index `number`, opaque to compilers: values that depend
+/// on the result are computed after this point.
 Value createOpaqueIndex(OpBuilder &builder, Location loc, Value number);
 
-/// Reads the number of this thread at this place. The result is opaque to
-/// compilers.
+/// Reads the thread id at this point. The result is opaque to compilers.
 Value createOpaqueThread(OpBuilder &builder, Location loc);
 
-/// Returns the 64-bit index `number`, opaque to compilers, which also move no
-/// load from memory across this place. All threads of a warp must reach this
-/// place.
+/// Returns the 64-bit index `number`, opaque to compilers. Compilers also move
+/// no load across this point. All threads of a warp must reach it.
 Value createOpaqueFence(OpBuilder &builder, Location loc, Value number);
 
 } // namespace mlir::ark

@@ -6,7 +6,7 @@
 include "mlir/Pass/PassBase.td"
 
 def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
-  let summary = "Hoist ops that are the same for all vCTAs of a run out of their loop";
+  let summary = "Hoist ops whose results are the same for all vCTAs of a run out of the loop";
   let description = [{
     Moves a `linalg` op before the loop over vCTAs if its operands do not depend on the vCTA, and
     its result is a temporary that nothing else writes. An example is the norm of a row that all
@@ -33,15 +33,14 @@ def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
 def FuseElementOpsPass : Pass<"ark-fuse-element-ops", "::mlir::ModuleOp"> {
   let summary = "Fuse all ops that an element of a small result depends on";
   let description = [{
-    Several loops with a barrier between each two combine the parts of a split-KV attention: the
-    maximum score, the weight of each part, the sum of the weights, the weighted sum. If the results
-    of consecutive ops have no more elements than there are threads, and each op reduces few terms,
-    one thread computes an element of the result with everything that the element depends on, from
-    the operands alone. Every thread recomputes values that several elements share, and no
-    intermediate value is stored.
+    Several loops with barriers between them combine the parts of a split-KV attention: the maximum
+    score, the weight of each part, the sum of the weights, the weighted sum. If the results of
+    consecutive ops have no more elements than there are threads, and each op reduces few terms, one
+    thread computes an element of the result and everything that the element depends on. Every
+    thread recomputes values that several elements share, and no intermediate value is stored.
 
-    The pass leaves chains in which an op reduces more than 64 terms, an element takes more than 256
-    evaluations of op bodies, other ops read a temporary that is no elementwise result, or an op
+    The pass skips chains in which an op reduces more than 64 terms, an element takes more than 256
+    evaluations of op bodies, other ops read a temporary that is not an elementwise result, or an op
     reads memory that the chain writes.
 
     ```mlir
@@ -74,11 +73,10 @@ def FuseElementOpsPass : Pass<"ark-fuse-element-ops", "::mlir::ModuleOp"> {
 def BodiesToLoopsPass : Pass<"ark-bodies-to-loops", "::mlir::ModuleOp"> {
   let summary = "Rewrite structured ops as parallel loops that threads can share";
   let description = [{
-    Consecutive `linalg` ops over equal parallel dimensions become one parallel loop, as long as
-    every iteration reads, of the memory that the loop writes, only the elements that the iteration
-    itself has written. Values pass from op to op in registers: a temporary that no other op reads
-    is not stored. A reduction to 32-bit values is a reducing loop inside of the parallel loop.
-    Other ops stay.
+    Consecutive `linalg` ops over equal parallel dimensions become one parallel loop. The loop ends
+    before an op that reads elements which another iteration writes. Values pass from op to op in
+    registers: a temporary that no other op reads is not stored. A reduction to 32-bit values is a
+    reducing loop inside of the parallel loop. Other ops stay.
 
     ```mlir
     linalg.reduce ins(%x : memref<4x64xf32>) outs(%t : memref<4xf32>) ...
@@ -108,8 +106,8 @@ def MergeVctasPass : Pass<"ark-merge-vctas", "::mlir::ModuleOp"> {
   let summary = "Merge the loop over vCTAs with the parallel loop inside of it";
   let description = [{
     If a loop over vCTAs consists of one parallel loop, the two become one parallel loop: small
-    tiles would leave most threads idle. The loop over vCTAs stays if one result alone has work for
-    all threads of a CTA, or if a run is one vCTA. Iterations beyond the end of a clipped vCTA
+    tiles would leave most threads idle. The loop over vCTAs stays if a single result occupies all
+    threads of a CTA, or if every run has one vCTA. Iterations beyond the end of a clipped vCTA
     repeat the last iteration and store nothing.
 
     ```mlir
@@ -139,9 +137,9 @@ def SplitReductionsPass : Pass<"ark-split-reductions", "::mlir::ModuleOp"> {
   let description = [{
     Applies to parallel loops in which each result is a reduction whose length is known at run time
     only, over elements that are contiguous across results, such as values of a KV cache summed over
-    its keys. Threads that share a result would read far apart. Instead every warp reduces a part
-    for all results, with neighbouring threads on neighbouring results, and a second loop combines
-    the parts.
+    its keys. Threads that shared a result would read elements that lie far apart. Instead, every
+    warp reduces a part of all results, with neighbouring threads on neighbouring results, and a
+    second loop combines the parts.
 
     ```mlir
     scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
@@ -166,7 +164,7 @@ def SplitReductionsPass : Pass<"ark-split-reductions", "::mlir::ModuleOp"> {
            "Threads of a warp">,
   ];
   let statistics = [
-    Statistic<"numSplit", "split", "Reductions done in parts">,
+    Statistic<"numSplit", "split", "Reductions split among warps">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",
@@ -216,8 +214,8 @@ def WidenElementsPass : Pass<"ark-widen-elements", "::mlir::ModuleOp"> {
     Applies to parallel loops that load, compute and store elements. Up to eight iterations along
     the last dimension become one iteration, if the extent is a multiple of their number, and the
     elements that they load and store are contiguous and aligned. One access replaces several, and
-    its address is computed once. The pass chooses the number of iterations with which all threads
-    end first: if there are few elements, each thread still has one.
+    its address is computed once. The pass chooses the number of iterations that minimises the time
+    of the busiest thread. With few elements, every thread keeps one.
 
     ```mlir
     scf.parallel (%m, %n) = (%c0, %c0) to (%c64, %c128) step (%c1, %c1) {
@@ -239,7 +237,7 @@ def WidenElementsPass : Pass<"ark-widen-elements", "::mlir::ModuleOp"> {
            "Threads of a CTA">,
   ];
   let statistics = [
-    Statistic<"numLoops", "loops", "Loops that do several elements at once">,
+    Statistic<"numLoops", "loops", "Loops vectorised">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect",
@@ -253,23 +251,23 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
   let summary = "Divide the work of a body among the threads of a CTA";
   let description = [{
     All threads follow the control flow of a body and compute its scalars. Iterations of a parallel
-    loop are divided: consecutive threads take consecutive iterations, the last dimension fastest.
-    Thread 0 does any other write. An `scf.forall` has one iteration for every thread. Ops move up
-    to the ops that they depend on, and a barrier comes before an op that conflicts with an access
-    since the last barrier. Short loops between two barriers are given different threads, so that
-    they wait for memory at the same time.
+    loop are divided: consecutive threads execute consecutive iterations, the last dimension
+    fastest. Thread 0 executes all other writes. An `scf.forall` has one iteration for every thread.
+    Ops move up to the ops that they depend on, and a barrier precedes each op that conflicts with
+    an access since the last barrier. Short loops between two barriers run on different threads, so
+    that their memory latencies overlap.
 
-    If a parallel loop has reductions inside, several threads share an iteration: as many as there
-    are for each iteration. The threads come from several warps only if the number of iterations is
-    known. A thread loads contiguous values at once if their alignment is known, and issues eight
-    such loads before it waits, or four for the remainder. If registers are too few for that, small
-    buffers are read when they are used, and again for the next result. The threads combine their
-    values in an order that is always the same.
+    If a parallel loop contains reductions, all threads of the CTA are divided evenly among its
+    iterations. The threads of an iteration belong to several warps only if the number of iterations
+    is constant. A thread loads contiguous values at once if their alignment is known, and issues
+    eight such loads before it waits, or four for the remainder. If registers do not suffice,
+    elements of small buffers are loaded when they are used, and again for the next result. The
+    threads combine their values in a fixed order.
 
-    Some loops over threads need most registers. Before and after a loop that is marked `ark.high_register_pressure`,
-    the thread id is read again. If a loop is marked `ark.full_register_pressure`, the ids of vCTA and thread
-    are made opaque to compilers in every vCTA, so that derived values are recomputed per vCTA
-    instead of kept live.
+    The thread id is read again before and after a loop marked `ark.high_register_pressure`, which
+    needs most registers. If a loop is marked `ark.full_register_pressure`, the ids of vCTA and
+    thread are made opaque to compilers in every vCTA, so that derived values are recomputed per
+    vCTA instead of kept live.
 
     ```mlir
     scf.parallel (%i, %j) = (%c0, %c0) to (%c4, %c64) step (%c1, %c1) {
@@ -304,9 +302,9 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
 def AllocateVoteSlotsPass : Pass<"ark-allocate-vote-slots", "::mlir::ModuleOp"> {
   let summary = "Reserve shared memory for a block-wide vote";
   let description = [{
-    An AMD GPU has no barrier that tells whether a condition holds in any thread. If a kernel
-    declares `@ark_vote_slots`, shared memory begins with a word for every warp, and `@ark_warps` returns
-    the number of warps.
+    An AMD GPU has no barrier with a vote, which tells if a condition holds in any thread. If a
+    kernel declares `@ark_vote_slots`, shared memory begins with one word per warp for such votes,
+    and `@ark_warps` returns the number of warps.
 
     ```mlir
     func.func private @ark_vote_slots() -> !llvm.ptr<3>

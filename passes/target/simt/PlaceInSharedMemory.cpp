@@ -20,7 +20,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Creates a memref on shared memory at `offset`. Its descriptor disappears
+/// Creates a memref on shared memory at `offset`. The descriptor disappears
 /// when memrefs become pointers.
 static Value createBuffer(OpBuilder &builder, Location loc,
                           LLVM::GlobalOp memory, int64_t offset,
@@ -39,10 +39,10 @@ struct PlaceInSharedMemoryPass
   using PlaceInSharedMemoryPassBase::PlaceInSharedMemoryPassBase;
 
   void runOnOperation() override {
-    // Memory that other passes have placed already stays in place.
+    // Memory that other passes have allocated keeps its place.
     for (auto kernel : getOperation().getOps<KernelOp>())
-      begin = most = std::max<int64_t>(
-          most, llvm::alignTo(getSharedBytes(kernel), kSharedAlignment));
+      begin = largestEnd = std::max<int64_t>(
+          largestEnd, llvm::alignTo(getSharedBytes(kernel), kSharedAlignment));
     for (func::FuncOp body : getBodies(getOperation())) {
       SmallVector<memref::AllocaOp> temporaries;
       body.walk([&](memref::AllocaOp op) { temporaries.push_back(op); });
@@ -50,21 +50,20 @@ struct PlaceInSharedMemoryPass
         return signalPassFailure();
     }
     for (auto kernel : getOperation().getOps<KernelOp>())
-      setSharedBytes(kernel, most);
-    begin = most = 0;
+      setSharedBytes(kernel, largestEnd);
+    begin = largestEnd = 0;
   }
 
 private:
   LogicalResult place(ArrayRef<memref::AllocaOp> temporaries);
 
-  /// The begin of temporaries, and the largest end of any body's temporaries so
-  /// far.
-  int64_t begin = 0, most = 0;
+  /// The begin of temporaries, and the largest end of temporaries so far.
+  int64_t begin = 0, largestEnd = 0;
 };
 } // namespace
 
 /// Places the temporaries of a body. Bodies run one after the other, so that
-/// each has all of the memory.
+/// all of them use the same memory.
 LogicalResult
 PlaceInSharedMemoryPass::place(ArrayRef<memref::AllocaOp> temporaries) {
   LLVM::GlobalOp memory = getSharedMemory(getOperation());
@@ -88,6 +87,6 @@ PlaceInSharedMemoryPass::place(ArrayRef<memref::AllocaOp> temporaries) {
     return emitError(memory.getLoc())
            << "a body has " << offset << " bytes of temporaries; an SM has "
            << target.getSharedMemory();
-  most = std::max(most, offset);
+  largestEnd = std::max(largestEnd, offset);
   return success();
 }

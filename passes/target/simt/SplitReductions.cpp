@@ -23,19 +23,20 @@ using namespace mlir;
 using namespace mlir::ark;
 
 /// Shorter reductions have too little work for every warp.
-static constexpr int64_t kLeastLength = 128;
+static constexpr int64_t kMinLength = 128;
 /// The alignment that vectors need.
 static constexpr int64_t kAlignment = 64;
 
-/// Returns true if a loop runs from zero in steps of one.
-static bool isPlain(scf::ParallelOp loop) {
+/// Returns true if a loop runs from zero with step one.
+static bool isZeroBasedUnitStep(scf::ParallelOp loop) {
   return llvm::all_of(loop.getLowerBound(),
                       [](Value v) { return isConstantIntValue(v, 0); }) &&
          llvm::all_of(loop.getStep(),
                       [](Value v) { return isConstantIntValue(v, 1); });
 }
 
-/// Returns the one reduction of a loop, if no op writes before it.
+/// Returns the reduction of a loop if there is exactly one and no op writes
+/// before it.
 static scf::ParallelOp getReduction(scf::ParallelOp loop) {
   scf::ParallelOp found;
   for (Operation &op : loop.getBody()->without_terminator()) {
@@ -50,8 +51,8 @@ static scf::ParallelOp getReduction(scf::ParallelOp loop) {
   return found;
 }
 
-/// Returns the extents of a loop that has at least a warp's results, and no
-/// more results than there are threads.
+/// Returns the extents of a loop with at least as many results as a warp has
+/// threads, and at most as many as a CTA.
 static std::optional<SmallVector<int64_t>>
 getExtents(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
   SmallVector<int64_t> extents;
@@ -62,20 +63,20 @@ getExtents(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
       return std::nullopt;
     extents.push_back(*extent);
   }
-  if (!isPlain(loop) || results < warpSize || results > threads)
+  if (!isZeroBasedUnitStep(loop) || results < warpSize || results > threads)
     return std::nullopt;
   return extents;
 }
 
-/// Returns true for a single reduction, whose length is known at run time only
-/// and may be large, over elements that are contiguous across results.
-static bool isLongAndApart(scf::ParallelOp loop, scf::ParallelOp reduction) {
+/// Returns true for a single reduction of dynamic length, possibly large, over
+/// elements that are contiguous across results.
+static bool isLongAndStrided(scf::ParallelOp loop, scf::ParallelOp reduction) {
   if (reduction.getNumLoops() != 1 || reduction.getNumReductions() != 1 ||
-      !isPlain(reduction) ||
+      !isZeroBasedUnitStep(reduction) ||
       getConstantIntValue(reduction.getUpperBound().front()))
     return false;
   std::optional<int64_t> length = getSizeBound(reduction);
-  if (length && *length < kLeastLength)
+  if (length && *length < kMinLength)
     return false;
   Value neighbour = loop.getInductionVars().back();
   return llvm::any_of(
@@ -118,7 +119,7 @@ private:
 };
 } // namespace
 
-/// Creates a buffer with a value for every part and result.
+/// Creates a buffer with one value per part and result.
 void Splitter::createBuffer(ArrayRef<int64_t> extents) {
   OpBuilder::InsertionGuard guard(builder);
   auto function = loop->getParentOfType<func::FuncOp>();
@@ -130,7 +131,7 @@ void Splitter::createBuffer(ArrayRef<int64_t> extents) {
       builder.getI64IntegerAttr(kAlignment));
 }
 
-/// Creates a loop that combines as the old one does. Its body is still empty.
+/// Creates a loop that combines like the old one, with an empty body.
 scf::ParallelOp Splitter::createReduction(Value begin, Value end, Value step) {
   auto loop =
       scf::ParallelOp::create(builder, loc, ValueRange{begin}, ValueRange{end},
@@ -225,7 +226,7 @@ private:
   void split(scf::ParallelOp loop) {
     scf::ParallelOp reduction = getReduction(loop);
     auto extents = getExtents(loop, threads, warpSize);
-    if (!reduction || !extents || !isLongAndApart(loop, reduction))
+    if (!reduction || !extents || !isLongAndStrided(loop, reduction))
       return;
     Splitter(loop, reduction, *extents, threads / warpSize).run();
     ++numSplit;

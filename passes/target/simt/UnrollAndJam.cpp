@@ -23,14 +23,15 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Results that a thread accumulates at once, at most.
+/// Upper bound of the results that a thread accumulates at once.
 static constexpr int64_t kMaxResults = 8;
-/// Results that share a load, at most, if another load serves several results.
+/// Upper bound of the results that share a load, if another load serves several
+/// results.
 static constexpr int64_t kMaxSharing = 4;
-/// Results along a dimension whose extent is known at run time only.
+/// Number of results along a dimension of dynamic extent.
 static constexpr int64_t kMaxUnknown = 2;
-/// Dimensions of unknown extent with no larger bound than this are not jammed.
-static constexpr int64_t kLeastUnknown = 128;
+/// A dynamic dimension with a smaller bound is not jammed.
+static constexpr int64_t kMinUnknown = 128;
 
 //===----------------------------------------------------------------------===//
 // Choice of the dimension
@@ -43,7 +44,7 @@ static SmallVector<scf::ParallelOp> getReductions(scf::ParallelOp loop) {
   return reductions;
 }
 
-/// Returns the most results that one iteration of a loop makes of a reduction.
+/// Returns the upper bound of the results of a reduction in one iteration.
 static int64_t countResults(scf::ParallelOp loop) {
   int64_t count = 1;
   for (scf::ParallelOp reduction : getReductions(loop))
@@ -59,13 +60,12 @@ static std::optional<int64_t> getExtent(scf::ParallelOp loop, unsigned dim) {
   return isPlain ? end : std::nullopt;
 }
 
-/// Returns true if `value` is computed from `source`, a variable of a loop.
+/// Returns true if `value` depends on `source`, a variable of a loop.
 static bool dependsOn(Value value, Value source) {
   if (value == source)
     return true;
   Operation *op = value.getDefiningOp();
-  // Ops in a loop inside of that loop, such as a reduction, may depend on it,
-  // too.
+  // Ops in nested loops, such as a reduction, may depend on `source` as well.
   return op && source.getParentRegion()->isAncestor(op->getParentRegion()) &&
          llvm::any_of(op->getOperands(), [&](Value operand) {
            return dependsOn(operand, source);
@@ -73,13 +73,14 @@ static bool dependsOn(Value value, Value source) {
 }
 
 namespace {
-/// A dimension of a parallel loop, and how many of its iterations become one.
+/// A dimension of a parallel loop, and the number of its iterations to combine.
 struct Jam {
   unsigned dim;
   int64_t count;
-  /// True if the iterations are neighbours in memory, which one load fetches.
+  /// True if the iterations access neighbouring elements, which one load
+  /// fetches.
   bool isContiguous = false;
-  /// True if the last group of iterations may have fewer.
+  /// True if the last group may have fewer iterations.
   bool isRagged = false;
 };
 } // namespace
@@ -92,7 +93,7 @@ static bool isContiguousIn(memref::LoadOp load, Value variable, int64_t count) {
          loadsNeighbours(load, variable, isFixed) && isAlignedFor(load, count);
 }
 
-/// Returns true if reductions are equally long for all results along
+/// Returns true if reductions have the same length for all values of
 /// `variable`.
 static bool haveSameBounds(scf::ParallelOp loop, Value variable) {
   return llvm::all_of(getReductions(loop), [&](scf::ParallelOp reduction) {
@@ -102,8 +103,8 @@ static bool haveSameBounds(scf::ParallelOp loop, Value variable) {
   });
 }
 
-/// Returns a jam along the last dimension: as many results as fill one load,
-/// and no more than `most`.
+/// Returns a jam of the last dimension with at most `most` results, so that one
+/// load fetches their elements.
 static std::optional<Jam> findContiguous(scf::ParallelOp loop, int64_t most) {
   unsigned dim = loop.getNumLoops() - 1;
   Value variable = loop.getInductionVars()[dim];
@@ -120,7 +121,7 @@ static std::optional<Jam> findContiguous(scf::ParallelOp loop, int64_t most) {
   return std::nullopt;
 }
 
-/// Returns true if some, but not all, of a reduction's loads depend on
+/// Returns true if some, but not all, loads of a reduction depend on
 /// `variable`.
 static bool sharesLoads(scf::ParallelOp loop, Value variable) {
   return llvm::any_of(getReductions(loop), [&](scf::ParallelOp reduction) {
@@ -143,7 +144,7 @@ static bool hasUnknownLength(scf::ParallelOp loop) {
   });
 }
 
-/// Returns a jam along a dimension on which only some loads depend.
+/// Returns a jam of a dimension on which only some loads depend.
 static std::optional<Jam> findReused(scf::ParallelOp loop) {
   for (unsigned dim = 0; dim < loop.getNumLoops(); ++dim) {
     std::optional<int64_t> extent = getExtent(loop, dim);
@@ -161,15 +162,15 @@ static std::optional<Jam> findReused(scf::ParallelOp loop) {
   return std::nullopt;
 }
 
-/// Returns a jam along the last dimension if its extent has no small bound:
-/// keys up to the present one.
+/// Returns a jam of the last dimension if its extent has no small bound, such
+/// as the keys of a cache.
 static std::optional<Jam> findUnknown(scf::ParallelOp loop) {
   unsigned dim = loop.getNumLoops() - 1;
   Value variable = loop.getInductionVars()[dim];
   FailureOr<int64_t> bound = ValueBoundsConstraintSet::computeConstantBound(
       presburger::BoundType::UB, loop.getUpperBound()[dim],
       /*stopCondition=*/nullptr, /*closedUB=*/true);
-  bool isLong = failed(bound) || *bound > kLeastUnknown;
+  bool isLong = failed(bound) || *bound > kMinUnknown;
   if (!isConstantIntValue(loop.getLowerBound()[dim], 0) ||
       !isConstantIntValue(loop.getStep()[dim], 1) ||
       getConstantIntValue(loop.getUpperBound()[dim]) || !isLong ||
@@ -180,9 +181,9 @@ static std::optional<Jam> findUnknown(scf::ParallelOp loop) {
   return jam;
 }
 
-/// Returns true if a loop has nothing but reductions, and ops that may be
-/// repeated before results are stored.
-static bool isSimple(scf::ParallelOp loop) {
+/// Returns true if a loop consists of reductions, of ops that may be repeated,
+/// and of stores after them.
+static bool canRepeat(scf::ParallelOp loop) {
   bool hasReduction = false;
   for (Operation &op : loop.getBody()->without_terminator()) {
     auto reduction = dyn_cast<scf::ParallelOp>(op);
@@ -201,8 +202,7 @@ static bool isSimple(scf::ParallelOp loop) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Rewrites a loop so that one iteration does several iterations of the old
-/// one.
+/// Rewrites a loop so that one iteration replaces several iterations.
 class Jammer {
 public:
   Jammer(scf::ParallelOp loop, Jam jam)
@@ -221,11 +221,11 @@ private:
   scf::ParallelOp loop;
   Jam jam;
   OpBuilder builder;
-  /// One for each of the iterations that become one.
+  /// One mapping per combined iteration.
   SmallVector<IRMapping> mappings;
-  /// An i1 for each mapping: true if its iteration exists, null if it always
-  /// does.
-  SmallVector<Value> areThere;
+  /// An i1 per mapping that is true if the iteration exists; null if it always
+  /// exists.
+  SmallVector<Value> exists;
 };
 } // namespace
 
@@ -246,12 +246,11 @@ scf::ParallelOp Jammer::createLoop() {
   for (auto [i, mapping] : llvm::enumerate(mappings)) {
     Value offset = arith::ConstantIndexOp::create(builder, loc, i);
     Value next = arith::AddIOp::create(builder, loc, first, offset);
-    areThere.push_back({});
+    exists.push_back({});
     if (jam.isRagged && i > 0) {
-      areThere.back() = arith::CmpIOp::create(
+      exists.back() = arith::CmpIOp::create(
           builder, loc, arith::CmpIPredicate::ult, next, end);
-      next =
-          arith::SelectOp::create(builder, loc, areThere.back(), next, first);
+      next = arith::SelectOp::create(builder, loc, exists.back(), next, first);
     }
     variables[jam.dim] = next;
     mapping.map(loop.getInductionVars(), variables);
@@ -263,20 +262,20 @@ void Jammer::cloneOp(Operation &op) {
   if (auto reduction = dyn_cast<scf::ParallelOp>(op))
     return cloneReduction(reduction);
   bool writes = !isMemoryEffectFree(&op) && !isa<memref::LoadOp>(op);
-  for (auto [mapping, isThere] : llvm::zip(mappings, areThere)) {
-    if (!writes || !isThere) {
+  for (auto [mapping, iterationExists] : llvm::zip(mappings, exists)) {
+    if (!writes || !iterationExists) {
       builder.clone(op, mapping);
       continue;
     }
-    auto branch = scf::IfOp::create(builder, op.getLoc(), isThere,
+    auto branch = scf::IfOp::create(builder, op.getLoc(), iterationExists,
                                     /*withElseRegion=*/false);
     OpBuilder inside = OpBuilder::atBlockTerminator(branch.thenBlock());
     inside.clone(op, mapping);
   }
 }
 
-/// Creates one load for all results if their elements are neighbours, at the
-/// first of them. Returns true if it did.
+/// Creates one load for all results if their elements are neighbours. Returns
+/// true if a load was created.
 bool Jammer::loadVector(Operation &op, MutableArrayRef<IRMapping> inner) {
   auto load = dyn_cast<memref::LoadOp>(op);
   Value variable = loop.getInductionVars()[jam.dim];
@@ -352,10 +351,10 @@ scf::ParallelOp Jammer::run() {
   return jammed;
 }
 
-/// Jams one dimension after the other, as far as a thread has registers.
+/// Jams one dimension after the other while registers suffice.
 static void jam(scf::ParallelOp loop) {
   std::optional<Jam> reused = findReused(loop);
-  // Long reductions keep little in registers but their accumulators.
+  // Long reductions hold little more than their accumulators in registers.
   if (reused && reused->count <= kMaxSharing && hasUnknownLength(loop)) {
     int64_t most = kMaxResults / reused->count;
     if (std::optional<Jam> contiguous = findContiguous(loop, most)) {
@@ -390,7 +389,7 @@ struct UnrollAndJamPass : ark::impl::UnrollAndJamPassBase<UnrollAndJamPass> {
     for (func::FuncOp body : getBodies(getOperation())) {
       SmallVector<scf::ParallelOp> loops;
       body.walk([&](scf::ParallelOp loop) {
-        if (loop.getNumReductions() == 0 && isSimple(loop))
+        if (loop.getNumReductions() == 0 && canRepeat(loop))
           loops.push_back(loop);
       });
       for (scf::ParallelOp loop : loops)

@@ -28,10 +28,10 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Numbers of neighbours that a thread may have at once.
+/// Candidate numbers of neighbours per thread.
 static constexpr int64_t kCounts[] = {8, 4, 2};
-/// The cost of an iteration beside its elements, in elements: computing
-/// addresses, loads and stores.
+/// The cost of an iteration for addresses, loads and stores, relative to the
+/// cost of one element.
 static constexpr int64_t kOverhead = 3;
 
 namespace {
@@ -46,7 +46,7 @@ public:
   bool run();
 
 private:
-  bool isPlain();
+  bool isElementLoop();
   bool isDependent(Value value) const { return dependent.contains(value); }
   bool isContiguous(Value buffer, ValueRange indices, int64_t count) const;
   bool fits(int64_t count);
@@ -63,10 +63,10 @@ private:
 };
 } // namespace
 
-/// Returns true if a loop has nothing but loads, stores and ops without
-/// effects, over a constant extent. Finds the values that depend on the last
+/// Returns true if a loop consists of loads, stores and ops without effects,
+/// and has a constant extent. Collects the values that depend on the last
 /// variable.
-bool WideLoop::isPlain() {
+bool WideLoop::isElementLoop() {
   unsigned dim = loop.getNumLoops() - 1;
   std::optional<int64_t> end = getConstantIntValue(loop.getUpperBound()[dim]);
   if (!end || !isConstantIntValue(loop.getLowerBound()[dim], 0) ||
@@ -88,7 +88,7 @@ bool WideLoop::isPlain() {
 }
 
 /// Returns true if `count` neighbours along the variable are contiguous in
-/// memory, and aligned for one access.
+/// memory and aligned for one access.
 bool WideLoop::isContiguous(Value buffer, ValueRange indices,
                             int64_t count) const {
   auto type = cast<MemRefType>(buffer.getType());
@@ -121,8 +121,8 @@ bool WideLoop::fits(int64_t count) {
   });
 }
 
-/// Chooses a number of neighbours: rounds of all threads should be few, and
-/// full.
+/// Chooses the number of neighbours that needs the fewest rounds of all
+/// threads.
 int64_t WideLoop::choose() {
   std::optional<int64_t> size = getSizeBound(loop);
   if (!size)
@@ -203,7 +203,7 @@ void WideLoop::widen(int64_t count) {
 }
 
 bool WideLoop::run() {
-  if (loop.getNumReductions() != 0 || !isPlain())
+  if (loop.getNumReductions() != 0 || !isElementLoop())
     return false;
   int64_t count = choose();
   if (count > 1)

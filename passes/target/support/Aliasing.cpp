@@ -32,7 +32,7 @@ bool ark::isNoAlias(Value root) {
                              LLVM::LLVMDialect::getNoAliasAttrName());
 }
 
-/// Returns the subviews that a buffer is made by, the last one first.
+/// Returns the subviews that `buffer` is derived by, the innermost first.
 static SmallVector<memref::SubViewOp> getSubviews(Value buffer) {
   SmallVector<memref::SubViewOp> subviews;
   while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>()) {
@@ -44,7 +44,7 @@ static SmallVector<memref::SubViewOp> getSubviews(Value buffer) {
 }
 
 /// Returns true if two parts of one buffer are disjoint along a dimension.
-static bool areApart(memref::SubViewOp a, memref::SubViewOp b) {
+static bool areDisjoint(memref::SubViewOp a, memref::SubViewOp b) {
   if (a.getSource() != b.getSource())
     return false;
   auto endsBefore = [](memref::SubViewOp first, memref::SubViewOp second,
@@ -62,8 +62,8 @@ static bool areApart(memref::SubViewOp a, memref::SubViewOp b) {
   return false;
 }
 
-/// Returns the first and the last element of the root that a buffer reaches, if
-/// both are known.
+/// Returns the first and the last element of the root that a buffer covers, if
+/// both are constant.
 static std::optional<std::pair<int64_t, int64_t>> getSpan(Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<int64_t> strides;
@@ -79,7 +79,7 @@ static std::optional<std::pair<int64_t, int64_t>> getSpan(Value buffer) {
 }
 
 /// Returns true if two views of a temporary are disjoint ranges of memory.
-static bool haveOwnSpans(Value a, Value b) {
+static bool haveDisjointSpans(Value a, Value b) {
   auto isPlain = [](Value buffer) {
     for (; auto view = buffer.getDefiningOp<ViewLikeOpInterface>();
          buffer = view.getViewSource())
@@ -99,12 +99,12 @@ bool ark::mayAlias(Value a, Value b) {
   Value first = getRoot(a), second = getRoot(b);
   if (first != second)
     return !isNoAlias(first) && !isNoAlias(second);
-  if (haveOwnSpans(a, b))
+  if (haveDisjointSpans(a, b))
     return false;
   SmallVector<memref::SubViewOp> viewsOfB = getSubviews(b);
   return llvm::none_of(getSubviews(a), [&](memref::SubViewOp viewOfA) {
     return llvm::any_of(viewsOfB, [&](memref::SubViewOp viewOfB) {
-      return areApart(viewOfA, viewOfB);
+      return areDisjoint(viewOfA, viewOfB);
     });
   });
 }
@@ -128,16 +128,16 @@ static void addCall(func::CallOp call, SmallVectorImpl<Access> &accesses) {
       accesses.push_back({Value(), /*writes=*/true});
 }
 
-/// Adds the accesses of the op alone, without those of the ops inside of it.
+/// Adds the accesses of the op itself, without those of nested ops.
 static void addAccesses(Operation *op, SmallVectorImpl<Access> &accesses) {
   if (auto call = dyn_cast<func::CallOp>(op))
     return addCall(call, accesses);
   auto interface = dyn_cast<MemoryEffectOpInterface>(op);
   if (!interface) {
-    // `nvvm.mma.sync` works on registers, but has no interface that says so.
+    // `nvvm.mma.sync` works on registers, but declares no memory effects.
     if (isa<NVVM::MmaOp>(op))
       return;
-    // The ops inside of the regions have effects of their own.
+    // Nested ops declare their own effects.
     if (!op->hasTrait<OpTrait::HasRecursiveMemoryEffects>())
       accesses.push_back({Value(), /*writes=*/true});
     return;

@@ -8,27 +8,27 @@
 
 namespace mlir::ark {
 
-/// Returns the buffer that `buffer` is a view of: an argument of the body, or a
+/// Returns the buffer that `buffer` is a view of: an argument of the body or a
 /// temporary.
 Value getRoot(Value buffer);
 
-/// Returns true if a root shares bytes with no other root.
+/// Returns true if a root aliases no other root.
 bool isNoAlias(Value root);
 
-/// Returns true if two buffers may have bytes in common. A temporary shares no
-/// bytes with other buffers, nor does an argument that is marked `noalias`.
-/// Parts of a buffer that lie beside each other share no bytes either.
+/// Returns true if two buffers may overlap. A temporary and a `noalias`
+/// argument overlap no other buffer. Disjoint parts of a buffer do not overlap
+/// either.
 bool mayAlias(Value a, Value b);
 
-/// A read or a write. A null buffer stands for unknown memory.
+/// A read or a write. A null buffer means unknown memory.
 struct Access {
   Value buffer;
   bool writes;
 };
 
-/// Returns the reads and writes of an op and of the ops inside of it. An
-/// allocation is no access. A function touches only the buffers that it is
-/// given: the kernel has no globals.
+/// Returns the accesses of an op and of the ops nested in it. An allocation is
+/// not an access. A call accesses only the buffers that it is passed, because a
+/// kernel has no globals.
 SmallVector<Access> getAccesses(Operation *op);
 
 /// Returns true if the order of two accesses matters.

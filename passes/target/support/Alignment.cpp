@@ -16,10 +16,10 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A larger alignment than any access needs.
-static constexpr uint64_t kMost = 256;
+/// Exceeds the alignment of every access.
+static constexpr uint64_t kMaxAlignment = 256;
 
-/// Returns a number that is known to divide `value`; 0 for zero itself.
+/// Returns a known divisor of `value`; 0 for zero.
 static uint64_t getDivisor(OpFoldResult value) {
   if (std::optional<int64_t> constant = getConstantIntValue(value))
     return llvm::AbsoluteValue(*constant);
@@ -72,7 +72,7 @@ static uint64_t getBaseAlignment(Value buffer) {
 static int64_t getAlignmentOf(Value buffer, ArrayRef<uint64_t> divisors) {
   auto type = cast<MemRefType>(buffer.getType());
   uint64_t bytes = getElementBytes(type.getElementType());
-  uint64_t alignment = std::min(kMost, getBaseAlignment(buffer));
+  uint64_t alignment = std::min(kMaxAlignment, getBaseAlignment(buffer));
   SmallVector<int64_t> strides;
   int64_t offset;
   if (divisors.empty() || failed(getStridesAndOffset(type, strides, offset)))

@@ -8,16 +8,15 @@
 namespace mlir::ark {
 
 /// Returns the largest power of two, in bytes, that is known to divide the
-/// address of `buffer[indices]`. The last index counts as a multiple of
-/// `elements`.
+/// address of `buffer[indices]`, if the last index is a multiple of `elements`.
 int64_t getAlignment(Value buffer, ValueRange indices, int64_t elements);
 
 /// Returns the alignment of any element whose last index is a multiple of
 /// `elements`.
 int64_t getRowAlignment(Value buffer, int64_t elements);
 
-/// Returns true if an argument of a body begins where the widest loads are
-/// allowed.
+/// Returns true if `value` is an argument of a body that is aligned for the
+/// widest loads.
 bool isAlignedArgument(Value value);
 
 } // namespace mlir::ark

@@ -9,23 +9,21 @@
 
 namespace mlir::ark {
 
-/// Returns the functions that `ark.kernel` names as bodies, in the order of the
-/// op. Leaves out bodies whose code is not in the module.
+/// Returns the functions that `ark.kernel` names as bodies, in its order. Omits
+/// bodies whose code is not in the module.
 SmallVector<func::FuncOp> getBodies(ModuleOp module);
 
-/// Returns the loop over the vCTAs that a body is called for; null if there is
-/// none.
+/// Returns the loop over the vCTAs of a body, or null.
 scf::ForOp getVctaLoop(func::FuncOp body);
 
-/// Returns true for a CTA-collective call in a body, which all threads make
-/// together. Such a call writes the last `numWritten` buffers that it is given,
-/// and reads the others.
+/// Returns true for a CTA-collective call in a body, which all threads execute.
+/// The call writes its last `numWritten` buffers, and reads the others.
 bool isCtaCollective(Operation *op);
 int64_t getNumWritten(Operation *call);
 void setCtaCollective(Operation *op, int64_t numWritten);
 
-/// Returns true if a buffer of a body holds LL packets, which are stored and
-/// loaded one by one.
+/// Returns true if a buffer holds LL packets, which are stored and loaded one
+/// at a time.
 bool arePackets(Value buffer);
 
 /// Returns true for a part of an argument that threads load directly, each
@@ -33,13 +31,13 @@ bool arePackets(Value buffer);
 bool isReadOnce(Operation *view);
 void setReadOnce(Operation *view);
 
-/// Returns true for a loop over threads that needs most of their registers:
-/// values from before the loop should not stay in registers across it.
+/// Returns true for a loop over threads that needs most registers: values from
+/// before the loop should not stay live across it.
 bool hasHighRegisterPressure(Operation *loop);
 void setHighRegisterPressure(Operation *loop);
 
-/// Returns true for a loop over threads that needs so many registers that no
-/// vCTA should keep values in registers for the next one.
+/// Returns true for a loop over threads that needs nearly all registers: no
+/// value should stay live from one vCTA to the next.
 bool hasFullRegisterPressure(Operation *loop);
 void setFullRegisterPressure(Operation *loop);
 

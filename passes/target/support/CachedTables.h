@@ -9,15 +9,16 @@
 namespace mlir::ark {
 
 inline constexpr int64_t kWordBytes = 8;
-/// Words of an instruction, and of an operand: its buffer and offset.
+/// 64-bit words of an instruction, and of an operand, which has a buffer and an
+/// offset.
 inline constexpr int64_t kInstructionWords = 2;
 inline constexpr int64_t kOperandWords = 2;
 /// Bytes of the state of the dispatch loop.
 inline constexpr int64_t kDispatchStateBytes = 8;
 
-/// A table that the context points to, and the 64-bit words that a lane needs
-/// of it: the whole table of tasks, the instructions of the longest lane, or
-/// the addresses of the operands.
+/// A table that the context points to, and the number of 64-bit words that a
+/// lane needs of it: the whole task table, the instructions of the longest
+/// lane, or the addresses of the operands.
 struct KernelTable {
   abi::ContextField field;
   /// The function of the kernel that returns a row.
@@ -25,11 +26,11 @@ struct KernelTable {
   int64_t words;
 };
 
-/// Returns the tables, those first that are read most for their size.
+/// Returns the tables by decreasing benefit per byte.
 SmallVector<KernelTable> getTables(KernelOp kernel);
 
-/// Returns the bytes of shared memory for context and tables, each at a
-/// multiple of `kSharedAlignment`, and for the state of the dispatch loop.
+/// Returns the bytes of shared memory for the context and the tables, each
+/// aligned to `kSharedAlignment`, and for the state of the dispatch loop.
 int64_t getTableBytes(KernelOp kernel);
 
 } // namespace mlir::ark

@@ -43,8 +43,8 @@ SmallVector<Value> IterationSpace::getVariables(OpBuilder &builder,
 }
 
 namespace {
-/// The extent of a clipped tile is a minimum. Upstream knows no bound of a
-/// minimum once it is lowered from affine.
+/// The extent of a clipped tile is a minimum. Upstream has no bounds model for
+/// a minimum that has been lowered from affine.
 struct MinBounds
     : ValueBoundsOpInterface::ExternalModel<MinBounds, arith::MinSIOp> {
   void populateBoundsForIndexValue(Operation *op, Value value,
@@ -71,7 +71,7 @@ std::optional<int64_t> ark::getSizeBound(scf::ParallelOp loop) {
        llvm::zip(loop.getLowerBound(), loop.getUpperBound(), loop.getStep())) {
     std::optional<int64_t> first = getConstantIntValue(begin),
                            stride = getConstantIntValue(step);
-    // Clipped tiles have no constant extent, but a constant upper bound.
+    // A clipped tile has no constant extent, but a constant upper bound.
     FailureOr<int64_t> last = ValueBoundsConstraintSet::computeConstantBound(
         presburger::BoundType::UB, end, /*stopCondition=*/nullptr,
         /*closedUB=*/true);

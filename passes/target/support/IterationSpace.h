@@ -9,7 +9,7 @@ namespace mlir::ark {
 
 /// The iterations of a parallel loop, numbered in row-major order.
 struct IterationSpace {
-  /// Computes extents and size at the builder's place, before the loop.
+  /// Computes extents and size at the insertion point, before the loop.
   IterationSpace(OpBuilder &builder, scf::ParallelOp loop);
 
   /// Returns the induction variables of iteration `number`.
@@ -20,8 +20,8 @@ struct IterationSpace {
   Value size;
 };
 
-/// Registers the value-bounds models of the ops that compute extents. Passes
-/// that query bounds of extents have to call this function.
+/// Registers the value-bounds models of the ops that compute extents. A pass
+/// that queries bounds of extents has to call this function.
 void registerBoundModels(DialectRegistry &registry);
 
 /// Returns a constant upper bound of the number of iterations, if there is one.

@@ -46,13 +46,13 @@ int64_t ark::getLongestRun(KernelOp kernel, func::FuncOp body) {
 
 OperandPlace ark::getOperandPlace(KernelOp kernel, int64_t row) {
   auto values = kernel.getOperandsAttr().getValues<int64_t>();
-  // A body may have more arguments than the kernel has operands for it.
+  // A body may have more arguments than the table has operands for the task.
   if ((row + 1) * kOperandFields > static_cast<int64_t>(values.size()))
     return {/*slot=*/-1, /*offset=*/0};
   return {values[row * kOperandFields], values[row * kOperandFields + 1]};
 }
 
-/// Returns true if nobody writes the buffer of a slot while the kernel runs.
+/// Returns true if no task writes the buffer of a slot.
 static bool isConstantSlot(KernelOp kernel, int64_t slot) {
   if (slot < 1 || slot > static_cast<int64_t>(kernel.getBuffers().size()))
     return false;

@@ -8,24 +8,25 @@
 
 namespace mlir::ark {
 
-/// A row of the kernel's table of operands.
+/// A row of the kernel's operand table.
 struct OperandPlace {
   int64_t slot, offset;
 };
 
-/// A run of vCTAs in the instructions of a lane.
+/// A run in the instructions of a lane.
 struct LaneRun {
   int32_t body;
   int64_t firstOperand, begin, end;
 };
 
-/// Returns the runs of every lane, in their order.
+/// Returns the runs of every lane in program order.
 SmallVector<SmallVector<LaneRun>> getLaneRuns(KernelOp kernel);
-/// Returns the most vCTAs that a run of a body has; 0 if no lane runs the body.
+/// Returns the largest number of vCTAs in a run of a body, or 0 if no lane runs
+/// the body.
 int64_t getLongestRun(KernelOp kernel, func::FuncOp body);
 OperandPlace getOperandPlace(KernelOp kernel, int64_t row);
-/// Returns true if an argument of a body is a parameter or a constant in all
-/// tasks with that body, at an address where bulk copies may begin.
+/// Returns true if an argument is a parameter or a constant in all tasks of a
+/// body, at an address that bulk copies support.
 bool isParameter(KernelOp kernel, func::FuncOp body, BlockArgument argument);
 
 } // namespace mlir::ark

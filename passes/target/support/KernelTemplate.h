@@ -9,10 +9,9 @@
 
 namespace mlir::ark {
 
-/// Gives bodies to functions that the text of a kernel only declares, and
-/// inserts calls into its callbacks. If a function is missing, or has another
-/// form than the text gives it, the completer reports an error and `failed`
-/// returns true.
+/// Fills in the bodies of functions that the kernel's text only declares, and
+/// inserts calls into its callbacks. Reports an error if a function is missing
+/// or has an unexpected type; `failed` then returns true.
 class KernelTemplate {
 public:
   explicit KernelTemplate(ModuleOp module)
@@ -20,9 +19,9 @@ public:
         builder(module.getLoc(), module.getContext()) {}
 
   bool has(StringRef name) { return static_cast<bool>(lookUp(name)); }
-  /// Makes the function `name` return `value`.
+  /// Defines the function `name` to return `value`.
   void defineConstant(StringRef name, int64_t value);
-  /// Makes the function `name` return the address of the byte `offset` of a
+  /// Defines the function `name` to return the address of byte `offset` of a
   /// global.
   void defineAddress(StringRef name, LLVM::GlobalOp global, int64_t offset);
   /// Makes the function `hook` call `callee` with its own arguments.
@@ -30,8 +29,8 @@ public:
   bool failed() const { return hasFailed; }
 
 private:
-  /// Starts the body of a function that is only declared. Reports an error and
-  /// returns null unless the function has no arguments and one result.
+  /// Creates the body of a declared function. Reports an error and returns null
+  /// unless the function has no arguments and one result.
   func::FuncOp begin(StringRef name);
   void report(StringRef name, StringRef what);
 

@@ -17,8 +17,8 @@ using namespace mlir::ark;
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// Returns true if threads can exchange values of a type, which needs 32 bits.
-static bool canBeShared(Type type) {
+/// Returns true if shuffles support values of this type, which needs 32 bits.
+static bool isShuffleType(Type type) {
   return type.isIntOrFloat() && type.getIntOrFloatBitWidth() == 32;
 }
 
@@ -28,7 +28,7 @@ std::optional<Reduction> Reduction::match(linalg::LinalgOp op) {
   Value accumulator = op.getRegionOutputArgs().front();
   Operation *combiner =
       op.getBlock()->getTerminator()->getOperand(0).getDefiningOp();
-  if (!canBeShared(accumulator.getType()) || !accumulator.hasOneUse() ||
+  if (!isShuffleType(accumulator.getType()) || !accumulator.hasOneUse() ||
       !combiner || *accumulator.user_begin() != combiner ||
       combiner->getNumOperands() != 2)
     return std::nullopt;
@@ -43,9 +43,9 @@ std::optional<Reduction> Reduction::match(linalg::LinalgOp op) {
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// Returns, for every dimension of an operand, the parallel loop that runs
-/// along it. Returns nothing unless every iteration of the parallel loops
-/// touches an element of its own.
+/// Returns the parallel loop along every dimension of an operand. Returns
+/// nothing unless every iteration of the parallel loops accesses its own
+/// element.
 static std::optional<SmallVector<unsigned>> getOwnElement(OpOperand &operand) {
   auto op = cast<linalg::LinalgOp>(operand.getOwner());
   SmallVector<unsigned> dims, element;
@@ -70,8 +70,8 @@ static std::optional<SmallVector<unsigned>> getOwnElement(OpOperand &operand) {
 // The chain
 //===----------------------------------------------------------------------===//
 
-/// Returns true if a parallel loop can do `op`.
-static bool isLoop(linalg::LinalgOp op) {
+/// Returns true if `op` can become a parallel loop.
+static bool canBecomeLoop(linalg::LinalgOp op) {
   if (!op.hasPureBufferSemantics())
     return false;
   for (Operation &inner : op.getBlock()->without_terminator())
@@ -119,8 +119,8 @@ bool LoopChain::hasSameSpace(linalg::LinalgOp op) const {
   return true;
 }
 
-/// Returns true if two ops may run iteration by iteration, instead of one after
-/// the other, as far as these operands tell.
+/// Returns true if these operands allow two ops to run iteration by iteration
+/// instead of one after the other.
 static bool mayInterleave(OpOperand &a, OpOperand &b) {
   auto writes = [](OpOperand &operand) {
     return cast<linalg::LinalgOp>(operand.getOwner()).isDpsInit(&operand);
@@ -144,7 +144,7 @@ bool LoopChain::isIndependentOrOwn(linalg::LinalgOp op) const {
 }
 
 bool LoopChain::add(linalg::LinalgOp op) {
-  if (!isLoop(op) ||
+  if (!canBecomeLoop(op) ||
       (!empty() && (!hasSameSpace(op) || !isIndependentOrOwn(op))))
     return false;
   ops.push_back(op);

@@ -7,7 +7,7 @@
 
 namespace mlir::ark {
 
-/// The op by which a linalg op with one result combines values.
+/// The op that combines values in a linalg op with one result.
 struct Reduction {
   Operation *combiner;
   /// The value that is combined with the accumulator.
@@ -24,24 +24,24 @@ struct BufferExtent {
   int64_t dim;
 };
 
-/// Returns the dimensions of operands that give the extent of a loop of `op`.
-/// The dimensions are equal, but the bound of one may be known better than that
-/// of another.
+/// Returns the operand dimensions that equal the extent of a loop of `op`.
+/// Possibly only one of them has a constant bound.
 SmallVector<BufferExtent> getExtents(linalg::LinalgOp op, unsigned loop);
 
-/// Consecutive ops on buffers, over equal parallel dimensions: an op reads what
-/// an earlier op writes in the same iteration. One parallel loop can do all of
-/// them, and pass values on in registers.
+/// Consecutive ops on buffers with equal parallel dimensions: an op reads only
+/// what an earlier op writes in the same iteration. One parallel loop can
+/// execute all of them and pass values in registers.
 class LoopChain {
 public:
-  /// Adds `op` at the end if the same loop can do it. Returns true if `op` was
+  /// Appends `op` if the same loop can execute it. Returns true if `op` was
   /// added.
   bool add(linalg::LinalgOp op);
 
   bool empty() const { return ops.empty(); }
   ArrayRef<linalg::LinalgOp> getOps() const { return ops; }
 
-  /// Returns true if no other op reads what the chain writes to `buffer`.
+  /// Returns true if no op outside of the chain reads what the chain writes to
+  /// `buffer`.
   bool isPrivate(Value buffer) const;
 
 private:

@@ -8,11 +8,11 @@
 
 namespace mlir::ark {
 
-/// Creates a loop with an iteration for every thread, and moves the builder
-/// inside. Returns the number of the thread.
+/// Creates a loop with one iteration per thread, and moves the builder inside.
+/// Returns the thread id.
 Value createMappedLoop(ImplicitLocOpBuilder &builder, int64_t threads);
 
-/// Creates a temporary at the head of the body that the builder is in.
+/// Creates a temporary at the head of the current body.
 Value createTemporary(ImplicitLocOpBuilder &builder, MemRefType type,
                       int64_t alignment);
 

@@ -8,7 +8,7 @@ using namespace mlir::ark;
 static constexpr llvm::StringLiteral kSharedMemory = "ark_shared_memory";
 static constexpr unsigned kSharedAddressSpace = 3;
 static constexpr llvm::StringLiteral kSharedBytesAttr = "shared_memory";
-/// Alignment of the begin of shared memory; no temporary asks for more.
+/// Alignment of the begin of shared memory; no temporary needs more.
 static constexpr int64_t kBeginAlignment = 1024;
 
 int64_t ark::getSharedAlignment(memref::AllocaOp temporary) {

@@ -9,24 +9,24 @@
 
 namespace mlir::ark {
 
-/// The least alignment of data in shared memory.
+/// Minimum alignment of data in shared memory.
 inline constexpr int64_t kSharedAlignment = 128;
 
-/// Returns the alignment of a temporary in shared memory: `kSharedAlignment`,
-/// or that of the temporary if it is larger.
+/// Returns the alignment of a temporary in shared memory: the maximum of
+/// `kSharedAlignment` and its own alignment.
 int64_t getSharedAlignment(memref::AllocaOp temporary);
 
-/// Returns the array of unknown size that a launch gives every CTA, in the
-/// address space that NVVM and ROCDL know as shared memory. Creates the array
-/// at the first call.
+/// Returns the global for dynamic shared memory, in the address space of shared
+/// memory that NVVM and ROCDL have in common. Creates the global if it is
+/// missing.
 LLVM::GlobalOp getSharedMemory(ModuleOp module);
 
-/// Creates a generic pointer to the byte `offset` of shared memory.
+/// Creates a generic pointer to byte `offset` of shared memory.
 Value getSharedPointer(OpBuilder &builder, Location loc, LLVM::GlobalOp memory,
                        int64_t offset);
 
-/// Returns the bytes of shared memory that a kernel has used so far, from the
-/// begin.
+/// Returns the bytes at the begin of shared memory that a kernel has allocated
+/// so far.
 int64_t getSharedBytes(KernelOp kernel);
 void setSharedBytes(KernelOp kernel, int64_t bytes);
 

@@ -20,8 +20,8 @@ Value ark::createStreamingLoad(ImplicitLocOpBuilder &builder, Value pointer,
   Type word = builder.getI32Type();
   auto all = LLVM::LLVMStructType::getLiteral(builder.getContext(),
                                               SmallVector<Type>(words, word));
-  // The load reads memory that others have written, and must stay after the
-  // wait for it.
+  // The memory may be written by other SMs, so the load must stay after the
+  // wait.
   auto load = LLVM::InlineAsmOp::create(
       builder, all, pointer, words == 4 ? kLoadFour : kLoadTwo,
       words == 4 ? "=r,=r,=r,=r,l" : "=r,=r,l", /*has_side_effects=*/true,

@@ -7,8 +7,8 @@
 
 namespace mlir::ark {
 
-/// Loads two or four words of 32 bits from `pointer`, which points to global
-/// memory and is aligned to all of them. The load fetches whole lines, and
+/// Loads two or four 32-bit words from `pointer`, which points to global memory
+/// and is aligned to the size of the load. The load fetches whole lines, and
 /// caches them in the L2 only.
 Value createStreamingLoad(ImplicitLocOpBuilder &builder, Value pointer,
                           int64_t words);

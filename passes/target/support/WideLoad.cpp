@@ -26,7 +26,7 @@ bool ark::loadsNeighbours(memref::LoadOp load, Value variable,
          strides.back() == 1;
 }
 
-/// Returns the alignment that an instruction for `count` elements needs.
+/// Returns the alignment that a load of `count` elements needs.
 static int64_t getWidth(memref::LoadOp load, int64_t count) {
   return std::min(kLoadBytes, count * getBytes(load));
 }

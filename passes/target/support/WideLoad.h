@@ -10,7 +10,7 @@ namespace mlir::ark {
 /// Bytes of the widest load of a thread.
 inline constexpr int64_t kLoadBytes = 16;
 
-/// Returns the bytes of the element that is loaded.
+/// Returns the size of the loaded element in bytes.
 int64_t getBytes(memref::LoadOp load);
 
 /// Returns true if neighbouring values of `variable` load neighbouring
@@ -19,12 +19,11 @@ int64_t getBytes(memref::LoadOp load);
 bool loadsNeighbours(memref::LoadOp load, Value variable,
                      function_ref<bool(Value)> isFixed);
 
-/// Returns true if `count` elements, from a multiple of `count` on, are aligned
-/// for instructions as wide as possible.
+/// Returns true if groups of `count` elements are aligned for the widest
+/// possible instructions.
 bool isAlignedFor(memref::LoadOp load, int64_t count);
 
-/// Creates a load of `count` elements of `buffer`, from `indices` on, in the
-/// place of `load`.
+/// Replaces `load` by a load of `count` elements of `buffer` from `indices` on.
 Value createWideLoad(OpBuilder &builder, memref::LoadOp load, Value buffer,
                      ValueRange indices, int64_t count);
 

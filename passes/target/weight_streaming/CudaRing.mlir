@@ -1,17 +1,17 @@
 // Weight streaming through rings of shared-memory slots, from sm_90 on.
 //
 // Every warp has a ring of slots. The warp copies pieces of parameters to its ring in the order in
-// which it will read them, across tasks: the schedule fixes at compile time what a lane reads.
-// After a slot has been read, the warp requests the next piece for it at once, so memory stays busy
-// while lanes wait for each other. ark-stream-weights builds the functions that are only
+// which it will read them, across tasks: the schedule fixes at compile time what a lane reads. As
+// soon as a slot has been read, the warp requests the next piece for the slot, so that memory stays
+// busy while lanes wait for each other. ark-stream-weights builds the functions that are only
 // declared here and the loops that read the rings; CudaStream.mlir has the functions that those
 // loops call.
 //
 // A piece is the data of one bulk copy; to request a piece is to issue its copy. A segment is the
-// data that one matmul of one run reads: consecutive pieces of equal size, dealt to the warps in
-// turn. The segments of a lane lie in shared memory. Each has two 64-bit words: its address, and a
-// packed word with the number of its pieces (from bit 0), the bytes of a piece (from bit 32) and
-// the warp of its first piece (from bit 48).
+// data that one matmul of one run reads: consecutive pieces of equal size, which the warps read in
+// round-robin order. The segments of a lane lie in shared memory. Each has two 64-bit words: its
+// address, and a packed word with the number of its pieces (from bit 0), the bytes of a piece (from
+// bit 32) and the warp of its first piece (from bit 48).
 //
 // The state of a warp has 16 32-bit words, which its first thread writes. The request cursor (words
 // 2 to 7) points at the next piece to request.
@@ -186,8 +186,8 @@ func.func private @ark_stream_place(%index: i32) -> !llvm.ptr<3> {
 //===----------------------------------------------------------------------===//
 
 // Called by the first thread of a warp. Moves the request cursor to the first segment, from `row`
-// on, that has a piece for this warp. Sets the cursor to "none" (-1) if no iteration is left, or if
-// one whole round over the segments has no piece for this warp.
+// on, that has a piece for this warp. Sets the cursor to -1 if no iteration is left, or if no
+// segment of an iteration has a piece for this warp.
 func.func private @ark_stream_seek(%row: i32) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -349,9 +349,9 @@ func.func private @ark_stream_request_begun() {
   return
 }
 
-// Called by the first thread of a warp without a free slot. Prefetches to the L2 the next piece of
-// the segment that is neither requested nor prefetched; returns true if there is one. Memory stays
-// busy meanwhile, and the ring later finds the piece in the L2.
+// Called by the first thread of a warp without a free slot. Prefetches into the L2 the next piece
+// of the segment that is neither requested nor prefetched. Returns true if there is one. A later
+// copy of the piece then hits in the L2.
 func.func private @ark_stream_prefetch_beyond() -> i1 {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32

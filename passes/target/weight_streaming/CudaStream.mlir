@@ -18,7 +18,7 @@ func.func private @ark_stream_share(%row: i32) -> (i32, i32, i64)
 func.func private @ark_stream_slot(%number: i32) -> (i32, !llvm.ptr<3>, i32)
 func.func private @ark_sync_warp()
 
-// Called by all threads when a run begins that reads `segments` segments.
+// Called by all threads at the begin of a run that reads `segments` segments.
 func.func private @ark_stream_run(%segments: i32) {
   %reading_field = arith.constant 9 : i32
   %begun_field = arith.constant 10 : i32
@@ -101,7 +101,7 @@ func.func private @ark_stream_take(%number: i32) -> !llvm.ptr<3> {
 }
 
 // Called by all threads of a warp that have read a piece. Requests a piece of the run that has
-// begun. Takes and returns the number of requested pieces and the request cursor.
+// begun. The number of requested pieces and the request cursor are passed in and returned.
 func.func private @ark_stream_free(%asked: i32, %row: i32, %ahead: i32, %left: i32, %bytes: i32,
                                    %address: i64) -> (i32, i32, i32, i32, i32, i64) {
   %zero = arith.constant 0 : i32
@@ -186,7 +186,7 @@ func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahe
   %waits = arith.cmpi eq, %polls, %zero : i32
   cf.cond_br %waits, ^proceed, ^finish
 
-// A signal waits for all warps of the lane anyway.
+// No barrier is needed: a signal waits for all warps of the lane.
 ^proceed:
   func.call @ark_stream_proceed() : () -> ()
   cf.br ^finish
@@ -231,8 +231,8 @@ func.func private @ark_stream_proceed() {
   return
 }
 
-// Called by all threads at the end of a run, if lanes poll. The run's packets are sent by now;
-// requests made earlier would delay them.
+// Called by all threads at the end of a run, if lanes poll. The run has sent its packets, which
+// earlier requests would have delayed.
 func.func private @ark_stream_rest() {
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^proceed, ^finish

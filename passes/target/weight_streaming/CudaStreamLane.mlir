@@ -115,8 +115,8 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
   return
 }
 
-// Called by all threads when the lane ends. Waits for the copies in flight: none may write to
-// shared memory that another kernel gets.
+// Called by all threads when the lane ends. Waits for the copies in flight, which must not write to
+// shared memory after the CTA has ended.
 func.func private @ark_stream_end() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -239,7 +239,7 @@ func.func private @ark_stream_poll() {
   return
 }
 
-// Called by the leader before it waits, since it requests nothing during the wait.
+// Called by the leader before it waits: the leader requests no pieces during the wait.
 func.func private @ark_stream_hurry() {
   cf.br ^look
 

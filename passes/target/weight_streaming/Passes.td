@@ -9,16 +9,16 @@ def StreamWeightsPass
     : Pass<"ark-stream-weights", "::mlir::ModuleOp"> {
   let summary = "Stream parameters to shared memory ahead of the runs that read them";
   let description = [{
-    A product of one row with rows of a parameter, of which every vCTA has its own, reads each byte
-    once, and the schedule says at compile time which rows a lane reads. From sm_90 on, the pass
+    A product of one activation row with the rows of a parameter reads each byte of the parameter
+    once, and the schedule fixes at compile time which rows a lane reads. From sm_90 on, the pass
     streams these weights through a multistage async pipeline: every warp has a ring of slots in
     shared memory, and issues bulk copies of pieces of parameters in the order in which it reads
-    them, across tasks. So memory stays busy while lanes wait for each other. A row is cut into 1, 2,
-    4, 8, 16 or 32 pieces of equal size, of 512 to 2048 bytes (1024 for 8-bit floats), a multiple of
-    16; rows that cannot be cut so are loaded without rings. Weights may be 8-bit
-    floats, whatever the type of the row is; threads widen them when they multiply. A function of
-    each body computes the products of all vCTAs of a run, and the loop over vCTAs reads the
-    results. `CudaStream.mlir` has the code that all such functions share.
+    them, across tasks. Memory hence stays busy while lanes wait for each other. A row is cut into
+    1, 2, 4, 8, 16 or 32 pieces of equal size, of 512 to 2048 bytes (1024 for 8-bit floats), a
+    multiple of 16; rows of other lengths are loaded without rings. Weights may be 8-bit floats with
+    a row of any float type; threads convert them to f32 in registers. A function of each body
+    computes the products of all vCTAs of a run, and the loop over vCTAs reads the results.
+    `CudaStream.mlir` contains the code that all these functions share.
 
     ```mlir
     scf.for %v = %begin to %end step %c1 {
@@ -36,27 +36,28 @@ def StreamWeightsPass
     ```
 
     Elements of arguments that ops after the product read, such as a residual, are loaded before the
-    product. If row and weights are 16-bit floats of one type, tensor cores multiply them: the
-    registers into which a thread has loaded a piece are operands of `mma` as they are.
+    product. If the row and the weights have the same 16-bit float type, tensor cores multiply them:
+    the registers with a thread's part of a piece are operands of `mma` without any exchange.
 
-    Copies ahead of their run are paced, since signals and activations queue behind them. If lanes
-    poll for LL packets, a run sends its own packets before it issues more copies, and rings have
-    fewer slots: packets arrive before more slots would be full, and would queue behind the copies.
-    A lane whose rings are full prefetches as many pieces again to the L2. If runs read no more than
-    the rings hold, on the average, there is no such prefetch and copies are issued faster: the
-    rings have to be filled between runs, and memory has time for that.
+    The rate of copies for later runs is limited, because signals and activations queue behind
+    copies. If lanes poll for LL packets, a run sends its own packets before it issues more copies,
+    and rings have fewer slots: additional copies would not complete before the packets arrive, and
+    packets would queue behind the copies. A lane with full rings prefetches the same number of
+    pieces into the L2. If an average run fits into the rings, no pieces are prefetched and copies
+    are issued at a higher rate: the rings have to be refilled between runs, and memory bandwidth
+    suffices.
   }];
   let options = [
     Option<"maxDepth", "max-depth", "int64_t", /*default=*/"5",
-           "Slots of a warp, at most; 0: do not stream">,
+           "Maximum number of slots per warp; 0 disables streaming">,
     Option<"pollingDepth", "polling-depth", "int64_t", /*default=*/"4",
-           "The same where lanes poll for packets">,
+           "Maximum number of slots per warp if lanes poll for packets">,
     Option<"pace", "pace", "int64_t", /*default=*/"130",
-           "Clocks between two pieces that an SM asks for ahead of their run">,
+           "Clock cycles between two copies of an SM for later runs">,
     Option<"shortPace", "short-pace", "int64_t", /*default=*/"65",
-           "The same where runs read no more than rings hold, on the average">,
+           "Clock cycles between two copies if an average run fits into the rings">,
     Option<"tableBytes", "table-bytes", "int64_t", /*default=*/"16384",
-           "Shared memory that is left to the kernel's tables">,
+           "Bytes of shared memory reserved for the kernel's tables">,
   ];
   let statistics = [
     Statistic<"numProducts", "products", "Products whose parameters are streamed">,

@@ -20,7 +20,7 @@ using namespace mlir::ark;
 
 static constexpr int64_t kLoadWords = kLoadBytes / 4;
 static constexpr int64_t kWarpLoadBytes = kWarpSize * kLoadBytes;
-/// Results of an `mma` instruction in a thread.
+/// Accumulator registers of a thread per `mma` instruction.
 static constexpr int64_t kFragment = 4;
 static constexpr unsigned kSharedAddressSpace = 3;
 
@@ -37,7 +37,7 @@ std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
     return std::nullopt;
   std::optional<int64_t> elements =
       getVctaStride(tile.getMixedOffsets()[1], vctas);
-  // No op may write the source, since the copy would be out of date.
+  // The copy would be stale if an op wrote the source.
   bool isRead = llvm::all_of(source.getUsers(), [](Operation *user) {
     return isa<memref::SubViewOp>(user) &&
            llvm::all_of(user->getUses(), [](OpOperand &use) {
@@ -68,13 +68,13 @@ VectorType StreamReader::getVectorType(Type element) const {
   return VectorType::get(kLoadBytes * 8 / bits, element);
 }
 
-/// Returns the loads of a thread that fetch its share of a piece.
+/// Returns the number of loads with which a thread reads its share of a piece.
 static int64_t getNumLoads(const WeightStream &stream) {
   return llvm::divideCeil(stream.pieceBytes, kWarpLoadBytes);
 }
 
-/// Returns an i1: true if the piece has elements for load `load` of the thread.
-/// Returns null if it has elements for all threads.
+/// Returns an i1 that is true if load `load` of the thread lies inside of the
+/// piece. Returns null if the load lies inside for all threads.
 Value StreamReader::isInPiece(const WeightStream &stream, int64_t load) {
   int64_t bytes = stream.pieceBytes - load * kWarpLoadBytes;
   if (bytes >= kWarpLoadBytes)
@@ -83,14 +83,14 @@ Value StreamReader::isInPiece(const WeightStream &stream, int64_t load) {
                                index(bytes / kLoadBytes));
 }
 
-/// Returns `value` where `condition` is null or true, and `other` elsewhere.
+/// Returns `value` if `condition` is null or true, and `other` otherwise.
 Value StreamReader::selectIf(Value condition, Value value, Value other) {
   return condition ? arith::SelectOp::create(builder, condition, value, other)
                          .getResult()
                    : value;
 }
 
-/// Returns `loaded` where `condition` is null or true, and zeros elsewhere.
+/// Returns `loaded` if `condition` is null or true, and zeros otherwise.
 Value StreamReader::zeroUnless(Value condition, Value loaded) {
   if (!condition)
     return loaded;
@@ -99,8 +99,8 @@ Value StreamReader::zeroUnless(Value condition, Value loaded) {
   return selectIf(condition, loaded, zeros);
 }
 
-/// Loads a piece. A thread beyond the end of the piece repeats its first load,
-/// and gets zeros.
+/// Loads a piece. A thread whose load lies beyond the end of the piece repeats
+/// its first load and replaces the result by zeros.
 SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
                                            Value place) {
   Type i64 = builder.getI64Type();
@@ -115,7 +115,7 @@ SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
     Value at = LLVM::GEPOp::create(
         builder, place.getType(), builder.getI8Type(), mine,
         ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(load * kWarpLoadBytes)});
-    // LLVM has no 8-bit floats.
+    // The LLVM dialect has no 8-bit float types.
     bool isNarrow = getWeightType().getIntOrFloatBitWidth() == 8;
     Type element = isNarrow ? builder.getI8Type() : getWeightType();
     Value loaded = LLVM::LoadOp::create(builder, getVectorType(element),
@@ -130,7 +130,7 @@ SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
   return values;
 }
 
-/// Loads the elements with which a thread multiplies its pieces of each row.
+/// Loads the elements of the row that a thread multiplies by its pieces.
 SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
                                          Value part) {
   int64_t size =
@@ -162,15 +162,15 @@ SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
   return values;
 }
 
-/// Returns true for operands of one type of 16 bits.
+/// Returns true if both operands have the same 16-bit float type.
 bool StreamReader::usesTensorCores(ArrayRef<Value> row) const {
   Type type = cast<VectorType>(row.front().getType()).getElementType();
   return getWeightType() == type && type.getIntOrFloatBitWidth() == 16;
 }
 
-/// Creates the accumulators of a result. Tensor cores have two fragments of
-/// four; other threads have an accumulator for each load of a piece, so that
-/// additions do not wait for each other.
+/// Creates the accumulators of a result. Tensor cores use two fragments of four
+/// accumulators. Scalar code uses one accumulator per load of a piece, so that
+/// consecutive additions are independent.
 SmallVector<Value> StreamReader::createAccumulators(const WeightStream &stream,
                                                     ArrayRef<Value> row) {
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
@@ -178,7 +178,7 @@ SmallVector<Value> StreamReader::createAccumulators(const WeightStream &stream,
       usesTensorCores(row) ? 2 * kFragment : getNumLoads(stream), zero);
 }
 
-/// Multiplies by fma.
+/// Multiplies with scalar fused multiply-adds.
 void StreamReader::multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> piece,
                                    MutableArrayRef<Value> accumulators) {
   Type f32 = builder.getF32Type();
@@ -195,7 +195,7 @@ void StreamReader::multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> piece,
   }
 }
 
-/// Returns the words of a load as operands of an `mma` instruction.
+/// Returns the 32-bit words of a load as operands of an `mma` instruction.
 SmallVector<Value> StreamReader::getWords(Value vector) {
   Type word = builder.getI32Type();
   Value words = vector::BitCastOp::create(
@@ -211,13 +211,13 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
   return all;
 }
 
-/// Multiplies by tensor cores. An `mma` instruction multiplies 16 rows by 8
-/// columns. The words that a lane has loaded of a piece belong alternately to
-/// rows g and g + 8, where g is the number of its quad, and the words of the
-/// row belong to column g. So the wanted sums are the diagonals of the
-/// fragment, and all other results are unused. Lanes exchange nothing before
-/// the products: a load is an operand as it is. The first fragment is used for
-/// rows g, the second one for rows g + 8.
+/// Multiplies on tensor cores. An `mma` instruction multiplies 16 rows by 8
+/// columns. The words that a lane loads of a piece alternate between rows g and
+/// g + 8 of operand A, where g is the quad of the lane, and the words of the
+/// row form column g of operand B. The wanted sums are therefore the diagonals
+/// of the fragment, and all other results are unused. Lanes exchange no data
+/// before the products, because a loaded register is an operand as it is. The
+/// first fragment accumulates rows g, the second one rows g + 8.
 void StreamReader::multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> piece,
                                     MutableArrayRef<Value> accumulators) {
   auto type =
@@ -240,13 +240,12 @@ void StreamReader::multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> piece,
   }
 }
 
-/// Returns, in the first lane, the result that the accumulators of a warp
-/// contain.
+/// Reduces the accumulators of a warp. The result is valid in lane 0.
 Value StreamReader::addAccumulators(ArrayRef<Value> row,
                                     ArrayRef<Value> accumulators) {
   if (usesTensorCores(row)) {
-    // Lane g / 2 of quad g has column g, as the first or the second of two
-    // columns.
+    // Column g of quad g belongs to lane g / 2, as the first or the second of
+    // its two columns.
     Value even =
         arith::AddFOp::create(builder, accumulators[0], accumulators[6]);
     Value odd =
@@ -255,8 +254,8 @@ Value StreamReader::addAccumulators(ArrayRef<Value> row,
         builder, arith::CmpIPredicate::ne,
         arith::AndIOp::create(builder, lane, index(4)), index(0));
     Value own = arith::SelectOp::create(builder, isOdd, odd, even);
-    // The lanes of two diagonal elements, 4 * g + g / 2, differ by these
-    // numbers.
+    // The lane of diagonal element g is 4 * g + g / 2. Lanes of neighbouring
+    // elements hence differ by these XOR distances.
     return addLanes(own, {4, 8 + 1, 16 + 2});
   }
   SmallVector<Value> sums(accumulators);
@@ -271,8 +270,7 @@ Value StreamReader::addAccumulators(ArrayRef<Value> row,
   return addLanes(sums.front(), {16, 8, 4, 2, 1});
 }
 
-/// Returns, in the first lane, the sum over all lanes whose numbers differ by
-/// these.
+/// Adds `sum` over the lanes at these distances. The result is valid in lane 0.
 Value StreamReader::addLanes(Value sum, ArrayRef<int32_t> distances) {
   for (int32_t distance : distances) {
     Value other = gpu::ShuffleOp::create(builder, sum, distance, kWarpSize,
@@ -283,8 +281,8 @@ Value StreamReader::addLanes(Value sum, ArrayRef<int32_t> distances) {
   return sum;
 }
 
-/// Loads one element for each thread, and returns it with an i1: true if the
-/// thread has an element.
+/// Loads one element of each source per thread. Returns each element with an i1
+/// that is true if the thread has an element.
 SmallVector<std::pair<Value, Value>>
 StreamReader::requestEarly(ValueRange sources) {
   SmallVector<std::pair<Value, Value>> elements;
@@ -329,12 +327,12 @@ void StreamReader::keepEarly(ArrayRef<std::pair<Value, Value>> elements,
   }
 }
 
-/// Builds the loop over the rows of which a warp has pieces. A warp takes every
-/// sixteenth piece, so that its pieces are at the same places of all rows.
+/// Builds the loop over the rows in which a warp has pieces. A warp takes every
+/// sixteenth piece, and hence the same columns of all rows.
 void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
                              Value part, Value sums) {
   Type indexType = builder.getIndexType(), i32 = builder.getI32Type();
-  // The state of the copies that the warp issues next: see CudaStream.mlir.
+  // The request cursor, which CudaStream.mlir describes.
   SmallVector<Type> cursor = {i32, i32, i32, i32, i32, builder.getI64Type()};
   SmallVector<Type> state = {indexType, indexType, i32};
   llvm::append_range(state, cursor);
@@ -365,8 +363,8 @@ void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
                        loop.getResults());
 }
 
-/// Takes the next piece of the ring and multiplies it with elements of the row.
-/// `state` is the number of pieces read, then the request cursor.
+/// Waits for the next piece of the ring and multiplies it by elements of the
+/// row. `state` holds the number of pieces read, then the request cursor.
 void StreamReader::multiplyPiece(const WeightStream &stream,
                                  ArrayRef<Value> row,
                                  SmallVectorImpl<Value> &state,
@@ -419,8 +417,8 @@ func::FuncOp StreamReader::createFunction() {
 
   thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
   lane = arith::RemUIOp::create(builder, thread, index(kWarpSize));
-  // Segments have whole rows, so that a warp has the same pieces of the rows of
-  // all of them.
+  // Segments consist of whole rows, so that a warp reads the same columns in
+  // every segment.
   const WeightStream &stream = streams.front();
   Value warp = arith::DivUIOp::create(builder, thread, index(kWarpSize));
   Value part =

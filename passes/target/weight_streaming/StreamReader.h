@@ -10,20 +10,20 @@
 
 namespace mlir::ark {
 
-/// A read of an argument after the products: consecutive elements of a
-/// `memref<1xN>`, of which each vCTA has some. `copy` has the elements of the
-/// run, from its first one on.
+/// A tile that is loaded before the products although it is read after them:
+/// each vCTA reads consecutive elements of a `memref<1xN>`. `copy` holds the
+/// elements of the whole run.
 struct EarlyRead {
   BlockArgument source;
   int64_t elementsPerVcta = 0;
   Value copy;
 };
 
-/// Matches a tile that is only read. The result has no copy yet.
+/// Matches a tile that no op writes. The result has no copy yet.
 std::optional<EarlyRead> matchEarlyRead(memref::SubViewOp tile,
                                         scf::ForOp vctas);
 
-/// Builds the function of a body that computes its products for all vCTAs of a
+/// Builds the function that computes the products of a body for all vCTAs of a
 /// run.
 class StreamReader {
 public:
@@ -32,13 +32,14 @@ public:
 
   func::FuncOp createFunction();
   /// Returns the operands of the call: the run, the row and the sources of
-  /// early reads, then the buffers that the function writes: copies of these
-  /// sources, and sums.
+  /// early reads, then the buffers that the function writes, which are the
+  /// copies of the sources and the sums.
   SmallVector<Value> getOperands();
 
 private:
   Value index(int64_t value);
-  /// Returns a vector of as many elements as a load of a parameter fetches.
+  /// Returns the vector type of `element` that matches one load of the
+  /// parameter.
   VectorType getVectorType(Type element) const;
   Type getWeightType() const;
   SmallVector<std::pair<Value, Value>> requestEarly(ValueRange sources);

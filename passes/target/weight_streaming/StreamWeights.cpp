@@ -31,26 +31,26 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Elements of an early read, at most: each thread reads one of them.
+/// Upper bound of the elements of an early read: one per thread.
 static constexpr int64_t kMaxEarlyElements = 512;
 static constexpr int64_t kWarpStateBytes = 64;
 static constexpr int64_t kLaneStateBytes = 64;
 static constexpr int64_t kBarrierBytes = 8;
 static constexpr int64_t kSegmentBytes = 16;
 static constexpr int64_t kSegmentWords = 3;
-/// A ring needs at least as many slots.
+/// Lower bound of the number of slots of a ring.
 static constexpr int64_t kMinDepth = 2;
 
 static constexpr llvm::StringLiteral kSegments = "ark_stream_rows";
 
 namespace {
-/// The products of a body that are streamed.
+/// The streamed products of a body.
 struct StreamedBody {
   func::FuncOp body;
   SmallVector<WeightStream> streams;
 };
 
-/// Offsets of the parts of the rings in shared memory, in bytes.
+/// Byte offsets of the rings' parts in shared memory.
 struct RingLayout {
   int64_t lane = 0, warps = 0, barriers = 0, table = 0, slots = 0, end = 0;
   int64_t depth = 0, slotBytes = 0;
@@ -62,7 +62,7 @@ struct RingLayout {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Takes the products of a body out of its loop over vCTAs: a function computes
+/// Moves the products of a body out of its loop over vCTAs: a function computes
 /// the products of all vCTAs of a run, and the loop reads the results.
 class StreamRewriter {
 public:
@@ -91,7 +91,8 @@ Value StreamRewriter::createBuffer(MemRefType type) {
       builder, type, builder.getI64IntegerAttr(abi::kGpuBufferAlignment));
 }
 
-/// Returns the first row of the current vCTA, relative to that of the run.
+/// Returns the first row of the current vCTA, counted from the first row of the
+/// run.
 Value StreamRewriter::getFirstRow(int64_t rowsPerVcta) {
   Value vcta = getVctaLoop(body).getInductionVar();
   Value before =
@@ -100,7 +101,7 @@ Value StreamRewriter::getFirstRow(int64_t rowsPerVcta) {
       builder, before, arith::ConstantIndexOp::create(builder, rowsPerVcta));
 }
 
-/// Replaces a product by `out[0, n] += sums[0, n] + ...` over the parts.
+/// Replaces a product by `out[0, n] += sums[0, n] + ...` over the partial sums.
 void StreamRewriter::readSums(const WeightStream &stream, Value sums) {
   linalg::GenericOp product = stream.product;
   builder.setInsertionPoint(product);
@@ -129,8 +130,8 @@ void StreamRewriter::readSums(const WeightStream &stream, Value sums) {
   product.erase();
 }
 
-/// Lets ops after the products, such as the sum with a residual, read copies of
-/// arguments, which are loaded before the products.
+/// Replaces tiles that ops after the products read, such as a residual, by
+/// copies that are loaded before the products.
 SmallVector<EarlyRead> StreamRewriter::readEarly() {
   SmallVector<EarlyRead> reads;
   scf::ForOp vctas = getVctaLoop(body);
@@ -187,9 +188,8 @@ void StreamRewriter::rewrite() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The segments (work items) of all lanes, in the order in which lanes read
-/// them: for every product of every run, the begin of its rows and the number
-/// of their pieces.
+/// The segments (work items) of all lanes in the order of their reads. A
+/// segment is one product of one run: its first row and its number of pieces.
 class SegmentTable {
 public:
   SegmentTable(KernelOp kernel, ArrayRef<StreamedBody> bodies);
@@ -199,7 +199,7 @@ public:
   int64_t getPiecesOfRun() const { return runs ? allPieces / runs : 0; }
   /// Returns the number of words before the first segment.
   int64_t getFirst() const { return first; }
-  /// Creates the table that CudaRing.mlir describes.
+  /// Creates the table whose layout CudaRing.mlir describes.
   LLVM::GlobalOp create(ModuleOp module) const;
 
 private:
@@ -293,9 +293,9 @@ private:
 };
 } // namespace
 
-/// Returns true if the target can stream parameters. The texts of the rings are
-/// written for CTAs of `kStreamWarps` warps; others load parameters without
-/// rings.
+/// Returns true if the target can stream parameters. The ring code requires
+/// `kStreamWarps` warps per CTA; with any other number of warps, threads load
+/// parameters directly.
 bool StreamWeightsPass::canCopy(TargetAttr target) {
   return target.hasCopy(CopyKind::Bulk) && target.getWarps() == kStreamWarps;
 }
@@ -309,8 +309,8 @@ SmallVector<StreamedBody> StreamWeightsPass::findBodies(KernelOp kernel) {
   return bodies;
 }
 
-/// Returns the most bytes of temporaries of any body, with the sums of streamed
-/// bodies.
+/// Returns the largest size of the temporaries of any body, including the sums
+/// of streamed bodies.
 int64_t StreamWeightsPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
                                              ArrayRef<int64_t> longestRuns) {
   int64_t most = 0;
@@ -319,8 +319,8 @@ int64_t StreamWeightsPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
     auto add = [&](int64_t more) {
       bytes = llvm::alignTo(bytes + more, kSharedAlignment);
     };
-    // Rings may end anywhere: padding of a temporary may be as large as its
-    // alignment.
+    // The offset behind the rings is arbitrary, so that a temporary may need
+    // padding of up to its alignment.
     body.walk([&](memref::AllocaOp op) {
       add(getBufferBytes(op.getType()) + getSharedAlignment(op) -
           kSharedAlignment);
@@ -341,8 +341,8 @@ static bool polls(ModuleOp module) {
   return poll && !SymbolTable::symbolKnownUseEmpty(poll, module);
 }
 
-/// Lays out the rings, with as many slots for the largest piece as there is
-/// room for.
+/// Lays out the rings. Each ring gets as many slots for the largest piece as
+/// fit into shared memory.
 RingLayout StreamWeightsPass::layOut(ArrayRef<StreamedBody> bodies,
                                      int64_t segments, int64_t bytes) {
   RingLayout layout;

@@ -14,20 +14,19 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Bytes of a bulk copy, and of its addresses, are multiples of this number. So
-/// are the bytes of a load of a thread.
+/// The size and the addresses of a bulk copy are multiples of this number of
+/// bytes. A load of a thread has the same size.
 static constexpr int64_t kCopyBytes = 16;
-/// Bytes of the smallest piece: one load of each thread of a warp.
+/// Size of the smallest piece: one load per thread of a warp.
 static constexpr int64_t kMinPieceBytes = 512;
-/// Bytes of the largest piece: four loads of a thread. With eight loads, the
-/// elements of the row with which they are multiplied do not fit into registers
-/// beside them.
+/// Size of the largest piece: four loads per thread. With eight loads, the
+/// registers would not hold both the piece and the elements of the row.
 static constexpr int64_t kMaxPieceBytes = 2048;
-/// Bytes of the largest piece of 8-bit weights, which are multiplied with as
-/// many elements of a row of 16 bits.
+/// Size of the largest piece of 8-bit weights. It has as many elements as the
+/// largest piece of 16-bit weights.
 static constexpr int64_t kMaxNarrowPieceBytes = 1024;
-/// A warp always reads the same pieces of a row, so that the elements with
-/// which it multiplies them stay in registers. It has registers for two pieces.
+/// A warp reads the same columns of every row, so that the elements of the
+/// activation row stay in registers. The registers suffice for two pieces.
 static constexpr int64_t kMaxPiecesPerRow = 2 * kStreamWarps;
 
 MemRefType WeightStream::getType() const {
@@ -53,7 +52,7 @@ int64_t WeightStream::getNumPieces(int64_t begin, int64_t end) const {
 // Products
 //===----------------------------------------------------------------------===//
 
-/// Returns true if an op computes `out[0, n] += a[0, k] * b[n, k]` in f32.
+/// Returns true if the op computes `out[0, n] += a[0, k] * b[n, k]` in f32.
 static bool isRowProduct(linalg::GenericOp op) {
   if (!op.hasPureBufferSemantics() || op.getNumDpsInputs() != 2 ||
       op.getNumDpsInits() != 1 || op.getNumLoops() != 3 ||
@@ -91,8 +90,7 @@ std::optional<int64_t> ark::getVctaStride(OpFoldResult offset,
                                      : std::nullopt;
 }
 
-/// Returns the number of rows of each vCTA, if tiles have all columns of their
-/// rows.
+/// Returns the number of rows per vCTA if the tiles consist of whole rows.
 static std::optional<int64_t> getRowsPerVcta(memref::SubViewOp tile,
                                              scf::ForOp vctas) {
   auto type = cast<MemRefType>(tile.getSource().getType());
@@ -108,7 +106,8 @@ static bool isNarrow(Type type) {
   return isa<Float8E4M3FNType, Float8E5M2Type>(type);
 }
 
-/// Cuts a row into as few pieces as possible. Returns false if that fails.
+/// Cuts a row into the fewest possible pieces. Returns false if no division
+/// exists.
 static bool cutRow(WeightStream &stream) {
   MemRefType type = stream.getType();
   int64_t bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
@@ -124,8 +123,9 @@ static bool cutRow(WeightStream &stream) {
   return false;
 }
 
-/// Returns true if the loop over vCTAs only reads a row. All products are
-/// computed before the loop, where results of its iterations do not exist yet.
+/// Returns true if the loop over vCTAs reads the row and does not write it. All
+/// products are computed before the loop, so a row that the loop writes would
+/// not exist yet.
 static bool isOnlyRead(Value row, scf::ForOp vctas) {
   return llvm::all_of(row.getUses(), [&](OpOperand &use) {
     Operation *user = use.getOwner();
@@ -134,8 +134,8 @@ static bool isOnlyRead(Value row, scf::ForOp vctas) {
   });
 }
 
-/// Returns true for floats of one type, and for 8-bit weights, which threads
-/// widen.
+/// Returns true if both types are the same float type, or if the weight has 8
+/// bits and can be converted in registers.
 static bool canMultiply(Type row, Type weight) {
   bool isFloat = row.isBF16() || row.isF16() || row.isF32() || isNarrow(row);
   return isFloat && (row == weight || isNarrow(weight));
@@ -171,7 +171,7 @@ static std::optional<WeightStream> match(linalg::GenericOp op,
   return stream;
 }
 
-/// Returns true if a thread multiplies pieces of both with the same elements.
+/// Returns true if a thread multiplies pieces of both by the same elements.
 static bool haveOneRow(const WeightStream &a, const WeightStream &b) {
   return a.row == b.row && a.piecesPerRow == b.piecesPerRow &&
          a.getType().getElementType() == b.getType().getElementType();

@@ -10,40 +10,40 @@
 
 namespace mlir::ark {
 
-/// Warps of a CTA that has rings. CudaRing.mlir, CudaStream.mlir and
+/// Warps of a CTA that streams weights. CudaRing.mlir, CudaStream.mlir and
 /// CudaStreamLane.mlir contain this number as a literal.
 inline constexpr int64_t kStreamWarps = 16;
 
-/// A product of one row with rows of a parameter. Each vCTA has rows of its
-/// own, so that a run reads consecutive bytes of the parameter, each of them
-/// once.
+/// A product of one activation row with the rows of a parameter. vCTAs have
+/// disjoint, consecutive rows, so that a run reads consecutive bytes of the
+/// parameter, each byte once.
 struct WeightStream {
   linalg::GenericOp product;
-  /// The row, `memref<1xK>`, is the same for all vCTAs of a run. The parameter
-  /// is `memref<NxK>`.
+  /// The activation row, `memref<1xK>`, is the same for all vCTAs of a run. The
+  /// parameter is a `memref<NxK>`.
   Value row;
   BlockArgument parameter;
   int64_t rowsPerVcta = 0;
-  /// A row is cut into pieces of equal size, a power of two of them. The warps
-  /// take pieces in turn.
+  /// A row consists of a power of two of pieces of equal size, which the warps
+  /// read in round-robin order.
   int64_t piecesPerRow = 0, pieceBytes = 0;
 
   int64_t getNumRows() const;
   /// Returns the number of warps that share a row.
   int64_t getWarpsPerRow() const;
-  /// Returns the number of pieces of one row that a warp reads: more than one
-  /// only if all warps share the row.
+  /// Returns the number of pieces of one row that a warp reads. The number is
+  /// greater than 1 only if all warps share the row.
   int64_t getPiecesPerWarp() const;
   /// Returns the number of pieces in the rows of vCTAs [begin, end).
   int64_t getNumPieces(int64_t begin, int64_t end) const;
   MemRefType getType() const;
 };
 
-/// Returns the distance between the tiles of neighbouring vCTAs, if tiles begin
-/// at a multiple of the vCTA's number.
+/// Returns the distance between the tiles of neighbouring vCTAs if `offset` is
+/// a multiple of the vCTA's number.
 std::optional<int64_t> getVctaStride(OpFoldResult offset, scf::ForOp vctas);
 
-/// Returns the products of a body whose parameters can be streamed, in their
+/// Returns the products of a body whose parameters can be streamed, in program
 /// order.
 SmallVector<WeightStream> findWeightStreams(KernelOp kernel, func::FuncOp body);
 

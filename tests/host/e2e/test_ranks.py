@@ -273,13 +273,13 @@ def test_ends_that_do_not_meet() -> None:
     def receives(tag: int) -> Callable[[ark.Tensor], ark.Tensor]:
         return lambda x: ark.recv((4, 4), ark.fp32, src=0, tag=tag)
 
-    with pytest.raises(ark.InvalidUsageError, match="what rank 1 never receives") as caught:
+    with pytest.raises(ark.InvalidUsageError, match="that rank 1 never receives") as caught:
         ark.compile(two(sends(1), ark.relu), target="cpu:1")
     assert lines(caught.value)
     with pytest.raises(ark.InvalidUsageError, match="receives from it under tag 2") as caught:
         ark.compile(two(sends(1), receives(2)), target="cpu:1")
     assert len(set(lines(caught.value))) == 2
-    with pytest.raises(ark.InvalidUsageError, match="what rank 0 never sends"):
+    with pytest.raises(ark.InvalidUsageError, match="that rank 0 never sends"):
         ark.compile(two(ark.relu, receives(2)), target="cpu:1")
     with pytest.raises(ark.InvalidUsageError, match="tag -1 is negative"):
         two(sends(-1), receives(-1))
@@ -306,7 +306,7 @@ def test_worlds_that_are_not_whole() -> None:
         ark.compile([programs[0], programs[0]], target="cpu:1")
     with pytest.raises(ark.InvalidUsageError, match="is the second one of rank 1"):
         ark.compile([*programs, programs[1]], target="cpu:1")
-    with pytest.raises(ark.InvalidUsageError, match="world of 3 ranks, and another one of 2"):
+    with pytest.raises(ark.InvalidUsageError, match="world of 3 ranks, but another program to a world of 2"):
         ark.compile([programs[0], everything(1, 3, ark.fp32)], target="cpu:1")
     with ark.Program("plain") as plain:
         ark.output("y", ark.relu(ark.input("x", (4, 4))))

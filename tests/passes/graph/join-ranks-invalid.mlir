@@ -35,7 +35,7 @@ ark.program @other() attributes {rank = 1 : i64, world_size = 2 : i64} {
 ark.program @channel_c2_circle(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     attributes {rank = 0 : i64, world_size = 2 : i64} {
   %c = ark.channel.open peer = 1 tag = 0 : !ark.channel
-  // expected-error @below {{rank 0 waits for rank 1, which waits itself: no rank can go on (channel_c2)}}
+  // expected-error @below {{rank 0 waits for rank 1, which waits itself: no rank can proceed (channel_c2)}}
   %0 = ark.channel.read_packet %c : !ark.channel -> tensor<4xf32>
   ark.channel.put_packet %c, %x : !ark.channel, tensor<4xf32>
   ark.return
@@ -53,7 +53,7 @@ ark.program @other(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x
 
 ark.program @channel_c2_lonely_wait() attributes {rank = 0 : i64, world_size = 2 : i64} {
   %c = ark.channel.open peer = 1 tag = 0 : !ark.channel
-  // expected-error @below {{rank 0 waits for rank 1, which has ended: no rank can go on (channel_c2)}}
+  // expected-error @below {{rank 0 waits for rank 1, which has ended: no rank can proceed (channel_c2)}}
   ark.channel.wait %c : !ark.channel
   ark.return
 }
@@ -66,7 +66,7 @@ ark.program @other() attributes {rank = 1 : i64, world_size = 2 : i64} {
 ark.program @channel_c2_lonely_put(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     attributes {rank = 0 : i64, world_size = 2 : i64} {
   %c = ark.channel.open peer = 1 tag = 0 : !ark.channel
-  // expected-error @below {{rank 0 puts to rank 1 what it never takes (channel_c2)}}
+  // expected-error @below {{rank 0 puts a tensor to rank 1 that is never taken (channel_c2)}}
   ark.channel.put_packet %c, %x : !ark.channel, tensor<4xf32>
   ark.return
 }

@@ -89,7 +89,7 @@ ark.program @resultIsAView(
     ark.yield %1 : tensor<2x4xf32>
   }
   %2 = ark.reshape %0 shape = [8] : (tensor<2x4xf32>) -> tensor<8xf32>
-  // expected-error @below {{'ark.return' op result 'y' is not produced by a group of its own (graph_c3)}}
+  // expected-error @below {{'ark.return' op result 'y' is not produced by a separate group (graph_c3)}}
   ark.return %2 : tensor<8xf32>
 }
 
@@ -102,7 +102,7 @@ ark.program @groupGivesTwoResultsOfTheProgram(
     %1 = ark.exp %a : (tensor<4xf32>) -> tensor<4xf32>
     ark.yield %1 : tensor<4xf32>
   }
-  // expected-error @below {{'ark.return' op result 'z' is not produced by a group of its own (graph_c3)}}
+  // expected-error @below {{'ark.return' op result 'z' is not produced by a separate group (graph_c3)}}
   ark.return %0, %0 : tensor<4xf32>, tensor<4xf32>
 }
 
@@ -116,7 +116,7 @@ ark.program @resultIsAnUpdatedState(
     %1 = ark.update %b into %a [0] : (tensor<4xf32>, tensor<2xf32>) -> tensor<4xf32>
     ark.yield %1 : tensor<4xf32>
   }
-  // expected-error @below {{'ark.return' op result 'y' is not produced by a group of its own (graph_c3)}}
+  // expected-error @below {{'ark.return' op result 'y' is not produced by a separate group (graph_c3)}}
   ark.return %0 : tensor<4xf32>
 }
 
@@ -178,7 +178,7 @@ ark.program @identityWithDependences(
 ark.program @noopOfAnArgument(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) {
-  // expected-error @below {{'ark.noop' op keeps what is no result of a group (graph_c7)}}
+  // expected-error @below {{'ark.noop' op keeps a value that is not the result of a group (graph_c7)}}
   ark.noop %x : tensor<4xf32>
   %0 = ark.group "act" (%a = %x) : (tensor<4xf32>) -> tensor<4xf32> {
     %1 = ark.exp %a : (tensor<4xf32>) -> tensor<4xf32>

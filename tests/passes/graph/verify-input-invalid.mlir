@@ -57,7 +57,7 @@ ark.program @tableWithoutRows(
     %i: tensor<2xi32> {ark.kind = #ark.kind<input>, ark.name = "i"},
     %w: tensor<0x4xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<2x4xf32> {ark.name = "y"}) {
-  // expected-error @below {{'ark.embedding' takes rows of a table without rows}}
+  // expected-error @below {{'ark.embedding' reads rows of a table without rows}}
   %0 = ark.embedding %i, %w : (tensor<2xi32>, tensor<0x4xf32>) -> tensor<2x4xf32>
   ark.return %0 : tensor<2x4xf32>
 }
@@ -68,7 +68,7 @@ ark.program @gatherFromNothing(
     %x: tensor<4x0xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %i: tensor<2xi32> {ark.kind = #ark.kind<input>, ark.name = "i"})
     -> (tensor<4x2xf32> {ark.name = "y"}) {
-  // expected-error @below {{'ark.gather' takes elements of a dimension without any}}
+  // expected-error @below {{'ark.gather' reads elements of an empty dimension}}
   %0 = ark.gather %x, %i axis = 1 : (tensor<4x0xf32>, tensor<2xi32>) -> tensor<4x2xf32>
   ark.return %0 : tensor<4x2xf32>
 }
@@ -90,7 +90,7 @@ ark.program @input_c1(
     %x: tensor<16777216x1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: tensor<16777216xf32> {ark.kind = #ark.kind<input>, ark.name = "y"})
     -> (tensor<16777216x1xf32> {ark.name = "z"}) {
-  // expected-error @below {{'ark.add' makes 'tensor<16777216x16777216xf32>', more than 2^47 bytes (input_c1)}}
+  // expected-error @below {{'ark.add' has a result of type 'tensor<16777216x16777216xf32>', more than 2^47 bytes (input_c1)}}
   %0 = ark.add %x, %y
     : (tensor<16777216x1xf32>, tensor<16777216xf32>) -> tensor<16777216x16777216xf32>
   %1 = ark.reduce_sum %0 axes = [1] keepdims = true

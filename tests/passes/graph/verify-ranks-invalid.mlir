@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-verify-ranks --split-input-file --verify-diagnostics
 
-// expected-error @below {{program 'ranks_c1_missing' is of a world of 2 ranks, and rank 1 has no program here: compile all of them together (ranks_c1)}}
+// expected-error @below {{program 'ranks_c1_missing' belongs to a world of 2 ranks, and rank 1 has no program here: compile all of them together (ranks_c1)}}
 ark.program @ranks_c1_missing() attributes {rank = 0 : i64, world_size = 2 : i64} {
   ark.return
 }
@@ -22,7 +22,7 @@ ark.program @other() attributes {rank = 0 : i64, world_size = 2 : i64} {
 ark.program @ranks_c1_sizes() attributes {rank = 0 : i64, world_size = 2 : i64} {
   ark.return
 }
-// expected-error @below {{program 'other' is of a world of 3 ranks, and another one of 2 (ranks_c1)}}
+// expected-error @below {{program 'other' belongs to a world of 3 ranks, but another program to a world of 2 (ranks_c1)}}
 ark.program @other() attributes {rank = 1 : i64, world_size = 3 : i64} {
   ark.return
 }
@@ -33,7 +33,7 @@ ark.program @other() attributes {rank = 1 : i64, world_size = 3 : i64} {
 ark.program @ranks_c1_without() attributes {rank = 0 : i64, world_size = 1 : i64} {
   ark.return
 }
-// expected-error @below {{program 'other' has no rank, and another one of its module has (ranks_c1)}}
+// expected-error @below {{program 'other' has no rank, but another program of its module has one (ranks_c1)}}
 ark.program @other() {
   ark.return
 }
@@ -42,7 +42,7 @@ ark.program @other() {
 
 ark.program @ranks_c2(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     attributes {rank = 0 : i64, world_size = 1 : i64} {
-  // expected-error @below {{'ark.all_reduce' is of a world of 2 ranks, and its program of 1 (ranks_c2)}}
+  // expected-error @below {{'ark.all_reduce' belongs to a world of 2 ranks, but its program to a world of 1 (ranks_c2)}}
   %0 = ark.all_reduce sum %x world_size = 2 : (tensor<4xf32>) -> tensor<4xf32>
   ark.return
 }
@@ -82,7 +82,7 @@ ark.program @other(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x
 
 ark.program @ranks_c4_tag(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     attributes {rank = 0 : i64, world_size = 2 : i64} {
-  // expected-error @below {{rank 0 sends to rank 1 under tag 1 what rank 1 never receives (ranks_c4)}}
+  // expected-error @below {{rank 0 sends a tensor to rank 1 under tag 1 that rank 1 never receives (ranks_c4)}}
   %0 = ark.send %x to 1 tag = 1 : (tensor<4xf32>) -> tensor<4xf32>
   ark.return
 }
@@ -95,7 +95,7 @@ ark.program @other() attributes {rank = 1 : i64, world_size = 2 : i64} {
 // -----
 
 ark.program @ranks_c4_lonely() attributes {rank = 0 : i64, world_size = 2 : i64} {
-  // expected-error @below {{rank 0 receives from rank 1 under tag 0 what rank 1 never sends (ranks_c4)}}
+  // expected-error @below {{rank 0 receives a tensor from rank 1 under tag 0 that rank 1 never sends (ranks_c4)}}
   %0 = ark.recv from 1 tag = 0 : tensor<4xf32>
   ark.return
 }

@@ -17,7 +17,7 @@ ark.program @packets(
     ark.yield
   }
   ark.schedule "hand" sms = 2 {
-    // expected-error @below {{is told by packets, and is signalled after something else}}
+    // expected-error @below {{is of kind packet, but a signal follows no task that sends packets}}
     ark.semaphore @p arrivals = 1 handoff = packet
     ark.semaphore @end arrivals = 2 handoff = barrier
     ark.lane sms = [0, 1] warps = [0, 1] {

@@ -715,7 +715,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// expected-error @below {{body "body" takes 'memref<?xf32>', which is no buffer of static layout at offset 0}}
+// expected-error @below {{body "body" takes 'memref<?xf32>', which is not a buffer of static layout at offset 0}}
 ark.kernel @operandOfDynamicShape {
     entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
@@ -731,7 +731,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// expected-error @below {{which is no buffer of static layout at offset 0}}
+// expected-error @below {{which is not a buffer of static layout at offset 0}}
 ark.kernel @operandWithAnOffset {
     entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
@@ -747,7 +747,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// expected-error @below {{body "body" takes 'index', which is no buffer of static layout at offset 0}}
+// expected-error @below {{body "body" takes 'index', which is not a buffer of static layout at offset 0}}
 ark.kernel @operandThatIsNoBuffer {
     entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],

@@ -35,7 +35,7 @@ ark.program @twoUpdatesOfOneValue(%s: tensor<4xf32> {ark.kind = #ark.kind<state>
 // -----
 
 ark.program @updateOfAParameter(%w: tensor<4xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) {
-  // expected-error @below {{updates in place what is neither a state nor the result of a task}}
+  // expected-error @below {{updates in place a tensor that is neither a state nor the result of a task}}
   %0 = ark.task "t" grid [1] ins() outs(%w[#ark.region<(d0) -> (0), [4]>] : tensor<4xf32>) attributes {in_place} {
   ^bb0(%i: index, %o: tensor<4xf32>):
     ark.yield %o : tensor<4xf32>
@@ -47,7 +47,7 @@ ark.program @updateOfAParameter(%w: tensor<4xf32> {ark.kind = #ark.kind<paramete
 
 ark.program @updateOfAPartOfAState(%s: tensor<4x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   %0 = ark.slice %s starts = [0, 0] stops = [2, 4] steps = [1, 1] : (tensor<4x4xf32>) -> tensor<2x4xf32>
-  // expected-error @below {{updates in place what is neither a state nor the result of a task}}
+  // expected-error @below {{updates in place a tensor that is neither a state nor the result of a task}}
   %1 = ark.task "t" grid [1] ins() outs(%0[#ark.region<(d0) -> (0, 0), [2, 4]>] : tensor<2x4xf32>) attributes {in_place} {
   ^bb0(%i: index, %o: tensor<2x4xf32>):
     ark.yield %o : tensor<2x4xf32>
@@ -107,13 +107,13 @@ ark.program @viewWithoutStrides(%x: tensor<4x6xf32> {ark.kind = #ark.kind<input>
 // -----
 
 ark.program @resultThatNoTaskFills(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> (tensor<4xf32> {ark.name = "y"}) {
-  // expected-error @below {{result 0 is not what a task fills for it alone: run ark-resolve-views first}}
+  // expected-error @below {{result 0 is not filled by a task for this result alone: run ark-resolve-views first}}
   ark.return %x : tensor<4xf32>
 }
 
 // -----
 
-// expected-error @below {{takes or gives 'memref<4xf32>', which is no tensor of static shape}}
+// expected-error @below {{has an argument or a result of type 'memref<4xf32>', which is not a tensor of static shape}}
 ark.program @resultThatIsABuffer(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> (memref<4xf32> {ark.name = "y"}) {
   %0 = bufferization.to_buffer %x : tensor<4xf32> to memref<4xf32>
   ark.return %0 : memref<4xf32>

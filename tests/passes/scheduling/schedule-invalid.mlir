@@ -12,7 +12,7 @@ ark.program @noTarget() {
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
 ark.program @pinIsNoRange() {
-  // expected-error @below {{'ark.task' op plan pins sms to array<i64: 3, 3>, which is no range [begin, end)}}
+  // expected-error @below {{'ark.task' op plan pins sms to array<i64: 3, 3>, which is not a range [begin, end)}}
   ark.task "a" grid [1] ins() outs() attributes {plan = {sms = array<i64: 3, 3>}} {
   ^bb0(%i: index):
     ark.yield
@@ -26,7 +26,7 @@ ark.program @pinIsNoRange() {
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
 ark.program @pinIsNoNumber() {
-  // expected-error @below {{plan pins warps to "all", which is no range}}
+  // expected-error @below {{plan pins warps to "all", which is not a range}}
   ark.task "a" grid [1] ins() outs() attributes {plan = {warps = "all"}} {
   ^bb0(%i: index):
     ark.yield

@@ -7,7 +7,7 @@ ark.program @noSchedule() {
 
 // -----
 
-// expected-error @below {{is scheduled for no target: its module has no 'ark.target'}}
+// expected-error @below {{is scheduled without a target: its module has no 'ark.target'}}
 ark.program @noTarget() {
   ark.schedule "hand" sms = 1 {
   }

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-fuse-tasks --verify-diagnostics
 
-// expected-error @below {{the module has no 'ark.target' to tell what fusing tasks is worth}}
+// expected-error @below {{the module has no 'ark.target', which the cost of fused tasks depends on}}
 ark.program @noTarget(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) {
   %e = tensor.empty() : tensor<4xf32>

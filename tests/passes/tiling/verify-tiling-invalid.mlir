@@ -73,7 +73,7 @@ ark.program @resultIsAView(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<2x2xf32> {ark.name = "y"}) {
   %0 = ark.reshape %x shape = [2, 2] : (tensor<4xf32>) -> tensor<2x2xf32>
-  // expected-error @below {{'ark.return' op result 'y' is not produced by a task of its own (tiling_c3)}}
+  // expected-error @below {{'ark.return' op result 'y' is not produced by a separate task (tiling_c3)}}
   ark.return %0 : tensor<2x2xf32>
 }
 
@@ -88,7 +88,7 @@ ark.program @resultIsAState(
   ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
     ark.yield %a : tensor<4xf32>
   } : tensor<4xf32>
-  // expected-error @below {{'ark.return' op result 'y' is not produced by a task of its own (tiling_c3)}}
+  // expected-error @below {{'ark.return' op result 'y' is not produced by a separate task (tiling_c3)}}
   ark.return %0 : tensor<4xf32>
 }
 
@@ -103,7 +103,7 @@ ark.program @taskGivesTwoResultsOfTheProgram(
   ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
     ark.yield %a : tensor<4xf32>
   } : tensor<4xf32>
-  // expected-error @below {{'ark.return' op result 'z' is not produced by a task of its own (tiling_c3)}}
+  // expected-error @below {{'ark.return' op result 'z' is not produced by a separate task (tiling_c3)}}
   ark.return %0, %0 : tensor<4xf32>, tensor<4xf32>
 }
 

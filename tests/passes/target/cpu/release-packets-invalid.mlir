@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-release-packets --verify-diagnostics
 
 // A reader could take the first for the last.
-// expected-error @below {{does not put its packets by one store of 64 bits}}
+// expected-error @below {{does not write its packets with a single store of 64 bits}}
 llvm.func @twice(%x: i64, %p: !llvm.ptr {ark.packets}) {
   llvm.store %x, %p : i64, !llvm.ptr
   llvm.store %x, %p : i64, !llvm.ptr
@@ -11,7 +11,7 @@ llvm.func @twice(%x: i64, %p: !llvm.ptr {ark.packets}) {
 // -----
 
 // Half of a packet is none.
-// expected-error @below {{does not put its packets by one store of 64 bits}}
+// expected-error @below {{does not write its packets with a single store of 64 bits}}
 llvm.func @half(%x: i32, %p: !llvm.ptr {ark.packets}) {
   llvm.store %x, %p : i32, !llvm.ptr
   llvm.return

@@ -45,7 +45,7 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x192xbf16>) {
   %number = arith.constant 1 : index
-  // expected-error @below {{'func.call' op asks for a tensor map that 'ark.tensor_maps' of its body does not describe}}
+  // expected-error @below {{'func.call' op uses a tensor map that 'ark.tensor_maps' of its body does not describe}}
   %map = func.call @ark_tensor_map(%task, %number) : (index, index) -> i64
   return
 }
@@ -60,7 +60,7 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<256x192xbf16>) attributes {ark.tensor_maps = [array<i64: 0, 192, 256, 192, 128>]} {
   %number = arith.constant 1 : index
-  // expected-error @below {{'func.call' op asks for a tensor map that 'ark.tensor_maps' of its body does not describe}}
+  // expected-error @below {{'func.call' op uses a tensor map that 'ark.tensor_maps' of its body does not describe}}
   %map = func.call @ark_tensor_map(%task, %number) : (index, index) -> i64
   return
 }

@@ -11,14 +11,14 @@ llvm.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   llvm.return %good : i32
 }
 llvm.func internal @body() {
-  // expected-error @below {{'arith.constant' op is left over: no code is made of it (target_c1)}}
+  // expected-error @below {{'arith.constant' op cannot be translated to machine code (target_c1)}}
   %one = arith.constant 1 : i32
   llvm.return
 }
 
 // -----
 
-// expected-error @below {{has not one gpu.module (target_c2)}}
+// expected-error @below {{does not have exactly one gpu.module (target_c2)}}
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -51,7 +51,7 @@ gpu.module @ark_gpu {
 
 // -----
 
-// expected-error @below {{has no code of its entry '@ark_kernel' (target_c3)}}
+// expected-error @below {{has no code for its entry '@ark_kernel' (target_c3)}}
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -68,7 +68,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// expected-error @below {{has type '!llvm.func<void (ptr)>', and an entry has '!llvm.func<i32 (ptr, i64)>' (target_c3)}}
+// expected-error @below {{has type '!llvm.func<void (ptr)>', but an entry has type '!llvm.func<i32 (ptr, i64)>' (target_c3)}}
 llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
@@ -83,7 +83,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// expected-error @below {{is the entry, and is not visible (target_c3)}}
+// expected-error @below {{is the entry but is not visible (target_c3)}}
 llvm.func internal @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %good = llvm.mlir.constant(0 : i32) : i32
   llvm.return %good : i32
@@ -94,7 +94,7 @@ llvm.func internal @body() {
 
 // -----
 
-// expected-error @below {{has no code of body {function = @body, operands = 0 : i64} (target_c4)}}
+// expected-error @below {{has no code for body {function = @body, operands = 0 : i64} (target_c4)}}
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -118,7 +118,7 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 gpu.module @ark_gpu [#rocdl.target<chip = "gfx942">] {
 llvm.func @ark_kernel(%context: !llvm.ptr) {
-  // expected-error @below {{'nvvm.barrier0' op is left over: no code is made of it (target_c1)}}
+  // expected-error @below {{'nvvm.barrier0' op cannot be translated to machine code (target_c1)}}
   nvvm.barrier0
   llvm.return
 }
@@ -139,7 +139,7 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
 llvm.func @ark_kernel(%context: !llvm.ptr) {
-  // expected-error @below {{'rocdl.barrier' op is left over: no code is made of it (target_c1)}}
+  // expected-error @below {{'rocdl.barrier' op cannot be translated to machine code (target_c1)}}
   rocdl.barrier
   llvm.return
 }
@@ -165,7 +165,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
 llvm.func internal @body() {
   llvm.return
 }
-// expected-error @below {{is called, and hip has no library that it could be in (target_c5)}}
+// expected-error @below {{is called but has no body, and hip has no library (target_c5)}}
 llvm.func @__ocml_tan_f32(f32) -> f32
 }
 }
@@ -185,7 +185,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
 llvm.func internal @body(%number: i32) {
-  // expected-error @below {{'llvm.inline_asm' op is code for another machine than hip (target_c7)}}
+  // expected-error @below {{'llvm.inline_asm' op is code for another backend than hip (target_c7)}}
   %thread = llvm.inline_asm has_side_effects "mov.u32 $0, %tid.x;", "=v" : () -> i32
   llvm.return
 }
@@ -207,7 +207,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
 llvm.func internal @body(%number: i32) {
-  // expected-error @below {{'llvm.inline_asm' op is code for another machine than hip (target_c7)}}
+  // expected-error @below {{'llvm.inline_asm' op is code for another backend than hip (target_c7)}}
   %same = llvm.inline_asm has_side_effects "", "=r,0" %number : (i32) -> i32
   llvm.return
 }
@@ -228,7 +228,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
 llvm.func internal @body(%number: i32) {
-  // expected-error @below {{'llvm.call_intrinsic' op is code for another machine than hip (target_c7)}}
+  // expected-error @below {{'llvm.call_intrinsic' op is code for another backend than hip (target_c7)}}
   %thread = llvm.call_intrinsic "llvm.nvvm.read.ptx.sreg.tid.x"() : () -> i32
   llvm.return
 }
@@ -250,7 +250,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
 llvm.func internal @body(%number: i32) {
-  // expected-error @below {{'llvm.inline_asm' op is code for another machine than cuda (target_c7)}}
+  // expected-error @below {{'llvm.inline_asm' op is code for another backend than cuda (target_c7)}}
   %same = llvm.inline_asm has_side_effects "", "=v,0" %number : (i32) -> i32
   llvm.return
 }
@@ -271,7 +271,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
 llvm.func internal @body(%number: i32) {
-  // expected-error @below {{'llvm.call_intrinsic' op is code for another machine than cuda (target_c7)}}
+  // expected-error @below {{'llvm.call_intrinsic' op is code for another backend than cuda (target_c7)}}
   %thread = llvm.call_intrinsic "llvm.amdgcn.workitem.id.x"() : () -> i32
   llvm.return
 }
@@ -291,7 +291,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   llvm.return %good : i32
 }
 llvm.func internal @body() {
-  // expected-error @below {{'llvm.inline_asm' op is code for another machine than cpu (target_c7)}}
+  // expected-error @below {{'llvm.inline_asm' op is code for another backend than cpu (target_c7)}}
   llvm.inline_asm has_side_effects "pause", "" : () -> ()
   llvm.return
 }

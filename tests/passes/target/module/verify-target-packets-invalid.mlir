@@ -14,7 +14,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
   %zero = llvm.mlir.zero : vector<4xi32>
-  // expected-error @below {{'llvm.store' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.store' op uses the address of a packet but is not a packet instruction (target_c6)}}
   llvm.store %zero, %p {alignment = 16 : i64} : vector<4xi32>, !llvm.ptr
   llvm.return
 }
@@ -38,7 +38,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
   %zero = llvm.mlir.constant(0 : i32) : i32
   %place = llvm.getelementptr %p[%begin] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  // expected-error @below {{'llvm.store' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.store' op uses the address of a packet but is not a packet instruction (target_c6)}}
   llvm.store %zero, %place : i32, !llvm.ptr
   llvm.return
 }
@@ -60,7 +60,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
 llvm.func internal @read(%place: !llvm.ptr) {
-  // expected-error @below {{'llvm.load' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.load' op uses the address of a packet but is not a packet instruction (target_c6)}}
   %word = llvm.load %place : !llvm.ptr -> i32
   llvm.return
 }
@@ -95,7 +95,7 @@ llvm.func internal @same(%place: !llvm.ptr) -> !llvm.ptr {
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
   %q = llvm.call @same(%p) : (!llvm.ptr) -> !llvm.ptr
-  // expected-error @below {{'llvm.load' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.load' op uses the address of a packet but is not a packet instruction (target_c6)}}
   %word = llvm.load %q : !llvm.ptr -> i32
   llvm.return
 }
@@ -117,7 +117,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
   %one = llvm.mlir.constant(1 : i32) : i32
-  // expected-error @below {{'llvm.atomicrmw' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.atomicrmw' op uses the address of a packet but is not a packet instruction (target_c6)}}
   %old = llvm.atomicrmw xchg %p, %one monotonic : !llvm.ptr, i32
   llvm.return
 }
@@ -138,7 +138,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
-  // expected-error @below {{'llvm.intr.memcpy' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.intr.memcpy' op uses the address of a packet but is not a packet instruction (target_c6)}}
   "llvm.intr.memcpy"(%p, %x, %end) <{isVolatile = false}> : (!llvm.ptr, !llvm.ptr, i64) -> ()
   llvm.return
 }
@@ -162,7 +162,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
   %memory = llvm.mlir.zero : !llvm.ptr<3>
   %global = llvm.addrspacecast %p : !llvm.ptr to !llvm.ptr<1>
-  // expected-error @below {{'nvvm.cp.async.shared.global' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'nvvm.cp.async.shared.global' op uses the address of a packet but is not a packet instruction (target_c6)}}
   nvvm.cp.async.shared.global %memory, %global, 16, cache = cg : !llvm.ptr<3>, !llvm.ptr<1>
   llvm.return
 }
@@ -184,7 +184,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
-  // expected-error @below {{'llvm.store' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.store' op uses the address of a packet but is not a packet instruction (target_c6)}}
   llvm.store %p, %x : !llvm.ptr, !llvm.ptr
   llvm.return
 }
@@ -206,7 +206,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
-  // expected-error @below {{'llvm.inline_asm' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.inline_asm' op uses the address of a packet but is not a packet instruction (target_c6)}}
   llvm.inline_asm has_side_effects "st.global.u64 [$0], $1;", "l,l,~{memory}" %p, %begin : (!llvm.ptr, i64) -> ()
   llvm.return
 }
@@ -227,7 +227,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
-  // expected-error @below {{'llvm.inline_asm' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.inline_asm' op uses the address of a packet but is not a packet instruction (target_c6)}}
   llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u64 [$0], $1; st.global.u64 [$0+8], $1;", "l,l,~{memory}" %p, %begin : (!llvm.ptr, i64) -> ()
   llvm.return
 }
@@ -249,7 +249,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
   llvm.return
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
-  // expected-error @below {{'llvm.inline_asm' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.inline_asm' op uses the address of a packet but is not a packet instruction (target_c6)}}
   llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u64 [$0], $1;", "l,l,~{memory}" %x, %p : (!llvm.ptr, !llvm.ptr) -> ()
   llvm.return
 }
@@ -272,7 +272,7 @@ llvm.func @ark_kernel(%context: !llvm.ptr) {
 }
 llvm.func @other(!llvm.ptr)
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
-  // expected-error @below {{'llvm.call' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.call' op uses the address of a packet but is not a packet instruction (target_c6)}}
   llvm.call @other(%p) : (!llvm.ptr) -> ()
   llvm.return
 }
@@ -302,7 +302,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
   %one = llvm.mlir.constant(1 : i64) : i64
   %row = llvm.add %first, %one : i64
   %again = llvm.call @ark_operand(%context, %row) : (!llvm.ptr, i64) -> !llvm.ptr
-  // expected-error @below {{'llvm.store' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.store' op uses the address of a packet but is not a packet instruction (target_c6)}}
   llvm.store %begin, %again : i64, !llvm.ptr
   llvm.return
 }
@@ -331,7 +331,7 @@ llvm.func internal @ark_operand(%context: !llvm.ptr, %number: i64) -> !llvm.ptr 
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}, %context: !llvm.ptr, %first: i64) {
   %row = llvm.add %first, %begin : i64
   %again = llvm.call @ark_operand(%context, %row) : (!llvm.ptr, i64) -> !llvm.ptr
-  // expected-error @below {{'llvm.store' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.store' op uses the address of a packet but is not a packet instruction (target_c6)}}
   llvm.store %begin, %again : i64, !llvm.ptr
   llvm.return
 }
@@ -362,7 +362,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 }
 llvm.func internal @ark_prefetch_run(%context: !llvm.ptr, %first: i64) {
   %p = llvm.call @ark_operand(%context, %first) : (!llvm.ptr, i64) -> !llvm.ptr
-  // expected-error @below {{'llvm.load' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.load' op uses the address of a packet but is not a packet instruction (target_c6)}}
   %word = llvm.load %p : !llvm.ptr -> i32
   llvm.return
 }
@@ -481,14 +481,14 @@ llvm.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   llvm.return %good : i32
 }
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
-  // expected-error @below {{'llvm.store' op uses the address of a packet, and is no packet instruction (target_c6)}}
+  // expected-error @below {{'llvm.store' op uses the address of a packet but is not a packet instruction (target_c6)}}
   llvm.store %begin, %p atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
   llvm.return
 }
 
 // -----
 
-// expected-error @below {{semaphore 0 is told by packets that are in no table}}
+// expected-error @below {{semaphore 0 waits for packets that are in no table}}
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [{}], tasks = [{}],
     operands = dense<[[1, 0], [0, 8], [0, 8]]> : tensor<3x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,

@@ -9,7 +9,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   %c0 = arith.constant 0 : index
   %row = memref.subview %p[4] [8] [1] : memref<16xi32> to memref<8xi32, strided<[1], offset: 4>>
   %zero = arith.constant dense<0> : vector<4xi32>
-  // expected-error @below {{'vector.store' op touches packets, which only single stores put and 'ark.receive_packets' reads}}
+  // expected-error @below {{'vector.store' op accesses packets, which only scalar stores write and 'ark.receive_packets' reads}}
   vector.store %zero, %row[%c0] : memref<8xi32, strided<[1], offset: 4>>, vector<4xi32>
   return
 }
@@ -23,7 +23,7 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<16xi32> {ark.packets}, %x: memref<16xi32>) {
   %c0 = arith.constant 0 : index
-  // expected-error @below {{'memref.copy' op touches packets}}
+  // expected-error @below {{'memref.copy' op accesses packets}}
   memref.copy %x, %p : memref<16xi32> to memref<16xi32>
   return
 }
@@ -37,7 +37,7 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<16xi32> {ark.packets}, %x: memref<16xi32>) {
   %c0 = arith.constant 0 : index
-  // expected-error @below {{'memref.load' op touches packets}}
+  // expected-error @below {{'memref.load' op accesses packets}}
   %word = memref.load %p[%c0] : memref<16xi32>
   return
 }
@@ -51,7 +51,7 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 256 : i64}
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<16xi32> {ark.packets}, %x: memref<16xi32>) {
   %c0 = arith.constant 0 : index
-  // expected-error @below {{'func.call' op touches packets}}
+  // expected-error @below {{'func.call' op accesses packets}}
   func.call @other(%p) : (memref<16xi32>) -> ()
   return
 }

@@ -31,7 +31,7 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<i32>) {
   %one = arith.constant 1 : i32
-  // expected-error @below {{'memref.atomic_rmw' op writes and has results: it can neither be left to one thread nor be done by all}}
+  // expected-error @below {{'memref.atomic_rmw' op writes memory and has results: neither a single thread nor all threads can execute it}}
   %old = memref.atomic_rmw addi %one, %y[] : (i32, memref<i32>) -> i32
   memref.store %old, %y[] : memref<i32>
   return
@@ -49,7 +49,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   %c1 = arith.constant 1 : index
   %c8 = arith.constant 8 : index
   %f = arith.constant 1.0 : f32
-  // expected-error @below {{'scf.execute_region' op holds a parallel loop, and may not be what all threads do alike}}
+  // expected-error @below {{'scf.execute_region' op contains a parallel loop, but its control flow may differ between threads}}
   scf.execute_region {
     scf.parallel (%i) = (%c0) to (%c8) step (%c1) {
       memref.store %f, %y[%i] : memref<8xf32>
@@ -131,7 +131,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   %c1 = arith.constant 1 : index
   %c64 = arith.constant 64 : index
   %t = memref.alloca() : memref<64xf32>
-  // expected-error @below {{has not one iteration for each of the 512 threads}}
+  // expected-error @below {{does not have one iteration for each of the 512 threads}}
   scf.forall (%i) in (64) {
     %a = memref.load %x[%i] : memref<64xf32>
     memref.store %a, %t[%i] : memref<64xf32>
@@ -153,7 +153,7 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<512xindex>) {
-  // expected-error @below {{'func.call' op is of code for all threads of a CTA, and does not say by 'ark.cta_collective' that they make it together}}
+  // expected-error @below {{'func.call' op calls code for all threads of a CTA, but lacks the attribute 'ark.cta_collective'}}
   func.call @outer(%y) : (memref<512xindex>) -> ()
   return
 }
