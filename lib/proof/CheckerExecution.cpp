@@ -63,7 +63,8 @@ Execution::Semaphore *Execution::getSemaphore(Operation *item, bool &signals,
 /// Releases all items of the lane before this one, and all items that the lane
 /// has acquired.
 void Execution::signal(unsigned lane, Semaphore &semaphore) {
-  const uint32_t *known = &clocks[clockChanges[lane].back().clock * lanes.size()];
+  const uint32_t *known =
+      &clocks[clockChanges[lane].back().clock * lanes.size()];
   for (size_t other = 0; other < lanes.size(); ++other)
     semaphore.clock[other] = std::max(semaphore.clock[other], known[other]);
   semaphore.clock[lane] = std::max(semaphore.clock[lane], next[lane]);
