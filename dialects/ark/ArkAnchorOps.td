@@ -9,7 +9,7 @@
 
 include "dialects/ark/ArkGraphOps.td"
 
-/// An op of which a group has at most one.
+/// An anchor: a group has at most one.
 class Ark_AnchorOp<string mnemonic, list<Trait> traits = []>
     : Ark_GraphOp<mnemonic, !listconcat(
         [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>], traits)>;
@@ -56,10 +56,10 @@ def Ark_PartialArgmaxOp : Ark_AnchorOp<"partial_argmax"> {
     The op reduces dimension `axis`. The dimension before it counts the pieces, whose elements are
     neighbours: element `n` of piece `p`, of `N` elements each, has the index `p * N + n`.
 
-    Results order as `ark.argmax` chooses. The upper half of a result orders like the values, with a
-    NaN above all, and minus zero like zero. The lower half is the complement of the index. The
-    larger of two results thus has the larger value, or, of equal values, the lesser index.
-    `ark.combine_argmax` makes an index of the largest result.
+    The largest result is the one that `ark.argmax` chooses. The upper half of a result has the order
+    of the values: NaN is above all numbers, and minus zero equals zero. The lower half is the
+    complement of the index. The larger of two results thus has the larger value, or the lesser index
+    if the values are equal. `ark.combine_argmax` returns the index in the largest result.
 
     - (partial_argmax_c1) `axis` is a dimension of the operand other than the first, of positive
       extent.
@@ -135,11 +135,11 @@ def Ark_RmsnormOp : Ark_AnchorOp<"rmsnorm"> {
 def Ark_TopThresholdOp : Ark_AnchorOp<"top_threshold"> {
   let summary = "The least number that top-k and top-p keep";
   let description = [{
-    The op works on every row along the last dimension, whose numbers are not negative. Top-k keeps
-    the `k` largest numbers, or all if `k` is not positive. Of these, top-p keeps the fewest largest
-    numbers whose sum is at least `p` times the sum of the `k`, and at least one. The result is the
-    least number that is kept; numbers equal to it are kept, too. The dimension stays with extent
-    one.
+    The op works on every row along the last dimension. The numbers must not be negative. Top-k keeps
+    the `k` largest numbers, or all if `k` is not positive. Top-p (nucleus sampling) then keeps the
+    smallest set of largest numbers whose sum is at least `p` times the sum of the numbers that top-k
+    keeps; the set has at least one number. The result is the least number of the set. Numbers equal
+    to the result are kept, too. The last dimension stays with extent one.
 
     - (top_threshold_c1) the operand has a last dimension of positive extent.
 
@@ -205,8 +205,8 @@ def Ark_PartialAttentionOp : Ark_AnchorOp<"partial_attention", [AttrSizedOperand
     q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, N, P, D]`: the key with number `n * P + p` is
     row `n` of piece `p`. `kv_length`, `causal` and the mask are as in `ark.attention`.
 
-    The result is `[..., Hq, Tq, P, D + 2]`, in f32. For every piece it holds the sum of the values
-    times `exp(score - m)`, then `m`, the largest score, and then the sum of all `exp(score - m)`. A
+    The result is `[..., Hq, Tq, P, D + 2]`, in f32. For every piece the result holds the sum of the
+    values times `exp(score - m)`, then the largest score `m`, then the sum of all `exp(score - m)`. A
     piece without a valid key gives zeros and an `m` of minus infinity. `ark.combine_attention`
     combines the pieces to one result.
 
@@ -293,8 +293,8 @@ def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor,
       MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a slice of a state in place and returns the updated tensor";
   let description = [{
-    An offset is static, or, if `static_offsets` holds the smallest i64, the next one of `offsets`.
-    The run reports an error if a slice does not fit.
+    An entry of `static_offsets` is the offset of its dimension. The smallest i64 stands for the next
+    operand of `offsets`. The run reports an error if a slice does not fit.
 
     - (update_c1) the state is an `ark.kind = #ark.kind<state>` argument or the result of an update.
     - (update_c2) state and value have one rank and element type; the value fits into the state.

@@ -9,7 +9,7 @@ include "dialects/ark/ArkGraphOps.td"
 // Collectives on tensors
 //===----------------------------------------------------------------------===//
 
-/// Every rank executes the op. `world_size` is that of the program.
+/// Every rank executes the op. `world_size` equals that of the program.
 class Ark_CollectiveOp<string mnemonic, list<Trait> traits = []>
     : Ark_Op<mnemonic, !listconcat(
         [InferTypeOpAdaptor, DeclareOpInterfaceMethods<Ark_AnchorOpInterface>,
@@ -111,17 +111,18 @@ def Ark_RecvOp : Ark_Op<"recv", [DeclareOpInterfaceMethods<Ark_CollectiveOpInter
 // Primitives on channels
 //===----------------------------------------------------------------------===//
 //
-// The primitives move values, not buffers. The `memory` and `synchronization` stages decide where a
-// value lies at the peer and who waits before its bytes are used again, and prove it.
+// The primitives move values, not buffers. The `memory` stage decides where a value lies at the
+// peer, and the `synchronization` stage decides which lanes wait before its bytes are reused, and
+// proves the result.
 
 class Ark_ChannelOp<string mnemonic, list<Trait> traits = []>
     : Ark_Op<"channel." # mnemonic,
              !listconcat([MemoryEffects<[MemRead, MemWrite]>], traits)>;
 
 def Ark_ChannelOpenOp : Ark_Op<"channel.open", [Pure]> {
-  let summary = "The channel to a peer and from it";
+  let summary = "The channel between this rank and a peer";
   let description = [{
-    Both ends name the same tag. One end takes tensors in the order in which the other end puts
+    Both ends name the same tag. Each end receives tensors in the order in which the other end puts
     them.
 
     - (collective_c5) the peer is not negative.
@@ -149,7 +150,7 @@ class Ark_ChannelSyncOp<string mnemonic> : Ark_ChannelOp<mnemonic> {
 }
 
 def Ark_ChannelPutOp : Ark_ChannelPutBaseOp<"put"> {
-  let summary = "Copies a tensor to the peer, who may read it after the next signal";
+  let summary = "Copies a tensor to the peer, which may read it after the next signal";
 }
 def Ark_ChannelSignalOp : Ark_ChannelSyncOp<"signal"> {
   let summary = "Releases everything put so far to the peer";
@@ -179,9 +180,9 @@ def Ark_ChannelReadPacketOp : Ark_ChannelTakeBaseOp<"read_packet"> {
 // Packets
 //===----------------------------------------------------------------------===//
 //
-// The form of the primitives once the programs of all ranks are one. A packet is a word of 64 bits
-// that is written at once: a reader that sees the epoch of this iteration in it has the data as
-// well, and needs no counter.
+// The primitives in the joined program of all ranks. A packet is a word of 64 bits that one store
+// writes. A reader that sees the current epoch in the word has the data as well, and needs no
+// counter.
 
 def Ark_PackPacketOp
     : Ark_GraphOp<"pack_packet", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {

@@ -29,7 +29,7 @@ def Ark_Dialect : Dialect {
   let hasRegionArgAttrVerify = 1;
   let hasOperationAttrVerify = 1;
   let extraClassDeclaration = [{
-    /// Attribute names, stated once: passes and bindings read them here.
+    /// Names of attributes, for passes and bindings.
     static constexpr llvm::StringLiteral kKindAttr = "ark.kind";
     static constexpr llvm::StringLiteral kNameAttr = "ark.name";
     static constexpr llvm::StringLiteral kInitAttr = "ark.init";

@@ -18,8 +18,8 @@ def Ark_ArgumentKind : Ark_I32Enum<"ArgumentKind", "binding of a program argumen
   I32EnumAttrCase<"Parameter", 1, "parameter">, // bound once
   I32EnumAttrCase<"State", 2, "state">,         // lives on the device between runs
   I32EnumAttrCase<"Scalar", 3, "scalar">,       // a run-time integer, bounded by `ark.max`
-  I32EnumAttrCase<"Output", 4, "output">,       // a result; an argument from `memory` on
-  I32EnumAttrCase<"Constant", 5, "constant">,   // known at compile time (`ark.value`); likewise
+  I32EnumAttrCase<"Output", 4, "output">,       // a result; the `memory` stage adds it
+  I32EnumAttrCase<"Constant", 5, "constant">,   // `ark.value`; the `memory` stage adds it
 ]>;
 def Ark_ArgumentKindAttr : EnumAttr<Ark_Dialect, Ark_ArgumentKind, "kind"> {
   let assemblyFormat = "`<` $value `>`";
@@ -45,7 +45,7 @@ def Ark_ReductionKind : Ark_I32Enum<"ReductionKind", "combiner of a collective",
 ]>;
 def Ark_ReductionKindAttr : EnumAttr<Ark_Dialect, Ark_ReductionKind, "reduction">;
 
-/// The way in which a value passes from the SM that made it to the SM that needs it.
+/// The mechanism by which data pass from one lane to another.
 def Ark_HandoffKind : Ark_I32Enum<"HandoffKind", "kind of a hand-off", [
   I32EnumAttrCase<"Counter", 0, "counter">, // counter semaphore in global memory
   I32EnumAttrCase<"Barrier", 1, "barrier">, // grid barrier: every lane arrives and waits
@@ -68,9 +68,9 @@ def Ark_MmaKind : Ark_I32Enum<"MmaKind", "family of matrix instructions", [
   I32EnumAttrCase<"Mfma", 2, "mfma">,        // `v_mfma` of AMD
 ]>;
 
-/// A copy from global to shared memory that runs beside the threads.
+/// An asynchronous copy from global to shared memory.
 def Ark_CopyKind : Ark_I32Enum<"CopyKind", "copy to shared memory", [
-  I32EnumAttrCase<"CpAsync", 0, "cp_async">,     // 4 to 16 bytes of a thread
+  I32EnumAttrCase<"CpAsync", 0, "cp_async">,     // 4 to 16 bytes per thread
   I32EnumAttrCase<"Bulk", 1, "bulk">,            // contiguous bytes
   I32EnumAttrCase<"TensorMap", 2, "tensor_map">, // a box of a tensor (TMA copy)
 ]>;

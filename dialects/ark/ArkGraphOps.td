@@ -246,7 +246,7 @@ def Ark_MinimumOp : Ark_BinaryOp<"minimum", Ark_NumberTensor, [Commutative]> {
   let summary = "The lesser operand; NaN if either is NaN";
 }
 def Ark_PowOp : Ark_BinaryOp<"pow"> {
-  let summary = "Power; an integer power wraps, and is zero if it would be a fraction";
+  let summary = "Power; integer results wrap, and fractions become zero";
 }
 def Ark_LogicalAndOp : Ark_BinaryOp<"logical_and", Ark_BoolTensor, [Commutative]> {
   let summary = "Logical and";
@@ -285,9 +285,9 @@ def Ark_PhiloxOp
     : Ark_GraphOp<"philox", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
   let summary = "Random bits by index, from the generator Philox4x32-10";
   let description = [{
-    The bits at index `i` of a stream are word `i mod 4` of the block that Philox4x32-10 makes of
-    the counter `(i / 4, counter)` under the key `seed`, low words first. The op has no state: equal
-    operands give equal bits.
+    The bits at index `i` of a stream are word `i mod 4` of the block that Philox4x32-10 computes
+    from the counter `(i / 4, counter)` and the key `seed`, low words first. The op has no state:
+    equal operands give equal bits.
 
     - (binary_c2) the three shapes broadcast.
 

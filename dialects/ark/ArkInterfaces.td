@@ -17,8 +17,8 @@ def Ark_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
 def Ark_ViewOpInterface : OpInterface<"ViewOpInterface"> {
   let cppNamespace = "::mlir::ark";
   let description = [{
-    The result names elements of the source in another shape or order and
-    moves no data. Views are resolved to strides in the `memory` stage.
+    The result has elements of the source in another shape or order, and the op moves no data. The
+    `memory` stage turns views into strides.
   }];
   let methods = [
     InterfaceMethod<"The tensor that is viewed.", "::mlir::Value", "getViewSource">,
@@ -28,8 +28,8 @@ def Ark_ViewOpInterface : OpInterface<"ViewOpInterface"> {
 def Ark_AnchorOpInterface : OpInterface<"AnchorOpInterface"> {
   let cppNamespace = "::mlir::ark";
   let description = [{
-    The op decides the shape of the work of its group: matmul, attention, reductions,
-    normalisations, collectives. A group holds at most one anchor.
+    The op decides the tiles of its group. Anchors are matmul, attention, reductions,
+    normalisations and collectives. A group holds at most one anchor.
   }];
 }
 

@@ -78,9 +78,9 @@ struct KnownGpu {
 } // namespace
 
 // One representative device per architecture. `bandwidth` and `flops` are the
-// figures that a good kernel reaches, not those of the data sheet. The H200 was
-// measured. The other devices have the figures of their data sheets, times the
-// share that the H200 reaches of its own.
+// figures that a good kernel reaches, not those of the data sheet. Those of the
+// H200 are measured. Those of the other devices are figures of data sheets,
+// multiplied by the fraction of its data sheet that the H200 reaches.
 static constexpr KnownGpu knownGpus[] = {
     // A100 80 GB
     {Backend::CUDA, "sm_80", 108, 16, 166912, 1850, 250000, 700, 1200, 250,

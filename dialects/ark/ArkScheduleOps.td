@@ -117,8 +117,8 @@ def Ark_PrefetchOp : Ark_LaneItemOp<"prefetch"> {
 def Ark_SemaphoreOp : Ark_Op<"semaphore", [HasParent<"ScheduleOp">]> {
   let summary = "A monotonic counter that every producer raises once in each iteration";
   let description = [{
-    A wait in iteration `e` (from 0) ends when the counter reaches `(e + 1) * arrivals`. The wait is
-    for every producer (all-join), and the counter needs no reset.
+    In iteration `e`, counted from 0, a wait ends when the counter reaches `(e + 1) * arrivals`. A
+    wait is for every producer (all-join), and the counter needs no reset.
 
     - (semaphore_c1) `arrivals` is positive.
   }];
@@ -178,8 +178,8 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
     - (kernel_c4) a lane is a range of `instructions`.
     - (kernel_c5) an instruction with opcode 0 runs a range of vCTAs of a task.
   }];
-  // `program` instead of `sym_name`: a kernel has the name of its program, which may also be that
-  // of a function beside it. Nothing refers to a kernel by name.
+  // The attribute is not `sym_name`, so a function beside the kernel may have the same name. No op
+  // refers to a kernel by name.
   let arguments = (ins SymbolNameAttr:$program, FlatSymbolRefAttr:$entry, I64Attr:$sms,
                        I64Attr:$arena, ArrayAttr:$bodies, ArrayAttr:$buffers, ArrayAttr:$tasks,
                        ElementsAttr:$operands, ElementsAttr:$task_table,

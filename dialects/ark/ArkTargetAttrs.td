@@ -8,12 +8,12 @@ include "dialects/ark/ArkAttrBase.td"
 def Ark_FragmentAttr : Ark_Attr<"Fragment", "fragment"> {
   let summary = "The elements of a matrix that each lane of a warp holds";
   let description = [{
-    Each parameter has a figure for rows and one for columns. The matrix is cut into `outer` blocks.
-    A block is cut into `lanes` pieces, one for each lane, and a piece has `elements`:
+    Each parameter has a figure for rows and one for columns. The matrix is divided into `outer`
+    blocks, and a block into `lanes` parts, one for each lane. A part has `elements` elements:
 
     - rows and columns of the matrix: `outer * lanes * elements`;
-    - the piece of lane `l` along a dimension: `l / strides mod lanes`;
-    - the elements of a lane: block by block, the blocks of a column first.
+    - the part of lane `l` along a dimension: `l / strides mod lanes`;
+    - the order of a lane's elements: block by block, down each column of blocks first.
 
     ```mlir
     // Lane 5 holds the elements (1, 2), (1, 3), (9, 2) and (9, 3) of 16 x 8.
@@ -56,14 +56,14 @@ def Ark_MmaAttr : Ark_Attr<"Mma", "mma"> {
     - `warps`: warps that execute the instruction together. Each has an equal share of the rows.
     - `lhs`, `rhs`: the fragments of the operands in a warp. Without them, the instruction reads
       the operands from shared memory.
-    - `acc`: the fragment of a warp's accumulators. An instruction that takes any number of columns
-      has the fragment of its fewest columns, `n`; further ones repeat the fragment.
+    - `acc`: the fragment of a warp's accumulators. If an instruction exists for several numbers of
+      columns, `n` is the least of them, and further columns repeat the fragment.
 
     Constraints:
     - (mma_c1) fragments have the shape of their matrix: `lhs` is `m` by `k`, `rhs` is `k` by `n`,
       and `acc` is `m / warps` by `n`.
-    - (mma_c2) either both operands have a fragment or none has, and one warp executes an
-      instruction with fragments.
+    - (mma_c2) either both operands have a fragment or neither has one, and one warp executes an
+      instruction whose operands have fragments.
   }];
   let parameters = (ins EnumParameter<Ark_MmaKind>:$kind, "int64_t":$m, "int64_t":$n, "int64_t":$k,
                         DefaultValuedParameter<"int64_t", "1">:$warps,
@@ -75,14 +75,15 @@ def Ark_MmaAttr : Ark_Attr<"Mma", "mma"> {
 }
 
 def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
-  let summary = "Tiles of products whose operands matrix units read from shared memory";
+  let summary = "Tiles of a matmul for matrix units that read operands from shared memory";
   let description = [{
     The operands have elements of 16 bits, and their rows lie along the depth (K).
 
     - `shapes`: rows and columns of each tile of the result, one after the other.
     - `depth`: the depth of one stage, in elements.
-    - `tile`: the time for the start and the end of a tile, ns.
-    - `stage_row`: the time of L2 for a row or column of the operands in one stage, ps.
+    - `tile`: the time of the prologue and the epilogue of a tile, in ns.
+    - `stage_row`: the time in which the L2 delivers one row or column of the operands of one stage,
+      in ps.
 
     Constraints:
     - (matrix_tiles_c1) `shapes` has an even number of figures, and all figures are positive.
@@ -102,15 +103,15 @@ def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
 def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
   let summary = "Facts about the architecture of a GPU";
   let description = [{
-    - `warp_size`: threads that run in step.
-    - `features`: the features of LLVM's target that code for the architecture needs.
-    - `copies`: copies to shared memory that run beside the threads.
+    - `warp_size`: threads of a warp.
+    - `features`: the LLVM target features that code for the architecture needs.
+    - `copies`: asynchronous copies to shared memory.
     - `cluster`: the most CTAs that share memory as a cluster; 1 without clusters.
-    - `packet`: bytes that one store makes visible at once and that threads of other SMs poll; 0 if
-      tasks hand over no packets.
+    - `packet`: the most bytes that one store makes visible as a whole to threads of other SMs, which
+      poll them; 0 if tasks cannot exchange packets.
     - `fp8`: instructions convert 8-bit floats.
     - `mma`: matrix instructions.
-    - `matrix_tiles`: the tiles for `mma` instructions that read operands from shared memory.
+    - `matrix_tiles`: tiles for the instructions of `mma` that read operands from shared memory.
 
     Constraints:
     - (gpu_c1) `warp_size` and `cluster` are positive, and `packet` is not negative.
@@ -130,7 +131,7 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
-    /// Returns true if copies of this kind run beside the threads.
+    /// Returns true if the GPU has asynchronous copies of this kind.
     bool hasCopy(::mlir::ark::CopyKind kind) const {
       return ::llvm::is_contained(getCopies(), kind);
     }
@@ -142,8 +143,8 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
 def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
   let summary = "Facts about the machine that a program is compiled for";
   let description = [{
-    All figures are per device unless the name says otherwise. The cost model reads no other facts,
-    so a file or a measurement can replace any of them.
+    The figures are those of the whole device, except where the list below says otherwise. The cost
+    model reads no other facts, so a file or a measurement can replace any of them.
 
     - `sms`: streaming multiprocessors; worker threads on `cpu`. 1 to 65536.
     - `warps`: warps of one persistent CTA; on `cpu` the most lanes of a worker.
@@ -151,8 +152,8 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
     - `bandwidth`: streaming read, GB/s. `flops`: dense matrix rate, GFLOP/s.
     - `handoff`: one SM-to-SM signal, ns. `barrier`: one grid barrier, ns.
     - `overhead`: fixed cost of starting one vCTA, ns.
-    - `gpu`: the architecture of a GPU (`#ark.gpu`). It may be left out if ark knows `arch`, and is
-      printed only if it differs from what ark knows.
+    - `gpu`: the architecture of a GPU (`#ark.gpu`). If ark knows `arch`, the parameter may be
+      omitted, and is printed only if it differs from the known facts.
 
     ```mlir
     module attributes {ark.target = #ark.target<backend = cpu, arch = "host",
@@ -180,13 +181,13 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
     bool isGpu() const { return getBackend() != Backend::CPU; }
     /// Returns true if a run polls the packets that it reads: see ark-hand-over-packets.
     bool hasPolledPackets() const { return isGpu() && getGpu().getPacket() != 0; }
-    /// Returns true if copies of this kind run beside the threads.
+    /// Returns true if the target has asynchronous copies of this kind.
     bool hasCopy(::mlir::ark::CopyKind kind) const { return isGpu() && getGpu().hasCopy(kind); }
     /// Returns the first matrix instruction of a kind, or null.
     ::mlir::ark::MmaAttr findMma(::mlir::ark::MmaKind kind) const {
       return isGpu() ? getGpu().findMma(kind) : ::mlir::ark::MmaAttr();
     }
-    /// Returns the number of threads that run in step.
+    /// Returns the number of threads of a warp, and 1 on `cpu`.
     int64_t getWarpSize() const { return isGpu() ? getGpu().getWarpSize() : 1; }
   }];
 }

@@ -28,8 +28,8 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
     computes on tensors and ends in `ark.return`. After it the arguments are buffers, and results
     are output arguments.
 
-    With `rank` and `world_size` the program is that of one rank of several. With `world_size` alone
-    it is the program of all ranks, which the `graph` stage makes.
+    A program with `rank` and `world_size` is that of one rank. A program with `world_size` alone is
+    the joined program of all ranks, which the `graph` stage makes.
 
     - (program_c1) every argument has `ark.kind` and a name. Names are distinct among
       outputs, among constants and among all other arguments.
@@ -73,8 +73,8 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
     ::llvm::StringRef getResultName(unsigned index);
     /// Returns true from the `memory` stage on.
     bool isBufferized();
-    /// Returns the number of ranks in the program: those of its world if their programs were
-    /// joined, which leaves the program without a rank of its own, and else one.
+    /// Returns the number of ranks in the program: the size of the world for the joined program of
+    /// all ranks, which has no `rank`, and one for every other program.
     int64_t getNumRanks();
   }];
 }
@@ -92,7 +92,7 @@ def Ark_ReturnOp : Ark_Op<"return", [Pure, HasParent<"ProgramOp">, Terminator, R
 
 def Ark_YieldOp : Ark_Op<"yield", [Pure, Terminator, ReturnLike,
                                    ParentOneOf<["GroupOp", "TaskOp"]>]> {
-  let summary = "The results of a group, or the tiles that a vCTA made";
+  let summary = "The results of a group, or the tiles that a vCTA computes";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
@@ -111,7 +111,7 @@ def Ark_GroupOp : Ark_Op<"group", [IsolatedFromAbove, SingleBlock]> {
     - (group_c1) the block's arguments have the operands' types.
     - (group_c2) the terminator is `ark.yield` with the result types.
     - (group_c3) `tile`, where present, has one positive entry for every dimension of the result.
-    - (group_c4) operands and what the body computes take at most 2^47 bytes each.
+    - (group_c4) operands and results of ops in the body take at most 2^47 bytes each.
 
     ```mlir
     %0 = ark.group "fc" (%a = %x, %b = %w) : (tensor<4x64xf32>, tensor<64x8xf32>) -> tensor<4x8xf32> {
@@ -161,8 +161,8 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
   let summary = "A grid of virtual CTAs with declared read and write regions";
   let description = [{
     The body is one vCTA. Its first arguments are the grid indices. Then comes one tile for every
-    operand: the part of the operand that its region names for this vCTA. The body has no other
-    name for memory, and `ark-verify-memory` proves that every access stays inside of its tile. A
+    operand: the part of the operand that its region names for this vCTA. The body can access no
+    other memory, and `ark-verify-memory` proves that every access stays inside of its tile. A
     region covers the whole range that a data-dependent access may touch.
 
     On tensors, `outs` are destinations: `ark.yield` gives one tile for each,
@@ -185,8 +185,8 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
     - (task_c7) an operand takes at most 2^47 bytes.
     - (task_c8) static strides of slices in the body are positive.
     - (task_c9) `fresh_outs` are ascending positions of some, not all, outs of a task that is
-      `in_place`. The task does not update these outs but fills them, as every task does that is not
-      in place.
+      `in_place`. The task fills these outs, as a task without `in_place` does, and updates the
+      others.
 
     ```mlir
     %1 = ark.task "relu" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>)
@@ -274,10 +274,10 @@ def Ark_PacketsOp : Ark_Op<"packets", [Pure, HasParent<"ProgramOp">]> {
   let description = [{
     A packet between tasks is a word with twice the bits of its value. The value, of 16 bits or f32,
     is the lower half. The upper 16 bits are the lower half of the epoch in which the word was
-    written. A reader polls the word until it has the epoch of the reader's own iteration, and needs
-    no semaphore. In turn the reader learns nothing else of the sender. (Packets between ranks,
-    those of `ark.pack_packet`, lie in the arena, and a wait polls them.) Packets are `memref.view`s
-    of this buffer at constant offsets.
+    written. A reader polls the word until the word has the epoch of the current iteration, and needs
+    no semaphore. A packet orders only itself: its reader may not rely on other writes of the sender.
+    Packets are `memref.view`s of this buffer at constant offsets. (Packets between ranks, those of
+    `ark.pack_packet`, lie in the arena, and a wait polls them.)
 
     - (packets_c1) the buffer takes at most 2^47 bytes.
 
@@ -310,8 +310,8 @@ def Ark_ReceivePacketsOp : Ark_Op<"receive_packets", [
 def Ark_CheckIndexOp : Ark_Op<"check_index"> {
   let summary = "An index inside of [0, bound), or an error that the run reports";
   let description = [{
-    Returns the index if it is valid and 0 otherwise, so that no access can stray. The first failure
-    of a run is recorded, and the host raises it.
+    Returns the index if it is valid and 0 otherwise, so that no access leaves its buffer. The first
+    failure of a run is recorded, and the host raises it.
   }];
   let arguments = (ins Index:$index, Index:$bound);
   let results = (outs Index:$result);
@@ -319,10 +319,10 @@ def Ark_CheckIndexOp : Ark_Op<"check_index"> {
 }
 
 def Ark_EpochOp : Ark_Op<"epoch", [Pure]> {
-  let summary = "The number of the iteration, which its packets carry";
+  let summary = "The number of the current iteration, which packets carry";
   let description = [{
     The epoch counts from one, over all launches, and wraps around. Consecutive iterations have
-    different epochs, and memory that was never written has none.
+    different epochs. Memory that was never written holds no epoch.
   }];
   let results = (outs I32:$result);
   let assemblyFormat = "attr-dict `:` type($result)";

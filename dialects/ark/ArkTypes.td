@@ -14,8 +14,8 @@ class Ark_Type<string name, string typeMnemonic, list<Trait> traits = []>
 def Ark_ChannelType : Ark_Type<"Channel", "channel"> {
   let summary = "A one-directional connection to a peer rank";
   let description = [{
-    The device handle has 48 bytes, 8 for each of these: inbound token, remote inbound token,
-    expected token, destination base, source base, packet buffer. The layout equals the memory
+    The device handle has 48 bytes: inbound token, remote inbound token, expected token, destination
+    base, source base and packet buffer, of 8 bytes each. The layout equals that of the memory
     channel of MSCCL++ 0.9 and later, so one lowering serves both.
   }];
 }
@@ -31,8 +31,7 @@ def Ark_Element
     : AnyTypeOf<[F32, F16, BF16, F8E4M3FN, F8E5M2, I8, I32, I64, UI<8>, UI<32>, I1],
                 "element">;
 
-// A tensor has no more dimensions than an array at run time can have: kMaxDimensions of
-// ArkLimits.h.
+// The limit is that of arrays at run time: kMaxDimensions of ArkLimits.h.
 class Ark_TensorOf<list<Type> elements>
     : RankedTensorOf<elements,
                      [HasStaticShapePred,

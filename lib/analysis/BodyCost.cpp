@@ -14,7 +14,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Floating-point operations for which one op of the `math` dialect counts.
+/// The floating-point operations that one op of the `math` dialect counts as.
 static constexpr int64_t kFlopsOfFunction = 8;
 
 //===----------------------------------------------------------------------===//
@@ -113,8 +113,8 @@ int64_t mlir::ark::countTouchedBytes(TaskOp task, unsigned operand) {
 
   BlockArgument tile =
       task.getBody().getArgument(task.getGrid().size() + operand);
-  // An unused input only orders the task after its producer and is not read. If
-  // the body was left out, unused operands say nothing.
+  // An unused input only orders the task after its producer and is not read. A
+  // body that was left out does not show which operands are used.
   bool isInput = operand < task.getInputs().size();
   bool isLeftOut = llvm::hasSingleElement(task.getBody().front());
   if (tile.use_empty())

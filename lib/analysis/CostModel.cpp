@@ -57,8 +57,8 @@ void CostModel::VCTATimes::scale(double factor) {
 }
 
 /// Scales the times of every task to its measurement, or by the median factor
-/// if it has none. One factor a task keeps the proportion of clipped vCTAs to
-/// the first vCTA, which is whole.
+/// if it has none. One factor per task keeps the ratio between clipped vCTAs
+/// and the first vCTA, which is not clipped.
 void CostModel::fitMeasurements(ArrayRef<TaskOp> tasks) {
   SmallVector<std::optional<double>> factors;
   SmallVector<double> known;
@@ -192,11 +192,11 @@ double CostModel::getHandoffNs(int64_t arrivals) const {
   return predictHandoffNs(target, arrivals);
 }
 
-/// A packet takes one store and one load. A signal adds a store after that of
-/// the data, and a load before that of the data.
+/// A packet takes one store and one load. A signal adds a store after the store
+/// of the data, and a load before the load of the data.
 double CostModel::getPacketNs() const { return target.getHandoff() / 2.0; }
 
 double CostModel::getSignalNs() const {
-  // The lane waits until its signal is sent, not until it is seen.
+  // The lane waits until its signal is sent, not until another lane sees it.
   return target.getHandoff() / 4.0;
 }

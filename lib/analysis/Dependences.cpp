@@ -9,9 +9,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A footprint of more pieces than this counts as its hull. The hull adds
-/// candidates in vain but loses none: the relation of each candidate is exact
-/// by itself.
+/// A footprint of more pieces than this counts as its hull. The hull may add
+/// candidates for a dependence, and loses none. The relation of each candidate
+/// is then computed exactly.
 static constexpr size_t kMaxFootprintPieces = 256;
 
 StringRef mlir::ark::stringifyHazard(Hazard hazard) {

@@ -64,9 +64,8 @@ FailureOr<Liveness> Liveness::compute(ProgramOp program) {
       FailureOr<BufferView> view = resolveBufferView(operand);
       if (failed(view))
         return failure();
-      // Packets lie in a buffer of their own. The receipt of a packet says
-      // nothing about the other writes of its sender, so packets add no
-      // dependence.
+      // Packets lie in a buffer of their own. The receipt of a packet orders no
+      // other write of its sender, so packets add no dependence.
       if (isPackets(view->root))
         continue;
       Access access = getAccess(index, task, position, *view);
@@ -76,7 +75,7 @@ FailureOr<Liveness> Liveness::compute(ProgramOp program) {
   liveness.predecessors.assign(tasks.size(), llvm::BitVector(tasks.size()));
   SmallVector<SmallVector<unsigned>> direct(tasks.size());
   for (auto &[buffer, list] : accesses) {
-    // Buffers that are only read, as most arguments, add no dependence.
+    // Buffers without a writer, such as most arguments, add no dependence.
     if (llvm::none_of(list, [](const Access &a) { return a.isWrite; }))
       continue;
     for (size_t later = 0; later < list.size(); ++later)

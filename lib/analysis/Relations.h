@@ -27,7 +27,7 @@ struct Footprint {
 };
 
 /// Computes relations and footprints once for every structure: two layers of a
-/// model compare the same shapes, and differ in the names of buffers alone.
+/// model have the same shapes and differ only in their buffers.
 class RelationCache {
 public:
   /// Returns the pairs (producer vCTA, consumer vCTA) whose regions share a

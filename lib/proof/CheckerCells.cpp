@@ -16,8 +16,8 @@ using namespace mlir::ark::checker;
 
 /// A grid whose boxes break into more pieces than `kMaxPieces` is listed box by
 /// box. A box of more pieces than `kMaxPiecesOfBox` counts with all bytes
-/// between its first and its last one. Both limits make the proof reject more
-/// than it must, and accept nothing wrong.
+/// between its first and its last one. At either limit the proof may reject a
+/// correct schedule, and never accepts a wrong one.
 static constexpr int64_t kMaxPieces = int64_t(1) << 26;
 static constexpr int64_t kMaxPiecesOfBox = int64_t(1) << 16;
 

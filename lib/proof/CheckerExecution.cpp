@@ -20,13 +20,13 @@ Execution::Execution(ScheduleOp schedule, const ProgramAccesses &program,
     semaphore.clock.assign(lanes.size(), 0);
   // Clock 0: no item is known to have happened.
   clocks.assign(lanes.size(), 0);
-  epochs.assign(lanes.size(), {{0, 0}});
+  clockChanges.assign(lanes.size(), {{0, 0}});
   next.assign(lanes.size(), 0);
   arrived.assign(lanes.size(), false);
 }
 
 uint32_t Execution::getClockNumber(unsigned lane, unsigned item) const {
-  const std::vector<Epoch> &ofLane = epochs[lane];
+  const std::vector<ClockChange> &ofLane = clockChanges[lane];
   size_t low = 0, high = ofLane.size();
   while (high - low > 1) {
     size_t middle = (low + high) / 2;
@@ -63,7 +63,8 @@ Execution::Semaphore *Execution::getSemaphore(Operation *item, bool &signals,
 /// Releases all items of the lane before this one, and all items that the lane
 /// has acquired.
 void Execution::signal(unsigned lane, Semaphore &semaphore) {
-  const uint32_t *known = &clocks[epochs[lane].back().clock * lanes.size()];
+  const uint32_t *known =
+      &clocks[clockChanges[lane].back().clock * lanes.size()];
   for (size_t other = 0; other < lanes.size(); ++other)
     semaphore.clock[other] = std::max(semaphore.clock[other], known[other]);
   semaphore.clock[lane] = std::max(semaphore.clock[lane], next[lane]);
@@ -74,13 +75,13 @@ void Execution::signal(unsigned lane, Semaphore &semaphore) {
 }
 
 void Execution::acquire(unsigned lane, const Semaphore &semaphore) {
-  uint32_t old = epochs[lane].back().clock;
+  uint32_t old = clockChanges[lane].back().clock;
   uint32_t number = clocks.size() / lanes.size();
   clocks.resize(clocks.size() + lanes.size());
   for (size_t other = 0; other < lanes.size(); ++other)
     clocks[number * lanes.size() + other] =
         std::max(clocks[old * lanes.size() + other], semaphore.clock[other]);
-  epochs[lane].push_back({next[lane], number});
+  clockChanges[lane].push_back({next[lane], number});
 }
 
 /// Returns a run that has not happened and sends packets to the run at which a

@@ -17,7 +17,7 @@ namespace mlir::ark::checker {
 /// on when all signals of its semaphore were given. A run that receives packets
 /// goes on when all runs that send them have happened. A wait that is ready
 /// stays ready, so all interleavings get equally far and one of them stands for
-/// all. A lane also knows the same at an item in all interleavings.
+/// all. What a lane has acquired at an item is the same in all interleavings.
 class Execution {
 public:
   /// `places` gives the item that runs each vCTA. `program`, `lanes` and
@@ -44,8 +44,8 @@ private:
     std::vector<uint32_t> clock;
     SmallVector<unsigned> waiting;
   };
-  /// The clock of a lane from an item on.
-  struct Epoch {
+  /// The clock that a lane has from an item on.
+  struct ClockChange {
     unsigned firstItem;
     uint32_t clock;
   };
@@ -69,7 +69,8 @@ private:
   llvm::StringMap<unsigned> semaphoreNumbers;
   /// All clocks, with `lanes.size()` entries each.
   std::vector<uint32_t> clocks;
-  std::vector<std::vector<Epoch>> epochs;
+  /// The changes of every lane's clock, by ascending item.
+  std::vector<std::vector<ClockChange>> clockChanges;
   std::vector<unsigned> next;
   /// True for lanes that have signalled at the barrier at which they stand.
   std::vector<bool> arrived;

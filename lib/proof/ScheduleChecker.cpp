@@ -16,9 +16,9 @@ using namespace mlir::ark::checker;
 // End of an iteration
 //===----------------------------------------------------------------------===//
 
-/// Checks that every lane ends in one barrier of all lanes. Nothing of the next
-/// iteration can then happen before all of this one has: signals are never
-/// counted for the wrong iteration, and buffers are free again.
+/// Checks that every lane ends in one barrier of all lanes. No item of the next
+/// iteration can then happen before all items of this one have. Signals are
+/// never counted for the wrong iteration, and buffers may be reused.
 static LogicalResult checkFinalBarrier(ArrayRef<Lane> lanes) {
   BarrierOp first;
   for (const Lane &lane : lanes) {

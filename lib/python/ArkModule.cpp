@@ -22,7 +22,7 @@ void appendTo(MlirStringRef text, void *out) {
 
 /// Collects the errors of a context during its own lifetime. Unlike upstream's
 /// ErrorCapture, this class touches no Python object until `take`, so that the
-/// interpreter need not be held meanwhile.
+/// caller may release Python's global lock (GIL) until then.
 class ErrorCollector {
 public:
   explicit ErrorCollector(MlirContext context)
@@ -64,8 +64,8 @@ struct Codegen {
   int optLevel;
 };
 
-/// Translates without holding the interpreter, so that other threads go on
-/// while LLVM works.
+/// Translates without Python's global lock (GIL), so that other Python threads
+/// run while LLVM works.
 std::string translate(MlirModule module, ArkCodeKind kind,
                       const Codegen &codegen) {
   if (codegen.optLevel < 0 || codegen.optLevel > 3)
@@ -159,8 +159,9 @@ NB_MODULE(_ark, m) {
       nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
       R"(Compiles a module in the LLVM dialect to a relocatable object file.
 
-Empty strings mean: the module's own triple, else this machine's; a baseline
-cpu of it; no further features. Raises MLIRError with LLVM's messages.)");
+An empty triple selects the module's own triple, or else this machine's. An
+empty cpu selects a baseline processor of the triple, and empty features add
+none. Raises MLIRError with LLVM's messages if the translation fails.)");
 
   m.def(
       "translate_to_assembly",
@@ -172,7 +173,7 @@ cpu of it; no further features. Raises MLIRError with LLVM's messages.)");
       },
       nb::arg("module"), nb::kw_only(), nb::arg("triple") = "",
       nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
-      "As translate_to_object, but returns assembly text.");
+      "Compiles as translate_to_object does and returns assembly text.");
 
   m.def(
       "translate_to_llvm_ir",
@@ -180,7 +181,7 @@ cpu of it; no further features. Raises MLIRError with LLVM's messages.)");
         return translate(module, ArkCodeLLVMIR, {"", "", "", 0});
       },
       nb::arg("module"),
-      "The LLVM IR of a module in the LLVM dialect, before optimisation.");
+      "Returns the LLVM IR of a module in the LLVM dialect, not optimised.");
 
   m.def(
       "optimize_to_llvm_ir",
@@ -192,10 +193,10 @@ cpu of it; no further features. Raises MLIRError with LLVM's messages.)");
       },
       nb::arg("module"), nb::kw_only(), nb::arg("triple") = "",
       nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
-      "The LLVM IR that translate_to_object generates code from.");
+      "Returns the LLVM IR from which translate_to_object generates code.");
 
   m.def("host_cpu", hostCpu, nb::sig("def host_cpu() -> tuple[str, str]"),
-        "(name, features) of this machine's processor, as LLVM writes them.");
+        "Returns (name, features) of this machine's processor in LLVM's form.");
   m.def("prove_tables", proveTables, nb::arg("where"), nb::arg("manifest"),
         nb::arg("instructions"), nb::arg("lanes"), nb::arg("tasks"),
         nb::arg("operands"),
@@ -207,5 +208,5 @@ cpu of it; no further features. Raises MLIRError with LLVM's messages.)");
 Returns the lines of the error, empty where the proof holds, and how many vCTAs, parts of
 buffers and visits to these were looked at. A line is its location, its message, and whether it
 is a note of the one before.)");
-  m.def("host_triple", hostTriple, "This machine's target triple.");
+  m.def("host_triple", hostTriple, "Returns this machine's target triple.");
 }

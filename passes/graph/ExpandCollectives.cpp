@@ -187,7 +187,9 @@ static int64_t getPacketBytes(ProgramOp program) {
   auto target = module
                     ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
                     : TargetAttr();
-  return target && target.isGpu() ? 256 << 10 : 1 << 10;
+  // On a GPU, the semaphores of packets are counters, so packets would only
+  // double the bytes.
+  return target && target.isGpu() ? 0 : 1 << 10;
 }
 
 namespace {

@@ -11,6 +11,19 @@
 func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
 
+// A GPU numbers its own lanes from zero, while tables that are part of the code have the lanes of
+// all ranks. The host writes that number in place of the SM in a lane's row.
+func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
+  %fields = arith.constant 3 : i64
+  %field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lanes = llvm.load %field : !llvm.ptr -> !llvm.ptr
+  %offset = arith.muli %lane, %fields : i64
+  %row = llvm.getelementptr %lanes[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %number = llvm.load %row : !llvm.ptr -> i32
+  %number_i64 = arith.extui %number : i32 to i64
+  return %number_i64 : i64
+}
+
 // A release at the scope of the system takes about twice as long as one at the scope of a GPU, so
 // only signals to other GPUs have it. It also covers stores to a peer that other lanes of this GPU
 // have signalled before: causality order is transitive over scopes.

@@ -6,6 +6,10 @@ func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64
 func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
 
+func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
+  return %lane : i64
+}
+
 func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64) {
   func.call @ark_add_release(%counter) : (!llvm.ptr) -> ()
   return

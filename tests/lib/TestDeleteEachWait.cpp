@@ -9,16 +9,16 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// The proof must reject a schedule without any one of its waits. That a wait
-/// can go means that synchronisation was not minimal, or that the proof misses
-/// a hazard.
+/// The proof must reject the schedule after the deletion of any one wait. If a
+/// wait can be deleted, synchronisation was not minimal, or the proof misses a
+/// hazard.
 struct TestDeleteEachWaitPass
     : public PassWrapper<TestDeleteEachWaitPass, OperationPass<ProgramOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestDeleteEachWaitPass)
 
   StringRef getArgument() const final { return "ark-test-delete-each-wait"; }
   StringRef getDescription() const final {
-    return "Check that the proof rejects a schedule without any of its waits";
+    return "Check that the proof rejects a schedule that lacks any one wait";
   }
 
   void runOnOperation() override {
@@ -44,7 +44,7 @@ struct TestDeleteEachWaitPass
     wait->remove();
     bool accepted;
     {
-      // The rejection is expected; its text is of no interest.
+      // The rejection is expected, so its text is not shown.
       ScopedDiagnosticHandler quiet(&getContext(),
                                     [](Diagnostic &) { return success(); });
       accepted = succeeded(checkSchedule(schedule));

@@ -80,11 +80,20 @@ class CudaKernel:
         self._arena = self.memory(manifest.arena) if shared is None else shared.arena
         self._tables: dict[str, CudaMemory] = {}
         for name in _TABLES:
-            table = np.frombuffer(self.bundle.sections[name], np.uint8)
+            table = np.frombuffer(self._table(name), np.uint8)
             self._tables[name] = self.memory(table.nbytes)
             self._tables[name].upload(table)
         self.semaphores = self.make_semaphores()
         self.trace = self.memory(16 * len(instructions) * manifest.traced)
+
+    def _table(self, name: str) -> memoryview | bytes:
+        """The bytes of a table as the kernel reads it."""
+        if name == "lanes" and self.bundle.manifest.ranks > 1 and self._shared is None:
+            # In place of SMs, as linking has it: see CudaPeerRanks.mlir.
+            lanes = np.array(self.bundle.tables.lanes)
+            lanes[:, 0] = np.arange(len(lanes))
+            return lanes.tobytes()
+        return self.bundle.sections[name]
 
     def memory(self, nbytes: int) -> CudaMemory:
         """Allocates device memory that is freed with the kernel."""

@@ -4,7 +4,8 @@ A bundle describes the lanes of all ranks together: a semaphore is one counter, 
 passed by all lanes at once. That is what the proof is about, and what one launch on one GPU
 executes. If each rank has a GPU of its own, linking changes four things:
 
-- a GPU executes the lanes of its rank only;
+- a GPU executes the lanes of its rank only. In place of its SM, the row of a lane has its number
+  among the lanes of all ranks, which tables in the code have;
 - a counter lies on every GPU whose lanes wait for it, since polling another GPU's memory is slow.
   A signal adds to the counter on each of these GPUs;
 - a stop tells the GPU of every rank which iteration is the last one;
@@ -122,7 +123,7 @@ def _link_rank(
     bounds: list[tuple[int, int, int]] = []
     first_in_barrier = _FirstLanes()
     for lane in lanes:
-        sm, first, last = tables.lanes[lane].tolist()
+        _, first, last = tables.lanes[lane].tolist()
         begin = len(rows)
         for index in range(first, last):
             row: _Row = tuple(tables.instructions[index].tolist())
@@ -130,7 +131,7 @@ def _link_rank(
             for linked in _link_instruction(row, rank, ranks, lane, semaphores, first_in_barrier):
                 rows.append(linked)
                 origins.append(index)
-        bounds.append((sm, begin, len(rows)))
+        bounds.append((lane, begin, len(rows)))
     own = np.array(origins, np.int64)
     linked_tables = Tables(
         instructions=np.reshape(np.array(rows, np.int32), (-1, 4)),
