@@ -55,6 +55,40 @@ def test_slice(script: str, count: int) -> None:
         assert len(result["endings"]) > 4
 
 
+def test_a_race_that_the_drawn_position_hides() -> None:
+    """In program 398 an update writes rows 8 to 15, and who does not wait for it reads 0 to 7."""
+    done = run(FOLDER / "sanitize_kernels.py", "--count", 2, "--seed", 398)
+    assert done.returncode == 0, done.stdout + done.stderr
+    result = result_of(done)
+    assert result["planted"]["races"] == result["reported"]["races"] == 1
+    assert result["races at other positions only"] == 1
+
+
+def test_a_race_that_is_not_reported_fails() -> None:
+    """Without the positions of program 398 nothing is found, and the script says so."""
+    script = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1))\n"
+        "import programs\n"
+        "draw = programs.draw\n"
+        "def draw_fixed(*arguments, **options):\n"
+        "    drawn = draw(*arguments, **options)\n"
+        "    drawn.positions.clear()\n"
+        "    return drawn\n"
+        "programs.draw = draw_fixed\n"
+        "import sanitize_kernels\n"
+        "sanitize_kernels.main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(FOLDER), "--count", "2", "--seed", "398"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "seed 398, thread: a missing wait was not reported" in done.stdout
+    assert result_of(done)["failures"] == 1
+
+
 def test_mutants_of_tables() -> None:
     pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
     done = run(FOLDER / "mutate_tables.py", "--count", 80, "--bundles", 10, "--seed", 7)

@@ -41,6 +41,8 @@ _TARGETS = ("cpu:2", "cuda:sm_90a", "hip:gfx942")
 FULL_COUNT = 100_000
 # Inputs of one module and one command.
 BATCH = 16
+# Programs of the tests of which there are modules of every stage and target.
+_LOWERED = 12
 _MARKER = "\n// ark-fuzz: the next input\n"
 # The larger an input, the fewer of them; the largest tests are lists of small sections.
 _MAX_SEED_BYTES = 1 << 17
@@ -109,36 +111,53 @@ def read_passes() -> list[str]:
     return [f"--{name}" for text in definitions for name in re.findall(r'"(ark-[\w-]+)"', text)]
 
 
-def lower_seeds(server: Server, seeds: Sequence[Seed], programs: int) -> list[Seed]:
-    """Modules of all stages and targets, made of some programs of the tests."""
+@dataclass(frozen=True)
+class Stage:
+    """A program of the tests, to be lowered to a stage for a target."""
+
+    program: Seed
+    target: str
+    stage: str
+
+    def lower(self, server: Server) -> Seed:
+        """Returns the lowered module; the program as it is if ark-opt refuses to lower it."""
+        arguments = (f"--ark-target={self.target}", f"--ark-compile-to={self.stage}")
+        outcome = server.run(self.program.text.encode(), arguments)
+        text = outcome.result.decode()
+        if outcome.status != 0 or len(text) > _MAX_SEED_BYTES:
+            return self.program
+        later = _STAGES[min(_STAGES.index(self.stage) + 1, len(_STAGES) - 1)]
+        commands = (("--ark-compile-to=target",), (f"--ark-compile-to={later}",))
+        return Seed(f"{self.program.name}@{self.target}:{self.stage}", text, commands)
+
+
+def read_stages(seeds: Sequence[Seed]) -> list[Stage]:
+    """Some programs of the tests, at every stage and for every target."""
     graphs = [s for s in seeds if "pipelines/compile.mlir" in s.name or "pipelines/ranks" in s.name]
     graphs += [
         s for s in seeds if "tile-groups-ops" in s.name or "graph/form-groups.mlir" in s.name
     ]
-    lowered: list[Seed] = []
-    for program in graphs[:programs]:
-        for target in _TARGETS:
-            for stage in _STAGES:
-                arguments = (f"--ark-target={target}", f"--ark-compile-to={stage}")
-                outcome = server.run(program.text.encode(), arguments)
-                text = outcome.result.decode()
-                if outcome.status == 0 and len(text) <= _MAX_SEED_BYTES:
-                    later = _STAGES[min(_STAGES.index(stage) + 1, len(_STAGES) - 1)]
-                    commands = (("--ark-compile-to=target",), (f"--ark-compile-to={later}",))
-                    lowered.append(Seed(f"{program.name}@{target}:{stage}", text, commands))
-    return lowered
+    return [
+        Stage(program, target, stage)
+        for program in graphs[:_LOWERED]
+        for target in _TARGETS
+        for stage in _STAGES
+    ]
 
 
 class Inputs:
     """All inputs of a seed number, each by its own number.
 
     Inputs of a batch are mutants of one module for one command, so that one run of ark-opt can
-    take all of them.
+    take all of them. An input depends on the tests and on its number alone, so modules are lowered
+    when they are drawn, and no word of a mutant comes from another lowered module.
     """
 
-    def __init__(self, server: Server, seeds: Sequence[Seed], seed: int) -> None:
+    def __init__(self, server: Server, seed: int) -> None:
+        seeds = read_seeds()
         self._server = server
-        self._seeds = seeds
+        self._sources: list[Seed | Stage] = [*seeds, *read_stages(seeds)]
+        self._lowered: dict[Stage, Seed] = {}
         self._seed = seed
         self._mutator = Mutator([s.text for s in seeds])
         self._passes = read_passes()
@@ -146,7 +165,7 @@ class Inputs:
     def make(self, numbers: range) -> list[Input]:
         """The inputs of these numbers, which are of one batch."""
         random = Random(f"{self._seed}:batch:{numbers.start // BATCH}")
-        seed = random.choice(self._seeds)
+        seed = self._module_of(random.choice(self._sources))
         arguments = self._arguments(random, seed)
         data = self._bytecode_of(seed) if random.random() < 0.15 else b""
         inputs: list[Input] = []
@@ -160,6 +179,13 @@ class Inputs:
                 text = self._mutator.mutate(one, seed.text)
                 inputs.append(Input(number, "text", seed.name, text.encode(), arguments))
         return inputs
+
+    def _module_of(self, source: Seed | Stage) -> Seed:
+        if isinstance(source, Seed):
+            return source
+        if source not in self._lowered:
+            self._lowered[source] = source.lower(self._server)
+        return self._lowered[source]
 
     def _arguments(self, random: Random, seed: Seed) -> tuple[str, ...]:
         choice = random.random()
@@ -236,9 +262,7 @@ class Fuzzer:
 
 
 def fuzz(options: argparse.Namespace, server: Server) -> int:
-    seeds = read_seeds()
-    seeds += lower_seeds(server, seeds, min(12, 1 + options.count // 2000))
-    inputs = Inputs(server, seeds, options.seed)
+    inputs = Inputs(server, options.seed)
     causes = Causes(options.keep)
     fuzzer = Fuzzer(server, causes, options.seed)
     begin = shown = time.monotonic()

@@ -32,6 +32,7 @@ _INNOCENT = re.compile(
     r"|DialectBytecodeReader::|[Ii]nterceptor|__asan_|__sanitizer|operator new"
 )
 _FRAMES_OF_CAUSE = 4
+_FRAMES_OF_HANG = 2
 _RECURSION = 16
 
 Frame = tuple[str, str]  # file, offset
@@ -64,9 +65,12 @@ def find_crash(outcome: Outcome) -> Crash | None:
         return None
     frames = _frames(outcome.said)
     own = [frame for frame in frames if "libMLIR" not in frame[0] and "libLLVM" not in frame[0]]
-    upstream = bool(frames) and all(_INNOCENT.search(_name(frame)) for frame in own)
-    if outcome.hung:  # the place where it was stopped is random
-        return Crash("hang of MLIR" if upstream else "hang", (), "", upstream)
+    guilty = [frame for frame in own if not _INNOCENT.search(_name(frame))]
+    upstream = bool(frames) and not guilty
+    if outcome.hung:
+        # The innermost frames are random; the outermost frames of ark's code are not.
+        kind = "hang of MLIR" if upstream else "hang"
+        return Crash(kind, tuple(guilty[-_FRAMES_OF_HANG:]), "", upstream)
     kind = f"signal {outcome.signal}" if outcome.signal is not None else "error"
     return Crash(kind, _cause(frames), message, upstream)
 

@@ -18,6 +18,9 @@ __all__ = ["Outcome", "Server"]
 _CPU_SECONDS = 5.0
 _WALL_SECONDS = 60.0  # of an input that waits, or of a machine that is busy
 _MEMORY_BYTES = 4 << 30
+# Relative to the folder of the server: bytecode holds the name of the file that it was made of,
+# and an input must be the same in every folder.
+_INPUT = "input.mlir"
 _SANITIZER_STATUS = 99
 _TICKS = os.sysconf("SC_CLK_TCK")
 _ENVIRONMENT = {
@@ -64,7 +67,7 @@ class Server:
     """
 
     def __init__(self, program: Path, scratch: Path) -> None:
-        self._input = scratch / "input.mlir"
+        self._input = scratch / _INPUT
         self._said, self._result = scratch / "said", scratch / "result"
         self._process = subprocess.Popen(
             [str(program.absolute())],
@@ -89,7 +92,7 @@ class Server:
     def run(self, data: bytes, arguments: Sequence[str]) -> Outcome:
         """Runs ark-opt on a file with `data`."""
         self._input.write_bytes(data)
-        words = [str(self._result), str(self._said), str(self._input), *arguments]
+        words = [str(self._result), str(self._said), _INPUT, *arguments]
         assert self._process.stdin is not None
         self._process.stdin.write("\t".join(words).encode() + b"\n")
         self._process.stdin.flush()

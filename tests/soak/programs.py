@@ -33,12 +33,15 @@ class Drawn:
         arrays: an array for every input, parameter and scalar, by name.
         states: the initial value of every state, by name.
         ops: the names of the ops that were drawn, in order.
+        positions: the arrays whose values are positions in another tensor, such as the indices of
+            a gather, each with the greatest value that is valid.
     """
 
     program: ark.Program
     arrays: dict[str, Any]
     states: dict[str, Array]
     ops: list[str]
+    positions: dict[str, int]
 
 
 @dataclass
@@ -50,6 +53,7 @@ class _Builder:
     arrays: dict[str, Any] = field(default_factory=dict)
     states: dict[str, Array] = field(default_factory=dict)
     ops: list[str] = field(default_factory=list)
+    positions: dict[str, int] = field(default_factory=dict)
 
     # -- leaves ---------------------------------------------------------------------------------
 
@@ -207,6 +211,7 @@ class _Builder:
         name = f"x{len(self.arrays)}"
         picks = np.random.default_rng(self.rng.getrandbits(32))
         self.arrays[name] = picks.integers(0, x.shape[axis], (count,)).astype(np.int32)
+        self.positions[name] = x.shape[axis] - 1
         indices = ark.input(name, (count,), ark.int32)
         self.add("gather", ark.gather(x, indices, axis))
 
@@ -226,6 +231,7 @@ class _Builder:
         if self.rng.random() < 0.5:
             where = f"x{len(self.arrays)}"
             self.arrays[where] = self.rng.randint(0, rows - count)
+            self.positions[where] = rows - count
             at: Any = ark.scalar(where, max=rows - count)
         else:
             at = self.rng.randint(0, rows - count)
@@ -276,4 +282,4 @@ def draw(
     builder = _Builder(rng, lambda: pin(rng), parameters)
     with ark.Program(f"drawn{seed}") as program:
         builder.draw()
-    return Drawn(program, builder.arrays, builder.states, builder.ops)
+    return Drawn(program, builder.arrays, builder.states, builder.ops, builder.positions)

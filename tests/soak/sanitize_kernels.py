@@ -9,6 +9,10 @@ interpreter. (UndefinedBehaviorSanitizer works on C and C++ alone, and kernels a
 Each program also runs with a fault: without one of its waits, which ThreadSanitizer has to report,
 and with outputs that are one element too short, which AddressSanitizer has to report.
 
+A schedule is proven for all positions that a program may read from its inputs, such as the row of
+an update. Without a wait, the accesses of some of these positions race, but maybe not those of the
+positions that were drawn. So ThreadSanitizer has to report the race for one position at least.
+
     sanitize_kernels.py --count 400 [--seed S]      kernels, half of them for each sanitizer
 """
 
@@ -24,6 +28,8 @@ import sys
 import tempfile
 import time
 import warnings
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +200,28 @@ def is_reported(problem: str, *arguments: Any, **options: Any) -> bool:
     return False
 
 
+def placements(drawn: programs.Drawn) -> Iterator[programs.Drawn]:
+    """Yields a program as it was drawn, and then with each of its positions, the first ones first.
+
+    All positions of a program advance together, up to the greatest valid value of each.
+    """
+    yield drawn
+    for value in range(1 + max(drawn.positions.values(), default=-1)):
+        moved = {
+            name: np.full_like(drawn.arrays[name], min(value, greatest))
+            for name, greatest in drawn.positions.items()
+        }
+        yield replace(drawn, arrays={**drawn.arrays, **moved})
+
+
+def find_race(mutant: str, drawn: programs.Drawn, runner: Path) -> int | None:
+    """Returns how many placements precede the first whose race is reported; None if none is."""
+    for number, placed in enumerate(placements(drawn)):
+        if is_reported("data race", mutant, placed, runner, "thread", orders=_ORDERS, verify=False):
+            return number
+    return None
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=FULL_COUNT, help="kernels in all")
@@ -204,6 +232,7 @@ def main() -> None:
     begin = time.monotonic()
     count = failures = 0
     planted, reported = {"races": 0, "overruns": 0}, {"races": 0, "overruns": 0}
+    elsewhere = 0
     with tempfile.TemporaryDirectory() as name:
         runners = {kind: build_runner(kind, Path(name)) for kind in SANITIZERS}
         for seed, drawn, text in delays.candidates(options.seed):
@@ -217,12 +246,13 @@ def main() -> None:
             arguments = (drawn, runners["address"], "address")
             planted["overruns"] += 1
             reported["overruns"] += is_reported("-buffer-overflow", text, *arguments, cut=True)
-            arguments = (drawn, runners["thread"], "thread")
             for mutant in delays.planted(text, random.Random(seed), most=1):
                 planted["races"] += 1
-                reported["races"] += is_reported(
-                    "data race", mutant, *arguments, orders=_ORDERS, verify=False
-                )
+                placement = find_race(mutant, drawn, runners["thread"])
+                reported["races"] += placement is not None
+                elsewhere += bool(placement)
+                if placement is None:
+                    print(f"seed {seed}, thread: a missing wait was not reported", flush=True)
             if count >= options.count:
                 break
     failures += sum(planted.values()) - sum(reported.values())
@@ -233,6 +263,7 @@ def main() -> None:
         "seconds": round(time.monotonic() - begin, 1),
         "planted": planted,
         "reported": reported,
+        "races at other positions only": elsewhere,
     }
     print(json.dumps(result))
     sys.exit(1 if failures else 0)

@@ -49,3 +49,30 @@ def test_a_crash_is_found_and_counted(tmp_path: Path) -> None:
         check=True,
     )
     assert done.stdout == "0 1 11\nTrue True False\n"
+
+
+def test_an_input_is_the_same_in_every_folder(tmp_path: Path) -> None:
+    """Bytecode holds the name of its file, and lengths that a mutant may take from that name."""
+    script = (
+        "import hashlib, sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from fuzz_mlir import BATCH, Inputs\n"
+        "from mlir_server import Server\n"
+        "folder = Path(sys.argv[3])\n"
+        "folder.mkdir()\n"
+        "with Server(Path(sys.argv[2]), folder) as server:\n"
+        "    inputs = Inputs(server, 0)\n"
+        "    for begin in range(0, 20 * BATCH, BATCH):\n"
+        "        for one in inputs.make(range(begin, begin + BATCH)):\n"
+        "            digest = hashlib.sha256(one.data).hexdigest()\n"
+        "            print(one.number, one.kind, digest, *one.arguments)\n"
+    )
+    command = [sys.executable, "-c", script, str(_ROOT / "tests/soak"), str(_SERVER)]
+    lists = [
+        subprocess.run(
+            [*command, str(tmp_path / folder)], capture_output=True, text=True, check=True
+        ).stdout
+        for folder in ("short", "a-longer-name")
+    ]
+    assert " bytecode " in lists[0]
+    assert lists[0] == lists[1]
