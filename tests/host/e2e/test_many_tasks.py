@@ -1,4 +1,4 @@
-"""Programs of thousands of tasks that read one tensor are tiled in time that grows with the tasks."""
+"""Thousands of tasks that read one tensor are tiled in time that grows with their number."""
 
 from __future__ import annotations
 
