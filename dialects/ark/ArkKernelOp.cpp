@@ -23,10 +23,12 @@ static LogicalResult verifyTable(KernelOp kernel, StringRef name,
   if (isa<DenseElementsAttr>(table) && type.getRank() == 2 &&
       type.getDimSize(1) == columns &&
       type.getElementType().isSignlessInteger(width)) {
-    if (type.getDimSize(0) <= kMaxTableElements / columns)
+    // A damaged bytecode file can declare a negative number.
+    int64_t rows = type.getDimSize(0);
+    if (rows >= 0 && rows <= kMaxTableElements / columns)
       return success();
     return kernel.emitOpError("table '")
-           << name << "' has " << type.getDimSize(0) << " rows, more than the "
+           << name << "' has " << rows << " rows, more than the "
            << kMaxTableElements / columns << " of a table (kernel_c1)";
   }
   return kernel.emitOpError("table '")
