@@ -11,6 +11,10 @@
 using namespace mlir;
 using namespace mlir::ark;
 
+/// Elements of a table, at most: a splat takes no memory, whatever its type
+/// says, but passes visit and copy all elements.
+static constexpr int64_t kMaxTableElements = int64_t(1) << 26;
+
 /// kernel_c1
 static LogicalResult verifyTable(KernelOp kernel, StringRef name,
                                  ElementsAttr table, int64_t columns,
@@ -18,8 +22,15 @@ static LogicalResult verifyTable(KernelOp kernel, StringRef name,
   ShapedType type = table.getShapedType();
   if (isa<DenseElementsAttr>(table) && type.getRank() == 2 &&
       type.getDimSize(1) == columns &&
-      type.getElementType().isSignlessInteger(width))
-    return success();
+      type.getElementType().isSignlessInteger(width)) {
+    // A damaged bytecode file can declare a negative number.
+    int64_t rows = type.getDimSize(0);
+    if (rows >= 0 && rows <= kMaxTableElements / columns)
+      return success();
+    return kernel.emitOpError("table '")
+           << name << "' has " << rows << " rows, more than the "
+           << kMaxTableElements / columns << " of a table (kernel_c1)";
+  }
   return kernel.emitOpError("table '")
          << name << "' is " << type << ", not a dense tensor<?x" << columns
          << "xi" << width << "> (kernel_c1)";

@@ -172,7 +172,7 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
     - `packets`: bytes of packets, the slot after those of `buffers`, if the program has any.
     - `timeline`: predicted start and duration of every instruction in ns, `tensor<Ix2xi64>`.
 
-    - (kernel_c1) tables are dense, with these columns and element types.
+    - (kernel_c1) tables are dense, with these columns and element types, and at most 2^26 elements.
     - (kernel_c2) `bodies`, `buffers`, `tasks` and `semaphores` hold dictionaries.
     - (kernel_c3) `task_table` has a row for every task: a body, and rows of `operands`.
     - (kernel_c4) a lane is a range of `instructions`.

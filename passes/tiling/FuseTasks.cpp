@@ -6,6 +6,7 @@
 #include "lib/analysis/Regions.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/DimIndices.h"
+#include "passes/tiling/InputSharers.h"
 #include "passes/tiling/MergeTasks.h"
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TileShape.h"
@@ -90,15 +91,6 @@ static bool readsOwnParts(TaskOp first, TaskOp second, MergeKind kind) {
 static bool readsResultOf(TaskOp second, TaskOp first) {
   return llvm::any_of(second.getInputs(),
                       [&](Value input) { return getProducer(input) == first; });
-}
-
-/// Returns true if both tasks read the same part of a tensor.
-static bool shareInput(TaskOp first, TaskOp second) {
-  for (auto [i, a] : llvm::enumerate(first.getInputs()))
-    for (auto [j, b] : llvm::enumerate(second.getInputs()))
-      if (a == b && first.getRegion(i) == second.getRegion(j))
-        return true;
-  return false;
 }
 
 static bool isContraction(Operation *op) {
@@ -193,16 +185,23 @@ private:
   double getVCTANs(TaskOp task, int64_t count);
   double getRepeatingNs(TaskOp first, int64_t count);
   bool waitsForOthers(TaskOp first, TaskOp second);
+  const TaskLoad &getLoad(TaskOp task);
+  bool isWorthSideBySide(const TaskLoad &first, const TaskLoad &second,
+                         int64_t count);
   bool isWorth(TaskOp first, TaskOp second, MergeKind kind);
-  bool fitTogether(TaskOp first, TaskOp second);
-  bool fuse(TaskOp first, TaskOp &second, MergeKind kind);
-  bool fuseIntoAny(TaskOp &second, MergeKind kind);
-  SmallVector<TaskOp> getPartners(TaskOp second);
+  bool fitTogether(const TaskLoad &first, const TaskLoad &second);
+  bool fuse(TaskOp first, TaskOp &second, MergeKind kind,
+            InputSharers *sharers);
+  bool fuseSideBySide(TaskOp &second, InputSharers &sharers);
+  bool fuseProducer(TaskOp &second);
+  int64_t sweepPairwise();
+  int64_t sweepRepeated();
 
   ProgramOp program;
   RewriterBase &rewriter;
   TargetAttr target;
   int64_t maxOps;
+  llvm::DenseMap<Operation *, TaskLoad> loads;
 };
 } // namespace
 
@@ -273,23 +272,46 @@ static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
   return sum;
 }
 
+static int64_t countBodyOps(TaskOp task) {
+  return llvm::range_size(task.getBody().front().getOps<linalg::LinalgOp>());
+}
+
+const TaskLoad &TaskFuser::getLoad(TaskOp task) {
+  auto [it, isNew] = loads.try_emplace(task);
+  if (isNew) {
+    int64_t count = task.getNumVCTAs();
+    double saved = predictHandoffNs(target, std::min(count, target.getSms()));
+    it->second.numOps = countBodyOps(task);
+    it->second.isSmall = getVCTANs(task, count) <= saved;
+    if (target.isGpu())
+      it->second.largeTemporaries =
+          countLargeTemporaries(task, target.getSharedMemory());
+  }
+  return it->second;
+}
+
 /// Returns true if the large temporaries of both tasks fit into an SM together.
 /// Their lifetimes are not known yet.
-bool TaskFuser::fitTogether(TaskOp first, TaskOp second) {
+bool TaskFuser::fitTogether(const TaskLoad &first, const TaskLoad &second) {
   int64_t memory = target.getSharedMemory();
-  return !target.isGpu() || countLargeTemporaries(first, memory) +
-                                    countLargeTemporaries(second, memory) <=
+  return !target.isGpu() || first.largeTemporaries + second.largeTemporaries <=
                                 memory - memory / kReservedShare;
+}
+
+/// Returns true if two tasks of `count` vCTAs that could run at the same time
+/// may become one: run side by side, two small tasks take as long as the longer
+/// one.
+bool TaskFuser::isWorthSideBySide(const TaskLoad &first, const TaskLoad &second,
+                                  int64_t count) {
+  return 2 * count > target.getSms() || first.isSmall || second.isSmall;
 }
 
 bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   int64_t sms = target.getSms(), count = second.getNumVCTAs();
+  if (!readsResultOf(second, first))
+    return isWorthSideBySide(getLoad(first), getLoad(second), count);
   double saved = predictHandoffNs(target, std::min(count, sms));
   double firstNs = getVCTANs(first, first.getNumVCTAs());
-  if (!readsResultOf(second, first))
-    // Two small tasks that run side by side take as long as the longer one.
-    return 2 * count > sms ||
-           std::min(firstNs, getVCTANs(second, count)) <= saved;
   int64_t share = kind == MergeKind::Repeated ? kRowsShare : kMemoryShare;
   if (!isOnlyReader(second, first) ||
       getTemporaryBytes(first) * share > target.getSharedMemory() ||
@@ -298,11 +320,10 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   return kind == MergeKind::Pairwise || getRepeatingNs(first, count) <= saved;
 }
 
-static int64_t countBodyOps(TaskOp task) {
-  return llvm::range_size(task.getBody().front().getOps<linalg::LinalgOp>());
-}
-
-bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
+/// Fuses a pair if fusion is possible and profitable. Tasks that are erased or
+/// moved are removed from `sharers`.
+bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
+                     InputSharers *sharers) {
   // Another rank waits for packets, so a separate task sends them as early as
   // possible.
   if (putsPackets(first) || putsPackets(second))
@@ -313,10 +334,10 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
     return false;
   if (first.getWarps() != second.getWarps() ||
       first.getPlanAttr() != second.getPlanAttr() ||
-      countBodyOps(first) + countBodyOps(second) > maxOps ||
+      getLoad(first).numOps + getLoad(second).numOps > maxOps ||
       !readsOwnParts(first, second, kind) || mixVersions(first, second) ||
       chainContractions(first, second) || !isWorth(first, second, kind) ||
-      !fitTogether(first, second))
+      !fitTogether(getLoad(first), getLoad(second)))
     return false;
   std::optional<SmallVector<Operation *>> followers =
       getFollowers(first, second);
@@ -324,63 +345,98 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind) {
     return false;
   Operation *last = second;
   for (Operation *follower : *followers) {
+    if (auto task = dyn_cast<TaskOp>(follower); task && sharers)
+      sharers->remove(task);
     rewriter.moveOpAfter(follower, last);
     last = follower;
   }
+  if (sharers)
+    sharers->remove(first);
+  loads.erase(first);
+  loads.erase(second);
   second = mergeTasks(rewriter, first, second, kind);
   return true;
 }
 
-/// Returns earlier tasks that produce an input of `second`, or that share an
-/// input with `second`.
-SmallVector<TaskOp> TaskFuser::getPartners(TaskOp second) {
-  llvm::SmallSetVector<TaskOp, 8> partners;
+/// Returns the tasks of whose results `second` reads some.
+static SmallVector<TaskOp> getProducers(TaskOp second) {
+  llvm::SmallSetVector<TaskOp, 8> producers;
   for (Value input : second.getInputs())
     if (auto producer = input.getDefiningOp<TaskOp>())
-      partners.insert(producer);
-  for (Value input : second.getInputs())
-    for (Operation *user : input.getUsers())
-      if (auto reader = dyn_cast<TaskOp>(user);
-          reader && reader != second && reader->isBeforeInBlock(second) &&
-          shareInput(reader, second))
-        partners.insert(reader);
-  // Sorts the nearest task first, so that names and bodies keep the order of
-  // the program.
-  SmallVector<TaskOp> sorted = partners.takeVector();
-  llvm::sort(sorted, [](TaskOp a, TaskOp b) { return b->isBeforeInBlock(a); });
-  return sorted;
+      producers.insert(producer);
+  return producers.takeVector();
 }
 
-bool TaskFuser::fuseIntoAny(TaskOp &second, MergeKind kind) {
-  for (TaskOp first : getPartners(second)) {
-    if (kind == MergeKind::Repeated && !readsResultOf(second, first))
+/// Fuses an earlier task with an equal grid into `second`: a producer of an
+/// input, or a task that shares an input. The nearest task comes first, so that
+/// names and bodies keep the order of the program.
+bool TaskFuser::fuseSideBySide(TaskOp &second, InputSharers &sharers) {
+  if (putsPackets(second))
+    return false;
+  int64_t count = second.getNumVCTAs();
+  auto isAccepted = [&](const TaskLoad &load) {
+    const TaskLoad &own = getLoad(second);
+    return load.numOps + own.numOps <= maxOps && fitTogether(load, own) &&
+           isWorthSideBySide(load, own, count);
+  };
+  return sharers.visit(
+      second, getProducers(second), isAccepted, [&](TaskOp first) {
+        return fuse(first, second, MergeKind::Pairwise, &sharers);
+      });
+}
+
+/// Fuses a producer of an input of `second` whose work each vCTA repeats.
+bool TaskFuser::fuseProducer(TaskOp &second) {
+  SmallVector<TaskOp> producers = getProducers(second);
+  llvm::sort(producers,
+             [](TaskOp a, TaskOp b) { return b->isBeforeInBlock(a); });
+  return llvm::any_of(producers, [&](TaskOp first) {
+    return fuse(first, second, MergeKind::Repeated, /*sharers=*/nullptr);
+  });
+}
+
+/// Visits later tasks first: the tasks that are fused into them precede them.
+/// Returns the number of tasks that were fused into others.
+int64_t TaskFuser::sweepPairwise() {
+  int64_t fused = 0;
+  Block &block = program.getBody().front();
+  InputSharers sharers(
+      block, [](TaskOp task) { return !putsPackets(task); },
+      [&](TaskOp task) { return getLoad(task); });
+  for (Operation *op = &block.back(); op; op = op->getPrevNode()) {
+    auto task = dyn_cast<TaskOp>(op);
+    if (!task)
       continue;
-    if (fuse(first, second, kind))
-      return true;
+    sharers.remove(task);
+    while (fuseSideBySide(task, sharers))
+      ++fused;
+    op = task;
   }
-  return false;
+  return fused;
+}
+
+/// Does the same for tasks whose work is repeated.
+int64_t TaskFuser::sweepRepeated() {
+  int64_t fused = 0;
+  for (Operation *op = &program.getBody().front().back(); op;
+       op = op->getPrevNode()) {
+    auto task = dyn_cast<TaskOp>(op);
+    if (!task)
+      continue;
+    while (fuseProducer(task))
+      ++fused;
+    op = task;
+  }
+  return fused;
 }
 
 int64_t TaskFuser::run() {
   int64_t fused = 0;
-  // Repetition is tried last, when the fewest tasks are left to repeat the
-  // work.
-  for (MergeKind kind : {MergeKind::Pairwise, MergeKind::Repeated}) {
-    for (int64_t before = -1; before != fused;) {
-      before = fused;
-      // Visits later tasks first: the tasks that are fused into them precede
-      // them.
-      Operation *op = &program.getBody().front().back();
-      for (; op; op = op->getPrevNode()) {
-        auto task = dyn_cast<TaskOp>(op);
-        if (!task)
-          continue;
-        while (fuseIntoAny(task, kind))
-          ++fused;
-        op = task;
-      }
-    }
-  }
+  while (int64_t more = sweepPairwise())
+    fused += more;
+  // Repetition comes last, when the fewest tasks are left to repeat the work.
+  while (int64_t more = sweepRepeated())
+    fused += more;
   return fused;
 }
 

@@ -12,6 +12,7 @@
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 namespace mlir::ark {
@@ -81,40 +82,23 @@ static LogicalResult verifyBody(TaskOp task) {
   return failure(result.wasInterrupted());
 }
 
-static bool updates(TaskOp task, Value state) {
-  for (auto [index, out] : llvm::enumerate(task.getOuts()))
-    if (getViewBase(out) == state && task.isUpdated(index))
-      return true;
-  return false;
-}
-
-/// Collects the tasks that have a tensor as an operand, possibly with another
-/// shape.
-static void collectTasks(Value tensor, SmallVectorImpl<TaskOp> &tasks) {
-  for (Operation *user : tensor.getUsers())
-    if (auto task = dyn_cast<TaskOp>(user))
-      tasks.push_back(task);
-    else if (auto reshape = dyn_cast<ReshapeOp>(user))
-      collectTasks(reshape, tasks);
-}
-
-/// tiling_c5
-static LogicalResult verifyStateOrder(TaskOp task) {
+/// Checks the operands of a task (tiling_c5). `writers` has the states that
+/// earlier tasks update; those that this task updates are added.
+static LogicalResult verifyStateOrder(TaskOp task,
+                                      DenseMap<Value, TaskOp> &writers) {
   for (Value operand : task.getOperands()) {
-    Value base = getViewBase(operand);
-    SmallVector<TaskOp> users;
-    collectTasks(base, users);
-    for (TaskOp writer : users) {
-      if (writer == task || !updates(writer, base) ||
-          task->isBeforeInBlock(writer))
-        continue;
-      InFlightDiagnostic diag =
-          task.emitOpError("'")
-          << task.getName() << "' reads a state after its update (tiling_c5)";
-      diag.attachNote(writer.getLoc()) << "the update is here";
-      return diag;
-    }
+    TaskOp writer = writers.lookup(getViewBase(operand));
+    if (!writer)
+      continue;
+    InFlightDiagnostic diag = task.emitOpError("'")
+                              << task.getName()
+                              << "' reads a state after its update (tiling_c5)";
+    diag.attachNote(writer.getLoc()) << "the update is here";
+    return diag;
   }
+  for (auto [index, out] : llvm::enumerate(task.getOuts()))
+    if (task.isUpdated(index))
+      writers[getViewBase(out)] = task;
   return success();
 }
 
@@ -135,14 +119,16 @@ namespace {
 struct VerifyTilingPass : ark::impl::VerifyTilingPassBase<VerifyTilingPass> {
   LogicalResult verify(ProgramOp program) {
     Block &block = program.getBody().front();
+    DenseMap<Value, TaskOp> writers;
     for (Operation &op : block.without_terminator()) {
       // tiling_c1
       if (!isa<TaskOp, ViewOpInterface, ConstantOp, NoopOp, tensor::EmptyOp>(
               op))
         return op.emitOpError("is not a task, view or constant (tiling_c1)");
       auto task = dyn_cast<TaskOp>(op);
-      if (task && (failed(verifyOuts(program, task)) ||
-                   failed(verifyBody(task)) || failed(verifyStateOrder(task))))
+      if (task &&
+          (failed(verifyOuts(program, task)) || failed(verifyBody(task)) ||
+           failed(verifyStateOrder(task, writers))))
         return failure();
     }
     return verifyResults(program, cast<ReturnOp>(block.getTerminator()));

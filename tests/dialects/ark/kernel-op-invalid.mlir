@@ -128,6 +128,23 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
+// A splat whose type promises more elements than anything could read.
+// expected-error @below {{table 'instructions' has 1099511627776 rows, more than the 16777216 of a table (kernel_c1)}}
+ark.kernel @hugeSplat {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<0> : tensor<1099511627776x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
+  return
+}
+
+// -----
+
 // expected-error @below {{has 1 tasks and another number of rows in 'task_table' (kernel_c3)}}
 ark.kernel @rowOfEveryTask {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
