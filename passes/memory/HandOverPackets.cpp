@@ -308,7 +308,7 @@ struct HandOverPacketsPass
 void HandOverPacketsPass::runOnOperation() {
   ProgramOp program = getOperation();
   TargetAttr target = findTarget(program);
-  if (!target || !target.hasPolledPackets() || program.getNumRanks() > 1)
+  if (!target || !target.hasPolledPackets())
     return;
   SmallVector<HandOver> handOvers;
   int64_t bytes = 0;

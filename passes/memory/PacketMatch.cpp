@@ -286,6 +286,13 @@ void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements) {
   hasOtherReaders |= received < uses.size();
 }
 
+/// Returns the rank of a task; null in a program of one rank. Packets do not
+/// leave a GPU, and each rank may have a GPU of its own.
+static Attribute getRank(TaskOp task) {
+  return task.getPlan() ? task.getPlan()->get(ArkDialect::kRankKey)
+                        : Attribute();
+}
+
 bool HandOver::isWide() { return buffer.getType().getElementType().isF32(); }
 
 std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
@@ -314,8 +321,11 @@ std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
   }
   if (!handOver.writer)
     return std::nullopt;
-  for (auto &[reader, own] : readers)
+  for (auto &[reader, own] : readers) {
+    if (getRank(cast<TaskOp>(reader)) != getRank(handOver.writer.task))
+      return std::nullopt;
     handOver.addReader(own, maxElements);
+  }
   if (handOver.receipts.empty())
     return std::nullopt;
   handOver.producers = findProducers(handOver.writer.getTile());

@@ -156,7 +156,7 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
     }
     ```
 
-    The pass applies to programs of one rank, on targets whose kernels poll packets.
+    The pass applies to targets whose kernels poll packets, and to intermediates whose tasks all have one rank.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect"];

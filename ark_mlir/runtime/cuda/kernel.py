@@ -83,6 +83,8 @@ class CudaKernel:
             table = np.frombuffer(self._table(name), np.uint8)
             self._tables[name] = self.memory(table.nbytes)
             self._tables[name].upload(table)
+        # Packets do not leave a GPU.
+        self.own_packets = None if shared is None else self.memory(manifest.packets)
         self.semaphores = self.make_semaphores()
         self.trace = self.memory(16 * len(instructions) * manifest.traced)
 
@@ -128,7 +130,9 @@ class CudaKernel:
         record.slots[0] = self._arena.address
         record.set(semaphores=semaphores.address)
         if self.bundle.manifest.packets:
-            record.slots[record.layout.bound.stop] = semaphores.address + self._packets_begin
+            own = self.own_packets
+            address = semaphores.address + self._packets_begin if own is None else own.address
+            record.slots[record.layout.bound.stop] = address
         record.set(**{name: table.address for name, table in self._tables.items()})
         return record
 

@@ -234,9 +234,12 @@ class _RankDriver(CudaDriver):
         return self._dirty
 
     def clear_semaphores(self) -> None:
-        """Zeroes the semaphores, and waits until that has happened."""
+        """Zeroes semaphores and packets, and waits until that has happened."""
         self.api.enter()
-        self._loaded().semaphores.clear(self._side)
+        kernel = self._loaded()
+        kernel.semaphores.clear(self._side)
+        if kernel.own_packets is not None:
+            kernel.own_packets.clear(self._side)
         self.api.await_stream(self._side)
         self.epoch = 0
         self._dirty = False
