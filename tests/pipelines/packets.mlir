@@ -22,7 +22,8 @@
 // TARGET: llvm.func internal @body_put_packet({{.+}} {ark.packets,
 // TARGET: llvm.store %{{.+}} atomic release {alignment = 8 : i64} : i64, !llvm.ptr
 
-// HIP: ark.semaphore @{{.+}} handoff = packet
+// On a GPU, ranks put values and count them.
+// HIP: ark.semaphore @"rank1/put.to0" arrivals = 1 handoff = peer
 ark.program @p(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> (tensor<4xf32> {ark.name = "y"}) attributes {rank = 0, world_size = 2} {
   %0 = ark.all_reduce sum %x world_size = 2 : (tensor<4xf32>) -> tensor<4xf32>
   ark.return %0 : tensor<4xf32>

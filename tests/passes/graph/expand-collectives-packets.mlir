@@ -1,20 +1,24 @@
 // RUN: ark-opt %s --pass-pipeline='builtin.module(builtin.module(ark.program(ark-expand-collectives)))' | FileCheck %s
 
-// What is too large for packets on a cpu is not on a GPU; elements of 64 bits are nowhere.
+// Small messages on a cpu are packets. Larger messages are not, nor are elements of 64 bits.
 // CHECK-LABEL: module @onCpu
+// CHECK: ark.channel.put_packet
 // CHECK: ark.channel.put %
 // CHECK: ark.channel.put %
 module @onCpu {
-  ark.program @sizes(%x: tensor<257xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: tensor<4xi64> {ark.kind = #ark.kind<input>, ark.name = "y"})
-      -> (tensor<257xf32> {ark.name = "s"}, tensor<4xi64> {ark.name = "t"}) attributes {rank = 0 : i64, world_size = 2 : i64} {
-    %0 = ark.send %x to 1 tag = 0 : (tensor<257xf32>) -> tensor<257xf32>
-    %1 = ark.send %y to 1 tag = 1 : (tensor<4xi64>) -> tensor<4xi64>
-    ark.return %0, %1 : tensor<257xf32>, tensor<4xi64>
+  ark.program @sizes(%v: tensor<256xf32> {ark.kind = #ark.kind<input>, ark.name = "v"}, %x: tensor<257xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: tensor<4xi64> {ark.kind = #ark.kind<input>, ark.name = "y"})
+      -> (tensor<256xf32> {ark.name = "r"}, tensor<257xf32> {ark.name = "s"}, tensor<4xi64> {ark.name = "t"}) attributes {rank = 0 : i64, world_size = 2 : i64} {
+    %0 = ark.send %v to 1 tag = 0 : (tensor<256xf32>) -> tensor<256xf32>
+    %1 = ark.send %x to 1 tag = 1 : (tensor<257xf32>) -> tensor<257xf32>
+    %2 = ark.send %y to 1 tag = 2 : (tensor<4xi64>) -> tensor<4xi64>
+    ark.return %0, %1, %2 : tensor<256xf32>, tensor<257xf32>, tensor<4xi64>
   }
 }
 
+// The semaphores of packets are counters on a GPU, so packets bring nothing there.
 // CHECK-LABEL: module @onGpu
-// CHECK: ark.channel.put_packet
+// CHECK-NOT: packet
+// CHECK: ark.channel.put %
 // CHECK: ark.channel.put %
 module @onGpu attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {

@@ -55,14 +55,14 @@
 // CHECK-LABEL: func.func private @ark_stop
 // CHECK: gpu.barrier
 // CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
-// CHECK: call @ark_claim
+// CHECK: call @ark_store_stop
 // CHECK-LABEL: func.func private @ark_signal
 // What all threads wrote comes before the leader's release.
 // CHECK: call @ark_gather
 // CHECK: cf.cond_br
-// CHECK: call @ark_add_release
+// CHECK: call @ark_add_arrival
 // CHECK-LABEL: func.func private @ark_wait
-// CHECK: call @ark_load_acquire
+// CHECK: call @ark_load_arrivals
 // All threads go the same way after it.
 // CHECK: call @ark_any
 // A warp that has read its share asks for two pieces of the next run at once; where lanes poll, once
@@ -82,6 +82,13 @@
 // CHECK: call @ark_stream_request
 // CHECK-LABEL: func.func private @ark_stream_rest
 // CHECK: call @ark_stream_proceed
+// All lanes are on one GPU.
+// CHECK-LABEL: func.func private @ark_add_arrival
+// CHECK-NEXT: call @ark_add_release
+// CHECK-LABEL: func.func private @ark_load_arrivals
+// CHECK-NEXT: call @ark_load_acquire
+// CHECK-LABEL: func.func private @ark_store_stop
+// CHECK: call @ark_claim
 // CHECK-LABEL: func.func private @ark_load_acquire
 // CHECK: llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_add_release

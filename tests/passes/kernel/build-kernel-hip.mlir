@@ -11,10 +11,12 @@
 // CHECK: cf.switch %[[OPCODE]]
 // CHECK-LABEL: func.func private @ark_signal
 // CHECK: call @ark_gather
-// CHECK: call @ark_add_release
+// CHECK: call @ark_add_arrival
 // CHECK-LABEL: func.func private @ark_wait
-// CHECK: call @ark_load_acquire
+// CHECK: call @ark_load_arrivals
 // CHECK: call @ark_back_off
+// CHECK-LABEL: func.func private @ark_add_arrival
+// CHECK-NEXT: call @ark_add_release
 // CHECK-LABEL: func.func private @ark_load_relaxed
 // CHECK: llvm.load %{{.+}} atomic syncscope("agent") monotonic {alignment = 8 : i64} : !llvm.ptr<1> -> i64
 // CHECK-LABEL: func.func private @ark_load_acquire

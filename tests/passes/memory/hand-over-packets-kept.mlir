@@ -336,7 +336,7 @@ ark.program @oddParts(
 
 // -----
 
-// Ranks share the SMs.
+// Packets do not leave a GPU, and the reader may be on another one.
 // CHECK-LABEL: ark.program @ranks(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
@@ -347,7 +347,7 @@ ark.program @ranks(
   %h = memref.alloc() : memref<1x64xbf16>
   ark.task "a" grid [4]
       ins(%x[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>)
-      outs(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>) {
+      outs(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>) attributes {plan = {rank = 0 : i64}} {
   ^bb0(%i: index, %a: memref<1x16xf32, strided<[64, 1], offset: ?>>, %b: memref<1x16xbf16, strided<[64, 1], offset: ?>>):
     linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
         ins(%a : memref<1x16xf32, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>) {
@@ -359,7 +359,7 @@ ark.program @ranks(
   }
   ark.task "b" grid [4]
       ins(%h[#ark.region<(d0) -> (0, 0), [1, 64]>] : memref<1x64xbf16>)
-      outs(%y[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>) {
+      outs(%y[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>) attributes {plan = {rank = 1 : i64}} {
   ^bb0(%i: index, %a: memref<1x64xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x16xf32, strided<[64, 1], offset: ?>>):
     %p = memref.subview %a[0, 0] [1, 16] [1, 1] : memref<1x64xbf16, strided<[64, 1], offset: ?>> to memref<1x16xbf16, strided<[64, 1], offset: ?>>
     linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
