@@ -93,6 +93,31 @@ static bool readsResultOf(TaskOp second, TaskOp first) {
                       [&](Value input) { return getProducer(input) == first; });
 }
 
+/// Returns the rank of a task; null in a program of one rank.
+static Attribute getRank(TaskOp task) {
+  return task.getPlan() ? task.getPlan()->get(ArkDialect::kRankKey)
+                        : Attribute();
+}
+
+/// Returns true if a task of another rank than `rank` reads `value`, possibly
+/// with another shape.
+static bool isReadByAnotherRank(Value value, Attribute rank) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (auto task = dyn_cast<TaskOp>(user))
+      return getRank(task) != rank;
+    return isa<ReshapeOp>(user) &&
+           isReadByAnotherRank(user->getResult(0), rank);
+  });
+}
+
+/// Returns true if another rank waits for a result of `task`.
+static bool feedsAnotherRank(TaskOp task) {
+  Attribute rank = getRank(task);
+  return rank && llvm::any_of(task->getResults(), [&](Value result) {
+           return isReadByAnotherRank(result, rank);
+         });
+}
+
 static bool isContraction(Operation *op) {
   auto structured = dyn_cast<linalg::LinalgOp>(op);
   return structured && (isa<linalg::ContractOp>(op) ||
@@ -327,6 +352,11 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
   // Another rank waits for packets, so a separate task sends them as early as
   // possible.
   if (putsPackets(first) || putsPackets(second))
+    return false;
+  // Side by side with a task that waits for another rank, a put would come
+  // late, and the ranks would take turns.
+  if (!readsResultOf(second, first) &&
+      feedsAnotherRank(first) != feedsAnotherRank(second))
     return false;
   if (kind == MergeKind::Pairwise
           ? first.getGrid() != second.getGrid()
