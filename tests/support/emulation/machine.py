@@ -7,7 +7,6 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass, field
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from ark_mlir.testing.fake_cuda import FakeCuda, Operation
@@ -18,8 +17,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ark_mlir.runtime.cpu.image import Image
+    from ark_mlir.testing.fake_cuda.devices import Device
+    from ark_mlir.testing.fake_cuda.memory import Block
 
-_INVALID_VALUE, _OUT_OF_MEMORY = 1, 2
+_INVALID_VALUE = 1
+# Memory that was freed, or that was not written yet.
+_UNDEFINED = 0xFF
 _CAPABILITIES = {
     "sm_80": (8, 0), "sm_86": (8, 6), "sm_89": (8, 9), "sm_90a": (9, 0), "sm_100a": (10, 0)
 }  # fmt: skip
@@ -31,18 +34,11 @@ _STATIC_LIMIT = 49152
 _ASKED = "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"
 
 
-class _Memory:
-    """Memory of the GPU, which is freed with the last reference to it."""
+class _Keeper:
+    """Frees memory of the GPU with the last reference to it."""
 
-    def __init__(self, library: Any, nbytes: int, address: int) -> None:
-        self.nbytes = nbytes
-        self.ctypes = SimpleNamespace(data=address)
-        self._write = library.simt_write
+    def __init__(self, library: Any, address: int) -> None:
         weakref.finalize(self, library.simt_free, address).atexit = False
-
-    def fill(self, value: int) -> None:
-        """Sets all bytes to a value."""
-        self._write(self.ctypes.data, bytes([value]) * self.nbytes, self.nbytes)
 
 
 @dataclass
@@ -84,11 +80,13 @@ class Kernel:
         image: what holds its code.
         address: of its function.
         sites: its instructions.
+        device: the GPU that holds it.
     """
 
     image: Image
     address: int
     sites: list[Site]
+    device: Device | None = None
 
     def launch(self, library: Any, context: int, shape: Shape, behaviour: Behaviour) -> str:
         """Runs the kernel; returns the error that ended it, or None."""
@@ -150,30 +148,21 @@ class EmulatedCuda(FakeCuda):
 
     # -- memory ------------------------------------------------------------------------------
 
-    def _cuMemAlloc(self, nbytes: int) -> tuple[int, int | None]:
-        return self._allocate(nbytes, of_host=False)
-
-    def _cuMemHostAlloc(self, nbytes: int, flags: int) -> tuple[int, int | None]:
-        del flags
-        return self._allocate(nbytes, of_host=True)
-
-    def _allocate(self, nbytes: int, of_host: bool) -> tuple[int, int | None]:
-        address = self._library.simt_allocate(nbytes, of_host)
+    def _provide(self, nbytes: int, device: Device | None) -> tuple[int, Any]:
+        address: int | None = self._library.simt_allocate(nbytes, device is None)
         if address is None:
-            return _OUT_OF_MEMORY, None
-        ctypes.memset(address, 0xFF, nbytes)
-        self._memory[address] = _Memory(self._library, nbytes, address)
-        return 0, address
+            return 0, None
+        ctypes.memset(address, _UNDEFINED, nbytes)
+        return address, _Keeper(self._library, address)
 
-    def _cuMemcpyHtoDAsync(self, target: int, source: int, nbytes: int, stream: int) -> tuple[int]:
-        pinned = any(self._lies_in(source, block) for block in self._memory.values())
-        # Pageable memory is read before the call returns.
-        kept = None if pinned else ctypes.string_at(source, nbytes)
-        write = self._library.simt_write
-        return self._do(stream, lambda: write(target, kept if kept is not None else source, nbytes))
+    def _spoil(self, block: Block) -> None:
+        self._library.simt_write(block.address, bytes([_UNDEFINED]) * block.nbytes, block.nbytes)
 
-    def _cuMemcpyDtoHAsync(self, target: int, source: int, nbytes: int, stream: int) -> tuple[int]:
-        return self._do(stream, lambda: self._library.simt_read(target, source, nbytes))
+    def _write(self, target: int, source: int | bytes, nbytes: int) -> None:
+        self._library.simt_write(target, source, nbytes)
+
+    def _read(self, target: int, source: int, nbytes: int) -> None:
+        self._library.simt_read(target, source, nbytes)
 
     # -- launches ----------------------------------------------------------------------------
 
@@ -190,7 +179,8 @@ class EmulatedCuda(FakeCuda):
         return (0,)
 
     def _cuModuleGetFunction(self, module: Image, name: bytes) -> Any:
-        return Kernel(module, address_of(module, name.decode()), self._sites)
+        address = address_of(module, name.decode())
+        return Kernel(module, address, self._sites, self._current())
 
     def _cuLaunchKernelEx(
         self, config: Any, function: Any, parameters: int, extra: int
@@ -200,11 +190,11 @@ class EmulatedCuda(FakeCuda):
         self._shape = Shape(config.gridDimX, config.blockDimX, config.sharedMemBytes)
         return super()._cuLaunchKernelEx(config, function, parameters, extra)
 
-    def _launch(self, lanes: int, function: Any, context: int) -> Operation:
+    def _launch(self, device: Device, lanes: int, function: Any, context: int) -> Operation:
         threads: list[threading.Thread] = []
         shape = self._shape
         assert shape.ctas == lanes
-        self.running += 1
+        device.running += 1
 
         def walk() -> None:
             failure = function.launch(self._library, context, shape, self._behaviour)
@@ -218,7 +208,7 @@ class EmulatedCuda(FakeCuda):
                 # The thread of the kernel does not need the interpreter.
                 time.sleep(0.0002)
                 return False
-            self.running -= 1
+            device.running -= 1
             return True
 
         return run
