@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...bundle import Opcode
-from ...errors import ArkError, InvalidUsageError
+from ...errors import ArkError, DeviceError, InvalidUsageError
 from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE
 from ..arrays.streams import Place
 from ..driver import Launch, Outcome, Stop
@@ -53,7 +53,7 @@ class CudaWorldDriver:
         self._constants: dict[int, dict[int, CudaMemory]] = {}
         try:
             for rank, api in enumerate(apis):
-                driver = _RankDriver(api, rank)
+                driver = _RankDriver(api, rank, apis[0])
                 self._ranks.append(driver)
                 self._resources.callback(driver.close)
         except BaseException:
@@ -157,6 +157,9 @@ class CudaWorldDriver:
     def launch(self, launch: Launch) -> None:
         """See :meth:`Driver.launch`: all kernels are started before any is waited for."""
         if any(driver.dirty for driver in self._ranks):
+            # A kernel that was given up may still signal, also to other GPUs.
+            for driver in self._ranks:
+                driver.await_given_up()
             # Before the first launch: a kernel may signal to a GPU whose own has not begun.
             for driver in self._ranks:
                 driver.clear_semaphores()
@@ -221,12 +224,19 @@ class CudaWorldDriver:
 
 
 class _RankDriver(CudaDriver):
-    """The driver of one rank's GPU."""
+    """The driver of one rank's GPU.
 
-    def __init__(self, api: CudaApi, rank: int) -> None:
+    Args:
+        api: the driver API of the GPU.
+        rank: the rank.
+        keeper: the driver API that frees the memory that all GPUs share.
+    """
+
+    def __init__(self, api: CudaApi, rank: int, keeper: CudaApi) -> None:
         super().__init__(api)
         self.api = api
         self.rank = rank
+        self._keeper = keeper
 
     @property
     def dirty(self) -> bool:
@@ -240,6 +250,21 @@ class _RankDriver(CudaDriver):
         self.api.await_stream(self._side)
         self.epoch = 0
         self._dirty = False
+
+    def await_given_up(self) -> None:
+        """Waits for the end of a launch that was given up, if there is one."""
+        if self._given_up is not None:
+            self.api.enter()
+            self._await_given_up(self._given_up)
+
+    def _await_end(self, event: object, owners: object, error: Callable[[], DeviceError]) -> None:
+        try:
+            super()._await_end(event, owners, error)
+        except DeviceError:
+            # The kernel may still access the memory that all GPUs share.
+            if self._keeper is not self.api:
+                self._keeper.wait_for(event, owners)
+            raise
 
     def give_up(self) -> None:
         """Ends the launch that is under way, if there is one."""

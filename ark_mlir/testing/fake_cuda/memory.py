@@ -229,7 +229,7 @@ class MemoryFunctions(StreamFunctions):
         is_device = location.type == LocationType.CU_MEM_LOCATION_TYPE_DEVICE
         if not is_device or location.id not in range(len(self._devices)):
             return None
-        return self._devices[location.id]
+        return self._devices[int(location.id)]
 
     def _cuMemAddressReserve(
         self, nbytes: int, alignment: int, address: int, flags: int

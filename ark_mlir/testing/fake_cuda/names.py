@@ -46,12 +46,15 @@ OF_THE_PROCESS = VIRTUAL_MEMORY | {
     "cuDeviceCanAccessPeer", "cuDeviceGet", "cuDeviceGetAttribute", "cuDeviceGetCount",
     "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRetain", "cuInit",
 }  # fmt: skip
-# Functions that only concern the contexts of the calling thread.
-OF_THE_THREAD = {
+# Functions that need no current context in the calling thread.
+WITHOUT_CONTEXT = OF_THE_PROCESS | {
     "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent", "cuDriverGetVersion",
 }  # fmt: skip
-# Functions that need no current context in the calling thread.
-WITHOUT_CONTEXT = OF_THE_PROCESS | OF_THE_THREAD
+# Functions that change the calling thread alone, also if its context is lost.
+OF_THE_THREAD = {
+    "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent", "cuDriverGetVersion",
+    "cuThreadExchangeStreamCaptureMode",
+}  # fmt: skip
 # Functions called within a release, which never fail either.
 GIVE_BACK_WITHIN = {"cuCtxPopCurrent", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"}
 # While a stream is captured, these end its capture, unless the calling thread's mode is relaxed.
