@@ -7,14 +7,14 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ark_mlir.testing.fake_cuda import FakeCuda, Operation
 
 from .lower import Site
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ark_mlir.runtime.cpu.image import Image
     from ark_mlir.testing.fake_cuda.devices import Device
@@ -35,10 +35,10 @@ _ASKED = "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"
 
 
 class _Keeper:
-    """Frees memory of the GPU with the last reference to it."""
+    """Frees addresses with the last reference to it."""
 
-    def __init__(self, library: Any, address: int) -> None:
-        weakref.finalize(self, library.simt_free, address).atexit = False
+    def __init__(self, free: Any, address: int) -> None:
+        weakref.finalize(self, free, address).atexit = False
 
 
 @dataclass
@@ -88,40 +88,78 @@ class Kernel:
     sites: list[Site]
     device: Device | None = None
 
-    def launch(self, library: Any, context: int, shape: Shape, behaviour: Behaviour) -> str:
-        """Runs the kernel; returns the error that ended it, or None."""
-        count = max(len(self.sites), 1)
-        mutations, executed = (ctypes.c_uint8 * count)(), (ctypes.c_uint8 * count)()
-        for site, mutation in behaviour.mutations.items():
-            mutations[site] = mutation
-        library.simt_set_variables(
-            address_of(self.image, "simt_variables"),
-            ctypes.c_int32.from_address(address_of(self.image, "simt_num_variables")).value,
-        )
-        failed = library.simt_launch(
-            self.address,
-            context,
-            shape.ctas,
-            shape.threads,
-            shape.shared_memory,
-            behaviour.seed,
-            mutations,
-            executed,
-        )
-        behaviour.executed.update(site for site in range(len(self.sites)) if executed[site])
-        return self._describe(library.simt_get_failure().decode()) if failed else ""
 
-    def _describe(self, failure: str) -> str:
-        before, mark, number = failure.partition(" [site ")
-        if not mark:
-            return failure
-        site = self.sites[int(number.rstrip("]"))]
-        place = f" of {site.place}" if site.place else ""
-        return f"{before} ({site.name} at line {site.line + 1} of the kernel{place})"
+class Part(NamedTuple):
+    """The part of a launch that one GPU executes: a kernel, and the address of its context."""
+
+    kernel: Kernel
+    context: int
+    shape: Shape
+
+
+class _Part(ctypes.Structure):
+    """``Part`` of state.h."""
+
+    _fields_ = [
+        ("kernel", ctypes.c_void_p),
+        ("context", ctypes.c_void_p),
+        ("ctas", ctypes.c_int64),
+    ]
+
+
+def launch(library: Any, parts: Sequence[Part], behaviour: Behaviour) -> str:
+    """Runs a kernel on each GPU, all at once; returns the error that ended them, or nothing.
+
+    The kernels have the same instructions.
+    """
+    sites = parts[0].kernel.sites
+    count = max(len(sites), 1)
+    mutations, executed = (ctypes.c_uint8 * count)(), (ctypes.c_uint8 * count)()
+    for site, mutation in behaviour.mutations.items():
+        mutations[site] = mutation
+    library.simt_clear_variables()
+    for part in parts:
+        image = part.kernel.image
+        library.simt_add_variables(
+            address_of(image, "simt_variables"),
+            ctypes.c_int32.from_address(address_of(image, "simt_num_variables")).value,
+        )
+    rows = [_Part(part.kernel.address, part.context, part.shape.ctas) for part in parts]
+    failed = library.simt_launch(
+        (_Part * len(rows))(*rows),
+        len(rows),
+        parts[0].shape.threads,
+        max(part.shape.shared_memory for part in parts),
+        behaviour.seed,
+        mutations,
+        executed,
+    )
+    behaviour.executed.update(site for site in range(len(sites)) if executed[site])
+    return _describe(sites, library.simt_get_failure().decode()) if failed else ""
+
+
+def _describe(sites: list[Site], failure: str) -> str:
+    before, mark, number = failure.partition(" [site ")
+    if not mark:
+        return failure
+    site = sites[int(number.rstrip("]"))]
+    place = f" of {site.place}" if site.place else ""
+    return f"{before} ({site.name} at line {site.line + 1} of the kernel{place})"
+
+
+class _Together:
+    """Launches that run at once: one on each GPU."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.parts: dict[int, Part] = {}
+        self.thread: threading.Thread | None = None
 
 
 class EmulatedCuda(FakeCuda):
-    """One GPU that runs kernels of :mod:`emulation.lower`.
+    """GPUs that run kernels of :mod:`emulation.lower`.
+
+    With several GPUs, the launches of all of them run at once, as soon as each has one.
 
     Args:
         library: of :func:`~emulation.host_code.load_library`.
@@ -129,31 +167,59 @@ class EmulatedCuda(FakeCuda):
         sms: how many CTAs fit.
         sites: the instructions of the kernel that is loaded.
         behaviour: how it runs.
+        devices: the number of GPUs.
 
     Attributes:
         failure: what threads did that those of a GPU must not; empty if nothing.
     """
 
     def __init__(
-        self, library: Any, arch: str, sms: int, sites: list[Site], behaviour: Behaviour
+        self,
+        library: Any,
+        arch: str,
+        sms: int,
+        sites: list[Site],
+        behaviour: Behaviour,
+        devices: int = 1,
     ) -> None:
-        super().__init__(sms=sms, capability=_CAPABILITIES[arch])
+        super().__init__(sms=sms, capability=_CAPABILITIES[arch], devices=devices)
         self._library = library
         self._sites = sites
         self._behaviour = behaviour
         self._most_shared = _SHARED_MEMORY[arch]
         self._asked = _STATIC_LIMIT
         self._shape = Shape(0, 0, 0)
+        self._together = _Together(devices)
         self.failure = ""
 
     # -- memory ------------------------------------------------------------------------------
 
     def _provide(self, nbytes: int, device: Device | None) -> tuple[int, Any]:
-        address: int | None = self._library.simt_allocate(nbytes, device is None)
+        self._library.simt_set_devices(len(self.devices))
+        home = 0 if device is None else device.ordinal
+        address: int | None = self._library.simt_allocate(nbytes, device is None, home)
         if address is None:
             return 0, None
         ctypes.memset(address, _UNDEFINED, nbytes)
-        return address, _Keeper(self._library, address)
+        return address, _Keeper(self._library.simt_free, address)
+
+    def _reserve(self, nbytes: int) -> tuple[int, Any]:
+        address: int | None = self._library.simt_reserve(nbytes)
+        assert address
+        return address, _Keeper(self._library.simt_release, address)
+
+    def _note_map(self, block: Block) -> None:
+        self._library.simt_set_devices(len(self.devices))
+        mapped = self._library.simt_map(block.address, block.nbytes, block.charged.ordinal)
+        assert mapped
+        ctypes.memset(block.address, _UNDEFINED, block.nbytes)
+
+    def _note_access(self, block: Block) -> None:
+        bits = sum(1 << device.ordinal for device in block.devices or ())
+        self._library.simt_set_access(block.address, bits)
+
+    def _note_unmap(self, block: Block) -> None:
+        self._library.simt_free(block.address)
 
     def _spoil(self, block: Block) -> None:
         self._library.simt_write(block.address, bytes([_UNDEFINED]) * block.nbytes, block.nbytes)
@@ -191,20 +257,18 @@ class EmulatedCuda(FakeCuda):
         return super()._cuLaunchKernelEx(config, function, parameters, extra)
 
     def _launch(self, device: Device, lanes: int, function: Any, context: int) -> Operation:
-        threads: list[threading.Thread] = []
-        shape = self._shape
-        assert shape.ctas == lanes
+        part = Part(function, context, self._shape)
+        assert part.shape.ctas == lanes
+        joined: list[_Together] = []
         device.running += 1
 
-        def walk() -> None:
-            failure = function.launch(self._library, context, shape, self._behaviour)
-            self.failure = self.failure or failure
-
         def run() -> bool:
-            if not threads:
-                threads.append(threading.Thread(target=walk))
-                threads[0].start()
-            if threads[0].is_alive():
+            if not joined:
+                joined.append(self._join(device, part))
+            thread = joined[0].thread
+            if thread is None:
+                return False
+            if thread.is_alive():
                 # The thread of the kernel does not need the interpreter.
                 time.sleep(0.0002)
                 return False
@@ -212,3 +276,18 @@ class EmulatedCuda(FakeCuda):
             return True
 
         return run
+
+    def _join(self, device: Device, part: Part) -> _Together:
+        """Adds a launch to those that run at once, and starts them if it is the last one."""
+        together = self._together
+        together.parts[device.ordinal] = part
+        if len(together.parts) == together.count:
+            self._together = _Together(together.count)
+            parts = [together.parts[ordinal] for ordinal in sorted(together.parts)]
+            together.thread = threading.Thread(target=self._walk, args=(parts,))
+            together.thread.start()
+        return together
+
+    def _walk(self, parts: Sequence[Part]) -> None:
+        failure = launch(self._library, parts, self._behaviour)
+        self.failure = self.failure or failure
