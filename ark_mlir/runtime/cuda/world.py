@@ -11,7 +11,7 @@ import numpy as np
 
 from ...bundle import Opcode
 from ...errors import ArkError, DeviceError, InvalidUsageError
-from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE, Abort
 from ..arrays.streams import Place
 from ..driver import Launch, Outcome, Stop
 from ..ranks.linking import LinkedRank, link
@@ -307,12 +307,18 @@ def _join(bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outco
         for part, outcome in zip(linked, outcomes, strict=True)
         if outcome.stop.abort
     )
-    # A lane that saw the abort of another one has less to tell than that one.
-    stop = min(stops, key=lambda stop: stop.abort, default=Stop())
+    # A lane that saw the abort of another one has less to tell than that one. A barrier waits for
+    # all lanes, so that a lane that waits for something else is the reason.
+    stop = min(stops, key=lambda stop: (stop.abort, _is_barrier(bundle, stop)), default=Stop())
     fault = next((outcome.fault for outcome in outcomes if outcome.fault.code), outcomes[0].fault)
     first = outcomes[0]
     trace = _join_traces(bundle, linked, outcomes)
     return Outcome(tuple(codes), stop, fault, counters, first.epoch, first.iterations, trace)
+
+
+def _is_barrier(bundle: Bundle, stop: Stop) -> bool:
+    rows = bundle.tables.instructions
+    return stop.instruction < len(rows) and bool(rows[stop.instruction, 0] == Opcode.BARRIER)
 
 
 def _join_counters(
@@ -343,6 +349,9 @@ def _waits_for(part: LinkedRank, semaphore: int) -> bool:
 
 def _translate(bundle: Bundle, part: LinkedRank, stop: Stop, counters: NDArray[np.uint64]) -> Stop:
     """A report of one GPU in terms of the program of all ranks."""
+    if stop.abort == Abort.HOST and stop.expected:
+        # The host ended a kernel that had just reported a hang.
+        stop = replace(stop, abort=Abort.HANG)
     if stop.lane >= len(part.lanes) or stop.instruction >= len(part.origins):
         return stop  # the report makes no sense, which the caller finds
     origin = int(part.origins[stop.instruction])

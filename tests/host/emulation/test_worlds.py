@@ -7,6 +7,7 @@ in linking do, too.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,10 @@ from emulation import Emulation
 from emulation.mutants import Mutant, Mutation, judge, list_mutants
 
 import ark_mlir as ark
-from ark_mlir.bundle import Opcode
+from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.dtypes import DType
 from ark_mlir.runtime.ranks import linking
+from ark_mlir.runtime.ranks.parts import own_lanes
 
 SEEDS = range(4)
 # Seconds for all seeds of a mutant, on a machine that does other things as well.
@@ -213,6 +215,14 @@ def test_weaker_signals_between_gpus_show(build: Callable[[int], Programs], make
         assert world.judge(mutant.changes()), mutant.name
 
 
+def test_the_scope_of_a_gpu_suffices_on_one_gpu(make: Make) -> None:
+    world = make(all_collectives(2), 1, iterations=3)
+    narrower = [m for m in world.peer_mutants() if m.mutation == Mutation.NARROW_TO_GPU]
+    assert narrower
+    for mutant in narrower:
+        assert not world.judge(mutant.changes()), mutant.name
+
+
 Rows = Iterator[tuple[int, int, int, int]]
 
 
@@ -252,3 +262,74 @@ def test_a_signal_that_does_not_go_to_the_waiting_gpu_shows(
     world = make(all_collectives(2), 2)
     monkeypatch.setattr(linking, "_counter_on", lambda gpu, own, number: number)
     assert "waited more than" in world.judge({}) or "vCTA" in world.judge({})
+
+
+# -- runs that fail --------------------------------------------------------------------------
+
+
+def looking_up(size: int) -> Programs:
+    """Each rank looks up an element of its own, and all ranks sum them."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("looking_up", rank=rank, world_size=size) as program:
+            x = ark.input("x", (4,), ark.int32)
+            index = ark.scalar("index", ark.int32)
+            picked = ark.gather(ark.mul(x, x), index, 0, name="pick")
+            ark.output("y", ark.all_reduce(picked, name="total"))
+        programs.append(program)
+    return programs
+
+
+class Failing:
+    """Ranks on a GPU each, whose inputs are the numbers from 0 to 3."""
+
+    def __init__(self, library: Path, folder: Path, size: int) -> None:
+        self.size = size
+        self.emulation = Emulation(looking_up(size), library, folder, sms=2, warps=4, devices=size)
+
+    def run(self, indices: Sequence[int]) -> list[int]:
+        """Returns the output of each rank."""
+        x = np.arange(4, dtype=np.int32)
+        outputs = self.emulation.run([{"x": x, "index": index} for index in indices])
+        return [int(output["y"]) for output in outputs]
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_a_bad_index_of_one_rank(bad: int, library: Path, tmp_path: Path) -> None:
+    failing = Failing(library, tmp_path, 3)
+    good = [1, 2, 3]
+    for seed in range(2):
+        failing.emulation.load(seed)
+        with failing.emulation.executable:
+            with pytest.raises(ark.DeviceError, match="index 9 is out of range") as caught:
+                failing.run([9 if rank == bad else index for rank, index in enumerate(good)])
+            assert f"rank{bad}/" in str(caught.value)
+            assert failing.run(good) == [14] * 3
+
+
+def wait_for_more(bundle: Bundle, rank: int) -> Bundle:
+    """The first wait of a rank is for one signal more than there are."""
+    rows = np.array(bundle.tables.instructions)
+    lanes = bundle.tables.lanes[list(own_lanes(bundle, rank))]
+    own = np.concatenate([np.arange(first, last) for _, first, last in lanes.tolist()])
+    wait = own[rows[own, 0] == Opcode.WAIT][0]
+    rows[wait, 2] += 1
+    tables = replace(bundle.tables, instructions=rows)
+    return replace(
+        bundle,
+        tables=tables,
+        sections={**bundle.sections, "instructions": memoryview(rows.tobytes())},
+    )
+
+
+@pytest.mark.parametrize("hangs", [0, 1])
+def test_a_hang_of_one_rank(hangs: int, library: Path, tmp_path: Path) -> None:
+    failing = Failing(library, tmp_path, 2)
+    failing.emulation.bundle = wait_for_more(failing.emulation.bundle, hangs)
+    for seed in SEEDS:
+        failing.emulation.load(seed)
+        with failing.emulation.executable:
+            for _ in range(2):
+                with pytest.raises(ark.HangError) as caught:
+                    failing.run([1, 2])
+                assert f"rank{hangs}/" in caught.value.message
