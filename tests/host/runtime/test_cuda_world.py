@@ -297,6 +297,46 @@ def test_the_kth_call_of_a_run_fails(two: FakeCuda, kernel: bytes) -> None:
             check_run(world, 3, iterations=2)
 
 
+def test_the_kth_call_of_a_run_after_a_failed_run_fails(two: FakeCuda, kernel: bytes) -> None:
+    """Semaphores are cleared on all GPUs or on none that a run relies on."""
+    with bound_world(two, kernel) as world:
+
+        def fail_at(call: int) -> None:
+            two.fail_at = len(two.calls) + call
+            with pytest.raises(ark.DeviceError, match="failed: CUDA_"):
+                check_run(world)
+            two.fail_at = -1
+
+        check_run(world)
+        fail_at(3)
+        before = len(two.calls)
+        check_run(world)
+        for k in range(1, len(two.calls) - before + 1):
+            fail_at(3)
+            fail_at(k)
+            assert two.running == 0
+            check_run(world, 3, iterations=2)
+
+
+def test_two_worlds_on_the_same_gpus(two: FakeCuda, kernel: bytes) -> None:
+    with bound_world(two, kernel) as first, bound_world(two, kernel, devices=[1, 0]) as second:
+        for scale in range(3):
+            check_run(first, scale)
+            check_run(second, scale + 1, iterations=2)
+        first.close()
+        check_run(second)
+
+
+def test_threads_that_have_no_context(
+    two: FakeCuda, kernel: bytes, in_threads: Callable[..., None]
+) -> None:
+    with bound_world(two, kernel) as world:
+        in_threads(*[lambda: check_run(world)] * 3)
+        in_threads(lambda: world.reset())
+        check_run(world)
+        assert int(world.states["rank1/n"]) == 1
+
+
 @pytest.mark.parametrize("crashed", [0, 1])
 def test_a_lost_context(two: FakeCuda, kernel: bytes, crashed: int) -> None:
     """The other GPU ends its kernel. A new world runs after all is released."""
