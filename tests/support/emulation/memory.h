@@ -64,7 +64,9 @@ void fence(Scope scope);
 /// What the CTA sees of global memory, its copies see from now on.
 void fenceAsyncProxy();
 
-/// Ends the launch unless all of it is in buffers, and aligned.
+/// Ends the launch unless all of it is in one buffer that the GPU may access.
+void checkBuffer(const char *what, const char *at, int64_t bytes);
+/// The same, and unless it is aligned.
 void checkGlobal(const char *what, const void *at, int64_t bytes,
                  int64_t alignment);
 
