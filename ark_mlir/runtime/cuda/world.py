@@ -201,7 +201,6 @@ class CudaWorldDriver:
         outcome = _join(self._bundle, self._linked, outcomes)
         if outcome.good:
             for driver in self._ranks:
-                # Only the GPU whose task ended the launch has told how many iterations there were.
                 driver.epoch = (outcome.epoch + outcome.iterations) % (1 << 64)
         return outcome
 
@@ -311,9 +310,10 @@ def _join(bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outco
     # all lanes, so that a lane that waits for something else is the reason.
     stop = min(stops, key=lambda stop: (stop.abort, _is_barrier(bundle, stop)), default=Stop())
     fault = next((outcome.fault for outcome in outcomes if outcome.fault.code), outcomes[0].fault)
-    first = outcomes[0]
+    # Only the GPU whose task ended the launch early has told after how many iterations.
+    iterations = min(outcome.iterations for outcome in outcomes)
     trace = _join_traces(bundle, linked, outcomes)
-    return Outcome(tuple(codes), stop, fault, counters, first.epoch, first.iterations, trace)
+    return Outcome(tuple(codes), stop, fault, counters, outcomes[0].epoch, iterations, trace)
 
 
 def _is_barrier(bundle: Bundle, stop: Stop) -> bool:

@@ -65,17 +65,18 @@ def forwarding(size: int) -> Programs:
     return programs
 
 
-def counting(size: int) -> Programs:
-    """A launch that ends after the iteration in which a sum over all ranks exceeds 11."""
+def counting(size: int, stopper: int) -> Programs:
+    """One rank ends the launch after the iteration in which a sum over all ranks exceeds 11."""
     programs: Programs = []
     for rank in range(size):
         with ark.Program("counting", rank=rank, world_size=size) as program:
             total = ark.state("total", (1,), ark.int32)
-            done = ark.state("done", (1,), ark.int32)
             one = ark.all_reduce(ark.constant([1], ark.int32))
             total = ark.update(total, ark.add(total, one), (0,))
-            ark.update(done, ark.cast(ark.greater(total, 11), ark.int32), (0,))
-            ark.stop_when(done)
+            if rank == stopper:
+                done = ark.state("done", (1,), ark.int32)
+                ark.update(done, ark.cast(ark.greater(total, 11), ark.int32), (0,))
+                ark.stop_when(done)
         programs.append(program)
     return programs
 
@@ -183,17 +184,21 @@ def test_iterations_that_send_other_values(
         world.run(seed)
 
 
+@pytest.mark.parametrize("stopper", [0, 1])
 @pytest.mark.parametrize(("size", "devices"), [*where(2), *where(3)])
 def test_a_stop_ends_all_ranks_after_the_same_iteration(
-    size: int, devices: int, make: Make
+    size: int, devices: int, stopper: int, make: Make
 ) -> None:
-    emulation = make(counting(size), devices).emulation
+    """The next run counts on from there, whichever rank has ended the first one."""
+    emulation = make(counting(size, stopper), devices).emulation
     for seed in SEEDS:
         emulation.load(seed)
         with emulation.executable as executable:
-            emulation.run([{}] * size, iterations=100)
-            totals = [int(executable.states[f"rank{rank}/total"][0]) for rank in range(size)]
-        assert totals == [12] * size
+            for _ in range(2):
+                emulation.run([{}] * size, iterations=100)
+                totals = [int(executable.states[f"rank{rank}/total"][0]) for rank in range(size)]
+                assert totals == [12] * size
+                executable.reset()
 
 
 # -- mistakes --------------------------------------------------------------------------------
