@@ -16,7 +16,7 @@ from ark_mlir.bundle import Bundle
 from ark_mlir.runtime.cuda import api as cuda_api
 from ark_mlir.runtime.ranks.world import make_executable
 from ark_mlir.testing.fake_cuda import FakeCuda, fake_world
-from ark_mlir.testing.toy import ring_program
+from ark_mlir.testing.toy import add_program, ring_program
 
 # -- results ---------------------------------------------------------------------------------
 
@@ -121,6 +121,21 @@ def installed(monkeypatch: pytest.MonkeyPatch, kernel: bytes) -> Callable[..., A
 def test_devices_by_number(installed: Any, two: FakeCuda, devices: list[int] | None) -> None:
     with installed(two, devices) as world:
         check_run(world.bind(weights(2)))
+
+
+def test_a_program_of_one_rank_on_the_second_gpu(
+    monkeypatch: pytest.MonkeyPatch, two: FakeCuda, kernel: bytes, x: Array
+) -> None:
+    """Nothing of it lies on the first GPU, also if its kernel stays."""
+    monkeypatch.setattr(cuda_api, "_import_driver", lambda: two)
+    manifest, sections = add_program().parts(kernel)
+    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    bundle = Bundle.from_parts(manifest, sections)
+    with make_executable(bundle, devices=[1]).bind({"w": np.ones(128, np.float32)}) as executable:
+        np.testing.assert_array_equal(executable.run(x=x)["y"], x.ravel() + 1.5)
+        with executable.resident() as resident:
+            np.testing.assert_array_equal(resident.run(x=x)["y"], x.ravel() + 1.5)
+        assert [device.held > 0 for device in two.devices] == [False, True]
 
 
 @pytest.mark.parametrize(
