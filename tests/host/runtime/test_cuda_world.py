@@ -18,6 +18,8 @@ from ark_mlir.runtime.ranks.world import make_executable
 from ark_mlir.testing.fake_cuda import FakeCuda, fake_world
 from ark_mlir.testing.toy import add_program, ring_program
 
+Array = np.ndarray[Any, Any]
+
 # -- results ---------------------------------------------------------------------------------
 
 
