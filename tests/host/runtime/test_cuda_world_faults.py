@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -128,6 +129,50 @@ def test_threads_that_have_no_context(
         in_threads(lambda: world.reset())
         check_run(world)
         assert int(world.states["rank1/n"]) == 1
+
+
+class Interrupting(FakeCuda):
+    """Two GPUs; an interrupt comes after a call of the driver.
+
+    Attributes:
+        interrupt_after: the number of the call, counted from when the number was set.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(devices=2)
+        self.interrupt_after = 0
+
+    def _answer(self, name: str, arguments: tuple[Any, ...], result: Any) -> tuple[Any, ...]:
+        answer = super()._answer(name, arguments, result)
+        # How often a waiting host asks is no property of a run.
+        if name != "cuEventQuery" and self.interrupt_after:
+            self.interrupt_after -= 1
+            if not self.interrupt_after:
+                raise KeyboardInterrupt
+        return answer
+
+
+@pytest.mark.parametrize("iterations", [1, 100])
+def test_an_interrupt_after_the_kth_call_of_a_run(kernel: bytes, iterations: int) -> None:
+    """All kernels end, and the next run is right."""
+    cuda = Interrupting()
+    interrupts = 0
+    with bound_world(cuda, kernel) as world:
+        for k in itertools.count(1):
+            check_run(world)
+            cuda.interrupt_after = k
+            try:
+                check_run(world, 2, iterations=iterations)
+            except KeyboardInterrupt:
+                interrupts += 1
+            if cuda.interrupt_after:
+                break
+            assert cuda.running == 0
+        cuda.interrupt_after = 0
+        check_run(world, 3)
+    gc.collect()
+    assert interrupts > 10
+    assert (cuda.held, cuda.running, cuda.foreign_accesses) == (0, 0, [])
 
 
 @pytest.mark.parametrize("crashed", [0, 1])
