@@ -148,10 +148,14 @@ class ToyProgram:
         return len(self._lanes) - 1
 
     def parts(
-        self, kernel: bytes = b"no kernel", trace: bool = False, packets: int = 0
+        self,
+        kernel: bytes = b"no kernel",
+        trace: bool = False,
+        packets: int = 0,
+        ranks: int = 1,
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Returns the manifest and the sections; `packets` is the size of the buffer of packets in
-        bytes."""
+        bytes. Several ranks share the SMs and the arena equally."""
         rows = [row for _, lane in self._lanes for row in lane]
         manifest: dict[str, Any] = {
             "format": VERSION,
@@ -179,6 +183,7 @@ class ToyProgram:
             ],
             "semaphores": self._semaphores,
             **({"packets": packets} if packets else {}),
+            **({"ranks": ranks} if ranks > 1 else {}),
             "statistics": self._statistics(rows),
             # Toy programs count as proven, although nothing has proven them.
             "options": {"trace": trace, "verify": True},
@@ -283,6 +288,36 @@ def gather_program() -> ToyProgram:
     table = program.buffer("table", "parameter", "fp32", [8, 16])
     y = program.buffer("y", "output", "fp32", [1, 16])
     program.lane(0, [run(program.task("gather", 1, [(y, 0), (ids, 0), (table, 0)]), 0, 1)])
+    return program
+
+
+def ring_program(ranks: int, part: int = 2 << 20) -> ToyProgram:
+    """Returns a program of several ranks, each of which sends ``x + w`` to the next one.
+
+    On each rank ``y = (x' + w') + c`` with x' and w' of the rank before it, and a state counts
+    iterations. All arrays are fp32 ``[128]``. Each rank has two lanes and a part of the arena.
+    """
+    program, vctas = ToyProgram(sms=2 * ranks, arena=part * ranks), 8
+    size = 16 * vctas
+    c = program.constant("c", np.full(size, 0.5, np.float32), "fp32")
+    again = program.semaphore(2 * ranks, "again")
+    arrived = [program.semaphore(1, f"rank{rank}/arrived") for rank in range(ranks)]
+    for rank in range(ranks):
+        name, target = f"rank{rank}/", (rank + 1) % ranks
+        x, w = (
+            program.buffer(f"{name}{letter}", kind, "fp32", [size])
+            for letter, kind in (("x", "input"), ("w", "parameter"))
+        )
+        state = program.buffer(f"{name}n", "state", "int64", [])
+        y = program.buffer(f"{name}y", "output", "fp32", [size])
+        sent, received = (0, target * part), (0, rank * part)
+        send = program.task("add", vctas, [sent, (x, 0), (w, 0)], f"{name}send")
+        receive = program.task("add", vctas, [(y, 0), received, (c, 0)], f"{name}receive")
+        count = program.task("count", 1, [(state, 0)], f"{name}count")
+        sending = [run(send, 0, vctas), signal(arrived[target]), barrier(again, 2 * ranks)]
+        receiving = [wait(arrived[rank], 1), run(receive, 0, vctas), run(count, 0, 1)]
+        program.lane(2 * rank, sending)
+        program.lane(2 * rank + 1, [*receiving, barrier(again, 2 * ranks)])
     return program
 
 

@@ -62,7 +62,7 @@ class PeerMemory:
         self._frees: list[Any] = []
         try:
             self.address = int(first.call("cuMemAddressReserve", total, page, 0, 0))
-            self._own(first, "cuMemAddressFree", self.address, total)
+            self._own("cuMemAddressFree", self.address, total)
             for number, (api, known) in enumerate(zip(apis, properties, strict=True)):
                 self._map(api, known, self.address + number * part)
             access = [_access(api) for api in apis]
@@ -71,8 +71,10 @@ class PeerMemory:
             self.free()
             raise
 
-    def _own(self, api: CudaApi, give: str, *handle: object) -> None:
-        self._frees.append(api.own(self, give, *handle))
+    def _own(self, give: str, *handle: object) -> None:
+        # One API owns all handles: it keeps their order if their release is deferred. Virtual
+        # memory belongs to no context, so that any of them can release it.
+        self._frees.append(self._apis[0].own(self, give, *handle))
 
     def _map(self, api: CudaApi, properties: Any, address: int) -> None:
         api.enter()
@@ -82,7 +84,7 @@ class PeerMemory:
         finally:
             # The mapping keeps the memory.
             api.call("cuMemRelease", handle)
-        self._own(api, "cuMemUnmap", address, self._part)
+        self._own("cuMemUnmap", address, self._part)
 
     @property
     def all(self) -> DeviceBytes:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...bundle import Opcode
-from ...errors import ArkError, InvalidUsageError
-from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+from ...errors import ArkError, DeviceError, InvalidUsageError
+from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE, Abort
 from ..arrays.streams import Place
 from ..driver import Launch, Outcome, Stop
 from ..ranks.linking import LinkedRank, link
@@ -53,7 +53,7 @@ class CudaWorldDriver:
         self._constants: dict[int, dict[int, CudaMemory]] = {}
         try:
             for rank, api in enumerate(apis):
-                driver = _RankDriver(api, rank)
+                driver = _RankDriver(api, rank, apis[0])
                 self._ranks.append(driver)
                 self._resources.callback(driver.close)
         except BaseException:
@@ -157,6 +157,9 @@ class CudaWorldDriver:
     def launch(self, launch: Launch) -> None:
         """See :meth:`Driver.launch`: all kernels are started before any is waited for."""
         if any(driver.dirty for driver in self._ranks):
+            # A kernel that was given up may still signal, also to other GPUs.
+            for driver in self._ranks:
+                driver.await_given_up()
             # Before the first launch: a kernel may signal to a GPU whose own has not begun.
             for driver in self._ranks:
                 driver.clear_semaphores()
@@ -198,7 +201,6 @@ class CudaWorldDriver:
         outcome = _join(self._bundle, self._linked, outcomes)
         if outcome.good:
             for driver in self._ranks:
-                # Only the GPU whose task ended the launch has told how many iterations there were.
                 driver.epoch = (outcome.epoch + outcome.iterations) % (1 << 64)
         return outcome
 
@@ -221,12 +223,19 @@ class CudaWorldDriver:
 
 
 class _RankDriver(CudaDriver):
-    """The driver of one rank's GPU."""
+    """The driver of one rank's GPU.
 
-    def __init__(self, api: CudaApi, rank: int) -> None:
+    Args:
+        api: the driver API of the GPU.
+        rank: the rank.
+        keeper: the driver API that frees the memory that all GPUs share.
+    """
+
+    def __init__(self, api: CudaApi, rank: int, keeper: CudaApi) -> None:
         super().__init__(api)
         self.api = api
         self.rank = rank
+        self._keeper = keeper
 
     @property
     def dirty(self) -> bool:
@@ -243,6 +252,21 @@ class _RankDriver(CudaDriver):
         self.api.await_stream(self._side)
         self.epoch = 0
         self._dirty = False
+
+    def await_given_up(self) -> None:
+        """Waits for the end of a launch that was given up, if there is one."""
+        if self._given_up is not None:
+            self.api.enter()
+            self._await_given_up(self._given_up)
+
+    def _await_end(self, event: object, owners: object, error: Callable[[], DeviceError]) -> None:
+        try:
+            super()._await_end(event, owners, error)
+        except DeviceError:
+            # The kernel may still access the memory that all GPUs share.
+            if self._keeper is not self.api:
+                self._keeper.wait_for(event, owners)
+            raise
 
     def give_up(self) -> None:
         """Ends the launch that is under way, if there is one."""
@@ -285,12 +309,19 @@ def _join(bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outco
         for part, outcome in zip(linked, outcomes, strict=True)
         if outcome.stop.abort
     )
-    # A lane that saw the abort of another one has less to tell than that one.
-    stop = min(stops, key=lambda stop: stop.abort, default=Stop())
+    # A lane that saw the abort of another one has less to tell than that one. A barrier waits for
+    # all lanes, so that a lane that waits for something else is the reason.
+    stop = min(stops, key=lambda stop: (stop.abort, _is_barrier(bundle, stop)), default=Stop())
     fault = next((outcome.fault for outcome in outcomes if outcome.fault.code), outcomes[0].fault)
-    first = outcomes[0]
+    # Only the GPU whose task ended the launch early has told after how many iterations.
+    iterations = min(outcome.iterations for outcome in outcomes)
     trace = _join_traces(bundle, linked, outcomes)
-    return Outcome(tuple(codes), stop, fault, counters, first.epoch, first.iterations, trace)
+    return Outcome(tuple(codes), stop, fault, counters, outcomes[0].epoch, iterations, trace)
+
+
+def _is_barrier(bundle: Bundle, stop: Stop) -> bool:
+    rows = bundle.tables.instructions
+    return stop.instruction < len(rows) and bool(rows[stop.instruction, 0] == Opcode.BARRIER)
 
 
 def _join_counters(
@@ -321,6 +352,9 @@ def _waits_for(part: LinkedRank, semaphore: int) -> bool:
 
 def _translate(bundle: Bundle, part: LinkedRank, stop: Stop, counters: NDArray[np.uint64]) -> Stop:
     """A report of one GPU in terms of the program of all ranks."""
+    if stop.abort == Abort.HOST and stop.expected:
+        # The host ended a kernel that had just reported a hang.
+        stop = replace(stop, abort=Abort.HANG)
     if stop.lane >= len(part.lanes) or stop.instruction >= len(part.origins):
         return stop  # the report makes no sense, which the caller finds
     origin = int(part.origins[stop.instruction])

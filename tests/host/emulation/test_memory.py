@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from emulation import Behaviour, Shape, TextKernel
+from emulation.litmus import BARRIER, add, fence, load, poll, store, weak_store
 
 SEEDS = range(24)
 DATA, FLAG, MORE, SEEN = 0, 32, 64, 96
@@ -33,48 +34,8 @@ define ptx_kernel void @ark_kernel(ptr %words) {
 BODIES
 }
 """
-BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
 
 Outcomes = Callable[..., set[int]]
-
-
-def load(order: str, to: str, place: str) -> str:
-    return (
-        f'%{to} = call i32 asm sideeffect "ld.{order}.u32 $0, [$1];", '
-        f'"=r,l,~{{memory}}"(ptr %{place})'
-    )
-
-
-def store(order: str, place: str, value: str) -> str:
-    return (
-        f'call void asm sideeffect "st.{order}.u32 [$0], $1;", '
-        f'"l,r,~{{memory}}"(ptr %{place}, i32 {value})'
-    )
-
-
-def add(order: str, place: str) -> str:
-    return (
-        f'call void asm sideeffect "red.{order}.add.u32 [$0], $1;", '
-        f'"l,r,~{{memory}}"(ptr %{place}, i32 1)'
-    )
-
-
-def fence(kind: str) -> str:
-    return f'call void asm sideeffect "fence.{kind};", "~{{memory}}"()'
-
-
-def poll(order: str, place: str = "flag", least: int = 1, name: str = "poll") -> str:
-    """Loads until the word is at least so much."""
-    return f"""br label %{name}
-{name}:
-  {load(order, f"{name}.value", place)}
-  %{name}.ends = icmp uge i32 %{name}.value, {least}
-  br i1 %{name}.ends, label %{name}.end, label %{name}
-{name}.end:"""
-
-
-def weak_store(place: str, value: int) -> str:
-    return f"store i32 {value}, ptr %{place}, align 4"
 
 
 TELL = "%got = load i32, ptr %data, align 4\n  store i32 %got, ptr %seen, align 4"

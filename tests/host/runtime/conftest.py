@@ -87,6 +87,15 @@ def cuda() -> FakeCuda:
 
 
 @pytest.fixture
+def two() -> Iterator[FakeCuda]:
+    """Two GPUs; all that was taken is released at the end, and no GPU touched what it must not."""
+    cuda = FakeCuda(devices=2)
+    yield cuda
+    gc.collect()
+    assert (cuda.held, cuda.running, cuda.foreign_accesses) == (0, 0, [])
+
+
+@pytest.fixture
 def check_epochs() -> Callable[[Executable], None]:
     """Runs a `counting_program` inside and outside of a resident block and checks its counts."""
 

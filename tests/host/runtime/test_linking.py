@@ -157,8 +157,10 @@ def test_a_stop_reaches_every_rank() -> None:
     for rank in range(2):
         with ark.Program("count", rank=rank, world_size=2) as program:
             total = ark.state("total", (1,), ark.int32)
-            done = ark.update(total, total + ark.all_reduce(ark.constant([1], ark.int32)), (0,))
-            ark.stop_when(ark.greater(done, 6))
+            done = ark.state("done", (1,), ark.int32)
+            total = ark.update(total, total + ark.all_reduce(ark.constant([1], ark.int32)), (0,))
+            ark.update(done, ark.cast(ark.greater(total, 6), ark.int32), (0,))
+            ark.stop_when(done)
         programs.append(program)
     joined = ark.compile(programs, target="cpu:1").bundle
     stops = [

@@ -9,6 +9,7 @@ llvm-dis-22, which whoever builds ark has.
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -16,9 +17,10 @@ from ark_mlir import ir
 from ark_mlir.compiler import compile as compile_program
 from ark_mlir.dialects import gpu
 from ark_mlir.passmanager import PassManager
-from ark_mlir.runtime import Executable
+from ark_mlir.runtime import Driver, Executable, World
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.cuda.driver import CudaDriver
+from ark_mlir.runtime.cuda.world import CudaWorldDriver
 from ark_mlir.targets import resolve
 from ark_mlir.targets.cuda import use_toolchain
 from ark_mlir.targets.cuda_assembler import Assembled
@@ -49,17 +51,18 @@ __all__ = [
 
 
 class Emulation:
-    """A program that runs as on a GPU.
+    """A program that runs as on a GPU, or programs of several ranks.
 
     Args:
-        program: what to compile.
+        program: what to compile; a list has the program of each rank.
         library: of :func:`build_library`.
         folder: for files of the host's compiler.
         arch: sm_80, sm_90a or sm_100a.
-        sms: of how many SMs.
+        sms: of how many SMs, for each rank.
         warps: of how many warps a CTA is; by default as many as the architecture's have.
         seed: of the order in which threads take turns and stores become visible.
         races: whether to look for accesses to shared memory that nothing orders, which takes time.
+        devices: the number of GPUs: one, or one for each rank.
         options: of :func:`ark_mlir.compile`.
 
     Attributes:
@@ -71,7 +74,7 @@ class Emulation:
 
     def __init__(
         self,
-        program: Program,
+        program: Program | Sequence[Program],
         library: Path,
         folder: Path,
         arch: str = "sm_90a",
@@ -79,32 +82,45 @@ class Emulation:
         warps: int | None = None,
         seed: int = 0,
         races: bool = True,
+        devices: int = 1,
         **options: Any,
     ) -> None:
         known = resolve(f"cuda:{arch}")
-        target = replace(known, sms=sms, warps=warps or known.warps)
+        ranks = len(program) if isinstance(program, Sequence) else 1
+        # Ranks that share a GPU share its SMs.
+        self._sms = sms * ranks // devices
+        target = replace(known, sms=self._sms, warps=warps or known.warps)
         toolchain = _HostToolchain(library, folder, races)
         with use_toolchain(toolchain):
-            compiled = compile_program(program, target, cache=False, **options)
+            compiled = compile_program(
+                program, target, cache=False, devices=range(devices), **options
+            )
         self.text = toolchain.text
         self.sites = toolchain.lowered.sites
         self.bundle = compiled.bundle
         self._library = load_library(library)
-        self._arch, self._sms = arch, sms
+        self._arch, self._devices = arch, devices
         self.load(seed)
 
     def load(self, seed: int, mutations: Mapping[int, int] | None = None) -> None:
-        """Loads the program again, on a new GPU, with some instructions mutated."""
+        """Loads the program again, on new GPUs, with some instructions mutated."""
         behaviour = Behaviour(seed, mutations or {})
         self.executed = behaviour.executed
-        self._cuda = EmulatedCuda(self._library, self._arch, self._sms, self.sites, behaviour)
-        drivers = {"cuda": lambda: CudaDriver(CudaApi(self._cuda))}
-        self.executable = Executable(self.bundle, drivers)
+        self._cuda = EmulatedCuda(
+            self._library, self._arch, self._sms, self.sites, behaviour, self._devices
+        )
+        kind = World if self.bundle.manifest.ranks > 1 else Executable
+        self.executable: Any = kind(self.bundle, {"cuda": self._make_driver})
 
-    def run(self, arrays: Mapping[str, Any], **options: Any) -> Any:
-        """Returns the outputs by name; raises RuntimeError if threads break a rule of the GPU."""
+    def _make_driver(self) -> Driver:
+        apis = [CudaApi(self._cuda, ordinal) for ordinal in range(self._devices)]
+        return CudaDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)
+
+    def run(self, arrays: Any, **options: Any) -> Any:
+        """Returns the outputs by name, of several ranks a list; raises RuntimeError if threads
+        break a rule of the GPU."""
         try:
-            return self.executable.run(dict(arrays), **options)
+            return self.executable.run(arrays, **options)
         finally:
             self.check()
 

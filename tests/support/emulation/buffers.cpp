@@ -22,6 +22,9 @@ struct Variable {
 };
 
 std::map<uintptr_t, Buffer> buffers;
+/// Addresses of virtual memory, with and without buffers, and their sizes.
+std::map<uintptr_t, uintptr_t> reserved;
+int numDevices = 1;
 std::vector<Buffer> variables;
 uintptr_t nextAddress;
 } // namespace
@@ -42,24 +45,77 @@ static uintptr_t roundUp(uintptr_t bytes) {
   return (bytes + kPage - 1) & -kPage;
 }
 
-extern "C" {
-/// Memory of the GPU, or of the host; null where no addresses are left.
-void *simt_allocate(int64_t bytes, int isOfHost) {
+/// Addresses for so many bytes, rounded up; 0 where none are left.
+static uintptr_t takeAddresses(uintptr_t size) {
   static bool isReserved = reserve();
-  uintptr_t size = roundUp(bytes ? bytes : 1);
   if (!isReserved || nextAddress + size + kPage > kArena + kArenaBytes)
-    return nullptr;
+    return 0;
   uintptr_t begin = nextAddress;
   // A page behind each buffer is not accessible.
   nextAddress += size + kPage;
-  void *address = reinterpret_cast<void *>(begin);
-  if (mprotect(address, size, PROT_READ | PROT_WRITE))
+  return begin;
+}
+
+/// Addresses are used again when nobody can know of the old ones.
+static void reuseAddresses() {
+  if (buffers.empty() && reserved.empty())
+    nextAddress = kArena + kPage;
+}
+
+/// Makes the addresses of a buffer accessible.
+static bool addBuffer(const Buffer &buffer) {
+  uintptr_t size = roundUp(buffer.bytes ? buffer.bytes : 1);
+  if (mprotect(reinterpret_cast<void *>(buffer.begin), size,
+               PROT_READ | PROT_WRITE))
+    return false;
+  // The quick path of loads does not know which GPU loads.
+  uint32_t whole = numDevices > 1 ? kPartial : kWhole;
+  for (int64_t i = 0; i < buffer.bytes; i += 4)
+    getShadow(reinterpret_cast<char *>(buffer.begin) + i) =
+        i + 4 <= buffer.bytes ? whole : kPartial;
+  buffers[buffer.begin] = buffer;
+  return true;
+}
+
+extern "C" {
+/// The number of GPUs, of which memory that is allocated from now on is.
+void simt_set_devices(int count) { numDevices = count; }
+
+/// Memory of a GPU, or of the host; null where no addresses are left.
+void *simt_allocate(int64_t bytes, int isOfHost, int device) {
+  Buffer buffer{takeAddresses(roundUp(bytes ? bytes : 1)), bytes,
+                bool(isOfHost)};
+  buffer.home = device;
+  buffer.devices = isOfHost ? ~0u : 1u << device;
+  if (!buffer.begin || !addBuffer(buffer))
     return nullptr;
-  for (int64_t i = 0; i < bytes; i += 4)
-    getShadow(reinterpret_cast<char *>(begin) + i) =
-        i + 4 <= bytes ? kWhole : kPartial;
-  buffers[begin] = {begin, bytes, bool(isOfHost)};
-  return address;
+  return reinterpret_cast<void *>(buffer.begin);
+}
+
+/// Addresses of virtual memory; null where none are left.
+void *simt_reserve(int64_t bytes) {
+  uintptr_t begin = takeAddresses(roundUp(bytes));
+  if (begin)
+    reserved[begin] = bytes;
+  return reinterpret_cast<void *>(begin);
+}
+
+void simt_release(void *address) {
+  reserved.erase(reinterpret_cast<uintptr_t>(address));
+  reuseAddresses();
+}
+
+/// Puts memory of a GPU at reserved addresses. No GPU may access it yet.
+int simt_map(void *address, int64_t bytes, int device) {
+  Buffer buffer{reinterpret_cast<uintptr_t>(address), bytes};
+  buffer.home = device;
+  buffer.devices = 0;
+  return addBuffer(buffer);
+}
+
+/// The GPUs that may access mapped memory, as bits.
+void simt_set_access(void *address, uint32_t devices) {
+  buffers.at(reinterpret_cast<uintptr_t>(address)).devices = devices;
 }
 
 void simt_free(void *address) {
@@ -72,14 +128,13 @@ void simt_free(void *address) {
   clear(address, PROT_NONE);
   clear(&getShadow(address), PROT_READ | PROT_WRITE);
   buffers.erase(found);
-  // Addresses are used again when nobody can know of the old ones.
-  if (buffers.empty())
-    nextAddress = kArena + kPage;
+  reuseAddresses();
 }
 
-/// The variables of the kernel that is launched next.
-void simt_set_variables(const Variable *first, int count) {
-  variables.clear();
+void simt_clear_variables() { variables.clear(); }
+
+/// More variables of the kernels that are launched next.
+void simt_add_variables(const Variable *first, int count) {
   for (int i = 0; i < count; ++i)
     variables.push_back({reinterpret_cast<uintptr_t>(first[i].address),
                          first[i].bytes, false, bool(first[i].isConstant)});

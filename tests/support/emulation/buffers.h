@@ -15,6 +15,9 @@ struct Buffer {
   /// Memory of the host that the GPU can access.
   bool isOfHost = false;
   bool isConstant = false;
+  /// The GPU that has the memory, and the GPUs that may access it, as bits.
+  int home = 0;
+  uint32_t devices = ~0u;
 };
 
 /// The buffer that holds an address; null where there is none.

@@ -43,27 +43,24 @@ def build_library(folder: Path) -> Path:
 def load_library(path: Path) -> Any:
     """Returns the library; a process has only one, since it holds the memory of the GPU."""
     library = ctypes.CDLL(str(path), mode=ctypes.RTLD_GLOBAL)
-    pointer, number = ctypes.c_void_p, ctypes.c_int64
+    pointer, number, small = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
     for name, result, arguments in (
-        ("simt_allocate", pointer, [number, ctypes.c_int]),
+        ("simt_set_devices", None, [small]),
+        ("simt_allocate", pointer, [number, small, small]),
+        ("simt_reserve", pointer, [number]),
+        ("simt_release", None, [pointer]),
+        ("simt_map", small, [pointer, number, small]),
+        ("simt_set_access", None, [pointer, ctypes.c_uint32]),
         ("simt_free", None, [pointer]),
         ("simt_write", None, [pointer, pointer, number]),
         ("simt_read", None, [pointer, pointer, number]),
-        ("simt_set_variables", None, [pointer, ctypes.c_int]),
+        ("simt_clear_variables", None, []),
+        ("simt_add_variables", None, [pointer, small]),
         ("simt_get_failure", ctypes.c_char_p, []),
         (
             "simt_launch",
-            ctypes.c_int,
-            [
-                pointer,
-                pointer,
-                ctypes.c_int,
-                ctypes.c_int,
-                number,
-                ctypes.c_uint64,
-                pointer,
-                pointer,
-            ],
+            small,
+            [pointer, small, small, number, ctypes.c_uint64, pointer, pointer],
         ),
     ):
         function = getattr(library, name)

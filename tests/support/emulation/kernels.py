@@ -11,7 +11,7 @@ from ark_mlir.runtime.cpu.image import Image
 
 from .host_code import compile_kernel, load_library
 from .lower import Site, lower
-from .machine import Behaviour, Kernel, Shape, address_of
+from .machine import Behaviour, Kernel, Part, Shape, address_of, launch
 
 _HEAD = """
 @ark_shared_memory = external addrspace(3) global [0 x i8], align 1024
@@ -49,18 +49,40 @@ class TextKernel:
         self._kernel = Kernel(image, address_of(image, "ark_kernel"), self.sites)
 
     def launch(
-        self, shape: Shape, words: int | Sequence[int], behaviour: Behaviour | None = None
+        self,
+        shape: Shape,
+        words: int | Sequence[int],
+        behaviour: Behaviour | None = None,
+        devices: int = 1,
+        home: int = 0,
+        shared: bool = True,
     ) -> Outcome:
-        """Runs the kernel on a number of zero words, or on given words."""
+        """Runs the kernel on a number of zero words, or on given words.
+
+        The kernel on GPU `d` gets the address of word `d`.
+
+        Args:
+            shape: the CTAs of each GPU.
+            words: their number, or their values.
+            behaviour: how it runs.
+            devices: the number of GPUs, which run the kernel at once.
+            home: the GPU whose memory holds the words.
+            shared: whether all GPUs may access the words.
+        """
         values = [0] * words if isinstance(words, int) else list(words)
         nbytes = 4 * len(values)
-        address = self._library.simt_allocate(nbytes, 0)
+        library = self._library
+        library.simt_set_devices(devices)
+        address = library.simt_allocate(nbytes, 0, home)
         assert address
+        if shared:
+            library.simt_set_access(address, (1 << devices) - 1)
         memory = (ctypes.c_uint32 * len(values)).from_address(address)
         memory[:] = values
+        parts = [Part(self._kernel, address + 4 * device, shape) for device in range(devices)]
         try:
-            failure = self._kernel.launch(self._library, address, shape, behaviour or Behaviour())
+            failure = launch(library, parts, behaviour or Behaviour())
             return Outcome(list(memory), failure)
         finally:
             del memory
-            self._library.simt_free(address)
+            library.simt_free(address)

@@ -7,19 +7,22 @@ import threading
 import time
 import weakref
 from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ark_mlir.testing.fake_cuda import FakeCuda, Operation
 
 from .lower import Site
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from ark_mlir.runtime.cpu.image import Image
+    from ark_mlir.testing.fake_cuda.devices import Device
+    from ark_mlir.testing.fake_cuda.memory import Block
 
-_INVALID_VALUE, _OUT_OF_MEMORY = 1, 2
+_INVALID_VALUE = 1
+# Memory that was freed, or that was not written yet.
+_UNDEFINED = 0xFF
 _CAPABILITIES = {
     "sm_80": (8, 0), "sm_86": (8, 6), "sm_89": (8, 9), "sm_90a": (9, 0), "sm_100a": (10, 0)
 }  # fmt: skip
@@ -31,18 +34,11 @@ _STATIC_LIMIT = 49152
 _ASKED = "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"
 
 
-class _Memory:
-    """Memory of the GPU, which is freed with the last reference to it."""
+class _Keeper:
+    """Frees addresses with the last reference to it."""
 
-    def __init__(self, library: Any, nbytes: int, address: int) -> None:
-        self.nbytes = nbytes
-        self.ctypes = SimpleNamespace(data=address)
-        self._write = library.simt_write
-        weakref.finalize(self, library.simt_free, address).atexit = False
-
-    def fill(self, value: int) -> None:
-        """Sets all bytes to a value."""
-        self._write(self.ctypes.data, bytes([value]) * self.nbytes, self.nbytes)
+    def __init__(self, free: Any, address: int) -> None:
+        weakref.finalize(self, free, address).atexit = False
 
 
 @dataclass
@@ -84,46 +80,86 @@ class Kernel:
         image: what holds its code.
         address: of its function.
         sites: its instructions.
+        device: the GPU that holds it.
     """
 
     image: Image
     address: int
     sites: list[Site]
+    device: Device | None = None
 
-    def launch(self, library: Any, context: int, shape: Shape, behaviour: Behaviour) -> str:
-        """Runs the kernel; returns the error that ended it, or None."""
-        count = max(len(self.sites), 1)
-        mutations, executed = (ctypes.c_uint8 * count)(), (ctypes.c_uint8 * count)()
-        for site, mutation in behaviour.mutations.items():
-            mutations[site] = mutation
-        library.simt_set_variables(
-            address_of(self.image, "simt_variables"),
-            ctypes.c_int32.from_address(address_of(self.image, "simt_num_variables")).value,
-        )
-        failed = library.simt_launch(
-            self.address,
-            context,
-            shape.ctas,
-            shape.threads,
-            shape.shared_memory,
-            behaviour.seed,
-            mutations,
-            executed,
-        )
-        behaviour.executed.update(site for site in range(len(self.sites)) if executed[site])
-        return self._describe(library.simt_get_failure().decode()) if failed else ""
 
-    def _describe(self, failure: str) -> str:
-        before, mark, number = failure.partition(" [site ")
-        if not mark:
-            return failure
-        site = self.sites[int(number.rstrip("]"))]
-        place = f" of {site.place}" if site.place else ""
-        return f"{before} ({site.name} at line {site.line + 1} of the kernel{place})"
+class Part(NamedTuple):
+    """The part of a launch that one GPU executes: a kernel, and the address of its context."""
+
+    kernel: Kernel
+    context: int
+    shape: Shape
+
+
+class _Part(ctypes.Structure):
+    """``Part`` of state.h."""
+
+    _fields_ = [
+        ("kernel", ctypes.c_void_p),
+        ("context", ctypes.c_void_p),
+        ("ctas", ctypes.c_int64),
+    ]
+
+
+def launch(library: Any, parts: Sequence[Part], behaviour: Behaviour) -> str:
+    """Runs a kernel on each GPU, all at once; returns the error that ended them, or nothing.
+
+    The kernels have the same instructions.
+    """
+    sites = parts[0].kernel.sites
+    count = max(len(sites), 1)
+    mutations, executed = (ctypes.c_uint8 * count)(), (ctypes.c_uint8 * count)()
+    for site, mutation in behaviour.mutations.items():
+        mutations[site] = mutation
+    library.simt_clear_variables()
+    for part in parts:
+        image = part.kernel.image
+        library.simt_add_variables(
+            address_of(image, "simt_variables"),
+            ctypes.c_int32.from_address(address_of(image, "simt_num_variables")).value,
+        )
+    rows = [_Part(part.kernel.address, part.context, part.shape.ctas) for part in parts]
+    failed = library.simt_launch(
+        (_Part * len(rows))(*rows),
+        len(rows),
+        parts[0].shape.threads,
+        max(part.shape.shared_memory for part in parts),
+        behaviour.seed,
+        mutations,
+        executed,
+    )
+    behaviour.executed.update(site for site in range(len(sites)) if executed[site])
+    return _describe(sites, library.simt_get_failure().decode()) if failed else ""
+
+
+def _describe(sites: list[Site], failure: str) -> str:
+    before, mark, number = failure.partition(" [site ")
+    if not mark:
+        return failure
+    site = sites[int(number.rstrip("]"))]
+    place = f" of {site.place}" if site.place else ""
+    return f"{before} ({site.name} at line {site.line + 1} of the kernel{place})"
+
+
+class _Together:
+    """Launches that run at once: one on each GPU."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.parts: dict[int, Part] = {}
+        self.thread: threading.Thread | None = None
 
 
 class EmulatedCuda(FakeCuda):
-    """One GPU that runs kernels of :mod:`emulation.lower`.
+    """GPUs that run kernels of :mod:`emulation.lower`.
+
+    With several GPUs, the launches of all of them run at once, as soon as each has one.
 
     Args:
         library: of :func:`~emulation.host_code.load_library`.
@@ -131,49 +167,68 @@ class EmulatedCuda(FakeCuda):
         sms: how many CTAs fit.
         sites: the instructions of the kernel that is loaded.
         behaviour: how it runs.
+        devices: the number of GPUs.
 
     Attributes:
         failure: what threads did that those of a GPU must not; empty if nothing.
     """
 
     def __init__(
-        self, library: Any, arch: str, sms: int, sites: list[Site], behaviour: Behaviour
+        self,
+        library: Any,
+        arch: str,
+        sms: int,
+        sites: list[Site],
+        behaviour: Behaviour,
+        devices: int = 1,
     ) -> None:
-        super().__init__(sms=sms, capability=_CAPABILITIES[arch])
+        super().__init__(sms=sms, capability=_CAPABILITIES[arch], devices=devices)
         self._library = library
         self._sites = sites
         self._behaviour = behaviour
         self._most_shared = _SHARED_MEMORY[arch]
         self._asked = _STATIC_LIMIT
         self._shape = Shape(0, 0, 0)
+        self._together = _Together(devices)
         self.failure = ""
 
     # -- memory ------------------------------------------------------------------------------
 
-    def _cuMemAlloc(self, nbytes: int) -> tuple[int, int | None]:
-        return self._allocate(nbytes, of_host=False)
-
-    def _cuMemHostAlloc(self, nbytes: int, flags: int) -> tuple[int, int | None]:
-        del flags
-        return self._allocate(nbytes, of_host=True)
-
-    def _allocate(self, nbytes: int, of_host: bool) -> tuple[int, int | None]:
-        address = self._library.simt_allocate(nbytes, of_host)
+    def _provide(self, nbytes: int, device: Device | None) -> tuple[int, Any]:
+        self._library.simt_set_devices(len(self.devices))
+        home = 0 if device is None else device.ordinal
+        address: int | None = self._library.simt_allocate(nbytes, device is None, home)
         if address is None:
-            return _OUT_OF_MEMORY, None
-        ctypes.memset(address, 0xFF, nbytes)
-        self._memory[address] = _Memory(self._library, nbytes, address)
-        return 0, address
+            return 0, None
+        ctypes.memset(address, _UNDEFINED, nbytes)
+        return address, _Keeper(self._library.simt_free, address)
 
-    def _cuMemcpyHtoDAsync(self, target: int, source: int, nbytes: int, stream: int) -> tuple[int]:
-        pinned = any(self._lies_in(source, block) for block in self._memory.values())
-        # Pageable memory is read before the call returns.
-        kept = None if pinned else ctypes.string_at(source, nbytes)
-        write = self._library.simt_write
-        return self._do(stream, lambda: write(target, kept if kept is not None else source, nbytes))
+    def _reserve(self, nbytes: int) -> tuple[int, Any]:
+        address: int | None = self._library.simt_reserve(nbytes)
+        assert address
+        return address, _Keeper(self._library.simt_release, address)
 
-    def _cuMemcpyDtoHAsync(self, target: int, source: int, nbytes: int, stream: int) -> tuple[int]:
-        return self._do(stream, lambda: self._library.simt_read(target, source, nbytes))
+    def _note_map(self, block: Block) -> None:
+        self._library.simt_set_devices(len(self.devices))
+        mapped = self._library.simt_map(block.address, block.nbytes, block.charged.ordinal)
+        assert mapped
+        ctypes.memset(block.address, _UNDEFINED, block.nbytes)
+
+    def _note_access(self, block: Block) -> None:
+        bits = sum(1 << device.ordinal for device in block.devices or ())
+        self._library.simt_set_access(block.address, bits)
+
+    def _note_unmap(self, block: Block) -> None:
+        self._library.simt_free(block.address)
+
+    def _spoil(self, block: Block) -> None:
+        self._library.simt_write(block.address, bytes([_UNDEFINED]) * block.nbytes, block.nbytes)
+
+    def _write(self, target: int, source: int | bytes, nbytes: int) -> None:
+        self._library.simt_write(target, source, nbytes)
+
+    def _read(self, target: int, source: int, nbytes: int) -> None:
+        self._library.simt_read(target, source, nbytes)
 
     # -- launches ----------------------------------------------------------------------------
 
@@ -190,7 +245,8 @@ class EmulatedCuda(FakeCuda):
         return (0,)
 
     def _cuModuleGetFunction(self, module: Image, name: bytes) -> Any:
-        return Kernel(module, address_of(module, name.decode()), self._sites)
+        address = address_of(module, name.decode())
+        return Kernel(module, address, self._sites, self._current())
 
     def _cuLaunchKernelEx(
         self, config: Any, function: Any, parameters: int, extra: int
@@ -200,25 +256,38 @@ class EmulatedCuda(FakeCuda):
         self._shape = Shape(config.gridDimX, config.blockDimX, config.sharedMemBytes)
         return super()._cuLaunchKernelEx(config, function, parameters, extra)
 
-    def _launch(self, lanes: int, function: Any, context: int) -> Operation:
-        threads: list[threading.Thread] = []
-        shape = self._shape
-        assert shape.ctas == lanes
-        self.running += 1
-
-        def walk() -> None:
-            failure = function.launch(self._library, context, shape, self._behaviour)
-            self.failure = self.failure or failure
+    def _launch(self, device: Device, lanes: int, function: Any, context: int) -> Operation:
+        part = Part(function, context, self._shape)
+        assert part.shape.ctas == lanes
+        joined: list[_Together] = []
+        device.running += 1
 
         def run() -> bool:
-            if not threads:
-                threads.append(threading.Thread(target=walk))
-                threads[0].start()
-            if threads[0].is_alive():
+            if not joined:
+                joined.append(self._join(device, part))
+            thread = joined[0].thread
+            if thread is None:
+                return False
+            if thread.is_alive():
                 # The thread of the kernel does not need the interpreter.
                 time.sleep(0.0002)
                 return False
-            self.running -= 1
+            device.running -= 1
             return True
 
         return run
+
+    def _join(self, device: Device, part: Part) -> _Together:
+        """Adds a launch to those that run at once, and starts them if it is the last one."""
+        together = self._together
+        together.parts[device.ordinal] = part
+        if len(together.parts) == together.count:
+            self._together = _Together(together.count)
+            parts = [together.parts[ordinal] for ordinal in sorted(together.parts)]
+            together.thread = threading.Thread(target=self._walk, args=(parts,))
+            together.thread.start()
+        return together
+
+    def _walk(self, parts: Sequence[Part]) -> None:
+        failure = launch(self._library, parts, self._behaviour)
+        self.failure = self.failure or failure

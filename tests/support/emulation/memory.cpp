@@ -30,6 +30,19 @@ struct View {
   }
 };
 
+/// What releases hand on: to the CTAs of each GPU, by releases on that GPU; and
+/// to all CTAs, by releases at the scope of the system.
+struct Released {
+  std::array<View, kMaxDevices> near;
+  View far;
+
+  void join(const Released &other) {
+    for (size_t i = 0; i < near.size(); ++i)
+      near[i].join(other.near[i]);
+    far.join(other.far);
+  }
+};
+
 /// A store to a word.
 struct Version {
   /// When it was, and when relaxed loads see it at the latest.
@@ -41,6 +54,8 @@ struct Version {
   uint32_t view;
   uint8_t writer, bytes;
   bool isWeak;
+  /// Whether it is strong, at the scope of the system.
+  bool isOfSystem;
   /// Where in its CTA the thread was that stored.
   Stamp stamp;
 };
@@ -51,6 +66,8 @@ struct Reader {
   int own;
   bool isStrong;
   uint32_t salt;
+  int device = 0;
+  bool isOfSystem = false;
 
   bool mustSee(const Version &version) const {
     return version.writer == own || version.time <= view.seen[version.writer];
@@ -59,18 +76,20 @@ struct Reader {
 
 /// What fences of a thread have to order.
 struct Fenced {
-  std::unique_ptr<View> released, acquired;
+  std::unique_ptr<Released> released;
+  /// What fences of any scope acquire, and those at the scope of the system.
+  std::unique_ptr<View> acquired, acquiredFar;
 };
 
 uint32_t now;
-int numCtas;
+std::vector<int> deviceOfCta;
 bool isRunning, waitsForHost;
 /// Of the seed: how often, in percent, a weak load takes an older version, and
 /// how long stores are on their way, as a power of two.
 uint32_t staleness, longestDelay;
 
 std::vector<Version> versions;
-std::vector<View> released;
+std::vector<Released> released;
 std::array<View, kMaxCtas> views, asyncViews;
 View hostView;
 /// When a CTA last released something: before that, its stores are in views.
@@ -82,8 +101,8 @@ std::vector<Fenced> fenced;
 // Launches
 //===----------------------------------------------------------------------===//
 
-void simt::beginMemory(int ctas) {
-  numCtas = ctas;
+void simt::beginMemory(const std::vector<int> &deviceOf) {
+  deviceOfCta = deviceOf;
   now = 1;
   isRunning = true;
   waitsForHost = false;
@@ -92,12 +111,12 @@ void simt::beginMemory(int ctas) {
   longestDelay = draw() % 13;
   // Numbers that a shadow has for something else, and a view that is none.
   versions.assign(kPartial + 1, Version());
-  released.assign(1, View());
+  released.assign(1, Released());
   views.fill(View());
   asyncViews.fill(View());
   hostView = View();
   published.fill(0);
-  fenced = std::vector<Fenced>(ctas * kMaxThreads);
+  fenced = std::vector<Fenced>(deviceOf.size() * kMaxThreads);
 }
 
 /// What was written is there for all.
@@ -112,37 +131,6 @@ void simt::endMemory() {
 uint32_t simt::getTime() { return now; }
 uint32_t simt::tick() { return ++now; }
 bool simt::takeWaitForHost() { return std::exchange(waitsForHost, false); }
-
-//===----------------------------------------------------------------------===//
-// Bounds
-//===----------------------------------------------------------------------===//
-
-static void checkBuffer(const char *what, const char *at, int64_t bytes) {
-  const Buffer *buffer = findBuffer(at);
-  if (!buffer) {
-    if (isOnStack(at) && isOnStack(at + bytes - 1))
-      return;
-    fail("a %s of %ld bytes at %s", what, long(bytes),
-         describeAddress(at).c_str());
-  }
-  if (uintptr_t(at) + bytes > buffer->begin + buffer->bytes)
-    fail("a %s of %ld bytes at %p, the last %ld of them behind a buffer of %ld "
-         "bytes",
-         what, long(bytes), at,
-         long(uintptr_t(at) + bytes - buffer->begin - buffer->bytes),
-         long(buffer->bytes));
-  if (buffer->isConstant && !strcmp(what, "store"))
-    fail("a store of %ld bytes to a constant", long(bytes));
-}
-
-void simt::checkGlobal(const char *what, const void *at, int64_t bytes,
-                       int64_t alignment) {
-  auto begin = static_cast<const char *>(at);
-  if (uintptr_t(begin) % alignment)
-    fail("a %s of %ld bytes at %p, which is not aligned to %ld", what,
-         long(bytes), begin, long(alignment));
-  checkBuffer(what, begin, bytes);
-}
 
 //===----------------------------------------------------------------------===//
 // Versions
@@ -180,10 +168,18 @@ static uint32_t spread(uint32_t bytes) {
   return mask;
 }
 
+/// Whether a CTA reads what a CTA of another GPU has stored.
+static bool isElsewhere(const Reader &reader, const Version &version) {
+  return reader.own != kHost && version.writer != kHost &&
+         deviceOfCta[version.writer] != reader.device;
+}
+
 static bool sees(const Reader &reader, const Version &version) {
   if (reader.mustSee(version))
     return true;
   bool arrives = reader.isStrong || (reader.own == kHost && !version.isWeak);
+  if (isElsewhere(reader, version))
+    arrives = reader.isOfSystem && version.isOfSystem;
   if (arrives)
     return now >= version.visibleAt;
   // All words of one store get the same answer.
@@ -215,7 +211,7 @@ static Version &addVersion(char *word, uint32_t bytes, int writer, bool isWeak,
                            uint32_t delay) {
   uint32_t &shadow = getShadow(word);
   versions.push_back({now, now + delay, getWord(word), load32(word), shadow, 0,
-                      uint8_t(writer), uint8_t(bytes), isWeak,
+                      uint8_t(writer), uint8_t(bytes), isWeak, false,
                       writer == kHost ? Stamp() : getStamp()});
   shadow = versions.size() - 1;
   return versions.back();
@@ -294,7 +290,7 @@ void simt::readWeak(void *to, const char *from, int64_t bytes, Proxy proxy) {
   int cta = getCta();
   bool isAsync = proxy == Proxy::Async;
   Reader reader{isAsync ? asyncViews[cta] : views[cta], isAsync ? -1 : cta,
-                /*isStrong=*/false, draw()};
+                /*isStrong=*/false, draw(), getDevice()};
   readWords(static_cast<char *>(to), from, bytes, reader);
 }
 
@@ -343,17 +339,26 @@ static View publish() {
   return view;
 }
 
+static void join(std::unique_ptr<View> &view, const View &other) {
+  if (!view)
+    view = std::make_unique<View>();
+  view->join(other);
+}
+
 /// The thread has read a version; later, a fence may acquire what that says.
-static void take(uint32_t number, bool acquires) {
+static void take(uint32_t number, bool acquires, Scope scope) {
   if (!isVersion(number) || !versions[number].view)
     return;
-  const View &view = released[versions[number].view];
+  const Released &from = released[versions[number].view];
+  const View &near = from.near[getDevice()];
   if (acquires)
-    views[getCta()].join(view);
-  std::unique_ptr<View> &acquired = getFenced().acquired;
-  if (!acquired)
-    acquired = std::make_unique<View>();
-  acquired->join(view);
+    views[getCta()].join(near);
+  join(getFenced().acquired, near);
+  if (scope != Scope::Sys)
+    return;
+  if (acquires)
+    views[getCta()].join(from.far);
+  join(getFenced().acquiredFar, from.far);
 }
 
 /// Memory of the host, which changes it whenever it likes.
@@ -374,18 +379,20 @@ uint64_t simt::loadStrong(const char *from, int bytes, bool acquires,
     return loadNow(from, bytes);
   }
   int cta = getCta();
-  Reader reader{views[cta], cta, scope != Scope::Cta, draw()};
+  Reader reader{views[cta], cta,         scope != Scope::Cta,
+                draw(),     getDevice(), scope == Scope::Sys};
   uint32_t taken = 0;
   uint64_t value = readWord(from, reader, &taken);
   if (bytes == 8)
     value |= uint64_t(readWord(from + 4, reader)) << 32;
   if (scope != Scope::Cta)
-    take(taken, acquires);
+    take(taken, acquires, scope);
   return value;
 }
 
 /// Adds the versions of a strong store; it hands on what `view` says.
-static void recordStrong(char *to, int bytes, const View *view) {
+static void recordStrong(char *to, int bytes, const Released *view,
+                         Scope scope) {
   tick();
   uint32_t delay = drawDelay();
   int writer = getCta();
@@ -394,20 +401,36 @@ static void recordStrong(char *to, int bytes, const View *view) {
     number = released.size();
     released.push_back(*view);
   }
-  for (int i = 0; i < bytes; i += 4)
-    addVersion(to + i, kAllBytes, writer, /*isWeak=*/false, delay).view =
-        number;
+  for (int i = 0; i < bytes; i += 4) {
+    Version &version =
+        addVersion(to + i, kAllBytes, writer, /*isWeak=*/false, delay);
+    version.view = number;
+    version.isOfSystem = scope == Scope::Sys;
+  }
+}
+
+/// What a release at a scope hands on.
+static Released release(const View &view, Scope scope) {
+  Released result;
+  result.near[getDevice()] = view;
+  if (scope == Scope::Sys)
+    result.far = view;
+  return result;
 }
 
 /// What a store of the thread hands on; null if nothing.
-static std::unique_ptr<View> getReleased(bool releases, Scope scope) {
+static std::unique_ptr<Released> getReleased(bool releases, Scope scope) {
   if (scope == Scope::Cta)
     return nullptr;
   if (releases)
-    return std::make_unique<View>(publish());
-  if (const auto &earlier = getFenced().released)
-    return std::make_unique<View>(*earlier);
-  return nullptr;
+    return std::make_unique<Released>(release(publish(), scope));
+  const auto &earlier = getFenced().released;
+  if (!earlier)
+    return nullptr;
+  auto result = std::make_unique<Released>(*earlier);
+  if (scope != Scope::Sys)
+    result->far = View();
+  return result;
 }
 
 void simt::storeStrong(char *to, uint64_t value, int bytes, bool releases,
@@ -415,12 +438,12 @@ void simt::storeStrong(char *to, uint64_t value, int bytes, bool releases,
   checkGlobal("store", to, bytes, bytes);
   noteProgress();
   if (isGlobal(to)) {
-    std::unique_ptr<View> view = getReleased(releases, scope);
+    std::unique_ptr<Released> view = getReleased(releases, scope);
     if (findBuffer(to)->isOfHost) {
       if (view && scope == Scope::Sys)
-        hostView.join(*view);
+        hostView.join(view->near[getDevice()]);
     } else {
-      recordStrong(to, bytes, view.get());
+      recordStrong(to, bytes, view.get(), scope);
     }
   }
   storeNow(to, value, bytes);
@@ -432,18 +455,23 @@ uint64_t simt::exchange(char *at, int bytes, bool acquires, bool releases,
   noteProgress();
   uint64_t old = loadNow(at, bytes), value = change(old);
   if (isGlobal(at)) {
+    const Buffer &buffer = *findBuffer(at);
+    if (!buffer.isOfHost && buffer.home != getDevice() && scope != Scope::Sys)
+      fail("an atomic change of memory of GPU %d, not at the scope of the "
+           "system",
+           buffer.home);
     uint32_t last = getShadow(at);
-    std::unique_ptr<View> view = getReleased(releases, scope);
+    std::unique_ptr<Released> view = getReleased(releases, scope);
     // Who reads this value synchronises with the releases before it, too.
     if (isVersion(last) && versions[last].view && !versions[last].isWeak) {
-      const View &earlier = released[versions[last].view];
+      const Released &earlier = released[versions[last].view];
       if (!view)
-        view = std::make_unique<View>();
+        view = std::make_unique<Released>();
       view->join(earlier);
     }
     if (scope != Scope::Cta)
-      take(last, acquires);
-    recordStrong(at, bytes, view.get());
+      take(last, acquires, scope);
+    recordStrong(at, bytes, view.get(), scope);
   }
   storeNow(at, value, bytes);
   return old;
@@ -455,7 +483,9 @@ void simt::fence(Scope scope) {
   Fenced &own = getFenced();
   if (own.acquired)
     views[getCta()].join(*own.acquired);
-  own.released = std::make_unique<View>(publish());
+  if (own.acquiredFar && scope == Scope::Sys)
+    views[getCta()].join(*own.acquiredFar);
+  own.released = std::make_unique<Released>(release(publish(), scope));
 }
 
 void simt::fenceAsyncProxy() {

@@ -8,6 +8,10 @@
 // late and out of order, and nothing else makes a weak load see them than
 // release and acquire of a scope that holds both CTAs.
 //
+// With several GPUs, the scope `.gpu` holds the CTAs of one GPU. A GPU accesses
+// memory of another one only where it was given access, and atomically only at
+// the scope of the system.
+//
 // What a CTA must see is known for all of its threads together: its view. It
 // has, for every other CTA and for the host, the time up to which their stores
 // are visible. Whether threads of one CTA wait for each other shows in the
@@ -19,6 +23,7 @@
 #include "simt.h"
 
 #include <mutex>
+#include <vector>
 
 namespace simt {
 
@@ -27,8 +32,8 @@ enum class Scope { Cta, Gpu, Sys };
 /// the hardware.
 enum class Proxy { Generic, Async };
 
-/// Begins and ends a launch.
-void beginMemory(int ctas);
+/// Begins a launch with the GPU of each CTA, and ends it.
+void beginMemory(const std::vector<int> &deviceOf);
 void endMemory();
 
 /// The launch's events so far. `tick` counts one more.
@@ -59,7 +64,9 @@ void fence(Scope scope);
 /// What the CTA sees of global memory, its copies see from now on.
 void fenceAsyncProxy();
 
-/// Ends the launch unless all of it is in buffers, and aligned.
+/// Ends the launch unless all of it is in one buffer that the GPU may access.
+void checkBuffer(const char *what, const char *at, int64_t bytes);
+/// The same, and unless it is aligned.
 void checkGlobal(const char *what, const void *at, int64_t bytes,
                  int64_t alignment);
 

@@ -52,7 +52,7 @@ _RULES: list[tuple[str, list[Mutation]]] = [
 # Barriers that may make another one redundant, the nearest first.
 _MOST_TWINS = 4
 # Functions with one instruction each, whose copies in a kernel are mutated together.
-_PRIMITIVES = "CudaKernel.mlir"
+_PRIMITIVES = re.compile(r"Cuda(Kernel|PeerRanks)\.mlir")
 # The last instruction of each body, which the lowering writes at one place.
 _CLOSING = "at the end of bodies"
 # Parts of the text that all kernels share.
@@ -109,7 +109,7 @@ def list_mutants(sites: Iterable[Site]) -> list[Mutant]:
         name = _name_of(site)
         if site.closes and site.name.startswith("bar"):
             name = f"{site.name} {_CLOSING}"
-        elif _PRIMITIVES not in site.place:
+        elif not _PRIMITIVES.search(site.place):
             counts[name] += 1
             name += f", number {counts[name]}"
         groups.setdefault(name, []).append(site)

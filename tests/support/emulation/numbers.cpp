@@ -13,8 +13,10 @@ using namespace simt;
 INSTRUCTION(read_ptx_sreg_tid_x) { results[0].as<int32_t>() = getThread(); }
 INSTRUCTION(mov_u32_tid_x) { results[0].as<int32_t>() = getThread(); }
 INSTRUCTION(mov_u32) { results[0].as<int32_t>() = args[0].as<int32_t>(); }
-INSTRUCTION(read_ptx_sreg_ctaid_x) { results[0].as<int32_t>() = getCta(); }
-INSTRUCTION(mov_u32_ctaid_x) { results[0].as<int32_t>() = getCta(); }
+INSTRUCTION(read_ptx_sreg_ctaid_x) {
+  results[0].as<int32_t>() = getCtaOfDevice();
+}
+INSTRUCTION(mov_u32_ctaid_x) { results[0].as<int32_t>() = getCtaOfDevice(); }
 
 /// Whoever looks at the time may be waiting for memory to change.
 INSTRUCTION(read_ptx_sreg_globaltimer) {

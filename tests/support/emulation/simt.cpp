@@ -30,9 +30,9 @@ constexpr int64_t kMostNanoseconds = int64_t(1) << 50;
 
 Launch *simt::launch = nullptr;
 
-Cta::Cta(int number, int threads)
-    : number(number), threads(threads),
-      warps((threads + kWarpSize - 1) / kWarpSize),
+Cta::Cta(int number, int device, int numberOnDevice, int threads)
+    : number(number), device(device), numberOnDevice(numberOnDevice),
+      threads(threads), warps((threads + kWarpSize - 1) / kWarpSize),
       warpgroups((threads + kWarpgroupSize - 1) / kWarpgroupSize) {
   warpTimes.resize(warps.size());
   meetTimes.resize(warps.size());
@@ -53,7 +53,8 @@ Cta::~Cta() { munmap(stacks, kStackBytes * threads.size()); }
 
 int simt::getThread() { return currentCta().current; }
 int simt::getCta() { return currentCta().number; }
-int simt::getNumCtas() { return launch->ctas.size(); }
+int simt::getDevice() { return currentCta().device; }
+int simt::getCtaOfDevice() { return currentCta().numberOnDevice; }
 int simt::getSite() { return currentThread().site; }
 Mutation simt::getMutation() { return currentThread().mutation; }
 int64_t simt::getClock() { return launch->clock; }
@@ -72,13 +73,20 @@ bool simt::happens(uint32_t percent) { return draw() % 100 < percent; }
 void simt::suspend() { switchFibers(currentThread().fiber, launch->scheduler); }
 void simt::yield() { suspend(); }
 
+std::string simt::describeCta(const Cta &cta) {
+  std::string text = "CTA " + std::to_string(cta.numberOnDevice);
+  if (launch->parts.size() > 1)
+    text = "GPU " + std::to_string(cta.device) + ": " + text;
+  return text;
+}
+
 void simt::fail(const char *format, ...) {
   char text[512];
   va_list list;
   va_start(list, format);
   vsnprintf(text, sizeof(text), format, list);
   va_end(list);
-  launch->failure = "CTA " + std::to_string(getCta()) + ": thread " +
+  launch->failure = describeCta(currentCta()) + ": thread " +
                     std::to_string(getThread()) + ": " + text + " [site " +
                     std::to_string(getSite()) + "]";
   // The scheduler does not come back to any thread.
@@ -94,8 +102,9 @@ void simt_enter(int site) {
 }
 
 static void runThread() {
-  launch->kernel(launch->context);
   Cta &cta = currentCta();
+  const Part &part = launch->parts[cta.device];
+  part.kernel(part.context);
   currentThread().state = State::Ended;
   noteProgress();
   ++cta.ended;
@@ -146,11 +155,11 @@ static void runTurn(Cta &cta) {
   enterShared(cta.number);
   bool canGoOn = runRound(cta);
   if (launch->failure.empty() && !canGoOn)
-    launch->failure = "CTA " + std::to_string(cta.number) +
-                      ": no thread can go on:" + describeThreads(cta);
+    launch->failure =
+        describeCta(cta) + ": no thread can go on:" + describeThreads(cta);
   if (launch->failure.empty() && cta.ended == (int)cta.threads.size())
     if (const char *left = describeOpenCopies())
-      launch->failure = "CTA " + std::to_string(cta.number) + ": " + left;
+      launch->failure = describeCta(cta) + ": " + left;
 }
 
 /// The CTA whose turn it is; null when all have ended. Some stay behind for a
@@ -209,23 +218,54 @@ static std::string lastFailure;
 
 std::mutex &simt::getMutex() { return mutex; }
 
+/// Adds the CTAs of a GPU to the launch.
+static void addCtas(int device, int threads) {
+  for (int i = 0; i < launch->parts[device].ctas; ++i) {
+    auto cta = std::make_unique<Cta>(launch->ctas.size(), device, i, threads);
+    for (int j = 0; j < threads; ++j)
+      cta->threads[j].fiber.begin(cta->stacks + j * kStackBytes, kStackBytes,
+                                  runThread);
+    launch->ctas.push_back(std::move(cta));
+  }
+}
+
+/// GPUs begin at different times.
+static void skewDevices() {
+  for (size_t device = 0; device < launch->parts.size(); ++device) {
+    int turns = draw() % (1 << draw() % 12);
+    for (std::unique_ptr<Cta> &cta : launch->ctas)
+      if (cta->device == int(device))
+        cta->pausedTurns = turns;
+  }
+}
+
 extern "C" {
-/// Runs a kernel; returns 0, or 1 where it failed.
-int simt_launch(void (*kernel)(void *), void *context, int ctas, int threads,
+/// Runs the kernels of all GPUs at once; returns 0, or 1 where it failed.
+int simt_launch(const Part *parts, int devices, int threads,
                 int64_t sharedBytes, uint64_t seed, const uint8_t *mutations,
                 uint8_t *executed) {
-  Launch own{kernel,    context,  {}, nullptr, {}, seed,
-             mutations, executed, {}, false,   1};
+  Launch own{{parts, parts + devices},
+             {},
+             nullptr,
+             {},
+             seed,
+             mutations,
+             executed,
+             {},
+             false,
+             1};
   {
     std::lock_guard<std::mutex> guard(mutex);
     launch = &own;
-    for (int i = 0; i < ctas; ++i) {
-      Cta &cta = *own.ctas.emplace_back(std::make_unique<Cta>(i, threads));
-      for (int j = 0; j < threads; ++j)
-        cta.threads[j].fiber.begin(cta.stacks + j * kStackBytes, kStackBytes,
-                                   runThread);
+    std::vector<int> deviceOf;
+    for (int device = 0; device < devices; ++device) {
+      addCtas(device, threads);
+      deviceOf.resize(own.ctas.size(), device);
     }
-    beginMemory(ctas);
+    int ctas = own.ctas.size();
+    beginMemory(deviceOf);
+    if (devices > 1)
+      skewDevices();
     beginShared(ctas, threads, sharedBytes);
     beginRaces(ctas, sharedBytes);
     beginCopies(ctas, threads);

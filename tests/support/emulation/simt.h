@@ -15,7 +15,9 @@ namespace simt {
 
 constexpr int kWarpSize = 32;
 constexpr int kWarpgroupSize = 128;
+/// Of all GPUs together.
 constexpr int kMaxCtas = 64;
+constexpr int kMaxDevices = 4;
 constexpr int kMaxThreads = 1024;
 
 /// Operands and results of an instruction, one after the other. A narrower
@@ -29,10 +31,12 @@ struct alignas(16) Slot {
   }
 };
 
-/// The running thread, its CTA, and how many CTAs the launch has.
+/// The running thread, its CTA among those of all GPUs, its GPU, and the number
+/// of the CTA on that GPU.
 int getThread();
 int getCta();
-int getNumCtas();
+int getDevice();
+int getCtaOfDevice();
 
 /// A random number that depends on the seed and on all draws before.
 uint32_t draw();

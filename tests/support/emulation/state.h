@@ -31,11 +31,18 @@ struct Meeting {
   std::vector<Slot *> args, results;
 };
 
+/// The kernel of one GPU.
+struct Part {
+  void (*kernel)(void *);
+  void *context;
+  int64_t ctas;
+};
+
 struct Cta {
-  Cta(int number, int threads);
+  Cta(int number, int device, int numberOnDevice, int threads);
   ~Cta();
 
-  int number;
+  int number, device, numberOnDevice;
   std::vector<Thread> threads;
   std::vector<Meeting> warps, warpgroups;
   char *stacks;
@@ -49,8 +56,7 @@ struct Cta {
 };
 
 struct Launch {
-  void (*kernel)(void *);
-  void *context;
+  std::vector<Part> parts;
   std::vector<std::unique_ptr<Cta>> ctas;
   Cta *cta = nullptr;
   Fiber scheduler;
@@ -76,6 +82,9 @@ void suspend();
 
 /// If all threads that are left have come to the barrier, they go on.
 void openBarrier(Cta &cta);
+
+/// The name of a CTA, with its GPU if there are several.
+std::string describeCta(const Cta &cta);
 
 /// Says for each warp where its threads stand.
 std::string describeThreads(const Cta &cta);

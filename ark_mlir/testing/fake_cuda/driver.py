@@ -1,0 +1,404 @@
+"""The stand-in itself: calls, contexts, modules and launches."""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import threading
+import time
+from collections.abc import Generator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, cast
+
+from ...runtime.abi import ArkContext
+from ...runtime.cpu.image import Image
+from .accesses import find_foreign
+from .devices import AGAIN, Contexts, Device
+from .memory import MemoryFunctions
+from .names import (
+    ERRORS,
+    GIVE_BACK,
+    GIVE_BACK_WITHIN,
+    ILLEGAL_ADDRESS,
+    INVALID_CONTEXT,
+    INVALID_DEVICE,
+    INVALID_HANDLE,
+    INVALID_PTX,
+    INVALID_VALUE,
+    OF_THE_PROCESS,
+    OF_THE_THREAD,
+    OUT_OF_MEMORY,
+    TAKE,
+    TOO_MANY_CTAS,
+    VIRTUAL_MEMORY,
+    WAITS_FOR_ALL,
+    WITHOUT_CONTEXT,
+    Attribute,
+    CaptureMode,
+)
+
+if TYPE_CHECKING:
+    from .streams import Operation
+
+__all__ = ["WAITS_FOR_ALL", "FakeCuda"]
+
+_JIT_LOG = b"ptxas fatal   : Unresolved extern function '__nv_sinf'"
+
+
+class FakeCuda(MemoryFunctions):
+    """One GPU or several. Threads may call it at once.
+
+    A call that needs a context fails in a thread that has none. The current context of a thread
+    selects the device of its calls. The last reference to a primary context ends the context and
+    all that is in it.
+
+    Args:
+        fail_at: which call fails, counted from 1; calls that release something never do.
+        sms: how many CTAs fit on a GPU.
+        memory: bytes of each GPU.
+        version: of the CUDA that the driver is for.
+        capability: the compute capability.
+        devices: the number of GPUs.
+
+    Attributes:
+        devices: the GPUs.
+        occupied: whether a kernel of others has all SMs, so that launches and what zeroes memory
+            wait for its end. What zeroes memory also waits while own kernels have all SMs.
+        foreign: names of functions that wait, since a kernel of others runs on a non-blocking
+            stream, beside which launches go on: all of :data:`WAITS_FOR_ALL`, or some of them.
+        busy: how many SMs others keep, of which the driver says nothing before a launch.
+        crashes: whether the next kernel fails. From then on every call on its device does, and
+            nothing is released, until the context is.
+        assembles: what the driver makes of PTX; None where it makes nothing of it.
+        calls: names of the calls so far.
+        launched: the streams of the launches so far.
+        foreign_accesses: what kernels were about to access on a GPU that may not.
+    """
+
+    CUdevice_attribute = Attribute
+    CUfunction_attribute = SimpleNamespace(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES=8)
+    CUstream_flags = SimpleNamespace(CU_STREAM_NON_BLOCKING=1)
+    CUevent_flags = SimpleNamespace(CU_EVENT_DISABLE_TIMING=2)
+    CUstreamCaptureMode = CaptureMode
+    CUstreamCaptureStatus = SimpleNamespace(CU_STREAM_CAPTURE_STATUS_NONE=0)
+    CUlaunchAttributeID = SimpleNamespace(CU_LAUNCH_ATTRIBUTE_COOPERATIVE=2)
+    CUjit_option = SimpleNamespace(CU_JIT_ERROR_LOG_BUFFER=5, CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES=6)
+
+    class CUlaunchAttribute:
+        """An attribute of a launch."""
+
+        def __init__(self) -> None:
+            self.value = SimpleNamespace(cooperative=0)
+
+    class CUlaunchConfig(SimpleNamespace):
+        """A launch but for the kernel and its parameters."""
+
+    def __init__(
+        self,
+        fail_at: int = -1,
+        sms: int = 132,
+        memory: int = 1 << 30,
+        version: int = 12080,
+        capability: tuple[int, int] = (9, 0),
+        devices: int = 1,
+    ) -> None:
+        self.devices = [Device(ordinal, memory) for ordinal in range(devices)]
+        super().__init__(self.devices)
+        self.fail_at = fail_at
+        self.sms = sms
+        self.version = version
+        self.capability = capability
+        self.assembles: bytes | None = None
+        self.busy = 0
+        self.foreign: frozenset[str] = frozenset()
+        self.crashes = False
+        self.calls: list[str] = []
+        self.launched: list[int] = []
+        self.foreign_accesses: list[str] = []
+        self._contexts = Contexts(self.devices)
+        # Handles of virtual memory, which are of the process.
+        self._held_by_process = 0
+        self._advancing = False
+        # Reentrant: memory may be released within a call.
+        self._lock = threading.RLock()
+
+    # -- for tests ---------------------------------------------------------------------------
+
+    @property
+    def held(self) -> int:
+        """Contexts, streams, events, modules, allocations, and reserved, created and mapped virtual
+        memory that are taken and not released."""
+        return self._held_by_process + sum(device.held for device in self.devices)
+
+    @property
+    def running(self) -> int:
+        """How many launches were given to a stream and have not ended."""
+        return sum(device.running for device in self.devices)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of each GPU."""
+        return self.devices[0].memory
+
+    @memory.setter
+    def memory(self, nbytes: int) -> None:
+        for device in self.devices:
+            device.memory = nbytes
+
+    def new_stream(self) -> int:
+        """A stream of the caller's; not counted in `held`."""
+        return self._new_stream(self._current())
+
+    def delay(self, stream: int, operation: Operation) -> None:
+        """Queues work on a stream: a function that returns True when it is done."""
+        self._stream(stream).queue.append(operation)
+
+    def synchronize(self, stream: int) -> None:
+        """Waits for all that a stream was given."""
+        while self._cuStreamSynchronize(stream) is AGAIN:
+            with self._alone():
+                self._advance()
+            time.sleep(0)
+
+    # -- calls -------------------------------------------------------------------------------
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("cu"):
+            raise AttributeError(name)
+        function = getattr(self, f"_{name}", self._nothing)
+
+        def call(*arguments: Any) -> tuple[Any, ...]:
+            with self._alone():
+                self._advance()
+                code = self._refuse(name, arguments)
+            if code:
+                return (code, None)
+            while True:
+                with self._alone():
+                    self._advance()
+                    result: Any = AGAIN if name in self.foreign else function(*arguments)
+                    if result is not AGAIN:
+                        return self._answer(name, arguments, result)
+                time.sleep(0)
+
+        return call
+
+    @contextmanager
+    def _alone(self) -> Generator[None]:
+        """Holds the lock, without garbage collection: a finalizer waits for another thread, which
+        needs the lock."""
+        with self._lock:
+            collects = gc.isenabled()
+            gc.disable()
+            try:
+                yield
+            finally:
+                if collects:
+                    gc.enable()
+
+    def _refuse(self, name: str, arguments: tuple[Any, ...]) -> int:
+        """The error of a call that does nothing, or zero."""
+        device = self._contexts.device
+        if device is None and name not in WITHOUT_CONTEXT and not self._contexts.stack:
+            return INVALID_CONTEXT
+        # How often a waiting host asks is no property of a run.
+        if code := self._invalidate_captures(name) or self._not_ready(name, arguments):
+            return code
+        if name not in GIVE_BACK | GIVE_BACK_WITHIN:
+            self.calls.append(name)
+            if len(self.calls) == self.fail_at:
+                return OUT_OF_MEMORY
+        of_context = name not in OF_THE_PROCESS | OF_THE_THREAD
+        if device is not None and device.broken and of_context:
+            return ILLEGAL_ADDRESS
+        return 0
+
+    def _answer(self, name: str, arguments: tuple[Any, ...], result: Any) -> tuple[Any, ...]:
+        answer = cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (0, result)
+        if not answer[0] and (change := (name in TAKE) - (name in GIVE_BACK)):
+            self._count(name, arguments, change)
+        self._advance()
+        return answer
+
+    def _count(self, name: str, arguments: tuple[Any, ...], change: int) -> None:
+        if name in VIRTUAL_MEMORY:
+            self._held_by_process += change
+        elif name.startswith("cuDevicePrimaryCtx"):
+            device: int = arguments[0]
+            self.devices[device].held += change
+        else:
+            self._current().held += change
+
+    @property
+    def _is_advancing(self) -> bool:
+        return self._advancing
+
+    def _advance(self) -> None:
+        # Memory may be released in the midst of it.
+        if self._advancing:
+            return
+        self._advancing = True
+        try:
+            for stream in self._all_streams():
+                stream.advance()
+        finally:
+            self._advancing = False
+
+    def cuGetErrorName(self, code: int) -> tuple[int, bytes]:
+        """The name of an error."""
+        return 0, f"CUDA_ERROR_{ERRORS.get(code, ERRORS[INVALID_VALUE])[0]}".encode()
+
+    def cuGetErrorString(self, code: int) -> tuple[int, bytes]:
+        """Returns the description of an error."""
+        return 0, ERRORS.get(code, ERRORS[INVALID_VALUE])[1].encode()
+
+    def _nothing(self, *arguments: Any) -> int:
+        del arguments
+        return 1
+
+    # -- devices and contexts ----------------------------------------------------------------
+
+    def _current(self) -> Device:
+        """The device of the current context; the first one in a thread that has no context."""
+        return self._contexts.device or self.devices[0]
+
+    def _cuDeviceGetCount(self) -> int:
+        return len(self.devices)
+
+    def _cuDeviceGet(self, ordinal: int) -> tuple[int, int]:
+        if ordinal not in range(len(self.devices)):
+            return INVALID_DEVICE, 0
+        return 0, self.devices[ordinal].ordinal
+
+    def _cuDeviceGetAttribute(self, key: Attribute, device: int) -> int:
+        del device
+        return {
+            Attribute.CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT: self.sms,
+            Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: self.capability[0],
+            Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: self.capability[1],
+            Attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: 232448,
+        }[key]
+
+    def _cuDevicePrimaryCtxRetain(self, device: int) -> str:
+        self.devices[device].retained += 1
+        return self.devices[device].context
+
+    def _cuDevicePrimaryCtxRelease(self, ordinal: int) -> None:
+        """Ends the context, and all that is in it, with its last reference."""
+        device = self.devices[ordinal]
+        device.retained -= 1
+        if device.retained:
+            return
+        if device.broken:
+            device.broken = False
+            device.held = 1  # the context, which is released
+        self._drop_memory(device)
+        self._drop_streams(device)
+        device.running = device.lanes = 0
+
+    def _cuCtxSetCurrent(self, context: object) -> None:
+        self._contexts.stack[-1:] = [context]
+
+    def _cuCtxPushCurrent(self, context: object) -> None:
+        self._contexts.stack.append(context)
+
+    def _cuCtxPopCurrent(self) -> object:
+        return self._contexts.stack.pop()
+
+    def _cuDriverGetVersion(self) -> int:
+        return self.version
+
+    # -- modules and launches ----------------------------------------------------------------
+
+    def _cuModuleLoadData(self, image: bytes) -> Image:
+        return Image(memoryview(image), "fake")
+
+    def _cuModuleLoadDataEx(
+        self, ptx: bytes, count: int, options: list[int], values: list[Any]
+    ) -> tuple[int, Image | None]:
+        given = dict(zip(options[:count], values, strict=True))
+        assert ptx.endswith(b"\0")
+        if self.assembles is None:
+            assert given[self.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES] >= len(_JIT_LOG)
+            # The package takes nothing else: an object that it finds the memory of.
+            log = given[self.CUjit_option.CU_JIT_ERROR_LOG_BUFFER]
+            assert isinstance(log, bytearray)
+            log[: len(_JIT_LOG)] = _JIT_LOG
+            return INVALID_PTX, None
+        return 0, Image(memoryview(self.assembles), "fake")
+
+    def _cuModuleGetFunction(self, module: Image, name: bytes) -> Any:
+        function = module.function(name.decode())
+        # A module belongs to the context in which it was loaded.
+        function.device = self._current()
+        return function
+
+    def _cuLaunchKernelEx(
+        self, config: Any, function: Any, parameters: int, extra: int
+    ) -> tuple[int]:
+        del extra
+        cooperative = any(
+            attribute.id == 2 and attribute.value.cooperative
+            for attribute in config.attrs[: config.numAttrs]
+        )
+        if config.gridDimX > self.sms or not cooperative:
+            return (INVALID_VALUE,)
+        if config.gridDimX > self.sms - self.busy:
+            return (TOO_MANY_CTAS,)
+        device = self._current()
+        if not (device is self._stream(config.hStream).device is function.device):
+            return (INVALID_HANDLE,)
+        if self.crashes:
+            self.crashes, device.broken = False, True
+            return (0,)
+        self.launched.append(config.hStream)
+        # Parameters are read at the call: an array of addresses, here of one.
+        argument = ctypes.c_uint64.from_address(parameters).value
+        context = ctypes.c_uint64.from_address(argument).value
+        return self._give(
+            config.hStream, lambda: self._launch(device, config.gridDimX, function, context)
+        )
+
+    def _all_sms_taken(self, device: Device) -> bool:
+        return self.occupied or device.lanes >= self.sms
+
+    def _launch(self, device: Device, lanes: int, function: Any, context: int) -> Operation:
+        threads: list[threading.Thread] = []
+        device.running += 1
+
+        def walk(lane: int) -> None:
+            code = function(context, lane)
+            codes = ArkContext.from_address(context).codes
+            ctypes.c_int32.from_address(codes + 4 * lane).value = code
+
+        def run() -> bool:
+            if not threads and self.occupied:
+                return False
+            if not threads:
+                if not self._check_accesses(device, context):
+                    device.running -= 1
+                    return True
+                threads.extend(
+                    threading.Thread(target=walk, args=(lane,), daemon=True)
+                    for lane in range(lanes)
+                )
+                for thread in threads:
+                    thread.start()
+                device.lanes += lanes
+            if any(thread.is_alive() for thread in threads):
+                return False
+            device.running -= 1
+            device.lanes -= lanes
+            return True
+
+        return run
+
+    def _check_accesses(self, device: Device, context: int) -> bool:
+        """Returns True if a device works and may access what a kernel is about to access; if not,
+        its context is lost."""
+        if len(self.devices) > 1 and not device.broken:
+            found = find_foreign(self, device, context)
+            self.foreign_accesses += found
+            device.broken = bool(found)
+        return not device.broken

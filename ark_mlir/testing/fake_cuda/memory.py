@@ -1,0 +1,406 @@
+"""Memory of the stand-in: allocations of devices and the host, virtual memory, copies.
+
+A device may access its own memory, memory of the host, and virtual memory that it was given access
+to. Another access by a copy or a kernel breaks the context of the device, as on a GPU. Memory that
+the stand-in did not allocate counts as the caller's, and is not checked.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .devices import AGAIN, Device
+from .names import INVALID_DEVICE, INVALID_VALUE, OUT_OF_MEMORY
+from .streams import StreamFunctions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_READ_WRITE = 3
+_ALIGNMENT = 256
+# Freed memory and memory that was not written yet.
+_UNDEFINED = 0xFF
+
+
+class LocationType(IntEnum):
+    """``CUmemLocationType``."""
+
+    CU_MEM_LOCATION_TYPE_DEVICE = 1
+
+
+class AllocationType(IntEnum):
+    """``CUmemAllocationType``."""
+
+    CU_MEM_ALLOCATION_TYPE_PINNED = 1
+
+
+class AccessFlags(IntEnum):
+    """``CUmemAccess_flags``."""
+
+    CU_MEM_ACCESS_FLAGS_PROT_READWRITE = _READ_WRITE
+
+
+class Granularity(IntEnum):
+    """``CUmemAllocationGranularity_flags``."""
+
+    CU_MEM_ALLOC_GRANULARITY_MINIMUM = 0
+
+
+@dataclass(eq=False)
+class Block:
+    """Consecutive bytes that may be accessed.
+
+    Attributes:
+        address: of the first byte.
+        nbytes: the size.
+        charged: the device whose memory it takes.
+        devices: the devices that may access it; None if all of them may.
+        keeper: keeps the bytes alive.
+    """
+
+    address: int
+    nbytes: int
+    charged: Device
+    devices: set[Device] | None
+    keeper: Any = None
+
+    @property
+    def end(self) -> int:
+        """The address after the last byte."""
+        return self.address + self.nbytes
+
+
+@dataclass(eq=False)
+class Physical:
+    """Physical memory of ``cuMemCreate``, which lives as long as its handle or a mapping."""
+
+    device: Device
+    nbytes: int
+    handle: bool = True
+    mappings: list[Block] = field(default_factory=list[Block])
+
+
+class MemoryFunctions(StreamFunctions):
+    """The driver's functions for memory.
+
+    Attributes:
+        memory: bytes of each device, if one of them is set to a number.
+        page: the granularity of virtual memory.
+        unlinked: pairs of ordinals, the first of which cannot access the memory of the second.
+    """
+
+    CUmemLocationType = LocationType
+    CUmemAllocationType = AllocationType
+    CUmemAccess_flags = AccessFlags
+    CUmemAllocationGranularity_flags = Granularity
+    CU_MEMHOSTALLOC_DEVICEMAP = 2
+
+    class CUmemLocation(SimpleNamespace):
+        """A device."""
+
+    class CUmemAllocationProp(SimpleNamespace):
+        """A kind of memory, and its location."""
+
+    class CUmemAccessDesc(SimpleNamespace):
+        """A device, and how it may access memory."""
+
+    def __init__(self, devices: list[Device]) -> None:
+        super().__init__(devices)
+        self.page = 2 << 20
+        self.unlinked: set[tuple[int, int]] = set()
+        self._devices = devices
+        self._blocks: dict[int, Block] = {}
+        self._reserved: dict[int, Block] = {}
+        self._physical: dict[int, Physical] = {}
+
+    @property
+    def _is_advancing(self) -> bool:
+        raise NotImplementedError
+
+    # -- addresses ---------------------------------------------------------------------------
+
+    def find_block(self, address: int) -> Block | None:
+        """Returns the block with an address; None if the stand-in has none."""
+        for block in self._blocks.values():
+            if block.address <= address < block.end:
+                return block
+        return None
+
+    def may_access(self, device: Device, address: int, nbytes: int) -> bool:
+        """Returns True if a device may access all of these bytes."""
+        end = address + nbytes
+        while address < end:
+            block = self.find_block(address)
+            if block is None:
+                return not any(
+                    reserved.address < end and address < reserved.end
+                    for reserved in self._reserved.values()
+                )
+            if block.devices is not None and device not in block.devices:
+                return False
+            address = block.end
+            if address < end and not self._is_mapped(block):
+                return False
+        return True
+
+    def _is_mapped(self, block: Block) -> bool:
+        """Returns True if a block is virtual memory, which others may follow."""
+        return isinstance(block.keeper, Physical)
+
+    def _provide(self, nbytes: int, device: Device | None) -> tuple[int, Any]:
+        """Returns the address of bytes of a device, or of the host, and their keeper."""
+        del device
+        array = np.full(nbytes + _ALIGNMENT, _UNDEFINED, np.uint8)
+        return array.ctypes.data + -array.ctypes.data % _ALIGNMENT, array
+
+    def _reserve(self, nbytes: int) -> tuple[int, Any]:
+        """Returns the first of so many addresses, and their keeper."""
+        return self._provide(nbytes, None)
+
+    def _spoil(self, block: Block) -> None:
+        """Overwrites memory that is freed: a later use is to show."""
+        ctypes.memset(block.address, _UNDEFINED, block.nbytes)
+
+    def _available(self, device: Device) -> int:
+        blocks = (block for block in self._blocks.values() if not self._is_mapped(block))
+        taken = sum(block.nbytes for block in blocks if block.charged is device)
+        shared = (memory for memory in self._physical.values() if memory.device is device)
+        return device.memory - taken - sum(memory.nbytes for memory in shared)
+
+    # -- allocations -------------------------------------------------------------------------
+
+    def _cuMemAlloc(self, nbytes: int) -> tuple[int, int | None]:
+        device = self._current()
+        if nbytes > self._available(device):
+            return OUT_OF_MEMORY, None
+        return self._allocate(nbytes, device, {device})
+
+    def _cuMemHostAlloc(self, nbytes: int, flags: int) -> tuple[int, int | None]:
+        del flags
+        return self._allocate(nbytes, self._current(), None)
+
+    def _allocate(
+        self, nbytes: int, charged: Device, devices: set[Device] | None
+    ) -> tuple[int, int | None]:
+        address, keeper = self._provide(nbytes, None if devices is None else charged)
+        if not address:
+            return OUT_OF_MEMORY, None
+        self._blocks[address] = Block(address, nbytes, charged, devices, keeper)
+        return 0, address
+
+    def _cuMemFree(self, address: int) -> object:
+        block = self._blocks.get(address)
+        # As the driver does, waits for whatever may use the memory.
+        device = self._current() if block is None else block.charged
+        if (device.running or self.occupied) and not self._is_advancing:
+            return AGAIN
+        if block is None or self._is_mapped(block):
+            return (INVALID_VALUE,)
+        self._spoil(self._blocks.pop(address))
+        return None
+
+    _cuMemFreeHost = _cuMemFree
+
+    def _drop_memory(self, device: Device) -> None:
+        """Drops the allocations of a context that ends. Virtual memory belongs to the process."""
+        self._blocks = {
+            address: block
+            for address, block in self._blocks.items()
+            if self._is_mapped(block) or block.charged is not device
+        }
+
+    # -- virtual memory ----------------------------------------------------------------------
+
+    def _cuDeviceCanAccessPeer(self, device: int, peer: int) -> int:
+        return int(device != peer and (device, peer) not in self.unlinked)
+
+    def _cuMemGetAllocationGranularity(self, properties: Any, option: int) -> tuple[int, int]:
+        del option
+        return (0, self.page) if self._located(properties.location) else (INVALID_DEVICE, 0)
+
+    def _located(self, location: Any) -> Device | None:
+        is_device = location.type == LocationType.CU_MEM_LOCATION_TYPE_DEVICE
+        if not is_device or location.id not in range(len(self._devices)):
+            return None
+        return self._devices[int(location.id)]
+
+    def _cuMemAddressReserve(
+        self, nbytes: int, alignment: int, address: int, flags: int
+    ) -> tuple[int, int | None]:
+        if not nbytes or nbytes % self.page or alignment % self.page or address or flags:
+            return INVALID_VALUE, None
+        begin, keeper = self._reserve(nbytes)
+        self._reserved[begin] = Block(begin, nbytes, self._devices[0], set(), keeper)
+        return 0, begin
+
+    def _cuMemAddressFree(self, address: int, nbytes: int) -> tuple[int]:
+        reserved = self._reserved.get(address)
+        if reserved is None or reserved.nbytes != nbytes or self._mapped_in(address, nbytes):
+            return (INVALID_VALUE,)
+        del self._reserved[address]
+        return (0,)
+
+    def _mapped_in(self, address: int, nbytes: int) -> list[Block]:
+        """Returns the mappings that overlap a range of addresses."""
+        return [
+            block
+            for block in self._blocks.values()
+            if self._is_mapped(block) and block.address < address + nbytes and address < block.end
+        ]
+
+    def _cuMemCreate(self, nbytes: int, properties: Any, flags: int) -> tuple[int, int | None]:
+        device = self._located(properties.location)
+        if device is None:
+            return INVALID_DEVICE, None
+        if properties.type != AllocationType.CU_MEM_ALLOCATION_TYPE_PINNED or flags:
+            return INVALID_VALUE, None
+        if not nbytes or nbytes % self.page:
+            return INVALID_VALUE, None
+        if nbytes > self._available(device):
+            return OUT_OF_MEMORY, None
+        handle = next(self._handles)
+        self._physical[handle] = Physical(device, nbytes)
+        return 0, handle
+
+    def _cuMemRelease(self, handle: int) -> tuple[int]:
+        memory = self._physical.get(handle)
+        if memory is None or not memory.handle:
+            return (INVALID_VALUE,)
+        memory.handle = False
+        self._drop_unused()
+        return (0,)
+
+    def _drop_unused(self) -> None:
+        self._physical = {
+            handle: memory
+            for handle, memory in self._physical.items()
+            if memory.handle or memory.mappings
+        }
+
+    def _cuMemMap(
+        self, address: int, nbytes: int, offset: int, handle: int, flags: int
+    ) -> tuple[int]:
+        memory = self._physical.get(handle)
+        lies = any(
+            reserved.address <= address and address + nbytes <= reserved.end
+            for reserved in self._reserved.values()
+        )
+        if memory is None or not memory.handle or not lies or offset or flags:
+            return (INVALID_VALUE,)
+        if nbytes != memory.nbytes or self._mapped_in(address, nbytes):
+            return (INVALID_VALUE,)
+        block = Block(address, nbytes, memory.device, set(), memory)
+        memory.mappings.append(block)
+        self._blocks[address] = block
+        self._note_map(block)
+        return (0,)
+
+    def _cuMemSetAccess(
+        self, address: int, nbytes: int, access: Sequence[Any], count: int
+    ) -> tuple[int]:
+        blocks = self._mapped_in(address, nbytes)
+        whole = all(address <= block.address and block.end <= address + nbytes for block in blocks)
+        if not whole or sum(block.nbytes for block in blocks) != nbytes or count != len(access):
+            return (INVALID_VALUE,)
+        for entry in access:
+            device = self._located(entry.location)
+            if device is None or entry.flags != _READ_WRITE:
+                return (INVALID_VALUE,)
+            for block in blocks:
+                if (device.ordinal, block.charged.ordinal) in self.unlinked:
+                    return (INVALID_DEVICE,)
+                assert block.devices is not None
+                block.devices.add(device)
+        for block in blocks:
+            self._note_access(block)
+        return (0,)
+
+    def _cuMemUnmap(self, address: int, nbytes: int) -> tuple[int]:
+        blocks = self._mapped_in(address, nbytes)
+        whole = all(address <= block.address and block.end <= address + nbytes for block in blocks)
+        if not blocks or not whole or self._is_used(blocks):
+            return (INVALID_VALUE,)
+        for block in blocks:
+            self._spoil(block)
+            self._note_unmap(block)
+            del self._blocks[block.address]
+            block.keeper.mappings.remove(block)
+        self._drop_unused()
+        return (0,)
+
+    def _is_used(self, blocks: list[Block]) -> bool:
+        """Returns True if a device that may access one of the blocks runs a kernel. Unlike
+        ``cuMemFree``, ``cuMemUnmap`` does not wait for it."""
+        return any(device.running for block in blocks for device in block.devices or ())
+
+    def _note_map(self, block: Block) -> None:
+        """A block was mapped."""
+
+    def _note_access(self, block: Block) -> None:
+        """The devices that may access a block have changed."""
+
+    def _note_unmap(self, block: Block) -> None:
+        """A block is about to be unmapped."""
+
+    # -- copies ------------------------------------------------------------------------------
+
+    def _do(self, stream: int, address: int, nbytes: int, work: Callable[[], object]) -> tuple[int]:
+        """Work for a stream on memory of its device."""
+        device = self._stream(stream).device
+
+        def operation() -> bool:
+            if self._reaches(device, address, nbytes):
+                work()
+            return True
+
+        return self._give(stream, lambda: operation)
+
+    def _reaches(self, device: Device, address: int, nbytes: int) -> bool:
+        """Returns True if a device works and may access memory; if not, its context is lost."""
+        if not device.broken and not self.may_access(device, address, nbytes):
+            device.broken = True
+        return not device.broken
+
+    def _cuMemsetD8Async(self, address: int, byte: int, nbytes: int, stream: int) -> tuple[int]:
+        device = self._stream(stream).device
+
+        def operation() -> bool:
+            if self._all_sms_taken(device):
+                return False
+            if self._reaches(device, address, nbytes):
+                self._set(address, byte, nbytes)
+            return True
+
+        return self._give(stream, lambda: operation)
+
+    def _all_sms_taken(self, device: Device) -> bool:
+        raise NotImplementedError
+
+    def _cuMemcpyHtoDAsync(self, target: int, source: int, nbytes: int, stream: int) -> tuple[int]:
+        # Memory that is not pinned is read before the call returns.
+        kept = None if self.find_block(source) else ctypes.string_at(source, nbytes)
+        return self._do(
+            stream,
+            target,
+            nbytes,
+            lambda: self._write(target, source if kept is None else kept, nbytes),
+        )
+
+    def _cuMemcpyDtoHAsync(self, target: int, source: int, nbytes: int, stream: int) -> tuple[int]:
+        return self._do(stream, source, nbytes, lambda: self._read(target, source, nbytes))
+
+    def _set(self, address: int, byte: int, nbytes: int) -> None:
+        ctypes.memset(address, byte, nbytes)
+
+    def _write(self, target: int, source: int | bytes, nbytes: int) -> None:
+        ctypes.memmove(target, source, nbytes)
+
+    def _read(self, target: int, source: int, nbytes: int) -> None:
+        ctypes.memmove(target, source, nbytes)

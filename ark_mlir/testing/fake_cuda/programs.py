@@ -1,0 +1,88 @@
+"""Programs that run on the stand-in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...bundle import Bundle
+from ...runtime import Executable
+from ...runtime.arrays.dlpack import Exporter
+from ...runtime.cuda.api import CudaApi
+from ...runtime.cuda.driver import CudaDriver
+from ...runtime.cuda.world import CudaWorldDriver
+from ...runtime.ranks.world import World
+from ..toy import ToyProgram
+from .driver import FakeCuda
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+class OnDevice:
+    """A copy of an array on the stand-in's device, which DLPack can read."""
+
+    def __init__(self, array: NDArray[Any]) -> None:
+        block = np.zeros(array.nbytes + 256, np.uint8)
+        start = -block.ctypes.data % 256
+        self.array: NDArray[Any] = np.ndarray(array.shape, array.dtype, block.data, start)
+        self.array[...] = array
+
+    def __dlpack__(self, *, stream: object = None, **arguments: Any) -> Any:
+        del stream
+        return Exporter(self.array).__dlpack__(**arguments)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 2, 0
+
+
+def fake_executable(
+    cuda: FakeCuda, kernel: bytes, program: ToyProgram, alignment: int = 16, **options: Any
+) -> Executable:
+    """A toy program that runs on a stand-in for a GPU.
+
+    Args:
+        cuda: the stand-in.
+        kernel: of :func:`~ark_mlir.testing.toy.compile_kernel`.
+        program: what to run.
+        alignment: bytes, of every buffer.
+        options: of :meth:`~ark_mlir.testing.toy.ToyProgram.parts`.
+    """
+    manifest, sections = program.parts(kernel, **options)
+    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    manifest["options"]["clears_queued"] = True
+    for buffer in manifest["buffers"]:
+        buffer["alignment"] = alignment
+    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    return Executable.from_parts(manifest, sections, drivers)
+
+
+def fake_world(
+    cuda: FakeCuda,
+    kernel: bytes,
+    program: ToyProgram,
+    ranks: int,
+    devices: Sequence[int] | None = None,
+    **options: Any,
+) -> World:
+    """A toy program of several ranks that runs on stand-ins for GPUs.
+
+    Args:
+        cuda: the stand-in.
+        kernel: of :func:`~ark_mlir.testing.toy.compile_kernel`.
+        program: what to run, with buffers and tasks named after their ranks.
+        ranks: the number of ranks.
+        devices: the GPU of each rank; None takes the first ones.
+        options: of :meth:`~ark_mlir.testing.toy.ToyProgram.parts`.
+    """
+    manifest, sections = program.parts(kernel, ranks=ranks, **options)
+    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    manifest["options"]["clears_queued"] = True
+    chosen = range(ranks) if devices is None else devices
+
+    def make_driver() -> CudaWorldDriver:
+        return CudaWorldDriver([CudaApi(cuda, ordinal) for ordinal in chosen])
+
+    return World(Bundle.from_parts(manifest, sections), {"cuda": make_driver})

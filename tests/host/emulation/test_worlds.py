@@ -1,0 +1,340 @@
+"""Kernels of several ranks, each on a GPU of its own or all on one, at once.
+
+Bits are those of the target cpu. Mistakes in the scopes of signals between GPUs show, and mistakes
+in linking do, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from collective_programs import draw, everything
+from emulation import Emulation
+from emulation.mutants import Mutant, Mutation, judge, list_mutants
+
+import ark_mlir as ark
+from ark_mlir.bundle import Bundle, Opcode
+from ark_mlir.dtypes import DType
+from ark_mlir.runtime.ranks import linking
+from ark_mlir.runtime.ranks.parts import own_lanes
+
+SEEDS = range(4)
+# Seconds for all seeds of a mutant, on a machine that does other things as well.
+LIMIT = 60
+PEERS = "CudaPeerRanks.mlir"
+Programs = list[ark.Program]
+
+
+def all_collectives(size: int, dtype: DType = ark.fp32) -> Programs:
+    return [everything(rank, size, dtype) for rank in range(size)]
+
+
+def stepping(size: int) -> Programs:
+    """A state that every iteration sums over all ranks: what a rank sends changes each time."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("stepping", rank=rank, world_size=size) as program:
+            x = ark.input("x", (4, 96), ark.int32)
+            state = ark.state("state", (4, 96), ark.int32)
+            mine = ark.add(ark.mul(state, ark.constant([rank + 2], ark.int32)), x)
+            total = ark.update(state, ark.all_reduce(mine), (0, 0))
+            ark.output("y", ark.identity(total))
+        programs.append(program)
+    return programs
+
+
+def forwarding(size: int) -> Programs:
+    """Rank 0 sends a state to all others, which changes each time, and gets nothing back."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("forwarding", rank=rank, world_size=size) as program:
+            x = ark.input("x", (4, 96), ark.int32)
+            state = ark.state("state", (4, 96), ark.int32)
+            factor = ark.constant([3], ark.int32)
+            sent = x if rank else ark.update(state, ark.add(ark.mul(state, factor), x), (0, 0))
+            received = ark.broadcast(sent, 0)
+            if rank:
+                received = ark.update(state, ark.add(ark.mul(state, factor), received), (0, 0))
+            ark.output("y", ark.identity(received))
+        programs.append(program)
+    return programs
+
+
+def counting(size: int, stopper: int) -> Programs:
+    """One rank ends the launch after the iteration in which a sum over all ranks exceeds 11."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("counting", rank=rank, world_size=size) as program:
+            total = ark.state("total", (1,), ark.int32)
+            one = ark.all_reduce(ark.constant([1], ark.int32))
+            total = ark.update(total, ark.add(total, one), (0,))
+            if rank == stopper:
+                done = ark.state("done", (1,), ark.int32)
+                ark.update(done, ark.cast(ark.greater(total, 11), ark.int32), (0,))
+                ark.stop_when(done)
+        programs.append(program)
+    return programs
+
+
+class World:
+    """Programs of ranks on emulated GPUs, with the outputs of the target cpu.
+
+    Args:
+        programs: the program of each rank.
+        library: the emulator.
+        folder: for files of the host's compiler.
+        devices: the number of GPUs.
+        iterations: of each run.
+        options: of :class:`Emulation`.
+    """
+
+    def __init__(
+        self,
+        programs: Programs,
+        library: Path,
+        folder: Path,
+        devices: int,
+        iterations: int = 1,
+        **options: Any,
+    ) -> None:
+        settings = {"sms": 2, "warps": 4, **options}
+        self.emulation = Emulation(programs, library, folder, devices=devices, **settings)
+        rng = np.random.default_rng(0)
+        self._inputs = [draw(rng, program) for program in programs]
+        self._iterations = iterations
+        chosen = {name: options[name] for name in ("collectives",) if name in options}
+        with ark.compile(programs, target=f"cpu:{2 * len(programs)}", **chosen) as cpu:
+            self._expected = cpu.run(self._inputs, iterations=iterations)
+
+    def run(self, seed: int, mutations: Mapping[int, int] | None = None) -> None:
+        """Runs twice with a seed; raises an error if a bit is wrong or a rule is broken."""
+        self.emulation.load(seed, mutations)
+        with self.emulation.executable as executable:
+            for _ in range(2):
+                outputs = self.emulation.run(self._inputs, iterations=self._iterations)
+                for rank, (got, expected) in enumerate(zip(outputs, self._expected, strict=True)):
+                    for name, array in expected.items():
+                        assert got[name].tobytes() == array.tobytes(), f"rank {rank}: {name}"
+                executable.reset()
+
+    def judge(self, changes: Mapping[int, int], seeds: Sequence[int] = SEEDS) -> str:
+        """Returns the problem of a run with mutated instructions; empty if there is none."""
+        return judge(self.run, dict(changes), seeds, LIMIT)
+
+    def peer_mutants(self) -> list[Mutant]:
+        """Mutants of the instructions by which GPUs exchange signals."""
+        return [mutant for mutant in list_mutants(self.emulation.sites) if PEERS in mutant.name]
+
+
+Make = Callable[..., World]
+
+
+@pytest.fixture
+def make(library: Path, tmp_path: Path) -> Make:
+    """``make(programs, devices, iterations=1, **options)``."""
+
+    def build(programs: Programs, devices: int, **options: Any) -> World:
+        return World(programs, library, tmp_path, devices, **options)
+
+    return build
+
+
+def where(size: int) -> list[Any]:
+    return [
+        pytest.param(size, 1, id=f"{size} ranks on one GPU"),
+        pytest.param(size, size, id=f"{size} ranks on {size} GPUs"),
+    ]
+
+
+# -- bits ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("size", "devices"), [*where(2), *where(3)])
+@pytest.mark.parametrize("dtype", [ark.fp32, ark.bf16, ark.int8], ids=str)
+def test_every_collective(size: int, devices: int, dtype: DType, make: Make) -> None:
+    world = make(all_collectives(size, dtype), devices)
+    for seed in SEEDS:
+        world.run(seed)
+
+
+@pytest.mark.parametrize("collectives", ["one-shot", "ring"])
+def test_algorithms_of_collectives(collectives: str, make: Make) -> None:
+    world = make(all_collectives(3), 3, collectives=collectives)
+    for seed in SEEDS:
+        world.run(seed)
+
+
+@pytest.mark.parametrize("arch", ["sm_80", "sm_100a"])
+def test_other_architectures(arch: str, make: Make) -> None:
+    make(all_collectives(2, ark.fp16), 2, arch=arch).run(0)
+
+
+@pytest.mark.parametrize("build", [stepping, forwarding])
+@pytest.mark.parametrize(("size", "devices"), [*where(2), *where(3)])
+def test_iterations_that_send_other_values(
+    build: Callable[[int], Programs], size: int, devices: int, make: Make
+) -> None:
+    world = make(build(size), devices, iterations=4)
+    for seed in SEEDS:
+        world.run(seed)
+
+
+@pytest.mark.parametrize("stopper", [0, 1])
+@pytest.mark.parametrize(("size", "devices"), [*where(2), *where(3)])
+def test_a_stop_ends_all_ranks_after_the_same_iteration(
+    size: int, devices: int, stopper: int, make: Make
+) -> None:
+    """The next run counts on from there, whichever rank has ended the first one."""
+    emulation = make(counting(size, stopper), devices).emulation
+    for seed in SEEDS:
+        emulation.load(seed)
+        with emulation.executable as executable:
+            for _ in range(2):
+                emulation.run([{}] * size, iterations=100)
+                totals = [int(executable.states[f"rank{rank}/total"][0]) for rank in range(size)]
+                assert totals == [12] * size
+                executable.reset()
+
+
+# -- mistakes --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("build", [all_collectives, stepping])
+def test_weaker_signals_between_gpus_show(build: Callable[[int], Programs], make: Make) -> None:
+    """Each release and acquire of the scope of the system: relaxed, and of the scope of a GPU."""
+    world = make(build(2), 2, iterations=3)
+    assert not world.judge({})
+    mutants = world.peer_mutants()
+    kinds = {(mutant.name.split(" ")[0], mutant.mutation) for mutant in mutants}
+    assert kinds == {
+        (name, mutation)
+        for name in ("ptx_red_add.release.sys", "ptx_ld.acquire.sys")
+        for mutation in (Mutation.RELAX, Mutation.NARROW_TO_GPU)
+    }
+    for mutant in mutants:
+        assert world.judge(mutant.changes()), mutant.name
+
+
+def test_the_scope_of_a_gpu_suffices_on_one_gpu(make: Make) -> None:
+    world = make(all_collectives(2), 1, iterations=3)
+    narrower = [m for m in world.peer_mutants() if m.mutation == Mutation.NARROW_TO_GPU]
+    assert narrower
+    for mutant in narrower:
+        assert not world.judge(mutant.changes()), mutant.name
+
+
+Rows = Iterator[tuple[int, int, int, int]]
+
+
+def drop_first_level(rows: Rows, first: int) -> Rows:
+    """The lane that speaks for its GPU does not wait for the other lanes."""
+    return (row for row in rows if (row[0], row[1]) != (Opcode.WAIT, first))
+
+
+def drop_second_level(rows: Rows, first: int) -> Rows:
+    """The lanes of a GPU wait for those of their own GPU only."""
+    for code, number, arrivals, unused in rows:
+        if code == Opcode.WAIT and number != first:
+            arrivals = 1
+        yield code, number, arrivals, unused
+
+
+@pytest.mark.parametrize("change", [drop_first_level, drop_second_level])
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_barrier_that_lacks_a_level_shows(
+    change: Callable[[Rows, int], Rows], size: int, make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make(forwarding(size), size, iterations=4)
+    assert not world.judge({})
+    link_barrier = linking._link_barrier
+
+    def link(semaphore: Any, rank: int, speaks: bool) -> Rows:
+        return change(link_barrier(semaphore, rank, speaks), semaphore.number)
+
+    monkeypatch.setattr(linking, "_link_barrier", link)
+    # Only a lane that stays behind for an iteration shows it.
+    assert "rank" in world.judge({}, range(40))
+
+
+def test_a_signal_that_does_not_go_to_the_waiting_gpu_shows(
+    make: Make, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = make(all_collectives(2), 2)
+    monkeypatch.setattr(linking, "_counter_on", lambda gpu, own, number: number)
+    assert "waited more than" in world.judge({}) or "vCTA" in world.judge({})
+
+
+# -- runs that fail --------------------------------------------------------------------------
+
+
+def looking_up(size: int) -> Programs:
+    """Each rank looks up an element of its own, and all ranks sum them."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("looking_up", rank=rank, world_size=size) as program:
+            x = ark.input("x", (4,), ark.int32)
+            index = ark.scalar("index", ark.int32)
+            picked = ark.gather(ark.mul(x, x), index, 0, name="pick")
+            ark.output("y", ark.all_reduce(picked, name="total"))
+        programs.append(program)
+    return programs
+
+
+class Failing:
+    """Ranks on a GPU each, whose inputs are the numbers from 0 to 3."""
+
+    def __init__(self, library: Path, folder: Path, size: int) -> None:
+        self.size = size
+        self.emulation = Emulation(looking_up(size), library, folder, sms=2, warps=4, devices=size)
+
+    def run(self, indices: Sequence[int]) -> list[int]:
+        """Returns the output of each rank."""
+        x = np.arange(4, dtype=np.int32)
+        outputs = self.emulation.run([{"x": x, "index": index} for index in indices])
+        return [int(output["y"]) for output in outputs]
+
+
+@pytest.mark.parametrize("bad", [0, 1, 2])
+def test_a_bad_index_of_one_rank(bad: int, library: Path, tmp_path: Path) -> None:
+    failing = Failing(library, tmp_path, 3)
+    good = [1, 2, 3]
+    for seed in range(2):
+        failing.emulation.load(seed)
+        with failing.emulation.executable:
+            with pytest.raises(ark.DeviceError, match="index 9 is out of range") as caught:
+                failing.run([9 if rank == bad else index for rank, index in enumerate(good)])
+            assert f"rank{bad}/" in str(caught.value)
+            assert failing.run(good) == [14] * 3
+
+
+def wait_for_more(bundle: Bundle, rank: int) -> Bundle:
+    """The first wait of a rank is for one signal more than there are."""
+    rows = np.array(bundle.tables.instructions)
+    lanes = bundle.tables.lanes[list(own_lanes(bundle, rank))]
+    own = np.concatenate([np.arange(first, last) for _, first, last in lanes.tolist()])
+    wait = own[rows[own, 0] == Opcode.WAIT][0]
+    rows[wait, 2] += 1
+    tables = replace(bundle.tables, instructions=rows)
+    return replace(
+        bundle,
+        tables=tables,
+        sections={**bundle.sections, "instructions": memoryview(rows.tobytes())},
+    )
+
+
+@pytest.mark.parametrize("hangs", [0, 1])
+def test_a_hang_of_one_rank(hangs: int, library: Path, tmp_path: Path) -> None:
+    failing = Failing(library, tmp_path, 2)
+    failing.emulation.bundle = wait_for_more(failing.emulation.bundle, hangs)
+    for seed in SEEDS:
+        failing.emulation.load(seed)
+        with failing.emulation.executable:
+            for _ in range(2):
+                with pytest.raises(ark.HangError) as caught:
+                    failing.run([1, 2])
+                assert f"rank{hangs}/" in caught.value.message

@@ -1,0 +1,36 @@
+"""Worlds of `ring_program` on the stand-in for CUDA, with inputs and the check of their results."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import ark_mlir as ark
+from ark_mlir.testing.fake_cuda import FakeCuda, fake_world
+from ark_mlir.testing.toy import ring_program
+
+Array = np.ndarray[Any, Any]
+Arrays = list[dict[str, Array]]
+PAGE = 2 << 20
+
+
+def weights(size: int) -> Arrays:
+    return [{"w": np.arange(128, dtype=np.float32) * (rank + 1)} for rank in range(size)]
+
+
+def inputs(size: int, scale: int = 1) -> Arrays:
+    return [{"x": np.full(128, scale * (rank + 10), np.float32)} for rank in range(size)]
+
+
+def bound_world(cuda: FakeCuda, kernel: bytes, size: int = 2, **options: Any) -> ark.World:
+    return fake_world(cuda, kernel, ring_program(size), size, **options).bind(weights(size))
+
+
+def check_run(world: ark.World, scale: int = 1, **options: Any) -> None:
+    """A run of `ring_program` gives the sums of the rank before each rank."""
+    outputs = world.run(inputs(world.size, scale), **options)
+    for rank, output in enumerate(outputs):
+        source = (rank - 1) % world.size
+        x, w = inputs(world.size, scale)[source]["x"], weights(world.size)[source]["w"]
+        np.testing.assert_array_equal(output["y"], x + w + np.float32(0.5))
