@@ -8,7 +8,7 @@ import numpy as np
 
 from ...bundle import Bundle, Opcode
 from ...errors import DeviceError
-from .world import qualified
+from .naming import qualified
 
 __all__ = ["check_slots", "own_lanes", "part_of"]
 

@@ -16,6 +16,7 @@ from ..arrays.binding import read_sources
 from ..drivers import DRIVERS, DriverTable, drivers_for
 from ..executable import Executable, Resident
 from .meeting import Meeting, Rank
+from .naming import qualified
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -159,16 +160,6 @@ def make_executable(
     if drivers is None:
         drivers = drivers_for(bundle, devices)
     return (World if bundle.manifest.ranks > 1 else Executable)(bundle, drivers)
-
-
-def qualified(rank: int, size: int, name: str) -> str:
-    """Returns the name of a rank's buffer in the bundle; a single rank keeps its names.
-
-    Example:
-        >>> qualified(1, 2, "x"), qualified(0, 1, "x")
-        ('rank1/x', 'x')
-    """
-    return f"rank{rank}/{name}" if size > 1 else name
 
 
 def spread(

@@ -122,5 +122,5 @@ def test_parts_are_of_ranks() -> None:
     part = load_part(program)
     assert part is not None
     assert (part.name, part.rank, part.size) == ("part", 1, 2)
-    with pytest.raises(ark.InvalidUsageError, match=r"no rank: call ark.distributed.init\(\)"):
+    with pytest.raises(ark.InvalidUsageError, match=r"not a rank: call ark.distributed.init\(\)"):
         compile_part(part, "cpu:1", ark.CompileOptions())

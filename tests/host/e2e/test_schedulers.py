@@ -166,7 +166,10 @@ def test_files_that_are_no_costs(tmp_path: Path, text: str, message: str) -> Non
             {"scheduler": "fastest"},
             "expected one of auto, list, profile, round-robin, rounds, alone, cp-sat",
         ),
-        ({"profile": Costs("other", {"fc": TaskCost(1, 1.0)})}, "of program 'other' and name no"),
+        (
+            {"profile": Costs("other", {"fc": TaskCost(1, 1.0)})},
+            "of program 'other', which has no task",
+        ),
     ],
 )
 def test_profiles_that_are_refused(options: dict[str, Any], message: str) -> None:
@@ -184,7 +187,7 @@ def test_a_task_that_was_cut_otherwise_is_named_with_its_line() -> None:
 
 def test_a_scheduled_module_takes_no_profile(tmp_path: Path) -> None:
     ark.compile(independent(1), target="cpu:1", dump_dir=tmp_path)
-    with pytest.raises(ark.InvalidUsageError, match="scheduled already"):
+    with pytest.raises(ark.InvalidUsageError, match="has a schedule already"):
         ark.compile(tmp_path / "04-scheduling.mlir", profile=costs_of(1.0))
 
 

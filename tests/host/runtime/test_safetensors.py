@@ -70,7 +70,7 @@ def test_what_the_library_writes(tmp_path: Path) -> None:
         ([], "expected an object"),
         (b"{", "JSON"),
         (b'{"a": {}, "a": {}}', "twice"),
-        ({**GOOD, "a": {**GOOD["a"], "dtype": "F31"}}, "none of"),
+        ({**GOOD, "a": {**GOOD["a"], "dtype": "F31"}}, "is not one of"),
         ({**GOOD, "a": {**GOOD["a"], "shape": [3]}}, "do not take 8 bytes"),
         ({**GOOD, "a": {**GOOD["a"], "shape": [-2]}}, "shape"),
         ({**GOOD, "a": {**GOOD["a"], "shape": [2.0]}}, "shape"),
