@@ -352,21 +352,15 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     case Backend::CPU:
       return {kCpuKernel, kCpuSemaphores, kCpuPackets, kKernelTables};
     case Backend::CUDA:
-      return {kGpuResident,
-              kCudaPackets,
-              kGpuKernel,
-              kGpuSemaphores,
-              kCudaStream,
-              kCudaStreamLane,
-              kCudaAsk,
-              kCudaRing,
-              kCudaTensorMaps,
-              kernel.getRanks() ? kCudaPeerRanks : kLocalRanks,
-              kCudaKernel,
-              kKernelTables};
+      return {kGpuResident,    kCudaPackets,
+              kGpuKernel,      kGpuSemaphores,
+              kCudaStream,     kCudaStreamLane,
+              kCudaAsk,        kCudaRing,
+              kCudaTensorMaps, kernel.getRanks() ? kCudaPeerRanks : kLocalRanks,
+              kCudaKernel,     kKernelTables};
     case Backend::HIP:
-      return {kGpuResident,   kGpuKernel, kGpuSemaphores,
-              kLocalRanks, kHipKernel, kKernelTables};
+      return {kGpuResident, kGpuKernel, kGpuSemaphores,
+              kLocalRanks,  kHipKernel, kKernelTables};
     }
     llvm_unreachable("not a backend");
   }

@@ -168,7 +168,7 @@ def test_files_that_are_no_costs(tmp_path: Path, text: str, message: str) -> Non
         ),
         (
             {"profile": Costs("other", {"fc": TaskCost(1, 1.0)})},
-            "of program 'other', which has no task",
+            "program 'other', which has no",
         ),
     ],
 )
