@@ -1,5 +1,5 @@
-// What a kernel exchanges between ranks, for a program of several ranks. The ranks may share one
-// NVIDIA GPU, or have a GPU each.
+// Exchange between ranks in a program of several ranks. The ranks may share one NVIDIA GPU, or have
+// a GPU each.
 //
 // A GPU holds the counters of the semaphores that its own lanes wait for. Consecutive GPUs have
 // their counters 2^15 counters apart. So the number of a semaphore in a signal is relative to the

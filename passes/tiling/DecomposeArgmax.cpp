@@ -101,7 +101,7 @@ static Value emitOrder(OpBuilder &b, Location l, Value x, bool isUnsigned) {
   Value isZero = arith::CmpFOp::create(b, l, arith::CmpFPredicate::OEQ, x,
                                        createNumber(b, l, x.getType(), 0));
   bits = arith::SelectOp::create(b, l, isZero, zero, bits);
-  // Of two negative numbers, the one with the larger magnitude is smaller.
+  // A negative number with a larger magnitude is smaller.
   Value isNegative =
       arith::CmpIOp::create(b, l, arith::CmpIPredicate::slt, bits, zero);
   Value turned = arith::XOrIOp::create(b, l, bits, most);

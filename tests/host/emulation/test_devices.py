@@ -1,4 +1,4 @@
-"""What CTAs of several GPUs see of each other's stores, over seeds; see test_memory.py.
+"""Stores between CTAs of several GPUs: the values that loads return; see test_memory.py.
 
 Each GPU has one CTA. The words lie in memory of the first GPU, which all may access.
 """

@@ -41,7 +41,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was raised where nobody could catch it."""
+    """The errors that finalizers and threads raised."""
     caught: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: caught.append(args.exc_value))
     return caught
@@ -68,7 +68,7 @@ def foreign(cuda: FakeCuda, names: Iterable[str] = WAITS_FOR_ALL) -> Generator[N
 
 
 def held_at_last(cuda: FakeCuda, expected: int = 0) -> int:
-    """What is held when that is as expected, or after some time."""
+    """Returns the number of held handles when it is the expected one, or after a limit."""
     end = time.monotonic() + BOUND
     while cuda.held != expected and time.monotonic() < end:
         time.sleep(0.001)
@@ -166,7 +166,7 @@ def test_binding(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
 
 
 def test_runs_go_on(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
-    """Of a program that was loaded before, also while another one is given back."""
+    """A program that was loaded before runs, also while another program frees its memory."""
     executable, other = added(cuda, kernel), added(cuda, kernel)
     assert_adds(executable, x)
     with foreign(cuda):

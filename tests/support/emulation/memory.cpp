@@ -30,8 +30,8 @@ struct View {
   }
 };
 
-/// What releases hand on: to the CTAs of each GPU, by releases on that GPU; and
-/// to all CTAs, by releases at the scope of the system.
+/// The views that releases hand on: to the CTAs of each GPU, by releases on
+/// that GPU; and to all CTAs, by releases at the scope of the system.
 struct Released {
   std::array<View, kMaxDevices> near;
   View far;
@@ -54,7 +54,7 @@ struct Version {
   uint32_t view;
   uint8_t writer, bytes;
   bool isWeak;
-  /// Whether it is strong, at the scope of the system.
+  /// True if the access is strong, at the scope of the system.
   bool isOfSystem;
   /// Where in its CTA the thread was that stored.
   Stamp stamp;
@@ -77,7 +77,8 @@ struct Reader {
 /// What fences of a thread have to order.
 struct Fenced {
   std::unique_ptr<Released> released;
-  /// What fences of any scope acquire, and those at the scope of the system.
+  /// The views that fences of any scope acquire, and those at the scope of the
+  /// system.
   std::unique_ptr<View> acquired, acquiredFar;
 };
 
@@ -168,7 +169,7 @@ static uint32_t spread(uint32_t bytes) {
   return mask;
 }
 
-/// Whether a CTA reads what a CTA of another GPU has stored.
+/// Returns true if a CTA reads a store of a CTA of another GPU.
 static bool isElsewhere(const Reader &reader, const Version &version) {
   return reader.own != kHost && version.writer != kHost &&
          deviceOfCta[version.writer] != reader.device;
@@ -409,7 +410,7 @@ static void recordStrong(char *to, int bytes, const Released *view,
   }
 }
 
-/// What a release at a scope hands on.
+/// Returns the view that a release at a scope hands on.
 static Released release(const View &view, Scope scope) {
   Released result;
   result.near[getDevice()] = view;

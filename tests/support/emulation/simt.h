@@ -15,7 +15,7 @@ namespace simt {
 
 constexpr int kWarpSize = 32;
 constexpr int kWarpgroupSize = 128;
-/// Of all GPUs together.
+/// Limit on the CTAs of all GPUs together.
 constexpr int kMaxCtas = 64;
 constexpr int kMaxDevices = 4;
 constexpr int kMaxThreads = 1024;
