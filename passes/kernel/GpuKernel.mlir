@@ -8,10 +8,10 @@
 // Hooks. Each is empty unless a pass of the target stage makes it call one function.
 //
 // Called by all threads, in this order, when a lane begins to execute `iterations` iterations.
-func.func private @ark_begin_packets(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+func.func private @ark_begin_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }
-func.func private @ark_begin_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+func.func private @ark_begin_packets(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }
 func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
@@ -109,9 +109,10 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
       : (!llvm.ptr, i64) -> (i32, i32)
   %all_iterations = llvm.load %iterations_field : !llvm.ptr -> i64
   %number = func.call @ark_lane_number(%context, %lane) : (!llvm.ptr, i64) -> i64
-  func.call @ark_begin_packets(%context, %number, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
+  // Scratch of tensor maps may overlap the state of packets, so tensor maps come first.
   func.call @ark_begin_tensor_maps(%context, %number, %all_iterations)
       : (!llvm.ptr, i64, i64) -> ()
+  func.call @ark_begin_packets(%context, %number, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
   func.call @ark_begin_stream(%context, %number, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
   %first_epoch_i64 = llvm.load %epoch_field : !llvm.ptr -> i64
   %first_epoch = arith.trunci %first_epoch_i64 : i64 to i32

@@ -1,11 +1,12 @@
 // RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/GpuKernel.mlir | FileCheck %s
 
-// The text orders the hooks of a lane's begin.
+// The text orders the hooks of a lane's begin. Scratch of tensor maps may overlap the state of packets, so tensor maps
+// come first.
 // CHECK-LABEL: func.func @ark_kernel(
 // CHECK: llvm.getelementptr %{{.+}}[7]
 // CHECK: llvm.getelementptr %{{.+}}[8]
-// CHECK: call @ark_begin_packets(
-// CHECK-NEXT: call @ark_begin_tensor_maps(
+// CHECK: call @ark_begin_tensor_maps(
+// CHECK-NEXT: call @ark_begin_packets(
 // CHECK-NEXT: call @ark_begin_stream(
 // CHECK: cf.switch %{{.+}} : i32, [
 // CHECK-NEXT: default:
