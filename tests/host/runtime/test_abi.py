@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from kernel_abi import read_entries
 
 from ark_mlir.bundle.tables import Opcode
 from ark_mlir.runtime import abi
@@ -13,20 +14,14 @@ from ark_mlir.runtime import abi
 _ROOT = Path(__file__).parents[3]
 _LIST = _ROOT / "passes/kernel/KernelAbi.def"
 _TEXTS = [path for path in sorted(_ROOT.glob("passes/**/[A-Z]*.mlir")) if path.is_file()]
-_ENTRY = re.compile(r"^ARK_(CONTEXT_FIELD|OPCODE|CONSTANT)\((\w+), (.+)\)$", re.MULTILINE)
 _FUNCTION = re.compile(r"^(?:llvm|func)\.func (?:private )?@(\w+)\(", re.MULTILINE)
 
 pytestmark = pytest.mark.skipif(not _LIST.exists(), reason="no sources of the compiler here")
 
 
-@pytest.fixture(scope="module", name="entries")
-def read_entries() -> dict[str, dict[str, int]]:
-    """Returns the entries of KernelAbi.def: values by kind and name."""
-    kinds: dict[str, dict[str, int]] = {"CONTEXT_FIELD": {}, "OPCODE": {}, "CONSTANT": {}}
-    known: dict[str, int] = {}
-    for kind, name, value in _ENTRY.findall(_LIST.read_text()):
-        known[name] = kinds[kind][name] = int(eval(value, {}, known))
-    return kinds
+@pytest.fixture(scope="module")
+def entries() -> dict[str, dict[str, int]]:
+    return read_entries(_LIST)
 
 
 @pytest.fixture(scope="module")
