@@ -54,7 +54,7 @@ func.func private @keys(%begin: index, %end: index, %task: index, %status: memre
   return
 }
 
-// The number of keys arrives in a packet, so nothing can be prefetched before the poll.
+// The number of keys is loaded only after the poll, so it is not known before.
 // CHECK-LABEL: func.func private @received(
 // CHECK-NOT: prefetch
 func.func private @received(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<4x64xi32> {ark.packets, llvm.noalias},
