@@ -170,7 +170,7 @@ def change_operand(program: Program, rng: random.Random) -> bool:
 
 
 def swap_operands(program: Program, rng: random.Random) -> bool:
-    """Two rows of operands change places."""
+    """Exchanges two entries of the table of operands."""
     if len(program.operands) < 2:
         return False
     a, b = rng.sample(range(len(program.operands)), 2)
