@@ -87,9 +87,9 @@ def test_field(case: str) -> None:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_half_a_row(name: str) -> None:
+def test_half_an_entry(name: str) -> None:
     manifest, sections = add_program().parts()
-    with pytest.raises(BundleError, match=f"section {name}: .* not a multiple of a row"):
+    with pytest.raises(BundleError, match=f"section {name}: .* not a multiple of an entry"):
         Bundle.from_parts(manifest, sections | {name: sections[name][:-4]})
 
 
