@@ -51,10 +51,10 @@ def Ark_ArgmaxOp : Ark_AnchorOp<"argmax"> {
 }
 
 def Ark_PartialArgmaxOp : Ark_AnchorOp<"partial_argmax"> {
-  let summary = "Maximum of each of several pieces and its index, as one i64";
+  let summary = "Maximum of each partition of a dimension and its index, as one i64";
   let description = [{
-    The op reduces dimension `axis`. The dimension before it counts the pieces, whose elements are
-    neighbours: element `n` of piece `p`, of `N` elements each, has the index `p * N + n`.
+    The op reduces dimension `axis`. The dimension before it counts the partitions, which are
+    contiguous: element `n` of partition `p`, of `N` elements each, has the index `p * N + n`.
 
     The largest result is the one that `ark.argmax` chooses. The upper half of a result has the order
     of the values: NaN is above all numbers, and minus zero equals zero. The lower half is the
@@ -73,10 +73,10 @@ def Ark_PartialArgmaxOp : Ark_AnchorOp<"partial_argmax"> {
 }
 
 def Ark_CombineArgmaxOp : Ark_AnchorOp<"combine_argmax"> {
-  let summary = "Index of the first maximum, from the pieces of an argmax, as i32";
+  let summary = "Index of the first maximum, from the partitions of an argmax, as i32";
   let description = [{
     The operand is the result of `ark.partial_argmax`. The op drops dimension `axis`, which counts
-    the pieces.
+    the partitions.
 
     - (combine_argmax_c1) `axis` is a dimension of the operand, of positive extent.
 
@@ -200,15 +200,15 @@ def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments]> {
 }
 
 def Ark_PartialAttentionOp : Ark_AnchorOp<"partial_attention", [AttrSizedOperandSegments]> {
-  let summary = "Attention over every P-th key, for each of P pieces";
+  let summary = "Attention over every P-th key, for each of P partitions (split-KV)";
   let description = [{
     q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, N, P, D]`: the key with number `n * P + p` is
-    row `n` of piece `p`. `kv_length`, `causal` and the mask are as in `ark.attention`.
+    row `n` of partition `p`. `kv_length`, `causal` and the mask are as in `ark.attention`.
 
-    The result is `[..., Hq, Tq, P, D + 2]`, in f32. For every piece the result holds the sum of the
-    values times `exp(score - m)`, then the largest score `m`, then the sum of all `exp(score - m)`. A
-    piece without a valid key gives zeros and an `m` of minus infinity. `ark.combine_attention`
-    combines the pieces to one result.
+    The result is `[..., Hq, Tq, P, D + 2]`, in f32. For every partition the result holds the sum of
+    the values times `exp(score - m)`, then the largest score `m`, then the sum of all
+    `exp(score - m)`. A partition without a valid key gives zeros and an `m` of minus infinity.
+    `ark.combine_attention` combines the partitions to one result.
 
     - (partial_attention_c1) k and v have one rank, one more than q, which has three or more; all
       have one element type.
@@ -227,7 +227,7 @@ def Ark_PartialAttentionOp : Ark_AnchorOp<"partial_attention", [AttrSizedOperand
 }
 
 def Ark_CombineAttentionOp : Ark_AnchorOp<"combine_attention"> {
-  let summary = "Attention, combined from the pieces of a partial attention";
+  let summary = "Attention, combined from the partitions of a partial attention";
   let description = [{
     The operand is the result of `ark.partial_attention`, `[..., P, D + 2]`; the result is
     `[..., D]`, of the same element type. A row without a valid key gives zeros.

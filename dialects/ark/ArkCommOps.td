@@ -162,14 +162,14 @@ def Ark_ChannelGetOp : Ark_ChannelTakeBaseOp<"get"> {
   let summary = "The next tensor that the peer put and signalled";
 }
 def Ark_ChannelPutPacketOp : Ark_ChannelPutBaseOp<"put_packet"> {
-  let summary = "Copies a small tensor to the peer as packets that carry the epoch";
+  let summary = "Copies a small tensor to the peer as LL packets, which carry the epoch";
   let description = [{
     - (packet_c1) elements have at most 32 bits.
   }];
   let hasVerifier = 1;
 }
 def Ark_ChannelReadPacketOp : Ark_ChannelTakeBaseOp<"read_packet"> {
-  let summary = "The next tensor that the peer put as packets, when its epoch arrives";
+  let summary = "The next tensor that the peer put as LL packets, when its epoch arrives";
   let description = [{
     - (packet_c1) elements have at most 32 bits.
   }];
@@ -186,7 +186,7 @@ def Ark_ChannelReadPacketOp : Ark_ChannelTakeBaseOp<"read_packet"> {
 
 def Ark_PackPacketOp
     : Ark_GraphOp<"pack_packet", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
-  let summary = "Every element as a packet: the element's bits below the epoch";
+  let summary = "Every element as an LL packet: the element's bits below the epoch";
   let description = [{
     Bits 0 to 31 hold the element, and bits 32 to 63 the epoch of the iteration.
 
@@ -202,7 +202,7 @@ def Ark_PackPacketOp
 
 def Ark_UnpackPacketOp
     : Ark_GraphOp<"unpack_packet", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
-  let summary = "The elements in packets that have arrived";
+  let summary = "The elements in LL packets that have arrived";
   let description = [{
     The op ignores the epochs: the hand-off before it has checked them.
 
