@@ -271,9 +271,7 @@ def count_devices() -> int:
     driver = _import_driver()
     try:
         _check(driver, "cuInit", driver.cuInit(0), UnsupportedError)
-        return int(
-            _check(driver, "cuDeviceGetCount", driver.cuDeviceGetCount(), UnsupportedError)
-        )
+        return int(_check(driver, "cuDeviceGetCount", driver.cuDeviceGetCount(), UnsupportedError))
     except RuntimeError as error:
         raise UnsupportedError(f"a program for cuda needs a GPU of NVIDIA: {error}") from None
 

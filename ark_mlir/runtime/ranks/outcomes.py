@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["join_outcomes", "join_traces"]
 
 
-def join_outcomes(bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outcome]) -> Outcome:
+def join_outcomes(
+    bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outcome]
+) -> Outcome:
     """One outcome, in terms of the program of all ranks."""
     codes = [0] * len(bundle.tables.lanes)
     for part, outcome in zip(linked, outcomes, strict=True):
