@@ -144,6 +144,7 @@ def test_a_stopped_rank(launch: Launch) -> None:
     assert "is stopped" in text
 
 
+@pytest.mark.skipif(count_gpus() < 1, reason="needs a GPU")
 def test_two_ranks_on_one_gpu_are_refused(launch: Launch) -> None:
     for kind, text in launch("one_gpu"):
         assert kind == "UnsupportedError"

@@ -24,6 +24,10 @@ FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "bui
 PATIENCE = 20.0
 X = np.arange(4096, dtype=np.float32)
 FOREVER = 1 << 31
+KINDS = (
+    ark.HangError, ark.RankFailedError, ark.InvalidUsageError, ark.UnsupportedError,
+    ark.DeviceError, ark.ArkError, KeyboardInterrupt,
+)  # fmt: skip
 
 
 def member() -> Any:
@@ -46,11 +50,11 @@ def sums(executable: Any, index: int = 3, **options: Any) -> list[float]:
 
 
 def error_of(work: Callable[[], Any]) -> list[str]:
-    """The class and the text of what `work` raises."""
+    """The public class and the text of what `work` raises."""
     try:
         return ["none", repr(work())]
     except (ark.ArkError, KeyboardInterrupt) as error:
-        return [type(error).__name__, str(error)]
+        return [next(kind.__name__ for kind in type(error).__mro__ if kind in KINDS), str(error)]
 
 
 def open_files() -> int:

@@ -37,18 +37,20 @@ GIVE_BACK = {
 }  # fmt: skip
 TAKE = {
     "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuMemAddressReserve", "cuMemAlloc",
-    "cuMemCreate", "cuMemHostAlloc", "cuMemImportFromShareableHandle", "cuMemMap", "cuModuleLoadData", "cuModuleLoadDataEx",
-    "cuStreamCreate",
+    "cuMemCreate", "cuMemHostAlloc", "cuMemImportFromShareableHandle", "cuMemMap",
+    "cuModuleLoadData", "cuModuleLoadDataEx", "cuStreamCreate",
 }  # fmt: skip
 # Virtual memory belongs to the process and not to a context.
 VIRTUAL_MEMORY = {
     "cuMemAddressFree", "cuMemAddressReserve", "cuMemCreate", "cuMemExportToShareableHandle",
-    "cuMemGetAllocationGranularity", "cuMemImportFromShareableHandle", "cuMemMap", "cuMemRelease", "cuMemSetAccess", "cuMemUnmap",
+    "cuMemGetAllocationGranularity", "cuMemImportFromShareableHandle", "cuMemMap",
+    "cuMemRelease", "cuMemSetAccess", "cuMemUnmap",
 }  # fmt: skip
 # Functions that work after a kernel has failed; the others belong to the kernel's context.
 OF_THE_PROCESS = VIRTUAL_MEMORY | {
     "cuDeviceCanAccessPeer", "cuDeviceGet", "cuDeviceGetAttribute", "cuDeviceGetCount",
-    "cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceGetUuid_v2", "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRetain", "cuInit",
+    "cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceGetUuid_v2",
+    "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRetain", "cuInit",
 }  # fmt: skip
 # Functions that need no current context in the calling thread.
 WITHOUT_CONTEXT = OF_THE_PROCESS | {
