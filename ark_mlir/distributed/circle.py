@@ -54,6 +54,8 @@ class Circle:
             failed = f"rank {self.links.rank} failed: {str(error) or type(error).__name__}"
             # If another rank failed first, its failure is passed on.
             self.links.fail(self.number, turn.number, turn.problem or failed)
+            # Files that come with messages of this turn are closed at once.
+            turn.forget(turn.number + 1)
             raise
 
     def leave(self, reason: str) -> None:
@@ -78,9 +80,13 @@ class Turn:
         self.doing = doing
         self.timeout = circle.timeout
         self.problem: str | None = None
+        self.forget(number)
+
+    def forget(self, number: int) -> None:
+        """Drops the messages of turns before this one."""
         with self._links.changed:
             for peer in self._links.peers:
-                self._links.box(peer, circle.number).forget(number)
+                self._links.box(peer, self._circle.number).forget(number)
 
     def meet(
         self,

@@ -13,6 +13,7 @@ from ..runtime.cuda.api import CudaApi
 from ..runtime.cuda.kernel import SharedMemory
 from ..runtime.cuda.memory import DeviceBytes
 from ..runtime.cuda.peers import ExportedPart, MappedParts
+from .frames import close_files
 from .gpu_facts import check_facts, choose_device, peer_problem, read_facts
 
 if TYPE_CHECKING:
@@ -61,23 +62,39 @@ class GpuMemory:
     def _share(self, turn: Turn, name: str, rank: int, part: int) -> MappedParts:
         own = ExportedPart(self._api, part)
         try:
-            file = own.export()
-            try:
-                words = turn.meet(name, file=file)
-            finally:
-                os.close(file)
-            files = [None if word.sender == rank else word.file for word in words]
+            files = self._exchange(turn, name, rank, own)
             try:
                 mapped, problem = self._map(own, files, part)
             finally:
-                for each in files:
-                    if each is not None:
-                        os.close(each)
+                close_files([each for each in files if each is not None])
             _agree(turn, f"{name} mapped", problem)
             assert mapped is not None
             return mapped
         finally:
             own.release()
+
+    def _exchange(self, turn: Turn, name: str, rank: int, own: ExportedPart) -> list[int | None]:
+        """Returns file descriptors of the parts of all ranks, which the caller closes; None for the
+        own part."""
+        file, problem = self._export(own)
+        try:
+            words = turn.meet(name, problem, file=file)
+        finally:
+            if file is not None:
+                os.close(file)
+        files = [None if word.sender == rank else word.file for word in words]
+        refused = next((word for word in words if word.body is not None), None)
+        if refused is not None:
+            close_files([each for each in files if each is not None])
+            raise UnsupportedError(f"rank {refused.sender}: {refused.body}")
+        return files
+
+    def _export(self, own: ExportedPart) -> tuple[int | None, str | None]:
+        """Returns a file descriptor, or the reason why the driver refuses it."""
+        try:
+            return own.export(), None
+        except (DeviceError, UnsupportedError) as error:
+            return None, f"this driver cannot share memory with other processes: {error.message}"
 
     def _map(
         self, own: ExportedPart, files: Sequence[int | None], part: int

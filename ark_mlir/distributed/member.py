@@ -100,6 +100,8 @@ class Member:
         circle = Circle(self._links, turn.number, self.timeout)
         executable = RankExecutable(joined, self.rank, circle, memory)
         self._executables.add(executable)
+        if manifest.target.backend == "cuda":
+            _load_together(turn, executable)
         return executable
 
     def _share_memory(
@@ -133,7 +135,8 @@ class Member:
     def load(self, bundle: Bundle, devices: Sequence[int] | None = None) -> RankExecutable:
         """Returns the part of this rank in a bundle that every rank has read.
 
-        `devices` are those of `attach`. Raises InvalidUsageError, which names both bundles, if ranks have read different ones.
+        `devices` are those of `attach`. Raises InvalidUsageError, which names both bundles, if
+        ranks have read different ones.
         """
         with self.turn(f"load {bundle.manifest.program!r}") as turn:
             words = turn.meet("bundle", [bundle.manifest.program, bundle.where, _digest(bundle)])
@@ -172,6 +175,16 @@ class Member:
 
     def __repr__(self) -> str:
         return f"<ark.distributed.Member rank {self.rank} of {self.world_size}>"
+
+
+def _load_together(turn: Turn, executable: RankExecutable) -> None:
+    """Loads the kernel at every rank, so that all of them hear of a rank that cannot."""
+    try:
+        executable.prepare()
+        turn.meet("loaded")
+    except BaseException:
+        executable.close()
+        raise
 
 
 def current() -> Member | None:
