@@ -154,11 +154,8 @@ class GpuRankDriver(CudaDriver):
     def _clear(self) -> None:
         """Zeroes the counters and packets of this rank, and waits until that has happened."""
         self._api.enter()
-        kernel = self._loaded()
         self.record.forget_queued()
-        kernel.semaphores.clear(self._side)
-        if kernel.own_packets is not None:
-            kernel.own_packets.clear(self._side)
+        self._loaded().clear_shared(self._side)
         self._api.await_stream(self._side)
         self.epoch = 0
 

@@ -28,7 +28,7 @@ class GpuMemory:
 
     Attributes:
         ordinal: the number of the GPU among those that this process sees.
-        shared: arena and counters.
+        shared: arena, counters and task packets.
     """
 
     def __init__(self, api: CudaApi) -> None:
@@ -53,13 +53,22 @@ class GpuMemory:
         words = turn.meet("GPU", read_facts(api))
         check_facts(words, bundle)
         _agree(turn, "peers", peer_problem(api, words, rank))
-        part = bundle.manifest.arena // ranks
-        arena = self._share(turn, "arena", rank, part) if part else None
+        arena = self._share(turn, "arena", rank, bundle.manifest.arena // ranks)
         counters = self._share(turn, "counters", rank, RANK_COUNTERS * SEMAPHORE_STRIDE)
-        whole = DeviceBytes(api, 0, 0) if arena is None else arena.all
-        self.shared = SharedMemory(whole, counters.part(rank))
+        packets = self._share(turn, "packets", rank, bundle.manifest.packets // ranks)
+        assert counters is not None
+        nothing = DeviceBytes(api, 0, 0)
+        self.shared = SharedMemory(
+            arena=nothing if arena is None else arena.all,
+            semaphores=counters.part(rank),
+            packets=nothing if packets is None else packets.all,
+            own_packets=nothing if packets is None else packets.part(rank),
+        )
 
-    def _share(self, turn: Turn, name: str, rank: int, part: int) -> MappedParts:
+    def _share(self, turn: Turn, name: str, rank: int, part: int) -> MappedParts | None:
+        """Returns memory with a part on the GPU of each rank; None if the parts have no bytes."""
+        if not part:
+            return None
         own = ExportedPart(self._api, part)
         try:
             files = self._exchange(turn, name, rank, own)

@@ -78,6 +78,14 @@ static constexpr KernelText kCudaPackets = {
     "CudaPackets.mlir",
 #include "passes/target/packets/CudaPackets.mlir.inc"
 };
+static constexpr KernelText kCudaPacketWords = {
+    "CudaPacketWords.mlir",
+#include "passes/target/packets/CudaPacketWords.mlir.inc"
+};
+static constexpr KernelText kCudaPeerPacketWords = {
+    "CudaPeerPacketWords.mlir",
+#include "passes/target/packets/CudaPeerPacketWords.mlir.inc"
+};
 static constexpr KernelText kCudaRing = {
     "CudaRing.mlir",
 #include "passes/target/weight_streaming/CudaRing.mlir.inc"
@@ -305,16 +313,24 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
   SmallVector<KernelText> getTexts(KernelOp kernel) {
     auto target =
         getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+    bool isRanked = kernel.getRanks().has_value();
     switch (target ? target.getBackend() : Backend::CPU) {
     case Backend::CPU:
       return {kCpuKernel, kCpuSemaphores, kCpuPackets, kKernelTables};
     case Backend::CUDA:
-      return {kGpuResident,    kCudaPackets,
-              kGpuKernel,      kGpuSemaphores,
-              kCudaStream,     kCudaStreamLane,
-              kCudaPrefetch,   kCudaRing,
-              kCudaTensorMaps, kernel.getRanks() ? kCudaPeerRanks : kLocalRanks,
-              kCudaKernel,     kKernelTables};
+      return {kGpuResident,
+              kCudaPackets,
+              isRanked ? kCudaPeerPacketWords : kCudaPacketWords,
+              kGpuKernel,
+              kGpuSemaphores,
+              kCudaStream,
+              kCudaStreamLane,
+              kCudaPrefetch,
+              kCudaRing,
+              kCudaTensorMaps,
+              isRanked ? kCudaPeerRanks : kLocalRanks,
+              kCudaKernel,
+              kKernelTables};
     case Backend::HIP:
       return {kGpuResident, kGpuKernel, kGpuSemaphores,
               kLocalRanks,  kHipKernel, kKernelTables};

@@ -5,6 +5,7 @@
 #include "lib/support/PacketRows.h"
 #include "passes/memory/PacketMatch.h"
 #include "passes/memory/Passes.h"
+#include "passes/memory/RankParts.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -293,6 +294,28 @@ static void eraseJoined(ArrayRef<HandOver> handOvers) {
 }
 
 //===----------------------------------------------------------------------===//
+// Placement
+//===----------------------------------------------------------------------===//
+
+/// Chooses the offsets of the words of all hand-overs. Every rank has a part of
+/// the packets, of equal size. Returns the size of all parts.
+static int64_t placeWords(MutableArrayRef<HandOver> handOvers, int64_t ranks) {
+  SmallVector<int64_t> used(ranks, 0);
+  for (HandOver &handOver : handOvers) {
+    handOver.offset = used[handOver.rank];
+    int64_t size = handOver.isWide() ? 8 : 4;
+    used[handOver.rank] += llvm::alignTo(
+        size * handOver.buffer.getType().getNumElements(), kAlignment);
+  }
+  if (ranks == 1)
+    return used.front();
+  int64_t part = llvm::alignTo(*llvm::max_element(used), kPeerPageBytes);
+  for (HandOver &handOver : handOvers)
+    handOver.offset += handOver.rank * part;
+  return ranks * part;
+}
+
+//===----------------------------------------------------------------------===//
 // Pass
 //===----------------------------------------------------------------------===//
 
@@ -311,18 +334,12 @@ void HandOverPacketsPass::runOnOperation() {
   if (!target || !target.hasPolledPackets())
     return;
   SmallVector<HandOver> handOvers;
-  int64_t bytes = 0;
   for (auto buffer : program.getBody().getOps<memref::AllocOp>())
-    if (std::optional<HandOver> handOver =
-            HandOver::match(buffer, maxElements)) {
-      handOver->offset = bytes;
-      int64_t size = handOver->isWide() ? 8 : 4;
-      bytes +=
-          llvm::alignTo(size * buffer.getType().getNumElements(), kAlignment);
+    if (std::optional<HandOver> handOver = HandOver::match(buffer, maxElements))
       handOvers.push_back(std::move(*handOver));
-    }
   if (handOvers.empty())
     return;
+  int64_t bytes = placeWords(handOvers, program.getNumRanks());
   OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
   Value packets = PacketsOp::create(
       builder, program.getLoc(), MemRefType::get({bytes}, builder.getI8Type()));

@@ -286,11 +286,12 @@ void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements) {
   hasOtherReaders |= received < uses.size();
 }
 
-/// Returns the rank of a task; null in a program of one rank. Packets do not
-/// leave a GPU, and each rank may have a GPU of its own.
-static Attribute getRank(TaskOp task) {
-  return task.getPlan() ? task.getPlan()->get(ArkDialect::kRankKey)
-                        : Attribute();
+/// Returns the rank of a task; 0 in a program of one rank.
+static int64_t getRank(TaskOp task) {
+  auto rank = task.getPlan()
+                  ? task.getPlan()->getAs<IntegerAttr>(ArkDialect::kRankKey)
+                  : IntegerAttr();
+  return rank ? rank.getInt() : 0;
 }
 
 bool HandOver::isWide() { return buffer.getType().getElementType().isF32(); }
@@ -321,13 +322,15 @@ std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
   }
   if (!handOver.writer)
     return std::nullopt;
-  for (auto &[reader, own] : readers) {
-    if (getRank(cast<TaskOp>(reader)) != getRank(handOver.writer.task))
-      return std::nullopt;
+  for (auto &[reader, own] : readers)
     handOver.addReader(own, maxElements);
-  }
   if (handOver.receipts.empty())
     return std::nullopt;
+  // Receivers poll memory of their own GPU, so all must have the same rank.
+  handOver.rank = getRank(handOver.receipts.front().getTask());
+  for (auto &[reader, own] : readers)
+    if (getRank(cast<TaskOp>(reader)) != handOver.rank)
+      return std::nullopt;
   handOver.producers = findProducers(handOver.writer.getTile());
   return handOver.producers.empty() ? std::nullopt : std::optional(handOver);
 }

@@ -45,6 +45,8 @@ struct HandOver {
   SmallVector<linalg::LinalgOp> producers;
   SmallVector<PacketReceipt> receipts;
   bool hasOtherReaders = false;
+  /// Rank of the receivers, in whose part of the packets the words lie.
+  int64_t rank = 0;
   int64_t offset = 0;
 
   /// Returns nothing if the buffer should not become packets. The limit

@@ -3,6 +3,7 @@
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/Liveness.h"
 #include "passes/memory/Passes.h"
+#include "passes/memory/RankParts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -18,10 +19,6 @@ using namespace mlir::ark;
 
 /// Alignment of offsets: no two intermediates share a cache line.
 static constexpr int64_t kAlignment = 64;
-/// Size of the pages in which a GPU can map memory of another GPU. Each rank's
-/// part of the arena consists of whole pages, so that a rank can have a GPU of
-/// its own.
-static constexpr int64_t kPeerPageBytes = int64_t(1) << 21;
 
 namespace {
 struct Plan {

@@ -29,10 +29,14 @@ class SharedMemory(NamedTuple):
     Attributes:
         arena: the arena of all ranks.
         semaphores: the counters of this GPU.
+        packets: the task packets of all ranks.
+        own_packets: the part of the packets on this GPU.
     """
 
     arena: DeviceBytes
     semaphores: DeviceBytes
+    packets: DeviceBytes
+    own_packets: DeviceBytes
 
 
 class CudaKernel:
@@ -42,7 +46,8 @@ class CudaKernel:
         api: the driver API.
         stream: the stream for copies from and to the host.
         bundle: the program.
-        shared: arena and semaphores that kernels on other GPUs access, too; None allocates both.
+        shared: arena, semaphores and packets that kernels on other GPUs access, too; None
+            allocates them.
 
     Raises UnsupportedError if this GPU cannot hold all lanes at once, and DeviceError if there is
     not enough memory.
@@ -83,8 +88,6 @@ class CudaKernel:
             table = np.frombuffer(self._table(name), np.uint8)
             self._tables[name] = self.memory(table.nbytes)
             self._tables[name].upload(table)
-        # Task packets do not leave a GPU.
-        self.own_packets = None if shared is None else self.memory(manifest.packets)
         self.semaphores = self.make_semaphores()
         self.trace = self.memory(16 * len(instructions) * manifest.traced)
 
@@ -109,6 +112,12 @@ class CudaKernel:
         self._resources.callback(memory.free)
         return memory
 
+    def clear_shared(self, stream: object) -> None:
+        """Zeroes the counters and packets that other GPUs access, in the order of a stream."""
+        assert self._shared is not None
+        self._shared.semaphores.clear(stream)
+        self._shared.own_packets.clear(stream)
+
     def make_semaphores(self) -> DeviceBytes:
         """Allocates zeroed semaphores, followed by the task packets."""
         if self._shared is not None:
@@ -130,9 +139,11 @@ class CudaKernel:
         record.slots[0] = self._arena.address
         record.set(semaphores=semaphores.address)
         if self.bundle.manifest.packets:
-            own = self.own_packets
-            address = semaphores.address + self._packets_begin if own is None else own.address
-            record.slots[record.layout.bound.stop] = address
+            record.slots[record.layout.bound.stop] = (
+                semaphores.address + self._packets_begin
+                if self._shared is None
+                else self._shared.packets.address
+            )
         record.set(**{name: table.address for name, table in self._tables.items()})
         return record
 

@@ -72,10 +72,17 @@ class CudaWorldDriver:
         self._linked = link(bundle)
         arena = self._share(bundle.manifest.arena // ranks)
         semaphores = self._share(RANK_COUNTERS * SEMAPHORE_STRIDE)
+        packets = self._share(bundle.manifest.packets // ranks)
         assert semaphores is not None
         for rank, driver in enumerate(self._ranks):
-            whole = DeviceBytes(driver.api, 0, 0) if arena is None else arena.all
-            driver.load(self._linked[rank].bundle, SharedMemory(whole, semaphores.part(rank)))
+            nothing = DeviceBytes(driver.api, 0, 0)
+            shared = SharedMemory(
+                arena=nothing if arena is None else arena.all,
+                semaphores=semaphores.part(rank),
+                packets=nothing if packets is None else packets.all,
+                own_packets=nothing if packets is None else packets.part(rank),
+            )
+            driver.load(self._linked[rank].bundle, shared)
             driver.clear_semaphores()
             if rank:
                 self._constants[rank] = self._copy_constants(bundle, driver)
@@ -244,10 +251,7 @@ class _RankDriver(CudaDriver):
     def clear_semaphores(self) -> None:
         """Zeroes semaphores and packets, and waits until that has happened."""
         self.api.enter()
-        kernel = self._loaded()
-        kernel.semaphores.clear(self._side)
-        if kernel.own_packets is not None:
-            kernel.own_packets.clear(self._side)
+        self._loaded().clear_shared(self._side)
         self.api.await_stream(self._side)
         self.epoch = 0
         self._dirty = False

@@ -20,7 +20,8 @@ namespace {
 class PacketTracker {
 public:
   PacketTracker(KernelOp kernel, Operation *container, Backend backend)
-      : kernel(kernel), container(container), backend(backend) {}
+      : kernel(kernel), container(container), backend(backend),
+        scope(kernel.getRanks() ? "sys" : "gpu") {}
 
   LogicalResult run();
 
@@ -38,6 +39,9 @@ private:
   KernelOp kernel;
   Operation *container;
   Backend backend;
+  /// Scope of packet instructions. Sender and receiver of several ranks may be
+  /// on different GPUs.
+  StringRef scope;
   /// The operands of every body that are packets.
   llvm::DenseMap<StringAttr, llvm::BitVector> packets;
   llvm::DenseMap<StringRef, SmallVector<LLVM::CallOp>> calls;
@@ -143,15 +147,17 @@ bool PacketTracker::isPacketAccess(OpOperand &use) const {
            store.getValue().getType().isInteger(64) &&
            store.getOrdering() == LLVM::AtomicOrdering::release;
   auto assembly = dyn_cast<LLVM::InlineAsmOp>(use.getOwner());
-  return backend == Backend::CUDA && assembly && use.getOperandNumber() == 0 &&
-         llvm::any_of(ArrayRef<StringRef>{"st.relaxed.gpu.global.u32",
-                                          "st.relaxed.gpu.global.u64",
-                                          "ld.relaxed.gpu.global.v4.u32",
-                                          "ld.relaxed.gpu.global.v2.u64",
-                                          "prefetch.global.L2"},
-                      [&](StringRef name) {
-                        return isInstruction(assembly.getAsmString(), name);
-                      });
+  if (backend != Backend::CUDA || !assembly || use.getOperandNumber() != 0)
+    return false;
+  if (isInstruction(assembly.getAsmString(), "prefetch.global.L2"))
+    return true;
+  auto isAccess = [&](StringRef access, StringRef type) {
+    return isInstruction(
+        assembly.getAsmString(),
+        (access + ".relaxed." + scope + ".global." + type).str());
+  };
+  return isAccess("st", "u32") || isAccess("st", "u64") ||
+         isAccess("ld", "v4.u32") || isAccess("ld", "v2.u64");
 }
 
 LogicalResult PacketTracker::visitCall(LLVM::CallOp call, OpOperand &use) {

@@ -415,3 +415,124 @@ ark.program @oneRankOfTwo(
   ark.return
 }
 }
+
+// -----
+
+// The receiver has another rank. The words lie in its part of the packets, which begins at 2 MiB.
+// CHECK-LABEL: ark.program @twoRanks(
+// CHECK: %[[PACKETS:.+]] = ark.packets : memref<4194304xi8>
+// CHECK: %[[OFFSET:.+]] = arith.constant 2097152 : index
+// CHECK: memref.view %[[PACKETS]][%[[OFFSET]]][] : memref<4194304xi8> to memref<1x64xi32>
+// CHECK: ark.task "a"
+// CHECK-SAME: memref<1x64xi32>
+// CHECK: ark.task "b"
+// CHECK: ark.receive_packets
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @twoRanks(
+    %x: memref<1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1x64xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) attributes {world_size = 2 : i64} {
+  %h = memref.alloc() : memref<1x64xbf16>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>)
+      outs(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>) attributes {plan = {rank = 0 : i64}} {
+  ^bb0(%i: index, %a: memref<1x16xf32, strided<[64, 1], offset: ?>>, %b: memref<1x16xbf16, strided<[64, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x16xf32, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: bf16):
+      %v = arith.truncf %in : f32 to bf16
+      linalg.yield %v : bf16
+    }
+    ark.yield
+  }
+  ark.task "b" grid [4]
+      ins(%h[#ark.region<(d0) -> (0, 0), [1, 64]>] : memref<1x64xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>) attributes {plan = {rank = 1 : i64}} {
+  ^bb0(%i: index, %a: memref<1x64xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x16xf32, strided<[64, 1], offset: ?>>):
+    %p = memref.subview %a[0, 0] [1, 16] [1, 1] : memref<1x64xbf16, strided<[64, 1], offset: ?>> to memref<1x16xbf16, strided<[64, 1], offset: ?>>
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%p : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: bf16, %out: f32):
+      %v = arith.extf %in : bf16 to f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+// Two ops write one element: a reader could not tell their packets apart.
+// CHECK-LABEL: ark.program @partsThatOverlap(
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @partsThatOverlap(
+    %x: memref<4x10xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<4x8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<4x10xf32>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 10]>] : memref<4x10xf32>)
+      outs(%h[#ark.region<(d0) -> (d0, 0), [1, 10]>] : memref<4x10xf32>) {
+  ^bb0(%i: index, %a: memref<1x10xf32, strided<[10, 1], offset: ?>>, %b: memref<1x10xf32, strided<[10, 1], offset: ?>>):
+    %a0 = memref.subview %a[0, 0] [1, 9] [1, 1] : memref<1x10xf32, strided<[10, 1], offset: ?>> to memref<1x9xf32, strided<[10, 1], offset: ?>>
+    %b0 = memref.subview %b[0, 0] [1, 9] [1, 1] : memref<1x10xf32, strided<[10, 1], offset: ?>> to memref<1x9xf32, strided<[10, 1], offset: ?>>
+    linalg.copy ins(%a0 : memref<1x9xf32, strided<[10, 1], offset: ?>>) outs(%b0 : memref<1x9xf32, strided<[10, 1], offset: ?>>)
+    %a1 = memref.subview %a[0, 8] [1, 2] [1, 1] : memref<1x10xf32, strided<[10, 1], offset: ?>> to memref<1x2xf32, strided<[10, 1], offset: ?>>
+    %b1 = memref.subview %b[0, 8] [1, 2] [1, 1] : memref<1x10xf32, strided<[10, 1], offset: ?>> to memref<1x2xf32, strided<[10, 1], offset: ?>>
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a1 : memref<1x2xf32, strided<[10, 1], offset: ?>>) outs(%b1 : memref<1x2xf32, strided<[10, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    }
+    ark.yield
+  }
+  ark.task "b" grid [2]
+      ins(%h[#ark.region<(d0) -> (d0 * 2, 0), [2, 8]>] : memref<4x10xf32>,
+          %h[#ark.region<(d0) -> (d0 * 2, 9), [2, 1]>] : memref<4x10xf32>)
+      outs(%y[#ark.region<(d0) -> (d0 * 2, 0), [2, 8]>] : memref<4x8xf32>) {
+  ^bb0(%i: index, %a: memref<2x8xf32, strided<[10, 1], offset: ?>>, %c: memref<2x1xf32, strided<[10, 1], offset: ?>>, %b: memref<2x8xf32, strided<[8, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, affine_map<(d0, d1) -> (d0, 0)>, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a, %c : memref<2x8xf32, strided<[10, 1], offset: ?>>, memref<2x1xf32, strided<[10, 1], offset: ?>>) outs(%b : memref<2x8xf32, strided<[8, 1], offset: ?>>) {
+    ^bb0(%in: f32, %w: f32, %out: f32):
+      %v = arith.mulf %in, %w : f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+// A reader that views the values as another type would have to know which bits are the epoch.
+// CHECK-LABEL: ark.program @otherTypes(
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @otherTypes(
+    %x: memref<4x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<4x16xi32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<4x16xf32>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 16]>] : memref<4x16xf32>)
+      outs(%h[#ark.region<(d0) -> (d0, 0), [1, 16]>] : memref<4x16xf32>) {
+  ^bb0(%i: index, %a: memref<1x16xf32, strided<[16, 1], offset: ?>>, %b: memref<1x16xf32, strided<[16, 1], offset: ?>>):
+    linalg.copy ins(%a : memref<1x16xf32, strided<[16, 1], offset: ?>>) outs(%b : memref<1x16xf32, strided<[16, 1], offset: ?>>)
+    ark.yield
+  }
+  %bits = ark.buffer_cast %h : memref<4x16xf32> to memref<4x16xi32>
+  ark.task "b" grid [2]
+      ins(%bits[#ark.region<(d0) -> (d0 * 2, 0), [2, 16]>] : memref<4x16xi32>)
+      outs(%y[#ark.region<(d0) -> (d0 * 2, 0), [2, 16]>] : memref<4x16xi32>) {
+  ^bb0(%i: index, %a: memref<2x16xi32, strided<[16, 1], offset: ?>>, %b: memref<2x16xi32, strided<[16, 1], offset: ?>>):
+    linalg.copy ins(%a : memref<2x16xi32, strided<[16, 1], offset: ?>>) outs(%b : memref<2x16xi32, strided<[16, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+}

@@ -1,0 +1,33 @@
+// Stores and loads of task packets in a program of one rank, whose packets stay on one GPU.
+
+func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32) {
+  llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u32 [$0], $1;", "l,r,~{memory}" %word, %packet
+      : (!llvm.ptr, i32) -> ()
+  return
+}
+
+func.func private @ark_send_wide_packet(%word: !llvm.ptr, %packet: i64) {
+  llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u64 [$0], $1;", "l,l,~{memory}" %word, %packet
+      : (!llvm.ptr, i64) -> ()
+  return
+}
+
+// Loads two wide packets with one vector load.
+func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64) {
+  %all = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v2.u64 {$0, $1}, [$2];",
+      "=l,=l,l,~{memory}" %words : (!llvm.ptr) -> !llvm.struct<(i64, i64)>
+  %a = llvm.extractvalue %all[0] : !llvm.struct<(i64, i64)>
+  %b = llvm.extractvalue %all[1] : !llvm.struct<(i64, i64)>
+  return %a, %b : i64, i64
+}
+
+// Loads four packets with one vector load.
+func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32) {
+  %all = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];",
+      "=r,=r,=r,=r,l,~{memory}" %words : (!llvm.ptr) -> !llvm.struct<(i32, i32, i32, i32)>
+  %a = llvm.extractvalue %all[0] : !llvm.struct<(i32, i32, i32, i32)>
+  %b = llvm.extractvalue %all[1] : !llvm.struct<(i32, i32, i32, i32)>
+  %c = llvm.extractvalue %all[2] : !llvm.struct<(i32, i32, i32, i32)>
+  %d = llvm.extractvalue %all[3] : !llvm.struct<(i32, i32, i32, i32)>
+  return %a, %b, %c, %d : i32, i32, i32, i32
+}
