@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+COLUMNS = 118
+FOLDERS = ("benchmarks", "dialects", "docs", "examples", "lib", "passes", "tests")
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -21,6 +23,27 @@ else:
 
 def read_page(name: str) -> str:
     return (DOCS / name).read_text(encoding="utf-8")
+
+
+def is_written_by_hand(path: Path) -> bool:
+    """Returns False for references that mlir-tblgen generates, and for records of measurements."""
+    generated = path.name in ("ArkDialect.md", "Passes.md")
+    return not generated and path.parent != ROOT / "benchmarks" / "results"
+
+
+def long_lines(path: Path) -> list[str]:
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+    name = path.relative_to(ROOT)
+    return [f"{name}:{number}: {len(line)}" for number, line in lines if len(line) > COLUMNS]
+
+
+def test_lines_of_documentation_are_short() -> None:
+    pages = [*ROOT.glob("*.md")]
+    for folder in FOLDERS:
+        pages += [*(ROOT / folder).rglob("*.md"), *(ROOT / folder).rglob("*.td")]
+    pages = [page for page in pages if is_written_by_hand(page)]
+    assert DOCS / "glossary.md" in pages
+    assert [line for page in pages for line in long_lines(page)] == []
 
 
 def test_installation_names_every_extra() -> None:

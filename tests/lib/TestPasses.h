@@ -9,6 +9,7 @@ namespace mlir::ark {
 void registerArkTestPasses();
 
 void registerTestBufferViewPass();
+void registerTestKernelTextsPass();
 void registerTestLivenessPass();
 void registerTestCostPasses();
 void registerTestDeleteEachWaitPass();

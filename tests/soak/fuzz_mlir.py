@@ -30,6 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from kernel_abi import expand_constants, read_entries
 from mlir_crashes import Causes, find_crash
 from mlir_mutations import Mutator, mutate_bytes
 from mlir_server import Server
@@ -93,8 +95,9 @@ def _commands(text: str) -> tuple[tuple[str, ...], ...]:
 def read_seeds() -> list[Seed]:
     """Returns every section of every test, and the texts of kernels."""
     seeds: list[Seed] = []
+    entries = read_entries(_ROOT / "passes/kernel/KernelAbi.def")
     for path in sorted([*_ROOT.glob("tests/**/*.mlir"), *_ROOT.glob("passes/**/*.mlir")]):
-        text = path.read_text(encoding="utf-8")
+        text = expand_constants(path.read_text(encoding="utf-8"), entries)
         commands = _commands(text)
         for number, section in enumerate(text.split("// -----")):
             # The CHECK lines of a test take room, and do not affect the compiler.

@@ -73,7 +73,7 @@ def run(*command: str | Path, **options: Any) -> subprocess.CompletedProcess[str
 def build_runner(sanitizer: str, folder: Path) -> Path:
     """Compiles the runner once for each sanitizer."""
     program = folder / f"run_lanes-{sanitizer}"
-    flags = ["-std=c++17", "-O1", "-g", f"-fsanitize={sanitizer}"]
+    flags = ["-std=c++17", "-O1", "-g", f"-fsanitize={sanitizer}", f"-I{RUNNER.parents[3]}"]
     run("clang++-22", *flags, RUNNER, "-o", program, "-ldl", "-lpthread")
     return program
 

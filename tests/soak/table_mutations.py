@@ -172,7 +172,7 @@ def change_operand(program: Program, rng: random.Random) -> bool:
 
 
 def swap_operands(program: Program, rng: random.Random) -> bool:
-    """Swaps two rows of operands."""
+    """Exchanges two entries of the table of operands."""
     if len(program.operands) < 2:
         return False
     a, b = rng.sample(range(len(program.operands)), 2)

@@ -249,14 +249,14 @@ def _rank_packets(program: Program) -> str | None:
                 last = None
             if code == SIGNAL and c:
                 if last is None:
-                    return f"semaphore {a} is told without packets"
+                    return f"semaphore {a} has a signal by packets without packets before it"
                 sent.setdefault(a, []).append(last)
             if code == WAIT and c:
                 rows = [row[1] for row in program.operands[c : c + 2 * b]]
                 pairs = list(zip(rows[::2], rows[1::2], strict=True))
                 looked.setdefault(a, []).append(sorted(pairs))
     if any(len(kinds) > 1 for kinds in uses.values()):
-        return "a semaphore is told by packets and by a counter"
+        return "a semaphore has both packets and a counter"
     for semaphore, waits in looked.items():
         if any(pairs != sorted(sent.get(semaphore, [])) for pairs in waits):
             return f"waits for semaphore {semaphore} look at other words than are sent"

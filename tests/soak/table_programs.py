@@ -34,7 +34,7 @@ def make_bundle(rng: random.Random) -> tuple[str, Bundle]:
 
 
 def _cut(target: str, rng: random.Random) -> Target:
-    """Returns a machine with free hand-offs, so that small programs are split into pieces."""
+    """Returns a machine with free hand-offs, so that attentions of small programs are split."""
     machine = replace(resolve(target), handoff=1, barrier=1, overhead=1)
     return machine if machine.backend == "cpu" else replace(machine, sms=rng.randint(3, 9))
 

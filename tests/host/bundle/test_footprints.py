@@ -135,7 +135,7 @@ def test_expressions_of_a_file_have_one_budget() -> None:
         Bundle.from_parts(manifest, sections)
     assert "manifest: tasks[" in str(info.value)
     manifest["tasks"] = manifest["tasks"][:1]
-    with pytest.raises(BundleError, match="rows for 1 tasks"):
+    with pytest.raises(BundleError, match="entries for 1 tasks"):
         Bundle.from_parts(manifest, sections)
 
 

@@ -72,7 +72,7 @@ def test_waits_for_one_semaphore_look_at_the_same_packets(bundle: Bundle) -> Non
         (3, -2, "not in the table of operands"),
         (3, 2**31 - 2, "not in the table of operands"),
         (2, 2**31 - 1, "not in the table of operands"),
-        (3, 1, "its rows of operands are not packets"),  # operands of a task
+        (3, 1, "its entries of operands are not rank packets"),  # operands of a task
         (2, 2, "waits for more packets than are sent|not in the table of operands"),
     ],
 )
@@ -98,7 +98,7 @@ def test_the_last_word_of_the_arena(bundle: Bundle) -> None:
     first = int(bundle.tables.instructions[find(bundle, Opcode.WAIT), 3])
     arena = bundle.manifest.arena
     spoiled(bundle, "operands", first + 1, 1, arena - 8)
-    with pytest.raises(ark.BundleError, match=r"its rows of operands are not packets"):
+    with pytest.raises(ark.BundleError, match=r"its entries of operands are not rank packets"):
         spoiled(bundle, "operands", first + 1, 1, arena - 4)
 
 

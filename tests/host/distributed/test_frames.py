@@ -109,10 +109,10 @@ def packet(text: bytes, *, magic: bytes = b"ark\x02", flags: int = 0, length: in
         (packet(b"{}", flags=2), 0, "0 files instead of 1"),
         (packet(b"{}"), 1, "1 files instead of 0"),
         (packet(b"{}", flags=2), 3, "its file descriptors are lost"),
-        (packet(b"{}", flags=1), 1, "text both in the packet and in a file"),
+        (packet(b"{}", flags=1), 1, "text both in the datagram and in a file"),
         (packet(b"", flags=1, length=3), 1, "2 bytes of text instead of 3"),
         (packet(b"", flags=1, length=1 << 40), 1, "1099511627776 bytes of text; at most"),
-        (packet(b" " * 70_000), 0, "a packet of more than 65536 bytes"),
+        (packet(b" " * 70_000), 0, "a datagram of more than 65536 bytes"),
     ],
 )
 def test_damaged_frames(no_leaks: None, pair: Pair, data: bytes, count: int, why: str) -> None:

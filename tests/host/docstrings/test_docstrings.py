@@ -14,7 +14,7 @@ import importlib.util
 import inspect
 import pkgutil
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +36,10 @@ PACKAGES = {"ark_mlir.bundle.reader.sign_bundle": "cryptography"}
 GPU = {"ark_mlir.runtime.executable.Executable.check"}
 # Namespaces with functions, classes and methods for users.
 PUBLIC = ("", ".models", ".reference", ".distributed", ".show", ".knobs", ".dtypes")
+# Methods that only the package calls.
+INTERNAL = {"ark_mlir.runtime.executable.Executable.from_parts"}
+# Classes whose methods and properties only the package uses.
+WITHOUT_METHODS = ("Program", "Knob", "Member")
 # Modules whose examples run inside of a program, with the size of its world.
 INSIDE = {
     "ark_mlir.frontend.ops.collectives": 2,
@@ -201,6 +205,31 @@ def names_without_examples() -> list[str]:
     return lacking
 
 
+def methods_of(value: object) -> Iterator[Callable[..., Any]]:
+    """Yields the public methods that a class defines, except overrides of methods with examples."""
+    if not inspect.isclass(value) or value.__name__ in WITHOUT_METHODS:
+        return
+    for name, member in vars(value).items():
+        function = inspect.unwrap(getattr(member, "__func__", member)) if callable(member) else None
+        bases = [getattr(base, name, None) for base in value.__bases__]
+        described = any(">>> " in (getattr(base, "__doc__", None) or "") for base in bases)
+        if inspect.isfunction(function) and not name.startswith("_") and not described:
+            yield function
+
+
+def methods_without_examples() -> list[str]:
+    """Methods of public classes whose docstring shows no example."""
+    lacking: set[str] = set()
+    for suffix in PUBLIC:
+        module = importlib.import_module(f"ark_mlir{suffix}")
+        for name in module.__all__:
+            for method in methods_of(getattr(module, name)):
+                path = f"{method.__module__}.{method.__qualname__}"
+                if path not in INTERNAL and ">>> " not in (method.__doc__ or ""):
+                    lacking.add(path)
+    return sorted(lacking)
+
+
 def is_plain(value: object) -> bool:
     """Returns True for objects that users do not call: errors, warnings, and records that ark
     returns."""
@@ -212,3 +241,7 @@ def is_plain(value: object) -> bool:
 
 def test_public_names_have_examples() -> None:
     assert names_without_examples() == []
+
+
+def test_public_methods_have_examples() -> None:
+    assert methods_without_examples() == []

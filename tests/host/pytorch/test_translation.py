@@ -123,7 +123,7 @@ def test_locations_skip_the_lines_of_torch(graph: Graph) -> None:
         translation = Translation({}, "/lib/torch/")
         translation.stand_in(graph.inputs[0])
         translation.add(x)
-        assert translation.problems[x].place == "/net.py:7"
+        assert translation.problems[x].location == "/net.py:7"
 
 
 def test_ops_know_line_and_module(graph: Graph) -> None:

@@ -11,7 +11,7 @@ import pytest
 import ark_mlir as ark
 from ark_mlir.runtime import Executable, Fault, Launch, Outcome, Stop
 from ark_mlir.runtime.arrays.exchange import HostExchange
-from ark_mlir.runtime.arrays.streams import Place
+from ark_mlir.runtime.arrays.streams import RunStream
 from ark_mlir.runtime.cpu.driver import HostMemory
 from ark_mlir.testing.toy import add_program
 
@@ -48,10 +48,10 @@ class FakeDriver:
 
     device = (1, 0)
 
-    def place(self, stream: object, values: Any) -> Place:
-        return Place()
+    def run_stream(self, stream: object, values: Any) -> RunStream:
+        return RunStream()
 
-    def settle(self, place: Place) -> None:
+    def settle(self, run_stream: RunStream) -> None:
         self._call("settle")
 
     def download(self, address: int, dtype: Any, shape: tuple[int, ...]) -> Array:
@@ -60,7 +60,7 @@ class FakeDriver:
     def exchange(self, stays: bool) -> HostExchange:
         return HostExchange(self, self.bundle.manifest, stays)
 
-    def captures(self, place: Place) -> bool:
+    def captures(self, run_stream: RunStream) -> bool:
         return False
 
     def recorded(self, stream: object) -> list[Outcome]:

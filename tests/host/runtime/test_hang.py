@@ -62,7 +62,7 @@ def test_a_cycle(make: Make, hang: Hang) -> None:
     program.lane(1, [wait(first, 1), run(b, 0, 1), signal(second)])
     error = hang(make(program), [0, 0])
     assert error.diagnosis.cycle
-    assert {link.place.lane for link in error.diagnosis.chain} == {0, 1}
+    assert {link.item.lane for link in error.diagnosis.chain} == {0, 1}
     assert len(error.diagnosis.blocked) == 2
     text = str(error)
     for word in ("a cycle of waits", "net.py:3", "net.py:4", "'first'", "'second'"):

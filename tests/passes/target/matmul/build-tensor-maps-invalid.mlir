@@ -22,7 +22,7 @@ func.func private @product(%begin: index, %end: index, %task: index, %status: me
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_scratch'}}
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_count'}}
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_warps'}}
-// expected-error @below {{the kernel has no function '@ark_begin_stream'}}
+// expected-error @below {{the kernel has no function '@ark_begin_tensor_maps'}}
 module {
 ark.kernel @kernelWithoutText {
     entry = @ark_kernel, sms = 1 : i64, arena = 1024 : i64,

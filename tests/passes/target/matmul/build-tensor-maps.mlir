@@ -40,9 +40,9 @@ func.func private @ark_tensor_map_scratch() -> !llvm.ptr<3>
 func.func private @ark_tensor_map_warps() -> i64
 func.func private @ark_make_tensor_maps(!llvm.ptr, i64, i64)
 // A lane makes its tensor maps at the start of the kernel.
-// CHECK: func.func private @ark_begin_stream(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64, %[[ITERATIONS:.+]]: i64) {
+// CHECK: func.func private @ark_begin_tensor_maps(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64, %[[ITERATIONS:.+]]: i64) {
 // CHECK-NEXT: call @ark_make_tensor_maps(%[[CONTEXT]], %[[LANE]], %[[ITERATIONS]])
-func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+func.func private @ark_begin_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }
 
@@ -51,7 +51,7 @@ func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations
 // If no body uses tensor maps, the kernel makes none.
 // CHECK-LABEL: ark.kernel @none
 // CHECK-NOT: ark_tensor_maps_memory
-// CHECK: func.func private @ark_begin_stream(
+// CHECK: func.func private @ark_begin_tensor_maps(
 // CHECK-NEXT: return
 ark.kernel @none {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @other, operands = 1 : i64}],
@@ -61,6 +61,6 @@ ark.kernel @none {
 func.func private @other(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xbf16>) {
   return
 }
-func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+func.func private @ark_begin_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }

@@ -13,7 +13,7 @@
 // CHECK: call @ark_send_packet(%[[PLACE]], %[[EPOCH]]) : (!llvm.ptr, i32) -> ()
 // CHECK-NOT: memref.store %{{.+}}, %[[P]]
 // CHECK: memref.store %[[EPOCH]], %[[X]]
-// CHECK: func.func private @ark_begin_stream(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64, %[[ITERATIONS:.+]]: i64)
+// CHECK: func.func private @ark_begin_packets(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64, %[[ITERATIONS:.+]]: i64)
 // CHECK-NEXT: call @ark_packets_begin(%[[CONTEXT]], %[[LANE]], %[[ITERATIONS]])
 // CHECK: func.func private @ark_begin_iteration(%[[ROUND:.+]]: i32)
 // CHECK-NEXT: call @ark_packets_iteration(%[[ROUND]])
@@ -36,7 +36,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   memref.store %e, %x[%begin] : memref<16xi32>
   return
 }
-func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+func.func private @ark_begin_packets(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }
 func.func private @ark_begin_iteration(%round: i32) {
@@ -57,7 +57,7 @@ func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
 // Without packets the dispatch loop gets no hook.
 // CHECK-LABEL: func.func private @body(
 // CHECK: memref.store
-// CHECK: func.func private @ark_begin_stream(
+// CHECK: func.func private @ark_begin_packets(
 // CHECK-NEXT: return
 // CHECK: func.func private @ark_begin_iteration(
 // CHECK-NEXT: return
@@ -72,7 +72,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   memref.store %begin, %x[%begin] : memref<16xindex>
   return
 }
-func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+func.func private @ark_begin_packets(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }
 func.func private @ark_begin_iteration(%round: i32) {
