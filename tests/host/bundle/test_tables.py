@@ -77,7 +77,7 @@ def table(sections: dict[str, bytes], name: str) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_field(case: str) -> None:
+def test_an_invalid_field_raises(case: str) -> None:
     name, place, value, message = CASES[case]
     manifest, sections = add_program().parts()
     rows = table(sections, name)
@@ -87,15 +87,15 @@ def test_field(case: str) -> None:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_half_an_entry(name: str) -> None:
+def test_half_an_entry_raises(name: str) -> None:
     manifest, sections = add_program().parts()
     with pytest.raises(BundleError, match=f"section {name}: .* not a multiple of an entry"):
         Bundle.from_parts(manifest, sections | {name: sections[name][:-4]})
 
 
-# Spare operands are allowed, since nothing refers to them.
+# Spare operands are valid, since nothing refers to them.
 @pytest.mark.parametrize("name", sorted(COLUMNS.keys() - {"operands"}))
-def test_a_row_too_few_or_too_many(name: str) -> None:
+def test_a_row_too_few_or_too_many_raises(name: str) -> None:
     manifest, sections = add_program().parts()
     rows = table(sections, name)
     for wrong in (rows[:-1], np.concatenate((rows, rows[-1:]))):
@@ -120,7 +120,7 @@ def test_sections_are_known_and_needed() -> None:
 
 
 def test_a_wait_for_more_than_arrives_is_left_to_the_watchdog() -> None:
-    """Such a schedule hangs, and the hang is reported; it cannot give a wrong result."""
+    """Such a schedule hangs, which the watchdog reports; it cannot give a wrong result."""
     manifest, sections = add_program().parts(compile_kernel())
     rows = table(sections, "instructions")
     rows[3, 2] = 3

@@ -29,18 +29,18 @@ from . import contexts
 
 PACKAGE = Path(ark.__file__).parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-# What a module cannot be imported without, and what an example needs besides.
+# Packages that a module needs at import, and further packages that an example needs.
 NEEDS = {"ark_mlir.pytorch": "torch"}
 PACKAGES = {"ark_mlir.bundle.reader.sign_bundle": "cryptography"}
-# Examples that need hardware.
+# Modules whose examples need hardware.
 GPU = {"ark_mlir.runtime.executable.Executable.check"}
-# Namespaces whose functions, classes and methods users call.
+# Namespaces with functions, classes and methods for users.
 PUBLIC = ("", ".models", ".reference", ".distributed", ".show", ".knobs", ".dtypes")
 # Methods that only the package calls.
 INTERNAL = {"ark_mlir.runtime.executable.Executable.from_parts"}
-# Classes of whose methods and properties only the package makes use.
+# Classes whose methods and properties only the package uses.
 WITHOUT_METHODS = ("Program", "Knob", "Member")
-# Modules whose examples stand inside of a program; the size of its world.
+# Modules whose examples run inside of a program, with the size of its world.
 INSIDE = {
     "ark_mlir.frontend.ops.collectives": 2,
     "ark_mlir.frontend.ops": None,
@@ -64,7 +64,7 @@ def modules() -> Iterator[types.ModuleType]:
 
 
 def in_source(name: str) -> bool:
-    """Whether a module is part of this repository, not of MLIR's bindings."""
+    """Returns True if a module is part of this repository, and not of MLIR's bindings."""
     path = PACKAGE.joinpath(*name.split(".")[1:])
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
@@ -83,7 +83,7 @@ EXAMPLES = examples()
 
 
 class Needed(ast.NodeVisitor):
-    """Names that code reads before it assigns them."""
+    """Collects names that code reads before it assigns them."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -109,7 +109,7 @@ class Needed(ast.NodeVisitor):
         self._bound.add(node.name)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
-        """Its parameters are its own."""
+        """Ignores the parameters of the lambda."""
 
     def _visit_comprehension(self, node: Any) -> None:
         for generator in node.generators:
@@ -128,7 +128,7 @@ def needed_names(test: doctest.DocTest) -> set[str]:
 
 
 def run(test: doctest.DocTest, names: dict[str, Any]) -> dict[str, Any]:
-    """Runs the examples of a docstring; returns its namespace less what was given."""
+    """Runs the examples of a docstring; returns the names that they define."""
     globs = {**test.globs, "ark": ark, "np": np, **names}
     given = dict(globs)
     report: list[str] = []
@@ -231,7 +231,8 @@ def methods_without_examples() -> list[str]:
 
 
 def is_plain(value: object) -> bool:
-    """Whether there is nothing to call: errors and warnings of ark, and records that it returns."""
+    """Returns True for objects that users do not call: errors, warnings, and records that ark
+    returns."""
     return inspect.isclass(value) and (
         (issubclass(value, (ark.ArkError, Warning)) and value is not ark.ArkError)
         or value is ark.reference.Evaluation

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 class FakeDriver:
-    """Counts its calls and fails at one of them; runs nothing."""
+    """Counts its calls and fails at one of them; does not run kernels."""
 
     def __init__(self, fail_at: int = -1, outcome: Outcome | None = None) -> None:
         self.calls: list[str] = []
@@ -154,7 +154,7 @@ def test_no_driver_for_a_backend() -> None:
         Executable.from_parts(*add_program().parts(), drivers={}).prepare()
 
 
-def test_memory_that_is_not_there() -> None:
+def test_a_missing_buffer_raises() -> None:
     with pytest.raises(ark.DeviceError, match="no memory for"):
         HostMemory(1 << 62)
     assert HostMemory(0).nbytes == 0

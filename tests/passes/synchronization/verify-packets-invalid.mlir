@@ -37,7 +37,7 @@ ark.program @noWait(
 
 // -----
 
-// What carries no epoch tells nothing.
+// The words of "put" carry no epoch, so a wait could not poll them.
 ark.program @noPackets(
     %x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -73,7 +73,7 @@ ark.program @noPackets(
 
 // -----
 
-// A wait would look at packets that never come.
+// A wait would poll for packets that no vCTA sends.
 ark.program @notAll(
     %x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -110,7 +110,7 @@ ark.program @notAll(
 
 // -----
 
-// A signal says that all before it is done; packets only that they are.
+// A signal covers all runs before it; packets cover only the run that sends them.
 ark.program @afterAnotherRun(
     %x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -189,7 +189,7 @@ ark.program @beforeTheRun(
 
 // -----
 
-// What it leaves there could look like a packet of a later iteration.
+// The values of "other" could look like a packet of a later iteration.
 ark.program @sharedBytes(
     %x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
