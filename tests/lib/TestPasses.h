@@ -5,7 +5,7 @@
 
 namespace mlir::ark {
 
-/// Everything below.
+/// Registers all test passes.
 void registerArkTestPasses();
 
 void registerTestBufferViewPass();

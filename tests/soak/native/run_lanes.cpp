@@ -3,9 +3,9 @@
 //
 //   run_lanes KERNEL.so LAUNCH OUTPUT [SEED]
 //
-// With a seed, each lane of each launch begins after a random delay of up to
-// 3 ms: ThreadSanitizer misses a race if, in the one order that it sees, the
-// signal of another semaphore happens to order the accesses.
+// With a seed, each lane of each launch begins after a random delay of up to 3
+// ms. With a single order, ThreadSanitizer would miss a race if the signal of
+// an unrelated semaphore happened to order the accesses.
 //
 // LAUNCH is what sanitize_kernels.py writes: 64-bit words, little endian. First
 // the numbers of lanes, semaphores, launches and buffers, and the size of each
@@ -50,7 +50,8 @@ constexpr uint32_t kMaxDelayMicroseconds = 3000;
   std::exit(2);
 }
 
-/// Memory of its own for each buffer, so that AddressSanitizer sees its ends.
+/// Allocates each buffer separately, so that AddressSanitizer detects accesses
+/// beyond its end.
 uint8_t *allocate(uint64_t size, uint64_t alignment) {
   void *memory = nullptr;
   if (posix_memalign(&memory, alignment < 64 ? 64 : alignment, size ? size : 1))
