@@ -28,7 +28,7 @@ from export_models import as_bytes, export_models
 import ark_mlir as ark
 from ark_mlir.targets import cuda
 
-PACKAGES = ("bundle", "runtime", "testing")
+PACKAGES = ("bundle", "distributed", "runtime", "testing")
 RUN, WAIT = 0, 2
 
 
@@ -300,6 +300,26 @@ def export_assemblers(path: Path, target: str) -> None:
         write(program, arrays, path / "no-libdevice", target, cache=False)
 
 
+def export_worlds(path: Path, target: str) -> None:
+    """A program of two ranks, for a GPU of each: a shared sum, an element of it, and a state that
+    counts iterations; and the same one with a wait that never ends."""
+    programs: list[ark.Program] = []
+    for rank in range(2):
+        with ark.Program("world", rank=rank, world_size=2) as program:
+            x = ark.input("x", (4096,))
+            w = ark.parameter("w", (4096,))
+            index = ark.scalar("index", ark.int32)
+            n = ark.state("n", (1,), ark.int32)
+            ark.update(n, n + 1, (0,))
+            ark.output("y", ark.all_reduce(x * w, name="total"))
+            picked = ark.gather(x * w, index, 0, name="pick")
+            ark.output("picked", ark.all_reduce(picked, name="total_picked"))
+        programs.append(program)
+    executable = ark.compile(programs, target=target)
+    executable.save(path / "world.arkbin")
+    spoil(executable).save(path / "world-hang.arkbin")
+
+
 def say(text: str) -> None:
     """Prints the progress if stderr is a terminal."""
     if sys.stderr.isatty():
@@ -325,6 +345,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_streams(root, target)
     export_boxes(root, target)
     export_packets(root, target)
+    export_worlds(root, target)
     export_assemblers(root / "assemblers", target)
     models = export_models(root / "models", target, say)
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SPIN_SECONDS = 0.002
 _SLEEP_SECONDS = 0.0005
 # What the lanes may take to notice an abort; they look in every wait and before every iteration.
-_GRACE_SECONDS = 10.0
+GRACE_SECONDS = 10.0
 # What the CTAs of one launch may take to begin all.
 _SETTLE_SECONDS = 0.005
 
@@ -246,7 +246,7 @@ class CudaDriver:
     ) -> None:
         clear = None
         if self._dirty:
-            resident.dismiss(record, _GRACE_SECONDS)
+            resident.dismiss(record, GRACE_SECONDS)
             clear, self.epoch = kernel.semaphores, 0
         self._dirty = True
         record.slots[record.layout.bound] = launch.addresses
@@ -317,7 +317,7 @@ class CudaDriver:
         # A run that was given up ends its kernel without being told again.
         if self._resident is not None and self._given_up is None:
             self._api.enter()
-            self._resident.dismiss(self.record, _GRACE_SECONDS)
+            self._resident.dismiss(self.record, GRACE_SECONDS)
 
     def close(self) -> None:
         """See :meth:`Driver.close`: to give back may wait for other kernels, up to a limit."""
@@ -374,7 +374,7 @@ class CudaDriver:
         start = time.monotonic()
         while not self._api.has_happened(event):
             waited = time.monotonic() - start
-            if waited > _GRACE_SECONDS:
+            if waited > GRACE_SECONDS:
                 self._api.wait_for(event, owners)
                 raise error()
             if waited > _SPIN_SECONDS:
@@ -383,7 +383,7 @@ class CudaDriver:
     def _others_not_ended(self) -> BusyError:
         return BusyError(
             f"{self.bundle.manifest.program!r} is closed, and work of others on the GPU has not "
-            f"ended within {_GRACE_SECONDS:g} s",
+            f"ended within {GRACE_SECONDS:g} s",
             notes=["to free memory would wait for it: that is given back when it has ended"],
         )
 
@@ -397,7 +397,7 @@ class CudaDriver:
                 notes=[note],
             )
         return DeviceError(
-            f"{program!r} is closed, and its kernel has not ended within {_GRACE_SECONDS:g} s",
+            f"{program!r} is closed, and its kernel has not ended within {GRACE_SECONDS:g} s",
             notes=[note],
         )
 
@@ -474,7 +474,7 @@ class CudaDriver:
             time.sleep(_SETTLE_SECONDS)
             if self.record.queued and not self._api.has_happened(end):
                 return
-        self._join(end, seconds=_GRACE_SECONDS)
+        self._join(end, seconds=GRACE_SECONDS)
         self._given_up = None
 
     def _undo(self, launch: Launch, stream: int) -> None:

@@ -36,7 +36,7 @@ TAKE = ("cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadData", "cuModuleGetFunction
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backlog, "LIMIT_SECONDS", LIMIT)
-    monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", LIMIT)
+    monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", LIMIT)
 
 
 @pytest.fixture

@@ -304,7 +304,7 @@ class Stuck:
     """
 
     def __init__(self, cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.2)
+        monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", 0.2)
         self.world = fake_world(cuda, kernel, endless_program(), 2).prepare()
         driver: Any = self.world._runner.driver
         slots: Any = self.world._runner.storage.slots()
