@@ -75,7 +75,9 @@ LogicalResult Finder::collectPolled() {
       return kernel.emitOpError("semaphore ")
              << semaphore << " waits for packets that are in no table";
     for (int64_t arrival = 0; arrival < arrivals; ++arrival)
-      polled.insert(operands[(first + 2 * arrival) * abi::kOperandFields + 1]);
+      polled.insert(
+          operands[(first + abi::kArrivalRows * arrival) * abi::kOperandFields +
+                   abi::kOperandOffset]);
   }
   return success();
 }
@@ -96,7 +98,7 @@ void Finder::collectSenders() {
 
 bool Finder::isPacket(size_t task, int64_t row, bool isLast) {
   int64_t slot = operands[row * abi::kOperandFields];
-  int64_t offset = operands[row * abi::kOperandFields + 1];
+  int64_t offset = operands[row * abi::kOperandFields + abi::kOperandOffset];
   if (kernel.getPackets() &&
       slot == static_cast<int64_t>(kernel.getBuffers().size()) + 1)
     return true;

@@ -1,5 +1,6 @@
 //===- LowerToTarget.cpp - Runs the lowering of the target ----------------===//
 
+#include "passes/kernel/KernelAbi.h"
 #include "passes/target/module/GpuLowering.h"
 #include "passes/target/module/Lowerings.h"
 #include "passes/target/module/Passes.h"
@@ -16,7 +17,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 /// Threads per warp of the supported AMD GPUs.
-static constexpr int64_t kWavefrontSize = 64;
+static constexpr int64_t kWavefrontSize = abi::kHipWarpSize;
 
 namespace {
 struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {

@@ -48,7 +48,7 @@ OperandPlace ark::getOperandPlace(KernelOp kernel, int64_t row) {
   if ((row + 1) * abi::kOperandFields > static_cast<int64_t>(values.size()))
     return {/*slot=*/-1, /*offset=*/0};
   return {values[row * abi::kOperandFields],
-          values[row * abi::kOperandFields + 1]};
+          values[row * abi::kOperandFields + abi::kOperandOffset]};
 }
 
 /// Returns true if no task writes the buffer of a slot.
