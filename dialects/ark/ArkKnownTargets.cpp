@@ -132,6 +132,10 @@ TargetAttr ark::findTarget(MLIRContext *context, Backend backend,
                          findGpu(context, backend, arch));
 }
 
+MmaAttr ark::getMmaSync(MLIRContext *context) {
+  return cast<MmaAttr>(mlir::parseAttribute(MMA_SYNC, context));
+}
+
 std::string ark::listArchs(Backend backend) {
   SmallVector<StringRef> archs;
   for (const KnownGpu &gpu : knownGpus)

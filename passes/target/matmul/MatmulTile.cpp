@@ -3,6 +3,7 @@
 #include "passes/target/matmul/MatmulTile.h"
 
 #include "passes/target/support/Alignment.h"
+#include "passes/target/support/MatrixInstruction.h"
 #include "passes/target/support/WideLoad.h"
 
 #include "lib/support/BufferView.h"
@@ -91,12 +92,37 @@ static std::optional<int64_t> getBound(Value buffer, int64_t dim) {
   return succeeded(bound) ? std::optional<int64_t>(*bound) : std::nullopt;
 }
 
-std::optional<MatmulTile> MatmulTile::match(linalg::LinalgOp op) {
-  if (!op.hasPureBufferSemantics() || !linalg::isaContractionOpInterface(op) ||
-      !hasMaps(op) || !isSumOfProducts(op))
+/// Elements of K of a lane per instruction. A word of 8-bit floats has as many
+/// elements.
+static constexpr int64_t kOwnDepth = 4;
+
+/// Returns true if lanes hold the same elements of K of both operands, one row
+/// of every block of them, so that both may use the order of K in which the
+/// lanes load it.
+static bool areSupported(MmaAttr mma) {
+  FragmentAttr lhs = mma.getLhs(), rhs = mma.getRhs(), acc = mma.getAcc();
+  if (!lhs)
+    return false;
+  MatrixFragment left(lhs), right(rhs), sum(acc);
+  return left.getOwn(1) == kOwnDepth && right.getOwn(0) == kOwnDepth &&
+         left.getConsecutive(0) == 1 && right.getConsecutive(1) == 1 &&
+         right.getNumBlocks(1) == 1 && left.getConsecutive(1) % 2 == 0 &&
+         right.getConsecutive(0) % 2 == 0 &&
+         lhs.getLanes()[1] == rhs.getLanes()[0] &&
+         lhs.getStrides()[1] == rhs.getStrides()[0] &&
+         lhs.getLanes()[0] == rhs.getLanes()[1] &&
+         lhs.getStrides()[0] == rhs.getStrides()[1] &&
+         sum.getBlockExtent(0) == left.getBlockExtent(0);
+}
+
+std::optional<MatmulTile> MatmulTile::match(linalg::LinalgOp op, MmaAttr mma) {
+  if (!areSupported(mma) || !op.hasPureBufferSemantics() ||
+      !linalg::isaContractionOpInterface(op) || !hasMaps(op) ||
+      !isSumOfProducts(op))
     return std::nullopt;
   MatmulTile product{
-      op, op->getOperand(0), op->getOperand(1), op->getOperand(2), 0, 0, 0};
+      op, op->getOperand(0), op->getOperand(1), op->getOperand(2), 0, 0, 0,
+      mma};
   if (!canMultiply(getElementTypeOrSelf(product.left),
                    getElementTypeOrSelf(product.right)))
     return std::nullopt;
@@ -111,6 +137,10 @@ std::optional<MatmulTile> MatmulTile::match(linalg::LinalgOp op) {
   if (!fits || !isLoadable(product.left) || !isLoadable(product.right))
     return std::nullopt;
   return product;
+}
+
+int64_t MatmulTile::getColumnsPerLoad() const {
+  return MatrixFragment(mma.getLhs()).getBlockExtent(0);
 }
 
 Type MatmulTile::getElementType() const {

@@ -3,21 +3,13 @@
 #ifndef ARK_PASSES_TARGET_MATMUL_MATMULTILE_H
 #define ARK_PASSES_TARGET_MATMUL_MATMULTILE_H
 
+#include "dialects/ark/ArkAttrs.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 
 namespace mlir::ark {
 
-/// Rows of weights (columns of the result) per instruction.
-inline constexpr int64_t kMmaColumns = 16;
-/// Rows of activations per instruction.
-inline constexpr int64_t kMmaRows = 8;
-/// Elements of K per instruction.
-inline constexpr int64_t kMmaDepth = 16;
-/// Elements of a piece of K: the four threads of a row load a piece with one
-/// load each. A piece suffices for two instructions.
-inline constexpr int64_t kPieceElements = 32;
-/// Elements of a piece per thread.
-inline constexpr int64_t kElementsPerLoad = kPieceElements / 4;
+/// Elements per load of an operand.
+inline constexpr int64_t kElementsPerLoad = 8;
 
 /// out[m, n] += left[m, k] * right[n, k] on buffers, a tile of one CTA.
 /// Operands are bf16 or f16, accumulators f32. Both operands are contiguous
@@ -28,9 +20,27 @@ struct MatmulTile {
   Value left, right, out;
   /// Extents; `rows` and `columns` are upper bounds.
   int64_t rows, columns, depth;
+  /// The instruction. Its operand A holds rows of weights, which are columns of
+  /// the result, and its operand B rows of activations.
+  MmaAttr mma;
 
-  /// Returns nothing if `op` is not a supported product.
-  static std::optional<MatmulTile> match(linalg::LinalgOp op);
+  /// Returns nothing if `op` is not a supported product, or if the fragments of
+  /// `mma` are not supported.
+  static std::optional<MatmulTile> match(linalg::LinalgOp op, MmaAttr mma);
+
+  /// Returns the columns and rows of the result per instruction.
+  int64_t getUnitColumns() const { return mma.getM(); }
+  int64_t getUnitRows() const { return mma.getN(); }
+  int64_t getWarpSize() const { return mma.getAcc().getNumLanes(); }
+  /// Returns the columns of a unit that the lanes load at once.
+  int64_t getColumnsPerLoad() const;
+  /// Returns the number of lanes that share a row of an operand.
+  int64_t getLanesPerRow() const { return mma.getLhs().getLanes()[1]; }
+  /// Returns the elements of a piece of K: the lanes of a row load a piece with
+  /// one load each.
+  int64_t getPieceElements() const {
+    return getLanesPerRow() * kElementsPerLoad;
+  }
 
   /// Returns the element type of the instruction: f16 if both operands have 8
   /// bits.
@@ -39,14 +49,16 @@ struct MatmulTile {
   bool isPlain() const;
 
   /// Returns true if one warp holds the accumulators of all rows.
-  bool isSkinny() const { return rows <= 2 * kMmaRows; }
+  bool isSkinny() const { return rows <= 2 * getUnitRows(); }
   /// Returns true if the left operand is a temporary with few rows. Warps load
   /// such rows right before they multiply them.
   bool hasNearRows() const;
-  /// Returns the number of 16-byte loads per thread for a piece of 16 columns;
-  /// one load if there are only eight columns.
+  /// Returns the number of loads per thread for a piece of a unit; one load if
+  /// it has all columns.
   int64_t getLoads() const {
-    return columns > kMmaColumns / 2 || !isSkinny() ? 2 : 1;
+    return columns > getColumnsPerLoad() || !isSkinny()
+               ? getUnitColumns() / getColumnsPerLoad()
+               : 1;
   }
 };
 

@@ -7,13 +7,12 @@
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/SpacePointer.h"
 #include "passes/target/support/StreamingLoad.h"
-#include "passes/target/support/Warp.h"
 #include "passes/target/support/WideLoad.h"
 
 #include "lib/support/BufferView.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -21,14 +20,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Threads that share a row of an operand.
-static constexpr int64_t kThreadsPerRow = 4;
 /// With fewer accumulators than this, every element gets two, so that
 /// consecutive instructions are independent.
 static constexpr int64_t kMinIndependentSums = 3;
-static_assert(kPieceElements == kThreadsPerRow * kElementsPerLoad);
-/// Instructions per load.
-static constexpr int64_t kStepsPerLoad = kPieceElements / kMmaDepth;
 
 Value MmaBuilder::constant(int64_t number) {
   return arith::ConstantIndexOp::create(builder, number);
@@ -43,10 +37,15 @@ int64_t MmaBuilder::getChains() const {
   return sums < kMinIndependentSums ? 2 : 1;
 }
 
+int64_t MmaBuilder::getSteps() const {
+  return kElementsPerLoad / instruction.getLhs().getOwn(1);
+}
+
 SmallVector<Value> MmaBuilder::createSums() {
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
-  return SmallVector<Value>(
-      4 * products.size() * shape.units * shape.blocks * getChains(), zero);
+  return SmallVector<Value>(instruction.getNumSums() * products.size() *
+                                shape.units * shape.blocks * getChains(),
+                            zero);
 }
 
 /// Clamps a row to the last row. Results of clamped rows are not used.
@@ -59,20 +58,22 @@ Value MmaBuilder::clampRow(Value row, Value buffer, int64_t count) {
 }
 
 void MmaBuilder::findPlace(Value thread) {
-  Value warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
-  Value lane = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
+  Value warp =
+      arith::DivUIOp::create(builder, thread, constant(shape.warpSize));
+  lane = arith::RemUIOp::create(builder, thread, constant(shape.warpSize));
   Value parts = constant(shape.parts), downTiles = constant(shape.downTiles);
   Value tile = arith::DivUIOp::create(builder, warp, parts);
   part = arith::RemUIOp::create(builder, warp, parts);
   firstColumn = arith::MulIOp::create(
       builder, arith::DivUIOp::create(builder, tile, downTiles),
-      constant(shape.units * kMmaColumns));
+      constant(shape.units * shape.unitColumns));
   firstRow = arith::MulIOp::create(
       builder, arith::RemUIOp::create(builder, tile, downTiles),
-      constant(shape.blocks * kMmaRows));
-  row = arith::DivUIOp::create(builder, lane, constant(kThreadsPerRow));
-  number = arith::RemUIOp::create(builder, lane, constant(kThreadsPerRow));
-  Value length = constant(shape.pieces * kPieceElements);
+      constant(shape.blocks * shape.unitRows));
+  MatrixFragment lhs = instruction.getLhs();
+  row = lhs.createPart(builder, builder.getLoc(), lane, 0);
+  number = lhs.createPart(builder, builder.getLoc(), lane, 1);
+  Value length = constant(shape.pieces * shape.pieceElements);
   Value first = arith::MulIOp::create(builder, part, length);
   begin = arith::AddIOp::create(
       builder, first,
@@ -90,21 +91,23 @@ Value MmaBuilder::getFirstColumn(Value turn) {
   return arith::AddIOp::create(builder, firstColumn, before);
 }
 
-/// Returns the columns of each product's units, two per unit.
+/// Returns the columns of each product's units, one per load.
 SmallVector<MmaBuilder::Column> MmaBuilder::findColumns(Value turn) {
   Value ownColumn = arith::AddIOp::create(builder, getFirstColumn(turn), row);
   SmallVector<Column> columns;
   for (const MatmulTile &product : products) {
     int64_t loads = product.getLoads();
-    int64_t count = loads == 2 ? shape.getColumns() : kMmaColumns / 2;
+    int64_t perLoad = product.getColumnsPerLoad();
+    int64_t count =
+        loads * perLoad == shape.unitColumns ? shape.getColumns() : perLoad;
     if (Operation *view = product.right.getDefiningOp();
         view && product.isSkinny())
       setReadOnce(view);
     for (int64_t unit = 0; unit < shape.units; ++unit)
-      for (int64_t half = 0; half < loads; ++half) {
-        Value own = clampRow(
-            add(ownColumn, unit * kMmaColumns + half * kMmaColumns / 2),
-            product.right, count);
+      for (int64_t load = 0; load < loads; ++load) {
+        Value own =
+            clampRow(add(ownColumn, unit * shape.unitColumns + load * perLoad),
+                     product.right, count);
         columns.push_back({product.right, own, findFirst(product.right, own)});
       }
   }
@@ -114,7 +117,7 @@ SmallVector<MmaBuilder::Column> MmaBuilder::findColumns(Value turn) {
 void MmaBuilder::findRows() {
   Value ownRow = arith::AddIOp::create(builder, firstRow, row);
   for (int64_t block = 0; block < shape.blocks; ++block)
-    rowsOf.push_back(clampRow(add(ownRow, block * kMmaRows),
+    rowsOf.push_back(clampRow(add(ownRow, block * shape.unitRows),
                               products.front().left, shape.getRows()));
 }
 
@@ -195,7 +198,7 @@ MmaBuilder::Piece MmaBuilder::loadPiece(ArrayRef<Column> columns,
 
 /// Widens one word of 8-bit floats to two words.
 Value MmaBuilder::widen(Value loaded, int64_t step, Type element) {
-  constexpr int64_t size = kElementsPerLoad / kStepsPerLoad;
+  int64_t size = kElementsPerLoad / getSteps();
   Value word = vector::ExtractOp::create(builder, loaded, step);
   Value one = vector::FromElementsOp::create(
       builder, VectorType::get({1}, builder.getI32Type()), word);
@@ -207,18 +210,18 @@ Value MmaBuilder::widen(Value loaded, int64_t step, Type element) {
       arith::ExtFOp::create(builder, VectorType::get({size}, wide), narrow));
 }
 
-/// Returns two operands of an instruction from the loaded words of `factor`.
+/// Returns the words of an instruction among the loaded words of `factor`.
 /// 8-bit floats are widened here, after all loads have been issued.
 SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step,
                                         Value factor) {
   SmallVector<Value> words;
   Type element = products.front().getElementType();
-  int64_t first = 2 * step;
+  int64_t count = instruction.getLhs().getOwn(1) / 2, first = count * step;
   if (Type own = getElementTypeOrSelf(factor); own != element) {
     loaded = widen(loaded, step, own);
     first = 0;
   }
-  for (int64_t i = 0; i < 2; ++i) {
+  for (int64_t i = 0; i < count; ++i) {
     Value word = vector::ExtractOp::create(builder, loaded, first + i);
     if (element.isF16())
       word =
@@ -228,23 +231,16 @@ SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step,
   return words;
 }
 
-/// Creates one instruction. `columns` are the words of both columns of a unit,
+/// Creates one instruction. `columns` are the words of all columns of a unit,
 /// `rows` the words of a block.
 void MmaBuilder::createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
                            MutableArrayRef<Value> sums) {
-  bool isHalf = products.front().getElementType().isF16();
-  auto type = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-  auto result = LLVM::LLVMStructType::getLiteral(
-      builder.getContext(), SmallVector<Type>(4, builder.getF32Type()));
-  auto mma = NVVM::MmaOp::create(
-      builder, result,
-      ValueRange{columns[0], columns[2], columns[1], columns[3]}, rows,
-      ValueRange(sums), ArrayRef<int64_t>{kMmaColumns, kMmaRows, kMmaDepth},
-      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
-      std::array{type, type},
-      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  for (int64_t i = 0; i < 4; ++i)
-    sums[i] = LLVM::ExtractValueOp::create(builder, mma.getRes(), i);
+  llvm::copy(
+      instruction.multiply(builder, products.front().getElementType(),
+                           instruction.getLhs().sortWords(columns, /*depth=*/1),
+                           instruction.getRhs().sortWords(rows, /*depth=*/0),
+                           ValueRange(sums)),
+      sums.begin());
 }
 
 /// Adds the products of the piece that begins at `k` to `sums`.
@@ -256,28 +252,29 @@ void MmaBuilder::multiplyPiece(const Piece &piece, Value k,
   multiply(all.drop_back(shape.blocks), all.take_back(shape.blocks), sums);
 }
 
-/// Multiplies one piece. `sums` has four accumulators per chain, block, unit
-/// and product.
+/// Multiplies one piece. `sums` has the accumulators of an instruction for each
+/// chain, block, unit and product.
 void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
                           SmallVectorImpl<Value> &sums) {
-  int64_t chains = getChains();
-  for (int64_t step = 0; step < 2; ++step) {
+  int64_t chains = getChains(), numSums = instruction.getNumSums();
+  for (int64_t step = 0; step < getSteps(); ++step) {
     ArrayRef<Value> rest = columns;
     MutableArrayRef<Value> ownSums = sums;
     for (const MatmulTile &product : products)
       for (int64_t unit = 0; unit < shape.units; ++unit) {
-        SmallVector<Value> words = getWords(rest.front(), step, product.right);
-        if (product.getLoads() == 2)
-          llvm::append_range(words, getWords(rest[1], step, product.right));
-        else
-          words.append(
-              2, arith::ConstantOp::create(
-                     builder, builder.getZeroAttr(words.front().getType())));
+        SmallVector<Value> words;
+        for (Value load : rest.take_front(product.getLoads()))
+          llvm::append_range(words, getWords(load, step, product.right));
+        size_t all = instruction.getLhs().getNumElements() / 2;
+        if (words.size() < all)
+          words.resize(
+              all, arith::ConstantOp::create(
+                       builder, builder.getZeroAttr(words.front().getType())));
         rest = rest.drop_front(product.getLoads());
         for (Value row : rows) {
           createMma(words, getWords(row, step, product.left),
-                    ownSums.slice(4 * (step % chains), 4));
-          ownSums = ownSums.drop_front(4 * chains);
+                    ownSums.slice(numSums * (step % chains), numSums));
+          ownSums = ownSums.drop_front(numSums * chains);
         }
       }
   }
@@ -290,14 +287,14 @@ SmallVector<Value> MmaBuilder::addUp() {
   SmallVector<Column> columns = findColumns(Value());
   SmallVector<Piece> pieces;
   for (int64_t i = 0; i < shape.inFlight; ++i)
-    pieces.push_back(loadPiece(columns, Value(), i * kPieceElements));
+    pieces.push_back(loadPiece(columns, Value(), i * shape.pieceElements));
   if (shape.pieces > shape.inFlight) {
     SmallVector<Value> inits(sums);
     for (const Piece &piece : pieces)
       llvm::append_range(inits, piece);
-    int64_t ahead = shape.inFlight * kPieceElements;
+    int64_t ahead = shape.inFlight * shape.pieceElements;
     auto loop = scf::ForOp::create(builder, constant(ahead),
-                                   constant(shape.pieces * kPieceElements),
+                                   constant(shape.pieces * shape.pieceElements),
                                    constant(ahead), inits);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(loop.getBody());
@@ -310,9 +307,9 @@ SmallVector<Value> MmaBuilder::addUp() {
     SmallVector<Value> yielded;
     for (auto [i, piece] : llvm::enumerate(pieces)) {
       multiplyPiece(Piece(loaded.slice(i * piece.size(), piece.size())),
-                    add(here, i * kPieceElements), next);
+                    add(here, i * shape.pieceElements), next);
       llvm::append_range(yielded,
-                         loadPiece(columns, distance, i * kPieceElements));
+                         loadPiece(columns, distance, i * shape.pieceElements));
     }
     llvm::append_range(next, yielded);
     scf::YieldOp::create(builder, next);
@@ -324,7 +321,7 @@ SmallVector<Value> MmaBuilder::addUp() {
   }
   int64_t first = shape.pieces - shape.inFlight;
   for (auto [i, piece] : llvm::enumerate(pieces))
-    multiplyPiece(piece, add(begin, (first + i) * kPieceElements), sums);
+    multiplyPiece(piece, add(begin, (first + i) * shape.pieceElements), sums);
   return sums;
 }
 
@@ -334,7 +331,8 @@ void MmaBuilder::addUpInTurns() {
   SmallVector<Column> columns = findColumns(constant(0));
   SmallVector<Value> inits;
   for (int64_t i = 0; i < shape.pieces; ++i)
-    llvm::append_range(inits, loadPiece(columns, Value(), i * kPieceElements));
+    llvm::append_range(inits,
+                       loadPiece(columns, Value(), i * shape.pieceElements));
   int64_t size = inits.size() / shape.pieces;
   auto loop = scf::ForOp::create(builder, constant(1), constant(shape.turns),
                                  constant(1), inits);
@@ -342,8 +340,8 @@ void MmaBuilder::addUpInTurns() {
     SmallVector<Value> sums = createSums();
     for (int64_t i = 0; i < shape.pieces; ++i) {
       multiplyPiece(Piece(loaded.slice(i * size, size)),
-                    add(begin, i * kPieceElements), sums);
-      then(i * kPieceElements);
+                    add(begin, i * shape.pieceElements), sums);
+      then(i * shape.pieceElements);
     }
     return sums;
   };
@@ -389,28 +387,36 @@ void MmaBuilder::store(Value sum, const MatmulTile &product, Value buffer,
                           buffer, ValueRange{m, n});
 }
 
-/// Stores the accumulators. A thread holds two rows of column `n` and of column
-/// `n + 8`.
+/// Stores the accumulators. Their fragment has columns of the result as rows.
 void MmaBuilder::store(ArrayRef<Value> sums, Value turn) {
   int64_t chains = getChains();
-  Value ownColumn = arith::AddIOp::create(builder, getFirstColumn(turn), row);
+  int64_t numSums = instruction.getNumSums();
+  MatrixFragment acc = instruction.getAcc();
+  Location loc = builder.getLoc();
+  Value ownColumn =
+      arith::AddIOp::create(builder, getFirstColumn(turn),
+                            acc.createFirst(builder, loc, lane, /*dim=*/0));
   Value ownRow = arith::AddIOp::create(
-      builder, firstRow, arith::MulIOp::create(builder, number, constant(2)));
+      builder, firstRow, acc.createFirst(builder, loc, lane, /*dim=*/1));
   for (auto [product, buffer] : llvm::zip(products, buffers))
     for (int64_t unit = 0; unit < shape.units; ++unit)
       for (int64_t block = 0; block < shape.blocks; ++block) {
-        SmallVector<Value> own(sums.take_front(4));
-        for (int64_t i = 0; chains == 2 && i < 4; ++i)
-          own[i] = arith::AddFOp::create(builder, own[i], sums[4 + i]);
-        sums = sums.drop_front(4 * chains);
-        for (int64_t i = 0; i < 2 * product.getLoads(); ++i)
-          store(own[i], product, buffer, add(ownRow, block * kMmaRows + i % 2),
-                add(ownColumn, unit * kMmaColumns + i / 2 * kMmaColumns / 2));
+        SmallVector<Value> own(sums.take_front(numSums));
+        for (int64_t i = 0; chains == 2 && i < numSums; ++i)
+          own[i] = arith::AddFOp::create(builder, own[i], sums[numSums + i]);
+        sums = sums.drop_front(numSums * chains);
+        for (auto [i, sum] : llvm::enumerate(own)) {
+          auto [column, down] = acc.getOffset(i);
+          if (column < product.getLoads() * product.getColumnsPerLoad())
+            store(sum, product, buffer,
+                  add(ownRow, block * shape.unitRows + down),
+                  add(ownColumn, unit * shape.unitColumns + column));
+        }
       }
 }
 
 void MmaBuilder::build(Value thread, int64_t threads) {
-  int64_t busy = shape.getBusyWarps() * kWarpSize;
+  int64_t busy = shape.getBusyWarps() * shape.warpSize;
   if (busy < threads) {
     Value isBusy = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
                                          thread, constant(busy));
@@ -447,7 +453,7 @@ MmaBuilder::Piece MmaBuilder::loadStaged(MmaStages &stages,
 /// flight while the warps multiply one stage. A stage is free once all warps
 /// have reached the barrier after reading it.
 SmallVector<Value> MmaBuilder::addUpStaged(MmaStages &stages, int64_t count) {
-  int64_t length = MmaStages::kPieces * kPieceElements;
+  int64_t length = MmaStages::kPieces * shape.pieceElements;
   int64_t bytes = stages.getStageBytes();
   for (int64_t i = 0; i + 1 < count; ++i) {
     stages.copy(constant(i * length), constant(i * bytes));
@@ -458,7 +464,7 @@ SmallVector<Value> MmaBuilder::addUpStaged(MmaStages &stages, int64_t count) {
   size_t numSums = inits.size();
   inits.push_back(constant(0));
   inits.push_back(constant((count - 1) * bytes));
-  Value end = constant(shape.pieces * kPieceElements);
+  Value end = constant(shape.pieces * shape.pieceElements);
   auto loop =
       scf::ForOp::create(builder, constant(0), end, constant(length), inits);
   {

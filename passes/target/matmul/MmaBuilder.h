@@ -4,20 +4,23 @@
 #define ARK_PASSES_TARGET_MATMUL_MMABUILDER_H
 
 #include "passes/target/matmul/MmaLoops.h"
+#include "passes/target/support/MatrixInstruction.h"
 
 namespace mlir::ark {
 
 class MmaStages;
 
-/// Builds the code of one thread. Four threads share a row of an operand, and
-/// each loads 8 elements of a piece of K. This is not the order that an `mma`
+/// Builds the code of one thread. Some threads share a row of an operand, and
+/// each loads 8 elements of a piece of K. This is not the order that the
 /// instruction defines, but A and B use the same permuted K order, so that the
 /// sum is unchanged.
 class MmaBuilder {
 public:
   MmaBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
-             const MmaShape &shape, ValueRange buffers)
-      : builder(builder), products(products), shape(shape), buffers(buffers) {}
+             const MmaShape &shape, const MatrixInstruction &instruction,
+             ValueRange buffers)
+      : builder(builder), products(products), shape(shape),
+        instruction(instruction), buffers(buffers) {}
 
   void build(Value thread, int64_t threads);
   /// Builds the loops with `count` stages in `memory`, which finally receives
@@ -67,15 +70,19 @@ private:
 
   /// Returns the number of accumulators that are summed for one element.
   int64_t getChains() const;
+  /// Returns the number of instructions per load.
+  int64_t getSteps() const;
   SmallVector<Value> createSums();
 
   ImplicitLocOpBuilder &builder;
   ArrayRef<MatmulTile> products;
   const MmaShape &shape;
+  const MatrixInstruction &instruction;
   ValueRange buffers;
   /// The split-K part, the first column and row of the tile, the thread's row
   /// of an operand, and the thread's index among the threads of that row.
   Value part, firstColumn, firstRow, row, number;
+  Value lane;
   /// The begin of this thread's elements along K, and the end of its part.
   Value begin, end;
   /// The rows of the blocks.

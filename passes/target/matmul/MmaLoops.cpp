@@ -7,7 +7,6 @@
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
 #include "passes/target/support/SharedMemory.h"
-#include "passes/target/support/Warp.h"
 #include "passes/target/support/WideLoad.h"
 
 #include "lib/support/BufferView.h"
@@ -56,9 +55,9 @@ bool MmaShape::setTile(const MatmulTile &product, int64_t units,
                        int64_t blocks) {
   this->units = units;
   this->blocks = blocks;
-  acrossTiles = llvm::divideCeil(product.columns, units * kMmaColumns);
-  downTiles = llvm::divideCeil(product.rows, blocks * kMmaRows);
-  int64_t all = llvm::divideCeil(product.depth, kPieceElements);
+  acrossTiles = llvm::divideCeil(product.columns, units * unitColumns);
+  downTiles = llvm::divideCeil(product.rows, blocks * unitRows);
+  int64_t all = llvm::divideCeil(product.depth, pieceElements);
   int64_t tiles = acrossTiles * downTiles;
   parts = chooseDivisor(
       all, std::clamp<int64_t>(std::min(warps / tiles, maxParts), 1, all));
@@ -72,7 +71,7 @@ bool MmaShape::setTile(const MatmulTile &product, int64_t units,
 void MmaShape::chooseTile(ArrayRef<MatmulTile> products) {
   const MatmulTile &product = products.front();
   if (product.isSkinny()) {
-    setTile(product, 1, llvm::divideCeil(product.rows, kMmaRows));
+    setTile(product, 1, llvm::divideCeil(product.rows, unitRows));
     return;
   }
   int64_t mostUnits = 2 / products.size();
@@ -106,7 +105,7 @@ static int64_t getPartsBytes(const MatmulTile &product, const MmaShape &shape) {
 /// delivers faster than small parts of all rows.
 void MmaShape::takeTurns(ArrayRef<MatmulTile> products, int64_t fitting) {
   const MatmulTile &first = products.front();
-  int64_t all = llvm::divideCeil(first.depth, kPieceElements);
+  int64_t all = llvm::divideCeil(first.depth, pieceElements);
   int64_t wanted = all / fitting, bytes = 0;
   if (!first.isSkinny() || all % fitting != 0 || wanted <= parts ||
       wanted > std::min(warps, maxParts) || acrossTiles % (warps / wanted) != 0)
@@ -123,7 +122,11 @@ void MmaShape::takeTurns(ArrayRef<MatmulTile> products, int64_t fitting) {
 
 MmaShape::MmaShape(ArrayRef<MatmulTile> products, int64_t threads,
                    int64_t maxParts)
-    : warps(threads / kWarpSize), maxParts(maxParts) {
+    : unitColumns(products.front().getUnitColumns()),
+      unitRows(products.front().getUnitRows()),
+      pieceElements(products.front().getPieceElements()),
+      warpSize(products.front().getWarpSize()), warps(threads / warpSize),
+      maxParts(maxParts) {
   chooseTile(products);
   int64_t depth = products.front().depth;
   const MatmulTile &first = products.front();
@@ -135,10 +138,10 @@ MmaShape::MmaShape(ArrayRef<MatmulTile> products, int64_t threads,
       products.front().isSkinny() ? kRegistersInFlight : kRegistersBesideSums;
   int64_t fitting = std::clamp<int64_t>(registers / loaded, 1, kMaxInFlight);
   takeTurns(products, fitting);
-  pieces = llvm::divideCeil(depth, parts * kPieceElements);
+  pieces = llvm::divideCeil(depth, parts * pieceElements);
   inFlight = pieces <= fitting ? pieces : chooseDivisor(pieces, fitting);
   pieces = llvm::alignTo(pieces, inFlight);
-  isRagged = parts * pieces * kPieceElements != depth;
+  isRagged = parts * pieces * pieceElements != depth;
 }
 
 int64_t ark::getMmaBytes(ArrayRef<MatmulTile> products, int64_t threads,
@@ -198,7 +201,9 @@ SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
   Value thread = createMappedLoop(builder, threads);
   if (!products.front().isSkinny())
     setFullRegisterPressure(thread.getParentBlock()->getParentOp());
-  MmaBuilder mma(builder, products, shape, buffers);
+  std::unique_ptr<MatrixInstruction> instruction =
+      MatrixInstruction::create(products.front().mma);
+  MmaBuilder mma(builder, products, shape, *instruction, buffers);
   if (stages == 0)
     mma.build(thread, threads);
   else
@@ -211,5 +216,8 @@ void ark::createDirectMmaLoops(ImplicitLocOpBuilder &builder,
   MmaShape shape(product, threads, /*maxParts=*/1);
   OpBuilder::InsertionGuard guard(builder);
   Value thread = createMappedLoop(builder, threads);
-  MmaBuilder(builder, product, shape, product.out).build(thread, threads);
+  std::unique_ptr<MatrixInstruction> instruction =
+      MatrixInstruction::create(product.mma);
+  MmaBuilder(builder, product, shape, *instruction, product.out)
+      .build(thread, threads);
 }

@@ -17,6 +17,8 @@ struct MmaShape {
   MmaShape(ArrayRef<MatmulTile> products, int64_t threads,
            int64_t maxParts = std::numeric_limits<int64_t>::max());
 
+  /// The numbers of the instruction, which all products share.
+  int64_t unitColumns, unitRows, pieceElements, warpSize;
   /// Operands per warp: units of columns on the right, blocks of rows on the
   /// left.
   int64_t units, blocks;
@@ -32,8 +34,8 @@ struct MmaShape {
   bool isRagged;
 
   int64_t getColumns() const { return turns * getColumnsOfTurn(); }
-  int64_t getColumnsOfTurn() const { return acrossTiles * units * kMmaColumns; }
-  int64_t getRows() const { return downTiles * blocks * kMmaRows; }
+  int64_t getColumnsOfTurn() const { return acrossTiles * units * unitColumns; }
+  int64_t getRows() const { return downTiles * blocks * unitRows; }
   int64_t getNumTiles() const { return acrossTiles * downTiles; }
   /// Returns true if there is a warp for every tile, and if its registers hold
   /// the accumulators.

@@ -4,7 +4,6 @@
 
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/SpacePointer.h"
-#include "passes/target/support/Warp.h"
 #include "passes/target/support/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -16,16 +15,21 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kElementBytes = 2;
-/// Bytes of a row per piece. Two rows fill all banks.
-static constexpr int64_t kRowBytes = kPieceElements * kElementBytes;
-/// Threads that copy a row's part of a stage.
-static constexpr int64_t kThreadsPerRow =
-    MmaStages::kPieces * kRowBytes / kLoadBytes;
 static constexpr int64_t kMostStages = 3;
 
 //===----------------------------------------------------------------------===//
 // Sizes
 //===----------------------------------------------------------------------===//
+
+/// Returns the bytes of a row per piece. Two rows fill all banks.
+int64_t MmaStages::getRowBytes(const MmaShape &shape) {
+  return shape.pieceElements * kElementBytes;
+}
+
+/// Returns the number of threads that copy a row's part of a stage.
+int64_t MmaStages::getThreadsPerRow(const MmaShape &shape) {
+  return kPieces * getRowBytes(shape) / kLoadBytes;
+}
 
 static int64_t getNumRows(ArrayRef<MatmulTile> products,
                           const MmaShape &shape) {
@@ -34,9 +38,9 @@ static int64_t getNumRows(ArrayRef<MatmulTile> products,
 
 /// Returns the bytes of a piece with padding, so that the second piece begins
 /// in other banks than the first one.
-static int64_t getPieceBytes(ArrayRef<MatmulTile> products,
-                             const MmaShape &shape) {
-  return getNumRows(products, shape) * kRowBytes + kRowBytes;
+int64_t MmaStages::getPieceBytes(ArrayRef<MatmulTile> products,
+                                 const MmaShape &shape) {
+  return (getNumRows(products, shape) + 1) * getRowBytes(shape);
 }
 
 int64_t MmaStages::getBytes(ArrayRef<MatmulTile> products,
@@ -46,26 +50,27 @@ int64_t MmaStages::getBytes(ArrayRef<MatmulTile> products,
 
 /// Returns true if all threads copy the same number of rows, and all rows
 /// exist.
-static bool isEven(Value buffer, int64_t rows, int64_t threads) {
+bool MmaStages::isEven(const MmaShape &shape, Value buffer, int64_t rows,
+                       int64_t threads) {
   bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
   return isGlobal && cast<MemRefType>(buffer.getType()).getDimSize(0) == rows &&
-         rows * kThreadsPerRow % threads == 0;
+         rows * getThreadsPerRow(shape) % threads == 0;
 }
 
 int64_t MmaStages::choose(ArrayRef<MatmulTile> products, const MmaShape &shape,
                           int64_t threads, int64_t bytes) {
   const MatmulTile &first = products.front();
-  bool fits = !first.isSkinny() && !shape.isRagged &&
-              llvm::all_of(products,
-                           [](const MatmulTile &product) {
-                             return product.isPlain();
-                           }) &&
-              shape.pieces % kPieces == 0 &&
-              shape.getBusyWarps() * kWarpSize == threads &&
-              isEven(first.left, shape.getRows(), threads) &&
-              llvm::all_of(products, [&](const MatmulTile &product) {
-                return isEven(product.right, shape.getColumns(), threads);
-              });
+  bool fits =
+      !first.isSkinny() && !shape.isRagged &&
+      llvm::all_of(
+          products,
+          [](const MatmulTile &product) { return product.isPlain(); }) &&
+      shape.pieces % kPieces == 0 &&
+      shape.getBusyWarps() * shape.warpSize == threads &&
+      isEven(shape, first.left, shape.getRows(), threads) &&
+      llvm::all_of(products, [&](const MatmulTile &product) {
+        return isEven(shape, product.right, shape.getColumns(), threads);
+      });
   int64_t count = kMostStages;
   while (count > 1 && getBytes(products, shape, count) > bytes)
     --count;
@@ -117,18 +122,20 @@ int64_t MmaStages::getFirstRow(unsigned product) const {
 /// Copies a stage: eight threads copy 128 bytes of a row.
 void MmaStages::copy(Value k, Value stage) {
   int64_t pieceBytes = getPieceBytes(products, shape);
+  int64_t rowBytes = getRowBytes(shape);
+  int64_t threadsPerRow = getThreadsPerRow(shape);
   Value ownRow =
-      arith::DivUIOp::create(builder, thread, constant(kThreadsPerRow));
+      arith::DivUIOp::create(builder, thread, constant(threadsPerRow));
   Value place =
-      arith::RemUIOp::create(builder, thread, constant(kThreadsPerRow));
+      arith::RemUIOp::create(builder, thread, constant(threadsPerRow));
   Value from = add(multiply(k, kElementBytes), multiply(place, kLoadBytes));
-  Value half = constant(kThreadsPerRow / kPieces);
+  Value half = constant(threadsPerRow / kPieces);
   Value piece = arith::DivUIOp::create(builder, place, half);
   Value number = arith::RemUIOp::create(builder, place, half);
-  Value to = add(stage, multiply(ownRow, kRowBytes));
+  Value to = add(stage, multiply(ownRow, rowBytes));
   to = add(to, add(multiply(piece, pieceBytes), multiply(number, kLoadBytes)));
-  int64_t step = threads / kThreadsPerRow;
-  int64_t length = shape.pieces * kPieceElements * kElementBytes;
+  int64_t step = threads / threadsPerRow;
+  int64_t length = shape.pieces * shape.pieceElements * kElementBytes;
   for (int64_t part = 0; part < shape.parts; ++part) {
     int64_t row = 0;
     for (const Source &source : sources)
@@ -138,7 +145,7 @@ void MmaStages::copy(Value k, Value stage) {
             arith::MulIOp::create(builder, sourceRow, source.stride);
         distance = add(distance, add(from, constant(part * length)));
         Value target =
-            add(to, constant(part * kPieces * pieceBytes + row * kRowBytes));
+            add(to, constant(part * kPieces * pieceBytes + row * rowBytes));
         NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, target),
                                 createOffset(builder, source.pointer, distance),
                                 kLoadBytes, NVVM::LoadCacheModifierKind::CG,
@@ -158,8 +165,8 @@ Value MmaStages::load(Value stage, Value part, int64_t piece, Value row,
                       Value number) {
   int64_t pieceBytes = getPieceBytes(products, shape);
   Value bytes = add(stage, multiply(part, kPieces * pieceBytes));
-  bytes =
-      add(bytes, add(multiply(row, kRowBytes), multiply(number, kLoadBytes)));
+  bytes = add(bytes, add(multiply(row, getRowBytes(shape)),
+                         multiply(number, kLoadBytes)));
   bytes = add(bytes, constant(piece * pieceBytes));
   auto words = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
   return LLVM::LoadOp::create(builder, words,

@@ -45,6 +45,12 @@ private:
     int64_t rows;
   };
 
+  static int64_t getRowBytes(const MmaShape &shape);
+  static int64_t getThreadsPerRow(const MmaShape &shape);
+  static int64_t getPieceBytes(ArrayRef<MatmulTile> products,
+                               const MmaShape &shape);
+  static bool isEven(const MmaShape &shape, Value buffer, int64_t rows,
+                     int64_t threads);
   Value constant(int64_t number);
   Value add(Value a, Value b);
   Value multiply(Value a, int64_t b);

@@ -5,7 +5,6 @@
 #include "passes/kernel/KernelAbi.h"
 #include "passes/target/matmul/TensorMaps.h"
 #include "passes/target/support/SpacePointer.h"
-#include "passes/target/support/Warp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -44,9 +43,9 @@ TmaCopyBuilder::TmaCopyBuilder(ImplicitLocOpBuilder &builder,
                                const WarpgroupShape &shape, Value memory,
                                Value thread, int64_t threads)
     : WarpgroupBuilder(builder, products, shape, memory, thread),
-      threads(threads), group(divide(thread, kWarpgroupThreads)) {
+      threads(threads), group(divide(thread, shape.getGroupThreads())) {
   Value isFirst =
-      isEqual(builder, remainder(thread, kWarpgroupThreads), constant(0));
+      isEqual(builder, remainder(thread, shape.getGroupThreads()), constant(0));
   Value hasFactor = isLess(builder, group, constant(1 + shape.numProducts));
   asks = arith::AndIOp::create(builder, isFirst, hasFactor);
 }
@@ -208,7 +207,7 @@ void TmaCopyBuilder::createBarriers() {
   };
   for (int64_t i = 0; i < shape.stages; ++i) {
     create(i, Barrier::Full, 1 + shape.numProducts);
-    create(i, Barrier::Empty, threads / kWarpSize);
+    create(i, Barrier::Empty, threads / shape.getWarpSize());
   }
 }
 
@@ -286,7 +285,8 @@ SmallVector<Value> TmaCopyBuilder::addUp() {
     copy(next, free.stage,
          arith::AndIOp::create(builder, asks, isLess(builder, next, depth)));
     NVVM::WgmmaWaitGroupSyncOp::create(builder, 1);
-    Value isFirst = isEqual(builder, remainder(thread, kWarpSize), constant(0));
+    Value isFirst =
+        isEqual(builder, remainder(thread, shape.getWarpSize()), constant(0));
     Value hasRead = isLess(builder, constant(0), k);
     arrive(rest[4], arith::AndIOp::create(builder, isFirst, hasRead));
     Place nextOwn = getNext(own), nextFree = getNext(free);

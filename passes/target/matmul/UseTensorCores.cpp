@@ -9,6 +9,7 @@
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/CachedTables.h"
 #include "passes/target/support/IterationSpace.h"
+#include "passes/target/support/MatrixInstruction.h"
 #include "passes/target/support/SharedMemory.h"
 #include "passes/target/support/Warp.h"
 
@@ -44,8 +45,10 @@ namespace {
 /// The units of a CTA that multiply.
 struct Units {
   int64_t threads;
-  /// True if the target has warpgroup instructions (`wgmma`).
-  bool haveWarpgroups;
+  /// The instruction of a warp.
+  MmaAttr mma;
+  /// The instruction of a warpgroup; null if the target has none.
+  MmaAttr warpgroupMma;
   /// Selects the products whose operands are copied by TMA.
   TensorMapUse maps;
   /// Bytes of shared memory per SM.
@@ -58,9 +61,9 @@ struct Units {
   }
   std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
                                        int64_t room) const {
-    if (!haveWarpgroups)
+    if (!warpgroupMma)
       return std::nullopt;
-    return WarpgroupShape::choose(products, threads, room, maps);
+    return WarpgroupShape::choose(products, warpgroupMma, threads, room, maps);
   }
 };
 
@@ -101,8 +104,8 @@ static bool fits(const MatmulTile &product, Operation *source,
   bool isAlike =
       product.left == first.left && product.depth == first.depth &&
       product.rows == first.rows &&
-      llvm::divideCeil(product.columns, kMmaColumns) ==
-          llvm::divideCeil(first.columns, kMmaColumns) &&
+      llvm::divideCeil(product.columns, product.getUnitColumns()) ==
+          llvm::divideCeil(first.columns, first.getUnitColumns()) &&
       product.getElementType() == first.getElementType() &&
       getElementTypeOrSelf(product.right) == getElementTypeOrSelf(first.right);
   if (!isAlike || (source && !source->isBeforeInBlock(first.op)))
@@ -114,7 +117,7 @@ static bool fits(const MatmulTile &product, Operation *source,
 static SmallVector<ProductGroup> findGroups(Block &block, const Units &units) {
   SmallVector<ProductGroup> groups;
   for (auto op : block.getOps<linalg::LinalgOp>()) {
-    std::optional<MatmulTile> product = MatmulTile::match(op);
+    std::optional<MatmulTile> product = MatmulTile::match(op, units.mma);
     if (!product || !units.canMultiply(*product))
       continue;
     Operation *source = getLastSource(*product);
@@ -373,14 +376,15 @@ static bool haveTensorMaps(ModuleOp module) {
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   auto target =
       getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-  if (target && !target.findMma(MmaKind::MmaSync))
+  MmaAttr mma = findMma(getOperation(), MmaKind::MmaSync);
+  if (!mma)
     return;
   TensorMapUse whereMaps =
       allTensorMaps ? TensorMapUse::Always : TensorMapUse::WhereFaster;
   bool canStage = !target || target.hasCopy(CopyKind::CpAsync);
   bool canUseMaps = target && target.hasCopy(CopyKind::TensorMap) &&
                     haveTensorMaps(getOperation());
-  Units units{threads, target && target.findMma(MmaKind::Wgmma),
+  Units units{threads, mma, findMma(getOperation(), MmaKind::Wgmma),
               canUseMaps ? whereMaps : TensorMapUse::Never,
               target ? target.getSharedMemory() : 0};
   int64_t room = getRoom(body, units.memory), spare = getSpareBytes();

@@ -3,7 +3,6 @@
 #include "passes/target/matmul/WarpgroupBuilder.h"
 
 #include "passes/target/support/SpacePointer.h"
-#include "passes/target/support/Warp.h"
 #include "passes/target/support/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -17,16 +16,14 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kElementBytes = 2;
-/// Rows of a result per warp, and threads that share a row.
-static constexpr int64_t kWarpRows = 16;
-static constexpr int64_t kThreadsPerRow = 4;
+static constexpr int64_t kElementBytes = 2, kSumBytes = 4;
 
 WarpgroupBuilder::WarpgroupBuilder(ImplicitLocOpBuilder &builder,
                                    ArrayRef<MatmulTile> products,
                                    const WarpgroupShape &shape, Value memory,
                                    Value thread)
-    : builder(builder), products(products), shape(shape), thread(thread),
+    : builder(builder), products(products), shape(shape),
+      instruction(MatrixInstruction::create(shape.mma)), thread(thread),
       shared(createSpacePointer(builder, memory, kSharedSpace)) {
   findPlace();
   left = createDescriptor(firstRow);
@@ -84,8 +81,8 @@ Value WarpgroupBuilder::wrap(Value after, int64_t end) {
 //===----------------------------------------------------------------------===//
 
 void WarpgroupBuilder::findPlace() {
-  Value group = divide(thread, kWarpgroupThreads);
-  firstRow = multiply(remainder(group, shape.down), kWarpgroupRows);
+  Value group = divide(thread, shape.getGroupThreads());
+  firstRow = multiply(remainder(group, shape.down), shape.getGroupRows());
   firstColumn = multiply(divide(group, shape.down), shape.getOwnColumns());
 }
 
@@ -110,37 +107,22 @@ Value WarpgroupBuilder::move(Value descriptor, Value place) {
 //===----------------------------------------------------------------------===//
 
 SmallVector<Value> WarpgroupBuilder::createSums() {
-  int64_t own = shape.getOwnColumns() * kWarpgroupRows / kWarpgroupThreads;
   auto type = LLVM::LLVMStructType::getLiteral(
-      builder.getContext(), SmallVector<Type>(own, builder.getF32Type()));
+      builder.getContext(),
+      SmallVector<Type>(shape.getOwnSums(), builder.getF32Type()));
   return SmallVector<Value>(shape.numProducts,
                             LLVM::ZeroOp::create(builder, type));
 }
 
 void WarpgroupBuilder::startStage(Value place, MutableArrayRef<Value> sums) {
-  bool isHalf = products.front().getElementType().isF16();
-  auto type = isHalf ? NVVM::WGMMATypes::f16 : NVVM::WGMMATypes::bf16;
-  auto context = builder.getContext();
-  auto mmaShape = NVVM::MMAShapeAttr::get(context, kWarpgroupRows,
-                                          shape.getOwnColumns(), kMmaDepth);
+  Type element = products.front().getElementType();
   NVVM::WgmmaFenceAlignedOp::create(builder);
-  for (int64_t k = 0; k < kStageDepth; k += kMmaDepth) {
+  for (int64_t k = 0; k < kStageDepth; k += shape.mma.getK()) {
     Value begin = add(place, number(k * kElementBytes / kDescriptorUnit));
     Value a = move(left, begin);
-    for (auto [right, sum] : llvm::zip(rights, sums)) {
-      auto typeAttr = NVVM::WGMMATypesAttr::get(context, type);
-      auto one = NVVM::WGMMAScaleInAttr::get(context, NVVM::WGMMAScaleIn::one);
-      sum =
-          NVVM::WgmmaMmaAsyncOp::create(
-              builder, sum.getType(), sum, a, move(right, begin), mmaShape,
-              typeAttr, typeAttr,
-              NVVM::WGMMATypesAttr::get(context, NVVM::WGMMATypes::f32),
-              NVVM::WGMMAScaleOutAttr::get(context, NVVM::WGMMAScaleOut::one),
-              one, one, NVVM::MMALayoutAttr::get(context, NVVM::MMALayout::row),
-              NVVM::MMALayoutAttr::get(context, NVVM::MMALayout::col),
-              /*satfinite=*/NVVM::MMAIntOverflowAttr())
-              .getResults();
-    }
+    for (auto [right, sum] : llvm::zip(rights, sums))
+      sum = instruction->multiply(builder, element, a, move(right, begin), sum)
+                .front();
   }
   NVVM::WgmmaGroupSyncAlignedOp::create(builder);
 }
@@ -149,25 +131,33 @@ void WarpgroupBuilder::startStage(Value place, MutableArrayRef<Value> sums) {
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Stores accumulators. A warp holds 16 rows of its warpgroup. A thread holds
-/// two neighbouring columns of every eight, in rows `m` and `m + 8`.
+/// Stores accumulators. A warp holds consecutive rows of its warpgroup. A
+/// thread's accumulators are the fragments of all `n` columns, each of which
+/// consists of neighbouring columns of several rows.
 void WarpgroupBuilder::store(Value own, Value buffer) {
-  Value inGroup = remainder(thread, kWarpgroupThreads);
-  Value lane = remainder(thread, kWarpSize);
-  Value row =
-      add(add(firstRow, multiply(divide(inGroup, kWarpSize), kWarpRows)),
-          divide(lane, kThreadsPerRow));
-  Value column = add(firstColumn, multiply(remainder(lane, kThreadsPerRow), 2));
-  auto pair = VectorType::get({2}, builder.getF32Type());
-  for (int64_t i = 0; i < shape.getOwnColumns() / 2; i += 2) {
-    Value first = LLVM::ExtractValueOp::create(builder, own, i);
-    Value second = LLVM::ExtractValueOp::create(builder, own, i + 1);
-    Value both = vector::FromElementsOp::create(builder, pair,
-                                                ValueRange{first, second});
-    Value m = i / 2 % 2 == 0 ? row : add(row, constant(kWarpRows / 2));
-    Value n = add(column, constant(i / 4 * 8));
-    vector::StoreOp::create(builder, both, buffer, ValueRange{m, n},
-                            /*nontemporal=*/false, llvm::MaybeAlign(8));
+  MatrixFragment acc = instruction->getAcc();
+  Location loc = builder.getLoc();
+  Value inGroup = remainder(thread, shape.getGroupThreads());
+  Value lane = remainder(thread, shape.getWarpSize());
+  Value row = add(add(firstRow, multiply(divide(inGroup, shape.getWarpSize()),
+                                         shape.getWarpRows())),
+                  acc.createFirst(builder, loc, lane, /*dim=*/0));
+  Value column =
+      add(firstColumn, acc.createFirst(builder, loc, lane, /*dim=*/1));
+  int64_t count = acc.getConsecutive(1);
+  auto type = VectorType::get({count}, builder.getF32Type());
+  for (int64_t i = 0; i < shape.getOwnSums(); i += count) {
+    SmallVector<Value> elements;
+    for (int64_t next = 0; next < count; ++next)
+      elements.push_back(LLVM::ExtractValueOp::create(builder, own, i + next));
+    Value vector = vector::FromElementsOp::create(builder, type, elements);
+    auto [down, across] = acc.getOffset(i % acc.getNumElements());
+    int64_t unit = i / acc.getNumElements() * instruction->getColumns();
+    Value m = down == 0 ? row : add(row, constant(down));
+    Value n = add(column, constant(unit + across));
+    vector::StoreOp::create(builder, vector, buffer, ValueRange{m, n},
+                            /*nontemporal=*/false,
+                            llvm::MaybeAlign(count * kSumBytes));
   }
 }
 

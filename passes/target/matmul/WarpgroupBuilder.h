@@ -4,12 +4,10 @@
 #define ARK_PASSES_TARGET_MATMUL_WARPGROUPBUILDER_H
 
 #include "passes/target/matmul/WarpgroupLoops.h"
+#include "passes/target/support/MatrixInstruction.h"
 
 namespace mlir::ark {
 
-inline constexpr int64_t kWarpgroupThreads = 128;
-/// Rows of operand A of one instruction.
-inline constexpr int64_t kWarpgroupRows = 64;
 /// Elements of K per stage. A row of a stage has 128 bytes; eight rows form one
 /// swizzle block.
 inline constexpr int64_t kStageDepth = 64;
@@ -65,6 +63,7 @@ protected:
   ImplicitLocOpBuilder &builder;
   ArrayRef<MatmulTile> products;
   const WarpgroupShape &shape;
+  std::unique_ptr<MatrixInstruction> instruction;
   Value thread, shared;
 
 private:

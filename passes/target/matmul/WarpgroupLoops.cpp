@@ -8,7 +8,6 @@
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
-#include "passes/target/support/Warp.h"
 #include "passes/target/support/WideLoad.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -23,8 +22,6 @@ static constexpr int64_t kMaxStages = 4;
 static constexpr int64_t kMinStages = 3;
 /// 32-bit registers per thread for accumulators: half of its registers.
 static constexpr int64_t kMaxSums = 64;
-/// The columns of an instruction are a multiple of this number.
-static constexpr int64_t kColumnUnit = 8;
 static constexpr int64_t kSumBytes = 4;
 /// Smallest tile in elements, and largest K, for which TMA copies are faster.
 static constexpr int64_t kMinMapTile = 256 * 128;
@@ -60,10 +57,10 @@ int64_t WarpgroupShape::getBytes() const {
 
 /// Returns true if the operand lies in global memory, has all `rows` rows, and
 /// whole warps copy them.
-static bool isEven(Value buffer, int64_t rows) {
+static bool isEven(Value buffer, int64_t rows, int64_t warpSize) {
   bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
   return isGlobal && cast<MemRefType>(buffer.getType()).getDimSize(0) == rows &&
-         rows * (kStageRowBytes / kLoadBytes) % kWarpSize == 0;
+         rows * (kStageRowBytes / kLoadBytes) % warpSize == 0;
 }
 
 /// Returns an upper bound of the bytes beside stages and accumulators.
@@ -90,31 +87,31 @@ static bool haveMaps(ArrayRef<MatmulTile> products) {
 }
 
 std::optional<WarpgroupShape>
-WarpgroupShape::choose(ArrayRef<MatmulTile> products, int64_t threads,
-                       int64_t room, TensorMapUse maps) {
+WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
+                       int64_t threads, int64_t room, TensorMapUse maps) {
   const MatmulTile &first = products.front();
-  // Warps beyond the last whole warpgroup would have no part.
-  if (threads % kWarpgroupThreads != 0)
-    return std::nullopt;
-  int64_t groups = threads / kWarpgroupThreads;
   WarpgroupShape shape{};
+  shape.mma = mma;
+  // Warps beyond the last whole warpgroup would have no part.
+  if (threads % shape.getGroupThreads() != 0)
+    return std::nullopt;
+  int64_t groups = threads / shape.getGroupThreads();
   shape.rows = first.rows;
   shape.columns = first.columns;
   shape.numProducts = products.size();
-  shape.down = shape.rows / kWarpgroupRows;
-  if (shape.rows % kWarpgroupRows != 0 || groups % shape.down != 0)
+  shape.down = shape.rows / shape.getGroupRows();
+  if (shape.rows % shape.getGroupRows() != 0 || groups % shape.down != 0)
     return std::nullopt;
   shape.across = groups / shape.down;
   bool isWhole =
-      first.isPlain() && shape.columns % (shape.across * kColumnUnit) == 0 &&
-      first.depth % kStageDepth == 0 && isEven(first.left, shape.rows) &&
+      first.isPlain() && shape.columns % (shape.across * mma.getN()) == 0 &&
+      first.depth % kStageDepth == 0 && kStageDepth % mma.getK() == 0 &&
+      isEven(first.left, shape.rows, shape.getWarpSize()) &&
       llvm::all_of(products, [&](const MatmulTile &product) {
         return product.isPlain() && product.columns == shape.columns &&
-               isEven(product.right, shape.columns);
+               isEven(product.right, shape.columns, shape.getWarpSize());
       });
-  int64_t sums = shape.numProducts * shape.getOwnColumns() * kWarpgroupRows /
-                 kWarpgroupThreads;
-  if (!isWhole || sums > kMaxSums)
+  if (!isWhole || shape.numProducts * shape.getOwnSums() > kMaxSums)
     return std::nullopt;
   shape.hasMaps = maps != TensorMapUse::Never && shape.numProducts < groups &&
                   haveMaps(products) &&

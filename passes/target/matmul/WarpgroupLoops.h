@@ -25,8 +25,11 @@ struct WarpgroupShape {
   /// Returns nothing if tiles are clipped or cannot be divided evenly, or if
   /// the stages need more than `room` bytes of shared memory.
   static std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
-                                              int64_t threads, int64_t room,
-                                              TensorMapUse maps);
+                                              MmaAttr mma, int64_t threads,
+                                              int64_t room, TensorMapUse maps);
+
+  /// The instruction of a warpgroup.
+  MmaAttr mma;
 
   /// Rows of operand A, and columns of every product.
   int64_t rows, columns;
@@ -38,6 +41,15 @@ struct WarpgroupShape {
   /// copy.
   bool hasMaps;
 
+  int64_t getWarpSize() const { return mma.getAcc().getNumLanes(); }
+  int64_t getGroupThreads() const { return mma.getWarps() * getWarpSize(); }
+  /// Returns the rows of a warpgroup, and those of each of its warps.
+  int64_t getGroupRows() const { return mma.getM(); }
+  int64_t getWarpRows() const { return mma.getM() / mma.getWarps(); }
+  /// Returns the number of accumulators of a thread for one product.
+  int64_t getOwnSums() const {
+    return getOwnColumns() * getGroupRows() / getGroupThreads();
+  }
   int64_t getOwnColumns() const { return columns / across; }
   int64_t getStageBytes() const;
   /// Returns the offset of the operands' records. The records follow the

@@ -66,14 +66,21 @@ static void describeHip(gpu::GPUModuleOp gpuModule, TargetAttr target) {
                               builder.getArrayAttr({version}));
 }
 
+/// Creates the module with the target attribute of the backend.
 static gpu::GPUModuleOp createGpuModule(ModuleOp module, TargetAttr target) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto gpuModule =
       gpu::GPUModuleOp::create(builder, module.getLoc(), kGpuModule);
-  if (target.getBackend() == Backend::HIP)
-    describeHip(gpuModule, target);
-  else
+  switch (target.getBackend()) {
+  case Backend::CPU:
+    llvm_unreachable("not a GPU");
+  case Backend::CUDA:
     describeCuda(gpuModule, target);
+    break;
+  case Backend::HIP:
+    describeHip(gpuModule, target);
+    break;
+  }
   module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                   builder.getUnitAttr());
   return gpuModule;
@@ -153,10 +160,16 @@ struct BuildGpuModulePass
           << kernel.getEntry() << "'";
       return signalPassFailure();
     }
+    if (!target.isGpu()) {
+      kernel.emitOpError("is for ")
+          << stringifyBackend(target.getBackend()) << ", which is no GPU";
+      return signalPassFailure();
+    }
     bool isHip = target.getBackend() == Backend::HIP;
+    bool isCuda = target.getBackend() == Backend::CUDA;
     if (isHip)
       fixSharedMemory(module, kernel);
-    else
+    if (isCuda)
       keepBodies(module);
     gpu::GPUModuleOp gpuModule = createGpuModule(module, target);
     moveSymbols(module, gpuModule);
@@ -172,7 +185,7 @@ struct BuildGpuModulePass
         createEntry(gpuModule, kernel.getEntry(), stay ? stay : walk);
     // One CTA uses all registers of an SM. By default, ptxas would limit the
     // registers for two CTAs.
-    if (!isHip)
+    if (isCuda)
       entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
                      IntegerAttr::get(IntegerType::get(&getContext(), 32), 1));
   }

@@ -56,7 +56,8 @@ ark.kernel @k {
 // CHECK: vector.extract %[[WORDS]][3]
 // CHECK-COUNT-7: nvvm.mma.sync
 // CHECK-NOT: nvvm.mma.sync
-// CHECK: %[[TWICE:.+]] = arith.muli %[[NUMBER]], %c2
+// CHECK: %[[PAIR:.+]] = arith.remui %[[LANE]], %c4
+// CHECK: %[[TWICE:.+]] = arith.muli %[[PAIR]], %c2
 // CHECK: %[[SUMS:.+]] = arith.addi %[[FIRST]], %[[TWICE]]
 // CHECK: memref.store %{{.+}}, %[[PARTS]][%[[PART]], %[[SUMS]], %{{.+}}]
 // CHECK-COUNT-3: memref.store

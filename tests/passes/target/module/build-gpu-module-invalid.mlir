@@ -24,3 +24,20 @@ ark.kernel @k {
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>)
 }
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 1,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+// expected-error @below {{'ark.kernel' op is for cpu, which is no GPU}}
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>)
+func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = arith.constant 0 : i32
+  return %good : i32
+}
+}

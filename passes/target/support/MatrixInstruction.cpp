@@ -1,0 +1,213 @@
+//===- MatrixInstruction.cpp - Fragments and instructions -----------------===//
+
+#include "passes/target/support/MatrixInstruction.h"
+
+#include "dialects/ark/ArkDialect.h"
+#include "dialects/ark/ArkKnownTargets.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// Fragments
+//===----------------------------------------------------------------------===//
+
+SmallVector<int64_t> MatrixFragment::getSharerDistances(unsigned dim) const {
+  SmallVector<int64_t> distances;
+  int64_t stride = layout.getStrides()[1 - dim];
+  for (int64_t count = getSharers(dim) / 2; count > 0; count /= 2)
+    distances.push_back(count * stride);
+  return distances;
+}
+
+Value MatrixFragment::createPart(OpBuilder &builder, Location loc, Value lane,
+                                 unsigned dim) const {
+  auto constant = [&](int64_t number) {
+    return arith::ConstantIndexOp::create(builder, loc, number);
+  };
+  int64_t stride = layout.getStrides()[dim], parts = layout.getLanes()[dim];
+  Value part = lane;
+  if (stride != 1)
+    part = arith::DivUIOp::create(builder, loc, part, constant(stride));
+  if (stride * parts < getNumLanes())
+    part = arith::RemUIOp::create(builder, loc, part, constant(parts));
+  return part;
+}
+
+Value MatrixFragment::createFirst(OpBuilder &builder, Location loc, Value lane,
+                                  unsigned dim) const {
+  Value part = createPart(builder, loc, lane, dim);
+  if (getConsecutive(dim) == 1)
+    return part;
+  return arith::MulIOp::create(
+      builder, loc, part,
+      arith::ConstantIndexOp::create(builder, loc, getConsecutive(dim)));
+}
+
+std::pair<Value, Value> MatrixFragment::createPlace(OpBuilder &builder,
+                                                    Location loc, Value lane,
+                                                    int64_t element) const {
+  auto add = [&](Value first, int64_t distance) -> Value {
+    if (distance == 0)
+      return first;
+    return arith::AddIOp::create(
+        builder, loc, first,
+        arith::ConstantIndexOp::create(builder, loc, distance));
+  };
+  auto [row, column] = getOffset(element);
+  return {add(createFirst(builder, loc, lane, 0), row),
+          add(createFirst(builder, loc, lane, 1), column)};
+}
+
+SmallVector<Value> MatrixFragment::sortWords(ArrayRef<Value> words,
+                                             unsigned depth) const {
+  int64_t perBlock = getOwn(depth) / 2;
+  SmallVector<Value> sorted;
+  for (int64_t element = 0; element < getNumElements(); element += 2) {
+    auto [row, column] = getOffset(element);
+    int64_t along = depth == 0 ? row : column;
+    int64_t across = depth == 0 ? column : row;
+    int64_t inOwn = along / getBlockExtent(depth) * getConsecutive(depth) +
+                    along % getBlockExtent(depth);
+    sorted.push_back(
+        words[across / getBlockExtent(1 - depth) * perBlock + inOwn / 2]);
+  }
+  return sorted;
+}
+
+//===----------------------------------------------------------------------===//
+// Instructions
+//===----------------------------------------------------------------------===//
+
+static LLVM::LLVMStructType getStruct(Type element, int64_t count) {
+  return LLVM::LLVMStructType::getLiteral(element.getContext(),
+                                          SmallVector<Type>(count, element));
+}
+
+namespace {
+/// `mma.sync` of NVIDIA.
+class MmaSync : public MatrixInstruction {
+public:
+  using MatrixInstruction::MatrixInstruction;
+
+  SmallVector<Value> multiply(ImplicitLocOpBuilder &builder, Type element,
+                              ValueRange lhs, ValueRange rhs,
+                              ValueRange sums) const override {
+    auto type = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
+    // Operands of f16 are vectors, and those of bf16 are words.
+    auto pair = VectorType::get({2}, element);
+    auto convert = [&](ValueRange words) {
+      SmallVector<Value> operands(words);
+      for (Value &word : operands)
+        if (element.isF16() && word.getType() != pair)
+          word = LLVM::BitcastOp::create(builder, pair, word);
+      return operands;
+    };
+    auto mma = NVVM::MmaOp::create(
+        builder, getStruct(builder.getF32Type(), sums.size()), convert(lhs),
+        convert(rhs), sums,
+        ArrayRef<int64_t>{getRows(), getColumns(), getDepth()},
+        /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
+        std::array{type, type},
+        std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
+    SmallVector<Value> results;
+    for (size_t i = 0; i < sums.size(); ++i)
+      results.push_back(LLVM::ExtractValueOp::create(builder, mma.getRes(), i));
+    return results;
+  }
+};
+
+/// `wgmma` of NVIDIA. The number of accumulators gives the columns.
+class Wgmma : public MatrixInstruction {
+public:
+  using MatrixInstruction::MatrixInstruction;
+
+  SmallVector<Value> multiply(ImplicitLocOpBuilder &builder, Type element,
+                              ValueRange lhs, ValueRange rhs,
+                              ValueRange sums) const override {
+    Value sum = sums.front();
+    int64_t count = cast<LLVM::LLVMStructType>(sum.getType()).getBody().size();
+    int64_t columns = count / getNumSums() * getColumns();
+    MLIRContext *context = builder.getContext();
+    auto type = NVVM::WGMMATypesAttr::get(
+        context,
+        element.isF16() ? NVVM::WGMMATypes::f16 : NVVM::WGMMATypes::bf16);
+    auto one = NVVM::WGMMAScaleInAttr::get(context, NVVM::WGMMAScaleIn::one);
+    return {
+        NVVM::WgmmaMmaAsyncOp::create(
+            builder, sum.getType(), sum, lhs.front(), rhs.front(),
+            NVVM::MMAShapeAttr::get(context, getRows(), columns, getDepth()),
+            type, type,
+            NVVM::WGMMATypesAttr::get(context, NVVM::WGMMATypes::f32),
+            NVVM::WGMMAScaleOutAttr::get(context, NVVM::WGMMAScaleOut::one),
+            one, one, NVVM::MMALayoutAttr::get(context, NVVM::MMALayout::row),
+            NVVM::MMALayoutAttr::get(context, NVVM::MMALayout::col),
+            /*satfinite=*/NVVM::MMAIntOverflowAttr())
+            .getResults()};
+  }
+};
+
+/// `v_mfma` of AMD.
+class Mfma : public MatrixInstruction {
+public:
+  using MatrixInstruction::MatrixInstruction;
+
+  SmallVector<Value> multiply(ImplicitLocOpBuilder &builder, Type element,
+                              ValueRange lhs, ValueRange rhs,
+                              ValueRange sums) const override {
+    bool isHalf = element.isF16();
+    // Operands of f16 are vectors of f16, and those of bf16 vectors of i16.
+    Type operand = isHalf ? element : builder.getI16Type();
+    auto join = [&](ValueRange words) -> Value {
+      auto type = VectorType::get({static_cast<int64_t>(words.size())},
+                                  builder.getI32Type());
+      Value all = vector::FromElementsOp::create(builder, type, words);
+      return vector::BitCastOp::create(
+          builder,
+          VectorType::get({static_cast<int64_t>(2 * words.size())}, operand),
+          all);
+    };
+    auto type = VectorType::get({static_cast<int64_t>(sums.size())},
+                                builder.getF32Type());
+    Value sum = vector::FromElementsOp::create(builder, type, sums);
+    Value a = join(lhs), b = join(rhs);
+    // Operands are neither broadcast nor permuted.
+    Value none = LLVM::ConstantOp::create(builder, builder.getI32Type(),
+                                          builder.getI32IntegerAttr(0));
+    SmallVector<Value> operands = {a, b, sum, none, none, none};
+    Value made =
+        isHalf
+            ? ROCDL::mfma_f32_16x16x16f16::create(builder, type, operands)
+                  .getRes()
+            : ROCDL::mfma_f32_16x16x16bf16_1k::create(builder, type, operands)
+                  .getRes();
+    SmallVector<Value> results;
+    for (size_t i = 0; i < sums.size(); ++i)
+      results.push_back(vector::ExtractOp::create(builder, made, i));
+    return results;
+  }
+};
+} // namespace
+
+std::unique_ptr<MatrixInstruction> MatrixInstruction::create(MmaAttr facts) {
+  switch (facts.getKind()) {
+  case MmaKind::MmaSync:
+    return std::make_unique<MmaSync>(facts);
+  case MmaKind::Wgmma:
+    return std::make_unique<Wgmma>(facts);
+  case MmaKind::Mfma:
+    return std::make_unique<Mfma>(facts);
+  }
+  llvm_unreachable("not a kind of matrix instructions");
+}
+
+MmaAttr ark::findMma(ModuleOp module, MmaKind kind) {
+  if (auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr))
+    return target.findMma(kind);
+  return kind == MmaKind::MmaSync ? getMmaSync(module.getContext()) : MmaAttr();
+}

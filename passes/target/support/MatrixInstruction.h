@@ -1,0 +1,114 @@
+//===- MatrixInstruction.h - Fragments and instructions ---------*- C++ -*-===//
+//
+// What lowerings of matrix products know of a matrix instruction: the elements
+// of a matrix that each lane holds, from `#ark.fragment`, and the op that
+// multiplies. Adding a family of instructions is a class derived from
+// `MatrixInstruction`.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_PASSES_TARGET_SUPPORT_MATRIXINSTRUCTION_H
+#define ARK_PASSES_TARGET_SUPPORT_MATRIXINSTRUCTION_H
+
+#include "dialects/ark/ArkAttrs.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+namespace mlir::ark {
+
+/// The elements of a matrix that each lane of a warp holds.
+class MatrixFragment {
+public:
+  explicit MatrixFragment(FragmentAttr layout) : layout(layout) {}
+
+  int64_t getNumLanes() const { return layout.getNumLanes(); }
+  int64_t getNumElements() const { return layout.getNumElements(); }
+  /// Returns the number of lanes that share a row (0) or a column (1).
+  int64_t getSharers(unsigned dim) const { return layout.getLanes()[1 - dim]; }
+  /// Returns the number of consecutive rows (0) or columns (1) of a lane.
+  int64_t getConsecutive(unsigned dim) const {
+    return layout.getElements()[dim];
+  }
+  /// Returns the number of blocks down (0) or across (1).
+  int64_t getNumBlocks(unsigned dim) const { return layout.getOuter()[dim]; }
+  /// Returns the rows (0) or columns (1) of a block.
+  int64_t getBlockExtent(unsigned dim) const {
+    return layout.getLanes()[dim] * layout.getElements()[dim];
+  }
+  /// Returns the number of rows (0) or columns (1) of a lane.
+  int64_t getOwn(unsigned dim) const {
+    return getNumBlocks(dim) * getConsecutive(dim);
+  }
+  /// Returns the XOR distances, the largest first, between the lanes that share
+  /// a row (0) or a column (1).
+  SmallVector<int64_t> getSharerDistances(unsigned dim) const;
+
+  /// Sorts the words of an operand into the order of the fragment. `depth` is
+  /// the dimension along K, in which a word has two elements. `words` has the
+  /// words of one row (or column) of the lane after those of the other, each in
+  /// ascending order of K.
+  SmallVector<Value> sortWords(ArrayRef<Value> words, unsigned depth) const;
+
+  /// Returns the part of each block that a lane holds along a dimension.
+  Value createPart(OpBuilder &builder, Location loc, Value lane,
+                   unsigned dim) const;
+  /// Returns the row (0) or the column (1) of the first element of a lane.
+  Value createFirst(OpBuilder &builder, Location loc, Value lane,
+                    unsigned dim) const;
+  /// Returns the distance of an element from the lane's first element, in rows
+  /// and columns.
+  std::pair<int64_t, int64_t> getOffset(int64_t element) const {
+    return layout.getOffset(element);
+  }
+  /// Returns the row and the column of an element of a lane.
+  std::pair<Value, Value> createPlace(OpBuilder &builder, Location loc,
+                                      Value lane, int64_t element) const;
+
+private:
+  FragmentAttr layout;
+};
+
+/// A family of matrix instructions. The functions create code that adds the
+/// product of two operands to accumulators.
+///
+/// Operands with a fragment are words of 32 bits, each with two elements of a
+/// lane, in the order of the fragment. A word is an i32 or a vector of two
+/// elements. Operands without a fragment are one descriptor of shared memory
+/// each.
+class MatrixInstruction {
+public:
+  explicit MatrixInstruction(MmaAttr facts) : facts(facts) {}
+  virtual ~MatrixInstruction() = default;
+
+  /// Returns the lowering of a known family of instructions.
+  static std::unique_ptr<MatrixInstruction> create(MmaAttr facts);
+
+  MmaAttr getFacts() const { return facts; }
+  int64_t getRows() const { return facts.getM(); }
+  int64_t getColumns() const { return facts.getN(); }
+  int64_t getDepth() const { return facts.getK(); }
+  MatrixFragment getLhs() const { return MatrixFragment(facts.getLhs()); }
+  MatrixFragment getRhs() const { return MatrixFragment(facts.getRhs()); }
+  MatrixFragment getAcc() const { return MatrixFragment(facts.getAcc()); }
+  int64_t getWarpSize() const { return getAcc().getNumLanes(); }
+  int64_t getNumSums() const { return getAcc().getNumElements(); }
+
+  /// Creates an instruction on operands of `element`, f16 or bf16. Returns the
+  /// new accumulators in the form of `sums`: f32 values in the order of the
+  /// fragment, or, without fragments of the operands, one struct of them.
+  virtual SmallVector<Value> multiply(ImplicitLocOpBuilder &builder,
+                                      Type element, ValueRange lhs,
+                                      ValueRange rhs,
+                                      ValueRange sums) const = 0;
+
+private:
+  MmaAttr facts;
+};
+
+/// Returns the target's first matrix instruction of a kind, or null. Modules
+/// without a target have `mma.sync` only.
+MmaAttr findMma(ModuleOp module, MmaKind kind);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_SUPPORT_MATRIXINSTRUCTION_H
