@@ -145,7 +145,7 @@ class GpuRankDriver(CudaDriver):
             if time.monotonic() - aborted_at > GRACE_SECONDS:
                 raise DeviceError("the kernel does not end")
             return aborted_at
-        if all(word.body["good"] for word in turn.arrived("end")):
+        if not any(_ended_early(word.body) for word in turn.arrived("end")):
             return None
         self.record.abort()
         return time.monotonic()
@@ -199,6 +199,11 @@ def _encode(outcome: Outcome) -> dict[str, Any]:
         "fault": astuple(outcome.fault),
         "counters": outcome.counters.tolist(),
     }
+
+
+def _ended_early(said: dict[str, Any]) -> bool:
+    """Returns True if a rank's kernel has left lanes of other ranks without their signals."""
+    return not said["good"] and (said["stop"][0] != Abort.NONE or any(said["codes"]))
 
 
 def _decode(said: dict[str, Any], lanes: int) -> Outcome:
