@@ -41,7 +41,7 @@ class Circle:
 
     @contextmanager
     def turn(self, doing: str) -> Generator[Turn]:
-        """Begins the next turn; if the block raises, the other ranks are told.
+        """Begins the next turn; if the block raises, the other ranks get a message.
 
         `doing` names the operation in messages. Raises InvalidUsageError in a fork of the rank.
         """

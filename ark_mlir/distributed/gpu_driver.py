@@ -21,7 +21,7 @@ from .agreement import check_iterations, is_stale
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
-    from ..runtime.arrays.streams import Place
+    from ..runtime.arrays.streams import RunStream
     from ..runtime.cuda.kernel import CudaKernel, SharedMemory
     from ..runtime.cuda.record import LaunchRecord
     from ..runtime.driver import Launch
@@ -60,10 +60,10 @@ class GpuRankDriver(CudaDriver):
     def _make_watch(self, kernel: CudaKernel) -> QueueWatch:
         return _PeerWatch(kernel, (self.record,), self)
 
-    def captures(self, place: Place) -> bool:
+    def captures(self, run_stream: RunStream) -> bool:
         """See :meth:`Driver.captures`; raises InvalidUsageError if the stream is being captured,
         since all ranks have to meet before each launch."""
-        if super().captures(place):
+        if super().captures(run_stream):
             raise InvalidUsageError("a run of several ranks cannot be part of a CUDA graph")
         return False
 

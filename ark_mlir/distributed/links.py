@@ -87,7 +87,7 @@ class Links:
 
     Args:
         rank: the number of this rank.
-        sockets: connected packet sockets, by rank.
+        sockets: connected `SOCK_SEQPACKET` sockets, by rank.
         processes: process ids by rank, for error messages.
         patience: how long a rank may take to accept a message, in seconds.
     """

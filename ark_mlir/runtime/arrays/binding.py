@@ -15,7 +15,7 @@ from ..driver import Driver, Memory
 from .device import DeviceArray, describe, device_of, foreign_message, unusable, usable_tensor
 from .frameworks import mismatch, store, to_numpy
 from .safetensors import read_safetensors
-from .streams import HOST_DEVICES, Place
+from .streams import HOST_DEVICES, RunStream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,7 +68,7 @@ def read_sources(sources: Sources | Sequence[Sources]) -> dict[str, Any]:
     return result
 
 
-def place(driver: Driver, array: Array, buffer: Buffer) -> Bound:
+def bind_array(driver: Driver, array: Array, buffer: Buffer) -> Bound:
     """Returns memory with an array's values: the array itself if the kernel can use it in place,
     else a copy. The array must have the dtype and shape of the buffer."""
     if isinstance(array, DeviceArray):
@@ -90,7 +90,7 @@ def check_arrays(
     values: Mapping[str, object],
     buffers: Iterable[Buffer],
     problems: list[str],
-    where: Place,
+    where: RunStream,
 ) -> dict[str, Array]:
     """Returns the arrays of `values` that fit their buffers, and appends the problems of the others
     to `problems`.
@@ -124,7 +124,7 @@ def check_arrays(
     return arrays
 
 
-def receive(value: object, buffer: Buffer, name: str, where: Place) -> Array:
+def receive(value: object, buffer: Buffer, name: str, where: RunStream) -> Array:
     """Returns one value as an array on the host or on the device `where`.
 
     Raises InvalidUsageError, which calls the value `name`, if it is not an array or is on another

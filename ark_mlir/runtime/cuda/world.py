@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ArkError, DeviceError, InvalidUsageError
 from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE
-from ..arrays.streams import Place
+from ..arrays.streams import RunStream
 from ..driver import Launch, Outcome
 from ..ranks.linking import LinkedRank, link
 from ..ranks.outcomes import join_outcomes
@@ -126,24 +126,24 @@ class CudaWorldDriver:
         """See :meth:`Driver.download`."""
         return self._ranks[0].download(address, dtype, shape)
 
-    def place(self, stream: object, values: Iterable[object]) -> Place:
-        """See :meth:`Driver.place`: arrays lie in host memory."""
+    def run_stream(self, stream: object, values: Iterable[object]) -> RunStream:
+        """See :meth:`Driver.run_stream`: arrays lie in host memory."""
         del values
         if stream is not None:
             raise InvalidUsageError("a program on several GPUs has a stream of its own on each")
-        return Place()
+        return RunStream()
 
-    def settle(self, place: Place) -> None:
+    def settle(self, run_stream: RunStream) -> None:
         """See :meth:`Driver.settle`: no array of a run lies on a GPU."""
-        del place
+        del run_stream
 
     def exchange(self, stays: bool) -> _WorldExchange:
         """See :meth:`Driver.exchange`."""
         return _WorldExchange([(driver, driver.exchange(stays)) for driver in self._ranks])
 
-    def captures(self, place: Place) -> bool:
+    def captures(self, run_stream: RunStream) -> bool:
         """See :meth:`Driver.captures`: a run on several GPUs cannot be captured."""
-        del place
+        del run_stream
         return False
 
     def recorded(self, stream: object) -> list[Outcome]:
@@ -180,7 +180,7 @@ class CudaWorldDriver:
             for slot, memory in constants.items():
                 addresses[slot - 1] = memory.address
         driver = self._ranks[rank]
-        return launch._replace(addresses=addresses, place=driver.place(None, ()))
+        return launch._replace(addresses=addresses, run_stream=driver.run_stream(None, ()))
 
     def wait(self) -> Outcome:
         """See :meth:`Driver.wait`."""
@@ -279,12 +279,12 @@ class _WorldExchange:
     def __init__(self, parts: Sequence[tuple[_RankDriver, CudaExchange]]) -> None:
         self._parts = parts
 
-    def bring(self, arrays: Mapping[str, Array], results: Results, where: Place) -> Slots:
+    def bring(self, arrays: Mapping[str, Array], results: Results, where: RunStream) -> Slots:
         """See :meth:`Exchange.bring`."""
         del where
         slots: Slots = {}
         for driver, exchange in self._parts:
-            slots |= exchange.bring(arrays, results, driver.place(None, ()))
+            slots |= exchange.bring(arrays, results, driver.run_stream(None, ()))
         return slots
 
     def fetch(self) -> dict[str, Any]:

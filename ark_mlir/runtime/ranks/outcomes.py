@@ -46,8 +46,8 @@ def join_outcomes(
 
 
 def _is_barrier(bundle: Bundle, stop: Stop) -> bool:
-    rows = bundle.tables.instructions
-    return stop.instruction < len(rows) and bool(rows[stop.instruction, 0] == Opcode.BARRIER)
+    entries = bundle.tables.instructions
+    return stop.instruction < len(entries) and bool(entries[stop.instruction, 0] == Opcode.BARRIER)
 
 
 def _join_counters(
@@ -63,8 +63,8 @@ def _join_counters(
         for part, outcome in zip(linked, outcomes, strict=True)
         if len(outcome.counters)
     ]
-    rows = bundle.tables.instructions
-    barriers = set(rows[rows[:, 0] == Opcode.BARRIER, 1].tolist())
+    entries = bundle.tables.instructions
+    barriers = set(entries[entries[:, 0] == Opcode.BARRIER, 1].tolist())
     for number in range(count):
         seen = [int(values[number]) for part, values in reported if _waits_for(part, number)]
         result[number] = (sum(seen) if number in barriers else min(seen)) if seen else 0

@@ -82,7 +82,7 @@ def counter(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
 def test_how_long_it_may_be_queued(
     counter: Executable, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five times as long as a wait may last."""
+    """Five times the timeout of a wait."""
     monkeypatch.setattr(cuda_queue, "_PATIENCE", FIVE)
     monkeypatch.setenv("ARK_TIMEOUT", "0.1")
     with occupied(cuda):
