@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import astuple, replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from ..errors import DeviceError, InvalidUsageError, RankFailedError
 from ..runtime.abi import Abort
 from ..runtime.cuda.api import CudaApi
 from ..runtime.cuda.driver import GRACE_SECONDS, CudaDriver
+from ..runtime.cuda.queue import QueueWatch
 from ..runtime.driver import Fault, Outcome, Stop
 from ..runtime.ranks.linking import LinkedRank, link
 from ..runtime.ranks.outcomes import join_outcomes, join_traces
@@ -20,8 +22,8 @@ from .agreement import check_iterations, is_stale
 if TYPE_CHECKING:
     from ..bundle import Bundle
     from ..runtime.arrays.streams import RunStream
-    from ..runtime.cuda.kernel import SharedMemory
-    from ..runtime.cuda.queue import QueueWatch
+    from ..runtime.cuda.kernel import CudaKernel, SharedMemory
+    from ..runtime.cuda.record import LaunchRecord
     from ..runtime.driver import Launch
     from .circle import Turn
     from .gpu_memory import GpuMemory
@@ -53,8 +55,10 @@ class GpuRankDriver(CudaDriver):
         named = replace(program.manifest, buffers=bundle.manifest.buffers)
         shared = self._memory.shared if shared is None else shared
         super().load(replace(program, manifest=named), shared)
-        self._watch = _PeerWatch(self._watch, self)
         self._clear()
+
+    def _make_watch(self, kernel: CudaKernel) -> QueueWatch:
+        return _PeerWatch(kernel, (self.record,), self)
 
     def captures(self, run_stream: RunStream) -> bool:
         """See :meth:`Driver.captures`; raises InvalidUsageError if the stream is being captured,
@@ -141,7 +145,7 @@ class GpuRankDriver(CudaDriver):
             if time.monotonic() - aborted_at > GRACE_SECONDS:
                 raise DeviceError("the kernel does not end")
             return aborted_at
-        if all(word.body["good"] for word in turn.arrived("end")):
+        if not any(_ended_early(word.body) for word in turn.arrived("end")):
             return None
         self.record.abort()
         return time.monotonic()
@@ -160,21 +164,24 @@ class GpuRankDriver(CudaDriver):
         self.epoch = 0
 
 
-class _PeerWatch:
+class _PeerWatch(QueueWatch):
     """Looks at the queue of the GPU and at the other ranks while a kernel runs."""
 
-    def __init__(self, queue: QueueWatch, driver: GpuRankDriver) -> None:
-        self._queue = queue
+    def __init__(
+        self, kernel: CudaKernel, records: Iterable[LaunchRecord], driver: GpuRankDriver
+    ) -> None:
+        super().__init__(kernel, records)
         self._driver = driver
         self._aborted_at: float | None = None
 
-    def start(self, timeout_ns: int) -> _PeerWatch:
-        self._queue.start(timeout_ns)
+    def start(self, timeout_ns: int) -> QueueWatch:
+        """See :meth:`QueueWatch.start`."""
         self._aborted_at = None
-        return self
+        return super().start(timeout_ns)
 
     def look(self) -> None:
-        self._queue.look()
+        """See :meth:`QueueWatch.look` and :meth:`GpuRankDriver.look_at_peers`."""
+        super().look()
         self._aborted_at = self._driver.look_at_peers(self._aborted_at)
 
 
@@ -189,6 +196,11 @@ def _encode(outcome: Outcome) -> dict[str, Any]:
         "fault": astuple(outcome.fault),
         "counters": outcome.counters.tolist(),
     }
+
+
+def _ended_early(said: dict[str, Any]) -> bool:
+    """Returns True if a rank's kernel has left lanes of other ranks without their signals."""
+    return not said["good"] and (said["stop"][0] != Abort.NONE or any(said["codes"]))
 
 
 def _decode(said: dict[str, Any], lanes: int) -> Outcome:

@@ -95,8 +95,11 @@ class CudaDriver:
         self._kernel = CudaKernel(self._api, self._side, bundle, shared)
         self._captured = CapturedRuns(self._kernel)
         self.record = self._kernel.make_record(self._kernel.semaphores)
-        self._watch = QueueWatch(self._kernel, (self.record,))
+        self._watch = self._make_watch(self._kernel)
         self._captured.provide_spare()
+
+    def _make_watch(self, kernel: CudaKernel) -> QueueWatch:
+        return QueueWatch(kernel, (self.record,))
 
     @property
     def bundle(self) -> Bundle:

@@ -23,8 +23,9 @@ import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.runtime.cuda import api as cuda_api
 from ark_mlir.runtime.cuda import driver as cuda_driver
+from ark_mlir.testing import toy
 from ark_mlir.testing.fake_cuda import FakeCuda
-from ark_mlir.testing.toy import compile_kernel, ring_program
+from ark_mlir.testing.toy import ToyProgram, compile_kernel, ring_program
 
 FOREVER = 1 << 31
 
@@ -53,12 +54,17 @@ def bundle(spoilt: bool = False) -> Bundle:
     """Each rank sends to the next one; if spoilt, rank 0 waits for an arrival too many."""
     size = world.world_size
     manifest, sections = ring_program(size).parts(compile_kernel(), ranks=size)
-    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
-    manifest["options"]["clears_queued"] = True
     if spoilt:
         table = np.frombuffer(sections["instructions"], np.int32).reshape(-1, 4).copy()
         table[np.argmax(table[:, 0] == Opcode.WAIT), 2] += 1
         sections["instructions"] = table.tobytes()
+    return as_bundle(manifest, sections)
+
+
+def as_bundle(manifest: dict[str, Any], sections: dict[str, Any]) -> Bundle:
+    """A toy program as one for the stand-in."""
+    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    manifest["options"]["clears_queued"] = True
     return Bundle.from_parts(manifest, sections)
 
 
@@ -270,6 +276,27 @@ def other_iterations() -> Any:
     with bound() as executable:
         error = error_of(lambda: run(executable, iterations=world.rank + 1))
         return [*error, run(executable)]
+
+
+def bad_index() -> Any:
+    """An index of rank 1 is out of range; then a good run."""
+    size = world.world_size
+    program = ToyProgram(sms=size, arena=size << 21)
+    again = program.semaphore(size, "again")
+    for rank in range(size):
+        name = f"rank{rank}/"
+        y = program.buffer(f"{name}y", "output", "fp32", [16])
+        index = program.buffer(f"{name}index", "input", "int32", [1])
+        table = program.buffer(f"{name}table", "input", "fp32", [8, 16])
+        task = program.task("gather", 1, [(y, 0), (index, 0), (table, 0)], f"{name}pick")
+        program.lane(rank, [toy.run(task, 0, 1), toy.barrier(again, size)])
+    table = np.repeat(np.arange(8, dtype=np.float32), 16).reshape(8, 16)
+    with world.load(as_bundle(*program.parts(compile_kernel(), ranks=size))) as executable:
+
+        def pick(index: int) -> float:
+            return float(executable.run(index=np.array([index], np.int32), table=table)["y"][5])
+
+        return [error_of(lambda: pick(3 + 9 * world.rank)), pick(3 + world.rank)]
 
 
 def captured() -> Any:

@@ -174,6 +174,15 @@ def test_a_hang(launch: Launch) -> None:
         assert difference == 0.0
 
 
+def test_an_index_out_of_range(launch: Launch) -> None:
+    other, own = launch("bad_index")
+    assert own[0][0] == "InvalidUsageError"
+    assert "index 12 is out of range [0, 8)" in own[0][1]
+    assert other[0][0] == "RankFailedError"
+    assert "rank 0 cannot go on: rank 1 failed" in other[0][1]
+    assert (other[1], own[1]) == (3.0, 4.0)
+
+
 def test_an_interrupted_rank(launch: Launch) -> None:
     other, own = launch("interrupted")
     assert own == [["KeyboardInterrupt", ""], 0.0]
