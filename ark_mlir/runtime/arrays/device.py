@@ -10,8 +10,9 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import InvalidUsageError
+from .checks import label, mismatch
 from .dlpack import DeviceExporter, describe_dlpack, is_dense
-from .streams import CUDA, Place, device_name, torch_of
+from .streams import CUDA, HOST_DEVICES, Place, device_name, torch_of
 
 if TYPE_CHECKING:
     from ...bundle import Buffer
@@ -57,7 +58,32 @@ class DeviceArray:
         return count
 
 
-def device_of(value: Any) -> tuple[int, int] | None:
+def receive_device(value: object, buffer: Buffer, place: Place) -> DeviceArray | None:
+    """Returns the description of an array on the device of `place` that can serve as a buffer in
+    place, or None if the value is on the host. Adds the producer's stream to `place`.
+
+    Raises InvalidUsageError if the array is on another device, is not exported by its framework,
+    or has a wrong shape, dtype or layout.
+    """
+    if (tensor := _usable_tensor(value, buffer, place)) is not None:
+        return tensor
+    device = _device_of(value)
+    if device is None or device[0] in HOST_DEVICES:
+        return None
+    name = label(buffer)
+    if device != place.device:
+        there, here = device_name(device), device_name(place.device)
+        raise InvalidUsageError(f"{name} is on {there}; the program runs on {here}")
+    array = _describe(value, name, place)
+    if buffer.kind == "scalar" and array.size == 1:
+        # The host cannot check the bound of a value on the device.
+        array.shape = buffer.shape
+    if problem := mismatch(array, buffer) or _unusable(array, buffer):
+        raise InvalidUsageError(f"{name} {problem}")
+    return array
+
+
+def _device_of(value: Any) -> tuple[int, int] | None:
     """Returns the device of an array as DLPack's type and number, or None if it has none."""
     if isinstance(value, (np.ndarray, np.generic, int)):
         return None
@@ -74,7 +100,7 @@ def device_of(value: Any) -> tuple[int, int] | None:
     return None
 
 
-def describe(value: Any, name: str, place: Place) -> DeviceArray:
+def _describe(value: Any, name: str, place: Place) -> DeviceArray:
     """Returns the description of an array on the device of `place`, and adds the stream of its
     producer to `place`.
 
@@ -117,7 +143,7 @@ def _address_of_tensor(tensor: Any) -> int:
         return 0
 
 
-def usable_tensor(value: Any, buffer: Buffer, place: Place) -> DeviceArray | None:
+def _usable_tensor(value: Any, buffer: Buffer, place: Place) -> DeviceArray | None:
     """Returns the description of a torch tensor that can serve as a buffer in place, or None if the
     value needs the full checks.
 
@@ -186,7 +212,7 @@ def _describe_interface(value: Any, name: str, place: Place) -> DeviceArray:
     return DeviceArray(address, dtype.numpy, shape, dense, value)
 
 
-def unusable(array: DeviceArray, buffer: Buffer) -> str | None:
+def _unusable(array: DeviceArray, buffer: Buffer) -> str | None:
     """Returns the reason why a kernel cannot use an array of the right type and shape in place, or
     None."""
     if not array.dense:
@@ -256,8 +282,3 @@ def _import(exported: DeviceExporter, like: Any) -> Any:
     library = cast("Any", sys.modules.get(type(like).__module__.partition(".")[0]))
     from_dlpack = getattr(library, "from_dlpack", None)
     return exported if from_dlpack is None else from_dlpack(exported)
-
-
-def foreign_message(name: str, device: tuple[int, int], place: Place) -> str:
-    """Returns the error message for an array on another device than the program."""
-    return f"{name} is on {device_name(device)}; the program runs on {device_name(place.device)}"
