@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, cast
 
+import numpy as np
+
 from ...errors import InvalidUsageError, a_type
 from ..driver import Driver, Memory
 from .device import DeviceArray, receive_device
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 
 # An array on the host, or on the device that the program runs on.
 Array = Union["NDArray[Any]", DeviceArray]
+
+# Classes of values that have neither a device nor a gradient.
+_PLAIN = frozenset((int, np.ndarray))
 
 # Limit of the problems that an error lists: a wrong file may have thousands.
 _MAX_PROBLEMS = 20
@@ -101,12 +106,13 @@ def check_arrays(
         if buffer.name not in values:
             continue
         value = values[buffer.name]
+        plain = value.__class__ in _PLAIN
         # Parameters of a model in training may be bound; an input that requires a gradient is an
         # error.
-        if buffer.kind != "input" and getattr(value, "requires_grad", False):
+        if not plain and buffer.kind != "input" and getattr(value, "requires_grad", False):
             value = cast("Any", value).detach()
         try:
-            array = None if where.on_host else receive_device(value, buffer, where)
+            array = None if plain or where.on_host else receive_device(value, buffer, where)
             if array is None:
                 receive = receive_scalar if buffer.kind == "scalar" else receive_host
                 array = receive(value, buffer)
