@@ -26,7 +26,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-# Multicast may put GPUs that others use out of service.
+# NVLink multicast may disturb GPUs that others use.
 os.environ.update(
     NCCL_NVLS_ENABLE="0", TORCH_SYMM_MEM_DISABLE_MULTICAST="1", NVSHMEM_DISABLE_NVLS="1"
 )
@@ -37,7 +37,7 @@ from table import table
 
 import ark_mlir as ark
 
-# Elements of a vector, and the all-reduces of the longer chain.
+# Elements of a vector, and the number of all-reduces in the longer chain.
 CHAINS = {1 << 10: 65, 1 << 13: 65, 1 << 16: 33, 1 << 19: 33, 1 << 23: 9}
 ARMS = ("nccl", "one-shot", "two-shot")
 PORT = 29511
@@ -68,7 +68,7 @@ def parse() -> argparse.Namespace:
 def measure_row(
     elements: int, arms: dict[str, dict[int, float]], options: argparse.Namespace
 ) -> list[str]:
-    """One size: the times of all arms, and ark's share of the best other one."""
+    """Measures one size: the times of all arms, and ark's share of the best other one."""
     others = [arms[name].get(elements) for name in ARMS]
     own = measure_ark(elements, options)
     best = min((value for value in others if value is not None), default=None)
@@ -85,7 +85,8 @@ def bundle_path(folder: Path, ranks: int, elements: int, count: int) -> Path:
 
 
 def build_chain(rank: int, ranks: int, elements: int, count: int) -> ark.Program:
-    """A chain of all-reduces, each of the mean over the ranks of the one before."""
+    """Builds a chain of all-reduces, each of which takes the mean over the ranks of the one
+    before."""
     with ark.Program("all_reduces", rank=rank, world_size=ranks) as program:
         x = ark.input("x", (elements,), ark.bf16)
         for _ in range(count):
@@ -105,7 +106,7 @@ def compile_chains(folder: Path, ranks: int, target: str) -> None:
 
 
 def measure_ark(elements: int, options: argparse.Namespace) -> float:
-    """The microseconds of one all-reduce in ark's kernel."""
+    """Returns the microseconds of one all-reduce in ark's kernel."""
     iterations = 200 if elements < 1 << 20 else 20
     most = CHAINS[elements]
     paths = [bundle_path(options.bundles, options.ranks, elements, n) for n in (1, most)]
@@ -114,7 +115,7 @@ def measure_ark(elements: int, options: argparse.Namespace) -> float:
 
 
 def time_chain(path: Path, iterations: int, options: argparse.Namespace) -> float:
-    """The seconds of an iteration of a bundle, after a check of its result."""
+    """Returns the seconds of an iteration of a bundle, after a check of its result."""
     with ark.load(path) as world:
         bf16 = world.inputs[0].dtype.numpy
         inputs = [
@@ -131,7 +132,7 @@ def time_chain(path: Path, iterations: int, options: argparse.Namespace) -> floa
 
 
 def time_runs(world: Any, inputs: list[dict[str, Any]], iterations: int, samples: int) -> float:
-    """The seconds of a launch with some iterations."""
+    """Returns the seconds of a launch with some iterations."""
     times: list[float] = []
     for _ in range(samples):
         begin = time.perf_counter()
@@ -144,7 +145,8 @@ def time_runs(world: Any, inputs: list[dict[str, Any]], iterations: int, samples
 
 
 def measure_torch(arm: str, options: argparse.Namespace) -> dict[int, float]:
-    """The microseconds of one all-reduce by PyTorch, by elements; empty if the arm cannot run."""
+    """Returns the microseconds of one all-reduce by PyTorch, by elements; empty if the arm cannot
+    run."""
     import torch.multiprocessing as mp
 
     context = mp.get_context("spawn")
@@ -175,13 +177,13 @@ def torch_rank(rank: int, ranks: int, arm: str, samples: int, queue: Any) -> Non
     dist.init_process_group("nccl", rank=rank, world_size=ranks, device_id=device)
     try:
         queue.put({n: time_torch(arm, n, rank, ranks, samples) for n in CHAINS})
-    except Exception as error:  # the other arms still have their figures
+    except Exception as error:  # the other arms keep their figures
         queue.put(f"{type(error).__name__}: {error}")
     dist.destroy_process_group()
 
 
 def time_torch(arm: str, elements: int, rank: int, ranks: int, samples: int) -> float:
-    """The microseconds of one all-reduce in a CUDA graph of a chain."""
+    """Returns the microseconds of one all-reduce in a CUDA graph of a chain."""
     import torch
     import torch.distributed as dist
 
@@ -222,7 +224,7 @@ def time_torch(arm: str, elements: int, rank: int, ranks: int, samples: int) -> 
 
 
 def capture(run: Callable[[], None], count: int) -> Any:
-    """A CUDA graph of `count` calls, after some of them outside of it."""
+    """Captures a CUDA graph of `count` calls, after some warm-up calls."""
     import torch
 
     stream = torch.cuda.Stream()
@@ -238,7 +240,7 @@ def capture(run: Callable[[], None], count: int) -> Any:
 
 
 def replay(graph: Any) -> float:
-    """The milliseconds of a replay, by events on the device."""
+    """Returns the milliseconds of a replay, by events on the device."""
     import torch
     import torch.distributed as dist
 
@@ -252,7 +254,8 @@ def replay(graph: Any) -> float:
 
 
 def replay_scaling(x: Any, ranks: int, count: int) -> float:
-    """The milliseconds of the multiplications alone, which ark fuses into its all-reduce."""
+    """Returns the milliseconds of the multiplications alone, which ark fuses into its
+    all-reduce."""
     graph = capture(lambda: x.mul_(1 / ranks), count)
     return statistics.median(replay(graph) for _ in range(5))
 

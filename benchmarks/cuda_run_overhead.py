@@ -50,7 +50,7 @@ class IdleCuda(FakeCuda):
             self.count += 1
             return 0, reply(*arguments)
 
-        # Found in the instance from now on, as a function of a module would be.
+        # Found in the instance from now on, like a function of a module.
         setattr(self, name, call)
         return call
 
@@ -86,7 +86,7 @@ def on_device(array: Any) -> Any:
 
     class Tensor(torch.Tensor):
         is_cuda = True
-        # As fast as a tensor that is none of a subclass.
+        # As fast as a tensor of torch's own class.
         __torch_function__ = torch._C._disabled_torch_function_impl
 
         def get_device(self) -> int:

@@ -107,8 +107,8 @@ def say(text: str) -> None:
 
 
 def compile_setting(name: str, folder: Path, target: str) -> bool:
-    """Writes ``<name>.npz``, cosines and sines for PyTorch, and ``<name>.arkbin``, if the compiler
-    can."""
+    """Writes ``<name>.npz``, cosines and sines for PyTorch, and ``<name>.arkbin``, unless
+    compilation fails."""
     from ark_mlir.models.decoder import DecoderConfig, RopeScaling, build_decode, rope_tables
 
     setting = SETTINGS[name]
@@ -151,7 +151,7 @@ class Session:
 
     @contextlib.contextmanager
     def guarded(self, what: str) -> Generator[None]:
-        """Records an error of the block, which costs its own figures and the exit status alone."""
+        """Records an error of the block, which costs only its own figures and the exit status."""
         try:
             yield
         except Exception as error:
@@ -278,7 +278,8 @@ class Session:
     ) -> None:
         """Removes arms with wrong results, whose times are meaningless."""
         for arm in list(arms):
-            # PyTorch's own kernels may round in another order; ark has to be as good.
+            # PyTorch's own kernels may round in another order; ark's error must not be larger than
+            # theirs.
             most = bound if arm.startswith("ark") else 1.5 * bound
             if not errors[arm] <= most:
                 self._fail(f"{name}, {arm}: relative error {errors[arm]:.5f}, above {most:.5f}")

@@ -1,4 +1,4 @@
-"""What benchmarks/decode.py measures: models by their sizes, contexts and batches."""
+"""The models, contexts and batches that benchmarks/decode.py measures."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class Setting:
         sizes = self.sizes
         shapes = sizes.parameters()
         if not sizes.tied:
-            del shapes["model.embed_tokens.weight"]  # of which a step reads one row
+            del shapes["model.embed_tokens.weight"]  # a step reads one of its rows
         weights = sum(_product(shape) for shape in shapes.values())
         length = self.context - (tokens - 1) / 2
         row = _product(sizes.cache(self.batch, 1))

@@ -110,7 +110,7 @@ class ArkDecoder:
         return np.asarray(self.filling.run(ids=ids, **inputs)["logits"], np.float32)
 
     def decode(self, token: Any) -> Any:
-        # Every sample is at the same position.
+        # Every sample decodes the same position.
         place = np.array(self.prompt, np.int32)
         self.decoding.bind({"token": token.astype(np.int32), "position": place})
         return np.asarray(self.decoding.run(ends=self.ends)["logits"], np.float32)
@@ -163,7 +163,7 @@ class TorchDecoder:
 
     def decode(self, token: Any) -> Any:
         logits = self._last(token)
-        # The next sample is at the same position again.
+        # Restores the position for the next sample.
         self.cache.crop(-1)
         return logits
 

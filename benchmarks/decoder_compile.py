@@ -94,7 +94,7 @@ def main() -> int:
 
 
 def decode(layers: int) -> ark.Program:
-    """One decode step of Llama-3.2-1B, with more or fewer layers."""
+    """Builds one decode step of Llama-3.2-1B with the given number of layers."""
     config = DecoderConfig(
         vocabulary=128256,
         hidden=2048,
@@ -126,7 +126,8 @@ def fresh(script: str, *arguments: object) -> dict[str, Any]:
 
 
 def shares(text: str) -> tuple[float, float, str]:
-    """Largest share of weight bytes over the mean: of the whole step, and of the worst task."""
+    """Returns the largest share of weight bytes over the mean, of the whole step and of the worst
+    task."""
     from ark_mlir import ir
 
     per_step: dict[int, float] = defaultdict(float)
@@ -151,7 +152,7 @@ def shares(text: str) -> tuple[float, float, str]:
 
 
 def weights_per_vcta(module: object) -> dict[str, float]:
-    """Bytes of matrix parameters that a vCTA of each task reads."""
+    """Returns the bytes of matrix parameters that a vCTA of each task reads."""
     from ark_mlir import ir
 
     result: dict[str, float] = {}
@@ -181,12 +182,12 @@ def weights_per_vcta(module: object) -> dict[str, float]:
 
 
 def operations(task: object) -> set[str]:
-    """Names of the graph ops that a task holds."""
+    """Returns the names of the graph ops in a task."""
     return {name.value for name in task.attributes["ops"]}  # type: ignore[attr-defined]
 
 
 def runs(module: object) -> list[tuple[int, str, int]]:
-    """SM, task and number of vCTAs of every run."""
+    """Returns SM, task and number of vCTAs of every run."""
     from ark_mlir import ir
 
     found: list[tuple[int, str, int]] = []
@@ -209,7 +210,7 @@ def runs(module: object) -> list[tuple[int, str, int]]:
 
 
 def evaluate(text: str, sm: int) -> tuple[int, int]:
-    """Both bounds of `affine_map<(d0) -> (begin, end)>` for one SM."""
+    """Evaluates both bounds of `affine_map<(d0) -> (begin, end)>` for one SM."""
     expressions = text[text.index("->") + 2 :].strip(" >")
     code = expressions.replace("floordiv", "//").replace("mod", "%")
     begin, end = eval(code, {"__builtins__": {}}, {"d0": sm})

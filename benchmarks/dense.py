@@ -39,7 +39,7 @@ SHAPES = {
 }
 FIGURES = ("cube-2048", "cube-4096", "cube-8192", "prompt-128")
 DTYPES = {"bf16": ark.bf16, "fp16": ark.fp16}
-# Sums of both arms are rounded once; what differs is their order.
+# Both arms round their accumulators once, and add in different orders.
 SLACK = 1.01
 FEW = 4
 
@@ -146,8 +146,8 @@ class Product:
         return float(begin.elapsed_time(end))
 
     def sample(self, products: int) -> tuple[float, float]:
-        """Milliseconds of one product by torch.matmul and by ark: the slope between a run of a few
-        and one of so many more."""
+        """Returns the milliseconds of one product by torch.matmul and by ark: the slope between a
+        short run and a longer one."""
         few, many = FEW, FEW + products
         theirs = self.run_torch(many) - self.run_torch(few)
         mine = self.run_ark(many) - self.run_ark(few)

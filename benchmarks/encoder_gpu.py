@@ -68,7 +68,7 @@ def compile_bundle(options: argparse.Namespace) -> None:
 
 
 def make_weights(executable: ark.Executable, device: str) -> dict[str, Any]:
-    """Random fp32 weights by name, of sizes that keep hidden states near one."""
+    """Returns random fp32 weights by name, with a scale that keeps hidden states near one."""
     import torch
 
     generator = torch.Generator(device).manual_seed(0)
@@ -86,7 +86,7 @@ def make_weights(executable: ark.Executable, device: str) -> dict[str, Any]:
 
 
 def make_encoder(weights: dict[str, Any], dtype: Any) -> Callable[[Any], Any]:
-    """BERT with PyTorch's own operators, as a user of PyTorch would write it."""
+    """Returns BERT in PyTorch's own operators, as a user of PyTorch would write it."""
     import torch.nn.functional as F
 
     own = {name: weight.to(dtype) for name, weight in weights.items()}
@@ -209,7 +209,7 @@ def measure(options: argparse.Namespace) -> int:
 
 
 def products(tokens: int) -> float:
-    """Floating-point operations of the weight products."""
+    """Returns the floating-point operations of the weight products."""
     return 2.0 * tokens * LAYERS * (4 * HIDDEN * HIDDEN + 2 * HIDDEN * WIDE)
 
 

@@ -1,19 +1,19 @@
-// What hand-offs between tasks of all SMs can cost on an NVIDIA GPU, by kind, while weights stream.
+// Measures hand-offs between tasks of all SMs of an NVIDIA GPU, by kind, while weights stream.
 //
-// This is no code of ark's, but a limit to hold its own hand-offs against: a chain of products of
-// a row with a matrix, each SM with 16 rows, written by hand for nothing else. Weights pass
-// through a ring for each warp that runs ahead across products, as ark's do. benchmarks/handoff.py
-// compiles and runs it:
+// This handwritten kernel is not part of ark. It is a limit for comparison with ark's hand-offs: a
+// chain of products of a row and a matrix, of which each SM has 16 rows. As in ark, weights are
+// streamed through a ring for each warp, which runs ahead across products. benchmarks/handoff.py
+// compiles and runs the kernel:
 //
 //     nvcc -O3 -std=c++17 -arch=sm_90a -o handoff benchmarks/handoff.cu && ./handoff
 //
 // Prints a line of JSON for every kind and ring.
 //
-// none     no hand-off: every product has the same row. What the others are compared with.
+// none     no hand-off: every product has the same row; the baseline of the other kinds
 // barrier  one counter at which all SMs arrive; then the row is read
 // packet   values carry the number of their product, and readers poll the values themselves
-// cluster  within clusters of 8 SMs, through their shared memory: as far as this kind reaches
-// both     packets between clusters of 2, of which each SM polls a half and gives it to the other
+// cluster  through the shared memory of a cluster of 8 SMs; there is no exchange between clusters
+// both     packets between clusters of 2; each SM polls for half of them and passes it to the other
 
 #include <cooperative_groups.h>
 #include <cuda_bf16.h>
@@ -32,7 +32,7 @@ constexpr int kWarps = 16, kThreads = 32 * kWarps;
 constexpr int kColumns = 2048, kRows = 16;
 constexpr int kPiece = 1024;                       // values; two make a row
 constexpr int kPieces = kRows * kColumns / kPiece; // of one SM and product
-constexpr int kMatrices = 48;                      // which take turns; more than any cache holds
+constexpr int kMatrices = 48;                      // used in turn; more than any cache holds
 
 static void check(cudaError_t code, const char *what) {
   if (code == cudaSuccess)
@@ -43,9 +43,9 @@ static void check(cudaError_t code, const char *what) {
 
 struct Arguments {
   const __nv_bfloat16 *weights;
-  const uint32_t *first;         // the row that all begins with, two values a word
-  uint32_t *rows;                // two rows, by turns
-  unsigned long long *packets;   // likewise, two values and a number each
+  const uint32_t *first;         // the first row, two values per word
+  uint32_t *rows;                // two rows, used in turn
+  unsigned long long *packets;   // likewise; two values and a number each
   unsigned long long *counter;
   uint32_t *result;
   int products;
@@ -77,7 +77,7 @@ __device__ void await(uint64_t *barrier, uint32_t parity) {
                : "memory");
 }
 
-// Nothing here may wait for ever, whatever is wrong with it.
+// Every wait has a limit, so that a faulty kernel ends.
 __device__ void watch(long long begin) {
   if (clock64() - begin > 4000000000ll)
     __trap();
@@ -90,7 +90,7 @@ template <int kSlots> struct Shared {
   uint64_t full[kWarps][kSlots];
 };
 
-// Two packets, each of two values and a number, as soon as both have this number.
+// Returns two packets, of two values and a number each, once both have this number.
 __device__ uint2 poll(const unsigned long long *packets, uint32_t number) {
   long long begin = clock64();
   uint32_t a, b, c, d;
@@ -168,7 +168,7 @@ __global__ void __launch_bounds__(kThreads, 1) chain(Arguments arguments) {
     }
     __syncthreads();
 
-    // Two values a thread, of the first warp.
+    // Each thread of the first warp has two values.
     uint32_t values = 0;
     if (threadIdx.x < kRows / 2) {
       const float *sums = shared.sums + 4 * threadIdx.x;
@@ -277,7 +277,7 @@ template <int kSlots> void addArms(std::vector<Arm> &arms) {
   arms.push_back(makeArm<CLUSTER, kSlots>(8));
 }
 
-// CTAs that are there at the same time. The row needs 128 of them.
+// Returns the number of CTAs that run concurrently. The row needs 128 of them.
 static int countCtas(const Arm &arm, int sms) {
   cudaLaunchConfig_t config = {};
   config.gridDim = dim3(sms / arm.clusterSize * arm.clusterSize);
@@ -333,7 +333,7 @@ int main() {
   __nv_bfloat16 *weights, *first;
   check(cudaMalloc(&weights, 2 * count), "weights");
   check(cudaMalloc(&first, 2 * kColumns), "row");
-  // Rows stay of one size: the variance of a weight is one in the number of columns.
+  // Rows keep their scale: the variance of a weight is the inverse of the number of columns.
   fill<<<1024, 256>>>(weights, count, sqrtf(3.0f / kColumns));
   fill<<<1, 256>>>(first, kColumns, 1.0f);
   arguments.weights = weights;
@@ -354,7 +354,7 @@ int main() {
     ctas.push_back(countCtas(arm, sms));
   for (int sample = 0; sample <= kSamples; ++sample)
     for (size_t i = 0; i < arms.size(); ++i) {
-      // The difference between long and short is without start and end.
+      // The difference between the long and the short run excludes start and end.
       float times[2];
       for (int products : {kFew, kMany}) {
         arguments.products = products;
@@ -379,7 +379,7 @@ int main() {
       alone = median;
     if (arm.kind == BARRIER)
       barrier = &arm;
-    // All that hand the whole row over compute the same.
+    // All kinds that hand the whole row over have the same result.
     if ((arm.kind == PACKET || arm.kind == BOTH) && barrier && arm.result != barrier->result)
       good = false;
     printf("{\"kind\": \"%s\", \"ring_kb\": %d, \"cluster\": %d, \"sms\": %d, \"us\": %.3f, "

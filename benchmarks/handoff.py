@@ -3,17 +3,18 @@
     python benchmarks/handoff.py --compile FOLDER               # where the compiler is
     python benchmarks/handoff.py --bundles FOLDER [--output F]  # where the GPU is
 
-A chain of products, each of which needs all of the one before, against the same weights in one
-product: what the chain takes longer, for each of its hand-offs, is what they expose. Arms take
-turns, and figures are medians. Three kinds of hand-off are ark's own on one GPU: packets between
-tasks, and without those a counter for a dependence, where some SMs have no part in it, and a
-barrier, where all have. That a bundle hands over as its arm says is checked.
+Compares a chain of products, each of which needs the whole result of the previous one, with one
+product of the same weights. The exposed time of a hand-off is the additional time of the chain,
+divided by its number of hand-offs. Samples of the arms are interleaved, and figures are medians.
+ark has three kinds of hand-off on one GPU: packets between tasks, and without packets a counter, if
+some SMs have no part in the dependence, or a barrier, if all SMs have one. The benchmark checks
+that a bundle uses the kind of its arm.
 
-What `cluster` could bring is measured on a kernel written by hand, handoff.cu, and so are a barrier
-and packets there, for comparison: that is no code of ark's. --compile builds it where there is
-nvcc; otherwise nvcc has to be where the GPU is.
+A handwritten kernel, handoff.cu, which is not part of ark, shows the possible gain of `cluster`,
+and a barrier and packets for comparison. --compile builds it if nvcc is installed; otherwise the
+machine with the GPU needs nvcc.
 
-The second needs the runtime half of the package, numpy, cuda-python and PyTorch.
+The second command needs the runtime half of the package, numpy, cuda-python and PyTorch.
 """
 
 from __future__ import annotations
@@ -43,14 +44,14 @@ from ark_mlir.bundle import Opcode
 SOURCE = Path(__file__).with_name("handoff.cu")
 BY_HAND = "handoff"
 LIMIT_US = 1.0
-# By kind: which SMs have a part of a product. Where a few have none, dependences keep a counter of
-# their own, and a row is as long as a product's result, which packets need.
+# For each kind, the SMs that compute a part of a product. If a few SMs have no part, dependences
+# keep their own counter; for packets, rows are as long as the result of a product.
 KINDS = {"barrier": "all", "counter": "some", "packet": "some"}
 
 
 @dataclass(frozen=True)
 class Size:
-    """A product of a row: how many rows of weights an SM has, and how long they are."""
+    """A product of a row: the number of weight rows per SM, and their length."""
 
     rows: int
     columns: int
@@ -155,7 +156,8 @@ def find_kind(bundle: Any) -> str:
 
 
 def check_kind(bundle: Any, kind: str) -> str:
-    """The kind of a chain that was made to have one. On a cpu, with few lanes, it may differ."""
+    """Checks the kind of a chain that was made for it. On a cpu with few lanes, the kind may
+    differ."""
     found = find_kind(bundle)
     if found != kind and bundle.manifest.target.backend == "cuda":
         raise ark.InvalidUsageError(f"a chain for {kind} hands over by {found}")
@@ -207,7 +209,7 @@ class Pair:
 
 
 def make_weights(buffer: Any, products: int, backend: str) -> tuple[Any, dict[str, Any]]:
-    """All weights, and the part of each product, which shares their memory."""
+    """Returns all weights, and the part of each product as a view."""
     rows, columns = buffer.shape
     rows //= products
     if backend == "cuda":
@@ -299,8 +301,8 @@ def report_by_hand(found: list[dict[str, Any]] | str) -> str:
 
 
 def summarize(pairs: Sequence[Pair], found: list[dict[str, Any]] | str) -> str:
-    """What each kind exposes, by ark's compiler where that has it: of one size more than once,
-    where several chains turned out to hand over by it."""
+    """Returns the exposed time of each kind, of ark's kernels if the compiler emits the kind. A
+    size has several values if several of its chains hand over by one kind."""
     exposed: dict[tuple[str, Size], list[float]] = {}
     for pair in pairs:
         exposed.setdefault((pair.kind, pair.sizes), []).append(pair.exposed)

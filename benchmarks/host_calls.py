@@ -3,8 +3,8 @@
     python benchmarks/host_calls.py [--idle] [--samples 20]
 
 A run is one copy to the device, one cooperative launch, one copy back and an event. Both arms make
-the same run, but for the question whether the stream is captured, which cuda.core cannot ask. A
-second table is of arrays: the time to learn address, elements and shape of one.
+the same calls, except the query whether the stream is being captured, which cuda.core lacks. A
+second table compares the times to read address, element type and shape of an array.
 
 With a GPU, the times include those of the driver, and the kernel runs between the samples. With
 --idle, no GPU is needed: a driver whose functions do nothing (idle_libcuda.c, built with cc) leaves
@@ -33,7 +33,7 @@ from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.cuda.memory import CudaMemory, PinnedMemory
 
 CTAS, THREADS, SHARED_MEMORY, RECORD = 32, 256, 1024, 4096
-# So few that the queue of a stream holds all of their work.
+# The number of calls is so small that the queue of a stream holds all of their work.
 RUNS = 100
 PTX = b""".version 7.0
 .target sm_80
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def run_idle(arguments: list[str]) -> int:
-    """Runs this script with the idle driver in the path of the loader."""
+    """Runs this script with the idle driver in the loader's path."""
     with tempfile.TemporaryDirectory() as folder:
         source = Path(__file__).with_name("idle_libcuda.c")
         library = f"{folder}/libcuda.so.1"
@@ -74,7 +74,7 @@ def synchronizer(api: CudaApi) -> Callable[[], object]:
 
 
 def ark_run(api: CudaApi) -> Arms:
-    """Returns the calls of a run by ark, each by itself and all in their order."""
+    """Returns ark's calls of a run, separately and all in order."""
     driver = api.driver
     stream = int(api.call("cuStreamCreate", driver.CUstream_flags.CU_STREAM_NON_BLOCKING))
     event = api.call("cuEventCreate", driver.CUevent_flags.CU_EVENT_DISABLE_TIMING)
@@ -124,7 +124,7 @@ def ark_run(api: CudaApi) -> Arms:
 
 
 def core_run() -> Arms:
-    """Returns the same calls by cuda.core, none if it is not installed."""
+    """Returns the same calls by cuda.core; none if it is not installed."""
     try:
         from cuda.core import Buffer, Device, LaunchConfig, ObjectCode, Stream, launch
     except ImportError as error:
@@ -183,7 +183,7 @@ class OnHost:
 
 
 def arrays() -> Arms:
-    """Readers of arrays: ark's, NumPy's, and cuda.core's, which wants a stream's number."""
+    """Returns readers of arrays: ark's, NumPy's, and cuda.core's, which needs a stream's number."""
     host = OnHost(np.zeros((4, 64), np.float32))
     device = DeviceExporter(1 << 32, dtypes.fp32, (4, 64), (2, 0), host)
     arms: Arms = {
@@ -209,7 +209,7 @@ def arrays() -> Arms:
 
 
 def show(what: str, arms: Arms, samples: int, finish: Callable[[], object]) -> None:
-    """Prints the median and the least time of each arm; samples of the arms are interleaved."""
+    """Prints the median and the minimum time of each arm; samples of the arms are interleaved."""
     times: dict[str, list[float]] = {name: [] for name in arms}
     for _ in range(samples):
         for name, work in arms.items():

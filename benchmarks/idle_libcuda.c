@@ -1,13 +1,13 @@
-// A driver of NVIDIA that accepts every call and does nothing, for
-// host_calls.py: what is left is the time of the bindings. Handles are numbers,
-// and an SM holds one CTA of any kernel.
+// A stand-in for NVIDIA's driver that accepts every call and does nothing, so
+// that host_calls.py measures the time of the bindings alone. Handles are
+// numbers, and an SM holds one CTA of any kernel.
 
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { success = 0, sms = 132, versionOfCuda = 13000 };
-// Of CUdevice_attribute.
+// Values of CUdevice_attribute.
 enum {
   multiprocessorCount = 16,
   computeCapabilityMajor = 75,

@@ -3,8 +3,8 @@
     python benchmarks/table_proof.py [--samples 5]
 
 Compiles a decoder (Llama-3.2-1B shapes, 16 layers) for cuda:sm_90a and an encoder (MiniLM shapes)
-for cpu:8, with the proof of the tables and without it in turn, and prints medians. Times are of the
-processor, with those of child processes: on a busy machine they say more than a clock does.
+for cpu:8, alternately with and without the proof of the tables, and prints medians. Times are
+processor times, including child processes, since wall-clock times depend on other load.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ Step = Callable[[], Tensor]
 
 
 def make_weights(sizes: Sizes, device: str, seed: int = 0) -> dict[str, Tensor]:
-    """Random bf16 weights by name; hidden states keep the size of one through all layers."""
+    """Returns random bf16 weights by name, with a scale that keeps hidden states near one in all
+    layers."""
     generator = torch.Generator(device).manual_seed(seed)
     weights: dict[str, Tensor] = {}
     for name, shape in sizes.parameters().items():
@@ -86,7 +87,8 @@ class TorchDecoder(nn.Module):
                 getattr(layer, part).copy_(caches[f"layers.{index}.{part}"])
 
     def forward(self) -> Tensor:
-        """Logits fp32 ``[batch, vocabulary]``; the most probable tokens become the next ones."""
+        """Returns fp32 logits ``[batch, vocabulary]``; the most probable tokens become the next
+        ones."""
         x = F.embedding(self.token, self.embedding)
         rotation = self.cos[self.position], self.sin[self.position]
         mask = (self.places <= self.position).view(1, 1, 1, -1)
@@ -150,7 +152,7 @@ class _Layer(nn.Module):
         q, k = _rotate(q, *rotation), _rotate(k, *rotation)
         self.key[:, :, position] = k
         self.value[:, :, position] = v
-        # The queries that share a key head are rows of one product with it.
+        # The queries that share a key head are rows of one product.
         q = q.view(batch, sizes.kv_heads, -1, sizes.head)
         mixed = F.scaled_dot_product_attention(q, self.key, self.value, attn_mask=mask)
         return F.linear(mixed.reshape(batch, -1), self.out)

@@ -145,9 +145,9 @@ class Manifest:
     `sections` is None in a program that was just compiled: only a file has offsets.
     `ranks` is the number of ranks, which share the SMs equally, in order. If there are several, the
     names of buffers and tasks begin with the rank: ``rank0/x``.
-    `packets` is the size of the buffer of packets between tasks, in bytes. Its slot follows that of
+    `packets` is the size of the buffer of task packets, in bytes. Its slot follows that of
     the last buffer, and the runtime zeroes it together with the semaphores.
-    `intermediates` are the values in the arena and in the packets.
+    `intermediates` are the values in the arena and in the task packets.
     """
 
     producer: str
@@ -198,7 +198,7 @@ class Manifest:
 
     @cached_property
     def slot_bytes(self) -> tuple[int, ...]:
-        """Bytes of every slot: the arena, the buffers, then the packets if there are any."""
+        """Bytes of every slot: the arena, the buffers, then the task packets if there are any."""
         packets = (self.packets,) if self.packets else ()
         return (self.arena, *(buffer.bytes for buffer in self.buffers), *packets)
 

@@ -28,7 +28,7 @@ Refuse = Callable[[str, "NDArray[np.bool_]", str], None]
 
 @dataclass(frozen=True)
 class _Columns:
-    """The declarations of the operands of one footprint: arrays with a row for each operand."""
+    """The declarations of the operands of one footprint: arrays with an entry for each operand."""
 
     begin: NDArray[np.int64]
     span: NDArray[np.int64]
@@ -68,7 +68,7 @@ def _check_lifetimes(manifest: Manifest, where: str) -> None:
     values = manifest.intermediates
     if not values:
         return
-    places = np.array([(value.slot, value.offset, value.bytes) for value in values], np.int64)
+    ranges = np.array([(value.slot, value.offset, value.bytes) for value in values], np.int64)
     counts = np.array([len(task.values) for task in manifest.tasks], np.int64)
     users = np.repeat(np.arange(len(counts)), counts)
     numbers = np.array([v for task in manifest.tasks for v in task.values], np.int64)
@@ -77,8 +77,8 @@ def _check_lifetimes(manifest: Manifest, where: str) -> None:
     first, last = np.full(len(values), len(counts)), np.full(len(values), -1)
     np.minimum.at(first, numbers, users)
     np.maximum.at(last, numbers, users)
-    slots, begins = places[:, 0], places[:, 1]
-    ends = begins + places[:, 2]
+    slots, begins = ranges[:, 0], ranges[:, 1]
+    ends = begins + ranges[:, 2]
     for number in range(len(values)):
         later = slice(number + 1, None)
         shares = (
@@ -104,31 +104,31 @@ def _check_footprints(manifest: Manifest, where: str) -> None:
     seen: set[tuple[int, int, tuple[int, ...]]] = set()
     steps = Steps()
     for number, task in enumerate(manifest.tasks):
-        place = f"manifest: tasks[{number}]"
+        path = f"manifest: tasks[{number}]"
         footprint = manifest.footprint(task)
         if len(task.values) != len(footprint):
             raise BundleError(
-                f"{place}.values: {len(task.values)} for {len(footprint)} operands", location=where
+                f"{path}.values: {len(task.values)} for {len(footprint)} operands", location=where
             )
         if any(value >= len(manifest.values) for value in task.values):
             raise BundleError(
-                f"{place}.values: there are {len(manifest.values)} values", location=where
+                f"{path}.values: there are {len(manifest.values)} values", location=where
             )
         key = (task.body, task.footprint, task.grid)
         if key in seen:
             continue
         seen.add(key)
         if problem := find_problem(footprint, task.grid, steps):
-            raise BundleError(f"{place}.footprint: {problem}", location=where)
+            raise BundleError(f"{path}.footprint: {problem}", location=where)
 
 
 def check_operands(
     manifest: Manifest, first: NDArray[np.int64], operands: NDArray[np.int64], refuse: Refuse
 ) -> None:
-    """Compares the rows of the table of operands with the manifest.
+    """Compares the entries of the table of operands with the manifest.
 
-    `first` has the first row of every task. `refuse` is called with the name of the table, a mask
-    of its wrong rows, and the problem.
+    `first` has the first entry of every task. `refuse` is called with the name of the table, a mask
+    of its wrong entries, and the problem.
     """
     if not any(task.values for task in manifest.tasks):
         return
@@ -139,10 +139,10 @@ def check_operands(
     }
     of_task = [columns[task.body, task.footprint] for task in manifest.tasks]
     counts = np.array([len(task.values) for task in manifest.tasks], np.int64)
-    # The rows of all tasks, one after the other.
+    # The entries of all tasks, one after the other.
     shift: NDArray[np.int64] = first - np.concatenate(([0], counts.cumsum()[:-1]))
-    rows: NDArray[np.int64] = np.repeat(shift, counts)
-    rows = rows + np.arange(len(rows))
+    entries: NDArray[np.int64] = np.repeat(shift, counts)
+    entries = entries + np.arange(len(entries))
     values = np.array([(v.slot, v.offset, v.bytes) for v in manifest.values], np.int64)
     named = values[np.concatenate([np.array(task.values, np.int64) for task in manifest.tasks])]
     begin, span, alignment = (
@@ -151,11 +151,11 @@ def check_operands(
     )
     writes = np.concatenate([item.writes for item in of_task])
     kinds = np.array([False] + [b.kind not in _WRITTEN_KINDS for b in manifest.buffers] + [False])
-    slots, offsets = operands[rows, 0], operands[rows, 1]
+    slots, offsets = operands[entries, 0], operands[entries, 1]
 
     def check(bad: NDArray[np.bool_], problem: str) -> None:
         marked = np.zeros(len(operands), np.bool_)
-        marked[rows[bad]] = True
+        marked[entries[bad]] = True
         refuse("operands", marked, problem)
 
     elsewhere = (slots != named[:, 0]) | (offsets != named[:, 1] + begin)

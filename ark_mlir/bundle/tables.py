@@ -42,7 +42,7 @@ class Tables:
     Attributes:
         instructions: int32 ``[I, 4]``: opcode and three fields.
         lanes: int32 ``[L, 3]``: SM, first instruction, one past the last instruction.
-        tasks: int32 ``[T, 2]``: body, first row in `operands`.
+        tasks: int32 ``[T, 2]``: body, first entry in `operands`.
         operands: int64 ``[P, 2]``: slot, byte offset.
         timeline: int64 ``[I, 2]``: predicted start and duration in ns.
     """
@@ -71,18 +71,18 @@ class Tables:
 
     @cached_property
     def packets(self) -> dict[int, NDArray[np.int64]]:
-        """The packets between ranks, by semaphore: the byte offsets in the arena of the first and
+        """The rank packets, by semaphore: the byte offsets in the arena of the first and
         the last packet of every arrival, int64 ``[arrivals, 2]``.
 
-        All waits of a semaphore refer to the same rows of `operands`, so that the first wait has
-        the rows of all.
+        All waits for a semaphore refer to the same entries of `operands`, so that the first wait
+        has the entries of all.
         """
-        rows = self.instructions[self.instructions[:, 0] == Opcode.WAIT]
-        rows = rows[rows[:, 3] != 0, 1:]
-        _, first_waits = np.unique(rows[:, 0], return_index=True)
+        entries = self.instructions[self.instructions[:, 0] == Opcode.WAIT]
+        entries = entries[entries[:, 3] != 0, 1:]
+        _, first_waits = np.unique(entries[:, 0], return_index=True)
         return {
-            semaphore: np.reshape(self.operands[row : row + 2 * arrivals, 1], (arrivals, 2))
-            for semaphore, arrivals, row in rows[first_waits].tolist()
+            semaphore: np.reshape(self.operands[entry : entry + 2 * arrivals, 1], (arrivals, 2))
+            for semaphore, arrivals, entry in entries[first_waits].tolist()
         }
 
     @cached_property
@@ -119,13 +119,13 @@ def parse_tables(manifest: Manifest, sections: Mapping[str, memoryview], where: 
 
 def _array(name: str, data: memoryview, where: str) -> NDArray[Any]:
     dtype, columns = _SHAPES[name]
-    row = np.dtype(dtype).itemsize * columns
-    if data.nbytes % row:
+    entry = np.dtype(dtype).itemsize * columns
+    if data.nbytes % entry:
         raise BundleError(
-            f"section {name}: {data.nbytes} bytes are not a multiple of a row of {row}",
+            f"section {name}: {data.nbytes} bytes are not a multiple of an entry of {entry}",
             location=where,
         )
-    array = np.ndarray((data.nbytes // row, columns), dtype, data)
+    array = np.ndarray((data.nbytes // entry, columns), dtype, data)
     array.flags.writeable = False
     return array
 
@@ -139,11 +139,11 @@ class _Checks:
         self._where = where
 
     def _refuse(self, table: str, bad: NDArray[np.bool_], problem: str) -> None:
-        """Raises BundleError with `problem` for the first row of a table that is True in `bad`."""
+        """Raises BundleError with `problem` for the first entry of a table whose `bad` is True."""
         if bad.any():
             index = int(np.argmax(bad))
-            row = getattr(self._tables, table)[index].tolist()
-            raise BundleError(f"{table}[{index}] {row}: {problem}", location=self._where)
+            entry = getattr(self._tables, table)[index].tolist()
+            raise BundleError(f"{table}[{index}] {entry}: {problem}", location=self._where)
 
     def lanes(self) -> None:
         lanes = self._tables.lanes
@@ -172,22 +172,24 @@ class _Checks:
         tasks, described = self._tables.tasks, self._manifest.tasks
         if len(tasks) != len(described):
             raise BundleError(
-                f"tasks: {len(tasks)} rows for {len(described)} tasks of the manifest",
+                f"tasks: {len(tasks)} entries for {len(described)} tasks of the manifest",
                 location=self._where,
             )
         bodies = np.array([task.body for task in described], np.int64)
         self._refuse("tasks", tasks[:, 0] != bodies, "the body differs from the manifest")
         counts = np.array([len(task.values) for task in described], np.int64)
-        rows = len(self._tables.operands)
+        entries = len(self._tables.operands)
         first = tasks[:, 1].astype(np.int64)
         self._refuse(
-            "tasks", (first < 0) | (first + counts > rows), f"its operands are not in [0, {rows})"
+            "tasks",
+            (first < 0) | (first + counts > entries),
+            f"its operands are not in [0, {entries})",
         )
 
     def operands(self) -> None:
         sizes = np.array(self._manifest.slot_bytes, np.int64)
-        rows = self._tables.operands
-        slots, offsets = rows[:, 0], rows[:, 1]
+        entries = self._tables.operands
+        slots, offsets = entries[:, 0], entries[:, 1]
         self._refuse(
             "operands", (slots < 0) | (slots >= len(sizes)), f"there are {len(sizes)} slots"
         )
@@ -197,11 +199,11 @@ class _Checks:
             "operands", (offsets < 0) | (offsets >= limits), "the offset is outside the buffer"
         )
         first = self._tables.tasks[:, 1].astype(np.int64)
-        check_operands(self._manifest, first, rows, self._refuse)
+        check_operands(self._manifest, first, entries, self._refuse)
 
     def instructions(self) -> None:
-        rows = self._tables.instructions
-        code, a, b, c = rows[:, 0], rows[:, 1], rows[:, 2], rows[:, 3]
+        entries = self._tables.instructions
+        code, a, b, c = entries[:, 0], entries[:, 1], entries[:, 2], entries[:, 3]
         self._refuse("instructions", (code < 0) | (code > max(Opcode)), "no such opcode")
         on_task = np.isin(code, (Opcode.RUN, Opcode.PREFETCH))
         tasks = len(self._manifest.tasks)
@@ -238,11 +240,13 @@ class _Checks:
             "field 3 of a signal by packets is not 1",
         )
         waits = by_packets & (code == Opcode.WAIT)
-        rows_end = c.astype(np.int64) + 2 * b.astype(np.int64)
-        beyond = waits & ((c < 0) | (rows_end > len(self._tables.operands)))
+        end = c.astype(np.int64) + 2 * b.astype(np.int64)
+        beyond = waits & ((c < 0) | (end > len(self._tables.operands)))
         self._refuse("instructions", beyond, "its packets are not in the table of operands")
         self._refuse(
-            "instructions", self._has_invalid_packets(), "its rows of operands are not packets"
+            "instructions",
+            self._has_invalid_packets(),
+            "its entries of operands are not rank packets",
         )
         self._refuse(
             "instructions",
@@ -253,39 +257,41 @@ class _Checks:
     def _uses_packets(self) -> NDArray[np.bool_]:
         """Returns the mask of signals and waits whose semaphore has packets and no counter."""
         kinds = [semaphore.handoff for semaphore in self._manifest.semaphores] or [""]
-        rows = self._tables.instructions
-        on_semaphore = np.isin(rows[:, 0], (Opcode.SIGNAL, Opcode.WAIT)) & (rows[:, 3] != 0)
-        return on_semaphore & (np.array(kinds)[np.where(on_semaphore, rows[:, 1], 0)] == "packet")
+        entries = self._tables.instructions
+        on_semaphore = np.isin(entries[:, 0], (Opcode.SIGNAL, Opcode.WAIT)) & (entries[:, 3] != 0)
+        return on_semaphore & (
+            np.array(kinds)[np.where(on_semaphore, entries[:, 1], 0)] == "packet"
+        )
 
     def _has_invalid_packets(self) -> NDArray[np.bool_]:
-        """Returns the mask of waits with a row of operands that is not a packet in the arena.
+        """Returns the mask of waits with an entry of operands that is no rank packet in the arena.
 
-        Takes linear time: prefix sums count the wrong rows, since a loop over the rows of each wait
-        would visit rows that waits share again and again.
+        Takes linear time: prefix sums count the wrong entries, since a loop over the entries of
+        each wait would visit entries that waits share again and again.
         """
-        rows = self._tables.instructions
-        waits = (rows[:, 0] == Opcode.WAIT) & (rows[:, 3] != 0)
+        entries = self._tables.instructions
+        waits = (entries[:, 0] == Opcode.WAIT) & (entries[:, 3] != 0)
         slots, offsets = self._tables.operands[:, 0], self._tables.operands[:, 1]
         first, last = offsets[:-1], offsets[1:]
         bad = (slots[:-1] != 0) | (slots[1:] != 0) | (first % 8 != 0) | (last % 8 != 0)
         bad |= (first > last) | (last + 8 > self._manifest.arena)
-        # The number of wrong pairs among those that begin at row r, r + 2, r + 4, …
+        # The number of wrong pairs among those that begin at entry e, e + 2, e + 4, …
         bad_from = np.zeros(len(slots) + 2, np.int64)
         for begin in (0, 1):
             pairs = bad[begin::2]
             bad_from[begin : begin + 2 * len(pairs) : 2] = np.cumsum(pairs[::-1])[::-1]
-        begins = np.where(waits, rows[:, 3], 0).astype(np.int64)
-        ends = begins + np.where(waits, 2 * rows[:, 2].astype(np.int64), 0)
+        begins = np.where(waits, entries[:, 3], 0).astype(np.int64)
+        ends = begins + np.where(waits, 2 * entries[:, 2].astype(np.int64), 0)
         return waits & (bad_from[begins] != bad_from[ends])
 
     def _has_other_packets(self) -> NDArray[np.bool_]:
-        """Returns the mask of waits whose packets begin at another row than the packets of the
+        """Returns the mask of waits whose packets begin at another entry than the packets of the
         semaphore's first wait."""
-        rows = self._tables.instructions
-        waits = np.flatnonzero((rows[:, 0] == Opcode.WAIT) & (rows[:, 3] != 0))
-        _, first, groups = np.unique(rows[waits, 1], return_index=True, return_inverse=True)
-        begins = rows[waits, 3]
-        result = np.zeros(len(rows), np.bool_)
+        entries = self._tables.instructions
+        waits = np.flatnonzero((entries[:, 0] == Opcode.WAIT) & (entries[:, 3] != 0))
+        _, first, groups = np.unique(entries[waits, 1], return_index=True, return_inverse=True)
+        begins = entries[waits, 3]
+        result = np.zeros(len(entries), np.bool_)
         result[waits] = begins != begins[first][groups]
         return result
 
@@ -295,8 +301,8 @@ class _Checks:
 
     def coverage(self) -> None:
         """Checks that every vCTA runs exactly once, so that each result is written exactly once."""
-        rows = self._tables.instructions
-        runs = rows[rows[:, 0] == Opcode.RUN][:, 1:].astype(np.int64)
+        entries = self._tables.instructions
+        runs = entries[entries[:, 0] == Opcode.RUN][:, 1:].astype(np.int64)
         runs = runs[np.lexsort((runs[:, 1], runs[:, 0]))]
         vctas = np.array([task.vctas for task in self._manifest.tasks], np.int64)
         same = runs[1:, 0] == runs[:-1, 0]
@@ -325,19 +331,19 @@ class _Checks:
     def arrivals(self) -> None:
         """Checks that each wait waits for all arrivals of its semaphore: with fewer, the wait of a
         later iteration could pass too early."""
-        rows = self._tables.instructions
+        entries = self._tables.instructions
         semaphores = len(self._manifest.semaphores)
-        signals = np.bincount(rows[self._tables.signals, 1], minlength=max(semaphores, 1))
+        signals = np.bincount(entries[self._tables.signals, 1], minlength=max(semaphores, 1))
         waits = self._tables.waits
-        arriving = signals[np.where(waits, rows[:, 1], 0)]
+        arriving = signals[np.where(waits, entries[:, 1], 0)]
         self._refuse(
             "instructions",
-            waits & (rows[:, 2] < arriving),
+            waits & (entries[:, 2] < arriving),
             "waits for fewer arrivals than its semaphore gets in an iteration",
         )
         self._refuse(
             "instructions",
-            self._uses_packets() & waits & (rows[:, 2] > arriving),
+            self._uses_packets() & waits & (entries[:, 2] > arriving),
             "waits for more packets than are sent",
         )
 
@@ -345,7 +351,7 @@ class _Checks:
         timeline, count = self._tables.timeline, len(self._tables.instructions)
         if len(timeline) != count:
             raise BundleError(
-                f"timeline: {len(timeline)} rows for {count} instructions", location=self._where
+                f"timeline: {len(timeline)} entries for {count} instructions", location=self._where
             )
         # The sum of two such times fits into 64 bits.
         limit = 1 << 60

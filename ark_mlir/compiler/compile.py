@@ -78,11 +78,11 @@ def compile(
     from ..runtime.ranks.world import World, make_executable
 
     options = CompileOptions.make(options, overrides)
+    target, options = _name_devices(target, options)
     if current() is not None and (part := load_part(source)) is not None:
         from .ranks import compile_part
 
         return compile_part(part, target, options)
-    target, options = _name_devices(target, options)
     bundle = compile_bundle(load_module(source), target, options)
     if isinstance(source, list | tuple):
         return World(bundle, drivers_for(bundle, options.devices))

@@ -69,7 +69,8 @@ class CompileOptions:
             does not use the cache.
         devices: cuda only: numbers of the GPUs to run on. With a list of programs, one GPU for each
             program, or one GPU whose SMs all programs share. None means the first GPUs of the
-            machine, one for each program.
+            machine, one for each program. In a process that is one rank: the GPU of this rank, or
+            those of all ranks; None means the GPU with the number of the local rank.
 
     Raises:
         InvalidUsageError: a value has the wrong type or is out of range.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from .. import errors
@@ -39,10 +40,13 @@ def compile_part(
     member = current()
     if member is None:
         raise InvalidUsageError("this process is not a rank: call ark.distributed.init() first")
+    devices = options.devices
+    # These are the GPUs of one rank or of each, so that no rank compiles for a share of a GPU.
+    options = replace(options, devices=None)
     with member.turn(f"compile {part.name!r}") as turn:
         _check_place(member, part)
         bundle = _exchange(turn, member, part, target, options)
-        return member.attach(turn, bundle)
+        return member.attach(turn, bundle, devices)
 
 
 def _check_place(member: Member, part: Part) -> None:

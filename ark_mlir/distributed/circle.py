@@ -41,7 +41,7 @@ class Circle:
 
     @contextmanager
     def turn(self, doing: str) -> Generator[Turn]:
-        """Begins the next turn; if the block raises, the other ranks are told.
+        """Begins the next turn; if the block raises, the other ranks get a message.
 
         `doing` names the operation in messages. Raises InvalidUsageError in a fork of the rank.
         """
@@ -54,6 +54,8 @@ class Circle:
             failed = f"rank {self.links.rank} failed: {str(error) or type(error).__name__}"
             # If another rank failed first, its failure is passed on.
             self.links.fail(self.number, turn.number, turn.problem or failed)
+            # Files that come with messages of this turn are closed at once.
+            turn.forget(turn.number + 1)
             raise
 
     def leave(self, reason: str) -> None:
@@ -78,9 +80,13 @@ class Turn:
         self.doing = doing
         self.timeout = circle.timeout
         self.problem: str | None = None
+        self.forget(number)
+
+    def forget(self, number: int) -> None:
+        """Drops the messages of turns before this one."""
         with self._links.changed:
             for peer in self._links.peers:
-                self._links.box(peer, circle.number).forget(number)
+                self._links.box(peer, self._circle.number).forget(number)
 
     def meet(
         self,
@@ -120,6 +126,13 @@ class Turn:
         with self._links.changed:
             return next(filter(None, map(self._trouble_of, self._links.peers)), None)
 
+    def arrived(self, phase: str) -> Words:
+        """Returns the messages of the ranks that have come to a phase before this rank."""
+        with self._links.changed:
+            boxes = (self._links.box(peer, self._circle.number) for peer in self._links.peers)
+            words = [box.messages.get((self.number, phase)) for box in boxes]
+        return [word for word in words if word is not None]
+
     def _say(self, phase: str, body: object, file: int | None) -> None:
         self._links.say(self._circle.number, self.number, phase, self.doing, body, file)
 
@@ -144,17 +157,17 @@ class Turn:
                 self._links.changed.wait(min(left, 1.0))
 
     def _heard(self, phase: str) -> tuple[Words, list[int]]:
-        heard: Words = []
+        """Returns the messages of a phase if all have come, else the ranks that are missing.
+
+        Messages stay in their boxes until all have come, so that files are closed with the boxes if
+        the turn fails.
+        """
         missing: list[int] = []
         for peer in self._links.peers:
-            message = self._links.box(peer, self._circle.number).messages.pop(
-                (self.number, phase), None
-            )
-            if message is not None:
-                heard.append(message)
+            box = self._links.box(peer, self._circle.number)
+            if (self.number, phase) in box.messages:
                 continue
             problem = self._trouble_of(peer)
-            box = self._links.box(peer, self._circle.number)
             if not problem and box.turn > self.number:
                 problem = f"{self._links.name(peer)} has gone on to {box.doing}"
             if problem:
@@ -162,10 +175,9 @@ class Turn:
                 raise RankFailedError(f"{self._cannot} {problem}")
             missing.append(peer)
         if missing:
-            for message in heard:  # the next call returns them together with the missing ones
-                box = self._links.box(message.sender, self._circle.number)
-                box.messages[self.number, phase] = message
-        return heard, missing
+            return [], missing
+        boxes = (self._links.box(peer, self._circle.number) for peer in self._links.peers)
+        return [box.messages.pop((self.number, phase)) for box in boxes], []
 
     def _trouble_of(self, peer: int) -> str | None:
         box = self._links.box(peer, self._circle.number)

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..bundle import Bundle
-from ..errors import DeviceError, InvalidUsageError, RankFailedError
+from ..errors import DeviceError, RankFailedError
 from ..runtime.abi import Abort
 from ..runtime.cpu.driver import GRACE_SECONDS, CpuDriver, Kernel, Run
 from ..runtime.driver import Launch
 from ..runtime.ranks.parts import own_lanes
+from .agreement import check_iterations, is_stale
 
 if TYPE_CHECKING:
     from ..runtime.cpu.lanes import Lanes
@@ -50,7 +51,7 @@ class RankDriver(CpuDriver):
         """Waits for all ranks; rank 0 clears the shared words before any lane starts."""
 
         def clear(words: Words) -> None:
-            if _is_stale(words):
+            if is_stale(words):
                 kernel.clear()
                 # If a rank misses the answer of rank 0, the next turn clears again.
                 self._dirty, self.epoch = True, 0
@@ -59,8 +60,8 @@ class RankDriver(CpuDriver):
 
         state = {"epoch": self.epoch, "clean": not self._dirty, "iterations": launch.iterations}
         words = self._current_turn().meet("start", state, first=clear)
-        _check_iterations(words)
-        if _is_stale(words):
+        check_iterations(words)
+        if is_stale(words):
             self.epoch = 0
             # The abort of another rank may have ended some of the lanes that stay in the kernel.
             self._dismiss()
@@ -103,19 +104,3 @@ class RankDriver(CpuDriver):
                 return {}  # the report and the counters explain more than the missing rank
             raise
         return {lane: code for word in words for lane, code in word.body}
-
-
-def _check_iterations(words: Words) -> None:
-    counts = {word.sender: word.body["iterations"] for word in words}
-    odd = next((rank for rank in counts if counts[rank] != counts[0]), None)
-    if odd is not None:
-        raise InvalidUsageError(
-            f"rank 0 runs {counts[0]} iterations, and rank {odd} runs {counts[odd]}"
-        )
-
-
-def _is_stale(words: Words) -> bool:
-    """Returns True if the semaphores may differ from the values that all ranks expect."""
-    return (
-        not all(word.body["clean"] for word in words) or len({w.body["epoch"] for w in words}) > 1
-    )

@@ -11,13 +11,15 @@ from ..runtime.executable import Executable
 from ..runtime.ranks.parts import part_of
 from ..runtime.running import Inputs, Runner
 from .driver import RankDriver
+from .gpu_driver import GpuRankDriver
+from .shared import Segment
 
 if TYPE_CHECKING:
     from ..runtime.arrays.exchange import Exchange
     from ..runtime.driver import Driver, Outcome
     from ..typing import Path
     from .circle import Circle
-    from .shared import Segment
+    from .gpu_memory import GpuMemory
 
 __all__ = ["RankExecutable"]
 
@@ -39,15 +41,22 @@ class RankExecutable(Executable):
         ...     y = exe.run(x=x)["y"]
     """
 
-    def __init__(self, joined: Bundle, rank: int, circle: Circle, segment: Segment) -> None:
+    def __init__(
+        self, joined: Bundle, rank: int, circle: Circle, memory: Segment | GpuMemory
+    ) -> None:
         super().__init__(part_of(joined, rank))
         self._joined = joined
         self._rank = rank
         self._circle = circle
-        self._segment = segment
+        self._memory = memory
 
     def _make_runner(self) -> Runner:
-        return _RankRunner(self.bundle, self._rank, self._circle, self._segment)
+        driver: RankDriver | GpuRankDriver
+        if isinstance(self._memory, Segment):
+            driver = RankDriver(self._rank, self._memory)
+        else:
+            driver = GpuRankDriver(self._joined, self._rank, self._memory)
+        return _RankRunner(self.bundle, self._rank, self._circle, driver)
 
     def save(self, path: Path) -> None:
         """As :meth:`Executable.save`: the program of all ranks."""
@@ -57,22 +66,28 @@ class RankExecutable(Executable):
         """As :meth:`Executable.close`; the other ranks can no longer run the program."""
         if not self._closed:
             self._circle.leave(f"has closed the program {self.name!r}")
-        super().close()
+        try:
+            super().close()
+        finally:
+            if self._closed:
+                self._memory.free()
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, rank {self._rank} of {self.bundle.manifest.ranks}>"
 
 
 class _RankRunner(Runner):
-    def __init__(self, bundle: Bundle, rank: int, circle: Circle, segment: Segment) -> None:
+    def __init__(
+        self, bundle: Bundle, rank: int, circle: Circle, driver: RankDriver | GpuRankDriver
+    ) -> None:
         self._rank = rank
         self._circle = circle
-        self._rank_driver = RankDriver(rank, segment)
+        self._rank_driver = driver
 
-        def driver() -> Driver:
-            return self._rank_driver
+        def made() -> Driver:
+            return driver
 
-        super().__init__(bundle, {bundle.manifest.target.backend: driver})
+        super().__init__(bundle, {bundle.manifest.target.backend: made})
 
     def run(
         self,

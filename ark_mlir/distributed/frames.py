@@ -1,7 +1,7 @@
-"""Frames: the encoding of a message between ranks as one packet of a Unix socket.
+"""Frames: the encoding of a message between ranks as one datagram of a Unix socket.
 
-A packet is a header and the text of the message, JSON in UTF-8. A text that does not fit into the
-packet is passed in an anonymous file, so that a message of any size is sent whole or not at all.
+A datagram is a header and the text of the message, JSON in UTF-8. A text that does not fit into a
+datagram is passed in an anonymous file, so that a message of any size is sent whole or not at all.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def receive_frame(link: socket.socket) -> Received | None:
     Closes every file descriptor that came with a message which it rejects.
 
     Raises:
-        DamagedFrameError: the packet is truncated or is not a message.
+        DamagedFrameError: the datagram is truncated or is not a message.
         OSError: the socket cannot be read.
     """
     data, files, flags, _ = socket.recv_fds(link, _PACKET, 2, socket.MSG_CMSG_CLOEXEC)
@@ -117,7 +117,7 @@ def receive_frame(link: socket.socket) -> Received | None:
         return None
     try:
         if flags & socket.MSG_TRUNC:
-            raise DamagedFrameError(f"a packet of more than {_PACKET} bytes")
+            raise DamagedFrameError(f"a datagram of more than {_PACKET} bytes")
         if flags & socket.MSG_CTRUNC:
             raise DamagedFrameError("its file descriptors are lost: too many files are open")
         return _decode(data, files)
@@ -127,7 +127,7 @@ def receive_frame(link: socket.socket) -> Received | None:
 
 
 def _decode(data: bytes, files: list[int]) -> Received:
-    """Returns the message of a packet; on success, closes the file of its text."""
+    """Returns the message of a datagram; on success, closes the file of its text."""
     if len(data) < _HEADER.size or not data.startswith(_MAGIC):
         raise DamagedFrameError(f"{len(data)} bytes that do not begin with a message header")
     _, flags, length = _HEADER.unpack_from(data)
@@ -140,7 +140,7 @@ def _decode(data: bytes, files: list[int]) -> Received:
     text = data[_HEADER.size :]
     if flags & _TEXT_IN_FILE:
         if text:
-            raise DamagedFrameError("text both in the packet and in a file")
+            raise DamagedFrameError("text both in the datagram and in a file")
         text = _text_of(files[0], length)
     if len(text) != length:
         raise DamagedFrameError(f"{len(text)} bytes of text instead of {length}")

@@ -51,6 +51,7 @@ class Box:
         messages: unread messages, by turn and phase.
         failed: the reasons why the peer left a turn early, by turn.
         left: the reason why the peer will send nothing more; None if it has not left.
+        first: the first turn whose messages are still of use.
     """
 
     turn: int = 0
@@ -58,14 +59,18 @@ class Box:
     messages: dict[tuple[int, str], Message] = field(default_factory=dict[tuple[int, str], Message])
     failed: dict[int, str] = field(default_factory=dict[int, str])
     left: str | None = None
+    first: float = 0
 
     def keep(self, turn: int, phase: str, message: Message) -> None:
-        """Stores a message until it is read."""
+        """Stores a message until it is read; drops it if its turn is over."""
         self._drop((turn, phase))
         self.messages[turn, phase] = message
+        if turn < self.first:
+            self._drop((turn, phase))
 
     def forget(self, turn: float) -> None:
-        """Drops the messages and failures of turns before this one."""
+        """Drops the messages and failures of turns before this one, also those that come later."""
+        self.first = max(self.first, turn)
         for key in [key for key in self.messages if key[0] < turn]:
             self._drop(key)
         for old in [number for number in self.failed if number < turn]:
@@ -82,7 +87,7 @@ class Links:
 
     Args:
         rank: the number of this rank.
-        sockets: connected packet sockets, by rank.
+        sockets: connected `SOCK_SEQPACKET` sockets, by rank.
         processes: process ids by rank, for error messages.
         patience: how long a rank may take to accept a message, in seconds.
     """

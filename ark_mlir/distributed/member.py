@@ -7,7 +7,7 @@ import hashlib
 import os
 import threading
 import weakref
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from ..errors import InvalidUsageError, RankFailedError, UnsupportedError
 from ..runtime.ranks import membership
 from .circle import Circle, Turn
 from .executable import RankExecutable
+from .gpu_memory import GpuMemory, share_gpu_memory
 from .rendezvous import meet
 from .shared import Segment, create_segment
 
@@ -73,11 +74,20 @@ class Member:
             with self._circle.turn(doing) as turn:
                 yield turn
 
-    def attach(self, turn: Turn, joined: Bundle) -> RankExecutable:
+    def attach(
+        self, turn: Turn, joined: Bundle, devices: Sequence[int] | None = None
+    ) -> RankExecutable:
         """Returns the part of this rank in a program of all ranks, within a turn of the world.
 
-        Raises InvalidUsageError if the program has another number of ranks or is not for cpu, and
-        RankFailedError if another rank fails.
+        Args:
+            turn: the turn of the world.
+            joined: the program of all ranks.
+            devices: the GPU of this rank, or those of all ranks; None takes the GPU with the number
+                of the local rank.
+
+        Raises InvalidUsageError if the program has another number of ranks or `devices` do not fit,
+        UnsupportedError if the ranks cannot run the program together, and RankFailedError if
+        another rank fails.
         """
         manifest = joined.manifest
         if manifest.ranks != self.world_size:
@@ -86,31 +96,47 @@ class Member:
                 f"has {self.world_size}",
                 location=joined.where,
             )
-        if manifest.target.backend != "cpu":
+        memory = self._share_memory(turn, joined, devices)
+        circle = Circle(self._links, turn.number, self.timeout)
+        executable = RankExecutable(joined, self.rank, circle, memory)
+        self._executables.add(executable)
+        if manifest.target.backend == "cuda":
+            _load_together(turn, executable)
+        return executable
+
+    def _share_memory(
+        self, turn: Turn, joined: Bundle, devices: Sequence[int] | None
+    ) -> Segment | GpuMemory:
+        backend = joined.manifest.target.backend
+        if backend == "cuda":
+            return share_gpu_memory(turn, joined, self.rank, self.local_rank, devices)
+        if backend != "cpu":
             raise UnsupportedError(
-                f"one process per rank works on cpu, not on {manifest.target.backend}",
+                f"one process per rank works on cpu and cuda, not on {backend}",
                 location=joined.where,
             )
-        file = create_segment(manifest) if self.rank == 0 else None
+        if devices is not None:
+            raise InvalidUsageError(
+                f"devices={list(devices)} for a program for cpu: only programs for cuda run on a "
+                "GPU of choice"
+            )
+        file = create_segment(joined.manifest) if self.rank == 0 else None
         try:
             words = turn.meet("memory", file=file)
             if self.rank:
                 file = words[0].file
             if file is None:
                 raise RankFailedError("rank 0 sent no shared memory")
-            segment = Segment(file)
+            return Segment(file)
         finally:
             if file is not None:
                 os.close(file)
-        circle = Circle(self._links, turn.number, self.timeout)
-        executable = RankExecutable(joined, self.rank, circle, segment)
-        self._executables.add(executable)
-        return executable
 
-    def load(self, bundle: Bundle) -> RankExecutable:
+    def load(self, bundle: Bundle, devices: Sequence[int] | None = None) -> RankExecutable:
         """Returns the part of this rank in a bundle that every rank has read.
 
-        Raises InvalidUsageError, which names both bundles, if ranks have read different ones.
+        `devices` are those of `attach`. Raises InvalidUsageError, which names both bundles, if
+        ranks have read different ones.
         """
         with self.turn(f"load {bundle.manifest.program!r}") as turn:
             words = turn.meet("bundle", [bundle.manifest.program, bundle.where, _digest(bundle)])
@@ -121,7 +147,7 @@ class Member:
                         f"rank 0 loads {first[0]!r} ({first[1]}), and rank {word.sender} loads "
                         f"{word.body[0]!r} ({word.body[1]}), which is another program"
                     )
-            return self.attach(turn, bundle)
+            return self.attach(turn, bundle, devices)
 
     def close(self, reason: str = "has left the world") -> None:
         """Leaves the world and closes its programs; may be called again.
@@ -149,6 +175,16 @@ class Member:
 
     def __repr__(self) -> str:
         return f"<ark.distributed.Member rank {self.rank} of {self.world_size}>"
+
+
+def _load_together(turn: Turn, executable: RankExecutable) -> None:
+    """Loads the kernel at every rank, so that all of them hear of a rank that cannot."""
+    try:
+        executable.prepare()
+        turn.meet("loaded")
+    except BaseException:
+        executable.close()
+        raise
 
 
 def current() -> Member | None:

@@ -392,7 +392,7 @@ def _receive(link: socket.socket, files: int) -> tuple[dict[str, Any], list[int]
             close_files(received)
             return None
         if flags & socket.MSG_TRUNC:
-            raise DamagedFrameError(f"a packet of more than {_PACKET} bytes")
+            raise DamagedFrameError(f"a datagram of more than {_PACKET} bytes")
         if flags & socket.MSG_CTRUNC:
             raise DamagedFrameError(f"more than {files} files, or too many files are open")
         return _as_object(data), received

@@ -61,6 +61,9 @@ class Segment:
         self._taken += _rounded(nbytes)
         return SharedMemory(self._bytes[begin : begin + nbytes])
 
+    def free(self) -> None:
+        """Does nothing: the file is unmapped when the last array of it is freed."""
+
 
 def _rounded(nbytes: int) -> int:
     return -(-nbytes // ALIGNMENT) * ALIGNMENT

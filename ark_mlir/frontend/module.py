@@ -112,7 +112,16 @@ class Module(metaclass=_Constructed):
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Computes the module's result. A subclass must define it; this one raises
-        NotImplementedError."""
+        NotImplementedError.
+
+        >>> class Double(ark.Module):
+        ...     def forward(self, x):
+        ...         return x + x
+        >>> with ark.Program("double"):
+        ...     y = ark.output("y", Double()(ark.input("x", (2, 3))))
+        >>> y.shape
+        (2, 3)
+        """
         raise NotImplementedError(f"{type(self).__name__} defines no forward")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -126,7 +135,13 @@ class Module(metaclass=_Constructed):
     # ---------------------------------------------------------------- names
 
     def path(self) -> list[str]:
-        """Returns the names of the attributes that lead from the outermost module to this one."""
+        """Returns the names of the attributes that lead from the outermost module to this one.
+
+        >>> net = ark.Module()
+        >>> net.inner = ark.Module()
+        >>> net.inner.path()
+        ['inner']
+        """
         self._prepare()
         if self._parent is None:
             return []
@@ -134,7 +149,15 @@ class Module(metaclass=_Constructed):
         return [*parent.path(), name]
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """Yields the path and the module, for this module and each module below it, once each."""
+        """Yields the path and the module, for this module and each module below it, once each.
+
+        >>> class Net(ark.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.inner = ark.Module()
+        >>> [path for path, module in Net().named_modules()]
+        ['', 'inner']
+        """
         seen: set[int] = set()
 
         def visit(module: Module, path: str) -> Iterator[tuple[str, Module]]:
@@ -150,7 +173,15 @@ class Module(metaclass=_Constructed):
 
     def named_parameters(self) -> Iterator[tuple[str, Argument]]:
         """Yields the name and the parameter, for each parameter of this module and of the modules
-        below it, once each."""
+        below it, once each.
+
+        >>> with ark.Program("net"):
+        ...     net = ark.Module()
+        ...     net.bias = ark.parameter("bias", (3,))
+        ...     y = ark.output("y", net.bias + 1)
+        >>> [(name, parameter.shape) for name, parameter in net.named_parameters()]
+        [('bias', (3,))]
+        """
         seen: set[int] = set()
         for _, module in self.named_modules():
             for argument in module._arguments.values():
@@ -159,14 +190,30 @@ class Module(metaclass=_Constructed):
                     yield argument.name, argument
 
     def parameters(self) -> list[Argument]:
-        """Returns the parameters of this module and of all modules below it."""
+        """Returns the parameters of this module and of all modules below it.
+
+        >>> with ark.Program("net"):
+        ...     net = ark.Module()
+        ...     net.bias = ark.parameter("bias", (3,))
+        ...     y = ark.output("y", net.bias + 1)
+        >>> [parameter.shape for parameter in net.parameters()]
+        [(3,)]
+        """
         return [parameter for _, parameter in self.named_parameters()]
 
     # ---------------------------------------------------------------- values
 
     def state_dict(self) -> dict[str, NDArray[Any] | None]:
         """Returns the arrays that ``load_state_dict`` stored, by parameter name; None for a
-        parameter without an array."""
+        parameter without an array.
+
+        >>> with ark.Program("net"):
+        ...     net = ark.Module()
+        ...     net.bias = ark.parameter("bias", (3,))
+        ...     y = ark.output("y", net.bias + 1)
+        >>> net.state_dict()
+        {'bias': None}
+        """
         root = self._root()
         return {name: root._arrays.get(name) for name, _ in self.named_parameters()}
 
@@ -180,6 +227,17 @@ class Module(metaclass=_Constructed):
         An array of floats is converted to a parameter's float dtype. Raises InvalidUsageError if
         `strict` and a name is missing or unknown, if a shape differs, or if dtypes differ of which
         one is not a float.
+
+        >>> class Bias(ark.Module):
+        ...     def __init__(self):
+        ...         super().__init__()
+        ...         self.bias = ark.parameter("bias", (3,))
+        >>> with ark.Program("net"):
+        ...     net = Bias()
+        ...     y = ark.output("y", net.bias + 1)
+        >>> net.load_state_dict({"bias": np.ones(3)})
+        >>> net.state_dict()["bias"].dtype
+        dtype('float32')
         """
         expected = dict(self.named_parameters())
         missing = [name for name in expected if name not in arrays]
@@ -229,7 +287,13 @@ class ModuleList(Module):
     _items: list[Module]
 
     def append(self, module: Module) -> None:
-        """Appends a module."""
+        """Appends a module, whose path ends in its index.
+
+        >>> layers = ark.ModuleList()
+        >>> layers.append(ark.Module())
+        >>> len(layers)
+        1
+        """
         self._adopt(str(len(self._items)), module)
         self._items.append(module)
 

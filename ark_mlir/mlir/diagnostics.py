@@ -26,14 +26,14 @@ _HOLLOW = re.compile(r"failed to infer returned types$")
 
 @dataclass
 class Message:
-    """A diagnostic: its place ``file:line``, or None, its text, and its notes."""
+    """A diagnostic: its location ``file:line``, or None, its text, and its notes."""
 
-    place: str | None
+    location: str | None
     text: str
     notes: list[Message] = field(default_factory=list["Message"])
 
     def __str__(self) -> str:
-        return f"{self.place}: {self.text}" if self.place else self.text
+        return f"{self.location}: {self.text}" if self.location else self.text
 
 
 def to_error(
@@ -41,7 +41,7 @@ def to_error(
 ) -> E:
     """Returns an error of class `kind` with the text of MLIR's diagnostics.
 
-    `location` and `op` are used if the diagnostics do not name a place or an op.
+    `location` and `op` are used if the diagnostics do not name a location or an op.
     """
     messages = [_message(diagnostic) for diagnostic in error.error_diagnostics]
     return to_error_of(kind, messages or [Message(None, error.message)], location=location, op=op)
@@ -56,7 +56,7 @@ def to_error_of(
 ) -> E:
     """Returns an error of class `kind` with the text of `messages`, which must not be empty.
 
-    `location` and `op` are used if the messages do not name a place or an op.
+    `location` and `op` are used if the messages do not name a location or an op.
     """
     telling = [message for message in messages if not _HOLLOW.search(message.text)] or messages
     first = telling[0]
@@ -65,7 +65,7 @@ def to_error_of(
     notes += [str(n) for message in telling for n in message.notes if _is_telling(n.text)]
     return kind(
         _OP_PREFIX.sub("", first.text),
-        location=first.place or location,
+        location=first.location or location,
         op=match.group(1) if match else op,
         notes=notes,
     )

@@ -256,18 +256,18 @@ def build_prefill(
         graph = _Graph(config, batch, chunk, max_length, as_float_dtype(dtype), begin)
         last = ark.scalar("last", int32, max=chunk - 1) if chunk > 1 else None
         logits = graph.logits(graph.hidden(ids), last)
-        place = begin if last is None else ark.add(begin, last, name="place")
-        _choose(logits, progress, place, sampling, first=True)
+        position = begin if last is None else ark.add(begin, last, name="at")
+        _choose(logits, progress, position, sampling, first=True)
     return program
 
 
 def _choose(
-    logits: Tensor, progress: Progress, place: Tensor, sampling: bool, *, first: bool
+    logits: Tensor, progress: Progress, position: Tensor, sampling: bool, *, first: bool
 ) -> None:
-    """Chooses the token after the one at `place`, and records it as the next one to read."""
-    token = draw(logits, place) if sampling else ark.argmax(logits, -1, name="token")
+    """Chooses the token after the one at `position`, and records it as the next one to read."""
+    token = draw(logits, position) if sampling else ark.argmax(logits, -1, name="token")
     ark.output("token", token)
-    progress.advance(token, place, first=first)
+    progress.advance(token, position, first=first)
 
 
 def _check_length(config: DecoderConfig, max_length: int) -> None:
@@ -319,10 +319,10 @@ class _Graph:
 
         Their tables are constants, since the files of weights do not have them.
         """
-        places = ark.add(ark.arange(self.tokens), self.position, name="positions")
+        positions = ark.add(ark.arange(self.tokens), self.position, name="positions")
         tables = zip(("cos", "sin"), rope_tables(self.config, self.max_length), strict=True)
         cos, sin = (
-            ark.gather(ark.constant(table, self.dtype), places, 0, name=f"rope.{part}")
+            ark.gather(ark.constant(table, self.dtype), positions, 0, name=f"rope.{part}")
             for part, table in tables
         )
         return cos, sin

@@ -196,7 +196,12 @@ class GenerativeModel(Model):
         options: CompileOptions | None = None,
         **overrides: Unpack[CompileKeywords],
     ) -> Self:
-        """Compiles both programs, which share their states; see :meth:`Model.compile`."""
+        """Compiles both programs, which share their states; see :meth:`Model.compile`.
+
+        >>> model = ark.models.load(decoder_folder).compile("cpu:2")
+        >>> sorted(model.programs)
+        ['decode', 'prefill']
+        """
         super().compile(target, options, **overrides)
         self.executables["decode"].share_states(self.executables["prefill"])
         return self

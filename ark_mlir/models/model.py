@@ -107,7 +107,13 @@ class Model:
         )
 
     def parameters_of(self, name: str) -> dict[str, NDArray[Any]]:
-        """Returns the arrays of the parameters of program `name`."""
+        """Returns the arrays of the parameters of program `name`, by parameter name.
+
+        >>> model = ark.models.load(folder, length=4)
+        >>> name = next(iter(model.programs))
+        >>> set(model.parameters_of(name)) == set(model.programs[name].parameters)
+        True
+        """
         return {n: self.parameters[n] for n in self.programs[name].parameters}
 
     def run(
@@ -117,6 +123,16 @@ class Model:
 
         If `reference`, the float64 interpreter runs it, without states. Raises InvalidUsageError if
         inputs do not fit, or the model is not compiled.
+
+        >>> model = ark.models.load(folder, length=4)
+        >>> [name] = model.programs
+        >>> inputs = {
+        ...     key: np.ones(each.shape, each.dtype.numpy)
+        ...     for key, each in model.programs[name].inputs.items()
+        ... }
+        >>> outputs = model.run(name, inputs, reference=True)
+        >>> set(outputs) == set(model.programs[name].outputs)
+        True
         """
         if reference:
             from ..reference import run
@@ -125,7 +141,12 @@ class Model:
         return self.executable(name).run(dict(inputs))
 
     def executable(self, name: str) -> Executable:
-        """Returns the compiled program `name`; raises InvalidUsageError before :meth:`compile`."""
+        """Returns the compiled program `name`; raises InvalidUsageError before :meth:`compile`.
+
+        >>> model = ark.models.load(folder, length=4).compile("cpu:2")
+        >>> [model.executable(name).name for name in model.programs]
+        ['bert']
+        """
         if name not in self.executables:
             raise InvalidUsageError("call compile(target) before running the model")
         return self.executables[name]

@@ -41,8 +41,8 @@ class Progress:
         }  # fmt: skip
         return cls(**{name: ark.state(name, shape, int32) for name, shape in shapes.items()})
 
-    def advance(self, token: Tensor, place: Tensor, *, first: bool) -> None:
-        """Records that `token` ``[batch]`` follows the token at position `place` ``[]``.
+    def advance(self, token: Tensor, position: Tensor, *, first: bool) -> None:
+        """Records that `token` ``[batch]`` follows the token at position `position` ``[]``.
 
         If `first`, a new sequence begins: `ended` of an earlier one is ignored. Adds the input
         ``ends`` ``[MAX_ENDS]``: the tokens that end a sequence; negative entries are unused.
@@ -54,9 +54,9 @@ class Progress:
         ended = ark.reduce_max(hits, -1, keepdims=False, name="ended")
         if not first:
             ended = ark.maximum(ended, self.ended, name="ended")
-        ark.update(self.tokens, column, (0, place), name="tokens")
+        ark.update(self.tokens, column, (0, position), name="tokens")
         ark.update(self.token, column, (0, 0), name="next")
-        ark.update(self.position, ark.add(place, 1, name="position"), (), name="position")
+        ark.update(self.position, ark.add(position, 1, name="position"), (), name="position")
         ark.update(self.ended, ended, (0,), name="ended")
         done = ark.reduce_min(ended, 0, keepdims=False, name="done")
         ark.update(self.done, done, (), name="done")

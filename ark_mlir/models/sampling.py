@@ -28,7 +28,7 @@ _BITS = 23
 _NEVER = -3e38
 
 
-def draw(logits: Tensor, place: Tensor) -> Tensor:
+def draw(logits: Tensor, position: Tensor) -> Tensor:
     """Samples a token for each row of `logits`, fp32 ``[batch, vocabulary]``: int32 ``[batch]``.
 
     Adds the inputs ``temperature`` and ``top_p`` (fp32) and the scalars ``top_k`` and ``seed`` to
@@ -40,16 +40,16 @@ def draw(logits: Tensor, place: Tensor) -> Tensor:
     scaled = ark.div(logits, ark.maximum(temperature, _COLDEST), name="scaled")
     probabilities = ark.softmax(scaled, name="probabilities")
     least = ark.top_threshold(probabilities, top_k, top_p, name="least")
-    drawn = ark.add(scaled, _noise(logits.shape, place), name="drawn")
+    drawn = ark.add(scaled, _noise(logits.shape, position), name="drawn")
     drawn = ark.where(probabilities >= least, drawn, ark.full((), _NEVER, fp32), name="drawn")
     scores = ark.where(temperature > 0.0, drawn, logits, name="scores")
     return ark.argmax(scores, -1, name="token")
 
 
-def _noise(shape: tuple[int, ...], place: Tensor) -> Tensor:
+def _noise(shape: tuple[int, ...], position: Tensor) -> Tensor:
     seed = ark.scalar("seed", int64)
     index = ark.reshape(ark.arange(math.prod(shape), dtype=int64), shape)
-    bits = ark.philox(index, ark.cast(place, int64), seed, name="bits")
+    bits = ark.philox(index, ark.cast(position, int64), seed, name="bits")
     whole = ark.cast(ark.div(bits, 1 << 32 - _BITS), fp32, name="uniform")
     uniform = ark.mul(ark.add(whole, 0.5), 2.0**-_BITS, name="uniform")
     return ark.neg(ark.log(ark.neg(ark.log(uniform))), name="noise")

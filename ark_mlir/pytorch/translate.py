@@ -44,7 +44,7 @@ class Problem:
 
     op: str
     node: str
-    place: str | None
+    location: str | None
     reason: str
 
 
@@ -88,8 +88,8 @@ class Translation:
             try:
                 self._values[node] = self._call(node)
             except ArkError as error:
-                place = str(frames[0]) if frames else None
-                self.problems[node] = Problem(str(node.target), node.name, place, _reason(error))
+                location = str(frames[0]) if frames else None
+                self.problems[node] = Problem(str(node.target), node.name, location, _reason(error))
                 self._values[node] = self._unknown(node)
 
     def _call(self, node: Node) -> Any:
@@ -235,9 +235,9 @@ def refusal(name: str, problems: Iterable[Problem]) -> UnsupportedError:
     problems = list(problems)
     lines = describe(problems)
     if len(lines) == 1:
-        place = problems[0].place
-        line = lines[0].removeprefix(f"{place}: ")
-        return UnsupportedError(f"{name!r} has an unsupported op: {line}", location=place)
+        location = problems[0].location
+        line = lines[0].removeprefix(f"{location}: ")
+        return UnsupportedError(f"{name!r} has an unsupported op: {line}", location=location)
     return UnsupportedError(f"{name!r} has {len(lines)} unsupported ops", notes=lines)
 
 
@@ -250,6 +250,6 @@ def describe(problems: Iterable[Problem]) -> list[str]:
 
 
 def _line(first: Problem, *others: Problem) -> str:
-    place = f"{first.place}: " if first.place else ""
+    location = f"{first.location}: " if first.location else ""
     more = f" and {len(others)} more" if others else ""
-    return f"{place}{first.op}: {first.reason} (node {first.node!r}{more})"
+    return f"{location}{first.op}: {first.reason} (node {first.node!r}{more})"

@@ -91,20 +91,21 @@ def _weighted(scores: Bounded, valid: Array, v: Bounded) -> Bounded:
 
 @handles("partial_attention")
 def partial_attention(op: Any, machine: Machine) -> Bounded:
-    """Returns for each piece the weighted sums, the largest score and the sum of weights,
+    """Returns for each partition the weighted sums, the largest score and the sum of weights,
     concatenated along the last dimension."""
     q, k, v = (machine.read(x).bounded for x in (op.query, op.key, op.value))
-    rows, pieces = k.value.shape[-3:-1]
-    length = _kv_length(op, machine, rows * pieces)
-    # Key n of piece p is key n * P + p. Below, the dimension of pieces precedes queries and rows.
-    numbers = np.arange(rows)[None, :] * pieces + np.arange(pieces)[:, None]
+    rows, partitions = k.value.shape[-3:-1]
+    length = _kv_length(op, machine, rows * partitions)
+    # Key n of partition p is key n * P + p. Below, the dimension of partitions precedes queries
+    # and rows.
+    numbers = np.arange(rows)[None, :] * partitions + np.arange(partitions)[:, None]
     repeats = q.value.shape[-3] // k.value.shape[-4]
 
-    def by_pieces(a: Array) -> Array:
+    def by_partitions(a: Array) -> Array:
         a = np.moveaxis(np.repeat(a, repeats, axis=-4), -2, -3)
         return np.where((numbers < length)[..., None], a, 0.0)  # the rest may be NaN
 
-    k, v, q = k.view(by_pieces), v.view(by_pieces), q.view(lambda a: a[..., None, :, :])
+    k, v, q = k.view(by_partitions), v.view(by_partitions), q.view(lambda a: a[..., None, :, :])
     scores = (q @ k.view(_swapped)).scaled(op.scale.value)
     queries = q.value.shape[-2]
     valid = np.repeat((numbers < length)[:, None], queries, axis=1)
@@ -112,20 +113,22 @@ def partial_attention(op: Any, machine: Machine) -> Bounded:
         valid &= numbers[:, None] <= np.arange(queries)[None, :, None] + length - queries
     mask = machine.read_optional(op.mask)
     if mask is not None:
-        shape = (*scores.value.shape[:-3], queries, rows, pieces)
+        shape = (*scores.value.shape[:-3], queries, rows, partitions)
         entries = mask.bounded.view(lambda a: np.moveaxis(np.broadcast_to(a, shape), -1, -3))
         if mask.dtype.is_float:
             scores = scores + entries
         else:
             valid = valid & (entries.value != 0)
-    return _in_pieces(scores, np.broadcast_to(valid, scores.value.shape), v).view(_pieces_last)
+    return _in_partitions(scores, np.broadcast_to(valid, scores.value.shape), v).view(
+        _partitions_last
+    )
 
 
-def _pieces_last(a: Array) -> Array:
+def _partitions_last(a: Array) -> Array:
     return np.swapaxes(a, -2, -3)
 
 
-def _in_pieces(scores: Bounded, valid: Array, v: Bounded) -> Bounded:
+def _in_partitions(scores: Bounded, valid: Array, v: Bounded) -> Bounded:
     least = scores.view(lambda a: np.where(valid, a, -np.inf))
     least.error = None if scores.error is None else np.where(valid, scores.error, 0.0)
     largest = least.extremum(np.max, (scores.value.ndim - 1,))
@@ -151,7 +154,7 @@ def _side_by_side(parts: tuple[Bounded, ...]) -> Bounded:
 
 @handles("combine_attention")
 def combine_attention(op: Any, machine: Machine) -> Bounded:
-    """Combines the pieces, with weights ``exp(largest score of the piece - largest score)``."""
+    """Combines partitions by weights ``exp(largest score of the partition - largest score)``."""
     x = machine.read(op.operand).bounded
     sums, totals = x.view(lambda a: a[..., :-2]), x.view(lambda a: a[..., -1:])
     largest = x.view(lambda a: a[..., -2:-1])

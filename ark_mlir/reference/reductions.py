@@ -82,15 +82,15 @@ def argmax(op: Any, machine: Machine) -> Value:
 
 @handles("partial_argmax")
 def partial_argmax(op: Any, machine: Machine) -> Value:
-    """Returns maximum and index of each piece, packed into an integer that orders by both."""
+    """Returns maximum and index of each partition, packed into an integer that orders by both."""
     x = machine.read(op.operand)
     axis = op.axis.value
-    pieces, extent = x.shape[axis - 1 : axis + 1]
+    partitions, extent = x.shape[axis - 1 : axis + 1]
     shape = [1] * (x.data.ndim - 1)
-    shape[axis - 1] = pieces
-    place = np.argmax(x.data, axis=axis, keepdims=True)
-    best = np.take_along_axis(x.data, place, axis).squeeze(axis)
-    index = place.squeeze(axis) + extent * np.arange(pieces).reshape(shape)
+    shape[axis - 1] = partitions
+    within = np.argmax(x.data, axis=axis, keepdims=True)
+    best = np.take_along_axis(x.data, within, axis).squeeze(axis)
+    index = within.squeeze(axis) + extent * np.arange(partitions).reshape(shape)
     order = _order(best) if x.dtype.is_float else best.astype(np.int64)
     if x.dtype.is_integer and x.dtype.integer_range[1] > np.iinfo(np.int32).max:
         order = order + np.iinfo(np.int32).min

@@ -67,7 +67,9 @@ def load(
         verify: proves the schedule from the tables in the file, as ``ark check`` does. Use it for
             files of unknown origin. It needs the compiler.
         devices: numbers of the GPUs to run a program for cuda on: one GPU for each rank, or one
-            GPU for all ranks. None takes the first GPUs of the machine.
+            GPU for all ranks. None takes the first GPUs of the machine. In a process that is one
+            rank: the GPU of this rank, or those of all ranks; None takes the GPU with the number of
+            the local rank.
 
     Raises:
         BundleError: the file is missing, truncated, altered, made for another machine, or not
@@ -92,7 +94,7 @@ def load(
         )
     member = current()
     if member is not None and bundle.manifest.ranks > 1:
-        return member.load(bundle).prepare()
+        return member.load(bundle, devices).prepare()
     return make_executable(bundle, drivers, devices).prepare()
 
 

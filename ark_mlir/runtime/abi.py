@@ -14,7 +14,7 @@ SEMAPHORE_STRIDE = 64
 # is larger by as many, and the last counter holds the iteration that ends a launch: the kernel's
 # text CudaPeerRanks.mlir.
 RANK_COUNTERS = 1 << 15
-# A packet between tasks carries the number of its iteration, counted from one, modulo this number.
+# A task packet carries the epoch of its iteration, counted from one, modulo this number.
 PACKET_EPOCHS = 1 << 16
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 import numpy as np
 
 from .abi import Abort, DataError
-from .arrays.streams import Place
+from .arrays.streams import RunStream
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -33,7 +33,7 @@ class Launch(NamedTuple):
         timeout_ns: the longest duration of one wait, in ns.
         trace: records the begin and end of each instruction of the last iteration.
         owners: objects that must live as long as a lane may use the addresses.
-        place: the stream of the launch, and the streams whose work comes before it.
+        run_stream: the stream of the launch, and the streams whose work comes before it.
         captured: True if the stream is being captured, so that the launch becomes part of a graph.
     """
 
@@ -42,7 +42,7 @@ class Launch(NamedTuple):
     timeout_ns: int = 10_000_000_000
     trace: bool = False
     owners: object = None
-    place: Place = Place()
+    run_stream: RunStream = RunStream()
     captured: bool = False
 
 
@@ -165,7 +165,7 @@ class Driver(Protocol):
         """Returns the address at which a kernel can use a C-contiguous array in place, or None."""
         ...
 
-    def place(self, stream: object, values: Iterable[object]) -> Place:
+    def run_stream(self, stream: object, values: Iterable[object]) -> RunStream:
         """Returns the device and stream of a run on `values`.
 
         Args:
@@ -176,8 +176,8 @@ class Driver(Protocol):
         """
         ...
 
-    def settle(self, place: Place) -> None:
-        """Waits for the work in the producer streams of a place."""
+    def settle(self, run_stream: RunStream) -> None:
+        """Waits for the work in the producer streams of `run_stream`."""
         ...
 
     def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
@@ -191,7 +191,7 @@ class Driver(Protocol):
         """
         ...
 
-    def captures(self, place: Place) -> bool:
+    def captures(self, run_stream: RunStream) -> bool:
         """Returns True if the stream of the place is being captured in a graph."""
         ...
 

@@ -188,6 +188,9 @@ class Executable(_Runs):
             UnsupportedError: there is no driver for its backend.
             DeviceError: there is not enough memory; BusyError if a call of the GPU's driver waits
                 for other work for too long (10 s; 600 s while the driver assembles PTX).
+
+        >>> exe = ark.load("mlp.arkbin").prepare()
+        >>> exe.close()
         """
         _ = self._runner
         return self
@@ -263,7 +266,14 @@ class Executable(_Runs):
         return ready.glance(buffer)
 
     def report(self) -> Report:
-        """Returns figures of the program; ``print(exe.report())`` shows them as a table."""
+        """Returns figures of the program; ``print(exe.report())`` shows them as a table.
+
+        Sizes are in bytes, and times in ns; see :class:`ark_mlir.runtime.Report`.
+
+        >>> report = exe.report()
+        >>> report.tasks, report.arena_bytes
+        (1, 0)
+        """
         if self._ready is None:
             return make_report(self.bundle)
         storage = self._ready.storage
@@ -275,6 +285,10 @@ class Executable(_Runs):
         Equal programs give equal bytes. The file has no signature, even if the program was loaded
         from a signed one. Raises InvalidUsageError if `path` is not a path, and OSError if the file
         cannot be written.
+
+        >>> exe.save("copy.arkbin")
+        >>> ark.load("copy.arkbin").name
+        'mlp'
         """
         self.bundle.save(path)
 
@@ -345,7 +359,17 @@ class Executable(_Runs):
         return self
 
     def reset(self) -> None:
-        """Resets every state to its initial value from `bind`, or else from the program."""
+        """Resets every state to its initial value from `bind`, or else from the program.
+
+        Raises InvalidUsageError if the executable is closed, and DeviceError if the driver fails.
+
+        >>> counter = ark.compile(count, target="cpu:2")
+        >>> counter.run(iterations=3)
+        {}
+        >>> counter.reset()
+        >>> counter.states["total"]
+        array([0., 0., 0., 0.], dtype=float32)
+        """
         runner = self._runner
         with runner.opened():
             runner.storage.reset()
@@ -436,6 +460,11 @@ class Executable(_Runs):
                 its end, when ark next allocates or frees memory of that GPU.
             BusyError: the kernel has not begun, since another kernel occupies the GPU; or the
                 GPU's driver waits for other work for more than 10 s before it frees memory.
+
+        >>> other = ark.load("mlp.arkbin")
+        >>> other.close()
+        >>> other.name
+        'mlp'
         """
         with self._making:
             ready = self._ready

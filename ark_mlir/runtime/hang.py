@@ -34,17 +34,17 @@ class LaneHangError(HangError):
     def __init__(self, diagnosis: Diagnosis, timeout_ns: int) -> None:
         waiter = diagnosis.waiter
         super().__init__(
-            f"{waiter.place.what} waited more than {timeout_ns / 1e9:g} s for "
+            f"{waiter.item.what} waited more than {timeout_ns / 1e9:g} s for "
             f"{waiter.what}: {waiter.difference}",
-            location=waiter.place.location or None,
-            op=waiter.place.op or None,
+            location=waiter.item.location or None,
+            op=waiter.item.op or None,
             notes=diagnosis.notes(),
         )
         self.diagnosis = diagnosis
 
 
 @dataclass(frozen=True)
-class Place:
+class LaneItem:
     """An instruction of a lane, and the task that it belongs to.
 
     A wait belongs to the task that the lane runs next, which needs the awaited data. A signal
@@ -77,13 +77,13 @@ class Place:
 
 @dataclass(frozen=True)
 class Blocked:
-    """A wait at `place` that its semaphore does not satisfy.
+    """A wait at `item` that its semaphore does not satisfy.
 
     A run that polls for packets is also represented by this class: its `semaphore` is None, its
     `sender` is the task that sends the packets, and `seen` and `expected` are epochs.
     """
 
-    place: Place
+    item: LaneItem
     iteration: int
     semaphore: int | None
     semaphore_name: str
@@ -120,8 +120,8 @@ class Diagnosis:
     """
 
     waiter: Blocked
-    producers: tuple[Place, ...]
-    missing: tuple[Place, ...]
+    producers: tuple[LaneItem, ...]
+    missing: tuple[LaneItem, ...]
     blocked: tuple[Blocked, ...]
     chain: tuple[Blocked, ...]
     cycle: bool
@@ -130,10 +130,10 @@ class Diagnosis:
     def notes(self) -> list[str]:
         """The notes of the error."""
         notes = [f"cause: {self.cause}"]
-        notes += [f"produced by {place.where}" for place in self.producers[:_MAX_LANES]]
-        others = [other for other in self.blocked if other.place.lane != self.waiter.place.lane]
+        notes += [f"produced by {item.where}" for item in self.producers[:_MAX_LANES]]
+        others = [other for other in self.blocked if other.item.lane != self.waiter.item.lane]
         for other in others[:_MAX_LANES]:
-            notes.append(f"also waiting: {other.place.where}, for {other.what}: {other.difference}")
+            notes.append(f"also waiting: {other.item.where}, for {other.what}: {other.difference}")
         if len(others) > _MAX_LANES:
             notes.append(f"and {len(others) - _MAX_LANES} more lanes")
         return notes
@@ -188,8 +188,8 @@ def _sender(bundle: Bundle, instruction: int) -> int | None:
     def packets_of(task: int) -> set[int]:
         begin = int(tables.tasks[task, 1])
         count = len(manifest.tasks[task].values)
-        rows = tables.operands[begin : begin + count].tolist()
-        return {offset for at, offset in rows if at == slot}
+        entries = tables.operands[begin : begin + count].tolist()
+        return {offset for at, offset in entries if at == slot}
 
     received = packets_of(task)
     # The sender is the first task that has the packets as an operand.
@@ -224,7 +224,7 @@ class _Inspector:
         chain, cycle, cause = self._root(waiter, positions)
         return Diagnosis(
             waiter,
-            producers=tuple(self._place(index) for index in self._releases_of(waiter)),
+            producers=tuple(self._item(index) for index in self._releases_of(waiter)),
             missing=tuple(self._missing(waiter, positions)),
             blocked=tuple(filter(None, positions)),
             chain=tuple(chain),
@@ -232,15 +232,15 @@ class _Inspector:
             cause=cause,
         )
 
-    # -- places ------------------------------------------------------------------------------
+    # -- items -------------------------------------------------------------------------------
 
     def _blocked_at(self, index: int, iteration: int, seen: int, expected: int) -> Blocked:
         if (sender := _sender(self._bundle, index)) is not None:
             name = self._bundle.manifest.tasks[sender].name
-            return Blocked(self._place(index), iteration, None, name, seen, expected, sender)
+            return Blocked(self._item(index), iteration, None, name, seen, expected, sender)
         semaphore = int(self._tables.instructions[index, 1])
         return Blocked(
-            self._place(index),
+            self._item(index),
             iteration=iteration,
             semaphore=semaphore,
             semaphore_name=self._bundle.manifest.semaphores[semaphore].name,
@@ -248,24 +248,24 @@ class _Inspector:
             expected=expected,
         )
 
-    def _place(self, index: int) -> Place:
+    def _item(self, index: int) -> LaneItem:
         lane = int(self._tables.lane_of[index])
         run = self._run_near(index)
-        row: list[int] = [] if run is None else self._tables.instructions[run].tolist()
-        described = self._bundle.manifest.tasks[row[1]] if row else None
-        return Place(
+        entry: list[int] = [] if run is None else self._tables.instructions[run].tolist()
+        described = self._bundle.manifest.tasks[entry[1]] if entry else None
+        return LaneItem(
             lane=lane,
             sm=int(self._tables.lanes[lane, 0]),
             instruction=index,
-            task=row[1] if row else None,
-            vctas=(row[2], row[3]) if row else (0, 0),
+            task=entry[1] if entry else None,
+            vctas=(entry[2], entry[3]) if entry else (0, 0),
             task_name=described.name if described else "",
             op=_op(described),
             location=described.location if described else "",
         )
 
     def _run_near(self, index: int) -> int | None:
-        """Returns the run that an instruction belongs to; see :class:`Place`."""
+        """Returns the run that an instruction belongs to; see :class:`LaneItem`."""
         first, last = self._tables.lanes[self._tables.lane_of[index], 1:].tolist()
         after, before = range(index + 1, last), range(index - 1, first - 1, -1)
         order = (*after, *before) if self._tables.waits[index] else (*before, *after)
@@ -293,28 +293,28 @@ class _Inspector:
 
     def _releases_of(self, waiter: Blocked) -> Iterator[int]:
         """Yields the signals that a waiter waits for, or the runs that send its packets."""
-        rows = self._tables.instructions
+        entries = self._tables.instructions
         if waiter.sender is None:
-            releases = self._tables.signals & (rows[:, 1] == waiter.semaphore)
+            releases = self._tables.signals & (entries[:, 1] == waiter.semaphore)
         else:
-            releases = (rows[:, 0] == Opcode.RUN) & (rows[:, 1] == waiter.sender)
+            releases = (entries[:, 0] == Opcode.RUN) & (entries[:, 1] == waiter.sender)
         yield from np.flatnonzero(releases).tolist()
 
-    def _missing(self, waiter: Blocked, positions: list[Blocked | None]) -> Iterator[Place]:
+    def _missing(self, waiter: Blocked, positions: list[Blocked | None]) -> Iterator[LaneItem]:
         """Yields the awaited events that certainly have not happened or, if there are none, those
         that possibly have not."""
-        unsure: list[Place] = []
+        unsure: list[LaneItem] = []
         found = False
         for index in self._releases_of(waiter):
-            place = self._place(index)
-            at = positions[place.lane]
+            item = self._item(index)
+            at = positions[item.lane]
             if at is None:
-                if self._outcome.codes[place.lane] != 0:
-                    unsure.append(place)
+                if self._outcome.codes[item.lane] != 0:
+                    unsure.append(item)
             # A barrier signals before it waits.
-            elif (at.iteration, at.place.instruction) < (waiter.iteration, index):
+            elif (at.iteration, at.item.instruction) < (waiter.iteration, index):
                 found = True
-                yield place
+                yield item
         if not found:
             yield from unsure
 
@@ -334,7 +334,7 @@ class _Inspector:
                 did = "sent them" if last.sender is not None else "signalled"
                 return chain, False, f"{missing.where} had not ended, and so not {did}"
             if behind in chain:
-                lanes = [str(link.place.lane) for link in chain[chain.index(behind) :]]
+                lanes = [str(link.item.lane) for link in chain[chain.index(behind) :]]
                 cycle = " → lane ".join([*lanes, lanes[0]])
                 return chain, True, f"a cycle of waits: lane {cycle}"
             chain.append(behind)
@@ -344,11 +344,11 @@ class _Inspector:
         if blocked.sender is not None:
             name = repr(blocked.semaphore_name)
             return None if signals else f"no lane runs task {name}, which would send packets"
-        arrivals = int(self._tables.instructions[blocked.place.instruction, 2])
+        arrivals = int(self._tables.instructions[blocked.item.instruction, 2])
         if arrivals <= signals:
             return None
         return (
-            f"{blocked.place.where} waits for {arrivals} arrivals at {blocked.semaphore_name!r} "
+            f"{blocked.item.where} waits for {arrivals} arrivals at {blocked.semaphore_name!r} "
             f"in each iteration, and the schedule has {signals}"
         )
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from .arrays.exchange import Exchange, Slots
-    from .arrays.streams import Place
+    from .arrays.streams import RunStream
     from .driver import Driver, Outcome
 
 _log = logging.getLogger("ark")
@@ -237,17 +237,17 @@ class Runner:
         out: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
         """Does what :meth:`Executable.run` does. The lock must be held."""
-        place = self.driver.place(stream, values.values())
-        captured = self.driver.captures(place)
-        arrays, written = self._check(values, iterations, trace, place, out or {}, captured)
+        run_stream = self.driver.run_stream(stream, values.values())
+        captured = self.driver.captures(run_stream)
+        arrays, written = self._check(values, iterations, trace, run_stream, out or {}, captured)
         like = None
-        if not place.on_host:
+        if not run_stream.on_host:
             like = next((values[n] for n, a in arrays.items() if isinstance(a, DeviceArray)), None)
         results = Results(written, out, like)
         if captured:
             self._refuse_host(arrays, results)
-        slots = exchange.bring(arrays, results, place)
-        self._execute(slots, iterations, trace, place, captured)
+        slots = exchange.bring(arrays, results, run_stream)
+        self._execute(slots, iterations, trace, run_stream, captured)
         outputs = exchange.fetch()
         new = [name for name, value in outputs.items() if _is_new(value) and name not in written]
         if new:
@@ -260,7 +260,7 @@ class Runner:
         values: Inputs,
         iterations: int,
         trace: object,
-        place: Place,
+        run_stream: RunStream,
         out: Mapping[str, object],
         captured: bool,
     ) -> tuple[dict[str, Array], dict[str, Array]]:
@@ -281,21 +281,21 @@ class Runner:
             problems.append("a trace needs a program that was compiled with trace=True")
         if trace is not None and captured:
             problems.append("a run that becomes part of a graph cannot be traced")
-        arrays = check_arrays(values, manifest.inputs, problems, place)
+        arrays = check_arrays(values, manifest.inputs, problems, run_stream)
         written: dict[str, Array] = {}
         if out:
-            written = self._check_out(out, problems, place)
+            written = self._check_out(out, problems, run_stream)
         if problems:
             refuse(problems, f"run {self.name!r}")
         return arrays, written
 
     def _check_out(
-        self, out: Mapping[str, object], problems: list[str], place: Place
+        self, out: Mapping[str, object], problems: list[str], run_stream: RunStream
     ) -> dict[str, Array]:
         outputs = self.bundle.manifest.outputs
         if not out.keys() <= self._output_names:
             problems += name_problems(out, self._output_names, (), "output")
-        written = check_arrays(out, outputs, problems, place)
+        written = check_arrays(out, outputs, problems, run_stream)
         problems += [
             f"output {name!r} cannot be written in place; pass an array on the device that the "
             "program runs on, contiguous, aligned and not read-only"
@@ -332,7 +332,7 @@ class Runner:
         slots: Slots,
         iterations: int,
         trace: Path | None,
-        place: Place,
+        run_stream: RunStream,
         captured: bool,
     ) -> None:
         """Launches the kernel on `slots` (inputs and outputs), and raises the error of the run."""
@@ -345,7 +345,7 @@ class Runner:
             self._timeout_ns(),
             trace is not None,
             owners=(owners, slots),
-            place=place,
+            run_stream=run_stream,
             captured=captured,
         )
         self.driver.launch(launch)

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..bundle.format import ALIGNMENT
 from ..errors import ArkError
-from .arrays.binding import Array, Bound, check_arrays, name_problems, place, refuse
+from .arrays.binding import Array, Bound, bind_array, check_arrays, name_problems, refuse
 from .arrays.device import DeviceArray
 from .arrays.frameworks import fetch, store
 from .states import SharedStates
@@ -47,7 +47,7 @@ class Storage:
         self._driver = driver
         self._manifest = bundle.manifest
         self._constants = {
-            buffer.slot: place(driver, _constant(bundle, buffer), buffer)
+            buffer.slot: bind_array(driver, _constant(bundle, buffer), buffer)
             for buffer in bundle.manifest.of_kind("constant")
         }
         states = bundle.manifest.states
@@ -83,7 +83,7 @@ class Storage:
         buffers = {buffer.name: buffer for buffer in manifest.parameters + manifest.states}
         given = [name for name in values if strict or name in buffers]
         problems = name_problems(given, buffers, self.unbound(), "parameter")
-        where = self._driver.place(None, ())
+        where = self._driver.run_stream(None, ())
         arrays = check_arrays(values, buffers.values(), problems, where)
         refuse(problems, f"bind {program!r}")
         self._driver.settle(where)
@@ -92,7 +92,7 @@ class Storage:
             initial = {n: self._copy(a) for n, a in arrays.items() if buffers[n].kind == "state"}
             for name, array in arrays.items():
                 if name not in initial:
-                    made[name] = self._place(buffers[name], array)
+                    made[name] = self._bind(buffers[name], array)
             self._replace_states([buffers[name] for name in initial], initial)
         except BaseException:
             for bound in made.values():
@@ -132,8 +132,8 @@ class Storage:
             return self._driver.download(array.address, array.dtype, array.shape)
         return np.array(array)
 
-    def _place(self, buffer: Buffer, array: Array) -> Bound:
-        bound = place(self._driver, array, buffer)
+    def _bind(self, buffer: Buffer, array: Array) -> Bound:
+        bound = bind_array(self._driver, array, buffer)
         if bound.copied and isinstance(array, np.ndarray):
             reason = "aligned" if array.flags.c_contiguous else "contiguous"
             _log.debug(

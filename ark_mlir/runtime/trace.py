@@ -98,7 +98,7 @@ def _events(bundle: Bundle, times: NDArray[np.int64], label: str) -> list[dict[s
         ]
     recorded = times[:, 0][times[:, 0] > 0]
     start = int(recorded.min()) if len(recorded) else 0
-    rows, all_times = tables.instructions.tolist(), times.tolist()
+    entries, all_times = tables.instructions.tolist(), times.tolist()
     for lane, (sm, first, last) in enumerate(tables.lanes.tolist()):
         events.append(_name("thread_name", sm, lane, f"lane {lane}"))
         before = start
@@ -114,14 +114,14 @@ def _events(bundle: Bundle, times: NDArray[np.int64], label: str) -> list[dict[s
                     "tid": lane,
                     "ts": (begin - start) / 1000,
                     "dur": max(end - begin, 0) / 1000,
-                    **_describe(bundle, rows[index]),
+                    **_describe(bundle, entries[index]),
                 }
             )
     return events
 
 
-def _describe(bundle: Bundle, row: list[int]) -> dict[str, Any]:
-    opcode, subject, begin, end = Opcode(row[0]), *row[1:]
+def _describe(bundle: Bundle, entry: list[int]) -> dict[str, Any]:
+    opcode, subject, begin, end = Opcode(entry[0]), *entry[1:]
     if opcode in (Opcode.RUN, Opcode.PREFETCH):
         task = bundle.manifest.tasks[subject]
         return {

@@ -161,9 +161,71 @@ LogicalResult RmsnormOp::inferReturnTypes(MLIRContext *, Loc loc,
   return inferNorm(loc, adaptor.getOperand(), {adaptor.getWeight()}, types);
 }
 
+static bool isEmpty(Value value) {
+  return tensorType(value).getNumElements() == 0;
+}
+
+/// Returns the least or the largest value of an element type.
+static TypedAttr getLimit(Type element, bool least) {
+  if (auto type = dyn_cast<FloatType>(element))
+    return FloatAttr::get(element,
+                          APFloat::getInf(type.getFloatSemantics(), least));
+  unsigned width = element.getIntOrFloatBitWidth();
+  bool isUnsigned = element.isUnsignedInteger();
+  APInt value = least ? (isUnsigned ? APInt::getMinValue(width)
+                                    : APInt::getSignedMinValue(width))
+                      : (isUnsigned ? APInt::getMaxValue(width)
+                                    : APInt::getSignedMaxValue(width));
+  return IntegerAttr::get(element, value);
+}
+
+static TypedAttr getZero(Type element) {
+  return Builder(element.getContext()).getZeroAttr(element);
+}
+
+Attribute ReduceSumOp::getValueIfEmpty() {
+  return isEmpty(getOperand()) ? getZero(getType().getElementType())
+                               : TypedAttr();
+}
+
+Attribute ReduceMeanOp::getValueIfEmpty() {
+  if (!isEmpty(getOperand()))
+    return {};
+  auto element = cast<FloatType>(getType().getElementType());
+  return FloatAttr::get(element, APFloat::getNaN(element.getFloatSemantics()));
+}
+
+Attribute ReduceMaxOp::getValueIfEmpty() {
+  return isEmpty(getOperand())
+             ? getLimit(getType().getElementType(), /*least=*/true)
+             : TypedAttr();
+}
+
+Attribute ReduceMinOp::getValueIfEmpty() {
+  return isEmpty(getOperand())
+             ? getLimit(getType().getElementType(), /*least=*/false)
+             : TypedAttr();
+}
+
 //===----------------------------------------------------------------------===//
 // Linear algebra, attention, position
 //===----------------------------------------------------------------------===//
+
+Attribute MatmulOp::getValueIfEmpty() {
+  return isEmpty(getLhs()) ? getZero(getType().getElementType()) : TypedAttr();
+}
+
+/// A query of depth zero still attends to every key.
+Attribute AttentionOp::getValueIfEmpty() {
+  return isEmpty(getValue()) ? getZero(getType().getElementType())
+                             : TypedAttr();
+}
+
+StringRef AttentionOp::getEmptyRead() {
+  return tensorType(getQuery()).getShape().back() == 0
+             ? "compares queries and keys of depth zero"
+             : "";
+}
 
 LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Loc loc,
                                          Adaptor adaptor, Types &types) {
@@ -353,6 +415,27 @@ LogicalResult RopeOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
 //===----------------------------------------------------------------------===//
 // Indexing and state
 //===----------------------------------------------------------------------===//
+
+StringRef EmbeddingOp::getEmptyRead() {
+  return tensorType(getWeight()).getDimSize(0) == 0
+             ? "reads rows of a table without rows"
+             : "";
+}
+
+StringRef GatherOp::getEmptyRead() {
+  return tensorType(getSource()).getDimSize(getAxis()) == 0
+             ? "reads elements of an empty dimension"
+             : "";
+}
+
+SmallVector<int64_t> UpdateOp::getSerialDims() {
+  SmallVector<int64_t> dims;
+  for (auto [dim, offset] : llvm::enumerate(getStaticOffsets()))
+    if (ShapedType::isDynamic(offset) &&
+        tensorType(getValue()).getDimSize(dim) > 1)
+      dims.push_back(dim);
+  return dims;
+}
 
 LogicalResult EmbeddingOp::inferReturnTypes(MLIRContext *, Loc loc,
                                             Adaptor adaptor, Types &types) {

@@ -11,8 +11,7 @@ include "dialects/ark/ArkGraphOps.td"
 
 /// An anchor: a group has at most one.
 class Ark_AnchorOp<string mnemonic, list<Trait> traits = []>
-    : Ark_GraphOp<mnemonic, !listconcat(
-        [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>], traits)>;
+    : Ark_GraphOp<mnemonic, !listconcat([AnchorOpInterface], traits)>;
 
 //===----------------------------------------------------------------------===//
 // Reductions and normalisations
@@ -29,6 +28,10 @@ class Ark_ReduceOp<string mnemonic, Type operand = Ark_NumberTensor> : Ark_Ancho
     stay with extent one.
 
     - (reduce_c1) `axes` are distinct dimensions of the operand.
+  }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::Value> getPrologueOperands() { return {getOperand()}; }
+    ::mlir::Attribute getValueIfEmpty();
   }];
 }
 
@@ -48,13 +51,16 @@ def Ark_ArgmaxOp : Ark_AnchorOp<"argmax"> {
   let assemblyFormat = [{
     $operand `axis` `=` $axis attr-dict `:` functional-type(operands, results)
   }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::Value> getPrologueOperands() { return {getOperand()}; }
+  }];
 }
 
 def Ark_PartialArgmaxOp : Ark_AnchorOp<"partial_argmax"> {
-  let summary = "Maximum of each of several pieces and its index, as one i64";
+  let summary = "Maximum of each partition of a dimension and its index, as one i64";
   let description = [{
-    The op reduces dimension `axis`. The dimension before it counts the pieces, whose elements are
-    neighbours: element `n` of piece `p`, of `N` elements each, has the index `p * N + n`.
+    The op reduces dimension `axis`. The dimension before it counts the partitions, which are
+    contiguous: element `n` of partition `p`, of `N` elements each, has the index `p * N + n`.
 
     The largest result is the one that `ark.argmax` chooses. The upper half of a result has the order
     of the values: NaN is above all numbers, and minus zero equals zero. The lower half is the
@@ -70,13 +76,16 @@ def Ark_PartialArgmaxOp : Ark_AnchorOp<"partial_argmax"> {
   let assemblyFormat = [{
     $operand `axis` `=` $axis attr-dict `:` functional-type(operands, results)
   }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::Value> getPrologueOperands() { return {getOperand()}; }
+  }];
 }
 
 def Ark_CombineArgmaxOp : Ark_AnchorOp<"combine_argmax"> {
-  let summary = "Index of the first maximum, from the pieces of an argmax, as i32";
+  let summary = "Index of the first maximum, from the partitions of an argmax, as i32";
   let description = [{
     The operand is the result of `ark.partial_argmax`. The op drops dimension `axis`, which counts
-    the pieces.
+    the partitions.
 
     - (combine_argmax_c1) `axis` is a dimension of the operand, of positive extent.
 
@@ -89,6 +98,9 @@ def Ark_CombineArgmaxOp : Ark_AnchorOp<"combine_argmax"> {
   let assemblyFormat = [{
     $operand `axis` `=` $axis attr-dict `:` functional-type(operands, results)
   }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::Value> getPrologueOperands() { return {getOperand()}; }
+  }];
 }
 
 def Ark_SoftmaxOp : Ark_AnchorOp<"softmax"> {
@@ -100,6 +112,12 @@ def Ark_SoftmaxOp : Ark_AnchorOp<"softmax"> {
   let assemblyFormat = [{
     $operand `axis` `=` $axis attr-dict `:` functional-type(operands, results)
   }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::Value> getPrologueOperands() { return {getOperand()}; }
+    ::llvm::SmallVector<int64_t> getWholeDims(int64_t) {
+      return {static_cast<int64_t>(getAxis())};
+    }
+  }];
 }
 
 class Ark_NormOp<string mnemonic> : Ark_AnchorOp<mnemonic, [AttrSizedOperandSegments]> {
@@ -108,6 +126,12 @@ class Ark_NormOp<string mnemonic> : Ark_AnchorOp<mnemonic, [AttrSizedOperandSegm
   let assemblyFormat = [{
     $operand (`weight` $weight^)? (`bias` $bias^)? `eps` `=` $eps attr-dict
     `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::Value> getPrologueOperands() { return {getOperand()}; }
+    ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
+    ::mlir::Value getTiledOperand() { return getOperand(); }
+    bool hasCheapRows() { return true; }
   }];
 }
 
@@ -130,6 +154,12 @@ def Ark_RmsnormOp : Ark_AnchorOp<"rmsnorm"> {
     $operand (`weight` $weight^)? `eps` `=` $eps attr-dict
     `:` functional-type(operands, results)
   }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::Value> getPrologueOperands() { return {getOperand()}; }
+    ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
+    ::mlir::Value getTiledOperand() { return getOperand(); }
+    bool hasCheapRows() { return true; }
+  }];
 }
 
 def Ark_TopThresholdOp : Ark_AnchorOp<"top_threshold"> {
@@ -151,6 +181,12 @@ def Ark_TopThresholdOp : Ark_AnchorOp<"top_threshold"> {
   let arguments = (ins Ark_F32Tensor:$operand, 0DTensorOf<[I32]>:$k, 0DTensorOf<[F32]>:$p);
   let assemblyFormat = [{
     $operand `k` `=` $k `p` `=` $p attr-dict `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    /// Each row needs its own search loops.
+    ::llvm::SmallVector<int64_t> getUnitDims(int64_t rank) {
+      return ::llvm::to_vector(::llvm::seq(rank));
+    }
   }];
 }
 
@@ -176,9 +212,12 @@ def Ark_MatmulOp : Ark_AnchorOp<"matmul"> {
   let arguments = (ins Ark_MatrixTensor:$lhs, Ark_MatrixTensor:$rhs,
                        UnitAttr:$transpose_input, UnitAttr:$transpose_other);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    ::mlir::Attribute getValueIfEmpty();
+  }];
 }
 
-def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments]> {
+def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments, AttentionOpInterface]> {
   let summary = "softmax(q k^T * scale + mask) v for every head";
   let description = [{
     q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, Tk, D]`; query head `h` reads key head
@@ -197,18 +236,25 @@ def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments]> {
     $query `,` $key `,` $value (`mask` $mask^)? (`kv_length` $kv_length^)?
     `scale` `=` $scale attr-dict `:` functional-type(operands, results)
   }];
+  let extraClassDeclaration = [{
+    bool hasPieces() { return false; }
+    ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
+    ::mlir::Attribute getValueIfEmpty();
+    ::llvm::StringRef getEmptyRead();
+  }];
 }
 
-def Ark_PartialAttentionOp : Ark_AnchorOp<"partial_attention", [AttrSizedOperandSegments]> {
-  let summary = "Attention over every P-th key, for each of P pieces";
+def Ark_PartialAttentionOp
+    : Ark_AnchorOp<"partial_attention", [AttrSizedOperandSegments, AttentionOpInterface]> {
+  let summary = "Attention over every P-th key, for each of P partitions (split-KV)";
   let description = [{
     q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, N, P, D]`: the key with number `n * P + p` is
-    row `n` of piece `p`. `kv_length`, `causal` and the mask are as in `ark.attention`.
+    row `n` of partition `p`. `kv_length`, `causal` and the mask are as in `ark.attention`.
 
-    The result is `[..., Hq, Tq, P, D + 2]`, in f32. For every piece the result holds the sum of the
-    values times `exp(score - m)`, then the largest score `m`, then the sum of all `exp(score - m)`. A
-    piece without a valid key gives zeros and an `m` of minus infinity. `ark.combine_attention`
-    combines the pieces to one result.
+    The result is `[..., Hq, Tq, P, D + 2]`, in f32. For every partition the result holds the sum of
+    the values times `exp(score - m)`, then the largest score `m`, then the sum of all
+    `exp(score - m)`. A partition without a valid key gives zeros and an `m` of minus infinity.
+    `ark.combine_attention` combines the partitions to one result.
 
     - (partial_attention_c1) k and v have one rank, one more than q, which has three or more; all
       have one element type.
@@ -224,10 +270,16 @@ def Ark_PartialAttentionOp : Ark_AnchorOp<"partial_attention", [AttrSizedOperand
     $query `,` $key `,` $value (`mask` $mask^)? (`kv_length` $kv_length^)?
     `scale` `=` $scale attr-dict `:` functional-type(operands, results)
   }];
+  let extraClassDeclaration = [{
+    bool hasPieces() { return true; }
+    ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
+    /// A vCTA processes the keys of one piece.
+    ::llvm::SmallVector<int64_t> getUnitDims(int64_t rank) { return {rank - 2}; }
+  }];
 }
 
 def Ark_CombineAttentionOp : Ark_AnchorOp<"combine_attention"> {
-  let summary = "Attention, combined from the pieces of a partial attention";
+  let summary = "Attention, combined from the partitions of a partial attention";
   let description = [{
     The operand is the result of `ark.partial_attention`, `[..., P, D + 2]`; the result is
     `[..., D]`, of the same element type. A row without a valid key gives zeros.
@@ -240,9 +292,12 @@ def Ark_CombineAttentionOp : Ark_AnchorOp<"combine_attention"> {
   }];
   let arguments = (ins Ark_FloatTensor:$operand);
   let assemblyFormat = "$operand attr-dict `:` functional-type(operands, results)";
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
+  }];
 }
 
-def Ark_RopeOp : Ark_GraphOp<"rope", [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>]> {
+def Ark_RopeOp : Ark_AnchorOp<"rope"> {
   let summary = "Rotary position embedding of the last dimension";
   let description = [{
     The op rotates pairs of elements. By default it pairs element `i` with `i + D/2` (half-split);
@@ -257,13 +312,18 @@ def Ark_RopeOp : Ark_GraphOp<"rope", [DeclareOpInterfaceMethods<Ark_AnchorOpInte
   let assemblyFormat = [{
     $operand `,` $cos `,` $sin attr-dict `:` functional-type(operands, results)
   }];
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::Value> getPrologueOperands() { return {getOperand()}; }
+    ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
+    ::mlir::Value getTiledOperand() { return getOperand(); }
+  }];
 }
 
 //===----------------------------------------------------------------------===//
 // Indexing and state
 //===----------------------------------------------------------------------===//
 
-def Ark_EmbeddingOp : Ark_GraphOp<"embedding", [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>]> {
+def Ark_EmbeddingOp : Ark_AnchorOp<"embedding"> {
   let summary = "Rows of a table, by index";
   let description = [{
     The result has the shape of `indices` followed by the row length. The run reports an error if an
@@ -275,9 +335,13 @@ def Ark_EmbeddingOp : Ark_GraphOp<"embedding", [DeclareOpInterfaceMethods<Ark_An
   let assemblyFormat = [{
     $indices `,` $weight attr-dict `:` functional-type(operands, results)
   }];
+  let extraClassDeclaration = [{
+    bool copiesElements() { return true; }
+    ::llvm::StringRef getEmptyRead();
+  }];
 }
 
-def Ark_GatherOp : Ark_GraphOp<"gather", [DeclareOpInterfaceMethods<Ark_AnchorOpInterface>]> {
+def Ark_GatherOp : Ark_AnchorOp<"gather"> {
   let summary = "Slices of a tensor along one dimension, by index (numpy.take)";
   let description = [{
     - (gather_c1) `axis` is a dimension of `source`.
@@ -286,11 +350,14 @@ def Ark_GatherOp : Ark_GraphOp<"gather", [DeclareOpInterfaceMethods<Ark_AnchorOp
   let assemblyFormat = [{
     $source `,` $indices `axis` `=` $axis attr-dict `:` functional-type(operands, results)
   }];
+  let extraClassDeclaration = [{
+    bool copiesElements() { return true; }
+    ::llvm::StringRef getEmptyRead();
+  }];
 }
 
-def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor,
-      DeclareOpInterfaceMethods<Ark_AnchorOpInterface>,
-      MemoryEffects<[MemWrite]>]> {
+def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor, AnchorOpInterface,
+                                     MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a slice of a state in place and returns the updated tensor";
   let description = [{
     An entry of `static_offsets` is the offset of its dimension. The smallest i64 stands for the next
@@ -310,6 +377,18 @@ def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor,
     `:` functional-type(operands, results)
   }];
   let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::llvm::SmallVector<::mlir::Value> getPrologueOperands() { return {getValue()}; }
+    /// The result is the state, which no other op may write.
+    bool takesEpilogue() { return false; }
+    /// Tiles divide the slice that the op writes.
+    ::llvm::ArrayRef<int64_t> getDomain(::llvm::ArrayRef<int64_t>) {
+      return ::llvm::cast<::mlir::ShapedType>(getValue().getType()).getShape();
+    }
+    ::llvm::SmallVector<int64_t> getSerialDims();
+    ::mlir::Value getTiledOperand() { return getValue(); }
+    bool copiesElements() { return true; }
+  }];
 }
 
 #endif // ARK_ANCHOR_OPS_TD

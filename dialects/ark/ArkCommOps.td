@@ -12,10 +12,13 @@ include "dialects/ark/ArkGraphOps.td"
 /// Every rank executes the op. `world_size` equals that of the program.
 class Ark_CollectiveOp<string mnemonic, list<Trait> traits = []>
     : Ark_Op<mnemonic, !listconcat(
-        [InferTypeOpAdaptor, DeclareOpInterfaceMethods<Ark_AnchorOpInterface>,
-         DeclareOpInterfaceMethods<Ark_CollectiveOpInterface>,
+        [InferTypeOpAdaptor, AnchorOpInterface,
+         DeclareOpInterfaceMethods<CollectiveOpInterface>,
          MemoryEffects<[MemRead, MemWrite]>], traits)> {
   let results = (outs Ark_Tensor:$result);
+  let extraClassDeclaration = [{
+    bool takesEpilogue() { return false; }
+  }];
 }
 
 def Ark_AllReduceOp : Ark_CollectiveOp<"all_reduce"> {
@@ -94,7 +97,7 @@ def Ark_SendOp : Ark_CollectiveOp<"send"> {
   }];
 }
 
-def Ark_RecvOp : Ark_Op<"recv", [DeclareOpInterfaceMethods<Ark_CollectiveOpInterface>,
+def Ark_RecvOp : Ark_Op<"recv", [DeclareOpInterfaceMethods<CollectiveOpInterface>,
                                  MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "Receives a tensor from another rank";
   let arguments = (ins I64Attr:$peer, I64Attr:$tag);
@@ -162,14 +165,14 @@ def Ark_ChannelGetOp : Ark_ChannelTakeBaseOp<"get"> {
   let summary = "The next tensor that the peer put and signalled";
 }
 def Ark_ChannelPutPacketOp : Ark_ChannelPutBaseOp<"put_packet"> {
-  let summary = "Copies a small tensor to the peer as packets that carry the epoch";
+  let summary = "Copies a small tensor to the peer as LL packets, which carry the epoch";
   let description = [{
     - (packet_c1) elements have at most 32 bits.
   }];
   let hasVerifier = 1;
 }
 def Ark_ChannelReadPacketOp : Ark_ChannelTakeBaseOp<"read_packet"> {
-  let summary = "The next tensor that the peer put as packets, when its epoch arrives";
+  let summary = "The next tensor that the peer put as LL packets, when its epoch arrives";
   let description = [{
     - (packet_c1) elements have at most 32 bits.
   }];
@@ -185,8 +188,8 @@ def Ark_ChannelReadPacketOp : Ark_ChannelTakeBaseOp<"read_packet"> {
 // counter.
 
 def Ark_PackPacketOp
-    : Ark_GraphOp<"pack_packet", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
-  let summary = "Every element as a packet: the element's bits below the epoch";
+    : Ark_GraphOp<"pack_packet", [DeclareOpInterfaceMethods<ElementwiseOpInterface>]> {
+  let summary = "Every element as an LL packet: the element's bits below the epoch";
   let description = [{
     Bits 0 to 31 hold the element, and bits 32 to 63 the epoch of the iteration.
 
@@ -201,8 +204,8 @@ def Ark_PackPacketOp
 }
 
 def Ark_UnpackPacketOp
-    : Ark_GraphOp<"unpack_packet", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
-  let summary = "The elements in packets that have arrived";
+    : Ark_GraphOp<"unpack_packet", [DeclareOpInterfaceMethods<ElementwiseOpInterface>]> {
+  let summary = "The elements in LL packets that have arrived";
   let description = [{
     The op ignores the epochs: the hand-off before it has checked them.
 

@@ -44,7 +44,7 @@ def Ark_ConstantOp : Ark_GraphOp<"constant", [ConstantLike]> {
 
 class Ark_ViewOp<string mnemonic, list<Trait> traits = []>
     : Ark_GraphOp<mnemonic, !listconcat(
-          [DeclareOpInterfaceMethods<Ark_ViewOpInterface>], traits)>;
+          [DeclareOpInterfaceMethods<ViewOpInterface>], traits)>;
 
 def Ark_ReshapeOp : Ark_ViewOp<"reshape"> {
   let summary = "The same elements in row-major order under another shape";
@@ -157,7 +157,7 @@ def Ark_NoopOp : Ark_Op<"noop", [MemoryEffects<[MemWrite]>]> {
   let assemblyFormat = "$source attr-dict `:` type($source)";
 }
 
-def Ark_ConcatOp : Ark_GraphOp<"concat"> {
+def Ark_ConcatOp : Ark_GraphOp<"concat", [AnchorOpInterface]> {
   let summary = "Tensors joined along one dimension";
   let description = [{
     - (concat_c1) there is at least one tensor; all have one rank and element type.
@@ -168,6 +168,13 @@ def Ark_ConcatOp : Ark_GraphOp<"concat"> {
   let assemblyFormat = [{
     $inputs `axis` `=` $axis attr-dict `:` functional-type(operands, results)
   }];
+  let extraClassDeclaration = [{
+    bool takesEpilogue() { return false; }
+    ::llvm::SmallVector<int64_t> getWholeDims(int64_t) {
+      return {static_cast<int64_t>(getAxis())};
+    }
+    bool copiesElements() { return true; }
+  }];
 }
 
 //===----------------------------------------------------------------------===//
@@ -175,7 +182,7 @@ def Ark_ConcatOp : Ark_GraphOp<"concat"> {
 //===----------------------------------------------------------------------===//
 
 class Ark_UnaryOp<string mnemonic, Type operand = Ark_FloatTensor>
-    : Ark_GraphOp<mnemonic, [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
+    : Ark_GraphOp<mnemonic, [DeclareOpInterfaceMethods<ElementwiseOpInterface>]> {
   let arguments = (ins operand:$operand);
   let assemblyFormat = "$operand attr-dict `:` functional-type(operands, results)";
   let description = "The result has the type of the operand.";
@@ -210,7 +217,7 @@ def Ark_GeluOp : Ark_UnaryOp<"gelu"> {
   }];
 }
 
-def Ark_CastOp : Ark_GraphOp<"cast", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
+def Ark_CastOp : Ark_GraphOp<"cast", [DeclareOpInterfaceMethods<ElementwiseOpInterface>]> {
   let summary = "Values converted to another element type";
   let description = [{
     A cast from float to integer truncates toward zero and saturates. A cast to a narrower integer
@@ -226,7 +233,7 @@ def Ark_CastOp : Ark_GraphOp<"cast", [DeclareOpInterfaceMethods<Ark_ElementwiseO
 /// Operands broadcast; element types agree.
 class Ark_BinaryOp<string mnemonic, Type operand = Ark_NumberTensor, list<Trait> traits = []>
     : Ark_GraphOp<mnemonic, !listconcat(
-        [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>], traits)> {
+        [DeclareOpInterfaceMethods<ElementwiseOpInterface>], traits)> {
   let arguments = (ins operand:$lhs, operand:$rhs);
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
   let description = [{
@@ -256,7 +263,7 @@ def Ark_LogicalOrOp : Ark_BinaryOp<"logical_or", Ark_BoolTensor, [Commutative]> 
 }
 
 def Ark_CompareOp
-    : Ark_GraphOp<"compare", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
+    : Ark_GraphOp<"compare", [DeclareOpInterfaceMethods<ElementwiseOpInterface>]> {
   let summary = "Comparison; the result is a tensor of bool";
   let description = [{
     - (binary_c1) the operands have one element type.
@@ -269,7 +276,7 @@ def Ark_CompareOp
 }
 
 def Ark_WhereOp
-    : Ark_GraphOp<"where", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
+    : Ark_GraphOp<"where", [DeclareOpInterfaceMethods<ElementwiseOpInterface>]> {
   let summary = "One of two values, by a condition";
   let description = [{
     - (binary_c1) both values have one element type.
@@ -282,7 +289,7 @@ def Ark_WhereOp
 }
 
 def Ark_PhiloxOp
-    : Ark_GraphOp<"philox", [DeclareOpInterfaceMethods<Ark_ElementwiseOpInterface>]> {
+    : Ark_GraphOp<"philox", [DeclareOpInterfaceMethods<ElementwiseOpInterface>]> {
   let summary = "Random bits by index, from the generator Philox4x32-10";
   let description = [{
     The bits at index `i` of a stream are word `i mod 4` of the block that Philox4x32-10 computes

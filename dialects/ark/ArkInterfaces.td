@@ -5,7 +5,7 @@
 
 include "mlir/IR/OpBase.td"
 
-def Ark_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
+def ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
   let cppNamespace = "::mlir::ark";
   let description = [{
     Every element of the result depends on one element of each operand, after
@@ -14,7 +14,7 @@ def Ark_ElementwiseOpInterface : OpInterface<"ElementwiseOpInterface"> {
   }];
 }
 
-def Ark_ViewOpInterface : OpInterface<"ViewOpInterface"> {
+def ViewOpInterface : OpInterface<"ViewOpInterface"> {
   let cppNamespace = "::mlir::ark";
   let description = [{
     The result has elements of the source in another shape or order, and the op moves no data. The
@@ -25,15 +25,90 @@ def Ark_ViewOpInterface : OpInterface<"ViewOpInterface"> {
   ];
 }
 
-def Ark_AnchorOpInterface : OpInterface<"AnchorOpInterface"> {
+def AnchorOpInterface : OpInterface<"AnchorOpInterface"> {
   let cppNamespace = "::mlir::ark";
   let description = [{
-    The op decides the tiles of its group. Anchors are matmul, attention, reductions,
-    normalisations and collectives. A group holds at most one anchor.
+    The op decides the tiles of its group. Anchors are products, attention, reductions,
+    normalisations, copies and collectives. A group holds at most one anchor.
+
+    The methods state the facts of the op that grouping and tiling ask for. An op that differs from
+    a default defines the method. Tiles divide the domain: the result, or the part of the result
+    that the op writes.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Returns the operands of which the tiles read every element once, so that a prologue computes
+        no element twice. The left operand of a matmul is not among them: every tile of columns reads
+        all of its rows.
+      }], "::llvm::SmallVector<::mlir::Value>", "getPrologueOperands", (ins), "", "return {};">,
+    InterfaceMethod<[{
+        Returns true if elementwise ops that read the result may join the group.
+      }], "bool", "takesEpilogue", (ins), "", "return true;">,
+    InterfaceMethod<[{
+        Returns the shape that tiles divide, for a group whose result has the shape `result`.
+      }], "::llvm::ArrayRef<int64_t>", "getDomain", (ins "::llvm::ArrayRef<int64_t>":$result), "",
+      "return result;">,
+    InterfaceMethod<[{
+        Returns the dimensions of a domain of rank `rank` that a tile contains completely, because
+        every element of the result depends on all of the dimension.
+      }], "::llvm::SmallVector<int64_t>", "getWholeDims", (ins "int64_t":$rank), "", "return {};">,
+    InterfaceMethod<[{
+        Returns the dimensions of a domain of rank `rank` in which a tile has one element.
+      }], "::llvm::SmallVector<int64_t>", "getUnitDims", (ins "int64_t":$rank), "", "return {};">,
+    InterfaceMethod<[{
+        Returns the dimensions in which one tile should contain all rows. The positions of these rows
+        are known at run time only, so that several tiles are not provably disjoint and would run one
+        after the other.
+      }], "::llvm::SmallVector<int64_t>", "getSerialDims", (ins), "", "return {};">,
+    InterfaceMethod<[{
+        Returns an operand whose tiles equal the tiles of the domain, or null.
+      }], "::mlir::Value", "getTiledOperand", (ins), "", "return {};">,
+    InterfaceMethod<[{
+        Returns true if every vCTA of a reader may compute all rows of the result again: a row is
+        cheap in comparison with a product of the row.
+      }], "bool", "hasCheapRows", (ins), "", "return false;">,
+    InterfaceMethod<[{
+        Returns true if every element of the domain is a copy of one element of an operand, so that
+        an operand may be much larger than the part that is read.
+      }], "bool", "copiesElements", (ins), "", "return false;">,
+    InterfaceMethod<[{
+        Returns the value of every element of the result if the op reduces no elements, or null if it
+        reduces some.
+      }], "::mlir::Attribute", "getValueIfEmpty", (ins), "", "return {};">,
+    InterfaceMethod<[{
+        Returns what the op does with an empty dimension that it has to read, as the predicate of a
+        sentence, or an empty text.
+      }], "::llvm::StringRef", "getEmptyRead", (ins), "", "return {};">,
+  ];
+}
+
+def AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
+  let cppNamespace = "::mlir::ark";
+  let description = [{
+    The op compares queries with all keys, or with all keys of every piece. Query, key and value are
+    as in `ark.attention` or, with pieces, as in `ark.partial_attention`.
+  }];
+  let methods = [
+    InterfaceMethod<"The queries.", "::mlir::Value", "getQuery">,
+    InterfaceMethod<"The keys.", "::mlir::Value", "getKey">,
+    InterfaceMethod<"The values.", "::mlir::Value", "getValue">,
+    InterfaceMethod<"Returns true if the keys have a dimension of pieces.", "bool", "hasPieces">,
+  ];
+  let extraSharedClassDeclaration = [{
+    /// Returns the dimension of the query heads, in the query and in the result.
+    int64_t getHeadDim() {
+      return ::llvm::cast<::mlir::ShapedType>($_op.getQuery().getType()).getRank() - 3;
+    }
+    /// Returns the number of query heads per key head.
+    int64_t getHeadsPerKey() {
+      int64_t dim = getHeadDim();
+      return ::llvm::cast<::mlir::ShapedType>($_op.getQuery().getType()).getDimSize(dim) /
+             ::llvm::cast<::mlir::ShapedType>($_op.getKey().getType()).getDimSize(dim);
+    }
   }];
 }
 
-def Ark_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
+def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let cppNamespace = "::mlir::ark";
   let description = [{
     Every rank of the program executes the op, which expands to the primitives on channels.

@@ -76,10 +76,10 @@ class Ark_LaneItemOp<string mnemonic, list<Trait> traits = []>
     : Ark_Op<mnemonic, !listconcat([HasParent<"LaneOp">], traits)>;
 
 def Ark_RunOp : Ark_LaneItemOp<"run"> {
-  let summary = "Runs vCTAs [begin, end) of a task, numbered row-major in its grid";
+  let summary = "A work item: vCTAs [begin, end) of a task, numbered row-major in its grid";
   let description = [{
-    Both bounds are affine in the SM, `d0`. The vCTAs of one run have no order: a target may run
-    them at once. vCTAs that depend on each other need runs of their own.
+    Both bounds are affine in the SM, `d0`. The vCTAs of one work item have no order: a target may
+    run them at once. vCTAs that depend on each other need work items of their own.
 
     - (run_c1) the task exists; the range lies within its grid for every SM of the lane.
 

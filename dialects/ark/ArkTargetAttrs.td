@@ -108,7 +108,7 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
     - `copies`: asynchronous copies to shared memory.
     - `cluster`: the most CTAs that share memory as a cluster; 1 without clusters.
     - `packet`: the most bytes that one store makes visible as a whole to threads of other SMs, which
-      poll them; 0 if tasks cannot exchange packets.
+      poll them; 0 if tasks cannot exchange LL packets.
     - `fp8`: instructions convert 8-bit floats.
     - `mma`: matrix instructions.
     - `matrix_tiles`: tiles for the instructions of `mma` that read operands from shared memory.

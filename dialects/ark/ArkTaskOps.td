@@ -134,12 +134,12 @@ def Ark_TileOffsetOp : Ark_Op<"tile_offset", [Pure, HasParent<"GroupOp">]> {
   let summary = "First index of a vCTA's tile in a dimension of the group's result";
   let description = [{
     The op serves values that differ between the tiles of one group, such as the number of keys in a
-    piece of a cache. `ark-tile-groups` replaces the op.
+    partition of a cache. `ark-tile-groups` replaces the op.
 
     - (tile_offset_c1) `dim` is a dimension of the group's result.
 
     ```mlir
-    %piece = ark.tile_offset 3
+    %partition = ark.tile_offset 3
     ```
   }];
   let arguments = (ins I64Attr:$dim);
@@ -270,14 +270,14 @@ def Ark_BufferCastOp
 }
 
 def Ark_PacketsOp : Ark_Op<"packets", [Pure, HasParent<"ProgramOp">]> {
-  let summary = "The buffer of packets between tasks";
+  let summary = "The buffer of task packets";
   let description = [{
-    A packet between tasks is a word with twice the bits of its value. The value, of 16 bits or f32,
-    is the lower half. The upper 16 bits are the lower half of the epoch in which the word was
-    written. A reader polls the word until the word has the epoch of the current iteration, and needs
-    no semaphore. A packet orders only itself: its reader may not rely on other writes of the sender.
-    Packets are `memref.view`s of this buffer at constant offsets. (Packets between ranks, those of
-    `ark.pack_packet`, lie in the arena, and a wait polls them.)
+    A task packet, an LL packet between tasks, is a word with twice the bits of its value. The
+    value, of 16 bits or f32, is the lower half. The upper 16 bits are the lower half of the epoch
+    in which the word was written. A reader polls the word until the word has the epoch of the
+    current iteration, and needs no semaphore. A packet orders only itself: its reader may not rely
+    on other writes of the sender. Packets are `memref.view`s of this buffer at constant offsets.
+    (Rank packets, those of `ark.pack_packet`, lie in the arena, and a wait polls them.)
 
     - (packets_c1) the buffer takes at most 2^47 bytes.
 
@@ -293,7 +293,7 @@ def Ark_PacketsOp : Ark_Op<"packets", [Pure, HasParent<"ProgramOp">]> {
 
 def Ark_ReceivePacketsOp : Ark_Op<"receive_packets", [
     DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
-  let summary = "Waits for packets of this iteration and stores their values";
+  let summary = "Waits for the task packets of this iteration and stores their values";
   let description = [{
     - (receive_packets_c1) both buffers have one shape, which is static.
     - (receive_packets_c2) packets have twice the bits of the values.
@@ -319,7 +319,7 @@ def Ark_CheckIndexOp : Ark_Op<"check_index"> {
 }
 
 def Ark_EpochOp : Ark_Op<"epoch", [Pure]> {
-  let summary = "The number of the current iteration, which packets carry";
+  let summary = "The number of the current iteration, which LL packets carry";
   let description = [{
     The epoch counts from one, over all launches, and wraps around. Consecutive iterations have
     different epochs. Memory that was never written holds no epoch.

@@ -102,12 +102,12 @@ LogicalResult PacketChecker::checkSignal(SignalOp signal, RunOp run,
   if (!run || run.getRangeOn(sm).first == run.getRangeOn(sm).second)
     return signal.emitOpError("of '@")
            << signal.getSemaphore() << "' on SM " << sm
-           << " does not come right after a run that puts packets";
+           << " does not come right after a work item that puts packets";
   TaskOp task = taskOfName.lookup(run.getTask());
   if (std::optional<StringRef> obstacle = findObstacle(task)) {
     InFlightDiagnostic diagnostic = signal.emitOpError("of '@")
                                     << signal.getSemaphore() << "' cannot be "
-                                    << "told by the packets of '"
+                                    << "signalled by the packets of '"
                                     << task.getName() << "': " << *obstacle;
     diagnostic.attachNote(task.getLoc()) << "the task is here";
     return diagnostic;
@@ -122,7 +122,8 @@ LogicalResult PacketChecker::checkLane(const Lane &lane) {
     if (auto barrier = dyn_cast<BarrierOp>(item);
         barrier && isPacket(barrier.getSemaphoreAttr()))
       return barrier.emitOpError("meets at '@")
-             << barrier.getSemaphore() << "', which is told by packets";
+             << barrier.getSemaphore()
+             << "', which has rank packets and no counter";
     auto signal = dyn_cast<SignalOp>(item);
     if (signal && isPacket(signal.getSemaphoreAttr()) &&
         failed(checkSignal(signal, run, lane.sm)))

@@ -140,8 +140,9 @@ LogicalResult TableChecker::checkHandoff(size_t semaphore,
   for (size_t item : items) {
     const Instruction &row = tables.instructions[item];
     if (!looks(item))
-      return fail("instructions", item) << "semaphore '" << record.name
-                                        << "' is told by packets elsewhere";
+      return fail("instructions", item)
+             << "semaphore '" << record.name
+             << "' has rank packets at other instructions";
     if (row.opcode != Opcode::Wait)
       continue;
     if (static_cast<uint64_t>(row.c + 2 * row.b) > tables.operands.size())

@@ -127,7 +127,7 @@ LogicalResult TableDecoder::decodeLanes() {
 
 LogicalResult TableDecoder::decodeTasks() {
   if (tasks.size() != manifest.tasks.size())
-    return emitError(loc) << "tasks: " << tasks.size() << " rows for "
+    return emitError(loc) << "tasks: " << tasks.size() << " entries for "
                           << manifest.tasks.size() << " tasks";
   for (size_t row = 0; row < tasks.size(); ++row) {
     const TaskRecord &task = manifest.tasks[row];

@@ -52,53 +52,28 @@ private:
 };
 } // namespace
 
-/// Returns true for ops that determine the tiles of their group. A
-/// concatenation is one of them: a tile has to contain all of the joined
-/// dimension.
-static bool isAnchor(Operation *op) {
-  return isa<AnchorOpInterface, ConcatOp>(op);
-}
-
-/// Returns the operands of which an anchor's tiles read every element once, so
-/// that nothing is computed twice in a prologue. The left operand of a matmul
-/// is not among them: every tile of columns reads all of its rows.
-static SmallVector<Value> getPrologueOperands(Operation *anchor) {
-  if (auto update = dyn_cast<UpdateOp>(anchor))
-    return {update.getValue()};
-  if (isa<ReduceSumOp, ReduceMeanOp, ReduceMaxOp, ReduceMinOp, ArgmaxOp,
-          PartialArgmaxOp, CombineArgmaxOp, SoftmaxOp, LayernormOp, RmsnormOp,
-          RopeOp>(anchor))
-    return {anchor->getOperand(0)};
-  return {};
-}
-
-/// Returns true if an anchor may have an epilogue. The result of an update is
-/// its state, which no other op may write. A concatenation only moves data.
-static bool takesEpilogue(Operation *anchor) {
-  return !isa<UpdateOp, ConcatOp, CollectiveOpInterface>(anchor);
-}
-
 static ArrayRef<int64_t> getShape(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
 Clustering::Clustering(ProgramOp program, int64_t maxOps) : maxOps(maxOps) {
   Block &block = program.getBody().front();
-  SmallVector<Operation *> anchors, elementwise;
+  SmallVector<AnchorOpInterface> anchors;
+  SmallVector<Operation *> elementwise;
   for (auto [index, op] : llvm::enumerate(block)) {
     position[&op] = index;
-    if (isAnchor(&op))
-      anchors.push_back(&op);
+    if (auto anchor = dyn_cast<AnchorOpInterface>(op))
+      anchors.push_back(anchor);
     else if (isa<ElementwiseOpInterface>(op))
       elementwise.push_back(&op);
   }
   // An epilogue always saves a round trip through memory, so all anchors choose
   // their epilogues before any anchor chooses a prologue.
-  for (Operation *anchor : anchors)
-    if (Cluster &cluster = startCluster(anchor); takesEpilogue(anchor))
+  for (AnchorOpInterface anchor : anchors)
+    if (Cluster &cluster = startCluster(anchor); anchor.takesEpilogue())
       growEpilogue(cluster);
-  for (Operation *anchor : anchors)
-    growPrologue(*clusterOf[anchor], getPrologueOperands(anchor));
+  for (AnchorOpInterface anchor : anchors)
+    growPrologue(*clusterOf[anchor], anchor.getPrologueOperands());
   for (Operation *op : llvm::reverse(elementwise))
     if (!clusterOf.count(op))
       growPrologue(startCluster(op), llvm::to_vector(op->getOperands()));
@@ -122,7 +97,7 @@ Cluster &Clustering::startCluster(Operation *op) {
   clusters.push_back(std::make_unique<Cluster>());
   Cluster &cluster = *clusters.back();
   cluster.root = op;
-  if (isAnchor(op))
+  if (isa<AnchorOpInterface>(op))
     cluster.anchor = op;
   join(cluster, op);
   return cluster;
@@ -213,7 +188,7 @@ void Clustering::growPrologue(Cluster &cluster, ArrayRef<Value> operands) {
     // because ops such as the return have no result.
     bool staysInside = llvm::all_of(producer->getUsers(), [&](Operation *user) {
       return clusterOf.lookup(user) == &cluster &&
-             (isAnchor(user) ||
+             (isa<AnchorOpInterface>(user) ||
               getShape(user->getResult(0)) == getShape(operand));
     });
     if (!staysInside)

@@ -8,7 +8,6 @@
 #include "mlir/Dialect/Traits.h"
 #include "mlir/IR/PatternMatch.h"
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_NORMALIZEGRAPHPASS
@@ -335,36 +334,6 @@ struct TransposeIntoMatmul : OpRewritePattern<MatmulOp> {
 // Constants and concatenations
 //===----------------------------------------------------------------------===//
 
-/// Returns the initial value of a reduction, which is the result of a reduction
-/// over no elements. Returns null if the op is not a reduction or if its result
-/// depends on an index.
-static Attribute getInitialValue(Operation *op, Type element) {
-  Builder builder(op->getContext());
-  auto limit = [&](bool least) -> Attribute {
-    if (auto type = dyn_cast<FloatType>(element))
-      return FloatAttr::get(element,
-                            APFloat::getInf(type.getFloatSemantics(), least));
-    unsigned width = element.getIntOrFloatBitWidth();
-    bool isUnsigned = element.isUnsignedInteger();
-    APInt value = least ? (isUnsigned ? APInt::getMinValue(width)
-                                      : APInt::getSignedMinValue(width))
-                        : (isUnsigned ? APInt::getMaxValue(width)
-                                      : APInt::getSignedMaxValue(width));
-    return IntegerAttr::get(element, value);
-  };
-  return llvm::TypeSwitch<Operation *, Attribute>(op)
-      .Case<AttentionOp, MatmulOp, ReduceSumOp>(
-          [&](auto) { return builder.getZeroAttr(element); })
-      .Case([&](ReduceMeanOp) {
-        return FloatAttr::get(
-            element,
-            APFloat::getNaN(cast<FloatType>(element).getFloatSemantics()));
-      })
-      .Case([&](ReduceMaxOp) { return limit(/*least=*/true); })
-      .Case([&](ReduceMinOp) { return limit(/*least=*/false); })
-      .Default(Attribute());
-}
-
 namespace {
 /// Replaces results without elements by constants.
 struct EmptyResult : RewritePattern {
@@ -388,14 +357,8 @@ struct EmptyOperand : OpInterfaceRewritePattern<AnchorOpInterface> {
   using OpInterfaceRewritePattern::OpInterfaceRewritePattern;
   LogicalResult matchAndRewrite(AnchorOpInterface op,
                                 PatternRewriter &rewriter) const override {
-    // A query of depth zero still attends to every key.
-    Value reduced = isa<AttentionOp>(op) ? cast<AttentionOp>(*op).getValue()
-                                         : op->getOperand(0);
-    if (op->getNumResults() != 1 ||
-        getTensorType(reduced).getNumElements() != 0)
-      return failure();
+    Attribute value = op.getValueIfEmpty();
     RankedTensorType type = getTensorType(op->getResult(0));
-    Attribute value = getInitialValue(op, type.getElementType());
     if (!value || type.getNumElements() == 0)
       return failure();
     rewriter.replaceOpWithNewOp<ConstantOp>(

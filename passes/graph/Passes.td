@@ -63,20 +63,23 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
 
     | algorithm | all_reduce | broadcast | all_gather, reduce_scatter |
     |---|---|---|---|
-    | one-shot | all to all ranks, everyone reduces | from the root to all | to all |
-    | two-shot | a part to its rank, which reduces it; reduced parts to all | parts, then as all_gather | to all |
-    | ring | parts once around, reduced on the way; once more as they are | around the ring | around the ring |
+    | one-shot | tensors to all ranks | from the root to all | to all |
+    | two-shot | parts to one rank each, results to all | parts, then as all_gather | to all |
+    | ring | parts twice around | around the ring | around the ring |
+
+    In one shot every rank reduces all tensors. In two shots a rank reduces one part, and sends the
+    result to all ranks. The ring algorithm reduces parts on their first way around the ranks.
 
     `ark.all_to_all` sends every part directly to its rank. `auto` selects one shot up to
     `one-shot-bytes` (scaled by two over the number of ranks, since a rank sends to all others;
-    always with two ranks), two shots up to `two-shot-bytes`, and the ring beyond. Messages of at
-    most `packet-bytes` whose elements have at most 32 bits are packets; others are put and
-    signalled. The default is 1 KiB on `cpu`, beyond which copying words with flags takes longer
+    always with two ranks), two shots up to `two-shot-bytes`, and the ring algorithm beyond. Tensors
+    of at most `packet-bytes` whose elements have at most 32 bits go as LL packets; others are put
+    and signalled. The default is 1 KiB on `cpu`, beyond which copying words with flags takes longer
     than a counter, and 256 KiB on GPUs.
 
     Sums of floats are accumulated in f32 and rounded once. One shot and two shots add in order of
-    rank, so they give the same bits on every rank; the ring adds part `r` in the order `r + 1, ...,
-    r`.
+    rank, so they give the same bits on every rank; the ring algorithm adds part `r` in the order
+    `r + 1, ..., r`.
 
     ```mlir
     %1 = ark.all_reduce sum %0 world_size = 2 : (tensor<4xf32>) -> tensor<4xf32>
@@ -97,7 +100,7 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
     Option<"twoShotBytes", "two-shot-bytes", "int64_t", "1 << 20",
            "Largest tensor exchanged in two shots">,
     Option<"packetBytes", "packet-bytes", "int64_t", "-1",
-           "Largest message that is sent as packets; -1 selects the target's default">,
+           "Largest tensor that is sent as LL packets; -1 selects the target's default">,
   ];
   let statistics = [
     Statistic<"numCollectives", "collectives", "Collectives expanded">,
@@ -113,8 +116,8 @@ def JoinRanksPass : Pass<"ark-join-ranks", "::mlir::ModuleOp"> {
     arguments, results and groups are prefixed with their rank, and the plan of each group contains
     its rank. Of several states with `ark.stop`, the one of the lowest rank ends the launch.
 
-    Each put becomes a group of its own, which copies the tensor to the place where the other rank
-    reads it. Signals and waits disappear: the `synchronization` stage derives them from the reads.
+    Each put becomes a group of its own, which copies the tensor to the buffer that the other rank
+    reads. Signals and waits disappear: the `synchronization` stage derives them from the reads.
 
     - (channel_c1) a tensor taken from a channel has the type and the form (packet or not) of the
       tensor that was put.
@@ -177,16 +180,16 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
 }
 
 def SplitArgmaxPass : Pass<"ark-split-argmax", "::mlir::ark::ProgramOp"> {
-  let summary = "Split a long dimension of an argmax into pieces for idle SMs";
+  let summary = "Split a long dimension of an argmax into partitions for idle SMs";
   let description = [{
     An argmax of few rows has one vCTA per row; the next token of a decoder has a single vCTA. The
-    pass splits the dimension into `P` contiguous pieces, and a small op reduces the results of the
-    pieces. The result is the same index as before, also for equal values and NaNs.
+    pass splits the dimension into `P` contiguous partitions, and a small op reduces the results of
+    the partitions. The result is the same index as before, also for equal values and NaNs.
 
-    `P` divides the extent, and all rows together have at most as many pieces as there are SMs. The
-    cost model selects one of these `P`, or none, for example if the dimension is short or if there
-    are many rows or few SMs. The pass skips an argmax whose tile is in the user's plan, and one of
-    64-bit elements, whose value and index do not fit one word.
+    `P` divides the extent, and all rows together have at most as many partitions as there are SMs.
+    The cost model selects one of these `P`, or none, for example if the dimension is short or if
+    there are many rows or few SMs. The pass skips an argmax whose tile is in the user's plan, and
+    one of 64-bit elements, whose value and index do not fit one word.
 
     ```mlir
     %1 = ark.argmax %0 axis = 1 : (tensor<1x128256xf32>) -> tensor<1xi32>
@@ -200,7 +203,7 @@ def SplitArgmaxPass : Pass<"ark-split-argmax", "::mlir::ark::ProgramOp"> {
   }];
   let options = [
     Option<"pieces", "pieces", "int64_t", "0",
-           "Number of pieces if it divides the extent; 0 selects the cost model">,
+           "Number of partitions if it divides the extent; 0 selects the cost model">,
   ];
   let statistics = [
     Statistic<"numSplit", "split-argmaxes", "Argmaxes split">,
@@ -211,7 +214,7 @@ def SplitAttentionPass : Pass<"ark-split-attention", "::mlir::ark::ProgramOp"> {
   let summary = "Split the keys of attention for idle SMs (split-KV)";
   let description = [{
     Attention with few query rows has one vCTA per key head. Its time grows with the number of keys,
-    while other SMs are idle. The pass splits the keys into `P` partitions (pieces) of every `P`-th
+    while other SMs are idle. The pass splits the keys into `P` partitions of every `P`-th
     key: for any length at run time, partitions differ by at most one key. A small op combines the
     partial results.
 
@@ -237,7 +240,7 @@ def SplitAttentionPass : Pass<"ark-split-attention", "::mlir::ark::ProgramOp"> {
     Option<"maxRows", "max-rows", "int64_t", "16",
            "Maximum number of query rows per key head, over all its query heads">,
     Option<"pieces", "pieces", "int64_t", "0",
-           "Number of pieces if it divides the number of keys; 0 selects the cost model">,
+           "Number of partitions if it divides the number of keys; 0 selects the cost model">,
   ];
   let statistics = [
     Statistic<"numSplit", "split-attentions", "Attentions split">,

@@ -31,7 +31,7 @@ static LogicalResult verifyGroup(GroupOp group) {
         return op.emitOpError("inside of a group is not a splat (graph_c2)");
       continue;
     }
-    if (isa<AnchorOpInterface, ConcatOp>(op)) {
+    if (isa<AnchorOpInterface>(op)) {
       if (anchor) {
         InFlightDiagnostic diag = op.emitOpError("is the second anchor of '")
                                   << group.getName() << "' (graph_c2)";

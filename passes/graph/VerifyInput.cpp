@@ -11,24 +11,11 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-static ArrayRef<int64_t> getShape(Value value) {
-  return cast<RankedTensorType>(value.getType()).getShape();
-}
-
-/// Checks that indexed dimensions and the depth of queries are not empty.
+/// Checks that no dimension is empty that an anchor has to read.
 static LogicalResult checkExtents(Operation &op) {
-  auto fail = [&](StringRef what) {
-    return op.emitError("'") << op.getName() << "' " << what;
-  };
-  if (auto embedding = dyn_cast<EmbeddingOp>(op))
-    if (getShape(embedding.getWeight())[0] == 0)
-      return fail("reads rows of a table without rows");
-  if (auto gather = dyn_cast<GatherOp>(op))
-    if (getShape(gather.getSource())[gather.getAxis()] == 0)
-      return fail("reads elements of an empty dimension");
-  if (auto attention = dyn_cast<AttentionOp>(op))
-    if (getShape(attention.getQuery()).back() == 0)
-      return fail("compares queries and keys of depth zero");
+  auto anchor = dyn_cast<AnchorOpInterface>(op);
+  if (StringRef empty = anchor ? anchor.getEmptyRead() : ""; !empty.empty())
+    return op.emitError("'") << op.getName() << "' " << empty;
   return success();
 }
 
@@ -56,7 +43,7 @@ static LogicalResult checkOp(ProgramOp program, Operation &op) {
            << op.getName() << "' needs a program with rank and world_size";
   }
   if (isa<ViewOpInterface, ElementwiseOpInterface, AnchorOpInterface,
-          ConstantOp, ConcatOp, GroupOp, NoopOp, ReturnOp>(op))
+          ConstantOp, GroupOp, NoopOp, ReturnOp>(op))
     return failure(failed(checkSizes(op)) || failed(checkExtents(op)));
   return op.emitError("'") << op.getName()
                            << "' is not an op of a tensor program; the graph "

@@ -2,6 +2,7 @@
 
 #include "dialects/ark/ArkOps.h"
 #include "passes/kernel/KernelAbi.h"
+#include "passes/kernel/KernelText.h"
 #include "passes/kernel/Passes.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
@@ -14,8 +15,6 @@
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/Parser/Parser.h"
-#include "llvm/ADT/StringSet.h"
 #include "llvm/TargetParser/Host.h"
 #include "llvm/TargetParser/Triple.h"
 
@@ -26,13 +25,6 @@ namespace mlir::ark {
 
 using namespace mlir;
 using namespace mlir::ark;
-
-namespace {
-/// A text of functions that every kernel of a backend contains.
-struct KernelText {
-  StringRef name, text;
-};
-} // namespace
 
 static constexpr KernelText kCpuKernel = {
     "CpuKernel.mlir",
@@ -70,7 +62,7 @@ static constexpr KernelText kKernelTables = {
     "KernelTables.mlir",
 #include "passes/kernel/KernelTables.mlir.inc"
 };
-static constexpr KernelText kCudaAsk = {
+static constexpr KernelText kCudaPrefetch = {
     "CudaPrefetch.mlir",
 #include "passes/target/prefetch/CudaPrefetch.mlir.inc"
 };
@@ -110,41 +102,6 @@ static constexpr KernelText kCudaTensorMaps = {
 /// Function that marks an address as global memory. Defined only by the texts
 /// of backends that have instructions of their own for global memory.
 static constexpr llvm::StringLiteral kMarkGlobal = "ark_mark_global";
-
-static bool isDeclaration(Operation *op) {
-  auto function = dyn_cast_or_null<FunctionOpInterface>(op);
-  return function && function.isExternal();
-}
-
-/// Moves the functions of a text to the module. A definition replaces a
-/// declaration of the same function that an earlier text left.
-static LogicalResult addKernelText(ModuleOp module, KernelText kernel,
-                                   llvm::StringSet<> &added) {
-  OwningOpRef<ModuleOp> text = parseSourceString<ModuleOp>(
-      kernel.text, ParserConfig(module.getContext()), kernel.name);
-  if (!text)
-    return failure();
-  SymbolTable symbols(module);
-  for (Operation &op : llvm::make_early_inc_range(text->getOps())) {
-    StringAttr name = SymbolTable::getSymbolName(&op);
-    if (Operation *other = symbols.lookup(name)) {
-      // Two texts may declare a function of a third text, and each may declare
-      // functions of the other.
-      if (isDeclaration(&op) &&
-          (isDeclaration(other) || added.contains(name.getValue())))
-        continue;
-      if (!isDeclaration(other) || isDeclaration(&op))
-        return other->emitOpError(
-                   "has the name of a function of the kernel, '@")
-               << name.getValue() << "'";
-      symbols.erase(other);
-    }
-    op.remove();
-    symbols.insert(&op);
-    added.insert(name.getValue());
-  }
-  return success();
-}
 
 /// Builds the body of `ark_pause`: the spin-wait hint of this machine's
 /// instruction set.
@@ -327,9 +284,9 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     auto kernels = module.getOps<KernelOp>();
     if (kernels.empty())
       return;
-    llvm::StringSet<> added;
+    KernelTextLinker linker(module);
     for (KernelText text : getTexts(*kernels.begin()))
-      if (failed(addKernelText(module, text, added)))
+      if (failed(linker.add(text)))
         return signalPassFailure();
 
     SymbolTable symbols(module);
@@ -355,7 +312,7 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
       return {kGpuResident,    kCudaPackets,
               kGpuKernel,      kGpuSemaphores,
               kCudaStream,     kCudaStreamLane,
-              kCudaAsk,        kCudaRing,
+              kCudaPrefetch,   kCudaRing,
               kCudaTensorMaps, kernel.getRanks() ? kCudaPeerRanks : kLocalRanks,
               kCudaKernel,     kKernelTables};
     case Backend::HIP:

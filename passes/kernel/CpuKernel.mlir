@@ -1,8 +1,8 @@
 // Persistent kernel of the cpu target: the part that is the same for every program.
 //
 // ark-build-kernel adds this text to a module and builds the bodies of three functions that are
-// only declared here: @ark_run, @ark_pause and @ark_traced. docs/bundle.md describes the records;
-// field offsets below count 64-bit words of a record.
+// only declared here: @ark_run, @ark_pause and @ark_traced. KernelAbi.def defines the constants,
+// such as kReport; docs/bundle.md describes the records.
 
 // Runs vCTAs [begin, end) of a task.
 func.func private @ark_run(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64)
@@ -34,7 +34,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %one = arith.constant 1 : i64
   %good = arith.constant 0 : i32
   %null = llvm.mlir.zero : !llvm.ptr
-  %doorbell_field = llvm.getelementptr %context[13] : (!llvm.ptr) -> !llvm.ptr, i64
+  %doorbell_field = llvm.getelementptr %context[kDoorbell] : (!llvm.ptr) -> !llvm.ptr, i64
   %doorbell = llvm.load %doorbell_field : !llvm.ptr -> !llvm.ptr
   %stays = llvm.icmp "ne" %doorbell, %null : !llvm.ptr
   cf.cond_br %stays, ^await(%one : i64), ^once
@@ -48,7 +48,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %rung, ^look, ^finish(%good : i32)
 
 ^look:
-  %iterations_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %iterations_field = llvm.getelementptr %context[kIterations] : (!llvm.ptr) -> !llvm.ptr, i64
   %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
   %closing = arith.cmpi eq, %iterations, %zero : i64
   cf.cond_br %closing, ^finish(%good : i32), ^run
@@ -60,7 +60,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 ^answer:
   // After this increment the lane reads nothing of this run, and the host may prepare the next one.
-  %answers = llvm.getelementptr %doorbell[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %answers = llvm.getelementptr %doorbell[kDoorbellAnswers] : (!llvm.ptr) -> !llvm.ptr, i64
   %old = llvm.atomicrmw add %answers, %one release : !llvm.ptr, i64
   %next_run = arith.addi %run, %one : i64
   cf.br ^await(%next_run : i64)
@@ -78,7 +78,7 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ru
   %forever = arith.constant 0x7fffffffffffffff : i64
   %yes = arith.constant true
   %no = arith.constant false
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %start = func.call @ark_now() : () -> i64
   cf.br ^poll(%zero : i64)
@@ -120,33 +120,33 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ru
 func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
-  %two = arith.constant 2 : i64
-  %lane_fields = arith.constant 3 : i64
-  %instruction_fields = arith.constant 4 : i64
+  %stamps = arith.constant kTraceWords : i64
+  %lane_fields = arith.constant kLaneFields : i64
+  %instruction_fields = arith.constant kInstructionFields : i64
   %good = arith.constant 0 : i32
 
-  %instructions_field = llvm.getelementptr %context[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %instructions_field = llvm.getelementptr %context[kInstructions] : (!llvm.ptr) -> !llvm.ptr, i64
   %instructions = llvm.load %instructions_field : !llvm.ptr -> !llvm.ptr
-  %lanes_field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lanes_field = llvm.getelementptr %context[kLanes] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
-  %stop_field = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
-  %epoch_field = llvm.getelementptr %context[7] : (!llvm.ptr) -> !llvm.ptr, i64
+  %stop_field = llvm.getelementptr %report[kReportStop] : (!llvm.ptr) -> !llvm.ptr, i64
+  %epoch_field = llvm.getelementptr %context[kEpoch] : (!llvm.ptr) -> !llvm.ptr, i64
   %epoch = llvm.load %epoch_field : !llvm.ptr -> i64
-  %iterations_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %iterations_field = llvm.getelementptr %context[kIterations] : (!llvm.ptr) -> !llvm.ptr, i64
   %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
 
-  %status_field = llvm.getelementptr %context[11] : (!llvm.ptr) -> !llvm.ptr, i64
+  %status_field = llvm.getelementptr %context[kStatus] : (!llvm.ptr) -> !llvm.ptr, i64
   %status = llvm.load %status_field : !llvm.ptr -> !llvm.ptr
-  %round_word = llvm.getelementptr %status[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  %round_word = llvm.getelementptr %status[kStatusRound] : (!llvm.ptr) -> !llvm.ptr, i64
 
   %lane_offset = arith.muli %lane, %lane_fields : i64
   %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  %first_field = llvm.getelementptr %lane_row[1] : (!llvm.ptr) -> !llvm.ptr, i32
+  %first_field = llvm.getelementptr %lane_row[kLaneBegin] : (!llvm.ptr) -> !llvm.ptr, i32
   %first_i32 = llvm.load %first_field : !llvm.ptr -> i32
   %first = arith.extsi %first_i32 : i32 to i64
-  %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
+  %last_field = llvm.getelementptr %lane_row[kLaneEnd] : (!llvm.ptr) -> !llvm.ptr, i32
   %last_i32 = llvm.load %last_field : !llvm.ptr -> i32
   %last = arith.extsi %last_i32 : i32 to i64
   cf.br ^iteration(%zero : i64)
@@ -189,25 +189,25 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   %row_offset = arith.muli %index, %instruction_fields : i64
   %row = llvm.getelementptr %instructions[%row_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
   %opcode = llvm.load %row : !llvm.ptr -> i32
-  %a_field = llvm.getelementptr %row[1] : (!llvm.ptr) -> !llvm.ptr, i32
+  %a_field = llvm.getelementptr %row[kInstructionA] : (!llvm.ptr) -> !llvm.ptr, i32
   %a_i32 = llvm.load %a_field : !llvm.ptr -> i32
   %a = arith.extsi %a_i32 : i32 to i64
-  %b_field = llvm.getelementptr %row[2] : (!llvm.ptr) -> !llvm.ptr, i32
+  %b_field = llvm.getelementptr %row[kInstructionB] : (!llvm.ptr) -> !llvm.ptr, i32
   %b_i32 = llvm.load %b_field : !llvm.ptr -> i32
   %b = arith.extsi %b_i32 : i32 to i64
-  %c_field = llvm.getelementptr %row[3] : (!llvm.ptr) -> !llvm.ptr, i32
+  %c_field = llvm.getelementptr %row[kInstructionC] : (!llvm.ptr) -> !llvm.ptr, i32
   %c_i32 = llvm.load %c_field : !llvm.ptr -> i32
   %c = arith.extsi %c_i32 : i32 to i64
-  %begin_stamp = arith.muli %index, %two : i64
+  %begin_stamp = arith.muli %index, %stamps : i64
   func.call @ark_stamp(%context, %record, %begin_stamp) : (!llvm.ptr, i1, i64) -> ()
   // Unknown opcodes are hints (prefetch, or a hint of a later version) and are skipped.
   cf.switch %opcode : i32, [
     default: ^step,
-    0: ^run,
-    1: ^signal,
-    2: ^wait,
-    3: ^barrier,
-    5: ^stop
+    kOpcodeRun: ^run,
+    kOpcodeSignal: ^signal,
+    kOpcodeWait: ^wait,
+    kOpcodeBarrier: ^barrier,
+    kOpcodeStop: ^stop
   ]
 
 ^run:
@@ -296,7 +296,7 @@ func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
 
 ^look:
   %null = llvm.mlir.zero : !llvm.ptr
-  %field = llvm.getelementptr %context[10] : (!llvm.ptr) -> !llvm.ptr, i64
+  %field = llvm.getelementptr %context[kTrace] : (!llvm.ptr) -> !llvm.ptr, i64
   %trace = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %present = llvm.icmp "ne" %trace, %null : !llvm.ptr
   cf.cond_br %present, ^write, ^finish
@@ -314,11 +314,11 @@ func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
 // Records an index outside [0, bound), unless an index has been recorded before.
 func.func private @ark_report_index(%status: memref<4xi64>, %index: index, %bound: index,
                                     %task: index) {
-  %none = arith.constant 0 : i64
-  %out_of_range = arith.constant 1 : i64
-  %one = arith.constant 1 : index
-  %two = arith.constant 2 : index
-  %three = arith.constant 3 : index
+  %none = arith.constant kErrorNone : i64
+  %out_of_range = arith.constant kErrorIndex : i64
+  %index_field = arith.constant kStatusIndex : index
+  %bound_field = arith.constant kStatusBound : index
+  %task_field = arith.constant kStatusTask : index
   %address = memref.extract_aligned_pointer_as_index %status : memref<4xi64> -> index
   %address_i64 = arith.index_cast %address : index to i64
   %code = llvm.inttoptr %address_i64 : i64 to !llvm.ptr
@@ -328,11 +328,11 @@ func.func private @ark_report_index(%status: memref<4xi64>, %index: index, %boun
 
 ^record:
   %index_i64 = arith.index_cast %index : index to i64
-  memref.store %index_i64, %status[%one] : memref<4xi64>
+  memref.store %index_i64, %status[%index_field] : memref<4xi64>
   %bound_i64 = arith.index_cast %bound : index to i64
-  memref.store %bound_i64, %status[%two] : memref<4xi64>
+  memref.store %bound_i64, %status[%bound_field] : memref<4xi64>
   %task_i64 = arith.index_cast %task : index to i64
-  memref.store %task_i64, %status[%three] : memref<4xi64>
+  memref.store %task_i64, %status[%task_field] : memref<4xi64>
   cf.br ^finish
 
 ^finish:

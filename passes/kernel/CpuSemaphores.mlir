@@ -13,8 +13,8 @@ func.func private @ark_pause()
 
 // Returns the address of a counter. Every counter has a cache line of its own.
 func.func private @ark_counter(%context: !llvm.ptr, %semaphore: i64) -> !llvm.ptr {
-  %words = arith.constant 8 : i64
-  %field = llvm.getelementptr %context[5] : (!llvm.ptr) -> !llvm.ptr, i64
+  %words = arith.constant kCounterWords : i64
+  %field = llvm.getelementptr %context[kSemaphores] : (!llvm.ptr) -> !llvm.ptr, i64
   %counters = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %offset = arith.muli %semaphore, %words : i64
   %counter = llvm.getelementptr %counters[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i64
@@ -42,7 +42,7 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   %spins = arith.constant 50 : i64
   %good = arith.constant 0 : i32
 
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   cf.br ^spin(%zero : i64)
 
@@ -64,7 +64,7 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   cf.cond_br %spin_again, ^spin(%next_spin : i64), ^slow
 
 ^slow:
-  %timeout_field = llvm.getelementptr %context[9] : (!llvm.ptr) -> !llvm.ptr, i64
+  %timeout_field = llvm.getelementptr %context[kTimeout] : (!llvm.ptr) -> !llvm.ptr, i64
   %timeout = llvm.load %timeout_field : !llvm.ptr -> i64
   %start = func.call @ark_now() : () -> i64
   cf.br ^poll
@@ -95,7 +95,8 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
   %missing_here = arith.shrsi %missing_now, %shift : i64
   %missing_all = arith.addi %missing_here, %lacking : i64
   %seen_now = arith.subi %expected, %missing_all : i64
-  %hang_code = func.call @ark_report_hang(%report, %lane, %instruction, %semaphore, %seen_now, %expected)
+  %hang_code = func.call @ark_report_hang(%report, %lane, %instruction, %semaphore, %seen_now,
+                                          %expected)
       : (!llvm.ptr, i64, i64, i64, i64, i64) -> i32
   cf.br ^finish(%hang_code : i32)
 
@@ -117,23 +118,23 @@ func.func private @ark_missing(%word: !llvm.ptr, %shift: i64, %target: i64) -> i
 // that ends the run.
 func.func private @ark_report_hang(%report: !llvm.ptr, %lane: i64, %instruction: i64,
                                    %semaphore: i64, %seen: i64, %expected: i64) -> i32 {
-  %none = arith.constant 0 : i64
-  %hang = arith.constant 1 : i64
+  %none = arith.constant kAbortNone : i64
+  %hang = arith.constant kAbortHang : i64
   %exchange = llvm.cmpxchg %report, %none, %hang acq_rel monotonic : !llvm.ptr, i64
   %first = llvm.extractvalue %exchange[1] : !llvm.struct<(i64, i1)>
   %other = llvm.extractvalue %exchange[0] : !llvm.struct<(i64, i1)>
   cf.cond_br %first, ^record, ^finish(%other : i64)
 
 ^record:
-  %lane_field = llvm.getelementptr %report[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lane_field = llvm.getelementptr %report[kReportLane] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %lane, %lane_field : i64, !llvm.ptr
-  %instruction_field = llvm.getelementptr %report[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %instruction_field = llvm.getelementptr %report[kReportInstruction] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %instruction, %instruction_field : i64, !llvm.ptr
-  %semaphore_field = llvm.getelementptr %report[3] : (!llvm.ptr) -> !llvm.ptr, i64
+  %semaphore_field = llvm.getelementptr %report[kReportSemaphore] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %semaphore, %semaphore_field : i64, !llvm.ptr
-  %seen_field = llvm.getelementptr %report[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  %seen_field = llvm.getelementptr %report[kReportSeen] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %seen, %seen_field : i64, !llvm.ptr
-  %expected_field = llvm.getelementptr %report[5] : (!llvm.ptr) -> !llvm.ptr, i64
+  %expected_field = llvm.getelementptr %report[kReportExpected] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %expected, %expected_field : i64, !llvm.ptr
   cf.br ^finish(%hang : i64)
 

@@ -1,9 +1,10 @@
 // Exchange between ranks in a program of several ranks. The ranks may share one NVIDIA GPU, or have
 // a GPU each.
 //
-// A GPU holds the counters of the semaphores that its own lanes wait for. Consecutive GPUs have
-// their counters 2^15 counters apart. So the number of a semaphore in a signal is relative to the
-// signalling GPU: its upper bits, from bit 15 on, are the distance to the GPU of the counter.
+// A GPU holds the counters of the semaphores that its own lanes wait for. The counters of
+// consecutive GPUs lie kRankCounterWords apart. So the number of a semaphore in a signal is
+// relative to the signalling GPU: its upper bits, from bit kRankShift on, are the distance to the
+// GPU of the counter.
 //
 // The last of the counters of a GPU holds the iteration that ends a launch, counted from the first
 // launch on. Numbers from earlier launches are smaller than the epoch, so nothing resets the word.
@@ -14,8 +15,8 @@ func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
 // A GPU numbers its own lanes from zero, while tables that are part of the code have the lanes of
 // all ranks. The host writes that number in place of the SM in a lane's row.
 func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
-  %fields = arith.constant 3 : i64
-  %field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %fields = arith.constant kLaneFields : i64
+  %field = llvm.getelementptr %context[kLanes] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %offset = arith.muli %lane, %fields : i64
   %row = llvm.getelementptr %lanes[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
@@ -30,7 +31,7 @@ func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
 func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
-  %bits = arith.constant 15 : i64
+  %bits = arith.constant kRankShift : i64
   %distance = arith.shrsi %semaphore, %bits : i64
   %is_local = arith.cmpi eq, %distance, %zero : i64
   cf.cond_br %is_local, ^local, ^peer
@@ -57,10 +58,9 @@ func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64 {
 
 // Returns the word with the last iteration on the GPU at a distance from this one.
 func.func private @ark_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.ptr {
-  // Words of the counters of one GPU, and of all its counters but the last.
-  %words = arith.constant 262144 : i64
-  %before = arith.constant 262136 : i64
-  %field = llvm.getelementptr %context[5] : (!llvm.ptr) -> !llvm.ptr, i64
+  %words = arith.constant kRankCounterWords : i64
+  %before = arith.constant kStopCounterWord : i64
+  %field = llvm.getelementptr %context[kSemaphores] : (!llvm.ptr) -> !llvm.ptr, i64
   %counters = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %skipped = arith.muli %distance, %words : i64
   %offset = arith.addi %skipped, %before : i64
@@ -69,7 +69,7 @@ func.func private @ark_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.p
 }
 
 func.func private @ark_launch_epoch(%context: !llvm.ptr) -> i64 {
-  %field = llvm.getelementptr %context[7] : (!llvm.ptr) -> !llvm.ptr, i64
+  %field = llvm.getelementptr %context[kEpoch] : (!llvm.ptr) -> !llvm.ptr, i64
   %epoch = llvm.load %field : !llvm.ptr -> i64
   return %epoch : i64
 }
@@ -94,9 +94,9 @@ func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iteratio
   %last = arith.addi %epoch, %iterations : i64
   llvm.inline_asm has_side_effects "st.relaxed.sys.u64 [$0], $1;", "l,l,~{memory}" %word, %last
       : (!llvm.ptr, i64) -> ()
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
-  %stop = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %stop = llvm.getelementptr %report[kReportStop] : (!llvm.ptr) -> !llvm.ptr, i64
   %first = func.call @ark_claim(%stop, %iterations) : (!llvm.ptr, i64) -> i1
   return
 }

@@ -2,13 +2,18 @@
 //
 // All threads of a CTA execute the instructions of one lane together. Thread 0, the leader,
 // signals, waits and reports for the CTA. ark-build-kernel adds this text and that of the backend,
-// which defines the primitives that are only declared here. docs/bundle.md describes the records;
-// field offsets below count 64-bit words of a record.
+// which defines the primitives that are only declared here. KernelAbi.def defines the constants,
+// such as kReport; docs/bundle.md describes the records.
 
-// Hooks for parameters that are streamed through shared memory. The hooks are empty unless
-// ark-stream-weights fills them.
+// Hooks. Each is empty unless a pass of the target stage makes it call one function.
 //
-// Called by all threads when a lane begins to execute `iterations` iterations.
+// Called by all threads, in this order, when a lane begins to execute `iterations` iterations.
+func.func private @ark_begin_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+  return
+}
+func.func private @ark_begin_packets(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+  return
+}
 func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }
@@ -94,16 +99,20 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %one = arith.constant 1 : i64
   %zero_i32 = arith.constant 0 : i32
   %one_i32 = arith.constant 1 : i32
-  %two = arith.constant 2 : i64
+  %stamps = arith.constant kTraceWords : i64
   %good = arith.constant 0 : i32
 
-  %epoch_field = llvm.getelementptr %context[7] : (!llvm.ptr) -> !llvm.ptr, i64
-  %iterations_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %epoch_field = llvm.getelementptr %context[kEpoch] : (!llvm.ptr) -> !llvm.ptr, i64
+  %iterations_field = llvm.getelementptr %context[kIterations] : (!llvm.ptr) -> !llvm.ptr, i64
 
   %first, %end = func.call @ark_lane_instructions(%context, %lane)
       : (!llvm.ptr, i64) -> (i32, i32)
   %all_iterations = llvm.load %iterations_field : !llvm.ptr -> i64
   %number = func.call @ark_lane_number(%context, %lane) : (!llvm.ptr, i64) -> i64
+  // Scratch of tensor maps may overlap the state of packets, so tensor maps come first.
+  func.call @ark_begin_tensor_maps(%context, %number, %all_iterations)
+      : (!llvm.ptr, i64, i64) -> ()
+  func.call @ark_begin_packets(%context, %number, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
   func.call @ark_begin_stream(%context, %number, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
   %first_epoch_i64 = llvm.load %epoch_field : !llvm.ptr -> i64
   %first_epoch = arith.trunci %first_epoch_i64 : i64 to i32
@@ -128,7 +137,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   // The word `stop` holds the number of iterations after which to end. A lane that reads the word
   // late, when another lane has already set it in this iteration, hence still executes this
   // iteration.
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %stop = func.call @ark_load_stop(%context, %report) : (!llvm.ptr, !llvm.ptr) -> i64
   %endless = arith.cmpi eq, %stop, %zero : i64
@@ -165,25 +174,25 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %index = arith.subi %last, %left : i64
   %fields = func.call @ark_instruction(%context, %last, %left)
       : (!llvm.ptr, i64, i64) -> vector<4xi32>
-  %field_0 = vector.extract %fields[0] : i32 from vector<4xi32>
+  %field_0 = vector.extract %fields[kInstructionOpcode] : i32 from vector<4xi32>
   %opcode = func.call @ark_uniform(%field_0) : (i32) -> i32
-  %field_1 = vector.extract %fields[1] : i32 from vector<4xi32>
+  %field_1 = vector.extract %fields[kInstructionA] : i32 from vector<4xi32>
   %a_i32 = func.call @ark_uniform(%field_1) : (i32) -> i32
   %a = arith.extsi %a_i32 : i32 to i64
-  %field_2 = vector.extract %fields[2] : i32 from vector<4xi32>
+  %field_2 = vector.extract %fields[kInstructionB] : i32 from vector<4xi32>
   %b_i32 = func.call @ark_uniform(%field_2) : (i32) -> i32
-  %field_3 = vector.extract %fields[3] : i32 from vector<4xi32>
+  %field_3 = vector.extract %fields[kInstructionC] : i32 from vector<4xi32>
   %c_i32 = func.call @ark_uniform(%field_3) : (i32) -> i32
-  %begin_stamp = arith.muli %index, %two : i64
+  %begin_stamp = arith.muli %index, %stamps : i64
   func.call @ark_stamp(%context, %record, %begin_stamp) : (!llvm.ptr, i1, i64) -> ()
   // Unknown opcodes are hints (prefetch, or a hint of a later version) and are skipped.
   cf.switch %opcode : i32, [
     default: ^step,
-    0: ^run,
-    1: ^signal,
-    2: ^wait,
-    3: ^barrier,
-    5: ^stop
+    kOpcodeRun: ^run,
+    kOpcodeSignal: ^signal,
+    kOpcodeWait: ^wait,
+    kOpcodeBarrier: ^barrier,
+    kOpcodeStop: ^stop
   ]
 
 ^run:
@@ -248,15 +257,15 @@ func.func private @ark_is_leader() -> i1 {
 
 // Returns the numbers of a lane's first instruction and of the one after its last.
 func.func private @ark_lane_instructions(%context: !llvm.ptr, %lane: i64) -> (i32, i32) {
-  %lane_fields = arith.constant 3 : i64
-  %lanes_field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lane_fields = arith.constant kLaneFields : i64
+  %lanes_field = llvm.getelementptr %context[kLanes] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
   %lane_offset = arith.muli %lane, %lane_fields : i64
   %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  %first_field = llvm.getelementptr %lane_row[1] : (!llvm.ptr) -> !llvm.ptr, i32
+  %first_field = llvm.getelementptr %lane_row[kLaneBegin] : (!llvm.ptr) -> !llvm.ptr, i32
   %first_loaded = llvm.load %first_field : !llvm.ptr -> i32
   %first = func.call @ark_uniform(%first_loaded) : (i32) -> i32
-  %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
+  %last_field = llvm.getelementptr %lane_row[kLaneEnd] : (!llvm.ptr) -> !llvm.ptr, i32
   %last_loaded = llvm.load %last_field : !llvm.ptr -> i32
   %last = func.call @ark_uniform(%last_loaded) : (i32) -> i32
   return %first, %last : i32, i32
@@ -285,9 +294,9 @@ func.func private @ark_set_round(%round: i32) {
 // Returns the instruction of a lane that is `left` before the end `last` of its instructions. Like
 // the functions of KernelTables.mlir, this function gets another body if its table is cached.
 func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) -> vector<4xi32> {
-  %size = arith.constant 4 : i64
+  %size = arith.constant kInstructionFields : i64
   %index = arith.subi %last, %left : i64
-  %field = llvm.getelementptr %context[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %field = llvm.getelementptr %context[kInstructions] : (!llvm.ptr) -> !llvm.ptr, i64
   %instructions = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %offset = arith.muli %index, %size : i64
   %row = llvm.getelementptr %instructions[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
@@ -337,7 +346,7 @@ func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
 
 ^look:
   %null = llvm.mlir.zero : !llvm.ptr
-  %field = llvm.getelementptr %context[10] : (!llvm.ptr) -> !llvm.ptr, i64
+  %field = llvm.getelementptr %context[kTrace] : (!llvm.ptr) -> !llvm.ptr, i64
   %trace = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %present = llvm.icmp "ne" %trace, %null : !llvm.ptr
   cf.cond_br %present, ^write, ^finish
@@ -359,10 +368,10 @@ func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
 // Records an index outside [0, bound), unless an index has been recorded before.
 func.func private @ark_report_index(%status: memref<4xi64>, %index: index, %bound: index,
                                     %task: index) {
-  %out_of_range = arith.constant 1 : i64
-  %one = arith.constant 1 : index
-  %two = arith.constant 2 : index
-  %three = arith.constant 3 : index
+  %out_of_range = arith.constant kErrorIndex : i64
+  %index_field = arith.constant kStatusIndex : index
+  %bound_field = arith.constant kStatusBound : index
+  %task_field = arith.constant kStatusTask : index
   %address = memref.extract_aligned_pointer_as_index %status : memref<4xi64> -> index
   %address_i64 = arith.index_cast %address : index to i64
   %code = llvm.inttoptr %address_i64 : i64 to !llvm.ptr
@@ -371,11 +380,11 @@ func.func private @ark_report_index(%status: memref<4xi64>, %index: index, %boun
 
 ^record:
   %index_i64 = arith.index_cast %index : index to i64
-  memref.store %index_i64, %status[%one] : memref<4xi64>
+  memref.store %index_i64, %status[%index_field] : memref<4xi64>
   %bound_i64 = arith.index_cast %bound : index to i64
-  memref.store %bound_i64, %status[%two] : memref<4xi64>
+  memref.store %bound_i64, %status[%bound_field] : memref<4xi64>
   %task_i64 = arith.index_cast %task : index to i64
-  memref.store %task_i64, %status[%three] : memref<4xi64>
+  memref.store %task_i64, %status[%task_field] : memref<4xi64>
   cf.br ^finish
 
 ^finish:

@@ -1,8 +1,7 @@
 // Resident kernel: stays on the GPU between runs.
 //
 // All threads of a CTA wait for a ring of the doorbell together, and then execute a run
-// (@ark_kernel of GpuKernel.mlir). docs/bundle.md describes the doorbell; field offsets below count
-// 64-bit words.
+// (@ark_kernel of GpuKernel.mlir). docs/bundle.md describes the doorbell.
 
 func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_any(%predicate: i1) -> i1
@@ -28,7 +27,7 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %good = arith.constant 0 : i32
   %null = llvm.mlir.zero : !llvm.ptr
-  %doorbell_field = llvm.getelementptr %context[13] : (!llvm.ptr) -> !llvm.ptr, i64
+  %doorbell_field = llvm.getelementptr %context[kDoorbell] : (!llvm.ptr) -> !llvm.ptr, i64
   %doorbell = llvm.load %doorbell_field : !llvm.ptr -> !llvm.ptr
   func.call @ark_tell_begin(%context, %lane) : (!llvm.ptr, i64) -> ()
   %stays = llvm.icmp "ne" %doorbell, %null : !llvm.ptr
@@ -40,7 +39,7 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %rung, ^look, ^finish(%good : i32)
 
 ^look:
-  %iterations_field = llvm.getelementptr %context[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %iterations_field = llvm.getelementptr %context[kIterations] : (!llvm.ptr) -> !llvm.ptr, i64
   %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
   %closing = arith.cmpi eq, %iterations, %zero : i64
   cf.cond_br %closing, ^finish(%good : i32), ^run
@@ -77,7 +76,7 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
 // thread waits for the completion of this store.
 func.func private @ark_tell_begin(%context: !llvm.ptr, %lane: i64) {
   %zero = arith.constant 0 : i64
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %leads = func.call @ark_is_leader_again() : () -> i1
   %is_first = arith.cmpi eq, %lane, %zero : i64
@@ -85,7 +84,7 @@ func.func private @ark_tell_begin(%context: !llvm.ptr, %lane: i64) {
   cf.cond_br %tells, ^tell, ^finish
 
 ^tell:
-  %queued = llvm.getelementptr %report[7] : (!llvm.ptr) -> !llvm.ptr, i64
+  %queued = llvm.getelementptr %report[kReportQueued] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store volatile %zero, %queued : i64, !llvm.ptr
   cf.br ^finish
 
@@ -100,10 +99,10 @@ func.func private @ark_tell_begin(%context: !llvm.ptr, %lane: i64) {
 func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr,
                                   %ring: i64) -> i1 {
   %zero = arith.constant 0 : i64
-  %leave = arith.constant -1 : i64
+  %leave = arith.constant kDoorbellLeave : i64
   %yes = arith.constant true
   %no = arith.constant false
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %leads = func.call @ark_is_leader_again() : () -> i1
   cf.cond_br %leads, ^choose, ^join(%no : i1)
@@ -114,9 +113,9 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr,
   cf.cond_br %relays, ^start, ^poll
 
 ^start:
-  %host_field = llvm.getelementptr %doorbell[16] : (!llvm.ptr) -> !llvm.ptr, i64
+  %host_field = llvm.getelementptr %doorbell[kDoorbellHost] : (!llvm.ptr) -> !llvm.ptr, i64
   %host = llvm.load %host_field : !llvm.ptr -> !llvm.ptr
-  %timeout_field = llvm.getelementptr %context[9] : (!llvm.ptr) -> !llvm.ptr, i64
+  %timeout_field = llvm.getelementptr %context[kTimeout] : (!llvm.ptr) -> !llvm.ptr, i64
   %timeout = llvm.load %timeout_field : !llvm.ptr -> i64
   %begin = func.call @ark_now() : () -> i64
   cf.br ^ask
@@ -169,18 +168,18 @@ func.func private @ark_answer(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ring: 
   cf.cond_br %leads, ^add, ^finish
 
 ^add:
-  %answers = llvm.getelementptr %doorbell[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %answers = llvm.getelementptr %doorbell[kDoorbellAnswers] : (!llvm.ptr) -> !llvm.ptr, i64
   func.call @ark_add_release(%answers) : (!llvm.ptr) -> ()
   %lane = func.call @ark_lane() : () -> i64
   %relays = arith.cmpi eq, %lane, %zero : i64
   cf.cond_br %relays, ^start, ^finish
 
 ^start:
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
-  %host_field = llvm.getelementptr %doorbell[16] : (!llvm.ptr) -> !llvm.ptr, i64
+  %host_field = llvm.getelementptr %doorbell[kDoorbellHost] : (!llvm.ptr) -> !llvm.ptr, i64
   %host = llvm.load %host_field : !llvm.ptr -> !llvm.ptr
-  %lanes_field = llvm.getelementptr %doorbell[17] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lanes_field = llvm.getelementptr %doorbell[kDoorbellLanes] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %lanes_field : !llvm.ptr -> i64
   %wanted = arith.muli %ring, %lanes : i64
   cf.br ^poll
@@ -198,7 +197,7 @@ func.func private @ark_answer(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ring: 
   cf.cond_br %aborted, ^finish, ^poll
 
 ^tell:
-  %host_answers = llvm.getelementptr %host[8] : (!llvm.ptr) -> !llvm.ptr, i64
+  %host_answers = llvm.getelementptr %host[kDoorbellAnswers] : (!llvm.ptr) -> !llvm.ptr, i64
   func.call @ark_store_host(%host_answers, %ring) : (!llvm.ptr, i64) -> ()
   cf.br ^finish
 

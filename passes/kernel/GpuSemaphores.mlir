@@ -24,8 +24,8 @@ func.func private @ark_back_off()
 
 // Returns the address of a counter. Counters lie 64 bytes apart.
 func.func private @ark_counter(%context: !llvm.ptr, %semaphore: i64) -> !llvm.ptr {
-  %words = arith.constant 8 : i64
-  %field = llvm.getelementptr %context[5] : (!llvm.ptr) -> !llvm.ptr, i64
+  %words = arith.constant kCounterWords : i64
+  %field = llvm.getelementptr %context[kSemaphores] : (!llvm.ptr) -> !llvm.ptr, i64
   %counters = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %offset = arith.muli %semaphore, %words : i64
   %counter = llvm.getelementptr %counters[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i64
@@ -67,9 +67,9 @@ func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
 ^start:
   func.call @ark_begin_wait() : () -> ()
   %counter = func.call @ark_counter(%context, %semaphore) : (!llvm.ptr, i64) -> !llvm.ptr
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
-  %timeout_field = llvm.getelementptr %context[9] : (!llvm.ptr) -> !llvm.ptr, i64
+  %timeout_field = llvm.getelementptr %context[kTimeout] : (!llvm.ptr) -> !llvm.ptr, i64
   %timeout = llvm.load %timeout_field : !llvm.ptr -> i64
   %begin = func.call @ark_now() : () -> i64
   cf.br ^poll
@@ -129,31 +129,31 @@ func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
 // one before. Returns the code that ends the run.
 func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %left: i64,
                                    %semaphore: i64, %seen: i64, %expected: i64) -> i32 {
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
-  %hang = arith.constant 1 : i64
+  %hang = arith.constant kAbortHang : i64
   %is_first = func.call @ark_claim(%report, %hang) : (!llvm.ptr, i64) -> i1
   cf.cond_br %is_first, ^record, ^finish
 
 ^record:
-  %lane_fields = arith.constant 3 : i64
-  %lanes_field = llvm.getelementptr %context[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lane_fields = arith.constant kLaneFields : i64
+  %lanes_field = llvm.getelementptr %context[kLanes] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
   %lane_offset = arith.muli %lane, %lane_fields : i64
   %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  %last_field = llvm.getelementptr %lane_row[2] : (!llvm.ptr) -> !llvm.ptr, i32
+  %last_field = llvm.getelementptr %lane_row[kLaneEnd] : (!llvm.ptr) -> !llvm.ptr, i32
   %last_i32 = llvm.load %last_field : !llvm.ptr -> i32
   %last = arith.extui %last_i32 : i32 to i64
   %instruction = arith.subi %last, %left : i64
-  %lane_field = llvm.getelementptr %report[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %lane_field = llvm.getelementptr %report[kReportLane] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %lane, %lane_field : i64, !llvm.ptr
-  %instruction_field = llvm.getelementptr %report[2] : (!llvm.ptr) -> !llvm.ptr, i64
+  %instruction_field = llvm.getelementptr %report[kReportInstruction] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %instruction, %instruction_field : i64, !llvm.ptr
-  %semaphore_field = llvm.getelementptr %report[3] : (!llvm.ptr) -> !llvm.ptr, i64
+  %semaphore_field = llvm.getelementptr %report[kReportSemaphore] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %semaphore, %semaphore_field : i64, !llvm.ptr
-  %seen_field = llvm.getelementptr %report[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  %seen_field = llvm.getelementptr %report[kReportSeen] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %seen, %seen_field : i64, !llvm.ptr
-  %expected_field = llvm.getelementptr %report[5] : (!llvm.ptr) -> !llvm.ptr, i64
+  %expected_field = llvm.getelementptr %report[kReportExpected] : (!llvm.ptr) -> !llvm.ptr, i64
   llvm.store %expected, %expected_field : i64, !llvm.ptr
   cf.br ^finish
 

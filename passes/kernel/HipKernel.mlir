@@ -118,7 +118,7 @@ func.func private @ark_any(%predicate: i1) -> i1 {
   %none = arith.constant 0 : i64
   %nobody = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %size = arith.constant 64 : i32
+  %size = arith.constant kHipWarpSize : i32
   %votes = func.call @ark_vote_slots() : () -> !llvm.ptr<3>
   %warps = func.call @ark_warps() : () -> i32
   %thread_index = gpu.thread_id x

@@ -1,7 +1,7 @@
 //===- KernelAbi.h - Interface of kernel and runtime ------------*- C++ -*-===//
 //
-// The numbers of docs/bundle.md that passes need. CpuKernel.mlir contains the
-// same numbers as literals.
+// Names and numbers that passes share with kernel texts and with the host
+// (docs/bundle.md). KernelAbi.def lists the numbers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -33,33 +33,26 @@ inline constexpr llvm::StringLiteral kBodyAttr = "body";
 inline constexpr llvm::StringLiteral kRunAttr = "run";
 
 enum class Opcode : int32_t {
-  Run = 0,
-  Signal = 1,
-  Wait = 2,
-  Barrier = 3,
-  Prefetch = 4,
-  Stop = 5,
+#define ARK_OPCODE(name, value) name = value,
+#include "passes/kernel/KernelAbi.def"
 };
-inline constexpr int32_t kNumOpcodes = 6;
+inline constexpr int32_t kNumOpcodes = static_cast<int32_t>(Opcode::Stop) + 1;
 
 /// Fields of ArkContext, counted in 64-bit words.
 enum ContextField : int32_t {
-  kBuffers = 0,
-  kInstructions = 1,
-  kLanes = 2,
-  kTasks = 3,
-  kOperands = 4,
-  kSemaphores = 5,
-  kReport = 6,
-  kEpoch = 7,
-  kIterations = 8,
-  kTimeout = 9,
-  kTrace = 10,
-  kStatus = 11,
-  kCodes = 12,
-  kDoorbell = 13,
+#define ARK_CONTEXT_FIELD(name, value) name = value,
+#include "passes/kernel/KernelAbi.def"
 };
-inline constexpr int64_t kContextWords = kDoorbell + 1;
+
+#define ARK_CONSTANT(name, value) inline constexpr int64_t name = value;
+#include "passes/kernel/KernelAbi.def"
+
+static_assert(kBuffers == 0 && kReportAbort == 0 && kStatusCode == 0 &&
+                  kDoorbellRings == 0 && kInstructionOpcode == 0 &&
+                  kLaneSm == 0 && kOperandSlot == 0 && kTensorMapSlot == 0 &&
+                  kStreamLaneWaits == 0 && kSegmentAddress == 0 &&
+                  kSegmentRecordSlot == 0,
+              "kernel texts load the first word of a record without an offset");
 
 /// Leading arguments of a body: begin, end, task, status.
 inline constexpr unsigned kBodyBegin = 0;
@@ -67,9 +60,6 @@ inline constexpr unsigned kBodyEnd = 1;
 inline constexpr unsigned kBodyTask = 2;
 inline constexpr unsigned kBodyStatus = 3;
 inline constexpr unsigned kBodyOperands = 4;
-/// 64-bit words of the record of data errors.
-inline constexpr int64_t kStatusWords = 4;
-
 /// Alignment of buffers that bodies for GPUs may assume; it permits their
 /// widest loads. Bodies for a CPU assume only the alignment of an element, so
 /// that the host's arrays are bound without a copy.

@@ -3,8 +3,8 @@
 
 // Returns the body of a task and the row of its first operand.
 func.func private @ark_task(%context: !llvm.ptr, %task: i64) -> vector<2xi32> {
-  %size = arith.constant 2 : i64
-  %field = llvm.getelementptr %context[3] : (!llvm.ptr) -> !llvm.ptr, i64
+  %size = arith.constant kTaskFields : i64
+  %field = llvm.getelementptr %context[kTasks] : (!llvm.ptr) -> !llvm.ptr, i64
   %tasks = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %offset = arith.muli %task, %size : i64
   %row = llvm.getelementptr %tasks[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
@@ -14,14 +14,14 @@ func.func private @ark_task(%context: !llvm.ptr, %task: i64) -> vector<2xi32> {
 
 // Returns the address of an operand: the address of its buffer plus a byte offset.
 func.func private @ark_operand(%context: !llvm.ptr, %operand: i64) -> !llvm.ptr {
-  %size = arith.constant 2 : i64
+  %size = arith.constant kOperandFields : i64
   %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr
-  %field = llvm.getelementptr %context[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  %field = llvm.getelementptr %context[kOperands] : (!llvm.ptr) -> !llvm.ptr, i64
   %operands = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %row_offset = arith.muli %operand, %size : i64
   %row = llvm.getelementptr %operands[%row_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   %slot = llvm.load %row : !llvm.ptr -> i64
-  %offset_field = llvm.getelementptr %row[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %offset_field = llvm.getelementptr %row[kOperandOffset] : (!llvm.ptr) -> !llvm.ptr, i64
   %offset = llvm.load %offset_field : !llvm.ptr -> i64
   %buffer_field = llvm.getelementptr %buffers[%slot] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
   %buffer = llvm.load %buffer_field : !llvm.ptr -> !llvm.ptr

@@ -21,15 +21,15 @@ func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64 {
 }
 
 func.func private @ark_load_stop(%context: !llvm.ptr, %report: !llvm.ptr) -> i64 {
-  %field = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %field = llvm.getelementptr %report[kReportStop] : (!llvm.ptr) -> !llvm.ptr, i64
   %stop = func.call @ark_load_relaxed(%field) : (!llvm.ptr) -> i64
   return %stop : i64
 }
 
 func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iterations: i64) {
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
-  %stop = llvm.getelementptr %report[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %stop = llvm.getelementptr %report[kReportStop] : (!llvm.ptr) -> !llvm.ptr, i64
   %first = func.call @ark_claim(%stop, %iterations) : (!llvm.ptr, i64) -> i1
   return
 }

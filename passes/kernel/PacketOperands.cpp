@@ -9,9 +9,6 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kTaskFields = 2;
-static constexpr int64_t kOperandFields = 2;
-static constexpr int64_t kInstructionFields = 4;
 static constexpr int64_t kArenaSlot = 0;
 
 namespace {
@@ -51,14 +48,14 @@ unsigned Finder::getNumOperands(int64_t body) {
 }
 
 bool Finder::hasRow(int64_t row) const {
-  return row >= 0 &&
-         (row + 1) * kOperandFields <= static_cast<int64_t>(operands.size());
+  return row >= 0 && (row + 1) * abi::kOperandFields <=
+                         static_cast<int64_t>(operands.size());
 }
 
 /// Returns true if the body and the operands of a task are in the tables.
 bool Finder::hasRows(size_t task) {
-  int64_t body = tasks[task * kTaskFields],
-          first = tasks[task * kTaskFields + 1];
+  int64_t body = tasks[task * abi::kTaskFields],
+          first = tasks[task * abi::kTaskFields + 1];
   if (body < 0 || body >= static_cast<int64_t>(kernel.getBodies().size()))
     return false;
   int64_t count = getNumOperands(body);
@@ -69,7 +66,7 @@ bool Finder::hasRows(size_t task) {
 /// rows in the operand table: the first and the last word of every arrival.
 LogicalResult Finder::collectPolled() {
   auto rows = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
-  for (size_t row = 0; row < rows.size(); row += kInstructionFields) {
+  for (size_t row = 0; row < rows.size(); row += abi::kInstructionFields) {
     int64_t semaphore = rows[row + 1], arrivals = rows[row + 2],
             first = rows[row + 3];
     if (static_cast<abi::Opcode>(rows[row]) != abi::Opcode::Wait || first == 0)
@@ -78,7 +75,7 @@ LogicalResult Finder::collectPolled() {
       return kernel.emitOpError("semaphore ")
              << semaphore << " waits for packets that are in no table";
     for (int64_t arrival = 0; arrival < arrivals; ++arrival)
-      polled.insert(operands[(first + 2 * arrival) * kOperandFields + 1]);
+      polled.insert(operands[(first + 2 * arrival) * abi::kOperandFields + 1]);
   }
   return success();
 }
@@ -87,9 +84,9 @@ LogicalResult Finder::collectPolled() {
 /// sender, because an empty intermediate may lie at the offset of packets.
 void Finder::collectSenders() {
   auto rows = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
-  for (size_t row = kInstructionFields; row < rows.size();
-       row += kInstructionFields) {
-    size_t before = row - kInstructionFields;
+  for (size_t row = abi::kInstructionFields; row < rows.size();
+       row += abi::kInstructionFields) {
+    size_t before = row - abi::kInstructionFields;
     if (static_cast<abi::Opcode>(rows[row]) == abi::Opcode::Signal &&
         rows[row + 3] != 0 &&
         static_cast<abi::Opcode>(rows[before]) == abi::Opcode::Run)
@@ -98,8 +95,8 @@ void Finder::collectSenders() {
 }
 
 bool Finder::isPacket(size_t task, int64_t row, bool isLast) {
-  int64_t slot = operands[row * kOperandFields];
-  int64_t offset = operands[row * kOperandFields + 1];
+  int64_t slot = operands[row * abi::kOperandFields];
+  int64_t offset = operands[row * abi::kOperandFields + 1];
   if (kernel.getPackets() &&
       slot == static_cast<int64_t>(kernel.getBuffers().size()) + 1)
     return true;
@@ -115,14 +112,15 @@ FailureOr<SmallVector<llvm::BitVector>> Finder::find() {
   for (size_t body = 0; body < kernel.getBodies().size(); ++body)
     all.emplace_back(getNumOperands(body));
   llvm::BitVector isKnown(all.size());
-  for (size_t task = 0; task < tasks.size() / kTaskFields; ++task) {
+  for (size_t task = 0; task < tasks.size() / abi::kTaskFields; ++task) {
     if (!hasRows(task))
       return kernel.emitOpError("task ") << task << " is in no table";
-    int64_t body = tasks[task * kTaskFields];
+    int64_t body = tasks[task * abi::kTaskFields];
     llvm::BitVector own(all[body].size());
     for (unsigned operand = 0; operand < own.size(); ++operand)
-      own[operand] = isPacket(task, tasks[task * kTaskFields + 1] + operand,
-                              operand + 1 == own.size());
+      own[operand] =
+          isPacket(task, tasks[task * abi::kTaskFields + 1] + operand,
+                   operand + 1 == own.size());
     if (kernel.getPackets() && isKnown[body] && own != all[body])
       return kernel.emitOpError("task ")
              << task << " shares body " << kernel.getBodies()[body]

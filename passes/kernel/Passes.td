@@ -93,8 +93,8 @@ def BuildTablesPass : Pass<"ark-build-tables", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [
-    Statistic<"numInstructions", "instructions", "Rows of the instruction table">,
-    Statistic<"numOperands", "operands", "Rows of the operand table">,
+    Statistic<"numInstructions", "instructions", "Entries of the instruction table">,
+    Statistic<"numOperands", "operands", "Entries of the operand table">,
   ];
 }
 
@@ -163,8 +163,8 @@ def LowerEpochPass : Pass<"ark-lower-epoch", "::mlir::ModuleOp"> {
   let summary = "Lower ark.epoch to a read of the iteration number";
   let description = [{
     On `cpu`, the number of the iteration is stored after the body's `%status`. On a GPU, a counter
-    signals packets between ranks, and their epoch is a constant. In kernels with packets between
-    tasks, `ark-send-packets` lowers `ark.epoch` instead.
+    signals rank packets, and their epoch is a constant. In kernels with task packets,
+    `ark-send-packets` lowers `ark.epoch` instead.
 
     ```mlir
     %epoch = ark.epoch : i32

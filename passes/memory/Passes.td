@@ -117,14 +117,14 @@ def BufferizeBodiesPass : Pass<"ark-bufferize-bodies", "::mlir::ark::TaskOp"> {
 }
 
 def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"> {
-  let summary = "Hand small activations over as packets that carry their own flag";
+  let summary = "Pass small activations between tasks as LL packets";
   let description = [{
-    Hands small intermediates of 16-bit floats over as LL packets: words with a value and the epoch.
+    Passes small intermediates of 16-bit floats as LL packets: words with a value and the epoch.
     The producing task writes packets. Tasks whose vCTAs read rows with whole vector loads of four
     packets (whole rows, or half of a head) receive the packets into a temporary. All other tasks
     read the intermediate from the arena, where the producer then writes it as well.
 
-    An f32 intermediate is handed over in 64-bit packets if no two vCTAs read the same value, as
+    An f32 intermediate is passed in 64-bit packets if no two vCTAs read the same value, as
     with the partitions of split-KV attention. If threads cannot load the operands of a task
     separately, the regions of several operands are received as one region.
 
@@ -156,7 +156,8 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
     }
     ```
 
-    The pass applies to targets whose kernels poll packets, and to intermediates whose tasks all have one rank.
+    The pass applies to targets whose kernels poll packets, and to intermediates whose tasks all have
+    one rank.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect"];
@@ -166,7 +167,7 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
            "the elements that a vCTA receives; 0 disables packets">,
   ];
   let statistics = [
-    Statistic<"numHandOvers", "hand-overs", "Intermediates handed over as packets">,
+    Statistic<"numHandOvers", "hand-overs", "Intermediates passed as LL packets">,
   ];
 }
 

@@ -8,24 +8,24 @@ include "mlir/Pass/PassBase.td"
 class Ark_SchedulerPass<string name> : Pass<name, "::mlir::ark::ProgramOp"> {
   let dependentDialects = ["::mlir::ark::ArkDialect"];
   let statistics = [
-    Statistic<"numRuns", "runs", "Runs of all lanes">,
+    Statistic<"numRuns", "runs", "Work items of all lanes">,
     Statistic<"numLanes", "lanes", "Lane ops, each for one SM or more">,
   ];
 }
 
 def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
-  let summary = "Place and order all vCTAs with a scheduler";
+  let summary = "Assign all vCTAs to lanes, in order, with a scheduler";
   let description = [{
-    Adds an `ark.schedule` of lanes and runs. A program that has a schedule keeps it, and gets a
+    Adds an `ark.schedule` of lanes and work items. A program that has a schedule keeps it, and gets a
     `predicted_ns` if it has none: schedules can thus be written or edited by hand. `scheduler`
     selects the algorithm; an unknown name is an error that lists the known ones:
 
     - `auto`, the default: the schedule of `list`, `round-robin` and `rounds` with the shortest
       predicted time.
-    - `list`: critical tasks first, each at the place with the earliest end (see
+    - `list`: critical tasks first, each on the lanes and at the time with the earliest end (see
       `ark-schedule-list`).
     - `round-robin`: every task divided among all SMs (see `ark-schedule-round-robin`).
-    - `rounds`: every task divided, in program order, among the fewest SMs that need as many rounds
+    - `rounds`: every task divided, in program order, among the fewest SMs that need as many waves
       as all SMs would. If the numbers of vCTAs match, dependent vCTAs stay on one SM.
     - `profile`: the schedule of `list` and `round-robin` with the shorter predicted time, based on
       measured costs. The `ark.measured_ns` of a task is the measured time of one of its vCTAs in
@@ -66,11 +66,12 @@ def ExportProblemPass : Pass<"ark-export-scheduling-problem", "::mlir::ark::Prog
 }
 
 def ScheduleListPass : Ark_SchedulerPass<"ark-schedule-list"> {
-  let summary = "Place critical tasks first, each at the place with the earliest end";
+  let summary = "Schedule critical tasks first, each where it ends earliest";
   let description = [{
     List scheduling by the longest path to the end of the program, on the cost model. A task is
     spread over all lanes, placed on fewer lanes, or placed on the lanes that produced its inputs:
-    the choice that lets its consumers begin first. Gaps between earlier placed runs are filled.
+    the choice that lets its consumers begin first. Gaps between work items that were placed earlier
+    are filled.
 
     ```mlir
     ark.task "a" grid [2] ...            // a and b are independent

@@ -41,14 +41,16 @@ static GroupOp getOwnProducer(Value operand) {
                                         : GroupOp();
 }
 
-/// Returns the operand whose tile equals the tile of the result.
+/// Returns the operand whose tile equals the tile of the result, or null.
 static Value getTiledOperand(GroupOp group) {
-  Operation *anchor = getTileAnchor(group);
-  if (auto update = dyn_cast_or_null<UpdateOp>(anchor))
-    return update.getValue();
-  if (isa_and_nonnull<LayernormOp, RmsnormOp, RopeOp>(anchor))
-    return anchor->getOperand(0);
-  return {};
+  AnchorOpInterface anchor = getTileAnchor(group);
+  return anchor ? anchor.getTiledOperand() : Value();
+}
+
+/// Returns true if all vCTAs of a reader may repeat all rows of the group.
+static bool hasCheapRows(GroupOp group) {
+  AnchorOpInterface anchor = getTileAnchor(group);
+  return anchor && anchor.hasCheapRows();
 }
 
 using Movable = llvm::SmallPtrSetImpl<Operation *>;
@@ -58,7 +60,7 @@ using Movable = llvm::SmallPtrSetImpl<Operation *>;
 static void align(Value operand, ArrayRef<int64_t> tile,
                   const Movable &movable) {
   while (GroupOp producer = getOwnProducer(operand)) {
-    ArrayRef<int64_t> domain = getDomain(producer, getTileAnchor(producer));
+    ArrayRef<int64_t> domain = getDomain(producer);
     if (!movable.contains(producer) || !getTiledOperand(producer) ||
         domain.size() != tile.size())
       return;
@@ -67,16 +69,16 @@ static void align(Value operand, ArrayRef<int64_t> tile,
   }
 }
 
-static void alignWithAttention(GroupOp group, AttentionOp attention,
+static void alignWithAttention(GroupOp group, AttentionOpInterface attention,
                                const Movable &movable) {
   Tile tile(*group.getTile());
-  ArrayRef<int64_t> domain = getDomain(group, attention);
+  ArrayRef<int64_t> domain = getDomain(group);
   int64_t rank = tile.size();
   tile[rank - 1] = getShape(attention.getQuery()).back();
   align(getOperand(group, attention.getQuery()), tile, movable);
 
   // The keys have several readers if several tiles of queries read them.
-  int64_t sharing = getHeadDims(attention)->sharing;
+  int64_t sharing = attention.getHeadsPerKey();
   if (tile[rank - 2] < domain[rank - 2] || tile[rank - 3] % sharing != 0)
     return;
   tile[rank - 3] /= sharing;
@@ -90,16 +92,16 @@ static void alignWithAttention(GroupOp group, AttentionOp attention,
 /// Aligns the producers of a partial attention. Tiles of queries equal those of
 /// the attention without the partition dimension. A vCTA of a cache update
 /// writes the rows of its partition, if the update can be tiled in this way.
-static void alignWithPieces(GroupOp group, PartialAttentionOp attention,
+static void alignWithPieces(GroupOp group, AttentionOpInterface attention,
                             const Movable &movable) {
   Tile tile(*group.getTile());
-  ArrayRef<int64_t> domain = getDomain(group, attention);
+  ArrayRef<int64_t> domain = getDomain(group);
   int64_t rank = tile.size();
   tile.erase(tile.end() - 2);
   tile.back() = getShape(attention.getQuery()).back();
   align(getOperand(group, attention.getQuery()), tile, movable);
 
-  int64_t sharing = getHeadDims(attention)->sharing;
+  int64_t sharing = attention.getHeadsPerKey();
   if (tile[rank - 3] < domain[rank - 3] || tile[rank - 4] % sharing != 0)
     return;
   tile[rank - 4] /= sharing;
@@ -117,12 +119,13 @@ static void alignWithPieces(GroupOp group, PartialAttentionOp attention,
 /// Returns true if a tile of `reader` needs all rows of `rows` as its left
 /// operand.
 static bool multipliesAll(GroupOp reader, Value rows) {
-  auto matmul = dyn_cast_or_null<MatmulOp>(getTileAnchor(reader));
+  auto matmul =
+      dyn_cast_if_present<MatmulOp>(getTileAnchor(reader).getOperation());
   if (!matmul || matmul.getTransposeInput() ||
       getOperand(reader, matmul.getLhs()) != rows)
     return false;
   ArrayRef<int64_t> tile = *reader.getTile();
-  return tile.drop_back() == getDomain(reader, matmul).drop_back() &&
+  return tile.drop_back() == getDomain(reader).drop_back() &&
          tile.size() == getShape(rows).size();
 }
 
@@ -134,14 +137,13 @@ static void alignWithMatmul(GroupOp group, MatmulOp matmul,
   Value rows = getOperand(group, matmul.getLhs());
   auto producer = rows ? rows.getDefiningOp<GroupOp>() : GroupOp();
   if (!target.isGpu() || !producer || !movable.contains(producer) ||
-      !isa_and_nonnull<LayernormOp, RmsnormOp>(getTileAnchor(producer)) ||
+      !hasCheapRows(producer) ||
       getTensorType(rows).getNumElements() / getShape(rows).back() >
           target.getWarps() ||
       getBytes(rows) * kRowsShare > target.getSharedMemory())
     return;
   auto countTilesOf = [](GroupOp reader) {
-    return countTiles(getDomain(reader, getTileAnchor(reader)),
-                      *reader.getTile());
+    return countTiles(getDomain(reader), *reader.getTile());
   };
   if (llvm::all_of(rows.getUsers(), [&](Operation *user) {
         auto reader = dyn_cast<GroupOp>(user);
@@ -153,10 +155,12 @@ static void alignWithMatmul(GroupOp group, MatmulOp matmul,
 
 void ark::alignTiles(GroupOp group, const Movable &movable, TargetAttr target) {
   Operation *anchor = getTileAnchor(group);
-  if (auto attention = dyn_cast_or_null<AttentionOp>(anchor))
-    alignWithAttention(group, attention, movable);
-  else if (auto attention = dyn_cast_or_null<PartialAttentionOp>(anchor))
-    alignWithPieces(group, attention, movable);
-  else if (auto matmul = dyn_cast_or_null<MatmulOp>(anchor))
+  if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor)) {
+    if (attention.hasPieces())
+      alignWithPieces(group, attention, movable);
+    else
+      alignWithAttention(group, attention, movable);
+  } else if (auto matmul = dyn_cast_if_present<MatmulOp>(anchor)) {
     alignWithMatmul(group, matmul, movable, target);
+  }
 }

@@ -69,7 +69,7 @@ static Work estimateMatmul(MatmulOp op, ArrayRef<int64_t> tile) {
           2 * count(tile) * depth};
 }
 
-static Work estimateAttention(AttentionOp op, ArrayRef<int64_t> domain,
+static Work estimateAttention(AttentionOpInterface op, ArrayRef<int64_t> domain,
                               ArrayRef<int64_t> tile) {
   int64_t rank = tile.size();
   RankedTensorType key = getTensorType(op.getKey());
@@ -84,14 +84,14 @@ static Work estimateAttention(AttentionOp op, ArrayRef<int64_t> domain,
           heads * queries * keys * (2 * depths + kFlopsPerExponential)};
 }
 
-static Work estimate(GroupOp group, Operation *anchor, ArrayRef<int64_t> domain,
-                     ArrayRef<int64_t> tile) {
-  if (auto matmul = dyn_cast_or_null<MatmulOp>(anchor))
+static Work estimate(GroupOp group, ArrayRef<int64_t> tile) {
+  Operation *anchor = getTileAnchor(group);
+  if (auto matmul = dyn_cast_if_present<MatmulOp>(anchor))
     return estimateMatmul(matmul, tile);
-  if (auto attention = dyn_cast_or_null<AttentionOp>(anchor))
-    return estimateAttention(attention, domain, tile);
+  if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor))
+    return estimateAttention(attention, getDomain(group), tile);
   // All other ops stream their operands.
-  return {count(tile) * getBytesPerElement(group, anchor, domain), 0};
+  return {count(tile) * getBytesPerElement(group), 0};
 }
 
 /// Predicts the earliest time at which a reader of the whole result can begin.
@@ -104,18 +104,20 @@ static double predictEnd(TargetAttr target, const Work &work, int64_t tiles) {
 }
 
 static int64_t getLeastExtent(Operation *anchor, int64_t dim, int64_t rank) {
-  if (!isa_and_nonnull<MatmulOp>(anchor) || dim < rank - 2)
+  if (!isa_and_present<MatmulOp>(anchor) || dim < rank - 2)
     return 1;
   return dim == rank - 1 ? kMinColumns : kMinRows;
 }
 
 Tile ark::cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target) {
-  Operation *anchor = getTileAnchor(group);
-  ArrayRef<int64_t> domain = getDomain(group, anchor);
+  AnchorOpInterface anchor = getTileAnchor(group);
+  ArrayRef<int64_t> domain = getDomain(group);
   int64_t rank = domain.size();
-  SmallVector<int64_t> serial = getSerialDims(anchor);
+  SmallVector<int64_t> serial;
+  if (anchor)
+    serial = anchor.getSerialDims();
   auto predict = [&](ArrayRef<int64_t> candidate) {
-    return predictEnd(target, estimate(group, anchor, domain, candidate),
+    return predictEnd(target, estimate(group, candidate),
                       countTiles(domain, candidate));
   };
   double end = predict(tile);

@@ -123,8 +123,8 @@ def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
     bodies need no temporaries.
 
     An update writes its state in place. If the tile is longer than the row that the update writes,
-    the state is split into `P` interleaved pieces of every `P`-th row. The task sees the state with
-    an additional dimension `P`, and a vCTA writes the row if the row belongs to its piece.
+    the state is split into `P` interleaved partitions of every `P`-th row. The task sees the state with
+    an additional dimension `P`, and a vCTA writes the row if the row belongs to its partition.
 
     `ark.top_threshold`, whose tile is one row, becomes two loops around a reduction of the row. The
     loops determine the threshold bit by bit.
@@ -177,10 +177,10 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
 
     The cost model then decides. Repeated work takes no longer than the hand-off that it saves, not
     counting the first execution on every SM (on a GPU, the work of a single vCTA is done once for
-    all vCTAs of a run). Tasks that could run concurrently stay separate unless they occupy all SMs
-    or are small. Results that stay inside of a vCTA may take an eighth of an SM's memory. Tasks
-    with different plans are not fused, nor are tasks whose fusion would change the version of a
-    state that one of them reads. A contraction that depends on a contraction begins a new task:
+    all vCTAs of a work item). Tasks that could run concurrently stay separate unless they occupy
+    all SMs or are small. Results that stay inside of a vCTA may take an eighth of an SM's memory.
+    Tasks with different plans are not fused, nor are tasks whose fusion would change the version of
+    a state that one of them reads. A contraction that depends on a contraction begins a new task:
     otherwise a chain of layers would be one task, and the code would grow with the number of
     layers.
 

@@ -86,7 +86,7 @@ static FailureOr<Tile> parsePlannedTile(GroupOp group, Attribute attr) {
 static FailureOr<std::optional<Tile>> keepPlanned(GroupOp group, Tile planned,
                                                   size_t numGiven) {
   Tile legal = legalize(group, planned);
-  ArrayRef<int64_t> domain = getDomain(group, getTileAnchor(group));
+  ArrayRef<int64_t> domain = getDomain(group);
   for (size_t dim = planned.size() - numGiven; dim < planned.size(); ++dim) {
     int64_t clipped = std::max<int64_t>(std::min(planned[dim], domain[dim]), 1);
     if (legal[dim] == clipped)
@@ -154,11 +154,9 @@ private:
   std::optional<Tile> findMatrixTile(MatmulOp op,
                                      ArrayRef<int64_t> domain) const;
   bool fitScores(int64_t scores, int64_t bytes) const;
-  Tile selectAttention(AttentionOp op, ArrayRef<int64_t> domain) const;
-  Tile selectPartialAttention(PartialAttentionOp op,
-                              ArrayRef<int64_t> domain) const;
-  Tile selectRows(GroupOp group, Operation *anchor,
-                  ArrayRef<int64_t> domain) const;
+  Tile selectAttention(AttentionOpInterface op, ArrayRef<int64_t> domain) const;
+  Tile selectPieces(AttentionOpInterface op, ArrayRef<int64_t> domain) const;
+  Tile selectRows(GroupOp group, ArrayRef<int64_t> domain) const;
 };
 } // namespace
 
@@ -323,7 +321,7 @@ bool TileSelector::fitScores(int64_t scores, int64_t bytes) const {
   return isCPU() || scores * kScoreBytes <= bytes;
 }
 
-Tile TileSelector::selectAttention(AttentionOp op,
+Tile TileSelector::selectAttention(AttentionOpInterface op,
                                    ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   int64_t queries = domain[rank - 2];
@@ -354,8 +352,8 @@ Tile TileSelector::selectAttention(AttentionOp op,
 /// Selects whole groups of heads even if few tiles result: every SM gets a
 /// partition, and sharing keys between heads is worth more than additional
 /// tiles.
-Tile TileSelector::selectPartialAttention(PartialAttentionOp op,
-                                          ArrayRef<int64_t> domain) const {
+Tile TileSelector::selectPieces(AttentionOpInterface op,
+                                ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   int64_t keys = getType(op.getKey()).getDimSize(rank - 3);
   int64_t memory = target.getSharedMemory() - kReservedBytes;
@@ -363,7 +361,7 @@ Tile TileSelector::selectPartialAttention(PartialAttentionOp op,
   tile[rank - 1] = domain[rank - 1];
   int64_t &rows = tile[rank - 3], &heads = tile[rank - 4];
   rows = domain[rank - 3];
-  heads = getHeadDims(op)->sharing;
+  heads = op.getHeadsPerKey();
   while (heads > 1 && !fitScores(heads * rows * keys, memory))
     heads = divideCeil(heads, 2);
   while (rows > 1 && !fitScores(rows * keys, memory))
@@ -371,11 +369,13 @@ Tile TileSelector::selectPartialAttention(PartialAttentionOp op,
   return tile;
 }
 
-Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
-                              ArrayRef<int64_t> domain) const {
+Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
-  SmallVector<int64_t> wholeDims = getWholeDims(anchor, rank);
-  SmallVector<int64_t> serialDims = getSerialDims(anchor);
+  SmallVector<int64_t> wholeDims, serialDims;
+  if (AnchorOpInterface anchor = getTileAnchor(group)) {
+    wholeDims = anchor.getWholeDims(rank);
+    serialDims = anchor.getSerialDims();
+  }
   wholeDims.append(serialDims);
   // Rows are divided along their last dimension instead, down to one memory
   // transaction.
@@ -384,7 +384,7 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
           ? 1
           : divideCeil(kSectorBytes * 8,
                        getType(group.getResult(0)).getElementTypeBitWidth());
-  int64_t bytes = getBytesPerElement(group, anchor, domain);
+  int64_t bytes = getBytesPerElement(group);
   Tile tile(rank, 1);
   for (int64_t dim : wholeDims) {
     tile[dim] = std::max<int64_t>(domain[dim], 1);
@@ -416,17 +416,23 @@ Tile TileSelector::selectRows(GroupOp group, Operation *anchor,
 
 Tile TileSelector::select(GroupOp group) const {
   Operation *anchor = getTileAnchor(group);
-  ArrayRef<int64_t> domain = getDomain(group, anchor);
-  if (auto matmul = dyn_cast_or_null<MatmulOp>(anchor)) {
+  ArrayRef<int64_t> domain = getDomain(group);
+  if (auto matmul = dyn_cast_if_present<MatmulOp>(anchor)) {
     std::optional<Tile> tile = findMatrixTile(matmul, domain);
     bool isFixed = matmulM > 0 || matmulN > 0;
     return tile && !isFixed ? *tile : selectMatmul(matmul, domain);
   }
-  if (auto attention = dyn_cast_or_null<AttentionOp>(anchor))
-    return selectAttention(attention, domain);
-  if (auto attention = dyn_cast_or_null<PartialAttentionOp>(anchor))
-    return selectPartialAttention(attention, domain);
-  return selectRows(group, anchor, domain);
+  if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor))
+    return attention.hasPieces() ? selectPieces(attention, domain)
+                                 : selectAttention(attention, domain);
+  return selectRows(group, domain);
+}
+
+/// Returns true for an attention over pieces of the keys, whose tiles are not
+/// cut further: every SM has a piece.
+static bool hasPieces(Operation *anchor) {
+  auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor);
+  return attention && attention.hasPieces();
 }
 
 //===----------------------------------------------------------------------===//
@@ -464,8 +470,8 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
         continue;
       }
       Tile tile = legalize(group, selector.select(group));
-      bool isFixed = matmulM > 0 || matmulN > 0 ||
-                     isa_and_nonnull<PartialAttentionOp>(getTileAnchor(group));
+      bool isFixed =
+          matmulM > 0 || matmulN > 0 || hasPieces(getTileAnchor(group));
       group.setTile(isFixed ? tile : cutForIdleSMs(group, tile, target));
       movable.insert(group);
     }

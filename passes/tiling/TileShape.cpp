@@ -22,40 +22,15 @@ static int64_t getBytes(Type element) {
 // Groups
 //===----------------------------------------------------------------------===//
 
-Operation *ark::getTileAnchor(GroupOp group) {
-  for (Operation &op : group.getBody().front().without_terminator())
-    if (isa<AnchorOpInterface, ConcatOp>(op))
-      return &op;
-  return nullptr;
+AnchorOpInterface ark::getTileAnchor(GroupOp group) {
+  auto anchors = group.getBody().getOps<AnchorOpInterface>();
+  return anchors.empty() ? AnchorOpInterface() : *anchors.begin();
 }
 
-ArrayRef<int64_t> ark::getDomain(GroupOp group, Operation *anchor) {
-  if (auto update = dyn_cast_or_null<UpdateOp>(anchor))
-    return getTensorType(update.getValue()).getShape();
-  return getTensorType(group.getResult(0)).getShape();
-}
-
-SmallVector<int64_t> ark::getWholeDims(Operation *anchor, int64_t rank) {
-  if (auto softmax = dyn_cast_or_null<SoftmaxOp>(anchor))
-    return {static_cast<int64_t>(softmax.getAxis())};
-  if (auto concat = dyn_cast_or_null<ConcatOp>(anchor))
-    return {static_cast<int64_t>(concat.getAxis())};
-  if (isa_and_nonnull<LayernormOp, RmsnormOp, RopeOp, AttentionOp,
-                      PartialAttentionOp, CombineAttentionOp>(anchor))
-    return {rank - 1};
-  return {};
-}
-
-SmallVector<int64_t> ark::getSerialDims(Operation *anchor) {
-  SmallVector<int64_t> dims;
-  auto update = dyn_cast_or_null<UpdateOp>(anchor);
-  if (!update)
-    return dims;
-  ArrayRef<int64_t> rows = getTensorType(update.getValue()).getShape();
-  for (auto [dim, offset] : llvm::enumerate(update.getStaticOffsets()))
-    if (ShapedType::isDynamic(offset) && rows[dim] > 1)
-      dims.push_back(dim);
-  return dims;
+ArrayRef<int64_t> ark::getDomain(GroupOp group) {
+  AnchorOpInterface anchor = getTileAnchor(group);
+  ArrayRef<int64_t> result = getTensorType(group.getResult(0)).getShape();
+  return anchor ? anchor.getDomain(result) : result;
 }
 
 int64_t ark::countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile) {
@@ -75,8 +50,7 @@ int64_t ark::divideEvenly(int64_t extent, int64_t wanted, int64_t unit) {
   return llvm::alignTo(divideCeil(extent, count), wanted < unit ? 1 : unit);
 }
 
-int64_t ark::getBytesPerElement(GroupOp group, Operation *anchor,
-                                ArrayRef<int64_t> domain) {
+int64_t ark::getBytesPerElement(GroupOp group) {
   auto product = [](ArrayRef<int64_t> shape) {
     return std::max<int64_t>(std::accumulate(shape.begin(), shape.end(),
                                              int64_t(1),
@@ -84,28 +58,15 @@ int64_t ark::getBytesPerElement(GroupOp group, Operation *anchor,
                              1);
   };
   int64_t bytes = getBytes(getTensorType(group.getResult(0)).getElementType());
+  AnchorOpInterface anchor = getTileAnchor(group);
   if (!anchor)
     return 2 * bytes;
   RankedTensorType operand = getTensorType(anchor->getOperand(0));
   int64_t ratio =
-      isa<EmbeddingOp, GatherOp, UpdateOp, ConcatOp>(anchor)
+      anchor.copiesElements()
           ? 1
-          : divideCeil(product(operand.getShape()), product(domain));
+          : divideCeil(product(operand.getShape()), product(getDomain(group)));
   return bytes + ratio * getBytes(operand.getElementType());
-}
-
-std::optional<HeadDims> ark::getHeadDims(Operation *anchor) {
-  auto get = [&](auto attention) -> std::optional<HeadDims> {
-    int64_t dim = getTensorType(attention.getQuery()).getRank() - 3;
-    int64_t kvHeads = getTensorType(attention.getKey()).getDimSize(dim);
-    return HeadDims{dim, getTensorType(attention.getQuery()).getDimSize(dim) /
-                             kvHeads};
-  };
-  if (auto attention = dyn_cast_or_null<AttentionOp>(anchor))
-    return get(attention);
-  if (auto attention = dyn_cast_or_null<PartialAttentionOp>(anchor))
-    return get(attention);
-  return std::nullopt;
 }
 
 bool ark::isPiece(int64_t rows, int64_t rowsOfState, int64_t size) {
@@ -113,7 +74,8 @@ bool ark::isPiece(int64_t rows, int64_t rowsOfState, int64_t size) {
 }
 
 std::optional<int64_t> ark::getPieceDim(GroupOp group, ArrayRef<int64_t> tile) {
-  auto update = dyn_cast_or_null<UpdateOp>(getTileAnchor(group));
+  auto update =
+      dyn_cast_if_present<UpdateOp>(getTileAnchor(group).getOperation());
   if (!update || update.getOffsets().size() != 1)
     return std::nullopt;
   ArrayRef<int64_t> offsets = update.getStaticOffsets();
@@ -125,26 +87,24 @@ std::optional<int64_t> ark::getPieceDim(GroupOp group, ArrayRef<int64_t> tile) {
 }
 
 Tile ark::legalize(GroupOp group, Tile tile) {
-  Operation *anchor = getTileAnchor(group);
-  ArrayRef<int64_t> domain = getDomain(group, anchor);
+  AnchorOpInterface anchor = getTileAnchor(group);
+  ArrayRef<int64_t> domain = getDomain(group);
   int64_t rank = domain.size();
   std::optional<int64_t> pieceDim = getPieceDim(group, tile);
   for (int64_t dim = 0; dim < rank; ++dim)
     if (dim != pieceDim)
       tile[dim] = std::max<int64_t>(std::min(tile[dim], domain[dim]), 1);
-  for (int64_t dim : getWholeDims(anchor, rank))
-    tile[dim] = std::max<int64_t>(domain[dim], 1);
-  // A vCTA processes the keys of one piece.
-  if (isa_and_nonnull<PartialAttentionOp>(anchor))
-    tile[rank - 2] = 1;
-  // Each row needs its own search loops.
-  if (isa_and_nonnull<TopThresholdOp>(anchor))
-    tile.assign(rank, 1);
-  std::optional<HeadDims> headDims = getHeadDims(anchor);
-  if (!headDims)
+  if (!anchor)
     return tile;
-  int64_t sharing = headDims->sharing;
-  int64_t &heads = tile[headDims->dim];
+  for (int64_t dim : anchor.getWholeDims(rank))
+    tile[dim] = std::max<int64_t>(domain[dim], 1);
+  for (int64_t dim : anchor.getUnitDims(rank))
+    tile[dim] = 1;
+  auto attention = dyn_cast<AttentionOpInterface>(anchor.getOperation());
+  if (!attention)
+    return tile;
+  int64_t sharing = attention.getHeadsPerKey();
+  int64_t &heads = tile[attention.getHeadDim()];
   if (heads > sharing)
     heads -= heads % sharing;
   while (heads < sharing && sharing % heads != 0)

@@ -16,27 +16,11 @@ using Tile = SmallVector<int64_t>;
 
 /// Returns the op that determines the work of a group's tiles, or null if all
 /// ops are elementwise.
-Operation *getTileAnchor(GroupOp group);
+AnchorOpInterface getTileAnchor(GroupOp group);
 
-/// Returns the tiled shape: that of the result, or that of the slice that an
-/// update writes.
-ArrayRef<int64_t> getDomain(GroupOp group, Operation *anchor);
-
-/// Returns the dimensions that a tile must contain completely, because every
-/// element of the result depends on all of them.
-SmallVector<int64_t> getWholeDims(Operation *anchor, int64_t rank);
-
-/// Returns the dimensions in which a tile of an update should contain all rows.
-/// The positions of these rows are known only at run time, so that tiles are
-/// not provably disjoint and would have to run one after the other.
-SmallVector<int64_t> getSerialDims(Operation *anchor);
-
-/// The dimension of an attention's query heads, and the number of query heads
-/// per key head.
-struct HeadDims {
-  int64_t dim, sharing;
-};
-std::optional<HeadDims> getHeadDims(Operation *anchor);
+/// Returns the tiled shape: that of the result, or that of the part of the
+/// result that the anchor writes.
+ArrayRef<int64_t> getDomain(GroupOp group);
 
 /// Returns true if a tile of an update is a piece of the state: the tile is
 /// longer than the single row that the update writes, at a dynamic offset. With
@@ -56,12 +40,11 @@ int64_t countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile);
 int64_t divideEvenly(int64_t extent, int64_t wanted, int64_t unit);
 
 /// Returns the bytes read and written per element of the domain.
-int64_t getBytesPerElement(GroupOp group, Operation *anchor,
-                           ArrayRef<int64_t> domain);
+int64_t getBytesPerElement(GroupOp group);
 
 /// Returns the nearest valid tile: no longer than the domain, complete in the
-/// dimensions of `getWholeDims`, and with the same number of query heads per
-/// key head in every tile.
+/// whole dimensions of the anchor, of extent one in its unit dimensions, and
+/// with the same number of query heads per key head in every tile.
 Tile legalize(GroupOp group, Tile tile);
 
 /// Divides a tile further, in any dimension, if there are fewer tiles than SMs

@@ -2,8 +2,8 @@
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
     shared_memory = 0, bandwidth = 4, flops = 40, handoff = 200, barrier = 600, overhead = 50>} {
-// One SM has 1 byte and 10 operations per ns: 288 bytes are read, of which 256
-// are weights, and 32 written, in 320 ns; 2 * 8 * 8 operations take 13 ns.
+// One SM moves 1 byte and computes 10 operations per ns. Reading 288 bytes, of which 256
+// are weights, and writing 32 takes 320 ns; 2 * 8 * 8 operations take 13 ns.
 // CHECK: fc: reads 1152 bytes, 1024 of them weights, writes 128, 512 flops; first 370 ns, last 370 ns, all 1480 ns
 ark.program @memoryBound(
     %x: memref<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -19,7 +19,7 @@ ark.program @memoryBound(
   }
   ark.return
 }
-// More arrivals at one counter take longer, up to a barrier of all SMs.
+// A hand-off with more arrivals at one counter takes longer, at most as long as a barrier of all SMs.
 // CHECK-NEXT: hand-off of 1: 200 ns, of all: 500 ns, signal: 50 ns
 }
 
@@ -48,7 +48,7 @@ ark.program @clippedVCTAsCostLess(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
     shared_memory = 0, bandwidth = 4, flops = 40, handoff = 200, barrier = 600, overhead = 50>} {
-// A vCTA may touch the whole table and touches two rows of it.
+// A vCTA declares a read of the whole table, but reads two rows of it.
 // CHECK: lookup: reads 264 bytes, 256 of them weights
 ark.program @rowsThatAreChosenAtRunTime(
     %ids: memref<2xi32> {ark.kind = #ark.kind<input>, ark.name = "ids"},
@@ -79,8 +79,8 @@ ark.program @rowsThatAreChosenAtRunTime(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
     shared_memory = 0, bandwidth = 4, flops = 40, handoff = 200, barrier = 600, overhead = 50>} {
-// What a task only comes after is not moved: 16 bytes in and 16 out, at 2 bytes
-// per ns for one SM of four.
+// The operand of a mere dependence is not read: the task moves 16 bytes in and
+// 16 out. One of four SMs moves 2 bytes per ns.
 // CHECK: after: reads 16 bytes, 0 of them weights, writes 16, 4 flops; first 66 ns, last 66 ns, all 66 ns
 ark.program @dependencesAreNotRead(
     %x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -102,8 +102,8 @@ ark.program @dependencesAreNotRead(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
     shared_memory = 0, bandwidth = 4, flops = 40, handoff = 200, barrier = 600, overhead = 50>} {
-// Predicted are 66 ns a vCTA. One task takes ten times that, and is taken for
-// the measure of the other, whose last vCTA writes half as much.
+// The model predicts 66 ns per vCTA. The measured time of one task is ten times that, and
+// scales the prediction for the other task, whose last vCTA writes half as much.
 // CHECK: measured: {{.*}} first 660 ns, last 660 ns, all 1320 ns
 // CHECK: other: {{.*}} first 660 ns, last 620 ns, all 1280 ns
 ark.program @measuredTasks(

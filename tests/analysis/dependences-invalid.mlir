@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-test-print-dependences --verify-diagnostics -o /dev/null
 
-// Single elements of a transposed view, too many to be listed.
+// The transposed view consists of single elements, too many for the analysis to list.
 ark.program @tooScattered(%x: memref<8192x8192xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   %odd = memref.reinterpret_cast %x to offset: [1], sizes: [8192, 4096], strides: [8192, 2]
     : memref<8192x8192xf32> to memref<8192x4096xf32, strided<[8192, 2], offset: 1>>

@@ -1,4 +1,4 @@
-// Programs are printed by threads of their own otherwise, at once.
+// Without --mlir-disable-threading, programs are printed concurrently by several threads.
 // RUN: ark-opt %s --mlir-disable-threading --ark-test-print-dependences -o /dev/null | FileCheck %s
 
 // CHECK-LABEL: program @everyTileNeedsItsOwn
@@ -25,7 +25,7 @@ ark.program @everyTileNeedsItsOwn(
   ark.return
 }
 
-// Tiles of 12 against tiles of 16; the last ones are clipped.
+// Tiles of 12 elements depend on tiles of 16 elements; the last tile of each is clipped.
 // CHECK-LABEL: program @tilesOfDifferentWidths
 // CHECK-NEXT: RAW a.0 -> b.0
 // CHECK-NEXT:   [0, 1) <- [0, 2)
@@ -67,8 +67,8 @@ ark.program @rowsOfTiles(%y: memref<8x24xf32> {ark.kind = #ark.kind<output>, ark
   ark.return
 }
 
-// Columns of a buffer that another task reads as heads: [4, 12] against
-// [4, 3, 4], and transposed.
+// One task writes columns of a buffer, another one reads them as heads: [4, 12]
+// against [4, 3, 4], and transposed.
 // CHECK-LABEL: program @viewsOfDifferentRank
 // CHECK-NEXT: RAW a.0 -> heads.0
 // CHECK-NEXT:   [0, 1) <- [0, 1)
@@ -100,7 +100,7 @@ ark.program @viewsOfDifferentRank(%y: memref<4xf32> {ark.kind = #ark.kind<input>
   ark.return
 }
 
-// The bytes of one f32 tile are those of another one of f16.
+// The bytes of one f32 tile are the bytes of another tile of f16.
 // CHECK-LABEL: program @arenaIsReusedInAnotherType
 // CHECK-NEXT: RAW a.0 -> b.0
 // CHECK-NEXT:   [0, 2) <- [0, 2)
@@ -130,7 +130,7 @@ ark.program @arenaIsReusedInAnotherType(%y: memref<8xf32> {ark.kind = #ark.kind<
   ark.return
 }
 
-// A read depends on the last write of a byte alone.
+// A read depends only on the last write of a byte.
 // CHECK-LABEL: program @overwrittenBytesAreForgotten
 // CHECK-NEXT: WAW a.0 -> b.0
 // CHECK-NEXT:   [0, 1) <- [0, 1)
@@ -161,8 +161,8 @@ ark.program @overwrittenBytesAreForgotten(%y: memref<8xf32> {ark.kind = #ark.kin
   ark.return
 }
 
-// A data-dependent update declares all that it may touch: its vCTAs go one
-// after the other, in the order of their grid.
+// A data-dependent update declares everything that it may touch, so its vCTAs
+// run one after the other, in the order of their grid.
 // CHECK-LABEL: program @updatesInPlace
 // CHECK-NEXT: WAW update.1 -> update.1
 // CHECK-NEXT:   [1, 2) <- [0, 1)
@@ -178,7 +178,7 @@ ark.program @updatesInPlace(
   ark.return
 }
 
-// Elements of a broadcast are one element; a scalar has no dimensions.
+// All elements of a broadcast are one element in memory; a scalar has no dimensions.
 // CHECK-LABEL: program @broadcastsAndScalars
 // CHECK-NEXT: RAW a.0 -> b.0
 // CHECK-NEXT:   [0, 2) <- [0, 1)

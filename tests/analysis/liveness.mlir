@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --mlir-disable-threading --split-input-file --ark-test-liveness -o /dev/null | FileCheck %s
 
-// Branches that nothing orders keep their bytes apart, although program order
-// has one of them end before the other begins.
+// The bytes of two branches without a dependence stay apart, although in
+// program order one branch ends before the other begins.
 // CHECK:      a after{{$}}
 // CHECK-NEXT: b after a{{$}}
 // CHECK-NEXT: c after{{$}}
@@ -43,8 +43,8 @@ ark.program @branches(%x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name =
 
 // -----
 
-// A state orders what touches the same part of it, and nothing else; intermediates
-// of an arena are told apart although they share its bytes.
+// A state orders only the tasks that touch the same part of it. Intermediates
+// in the arena are distinct although they share bytes.
 // CHECK:      write_low after{{$}}
 // CHECK-NEXT: write_high after{{$}}
 // CHECK-NEXT: read_low after write_low{{$}}

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --mlir-disable-threading --split-input-file --ark-test-print-timeline -o /dev/null | FileCheck %s
 
-// A wait lasts from when the lane comes to it until the hand-off has arrived.
+// A wait lasts from the lane's arrival at the wait until the arrival of the hand-off.
 // CHECK: SM 0
 // CHECK-NEXT: ark.run at 0 for 100
 // CHECK-NEXT: ark.signal at 100 for 50

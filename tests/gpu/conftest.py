@@ -17,17 +17,17 @@ FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "bui
 
 
 class Executed:
-    """A run of which every test was skipped has shown nothing, and does not pass."""
+    """Makes a session fail in which every test was skipped, since it has shown nothing."""
 
     def __init__(self) -> None:
         self.count = 0
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Counts the tests that came as far as their body, also those of other processes."""
+        """Counts the tests whose body has begun, including those of worker processes."""
         self.count += report.when == "call" and not report.skipped
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        """Says so in the exit status, unless tests are only listed."""
+        """Sets the exit status, unless tests are only listed."""
         tells = not (
             session.config.getoption("collectonly") or hasattr(session.config, "workerinput")
         )
@@ -72,25 +72,25 @@ def _read_arrays(name: str) -> dict[str, Any]:
 
 @pytest.fixture
 def read_arrays() -> Callable[[str], dict[str, Any]]:
-    """``read_arrays(name)``: those of a program."""
+    """``read_arrays(name)`` returns the arrays of a program."""
     return _read_arrays
 
 
 @pytest.fixture
 def arrays() -> dict[str, Any]:
-    """Of the program `weights`."""
+    """The arrays of the program `weights`."""
     return _read_arrays("weights")
 
 
 @pytest.fixture
 def block() -> dict[str, Any]:
-    """Of the program `streams`."""
+    """The arrays of the program `streams`."""
     return _read_arrays("streams")
 
 
 @pytest.fixture
 def tensors(torch: Any, arrays: dict[str, Any]) -> dict[str, Any]:
-    """Its inputs on the GPU; the position is an int."""
+    """The inputs of `weights` on the GPU; the position is an int."""
     bits = {name: arrays[f"input.{name}"].view(np.int16).copy() for name in ("x", "w")}
     result = {name: torch.from_numpy(a).view(torch.bfloat16).cuda() for name, a in bits.items()}
     torch.cuda.synchronize()

@@ -28,12 +28,12 @@ from export_models import as_bytes, export_models
 import ark_mlir as ark
 from ark_mlir.targets import cuda
 
-PACKAGES = ("bundle", "runtime", "testing")
+PACKAGES = ("bundle", "distributed", "runtime", "testing")
 RUN, WAIT = 0, 2
 
 
 def copy_runtime(folder: Path) -> None:
-    """The modules that import no compiler."""
+    """Copies the modules that do not import the compiler."""
     source, package = Path(ark.__file__).parent, folder / "ark_mlir"
     package.mkdir(parents=True)
     for module in source.glob("*.py"):
@@ -44,14 +44,14 @@ def copy_runtime(folder: Path) -> None:
 
 
 def export(case: Any, dtype: Any, path: Path, target: str) -> None:
-    """One case: its bundle, and beside it the arrays."""
+    """Writes the bundle of one case, with its arrays beside it."""
     write(op_cases.build(case, dtype), op_cases.make_inputs(case, dtype), path, target)
 
 
 def write(
     program: ark.Program, inputs: dict[str, Any], path: Path, target: str, **options: Any
 ) -> ark.Executable:
-    """A bundle, and beside it inputs, expected outputs and their bounds."""
+    """Writes a bundle, with inputs, expected outputs and their bounds beside it."""
     executable = ark.compile(program, target=target, **options)
     executable.save(path.with_suffix(".arkbin"))
     expected = ark.reference.evaluate(program, inputs, bound=True)
@@ -65,8 +65,8 @@ def write(
 
 
 def export_hang(path: Path, target: str) -> None:
-    """A program one of whose waits is for an arrival too many, and the same one unspoilt; and
-    with a trace."""
+    """Exports a program in which one wait requires an arrival too many, the same program without
+    the fault, and one with a trace."""
     with ark.Program("hang") as program:
         x = ark.input("x", (64, 256), ark.fp32)
         for _ in range(4):
@@ -79,7 +79,7 @@ def export_hang(path: Path, target: str) -> None:
 
 
 def spoil(executable: ark.Executable) -> ark.Executable:
-    """The first wait asks for an arrival too many."""
+    """Makes the first wait require one arrival too many."""
     bundle = executable.bundle
     instructions = np.frombuffer(bundle.sections["instructions"], np.int32).reshape(-1, 4).copy()
     instructions[np.argmax(instructions[:, 0] == WAIT), 2] += 1
@@ -88,9 +88,9 @@ def spoil(executable: ark.Executable) -> ark.Executable:
 
 
 def export_streams(path: Path, target: str) -> None:
-    """A block of a decoder for one token: its parameters pass through shared memory. Odd numbers
-    of rows, and rows of one, two and four pieces; one of whose waits never ends; and one with
-    weights of 8 bits."""
+    """Exports blocks of a decoder for one token, whose parameters are streamed through shared
+    memory. Numbers of rows are odd, and rows have one, two or four pieces. One program has a wait
+    that never ends, and one has fp8 weights."""
     executable = write(*block_of_decoder([ark.bf16] * 4), path / "streams", target)
     spoil(executable).save(path / "streams-hang.arkbin")
     eights = [ark.fp8_e4m3, ark.fp8_e4m3, ark.fp8_e4m3, ark.fp8_e5m2]
@@ -98,7 +98,7 @@ def export_streams(path: Path, target: str) -> None:
 
 
 def block_of_decoder(dtypes: list[Any]) -> tuple[ark.Program, dict[str, Any]]:
-    """With weights of these dtypes, and arrays for it."""
+    """Builds the block with weights of these dtypes, and its arrays."""
     random = np.random.default_rng(0)
     shapes = {"gate": (4099, 512), "up": (4099, 512), "mix": (2048, 2048), "down": (512, 4096)}
     kinds = {"x": ark.bf16, "g": ark.bf16, **dict(zip(shapes, dtypes, strict=True))}
@@ -117,23 +117,23 @@ def block_of_decoder(dtypes: list[Any]) -> tuple[ark.Program, dict[str, Any]]:
 
 
 def weights(random: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> Any:
-    """Small numbers; of large arrays those of a prime number over and over, which take no place."""
+    """Returns small numbers; large arrays repeat a prime number of values, so that they compress
+    well."""
     values = random.standard_normal(min(math.prod(shape), 4093)) * 0.1
     return np.resize(values.astype(dtype.numpy), shape)
 
 
 def export_packets(path: Path, target: str) -> None:
-    """Programs with and without packets between their tasks: blocks of a decoder, whose parameters
-    pass through shared memory meanwhile, shares of sums, and pieces of an attention, whose packets
-    have 64 bits; and shares with packets that a lane would have to send itself before it could go
-    on."""
+    """Exports programs with and without packets between their tasks: blocks of a decoder with
+    streamed parameters, shares of sums, and pieces of an attention, whose packets have 64 bits. In
+    one more program a lane waits for packets that it would send itself afterwards."""
     programs = {
         "blocks": hand_over_programs.blocks,
         "pieces": hand_over_programs.pieces,
         "shares": hand_over_programs.shares,
     }
     random = np.random.default_rng(0)
-    for name, make in programs.items():  # the last one is turned round below
+    for name, make in programs.items():  # the order of the last one is reversed below
         program, options = make(), hand_over_programs.OPTIONS[name]
         executable = ark.compile(program, target=target, packets=False, **options)
         executable.save(path / f"{name}.arkbin")
@@ -146,8 +146,8 @@ def export_packets(path: Path, target: str) -> None:
 
 
 def turn_round(executable: ark.Executable) -> ark.Executable:
-    """The first lane runs its first two tasks in the other order: the second one receives what
-    the first one sends."""
+    """Swaps the first two tasks of the first lane, so that it receives packets before it sends
+    them."""
     bundle = executable.bundle
     instructions = np.frombuffer(bundle.sections["instructions"], np.int32).reshape(-1, 4).copy()
     first, second = np.flatnonzero(instructions[:, 0] == RUN)[:2]
@@ -157,14 +157,14 @@ def turn_round(executable: ark.Executable) -> ark.Executable:
 
 
 def export_stop(path: Path, target: str) -> None:
-    """A program that ends its launch when it has counted far enough."""
+    """Exports a program that ends its launch when its counter reaches a limit."""
     program = counting.counter(rows=512)
     ark.compile(program, target=target, tile={"total": (1, 16)}).save(path / "stop.arkbin")
 
 
 def export_arrays(path: Path, target: str) -> None:
-    """Programs for the tests of arrays, graphs and resident kernels: one with weights, whose
-    position counts how far a state is filled, and one that looks up rows."""
+    """Exports the programs for tests of arrays, graphs and resident kernels: one with weights,
+    whose position counts the filled rows of a state, and one that looks up rows."""
     random = np.random.default_rng(0)
     with ark.Program("weights") as program:
         x = ark.input("x", (4, 64), ark.bf16)
@@ -187,8 +187,8 @@ def export_arrays(path: Path, target: str) -> None:
 
 
 def export_tiles(path: Path, target: str) -> None:
-    """Products in tiles so large that their factors go through shared memory, with one part of
-    the depth, with several, and with two results of one left side."""
+    """Exports products with tiles so large that operands are staged in shared memory: with the
+    whole depth in one part, with several parts, and with two results of one left operand."""
     random = np.random.default_rng(0)
     for dtype, tile in product((ark.bf16, ark.fp16), ((128, 128), (128, 64), (64, 64))):
         with ark.Program("tiles") as program:
@@ -208,8 +208,8 @@ def export_tiles(path: Path, target: str) -> None:
 
 
 def export_warpgroups(path: Path, target: str) -> None:
-    """Products in whole tiles, each with something else around it, on one SM: after one tile, the
-    next begins in memory that all threads have left."""
+    """Exports products of whole tiles with different prologues and epilogues, on one SM: each tile
+    reuses shared memory that all threads have finished with."""
     random = np.random.default_rng(0)
     for dtype in (ark.bf16, ark.fp16):
         with ark.Program("warpgroups") as program:
@@ -237,8 +237,9 @@ def export_warpgroups(path: Path, target: str) -> None:
 
 
 def export_boxes(path: Path, target: str) -> None:
-    """Two products whose factors are copied by tensor maps, one after the other: of an input and a
-    part of a parameter, and of what other SMs have stored and a parameter."""
+    """Exports two products in a row whose operands are copied by tensor maps. The first one
+    multiplies an input and a part of a parameter, the second one values that other SMs have stored
+    and a parameter."""
     random = np.random.default_rng(0)
     with ark.Program("boxes") as program, ark.planner(tile=(256, 128)):
         x = ark.input("x", (512, 256), ark.bf16)
@@ -272,8 +273,8 @@ def export_states(folder: Path, target: str) -> None:
 
 
 def export_assemblers(path: Path, target: str) -> None:
-    """One program by nvJitLink, as PTX for the driver, that for older GPUs, too, and without
-    libdevice. Its functions are all that libdevice has."""
+    """Exports one program assembled by nvJitLink, as PTX for the driver, as PTX for older GPUs, and
+    without libdevice. It uses every function of libdevice that ark calls."""
     path.mkdir()
     random = np.random.default_rng(0)
     with ark.Program("assembled") as program:
@@ -297,6 +298,26 @@ def export_assemblers(path: Path, target: str) -> None:
         ark.knobs.scope(ARK_ASSEMBLER="driver"),
     ):
         write(program, arrays, path / "no-libdevice", target, cache=False)
+
+
+def export_worlds(path: Path, target: str) -> None:
+    """A program of two ranks, for a GPU of each: a shared sum, an element of it, and a state that
+    counts iterations; and the same one with a wait that never ends."""
+    programs: list[ark.Program] = []
+    for rank in range(2):
+        with ark.Program("world", rank=rank, world_size=2) as program:
+            x = ark.input("x", (4096,))
+            w = ark.parameter("w", (4096,))
+            index = ark.scalar("index", ark.int32)
+            n = ark.state("n", (1,), ark.int32)
+            ark.update(n, n + 1, (0,))
+            ark.output("y", ark.all_reduce(x * w, name="total"))
+            picked = ark.gather(x * w, index, 0, name="pick")
+            ark.output("picked", ark.all_reduce(picked, name="total_picked"))
+        programs.append(program)
+    executable = ark.compile(programs, target=target)
+    executable.save(path / "world.arkbin")
+    spoil(executable).save(path / "world-hang.arkbin")
 
 
 def say(text: str) -> None:
@@ -324,6 +345,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_streams(root, target)
     export_boxes(root, target)
     export_packets(root, target)
+    export_worlds(root, target)
     export_assemblers(root / "assemblers", target)
     models = export_models(root / "models", target, say)
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())

@@ -1,5 +1,5 @@
-"""Makes what a machine with a GPU needs to run the model tests: small models of every kind that
-``ark.models`` loads, and what the interpreter makes of them.
+"""Exports the model tests for a GPU machine: small models of every kind that ``ark.models`` loads,
+with the interpreter's results.
 
 Of a decoder: its programs and parameters, continuations of prompts token for token, and every run
 of one prompt and of some tokens after it, each from the states that the interpreter had before.
@@ -103,7 +103,7 @@ DECODERS = {
 
 
 def export_models(root: Path, target: str, report: Callable[[str], None]) -> int:
-    """All of them, each in a folder of its own; returns how many there are."""
+    """Exports all models, each in its own folder; returns their number."""
     for name, case in DECODERS.items():
         report(name)
         export_decoder(root / name, case, target)
@@ -114,7 +114,7 @@ def export_models(root: Path, target: str, report: Callable[[str], None]) -> int
 
 
 def load(kind: str, changes: Mapping[str, Any], options: Mapping[str, Any], scale: float) -> Any:
-    """A model whose arrays outlive the folder that it came from."""
+    """Loads a model whose arrays do not depend on the folder that it came from."""
     arrays = {
         name: array if "norm" in name.lower() else array * np.float32(scale)
         for name, array in tiny_models.weights(kind, dict(changes)).items()
@@ -127,12 +127,12 @@ def load(kind: str, changes: Mapping[str, Any], options: Mapping[str, Any], scal
 
 
 def as_bytes(array: Any) -> Any:
-    """numpy's files know no bf16."""
+    """Views bf16 as bytes, since numpy's file format lacks bf16."""
     return np.frombuffer(np.asarray(array).tobytes(), np.uint8)
 
 
 def save_programs(model: Any, folder: Path, target: str) -> Arrays:
-    """The bundles; returns the arrays of their parameters."""
+    """Saves the bundles; returns the arrays of their parameters."""
     folder.mkdir(parents=True)
     for name, program in model.programs.items():
         with ark.compile(program, target=target) as executable:
@@ -172,10 +172,11 @@ def continuation(model: Any, prompt: list[int], choice: Mapping[str, Any]) -> di
 
 
 def ended(one: dict[str, Any]) -> dict[str, Any]:
-    """The same up to a token that ends it: the one that comes latest for the first time."""
+    """Cuts the continuation at the token whose first occurrence is latest, which becomes the end
+    token."""
     tokens = one["tokens"]
     last = max(tokens.index(token) for token in set(tokens))
-    # Among others that never come.
+    # Further end tokens, which never occur.
     others = sorted({0, 1, 2, 3} - set(tokens))
     return {**one, "ends": [*others, tokens[last]], "tokens": tokens[: last + 1]}
 
@@ -220,7 +221,7 @@ class Steps:
             self.arrays[f"{number}.bound.logits"],
         ) = compact(logits, bound)
         self.names.append(name)
-        # The next run begins with what can be stored.
+        # The next run begins with the states as their dtype stores them.
         self._states = {
             n: array.astype(program.states[n].dtype.numpy) for n, array in wanted.states.items()
         }
@@ -261,7 +262,8 @@ def export_encoder(
 
 
 def padded(batch: int, length: int, vocabulary: int) -> Arrays:
-    """Prompts of unequal lengths, from one token to all, of two sentences, one with a hole."""
+    """Returns prompts of unequal lengths from one token to the maximum, one of two sentences, and
+    one with a hole in its mask."""
     ids, types = np.full((batch, length), vocabulary - 1, np.int32), np.zeros((batch, length), int)
     mask = np.zeros((batch, length), np.bool_)
     for row in range(batch):

@@ -1,4 +1,5 @@
-"""Arrays that lie on the GPU: used where they are, in order with the streams that write them."""
+"""Arrays on the GPU are used in place, and runs are ordered with the streams that write the
+arrays."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.gpu
 
 
 class Capsule:
-    """A tensor that speaks DLPack and nothing else."""
+    """A tensor that offers only DLPack."""
 
     def __init__(self, tensor: Any) -> None:
         self._tensor = tensor
@@ -37,7 +38,7 @@ class Capsule:
 
 
 class Interface:
-    """A tensor that has the array interface and nothing else."""
+    """A tensor that offers only the CUDA array interface."""
 
     def __init__(self, tensor: Any, stream: int | None = None) -> None:
         self._tensor = tensor
@@ -68,13 +69,13 @@ def test_tensors_and_host_arrays_give_the_same(
         np.testing.assert_array_equal(again[name].astype(np.float32), on_host(value))
 
 
-def test_what_is_bound_is_memory(load: Load, torch: Any, tensors: Arrays) -> None:
+def test_bound_arrays_stay_alive_and_in_place(load: Load, torch: Any, tensors: Arrays) -> None:
     exe = load("weights").bind({"w": tensors["w"]})
     before = exe.run(x=tensors["x"], position=0)["y"]
     tensors["w"].neg_()
     after = exe.run(x=tensors["x"], position=0)["y"]
     assert not torch.equal(before, after)
-    # Its own reference goes; that of the executable keeps the memory.
+    # The test drops its own reference; the executable's reference keeps the memory.
     pointer, weight = tensors["w"].data_ptr(), tensors.pop("w")
     del weight
     gc.collect()
@@ -105,7 +106,7 @@ def test_other_libraries(load: Load, torch: Any, library: type[Any]) -> None:
 def test_outputs_outlive_the_executable(
     torch: Any, library: type[Any], end: str, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Outputs in ark's own memory, read by way of DLPack when the executable is gone."""
+    """Outputs in ark's memory can be read through DLPack after the executable has been closed."""
     x = torch.randn(64, 256, device="cuda")
     exe = ark.load(FOLDER / "good.arkbin")
     expected = exe.run(x=x)["y"].clone()
@@ -130,8 +131,8 @@ def test_outputs_outlive_the_executable(
 
 
 @pytest.mark.parametrize("use", ["never", "run", "resident"])
-def test_a_dropped_executable_gives_its_memory_back(torch: Any, use: str) -> None:
-    """The free memory after many of them is that after the first."""
+def test_a_dropped_executable_frees_its_memory(torch: Any, use: str) -> None:
+    """After many dropped executables, as much memory is free as after the first one."""
     x = torch.randn(64, 256, device="cuda")
 
     def drop() -> int:
@@ -179,14 +180,14 @@ def test_a_run_comes_after_what_its_stream_was_given(load: Load, torch: Any, giv
     with torch.cuda.stream(stream):
         torch.cuda._sleep(LONG)
         x.fill_(3)
-        # On the stream that writes x, and on one that has to wait for it.
+        # One run is on the stream that writes x, another one on a stream that has to wait for it.
         other = {"stream": torch.cuda.Stream()} if given else {}
         y = exe.run(x=x, **other)["y"]
     assert torch.equal(y, expected)
 
 
 @pytest.mark.parametrize("library", [Capsule, Interface])
-def test_producers_that_are_no_tensors_come_first(
+def test_runs_wait_for_producers_that_are_not_tensors(
     load: Load, torch: Any, library: type[Any]
 ) -> None:
     exe = load("good")
@@ -203,7 +204,8 @@ def test_producers_that_are_no_tensors_come_first(
 
 
 def test_other_streams_are_not_waited_for(load: Load, torch: Any) -> None:
-    """Work that leaves SMs free goes on beside runs, binding and reading of states."""
+    """Work of other streams that leaves SMs free goes on beside runs, binding and reading of
+    states."""
     exe = load("weights")
     busy, done = torch.cuda.Stream(), torch.cuda.Event()
     weight = torch.randn(256, 64, device="cuda").bfloat16()
@@ -221,7 +223,7 @@ def test_other_streams_are_not_waited_for(load: Load, torch: Any) -> None:
 
 
 def test_weights_from_a_file(load: Load, arrays: Arrays, tmp_path: Path) -> None:
-    """Pages of the file go to the GPU."""
+    """Parameters are copied to the GPU straight from the pages of the file."""
     import json
 
     w = arrays["input.w"]
@@ -235,7 +237,7 @@ def test_weights_from_a_file(load: Load, arrays: Arrays, tmp_path: Path) -> None
     assert_within(result["y"].astype(np.float64), arrays["output.y"], arrays["bound.y"], "y")
 
 
-def test_memory_comes_back(load: Load, torch: Any, tensors: Arrays) -> None:
+def test_closing_frees_all_memory(load: Load, torch: Any, tensors: Arrays) -> None:
     def once() -> None:
         with load("weights") as exe:
             exe.bind({"w": tensors["w"]})

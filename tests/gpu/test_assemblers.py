@@ -1,4 +1,4 @@
-"""Kernels that nvJitLink made, and such that the driver makes of PTX."""
+"""Kernels assembled by nvJitLink, and kernels that the driver assembles from PTX."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ pytestmark = pytest.mark.gpu
 
 Load = Callable[[str], ark.Executable]
 Read = Callable[[str], dict[str, Any]]
-# Of what is for sm_90a the driver says at once whether it is; sm_80's goes to any later GPU.
+# The driver checks at once that PTX for sm_90a fits the GPU; PTX for sm_80 runs on any later GPU.
 BUNDLES = ["nvjitlink", "driver", "driver-sm_80", "no-libdevice"]
 
 
 @pytest.mark.parametrize("name", BUNDLES)
-def test_what_it_computes(name: str, load: Load, read_arrays: Read) -> None:
+def test_outputs_are_within_bounds(name: str, load: Load, read_arrays: Read) -> None:
     executable = load(f"assemblers/{name}")
     arrays = read_arrays(f"assemblers/{name}")
     values = {k.removeprefix("input."): v for k, v in arrays.items() if k.startswith("input.")}
@@ -32,7 +32,7 @@ def test_what_it_computes(name: str, load: Load, read_arrays: Read) -> None:
             assert (error <= bound).all(), output.name
 
 
-def test_the_report_says_who_made_it(load: Load) -> None:
+def test_the_report_names_the_assembler(load: Load) -> None:
     made = load("assemblers/nvjitlink").report()
     assert made.assembler == "nvjitlink"
     assert made.registers is not None

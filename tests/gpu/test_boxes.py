@@ -1,4 +1,5 @@
-"""Operands that are copied by tensor maps, which every launch makes anew: they may move."""
+"""Operands that are copied by tensor maps, which every launch makes again, so that operands may
+move."""
 
 from __future__ import annotations
 
@@ -18,13 +19,13 @@ pytestmark = pytest.mark.gpu
 
 @pytest.fixture
 def boxes(read_arrays: Callable[[str], dict[str, Any]]) -> dict[str, Any]:
-    """Of the program `boxes`."""
+    """The arrays of the program `boxes`."""
     return read_arrays("boxes")
 
 
 @pytest.fixture
 def tensors(torch: Any, boxes: dict[str, Any]) -> dict[str, Any]:
-    """Its inputs and parameters on the GPU."""
+    """The inputs and parameters of `boxes` on the GPU."""
     bits = {name: boxes[f"input.{name}"].view(np.int16).copy() for name in "xwv"}
     result = {name: torch.from_numpy(a).view(torch.bfloat16).cuda() for name, a in bits.items()}
     torch.cuda.synchronize()
@@ -32,7 +33,8 @@ def tensors(torch: Any, boxes: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_values(load: Load, boxes: dict[str, Any]) -> None:
-    """What one product's SMs have stored, the next one's copies see, in every iteration."""
+    """In every iteration, the copies of the second product see what other SMs stored in the first
+    one."""
     exe = load("boxes").bind({name: boxes[f"input.{name}"] for name in "wv"})
     for iterations in (1, 100):
         y = exe.run(x=boxes["input.x"], iterations=iterations)["y"]
@@ -46,7 +48,7 @@ def test_operands_that_move(load: Load, torch: Any, tensors: dict[str, Any]) -> 
     tensors["x"].fill_(float("nan"))
     torch.cuda.synchronize()
     assert torch.equal(exe.run(x=moved)["y"], expected)
-    # neg is exact, and so is the change that it makes.
+    # neg is exact, so the results differ by the sign alone.
     other = -tensors["v"]
     tensors["v"].fill_(float("nan"))
     torch.cuda.synchronize()
@@ -54,7 +56,7 @@ def test_operands_that_move(load: Load, torch: Any, tensors: dict[str, Any]) -> 
     assert torch.equal(exe.run(x=moved)["y"], -expected)
 
 
-def test_operands_that_move_under_a_kernel_that_stays(
+def test_operands_that_move_under_a_resident_kernel(
     load: Load, torch: Any, tensors: dict[str, Any]
 ) -> None:
     exe = load("boxes").bind({name: tensors[name] for name in "wv"})

@@ -35,7 +35,7 @@ def _short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextmanager
 def spinning(torch: Any) -> Generator[None]:
-    """A kernel of one thread, beside which all that needs SMs goes on."""
+    """A kernel of one thread, which leaves the SMs free for other kernels."""
     stream, end = torch.cuda.Stream(), torch.cuda.Event()
     with torch.cuda.stream(stream):
         torch.cuda._sleep(CYCLES)
@@ -48,7 +48,7 @@ def spinning(torch: Any) -> Generator[None]:
 
 
 def limited(name: str, call: Callable[[], object]) -> bool:
-    """Makes a call, which has to end in time; returns True if it raised no BusyError."""
+    """Makes a call that has to return in time; returns True if it raised no BusyError."""
     start = time.monotonic()
     good = False
     with suppress(ark.BusyError):
@@ -62,7 +62,7 @@ def limited(name: str, call: Callable[[], object]) -> bool:
 
 @pytest.fixture
 def bound(load: Load, block: Arrays) -> Callable[[], ark.Executable]:
-    """``bound()``: a program with its parameters."""
+    """``bound()`` returns a program with bound parameters."""
 
     def make() -> ark.Executable:
         executable = load("streams")
@@ -92,7 +92,7 @@ def test_load_bind_run_and_close(
         assert again.run(x=block["input.x"])["y"].tobytes() == expected
 
 
-def test_close_gives_all_back(torch: Any, bound: Callable[[], ark.Executable]) -> None:
+def test_close_frees_everything(torch: Any, bound: Callable[[], ark.Executable]) -> None:
     bound().close()
     before = free_memory(torch)
     executable = bound()
@@ -105,7 +105,7 @@ def test_close_gives_all_back(torch: Any, bound: Callable[[], ark.Executable]) -
 
 
 def test_drop(torch: Any, block: Arrays, load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody closes the executable."""
+    """The executable is dropped without `close`."""
     errors: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: errors.append(args.exc_value))
     bundle = load("good").bundle
@@ -121,7 +121,8 @@ def test_drop(torch: Any, block: Arrays, load: Load, monkeypatch: pytest.MonkeyP
 
 
 def test_calls_of_the_driver(torch: Any, bound: Callable[[], ark.Executable]) -> None:
-    """Which of them wait is printed; that each returns in time is checked."""
+    """Prints which calls of the driver wait for the kernel, and checks that each returns in
+    time."""
     driver: Any = bound()._runner.driver
     api = driver._api
     size = 64 << 20

@@ -29,14 +29,15 @@ def test_replays_between_runs(load: Load, torch: Any, tensors: Arrays) -> None:
         graph.replay()
         replayed = {name: value.clone() for name, value in result.items()}
         exe.check()
-        # The state has the rows already, so that the same run once more changes nothing.
+        # The state already has the rows, so that repeating a run changes nothing.
         run = exe.run(x=x, position=step)
         for name, value in run.items():
             assert torch.equal(value, replayed[name]), (step, name)
 
 
 def test_many_replays_without_the_host(load: Load, torch: Any) -> None:
-    """Each has work before and after it on the same stream, and needs no wait of the host."""
+    """Each replay has work before and after it on its stream, and the host does not wait in
+    between."""
     exe = load("good")
     x = torch.randn(64, 256, device="cuda")
     expected = exe.run(x=x)["y"]
@@ -87,7 +88,7 @@ def test_arrays_of_the_host_are_refused(load: Load, torch: Any) -> None:
     assert torch.equal(y, exe.run(x=x)["y"])
 
 
-def test_a_hang_is_read_afterwards(load: Load, torch: Any) -> None:
+def test_check_reports_a_hang_of_a_replay(load: Load, torch: Any) -> None:
     x = torch.randn(64, 256, device="cuda")
     good = load("good")
     expected = good.run(x=x)["y"]
@@ -103,7 +104,7 @@ def test_a_hang_is_read_afterwards(load: Load, torch: Any) -> None:
             assert torch.equal(good.run(x=x)["y"], expected)
 
 
-def test_bad_data_is_read_afterwards(load: Load, torch: Any) -> None:
+def test_check_reports_bad_data_of_a_replay(load: Load, torch: Any) -> None:
     table = torch.randn(100, 64, device="cuda")
     exe = load("lookup").bind({"table": table})
     ids = torch.zeros(4, dtype=torch.int32, device="cuda")

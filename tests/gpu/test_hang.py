@@ -1,4 +1,4 @@
-"""A wait that can never end is named within the time that waits are given, and survived."""
+"""A wait that never ends is reported within its timeout, and the process goes on."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Small models of every kind on a GPU: logits within bounds that hold in practice, and tokens equal
-to the interpreter's.
+"""Small models of every kind on a GPU: logits within practical bounds, and the interpreter's
+tokens.
 
 Programs, arrays and tokens come from `make gpu-bundles` (`export_models.py`), made where the
 compiler is.
@@ -54,7 +54,7 @@ class Model:
         self.cases: Any = json.loads(cases.read_text()) if cases.exists() else None
 
     def read(self, prefix: str, buffers: Any) -> dict[str, Array]:
-        """The arrays that some buffers take."""
+        """Returns the arrays of some buffers."""
         return {
             b.name: np.frombuffer(self.arrays[f"{prefix}.{b.name}"], b.dtype.numpy).reshape(b.shape)
             for b in buffers
@@ -98,8 +98,8 @@ def open_model(load: Load) -> Callable[[str], Model]:
 
 @pytest.mark.parametrize("name", DECODERS)
 def test_every_run(open_model: Callable[[str], Model], name: str) -> None:
-    """Of a prompt in chunks and of tokens after it: each from the states that the interpreter had
-    before, so that its bounds hold however many runs there were."""
+    """Compares every run of a prompt in chunks and of the tokens after it. Each run begins with the
+    interpreter's states, so that its bounds do not grow with the number of runs."""
     model = open_model(name)
     arrays = model.arrays
     for number, which in enumerate(model.cases["steps"]):
@@ -115,8 +115,8 @@ def test_every_run(open_model: Callable[[str], Model], name: str) -> None:
 
 @pytest.mark.parametrize("name", DECODERS)
 def test_generation(open_model: Callable[[str], Model], name: str) -> None:
-    """Token for token, in one launch after the prompt, which ends with a token that ends it; drawn
-    tokens too, whose noise is the same wherever they are drawn."""
+    """Compares the tokens of one launch, which ends early at an end token. Sampled tokens are
+    equal, too, since their noise is deterministic."""
     model = open_model(name)
     decoder = Decoder(model)
     driver: Any = decoder.decode._runner.driver
@@ -129,7 +129,7 @@ def test_generation(open_model: Callable[[str], Model], name: str) -> None:
 
 
 def test_some_continuations_end_early() -> None:
-    """The tests above need continuations that end early, or they would not test it."""
+    """Checks that some continuations end early, since the tests above rely on it."""
     cases = [
         case
         for name in DECODERS
@@ -141,7 +141,7 @@ def test_some_continuations_end_early() -> None:
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_an_encoder(open_model: Callable[[str], Model], name: str) -> None:
-    """Prompts of unequal lengths, padded, with a hole in a mask and two sentences each."""
+    """Prompts have unequal lengths with padding, a hole in a mask, or two sentences."""
     model = open_model(name)
     executable = model.programs["embed"]
     inputs = model.read("input", executable.inputs)

@@ -24,8 +24,8 @@ def bind(executable: ark.Executable, arrays: Arrays) -> ark.Executable:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_nothing_else_changes(load: Load, read_arrays: Read, name: str) -> None:
-    """Bit for bit, in one iteration and in many, and within the bounds of the exact result."""
+def test_results_with_packets_equal_those_without(load: Load, read_arrays: Read, name: str) -> None:
+    """Results are bitwise equal in one and in many iterations, and within their bounds."""
     arrays = read_arrays(f"{name}-packets")
     with_packets, without = (bind(load(n), arrays) for n in (f"{name}-packets", name))
     assert with_packets.bundle.manifest.packets
@@ -39,7 +39,7 @@ def test_nothing_else_changes(load: Load, read_arrays: Read, name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_epochs_wrap_around(load: Load, read_arrays: Read, name: str) -> None:
-    """A packet carries 16 bits of them; every run has other values."""
+    """A packet carries 16 bits of the epoch; every run has other values."""
     arrays = read_arrays(f"{name}-packets")
     with_packets, without = (bind(load(n), arrays) for n in (f"{name}-packets", name))
     with_packets.run(x=arrays["input.x"], iterations=(1 << 16) - 4)
@@ -50,7 +50,7 @@ def test_epochs_wrap_around(load: Load, read_arrays: Read, name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_kernel_stays(load: Load, read_arrays: Read, name: str) -> None:
-    """It counts its iterations by itself."""
+    """A resident kernel counts its iterations without the host."""
     arrays = read_arrays(f"{name}-packets")
     executable = bind(load(f"{name}-packets"), arrays)
     expected = executable.run(x=arrays["input.x"])["y"].tobytes()

@@ -1,5 +1,5 @@
-"""Runs that are queued on a GPU: behind a kernel that keeps all SMs, and behind work of their own
-stream. What keeps the SMs ends by itself after some seconds, whatever becomes of the test."""
+"""Runs that are queued on a GPU: behind a kernel that occupies all SMs, and behind earlier work of
+their stream. The occupying kernel ends by itself after some seconds, even if the test fails."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ pytestmark = pytest.mark.gpu
 
 # Seconds after which an idle resident kernel ends.
 SECONDS = 4.0
-MOST_SHARED_MEMORY = 228 << 10  # that any SM has
+MOST_SHARED_MEMORY = 228 << 10  # supported by every GPU
 
 
 @pytest.fixture
 def bound(load: Load, block: Arrays) -> Callable[[], ark.Executable]:
-    """``bound()``: a program that has a lane on every SM, two of which do not fit on one."""
+    """``bound()`` returns a program with a lane on every SM, of which one SM cannot hold two."""
 
     def make() -> ark.Executable:
         executable = load("streams")
@@ -39,7 +39,7 @@ def bound(load: Load, block: Arrays) -> Callable[[], ark.Executable]:
 
 @contextmanager
 def occupied(executable: ark.Executable, x: Any) -> Generator[None]:
-    """All SMs, until the end of the block, and no longer than SECONDS."""
+    """Occupies all SMs until the end of the block, but no longer than SECONDS."""
     with ark.knobs.scope(ARK_TIMEOUT=str(SECONDS)), executable.resident() as resident:
         resident.run(x=x)
         yield
@@ -62,7 +62,9 @@ def test_a_kernel_that_keeps_the_device(bound: Callable[[], ark.Executable], blo
         assert staying.run(x=x)["y"].tobytes() == expected
 
 
-def test_one_that_ends_in_time(bound: Callable[[], ark.Executable], block: Arrays) -> None:
+def test_a_resident_kernel_that_ends_in_time(
+    bound: Callable[[], ark.Executable], block: Arrays
+) -> None:
     """The idle resident kernel ends before the run that waits for it times out."""
     x = block["input.x"]
     staying, waiting = bound(), bound()
@@ -73,7 +75,9 @@ def test_one_that_ends_in_time(bound: Callable[[], ark.Executable], block: Array
             assert waiting.run(x=x)["y"].tobytes() == expected
 
 
-def test_a_kernel_that_is_to_stay(bound: Callable[[], ark.Executable], block: Arrays) -> None:
+def test_a_resident_kernel_raises_busy_error_in_the_queue(
+    bound: Callable[[], ark.Executable], block: Arrays
+) -> None:
     x = block["input.x"]
     staying, waiting = bound(), bound()
     expected = waiting.run(x=x)["y"].tobytes()
@@ -88,8 +92,8 @@ def test_a_kernel_that_is_to_stay(bound: Callable[[], ark.Executable], block: Ar
             assert resident.run(x=x)["y"].tobytes() == expected
 
 
-def test_work_before_it_on_its_stream_counts_not(load: Load, torch: Any) -> None:
-    """That takes a second and more; a run may be queued for half a one."""
+def test_earlier_work_of_the_stream_does_not_count(load: Load, torch: Any) -> None:
+    """The earlier work takes more than a second; a run may be queued for half a second."""
     exe = load("good")
     x = torch.randn(64, 256, device="cuda")
     expected = exe.run(x=x)["y"]

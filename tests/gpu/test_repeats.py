@@ -1,4 +1,4 @@
-"""What a schedule computes does not depend on who comes first."""
+"""The results of a schedule do not depend on the timing of its lanes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.gpu
 
 
 def test_many_runs_give_the_same_bits(load: Callable[[str], ark.Executable]) -> None:
-    """Tasks on many SMs that hand rows to each other, and a sum over all of them."""
+    """Tasks on many SMs pass rows to each other, and a sum reads all rows."""
     x = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float32)
     executable = load("good")
     expected = executable.run(x=x)["y"].tobytes()

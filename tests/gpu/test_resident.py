@@ -1,4 +1,4 @@
-"""A kernel that stays on the GPU: many runs of one launch, and an end whatever happens."""
+"""Resident kernels: many runs of one launch, which ends in all circumstances."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_same_results(load: Load, arrays: Arrays) -> None:
     assert not stays(exe)
 
 
-def test_it_leaves_when_nobody_rings(load: Load) -> None:
+def test_an_idle_kernel_ends(load: Load) -> None:
     x = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float32)
     exe = load("good")
     expected = exe.run(x=x)["y"]
@@ -57,8 +57,8 @@ def test_it_leaves_when_nobody_rings(load: Load) -> None:
             assert not stays(exe)
 
 
-def test_rings_while_it_leaves(load: Load) -> None:
-    """At every moment around its end a ring is answered, by it or by its successor."""
+def test_rings_around_the_end_of_the_kernel(load: Load) -> None:
+    """A ring at any moment around the end is answered, by this kernel or by the next launch."""
     x = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float32)
     exe = load("good")
     expected = exe.run(x=x)["y"]
@@ -69,20 +69,20 @@ def test_rings_while_it_leaves(load: Load) -> None:
             time.sleep(pause)
 
 
-def test_others_work_after_the_block(load: Load, torch: Any) -> None:
+def test_other_kernels_run_after_the_block(load: Load, torch: Any) -> None:
     x = torch.randn(64, 256, device="cuda")
     exe = load("good")
     expected = exe.run(x=x)["y"]
     y = torch.empty_like(expected)
     torch.cuda.synchronize()
     with exe.resident() as resident:
-        # Arrays on the GPU are used in place here, too.
+        # Arrays on the GPU are used in place by a resident kernel, too.
         for _ in range(20):
             resident.run(x=x, out={"y": y})
     assert torch.equal(y, expected)
 
 
-def test_others_wait_no_longer_than_a_wait_may_last(load: Load, torch: Any) -> None:
+def test_other_kernels_wait_no_longer_than_the_timeout(load: Load, torch: Any) -> None:
     x = np.zeros((64, 256), np.float32)
     with ark.knobs.scope(ARK_TIMEOUT="0.5"), load("good").resident() as resident:
         resident.run(x=x)

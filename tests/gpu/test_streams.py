@@ -1,4 +1,4 @@
-"""Parameters that pass through rings of shared memory, on their way across tasks and runs."""
+"""Parameters that are streamed through rings of shared memory, across tasks and runs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def check(block: Arrays, outputs: Arrays) -> None:
 
 
 def test_one_iteration_and_many(load: Load, block: Arrays) -> None:
-    """What is asked for ahead is that of the next iteration."""
+    """The last runs of an iteration prefetch parameters of the next iteration."""
     executable = bind(load("streams"), block)
     first = executable.run(x=block["input.x"])
     check(block, first)
@@ -38,8 +38,8 @@ def test_one_iteration_and_many(load: Load, block: Arrays) -> None:
         }
 
 
-def test_weights_of_8_bits(load: Load, read_arrays: Callable[[str], Arrays]) -> None:
-    """Threads widen them between the ring and the sum."""
+def test_fp8_weights(load: Load, read_arrays: Callable[[str], Arrays]) -> None:
+    """Threads widen the weights between the ring and the accumulator."""
     block = read_arrays("streams-eights")
     executable = bind(load("streams-eights"), block)
     for iterations in (1, 3):
@@ -47,7 +47,7 @@ def test_weights_of_8_bits(load: Load, read_arrays: Callable[[str], Arrays]) -> 
 
 
 def test_the_kernel_stays(load: Load, block: Arrays) -> None:
-    """Rings begin anew with every run."""
+    """The rings of a resident kernel restart with every run."""
     executable = bind(load("streams"), block)
     expected = executable.run(x=block["input.x"])["y"].tobytes()
     with executable.resident() as resident:
@@ -55,7 +55,7 @@ def test_the_kernel_stays(load: Load, block: Arrays) -> None:
             assert resident.run(x=block["input.x"])["y"].tobytes() == expected
 
 
-def test_other_parameters_are_read_anew(load: Load, block: Arrays) -> None:
+def test_parameters_that_are_bound_again_are_read(load: Load, block: Arrays) -> None:
     executable = bind(load("streams"), block)
     before = executable.run(x=block["input.x"])["mixed"]
     executable.bind({"mix": np.zeros_like(block["input.mix"])})

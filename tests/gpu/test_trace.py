@@ -1,4 +1,4 @@
-"""A trace of a run is a file for Perfetto; a program without one has nothing of it."""
+"""A trace of a run is a file for Perfetto; a program without a trace records nothing."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_every_run_of_a_task_has_a_time(load: Load, tmp_path: Path) -> None:
     runs = [event for event in content["traceEvents"] if event.get("cat") == "run"]
     assert {event["name"] for event in runs} == {task.name for task in traced.bundle.manifest.tasks}
     assert all(event["dur"] >= 0 for event in runs)
-    # On one lane, one after the other: the clock goes up.
+    # The runs of a lane follow one another, so their times increase.
     for lane in {event["tid"] for event in runs}:
         own = sorted((e["ts"], e["ts"] + e["dur"]) for e in runs if e["tid"] == lane)
         places = [round(1000 * time) for times in own for time in times]
@@ -34,7 +34,7 @@ def test_every_run_of_a_task_has_a_time(load: Load, tmp_path: Path) -> None:
     assert 0 < spread < 1e5  # microseconds
 
 
-def test_without_a_trace_none_can_be_asked_for(load: Load, tmp_path: Path) -> None:
+def test_a_program_without_a_trace_refuses_to_trace(load: Load, tmp_path: Path) -> None:
     x = np.zeros((64, 256), np.float32)
     with pytest.raises(ark.InvalidUsageError, match="trace"):
         load("good").run(x=x, trace=tmp_path / "trace.json")

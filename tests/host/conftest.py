@@ -1,4 +1,4 @@
-"""What the tests expect of the process that runs them."""
+"""Settings and fixtures that all host tests share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ QUICK = (
 # They make each call of CUDA's driver fail, which takes minutes.
 NOT_QUICK = ("runtime/cuda",)
 
-# On a busy machine what is quick elsewhere may take long, and is no failure for that.
+# A busy machine may be slow, which is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -47,16 +47,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # Tests compile what they test; those of the cache say which one they mean.
+    # Tests compile without the cache; tests of the cache name one.
     os.environ["ARK_CACHE"] = "0"
-    # A lane that waits for long is not hung; tests of hangs say what is. A GPU runs one kernel at
-    # a time, whatever else the machine does.
+    # On a busy machine a long wait is no hang; tests of hangs set their own timeout. A GPU runs one
+    # kernel at a time, whatever else the machine does.
     os.environ["ARK_TIMEOUT"] = "10" if config.getoption("--ark-target") else "100"
-    # What these tests run takes arrays in host memory; and of a GPU that is there, JAX would
-    # take most for itself, where other workers use PyTorch.
+    # JAX uses the CPU: these tests pass arrays in host memory, and JAX would reserve most of a GPU
+    # that other test processes use with PyTorch.
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     settings.load_profile("patient")
-    # Jobs that a shell starts in the background ignore Ctrl-C, which some tests send.
+    # Background jobs of a shell ignore SIGINT, which some tests send.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -87,8 +87,7 @@ def pick_target(request: pytest.FixtureRequest) -> Callable[[str], str]:
 
 
 def keep_context() -> None:
-    """Without it the first program of every test has to make the GPU's context, which takes
-    longer than most tests."""
+    """Keeps the GPU's context between tests: creating it takes longer than most tests."""
     from ark_mlir.runtime.cuda.api import CudaApi
 
     api = CudaApi()
@@ -134,7 +133,7 @@ def run_example(tmp_path: Path) -> Callable[[str], str]:
 
 @pytest.fixture
 def in_threads() -> Callable[..., None]:
-    """``in_threads(*work)`` runs all of `work` at once and raises what went wrong first."""
+    """``in_threads(*work)`` runs all of `work` concurrently and raises the first error."""
 
     def run(*work: Callable[[], object]) -> None:
         errors: list[BaseException] = []
@@ -142,7 +141,7 @@ def in_threads() -> Callable[..., None]:
         def guarded(one: Callable[[], object]) -> None:
             try:
                 one()
-            except BaseException as error:  # handed to the test
+            except BaseException as error:  # re-raised in the test
                 errors.append(error)
 
         threads = [threading.Thread(target=guarded, args=(one,)) for one in work]

@@ -1,4 +1,4 @@
-"""Only the descriptions of machines name architectures: passes ask the target what it can do."""
+"""Only the descriptions of machines name architectures; passes ask the target for its abilities."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# A name as a literal, or the beginning of one.
+# A name as a string literal, or its beginning.
 NAME = re.compile(r"""["'](sm_|gfx)\w*["']""")
 COMMENT = re.compile(r"//.*|#.*")
 FOLDERS = {"dialects": ("*.cpp", "*.h"), "passes": ("*.cpp", "*.h"), "lib": ("*.cpp", "*.h")}
-# The descriptions.
+# The files with the descriptions.
 DESCRIBED = {"dialects/ark/ArkKnownTargets.cpp"}
 
 
 def find_names(text: str) -> list[str]:
-    """The lines of code that name an architecture."""
+    """Returns the lines of code that name an architecture."""
     return [line.strip() for line in text.splitlines() if NAME.search(COMMENT.sub("", line))]
 
 
@@ -30,7 +30,7 @@ def test_names() -> None:
     assert set(found) == DESCRIBED, found
 
 
-def test_what_is_found() -> None:
+def test_the_search_finds_names() -> None:
     assert find_names('if (arch == "sm_90a")') == ['if (arch == "sm_90a")']
     assert find_names('arch.consume_front("sm_")')
     assert find_names('if (!arch.starts_with("gfx9")) {')

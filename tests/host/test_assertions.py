@@ -1,4 +1,4 @@
-"""Every test can fail: it asserts something, itself or by what it calls."""
+"""Every test can fail: it asserts something, itself or in a function that it calls."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 @dataclass(frozen=True)
 class Source:
-    """A file: its functions by name, those of them that are methods, and what it imports."""
+    """A file: its functions by name, those that are methods, and its imports."""
 
     functions: dict[str, list[Function]]
     methods: frozenset[str]
@@ -34,7 +34,7 @@ def source(path: Path) -> Source:
     imports: set[str] = set()
     for scope in (tree, *(node for node in tree.body if isinstance(node, ast.ClassDef))):
         for node in scope.body:
-            # Inner functions belong to the one around them.
+            # Inner functions belong to the function around them.
             if isinstance(node, Function):
                 found.setdefault(node.name, []).append(node)
                 methods |= {node.name} if scope is not tree else set()
@@ -48,14 +48,15 @@ def source(path: Path) -> Source:
 
 @functools.cache
 def helpers(path: Path) -> tuple[Path, ...]:
-    """Files whose functions a test may call: its own, conftest.py above it, those it imports."""
+    """Returns the files whose functions a test may call: its own, conftest.py files above it, and
+    its imports."""
     above = [folder / "conftest.py" for folder in path.parents if folder.is_relative_to(TESTS)]
     imported = [each for each in PYTHON if each.stem in source(path).imports]
     return (path, *(each for each in above if each.exists()), *imported)
 
 
 def calls(node: ast.AST) -> Iterator[tuple[str, str | None]]:
-    """Names that are called, and of ``x.name()`` the ``x`` ('' where it is no name)."""
+    """Returns the called names, and the ``x`` of ``x.name()`` ('' if it is no name)."""
     for each in ast.walk(node):
         if isinstance(each, ast.Call):
             if isinstance(each.func, ast.Name):
@@ -66,7 +67,7 @@ def calls(node: ast.AST) -> Iterator[tuple[str, str | None]]:
 
 
 def checks(node: ast.AST) -> bool:
-    """Whether code asserts by itself."""
+    """Returns True if the code asserts by itself."""
     for each in ast.walk(node):
         if isinstance(each, ast.Assert):
             return True
@@ -79,7 +80,7 @@ def checks(node: ast.AST) -> bool:
 
 
 def callees(function: Function, path: Path) -> Iterator[tuple[Function, Path]]:
-    """Functions of this repository's tests that a function calls, as far as names tell."""
+    """Returns functions of this repository's tests that a function calls, as far as names tell."""
     for name, owner in set(calls(function)):
         for file in helpers(path):
             known = source(file)
@@ -89,7 +90,7 @@ def callees(function: Function, path: Path) -> Iterator[tuple[Function, Path]]:
 
 
 def asserts(function: Function, path: Path, seen: tuple[Function, ...] = ()) -> bool:
-    """Whether a function asserts, itself or by what it calls."""
+    """Returns True if a function asserts, itself or in a function that it calls."""
     if checks(function):
         return True
     return any(
@@ -110,7 +111,8 @@ def without_assertion(path: Path) -> list[str]:
 
 
 def holds_always(node: ast.Assert) -> bool:
-    """Whether an assertion is one of a constant, of a tuple, or of a length from zero on."""
+    """Returns True for an assertion of a constant, of a tuple, or that a length is at least
+    zero."""
     test = node.test
     if isinstance(test, ast.Constant):
         return bool(test.value)
@@ -145,7 +147,7 @@ def test_every_test_asserts(path: Path) -> None:
 
 
 def test_no_test_is_taken_from_another_file() -> None:
-    """What several files share is a module of tests/support, or a fixture."""
+    """Code that several files share is in a module of tests/support, or a fixture."""
     for path in PYTHON:
         names = {name for name in source(path).imports if name.startswith("test_")}
         assert not names, path
@@ -180,7 +182,7 @@ def test_a_test_without_an_assertion_is_found(tmp_path: Path) -> None:
         ("assert False", False),
     ],
 )
-def test_assertions_that_hold_always_are_found(text: str, empty: bool) -> None:
+def test_assertions_that_always_hold_are_found(text: str, empty: bool) -> None:
     (statement,) = ast.parse(text).body
     assert isinstance(statement, ast.Assert)
     assert holds_always(statement) == empty

@@ -19,7 +19,7 @@ EXPECTED = ("expected-error", "CHECK")
 
 
 def find_documented() -> dict[str, Path]:
-    """The labels in .td files, and the file of each."""
+    """Returns the labels in .td files, and the file of each."""
     return {
         label: path
         for folder in ("dialects", "passes")
@@ -29,7 +29,7 @@ def find_documented() -> dict[str, Path]:
 
 
 def find_tested_in(text: str) -> set[str]:
-    """The labels that a lit test names, where it expects an error."""
+    """Returns the labels that a lit test names if it expects an error."""
     lines = text.splitlines()
     errors = [line for line in lines if any(word in line for word in EXPECTED)]
     found = {label for line in errors for label in IN_ERROR.findall(line)}
@@ -40,7 +40,7 @@ def find_tested_in(text: str) -> set[str]:
 
 
 def find_tested() -> dict[str, Path]:
-    """The labels that lit tests name, and a file of each."""
+    """Returns the labels that lit tests name, and a file of each."""
     return {
         label: path
         for path in sorted((ROOT / "tests").rglob("*.mlir"))
@@ -65,7 +65,7 @@ def test_every_tested_constraint_is_documented() -> None:
 
 
 def test_labels_are_found_where_they_are() -> None:
-    """The test above must not pass because it finds nothing."""
+    """The tests above must not pass because nothing is found."""
     text = """
 // expected-error @below {{is wrong (task_c1)}}
 // -----

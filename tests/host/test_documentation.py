@@ -12,6 +12,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
+COLUMNS = 118
+FOLDERS = ("benchmarks", "dialects", "docs", "examples", "lib", "passes", "tests")
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -23,6 +25,27 @@ def read_page(name: str) -> str:
     return (DOCS / name).read_text(encoding="utf-8")
 
 
+def is_written_by_hand(path: Path) -> bool:
+    """Returns False for references that mlir-tblgen generates, and for records of measurements."""
+    generated = path.name in ("ArkDialect.md", "Passes.md")
+    return not generated and path.parent != ROOT / "benchmarks" / "results"
+
+
+def long_lines(path: Path) -> list[str]:
+    lines = enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+    name = path.relative_to(ROOT)
+    return [f"{name}:{number}: {len(line)}" for number, line in lines if len(line) > COLUMNS]
+
+
+def test_lines_of_documentation_are_short() -> None:
+    pages = [*ROOT.glob("*.md")]
+    for folder in FOLDERS:
+        pages += [*(ROOT / folder).rglob("*.md"), *(ROOT / folder).rglob("*.td")]
+    pages = [page for page in pages if is_written_by_hand(page)]
+    assert DOCS / "glossary.md" in pages
+    assert [line for page in pages for line in long_lines(page)] == []
+
+
 def test_installation_names_every_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     rows = re.findall(r"^\| (`.+?) \|", read_page("installation.md"), re.M)
@@ -31,7 +54,8 @@ def test_installation_names_every_extra() -> None:
 
 
 def described_names() -> set[str]:
-    """The names that the API reference describes, with the module in front of those of others."""
+    """Returns the names that the API reference describes, qualified by module if they are not of
+    ark itself."""
     names: set[str] = set()
     for page in (DOCS / "reference").glob("*.md"):
         module = ""
@@ -52,7 +76,7 @@ def test_reference_describes_every_public_name() -> None:
 
 
 def load_script(name: str) -> Any:
-    """A script of lib/python as a module."""
+    """Loads a script of lib/python as a module."""
     spec = importlib.util.spec_from_file_location(name, ROOT / "lib" / "python" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
@@ -61,10 +85,10 @@ def load_script(name: str) -> Any:
     return module
 
 
-def test_support_shows_what_cases_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_support_lists_what_cases_call(monkeypatch: pytest.MonkeyPatch) -> None:
     ark = pytest.importorskip("ark_mlir")
     make_support = load_script("make_support")
-    monkeypatch.setattr(ark, "exp", ark.exp)  # both come back at the end
+    monkeypatch.setattr(ark, "exp", ark.exp)  # the context restores both functions
     monkeypatch.setattr(ark, "add", ark.add)
     recorder = make_support.Recorder()
     monkeypatch.setattr(make_support.ops, "__all__", ["exp", "add"])
@@ -89,7 +113,7 @@ def test_tables_go_between_their_marks() -> None:
         make_support.fill_in(page, {"y": ""})
 
 
-def test_versions_are_those_of_the_code() -> None:
+def test_versions_equal_those_of_the_code() -> None:
     import ark_mlir
     from ark_mlir.bundle.format import VERSION
 

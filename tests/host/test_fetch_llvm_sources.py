@@ -83,7 +83,7 @@ def test_takes_an_archive_of_the_whole_tree(
     assert script.find_sources(script.BINDINGS, "1.2.3") == found, "a second build uses the cache"
 
 
-def test_takes_the_part_that_is_asked_for(
+def test_takes_the_requested_part(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inside = FILES | LINKER_FILES | {"lld/test/ELF/driver.s": b"", "lld/COFF/Driver.cpp": b""}
@@ -96,7 +96,7 @@ def test_takes_the_part_that_is_asked_for(
     assert taken == LINKER_FILES
 
 
-def test_refuses_other_contents_and_keeps_none_of_them(
+def test_refuses_other_contents_and_keeps_no_file(
     script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = archive(tmp_path / "x.tar.xz", {**FILES, "mlir/python/mlir/ir.py": b"altered"})

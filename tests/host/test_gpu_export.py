@@ -1,4 +1,5 @@
-"""What `make gpu-bundles` stores of expected values is no stricter and hardly looser than they."""
+"""The values and bounds that `make gpu-bundles` stores are no stricter, and hardly looser, than the
+originals."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from compact import compact
 from ark_mlir.testing.bounds import assert_within
 
 
-def test_values_and_bounds_in_less_room() -> None:
+def test_values_and_bounds_take_less_room() -> None:
     rng = np.random.default_rng(0)
     value = rng.standard_normal(1000)
     bound = np.abs(rng.standard_normal(1000)) * 1e-3
@@ -31,6 +32,6 @@ def test_exact_and_special_values_stay() -> None:
     np.testing.assert_array_equal(wider, bound)
     integers = np.array([2**60 + 1])
     np.testing.assert_array_equal(compact(integers, np.zeros(1))[0], integers)
-    # What fp32 cannot hold is no infinity.
+    # A value beyond the range of fp32 does not become infinity.
     large, _ = compact(np.array([1e300]), np.zeros(1))
     assert large[0] == 1e300

@@ -1,4 +1,4 @@
-"""Imports inside of the package: no cycles, and none against the direction of the data."""
+"""Imports inside of the package have no cycles and follow the direction of the data."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BASE = {
     "typing",
     "units",
 }
-# Packages that the modules of a package import when they are imported (docs/architecture.md).
+# Packages that the modules of a package import at import time (docs/architecture.md).
 USES = {
     "bundle": set[str](),
     "cli": set[str](),
@@ -125,7 +125,7 @@ def test_no_cycle_at_import() -> None:
 
 
 def test_no_cycle_by_calls() -> None:
-    """Imports in functions count, too, but for the one cycle that operators of a Tensor need."""
+    """Imports in functions count, too, except the one cycle that the operators of a Tensor need."""
 
     def is_known(name: str) -> bool:
         parts = name.split(".")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.skipif(
 
 
 def check(folder: Path, text: str, uses: str) -> subprocess.CompletedProcess[str]:
-    """Checks a file of passes/target/simt with the lines `text`."""
+    """Checks a file of passes/target/simt with the given include lines."""
     file = folder / "Pass.cpp"
     file.write_text(text)
     script = _ROOT / "lib/cmake/CheckIncludes.cmake"

@@ -1,4 +1,4 @@
-"""JSON of files: what Python's parser lets through is refused, and errors name the place."""
+"""JSON files: forms that only Python's parser accepts raise, and errors name the place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def refused(text: bytes, read: Callable[[Node], object], message: str) -> str:
         (b"9" * 5000, "not valid JSON"),
     ],
 )
-def test_texts(text: bytes, message: str) -> None:
+def test_invalid_texts_raise(text: bytes, message: str) -> None:
     refused(text, Node.mapping, message)
 
 
@@ -64,18 +64,18 @@ def test_texts(text: bytes, message: str) -> None:
         (b'{"\\n": 1}', Node.names, r"'\\n' has characters"),
     ],
 )
-def test_values(text: bytes, read: Callable[[Node], object], message: str) -> None:
+def test_invalid_values_raise(text: bytes, read: Callable[[Node], object], message: str) -> None:
     refused(text, read, message)
 
 
-def test_keys_of_a_file_are_no_part_of_the_layout_of_a_message() -> None:
+def test_keys_of_a_file_do_not_change_the_layout_of_a_message() -> None:
     full = refused(b'{"a\\nb": 1}', lambda n: n["a\nb"].text(), r"net: 'a\\nb': expected a string")
     assert full.count(":") == 3
     refused(b'{"%s": 1}' % (b"k" * 5000), lambda n: n["k" * 5000].text(), "…: expected a string")
     refused(b"{}", lambda n: n["k" * 5000], "is missing")
 
 
-def test_a_document_chooses_the_error_and_its_beginning() -> None:
+def test_a_document_chooses_the_error_and_its_prefix() -> None:
     with pytest.raises(BundleError) as caught:
         parse_json(b"{}", Document("net.arkbin", "", BundleError))["a"]
     assert str(caught.value) == "net.arkbin: key 'a' is missing"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.MULTILINE)
-# Folders of this project; all else is of MLIR and LLVM.
+# Folders of this project; all other includes are of MLIR and LLVM.
 OWN = ("dialects/", "lib/", "passes/", "tests/")
 SHARED = ("dialects/ark/", "lib/support/BufferView.")
 
@@ -18,7 +18,7 @@ def own_includes(text: str) -> set[str]:
 
 
 def strangers(files: list[Path], allowed: tuple[str, ...]) -> list[str]:
-    """``file -> include`` for each include of the project that is not allowed."""
+    """Returns ``file -> include`` for each include of the project that is not allowed."""
     return [
         f"{path.relative_to(ROOT)} -> {name}"
         for path in files
@@ -43,6 +43,6 @@ def test_what_the_proof_includes_includes_no_planner() -> None:
     assert not strangers(files, SHARED)
 
 
-def test_a_planner_header_is_a_stranger() -> None:
+def test_a_planner_header_is_found() -> None:
     text = '#include "lib/analysis/Dependences.h"\n#include "mlir/IR/Value.h"\n'
     assert own_includes(text) == {"lib/analysis/Dependences.h"}

@@ -1,4 +1,4 @@
-"""The soak tests: a slice of each, the watchdog of those that read files, and the runner."""
+"""The soak tests: a small part of each, the watchdog of the fuzzers, and the runner."""
 
 from __future__ import annotations
 
@@ -51,12 +51,13 @@ def test_slice(script: str, count: int) -> None:
     assert (result["name"], result["failures"]) == (script, 0)
     assert result["count"] >= count
     if script.startswith("fuzz"):
-        # Files of every kind are read, and others are refused.
+        # Every kind of file is read, and other files are refused.
         assert len(result["endings"]) > 4
 
 
 def test_a_race_that_the_drawn_position_hides() -> None:
-    """In program 398 an update writes rows 8 to 15, and who does not wait for it reads 0 to 7."""
+    """In program 398 an update writes rows 8 to 15, and the reader without a wait reads rows 0 to
+    7."""
     done = run(FOLDER / "sanitize_kernels.py", "--count", 2, "--seed", 398)
     assert done.returncode == 0, done.stdout + done.stderr
     result = result_of(done)
@@ -65,7 +66,8 @@ def test_a_race_that_the_drawn_position_hides() -> None:
 
 
 def test_a_race_that_is_not_reported_fails() -> None:
-    """Without the positions of program 398 nothing is found, and the script says so."""
+    """Without varying the positions of program 398 no race is found, and the script reports
+    this."""
     script = (
         "import sys; sys.path.insert(0, sys.argv.pop(1))\n"
         "import programs\n"
@@ -123,7 +125,7 @@ if __name__ == "__main__":
 """
 
 
-def test_what_the_watchdog_finds(tmp_path: Path) -> None:
+def test_outcomes_that_the_watchdog_detects(tmp_path: Path) -> None:
     script = tmp_path / "stub.py"
     script.write_text(CASES.format(folder=str(FOLDER)))
     done = run(script)
@@ -202,10 +204,10 @@ def test_failures(tmp_path: Path, parts: dict[str, object], message: str) -> Non
     assert done.returncode == 1
     assert message in done.stdout
     assert "working on seed 0" in done.stdout
-    assert done.stdout.splitlines()[-1].endswith("ok")  # the others run nevertheless
+    assert done.stdout.splitlines()[-1].endswith("ok")  # the other scripts still run
 
 
-def test_wrong_usage(tmp_path: Path) -> None:
+def test_wrong_usage_raises(tmp_path: Path) -> None:
     assert soak(tmp_path).returncode == 2
     write(tmp_path, "good")
     assert soak(tmp_path, "--only", "bad").returncode == 2
@@ -217,9 +219,9 @@ def test_wrong_usage(tmp_path: Path) -> None:
 
 
 def test_every_script_takes_part() -> None:
-    """A script that can be executed, but for the runner, has a count for `make soak`."""
+    """Every executable script except the runner has a count for `make soak`."""
     done = run(FOLDER / "run.py", "--only", "none of them")
-    assert "no such script: none of them" in done.stderr  # all could be read
+    assert "no such script: none of them" in done.stderr  # all files could be read
     for path in FOLDER.glob("*.py"):
         if path.name != "run.py" and os.access(path, os.X_OK):
             assert "\nFULL_COUNT = " in path.read_text(encoding="utf-8"), path

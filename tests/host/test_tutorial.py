@@ -1,4 +1,4 @@
-"""What the tutorial, the guides in docs/how-to and README.md show is what happens.
+"""The blocks of the tutorial, the guides in docs/how-to and README.md run and print what is shown.
 
 All blocks of a document, or of the tutorial's chapters, run in order, in one folder: ``python``
 blocks in one namespace, ``sh`` blocks in a shell. A ``text`` block is what the block before it
@@ -33,7 +33,8 @@ def pages(folder: str) -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for path in (ROOT / folder).glob("*.md"))
 
 
-# Pages whose blocks run in one folder and namespace; chapters of the tutorial build on each other.
+# Pages whose blocks run in one folder and namespace; chapters of the tutorial depend on earlier
+# ones.
 DOCUMENTS = {
     "index": ["docs/index.md"],
     "tutorial": pages("docs/tutorial"),
@@ -48,7 +49,7 @@ _FILE = re.compile(r"# (\w+\.py)\n")
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block, and what it prints where that is shown."""
+    """One fenced block, and its expected output if that is shown."""
 
     place: str
     kind: str
@@ -58,7 +59,7 @@ class Block:
 
 
 def read_blocks(document: str) -> list[Block]:
-    """The blocks of a document that can be run."""
+    """Returns the runnable blocks of a document."""
     content = (ROOT / document).read_text(encoding="utf-8")
     matches = list(_FENCE.finditer(content))
     blocks: list[Block] = []
@@ -84,7 +85,7 @@ def run_python(block: Block, namespace: dict[str, Any]) -> str:
 
 
 def run_shell(block: Block) -> str:
-    if block.text.startswith("make "):  # installs, builds and tests: `make test` runs us
+    if block.text.startswith("make "):  # installs, builds and tests, which runs this test again
         return ""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     result = subprocess.run(
@@ -107,7 +108,7 @@ def is_shown(output: str, shown: str) -> bool:
 
 
 @pytest.mark.parametrize("documents", DOCUMENTS.values(), ids=DOCUMENTS)
-def test_documents_are_true(
+def test_blocks_print_what_is_shown(
     documents: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -127,13 +128,14 @@ def test_documents_are_true(
 
 
 def anchors(document: Path) -> set[str]:
-    """What links to the headings of a document end with."""
+    """Returns the anchors of the headings of a document."""
     headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.M)
     return {re.sub(r"[^\w -]", "", text.lower()).replace(" ", "-") for text in headings}
 
 
 def dead_links(document: str) -> list[str]:
-    """Relative links that lead nowhere, and links to no heading of a document."""
+    """Returns relative links to missing files, and links to headings that a document does not
+    have."""
     place = ROOT / document
     dead: list[str] = []
     for link in re.findall(r"\]\(([^)]+)\)", place.read_text(encoding="utf-8")):
@@ -162,7 +164,7 @@ def test_links_lead_somewhere(document: str) -> None:
 
 
 def test_what_is_not_printed_is_noticed() -> None:
-    """The comparison of blocks does compare."""
+    """The comparison of blocks fails for other output."""
     assert is_shown("a  1 b\n", "a ... b\n")
     assert not is_shown("a 1 c\n", "a ... b\n")
     assert not is_shown("", "a\n")

@@ -4,6 +4,7 @@
 
 void mlir::ark::registerArkTestPasses() {
   registerTestBufferViewPass();
+  registerTestKernelTextsPass();
   registerTestLivenessPass();
   registerTestCostPasses();
   registerTestDeleteEachWaitPass();

@@ -28,7 +28,7 @@ struct TestPrintDependencesPass
       print(*dependences, dependence);
   }
 
-  /// One line for every stretch of consumers with equal producers.
+  /// Prints one line for every range of consumers with equal producers.
   static void print(const Dependences &dependences,
                     const Dependence &dependence) {
     llvm::outs() << stringifyHazard(dependence.hazard) << ' '

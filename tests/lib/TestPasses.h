@@ -5,10 +5,11 @@
 
 namespace mlir::ark {
 
-/// Everything below.
+/// Registers all test passes.
 void registerArkTestPasses();
 
 void registerTestBufferViewPass();
+void registerTestKernelTextsPass();
 void registerTestLivenessPass();
 void registerTestCostPasses();
 void registerTestDeleteEachWaitPass();

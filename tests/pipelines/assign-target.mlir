@@ -5,18 +5,18 @@
 // RUN: ark-opt %s --split-input-file '--ark-assign-target=target={#ark.target<backend = cpu, arch = "host", sms = 5, warps = 6, shared_memory = 7, bandwidth = 8, flops = 9, handoff = 10, barrier = 11, overhead = 12>}' \
 // RUN:   | FileCheck %s --check-prefix=FULL
 
-// Workers are SMs; what is compiled for cpu:N does not depend on this machine.
+// The workers of a cpu are SMs; the result for cpu:N does not depend on this machine.
 // CPU: module @withoutTarget attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 3, warps = 8, shared_memory = 262144, bandwidth = 30, flops = 240, handoff = 200, barrier = 400, overhead = 50>}
 // CUDA: module @withoutTarget attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, {{.+}}>}
 // HIP: module @withoutTarget attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, {{.+}}>}
-// Without a name it is this machine.
+// Without a name, the target is this machine.
 // OWN: module @withoutTarget attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = {{[1-9][0-9]*}}, {{.+}}>}
 // FULL: module @withoutTarget attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 5, warps = 6, shared_memory = 7, bandwidth = 8, flops = 9, handoff = 10, barrier = 11, overhead = 12>}
 module @withoutTarget {}
 
 // -----
 
-// One that is named replaces the module's own.
+// A target on the command line replaces the module's own.
 // CPU: module @withTarget attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 3,
 // CUDA: module @withTarget attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a",
 // HIP: module @withTarget attributes {ark.target = #ark.target<backend = hip, arch = "gfx942",

@@ -1,4 +1,4 @@
-// Every stage ends in what docs/architecture.md says.
+// Every stage ends in the form that docs/architecture.md describes.
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=graph | FileCheck %s --check-prefix=GRAPH
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=tiling | FileCheck %s --check-prefix=TILING
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=memory | FileCheck %s --check-prefix=MEMORY
@@ -8,11 +8,11 @@
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=target -o %t.whole
 // RUN: FileCheck %s --check-prefix=TARGET --input-file=%t.whole
 
-// The two spellings are one pipeline; the last stage is the default.
+// Both spellings run one pipeline; the last stage is the default.
 // RUN: ark-opt %s '--ark-compile=target=cpu:2' -o %t.options
 // RUN: diff %t.whole %t.options
 
-// Stages one by one, through text, give what they give together.
+// Single stages, with text in between, give the same result as one run.
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=graph --mlir-print-debuginfo \
 // RUN:   | ark-opt --ark-compile-from=tiling --ark-compile-to=tiling --mlir-print-debuginfo \
 // RUN:   | ark-opt --ark-compile-from=memory --ark-compile-to=memory --mlir-print-debuginfo \
@@ -22,7 +22,7 @@
 // RUN:   | ark-opt --ark-compile-from=target --ark-compile-to=target -o %t.pieces
 // RUN: diff %t.whole %t.pieces
 
-// Options reach their stages.
+// The pipeline passes its options on to the stages.
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-scheduler=round-robin --ark-compile-to=scheduling | FileCheck %s --check-prefix=SCHEDULER
 // RUN: ark-opt %s '--ark-compile=target=cpu:2 to=scheduling scheduler=round-robin' | FileCheck %s --check-prefix=SCHEDULER
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-trace --ark-compile-to=kernel | FileCheck %s --check-prefix=TRACE

@@ -6,9 +6,9 @@
 // RUN: not ark-opt %t.mlir --ark-compile-from=scheduling --ark-compile-to=target --ark-target=cpu:2 2>&1 | FileCheck %s --check-prefix=REFUSED
 // RUN: not ark-opt %t.mlir --ark-compile-from=scheduling --ark-compile-to=target --ark-target=cuda:sm_90a 2>&1 | FileCheck %s --check-prefix=REFUSED
 
-// Lowerings for GPUs run the vCTAs of one run at once. vCTAs that depend on each
-// other get runs of their own, and a schedule that has them in one is refused:
-// on all targets, so that one schedule means the same everywhere.
+// Lowerings for GPUs run the vCTAs of a run concurrently. Hence vCTAs that depend on each
+// other get their own runs, and the proof refuses a schedule that joins them in one run.
+// Both hold for all targets, so that a schedule has one meaning everywhere.
 
 // RUNS: ark.run "shift" [0, 1]
 // RUNS-NEXT: ark.run "shift" [1, 2]

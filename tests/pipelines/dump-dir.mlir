@@ -9,7 +9,7 @@
 // FILES-NEXT: 06-kernel.mlir
 // FILES-NOT:  {{.}}
 
-// A dump has locations, parses, and is where the next stage may go on.
+// A dump has locations, parses, and is valid input for the next stage.
 // RUN: FileCheck %s --check-prefix=DUMP --input-file=%t/a/b/03-memory.mlir
 // DUMP: ark.stage = "memory"
 // DUMP: loc("model.py":3:1)
@@ -20,14 +20,14 @@
 // REST-NEXT: 05-synchronization.mlir
 // REST-NEXT: 06-kernel.mlir
 
-// A failure leaves the dumps of the stages before it.
+// A failure keeps the dumps of the stages before it.
 // RUN: not ark-opt %s --ark-compile-to=target --ark-dump-dir=%t/d -o /dev/null \
 // RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50, gpu = #ark.gpu<warp_size = 32>>'
 // RUN: ls %t/d | FileCheck %s --check-prefix=FAILED
 // FAILED: 06-kernel.mlir
 // FAILED-NOT: {{.}}
 
-// A pass of its own, and a folder that cannot be one.
+// The pass that dumps also runs alone; a path that cannot be a folder is an error.
 // RUN: ark-opt %s '--ark-end-stage=stage=tiling dump-dir=%t/e' -o /dev/null
 // RUN: FileCheck %s --check-prefix=ONE --input-file=%t/e/02-tiling.mlir
 // ONE: ark.stage = "tiling"
@@ -38,7 +38,7 @@
 // RUN: not ark-opt %s '--ark-end-stage=stage=tiling dump-dir=%t/f' 2>&1 | FileCheck %s --check-prefix=NO-FILE
 // NO-FILE: error: cannot write '{{.+}}02-tiling.mlir': {{.+}}
 
-// A disk that is full is an error as any other, and ends no process.
+// A full disk is an ordinary error and does not abort the process.
 // RUN: mkdir -p %t/g && ln -s /dev/full %t/g/02-tiling.mlir
 // RUN: not ark-opt %s '--ark-end-stage=stage=tiling dump-dir=%t/g' 2>&1 | FileCheck %s --check-prefix=FULL
 // FULL-NOT: LLVM

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-compile-to=kernel --ark-target=cuda:sm_90a --ark-flash-attention | FileCheck %s
 
-// The bodies that earlier stages make of attention are those that one pass over the keys takes
-// the place of: nothing is left of the scores.
+// One pass over the keys replaces the bodies that earlier stages make of
+// attention: no buffer of scores remains.
 // CHECK-LABEL: ark.kernel @masked
 // CHECK: func.func private @body_attention(
 // CHECK-NOT: linalg.
@@ -19,7 +19,7 @@ ark.program @masked(%q: tensor<2x8x2x64xbf16> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// A piece of the keys: sums, the largest score and the sum of powers go out.
+// A piece of the keys stores its accumulators, the largest score and the sum of exponentials.
 // CHECK-LABEL: ark.kernel @pieces
 // CHECK: func.func private @body_partial_attention{{.*}}(
 // CHECK-NOT: linalg.

@@ -1,7 +1,7 @@
-// What comes before the kernel knows GPUs by their figures, and by one list: the tiles that a machine's matrix units want
-// (dialects/ark/ArkKnownTargets.cpp). Programs for two GPUs of equal figures without such a list, sm_80 and gfx942, differ in the
-// target's name until then; so do programs for a GPU with a list, sm_90a, where no product wants a tile of it, or where
-// plans name all tiles.
+// The stages before `kernel` know a GPU only by its figures and by one list: the preferred tiles of
+// its matrix units (dialects/ark/ArkKnownTargets.cpp). Two GPUs with equal figures and without such
+// a list, sm_80 and gfx942, compile to programs that differ in the name of the target only. So does
+// a GPU with a list, sm_90a, if no product uses a tile of the list or if plans name all tiles.
 // RUN: split-file %s %t
 
 // DEFINE: %{figures} = sms = 132, warps = 16, shared_memory = 65536, bandwidth = 4000, flops = 700000, handoff = 600, barrier = 950, overhead = 200
@@ -40,7 +40,7 @@
 // ALONE: ark.task "matmul" grid [32, 32]
 // LIST: ark.task "matmul" grid [16, 32]
 
-// Nor do the sources of these stages name what one GPU has.
+// The sources of these stages do not name features of a single GPU either.
 // RUN: not grep -rnEi 'nvidia|nvvm|nvgpu|\bptx|cuda|cubin|sm_[0-9]|rocdl|amdgpu' %S/../../passes/graph %S/../../passes/tiling \
 // RUN:   %S/../../passes/memory %S/../../passes/scheduling %S/../../passes/synchronization %S/../../lib/analysis
 

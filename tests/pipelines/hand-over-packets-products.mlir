@@ -1,10 +1,10 @@
-// Packets that tensor cores make: each is sent by an instruction of its own, however many results of a thread lie side by
-// side.
+// Tensor cores make these packets: each packet is sent by its own instruction,
+// even if a thread has neighbouring results.
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_80 --ark-packets --ark-compile-to=target | FileCheck %s
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=target | FileCheck %s
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_100a --ark-packets --ark-compile-to=target | FileCheck %s
 
-// Sixteen queries share their keys: a block of rows, of which a thread has four neighbouring columns.
+// Sixteen queries share their keys: one block of rows, of which a thread has four neighbouring columns.
 // CHECK: ark.kernel @attention
 // CHECK: llvm.func internal @body_attention({{.+}} {ark.packets, {{[^,]+}}, llvm.noalias})
 // CHECK: nvvm.mma.sync
@@ -26,7 +26,7 @@ ark.program @attention(
 
 // -----
 
-// Eight rows.
+// The product has eight rows.
 // CHECK: ark.kernel @products
 // CHECK: llvm.func internal @body_matmul_silu({{.+}} {ark.packets, {{[^,]+}}, llvm.noalias})
 // CHECK: nvvm.mma.sync

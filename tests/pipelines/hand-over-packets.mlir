@@ -1,17 +1,17 @@
-// Two blocks of a decoder, one row: what their products make goes to all SMs at once.
+// Two blocks of a decoder with one row: the results of their products go to all SMs at once.
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=synchronization | FileCheck %s
 // RUN: ark-opt %s '--ark-compile=target=cuda:sm_90a to=synchronization packets=true' | FileCheck %s
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | FileCheck %s --check-prefix=KERNEL
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=TARGET,RINGS
-// Without rings of parameters.
+// sm_80 has packets, but no rings.
 // RUN: ark-opt %s --ark-target=cuda:sm_80 --ark-packets --ark-compile-to=target | FileCheck %s --check-prefix=TARGET
 
-// Nothing of it without the option, nor elsewhere.
+// No packets without the option, nor on other targets.
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-compile-to=synchronization | FileCheck %s --check-prefix=OFF
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-compile-to=target | FileCheck %s --check-prefix=OFF
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-packets --ark-compile-to=synchronization | FileCheck %s --check-prefix=OFF
 
-// What is left are residuals, whose tiles stay on their SM: lanes meet only at the end.
+// Only residuals stay in the arena, and their tiles stay on one SM: lanes meet only at the end.
 // CHECK: ark.packets : memref<{{[0-9]+}}xi8>
 // CHECK: ark.task "rmsnorm+matmul+matmul_2"
 // CHECK: ark.epoch : i32
@@ -33,22 +33,22 @@
 // KERNEL: ark.epoch
 // KERNEL: ark.receive_packets
 
-// Shared memory is one piece, whose bytes the kernel's tables count.
+// Shared memory is one global, whose size the kernel states.
 // TARGET: llvm.mlir.global external @ark_shared_memory() {addr_space = 3
 // TARGET-NOT: addr_space = 3
 // TARGET-NOT: ark.epoch
-// Arguments say to the end that they are packets.
+// Arguments keep the attribute `ark.packets`.
 // TARGET: llvm.func internal @body_{{[^%]+}}{{.+}} {ark.packets,
 // TARGET: llvm.call @ark_packet_epoch
 // TARGET: llvm.call @ark_send_packet
-// A norm's row is received by who makes it, others by themselves.
+// The vCTA that computes a norm receives its row as a whole; other ops poll for single packets.
 // TARGET: llvm.call @ark_receive_bf16_512_512
 // TARGET: llvm.call @ark_load_packets
 // TARGET: llvm.call @ark_receive_bf16_512_512
-// Who polls also asks for parameters.
+// A lane that polls also requests pieces of parameters.
 // RINGS: llvm.func internal @ark_poll
 // RINGS-NEXT: llvm.call @ark_stream_poll
-// Packets are sent before parameters of the next runs are asked for.
+// A run sends its packets before it requests parameters of the next runs.
 // RINGS: llvm.func internal @ark_end_run
 // RINGS-NEXT: llvm.call @ark_stream_rest
 // TARGET: llvm.func internal @ark_begin_iteration

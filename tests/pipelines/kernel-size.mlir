@@ -1,12 +1,12 @@
-// What repeats is data: a kernel of four layers has the functions of one of two,
-// and longer tables.
+// Repeated layers are data: a kernel of four layers has the functions of a
+// kernel of two layers, and longer tables.
 // RUN: split-file %s %t
 // RUN: ark-opt %t/two.mlir --ark-target=cpu:2 --ark-compile-to=kernel -o %t/two.out
 // RUN: ark-opt %t/four.mlir --ark-target=cpu:2 --ark-compile-to=kernel -o %t/four.out
 // RUN: FileCheck %t/two.mlir --input-file=%t/two.out
 // RUN: FileCheck %t/four.mlir --input-file=%t/four.out
 
-// Beside the kernel op the modules are equal.
+// The modules differ in the kernel op only.
 // RUN: grep -v "ark.kernel @" %t/two.out > %t/two.code
 // RUN: grep -v "ark.kernel @" %t/four.out > %t/four.code
 // RUN: diff %t/two.code %t/four.code

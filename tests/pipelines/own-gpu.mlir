@@ -1,5 +1,5 @@
-// A target may state the facts of a GPU that ark does not know. Passes take what the GPU can do from these facts, and
-// nothing from its name.
+// A target may state the facts of a GPU that ark does not know. Passes take the
+// GPU's abilities from these facts, and none from its name.
 
 // DEFINE: %{facts} = warp_size = 32, features = "+ptx86"
 // DEFINE: %{figures} = sms = 8, warps = 16, shared_memory = 166912, bandwidth = 300, flops = 60000, handoff = 700, barrier = 1200, overhead = 250

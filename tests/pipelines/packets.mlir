@@ -3,8 +3,8 @@
 // RUN: ark-opt %s --ark-target=cpu:1 --ark-compile-to=target | FileCheck %s --check-prefix=TARGET
 // RUN: ark-opt %s --ark-target=hip:gfx942 --ark-compile-to=synchronization | FileCheck %s --check-prefix=HIP
 
-// Each rank puts at once and alone, whatever else it could do in the same task, and reads when it
-// needs to. Nothing but the end is counted.
+// Each rank puts in a separate task, so that it sends at once, and reads when
+// it needs the data. The only counter is the barrier at the end.
 // CHECK: ark.semaphore @"rank1/put_packet.to0" arrivals = 1 handoff = packet
 // CHECK-NEXT: ark.semaphore @"rank0/put_packet.to1" arrivals = 1 handoff = packet
 // CHECK-NEXT: ark.semaphore @end
@@ -22,7 +22,7 @@
 // TARGET: llvm.func internal @body_put_packet({{.+}} {ark.packets,
 // TARGET: llvm.store %{{.+}} atomic release {alignment = 8 : i64} : i64, !llvm.ptr
 
-// On a GPU, ranks put values and count them.
+// On a GPU, ranks put plain values, and a semaphore counts them.
 // HIP: ark.semaphore @"rank1/put.to0" arrivals = 1 handoff = peer
 ark.program @p(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> (tensor<4xf32> {ark.name = "y"}) attributes {rank = 0, world_size = 2} {
   %0 = ark.all_reduce sum %x world_size = 2 : (tensor<4xf32>) -> tensor<4xf32>

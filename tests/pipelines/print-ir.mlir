@@ -1,4 +1,4 @@
-// The passes of a stage in order, by what MLIR prints after them.
+// Lists the passes of a stage in order, from MLIR's IR printing.
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=target --mlir-print-ir-after-all --mlir-disable-threading -o /dev/null 2>&1 | FileCheck %s
 
 // CHECK: IR Dump After AssignTargetPass (ark-assign-target)

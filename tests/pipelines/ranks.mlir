@@ -1,10 +1,10 @@
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=synchronization | FileCheck %s
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=kernel | FileCheck %s --check-prefix=KERNEL
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=graph --ark-collectives=two-shot | FileCheck %s --check-prefix=TWO
-// The proof knows the waits between ranks as all others: none can be left out.
+// The proof checks the waits between ranks like all others: it fails without any one of them.
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=synchronization | ark-opt --pass-pipeline='builtin.module(ark.program(ark-test-delete-each-wait))' -o /dev/null
 
-// Rank 0 makes what rank 1 needs; each has two SMs, and lanes there only.
+// Rank 1 depends on rank 0; each rank has two SMs and lanes only there.
 // CHECK: ark.target = #ark.target<{{.*}}sms = 2
 // CHECK-LABEL: ark.program @p0
 // CHECK-SAME: ark.name = "rank0/x"

@@ -1,4 +1,4 @@
-// A pass that fails leaves a file that fails in the same way.
+// A failing pass writes a file that reproduces the failure.
 // RUN: rm -rf %t && mkdir %t
 // RUN: not ark-opt %s --ark-compile-to=target '--ark-dump-dir=%t/with space' -o /dev/null \
 // RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50, gpu = #ark.gpu<warp_size = 32>>' \
@@ -8,11 +8,11 @@
 // RUN: not ark-opt --run-reproducer %t/failing.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=ERROR
 // RUN: ls "%t/with space" | FileCheck %s --check-prefix=DUMPS
 
-// With a target that works the file compiles to the end, as the flags do.
+// With a valid target the file compiles to the end, as the flags do.
 // RUN: sed -e "s/backend = hip/backend = cpu/" -e "s/, gpu = #ark.gpu<warp_size = 32>//" %t/failing.mlir > %t/working.mlir
 // RUN: ark-opt --run-reproducer %t/working.mlir | FileCheck %s --check-prefix=WORKS
 
-// With a local reproducer the file begins at the pass that failed.
+// With a local reproducer the file begins at the failing pass.
 // RUN: not ark-opt %s --ark-compile-to=target -o /dev/null --mlir-disable-threading \
 // RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50, gpu = #ark.gpu<warp_size = 32>>' \
 // RUN:     --mlir-pass-pipeline-crash-reproducer=%t/local.mlir --mlir-pass-pipeline-local-reproducer

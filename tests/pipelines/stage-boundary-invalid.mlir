@@ -22,7 +22,7 @@ module @stageIsLongPast attributes {ark.stage = "synchronization"} {}
 
 // -----
 
-// Nothing follows the last stage.
+// No stage follows the last one.
 // expected-error-re @below {{stage 'memory' cannot follow: the module has reached stage 'target'{{$}}}}
 module @lastStage attributes {ark.stage = "target"} {}
 

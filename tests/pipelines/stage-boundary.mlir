@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-begin-stage=stage=memory | FileCheck %s --check-prefix=BEGIN
 // RUN: ark-opt %s --split-input-file --ark-end-stage=stage=memory | FileCheck %s --check-prefix=END
 
-// A module that says nothing is taken as it is.
+// A module without a stage is accepted.
 // BEGIN: module @withoutStage {
 // END: module @withoutStage attributes {ark.stage = "memory"} {
 module @withoutStage {}

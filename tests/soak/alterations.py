@@ -32,7 +32,7 @@ TEXT_PIECES = [
 
 
 def odd_integer(random: Random) -> int:
-    """An integer, mostly one that somebody may have forgotten."""
+    """Returns an integer, mostly one that readers may fail to handle."""
     kind = random.random()
     if kind < 0.5:
         return random.choice(_EDGES)
@@ -40,10 +40,10 @@ def odd_integer(random: Random) -> int:
 
 
 def odd_value(random: Random) -> Any:
-    """A JSON value, likewise."""
+    """Returns a JSON value, mostly one that readers may fail to handle."""
     if random.random() < 0.5:
         return odd_integer(random)
-    return copy.deepcopy(random.choice(_ODD_VALUES))  # which the next alteration may alter
+    return copy.deepcopy(random.choice(_ODD_VALUES))  # the next alteration may change it
 
 
 def alter_bytes(random: Random, data: bytearray) -> None:

@@ -3,10 +3,11 @@
 // Loading MLIR takes longer than most inputs of a fuzzer do. This server loads
 // it once, and runs every command in a fork of itself, which may crash or hang.
 //
-// A line of standard input is one command. Tabs separate its fields: the files
-// for standard output and standard error, and the arguments of ark-opt. Two
-// lines answer it: the number of the process that runs it, for the caller to
-// stop where it takes too long, and how that process ended, as wait(2) puts it.
+// A line of standard input is one command with fields separated by tabs: the
+// files for standard output and standard error, and the arguments of ark-opt.
+// The server answers with two lines: the id of the process that runs the
+// command, so that the caller can kill it, and the status of that process as
+// returned by wait(2).
 //
 //===----------------------------------------------------------------------===//
 
@@ -54,7 +55,7 @@ static void redirect(int stream, const char *file, int flags) {
   for (size_t i = kFiles; i < fields.size(); ++i)
     arguments.push_back(fields[i].data());
   int status = arkOptMain(static_cast<int>(arguments.size()), arguments.data());
-  // What ran at exit would belong to the server.
+  // Exit handlers belong to the server.
   std::fflush(nullptr);
   _exit(status);
 }

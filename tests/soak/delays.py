@@ -106,7 +106,7 @@ def insert_delays(text: str) -> str:
     lane = re.search(r"@ark_iterate\(%\w+: !llvm\.ptr, (%\w+): i64\)", body)
     # The arguments of a wait: context, lane, the instruction, the semaphore …
     wait = re.search(r"@ark_wait\(%\w+, %\w+, (%\w+), ", body)
-    # What is stored for packets to carry: the number of this iteration.
+    # The stored epoch of this iteration, which packets carry.
     round_word = re.search(r"llvm\.store (%\w+), %\w+ atomic monotonic", body)
     if lane is None or wait is None or round_word is None:
         raise ValueError("the loop over instructions is not what it was")
@@ -119,7 +119,7 @@ def insert_delays(text: str) -> str:
 
 
 def inputs_in_turn(drawn: programs.Drawn) -> list[dict[str, Any]]:
-    """Returns the inputs of a program for several launches, no two of them alike."""
+    """Returns the inputs of a program for several launches; no two launches have equal inputs."""
 
     def varied(value: Any, turn: int) -> Any:
         if not isinstance(value, np.ndarray):
@@ -136,14 +136,14 @@ def inputs_in_turn(drawn: programs.Drawn) -> list[dict[str, Any]]:
 
 
 def same(a: dict[str, Any], b: dict[str, Any]) -> bool:
-    """Whether two runs gave the same bits."""
+    """Returns True if two runs have bitwise equal outputs."""
     return all(a[name].tobytes() == b[name].tobytes() for name in a)
 
 
 def first_difference(
     plain: ark.Executable, delayed: ark.Executable, drawn: programs.Drawn, launches: int
 ) -> int | None:
-    """The first launch whose outputs differ; None if all are alike."""
+    """Returns the first launch whose outputs differ, or None."""
     inputs = inputs_in_turn(drawn)
     for launch in range(launches):
         given = inputs[launch % INPUTS]
@@ -153,7 +153,8 @@ def first_difference(
 
 
 def candidates(seed: int) -> Iterator[tuple[int, programs.Drawn, str]]:
-    """Programs with enough waits, each for some workers, and the text of its schedule."""
+    """Returns programs with enough waits, for several numbers of workers, and the texts of their
+    schedules."""
     while True:
         # Without parameters: values that depend on parameters alone are equal in all launches.
         drawn = programs.draw(seed, parameters=False)
@@ -172,7 +173,7 @@ def planted(text: str, rng: random.Random, most: int = PLANTED_PER_PROGRAM) -> I
         semaphore = lines[number].split("@")[1].split()[0]
         without = [line for i, line in enumerate(lines) if i != number]
         if not any(f"ark.wait @{semaphore} " in line + " " for line in without):
-            continue  # a semaphore without waits is no valid schedule
+            continue  # a semaphore without waits is not valid
         mutant = "\n".join(without) + "\n"
         try:
             check_schedule(mutant)

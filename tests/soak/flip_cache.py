@@ -38,7 +38,7 @@ class _Said(logging.Handler):
 
 
 def case(random: Random) -> str:
-    """One entry, one to three bits."""
+    """Flips one to three bits of one entry."""
     store._SAID.clear()
     said = _Said()
     log = logging.getLogger("ark.cache")

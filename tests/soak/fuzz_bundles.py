@@ -57,7 +57,8 @@ _WIDTH = {"operands": 8, "timeline": 8}
 
 
 def _packet_program() -> Parts:
-    """Two ranks, one of which waits for packets of the other in the arena; a state that stops."""
+    """Two ranks, one of which waits for packets of the other in the arena, and a state that
+    stops."""
     program = ToyProgram(sms=2, arena=256)
     x = program.buffer("rank0/x", "input", "fp32", [16])
     y = program.buffer("rank1/y", "output", "fp32", [16])
@@ -102,7 +103,7 @@ def _corpus() -> list[Parts]:
         last = max(task["body"] for task in manifest["tasks"])
         del manifest["bodies"][last + 1 :]
     for parts in corpus:
-        Bundle.from_parts(*parts)  # it is valid
+        Bundle.from_parts(*parts)  # the entry is valid
     return corpus
 
 
@@ -148,7 +149,7 @@ TEXTS = [_dump(manifest) for manifest, _ in CORPUS]
 FILES = [bytes(sealed(text, sections)) for text, (_, sections) in zip(TEXTS, CORPUS, strict=True)]
 
 
-# Each with a key of its own, the same in every run.
+# Every file has its own key, which is the same in every run.
 SIGNED = [
     sign(data, Ed25519PrivateKey.from_private_bytes(bytes([index]) * 32), "corpus")
     for index, data in enumerate(FILES)
@@ -159,14 +160,14 @@ SIGNED = [
 
 
 def alter_file(random: Random, base: int) -> bytearray:
-    """Bytes anywhere, and no hash mended."""
+    """Alters bytes anywhere, without mending a hash."""
     data = bytearray(FILES[base])
     alter_bytes(random, data)
     return data
 
 
 def alter_header(random: Random, base: int) -> bytearray:
-    """Fields of the header."""
+    """Alters fields of the header."""
     data = bytearray(FILES[base])
     for _ in range(random.randint(1, 2)):
         offset, size = random.choice(((0, 8), (8, 4), (12, 4), (16, 8), (24, 8), (32, 8)))
@@ -180,7 +181,7 @@ def alter_header(random: Random, base: int) -> bytearray:
 
 
 def alter_manifest(random: Random, base: int) -> bytearray:
-    """Values, keys and order in the manifest."""
+    """Alters values, keys and their order in the manifest."""
     manifest = json.loads(TEXTS[base])
     alter_json(random, manifest, _KEYS)
     return sealed(_dump(manifest), CORPUS[base][1])
@@ -203,7 +204,7 @@ def alter_text(random: Random, base: int) -> bytearray:
 
 
 def alter_tables(random: Random, base: int) -> bytearray:
-    """Fields and rows of the schedule's tables."""
+    """Alters fields and rows of the schedule's tables."""
     sections = dict(CORPUS[base][1])
     for _ in range(random.randint(1, 3)):
         name = random.choice(tuple(_ROWS))
@@ -245,7 +246,7 @@ def alter_sections(random: Random, base: int) -> bytearray:
             key = random.choice(["offset", "size", "sha256", "x"])
             entry[key] = odd_value(fixed)
 
-    # The table is made more than once, and must come out the same.
+    # The table is laid out more than once, and must not change.
     fixed = Random(random.random())
     state, mine = fixed.getstate(), random.getstate()
 
@@ -258,12 +259,12 @@ def alter_sections(random: Random, base: int) -> bytearray:
 
 
 def alter_kernel(random: Random, base: int) -> bytearray:
-    """Bytes of a kernel that is an ELF image."""
+    """Alters bytes of a kernel that is an ELF image."""
     manifest, sections = CORPUS[2]
     del base
     data = bytearray(sections["kernel"])
     if random.random() < 0.6:
-        # Program headers and the dynamic section have the offsets of everything else.
+        # Program headers and the dynamic section hold the offsets of all other parts.
         table = random.randrange(64, 64 + 56 * 12, 8)
         dynamic = data.find(struct.pack("<qQ", 5, 0)[:8], 0x200)
         place = random.choice((table, random.randrange(0, 64, 2), dynamic + random.randrange(256)))
@@ -322,7 +323,7 @@ def use(bundle: Bundle) -> str:
 
 
 def check_operands(bundle: Bundle) -> None:
-    """No operand begins outside of its buffer, whatever the reader has checked."""
+    """Checks that no operand begins outside of its buffer, independently of the reader."""
     manifest = bundle.manifest
     sizes = [manifest.arena, *(buffer.bytes for buffer in manifest.buffers), manifest.packets]
     for slot, offset in bundle.tables.operands.tolist():

@@ -30,6 +30,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
+from kernel_abi import expand_constants, read_entries
 from mlir_crashes import Causes, find_crash
 from mlir_mutations import Mutator, mutate_bytes
 from mlir_server import Server
@@ -37,28 +39,28 @@ from mlir_server import Server
 _ROOT = Path(__file__).parents[2]
 _STAGES = ("graph", "tiling", "memory", "scheduling", "synchronization", "kernel", "target")
 _TARGETS = ("cpu:2", "cuda:sm_90a", "hip:gfx942")
-# Of the long run.
+# The number of inputs of the long run.
 FULL_COUNT = 100_000
-# Inputs of one module and one command.
+# The number of inputs of one module and one command.
 BATCH = 16
-# Programs of the tests of which there are modules of every stage and target.
+# The test programs that are lowered to every stage and target.
 _LOWERED = 12
 _MARKER = "\n// ark-fuzz: the next input\n"
-# The larger an input, the fewer of them; the largest tests are lists of small sections.
+# Larger seeds get fewer inputs; the largest tests are lists of small sections.
 _MAX_SEED_BYTES = 1 << 17
 _PARSERS: tuple[tuple[str, ...], ...] = (
     (), ("--mlir-print-op-generic",), ("--emit-bytecode",), ("--verify-roundtrip",),
 )  # fmt: skip
 
 
-# Where the words of a command end in a RUN line, and those that only matter to tests.
+# The words that end a command in a RUN line, and options that matter to tests only.
 _ENDS = ("|", "-o", "2>&1", "2>", ">", "<", "&&")
 _DROPPED = ("%s", "--split-input-file", "--verify-diagnostics", "--mlir-print-ir", "--mlir-timing")
 
 
 @dataclass(frozen=True)
 class Seed:
-    """What mutants are made of: a module, and the commands that its test runs on it."""
+    """A module from which mutants are made, and the commands that its test runs on it."""
 
     name: str
     text: str
@@ -77,7 +79,7 @@ class Input:
 
 
 def _commands(text: str) -> tuple[tuple[str, ...], ...]:
-    """The arguments of each ark-opt in the RUN lines of a test."""
+    """Returns the arguments of each ark-opt in the RUN lines of a test."""
     runs = "\n".join(line.split("RUN:", 1)[1] for line in text.splitlines() if "// RUN:" in line)
     commands: list[tuple[str, ...]] = []
     for line in runs.replace("\\\n", " ").splitlines():
@@ -91,13 +93,14 @@ def _commands(text: str) -> tuple[tuple[str, ...], ...]:
 
 
 def read_seeds() -> list[Seed]:
-    """Every section of every test, and the texts of kernels."""
+    """Returns every section of every test, and the texts of kernels."""
     seeds: list[Seed] = []
+    entries = read_entries(_ROOT / "passes/kernel/KernelAbi.def")
     for path in sorted([*_ROOT.glob("tests/**/*.mlir"), *_ROOT.glob("passes/**/*.mlir")]):
-        text = path.read_text(encoding="utf-8")
+        text = expand_constants(path.read_text(encoding="utf-8"), entries)
         commands = _commands(text)
         for number, section in enumerate(text.split("// -----")):
-            # What a test expects takes room, and is nothing to the compiler.
+            # The CHECK lines of a test take room, and do not affect the compiler.
             lines = [line for line in section.splitlines() if not line.lstrip().startswith("//")]
             module = "\n".join(lines).strip() + "\n"
             if module.strip() and len(module) <= _MAX_SEED_BYTES:
@@ -106,7 +109,7 @@ def read_seeds() -> list[Seed]:
 
 
 def read_passes() -> list[str]:
-    """The flags of all passes of ark."""
+    """Returns the flags of all passes of ark."""
     definitions = [path.read_text() for path in sorted(_ROOT.glob("passes/**/*asses.td"))]
     return [f"--{name}" for text in definitions for name in re.findall(r'"(ark-[\w-]+)"', text)]
 
@@ -132,7 +135,7 @@ class Stage:
 
 
 def read_stages(seeds: Sequence[Seed]) -> list[Stage]:
-    """Some programs of the tests, at every stage and for every target."""
+    """Returns some programs of the tests, at every stage and for every target."""
     graphs = [s for s in seeds if "pipelines/compile.mlir" in s.name or "pipelines/ranks" in s.name]
     graphs += [
         s for s in seeds if "tile-groups-ops" in s.name or "graph/form-groups.mlir" in s.name
@@ -163,7 +166,7 @@ class Inputs:
         self._passes = read_passes()
 
     def make(self, numbers: range) -> list[Input]:
-        """The inputs of these numbers, which are of one batch."""
+        """Returns the inputs with these numbers, which belong to one batch."""
         random = Random(f"{self._seed}:batch:{numbers.start // BATCH}")
         seed = self._module_of(random.choice(self._sources))
         arguments = self._arguments(random, seed)
@@ -199,14 +202,14 @@ class Inputs:
         return (f"--ark-target={target}", f"--ark-compile-to={stage}")
 
     def _bytecode_of(self, seed: Seed) -> bytes:
-        """Returns the module as bytecode, no bytes if it does not parse."""
+        """Returns the module as bytecode, or no bytes if it does not parse."""
         outcome = self._server.run(seed.text.encode(), ("--emit-bytecode",))
         return outcome.result if outcome.status == 0 else b""
 
 
 @dataclass
 class Tally:
-    """What a run has seen so far."""
+    """The counts of a run so far."""
 
     inputs: Counter[str] = field(default_factory=Counter[str])
     accepted: int = 0
@@ -223,7 +226,7 @@ class Tally:
 
 
 class Fuzzer:
-    """Runs inputs, and keeps count of how they end."""
+    """Runs inputs, and counts how they end."""
 
     def __init__(self, server: Server, causes: Causes, seed: int) -> None:
         self._server = server

@@ -81,7 +81,7 @@ def case(random: Random) -> str:
 
 
 def _use(tensors: dict[str, np.ndarray[Any, Any]], size: int) -> None:
-    """Every byte of a tensor is one of the file's."""
+    """Checks that every byte of a tensor lies in the file."""
     assert sum(array.nbytes for array in tensors.values()) <= size
     for array in tensors.values():
         assert not array.flags.writeable

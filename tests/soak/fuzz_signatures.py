@@ -54,7 +54,7 @@ def by_stranger(random: Random, base: int) -> bytes:
     try:
         signed = bytearray(sign(bytes(data), _STRANGER, "case"))
     except BundleError:
-        return bytes(data)  # its header is none
+        return bytes(data)  # the data has no valid header
     if random.random() < 0.5:
         begin = len(signed) - TRAILER_SIZE + _KEY_OFFSET
         signed[begin : begin + _KEY_SIZE] = _trusted(SIGNED[base])

@@ -22,22 +22,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-# One case: given its own source of random numbers, returns how it ended, in a word or two.
-# An exception is a failure.
+# One case: gets a source of random numbers and returns its outcome in a word or two. An exception
+# is a failure.
 Case = Callable[[Random], str]
 
 _HANG_SECONDS = 5.0
 _MEMORY_LIMIT = 1 << 30
 _POLL_SECONDS = 0.1
 _MAX_SHOWN = 20
-# Words of the shared memory: the case, failures of the child so far, when the case began in ns.
-# Each is written at once, so that the parent never reads half of one.
+# Words of the shared memory: the number of the case, failures of the child so far, and the start of
+# the case in ns. Each word is written atomically, so that the parent never reads half of one.
 _CASE, _FAILURES, _BEGAN = range(3)
 
 
 @dataclass
 class _Tally:
-    """What a run has seen so far."""
+    """The counts of a run so far."""
 
     count: int = 0
     failures: int = 0
@@ -45,7 +45,7 @@ class _Tally:
     hangs: int = 0
     endings: Counter[str] = field(default_factory=Counter[str])
     slowest_ms: float = 0.0
-    # The most that a child needed at once, and the most that one had in the end, above its begin.
+    # The largest peak of memory of a child, and the largest final value, relative to its start.
     peak_mb: float = 0.0
     growth_mb: float = 0.0
 
@@ -88,7 +88,7 @@ def main(name: str, full_count: int, case: Case) -> int:
 
 
 def check_message(error: Exception) -> None:
-    """Raises AssertionError unless an error's text is one line of bearable length."""
+    """Raises AssertionError unless an error's text is one line of limited length."""
     text = str(error)
     assert "\n" not in text, text
     assert len(text) < 1000, text
@@ -99,7 +99,7 @@ def _source(seed: int, number: int) -> Random:
 
 
 def _run(seed: int, count: int, limit: float, case: Case) -> _Tally:
-    """Runs all cases, or those that there is time for until `limit` on the monotonic clock."""
+    """Runs all cases, or as many as fit before `limit` on the monotonic clock."""
     tally = _Tally()
     while tally.count < count and time.monotonic() < limit:
         _run_child(seed, count, limit, case, tally)
@@ -132,7 +132,7 @@ def _run_child(seed: int, count: int, limit: float, case: Case, tally: _Tally) -
     if text and status == 0:
         _add(tally, json.loads(text))
         return
-    # What the child had counted is lost with it, but for its failures.
+    # The counts of the child are lost with it, except its failures.
     tally.failures += shared[_FAILURES] + 1
     tally.hangs += hung
     tally.crashes += not hung
@@ -153,7 +153,7 @@ def _add(tally: _Tally, result: dict[str, object]) -> None:
 
 
 def _watch(child: int, shared: memoryview) -> tuple[int, bool]:
-    """Waits for the child's end; its status, and whether it was killed for standing still."""
+    """Waits for the child; returns its status, and whether it was killed for hanging."""
     at, since = -1, _cpu_seconds(child)
     while True:
         ended, status = os.waitpid(child, os.WNOHANG)
@@ -162,7 +162,7 @@ def _watch(child: int, shared: memoryview) -> tuple[int, bool]:
         if shared[_CASE] != at:
             at, since = shared[_CASE], _cpu_seconds(child)
         seconds = (time.monotonic_ns() - shared[_BEGAN]) / 1e9
-        # A process is stuck if it is busy for too long, or idle for much longer, as in a read.
+        # A process hangs if one case is busy for too long, or idle for much longer, as in a read.
         busy = _cpu_seconds(child) - since > _HANG_SECONDS
         if busy or seconds > 24 * _HANG_SECONDS:
             os.kill(child, signal.SIGKILL)
@@ -172,7 +172,7 @@ def _watch(child: int, shared: memoryview) -> tuple[int, bool]:
 
 
 def _cpu_seconds(process: int) -> float:
-    """Time that the process has had of a core: waiting for one on a busy machine is no hang."""
+    """Returns the processor time of a process, since waiting for a busy core is no hang."""
     with open(f"/proc/{process}/stat", encoding="utf-8") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
@@ -181,7 +181,7 @@ def _cpu_seconds(process: int) -> float:
 def _work(
     seed: int, numbers: range, limit: float, case: Case, shared: memoryview, results_end: int
 ) -> None:
-    """What a child does."""
+    """Runs cases in the child."""
     gc.collect()
     _limit_memory()
     before = _resident_mb()

@@ -37,18 +37,18 @@ from typing import Any
 
 FULL_COUNT = 100
 
-# Seconds that a rank waits for others to come, and that a wait in a kernel may last.
+# The seconds that a rank waits for other ranks, and the timeout of waits in kernels.
 PATIENCE = 10.0
 HANG = 3.0
-# Survivors give the lanes of a stopped rank this long to leave the kernel.
+# The survivors allow the lanes of a stopped rank this long to leave the kernel.
 GRACE = 10.0
-# Seconds that the machine may be busy with other things.
+# The seconds by which a busy machine may delay everything.
 SLACK = 10.0
 STARTUP = 120.0
 
 MODES = ("runs", "iterations", "resident")
 SIGNALS = {signal.SIGKILL: 4, signal.SIGSTOP: 3, signal.SIGINT: 2, signal.SIGTERM: 1}
-# What the rank has last said before its signal comes, and how many seconds later that is, at most.
+# The last message of the rank before the signal, and the largest delay after it in seconds.
 PHASES = {"start": 1.5, "joined": 0.6, "compiled": 0.1, "running": 0.5}
 WEIGHTS = (2, 3, 2, 5)
 TYPED = {"RankFailedError", "HangError", "LaneHangError"}
@@ -62,7 +62,7 @@ def say(what: str, **more: object) -> None:
 
 
 def be_a_rank(mode: str) -> None:
-    """Runs until an error occurs, and prints it."""
+    """Runs until an error occurs, and prints the error."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     import numpy as np
 
@@ -101,7 +101,7 @@ def be_a_rank(mode: str) -> None:
 
 @dataclass(frozen=True)
 class Plan:
-    """One round: the number of ranks, their work, and the rank and time of the signal."""
+    """One round: the number of ranks, their program, and the rank and time of the signal."""
 
     number: int
     size: int
@@ -128,10 +128,11 @@ class Plan:
 
     @property
     def deadline(self) -> float:
-        """Seconds after the signal in which survivors must end."""
+        """The seconds after the signal within which survivors must end."""
         if self.signal == signal.SIGSTOP:
             return max(PATIENCE + 1, HANG + min(GRACE, PATIENCE)) + SLACK
-        # Who ends before it has come is waited for; who ends later is seen at once.
+        # If the rank dies before the others have met it, they wait until their timeout. Later,
+        # they notice its end at once.
         return SLACK + (PATIENCE + SLACK if self.phase == "start" else 0)
 
 
@@ -180,7 +181,7 @@ class Rank:
         self.stderr = self._process.stderr.read()
 
     def await_phase(self, phase: str) -> bool:
-        """Returns whether the rank gets as far as that."""
+        """Returns whether the rank reaches the phase."""
         with self._changed:
             self._changed.wait_for(lambda: phase in self.words or self.ended, STARTUP)
             return phase in self.words
@@ -196,7 +197,7 @@ class Rank:
             self._process.send_signal(sent)
 
     def remove(self) -> None:
-        """Ends the process, if that is necessary, and the threads that listen to it."""
+        """Kills the process if necessary, and ends the threads that read its output."""
         self.send(signal.SIGKILL)
         self.send(signal.SIGCONT)
         for thread in self._threads:
@@ -216,13 +217,13 @@ class Rank:
 
     @property
     def error(self) -> dict[str, Any]:
-        """What the rank raised; empty if it said nothing of that."""
+        """The error that the rank has reported, or an empty string."""
         return next((each for each in self.said if each["what"] == "error"), {})
 
 
 @dataclass
 class Outcome:
-    """What is wrong in a round, and how long survivors took to end after the signal."""
+    """The problem of a round, and the seconds that survivors took to end after the signal."""
 
     plan: Plan
     problems: list[str] = field(default_factory=list[str])
@@ -231,7 +232,7 @@ class Outcome:
 
 
 def play(plan: Plan) -> Outcome:
-    """One round; raises nothing that a rank does."""
+    """Plays one round; errors of a rank do not raise here."""
     outcome = Outcome(plan)
     shared = set(os.listdir("/dev/shm"))
     job = f"ark-soak-{os.getpid()}-{plan.number}-{time.time_ns()}"
@@ -283,7 +284,7 @@ def judge_victim(rank: Rank, plan: Plan, outcome: Outcome) -> None:
     began = plan.signal == signal.SIGSTOP
     if began:
         rank.send(signal.SIGCONT)
-    # One that had not met the others yet waits for them in vain.
+    # A rank that had not met the others waits for them until its timeout.
     if not rank.await_end(time.monotonic() + SLACK + (STARTUP if plan.phase == "start" else HANG)):
         outcome.problems.append(f"{who} does not end: {rank.said}")
     elif began and (rank.status or rank.error.get("kind") not in TYPED or rank.stderr):
@@ -294,7 +295,8 @@ def judge_victim(rank: Rank, plan: Plan, outcome: Outcome) -> None:
 
 
 def left_behind(plan: Plan, job: str, folder: Path, shared: set[str]) -> list[str]:
-    """What a round has left, after some time for programs that a killed rank had started."""
+    """Returns what a round has left behind, after some time for programs that a killed rank had
+    started."""
     deadline = time.monotonic() + SLACK
     while True:
         found = [
@@ -309,7 +311,7 @@ def left_behind(plan: Plan, job: str, folder: Path, shared: set[str]) -> list[st
 
 
 def processes_of(job: str) -> list[str]:
-    """Processes that still have the job in their environment, as those have that ranks start."""
+    """Returns processes with the job in their environment, which those started by ranks inherit."""
     found: list[str] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
@@ -360,7 +362,7 @@ def main() -> int:
     if options.rank:
         be_a_rank(options.rank)
         return 0
-    # Jobs that a shell starts in the background ignore it, and so would ranks until they set it.
+    # Background jobs of a shell ignore SIGINT, and ranks would inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     begin, files = time.monotonic(), len(os.listdir("/proc/self/fd"))
     outcomes: list[Outcome] = []

@@ -1,4 +1,4 @@
-"""Crashes by their cause: the innermost frames of a stack."""
+"""Crashes by cause: the innermost frames of a stack."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MESSAGE = re.compile(
     r"|terminate called[^\n]*)"
 )
 _SYMBOLIZER = "/usr/lib/llvm-22/bin/llvm-symbolizer"
-# Frames of our program that say nothing of who is to blame: its entry, the sanitizer's own, and
-# parsers, printers and bytecode readers of ops, which call MLIR's for what is inside. Some of
-# MLIR's templates are compiled into our program.
+# Frames of our program that do not tell the cause: its entry, the sanitizer's own, and the parsers,
+# printers and bytecode readers of ops, which call MLIR's. Some of MLIR's templates are compiled
+# into our program.
 _INNOCENT = re.compile(
     r"arkOptMain|\bmain\b|runCommand|_start|::parse\w*\(|::print\(|::readProperties\(|\?\?"
     r"|::printAssembly\(|UniqueFunctionBase<void, mlir::Operation\*, mlir::OpAsmPrinter"
@@ -53,7 +53,7 @@ class Crash:
 
 
 def find_crash(outcome: Outcome) -> Crash | None:
-    """What went wrong in a run, if anything did."""
+    """Returns the crash of a run, or None."""
     said = _MESSAGE.search(outcome.said)
     message = re.sub(r"0x[0-9a-f]+|\d{3,}", "N", said[1]) if said else ""
     if (
@@ -76,10 +76,11 @@ def find_crash(outcome: Outcome) -> Crash | None:
 
 
 def _frames(said: str) -> list[Frame]:
-    """The frames of a stack, innermost first, without the system's and those of handlers."""
+    """Returns the frames of a stack, innermost first, without those of the system and of signal
+    handlers."""
     lines = [line for line in said.splitlines() if _FRAME.search(line)]
     handlers = [i for i, line in enumerate(lines) if any(n in line for n in _SIGNAL_FRAMES)]
-    # The frames after LLVM's signal handlers: one without a name, and its caller.
+    # The frames behind LLVM's signal handlers: one without a name, and its caller.
     lines = lines[handlers[-1] + 2 if handlers else 0 :]
     frames = [_FRAME.search(line) for line in lines]
     return [(f[1], f[2]) for f in frames if f and not _SYSTEM.match(Path(f[1]).name)]
@@ -122,7 +123,7 @@ class Causes:
             )
 
     def report(self) -> int:
-        """Prints all causes; returns the number of inputs that failed for an unknown one."""
+        """Prints all causes; returns the number of inputs that failed for an unknown cause."""
         known = _read_known()
         strange = unknown = 0
         for crash, count in self._counts.most_common():
@@ -144,7 +145,7 @@ class Causes:
 
 
 def _read_known() -> list[tuple[re.Pattern[str], str]]:
-    """Lines of a pattern of the report and a reason, with ` :: ` between them."""
+    """Reads lines with a pattern of the report and a reason, separated by ` :: `."""
     known: list[tuple[re.Pattern[str], str]] = []
     for line in _KNOWN.read_text(encoding="utf-8").splitlines():
         if line.strip() and not line.startswith("#"):
@@ -155,7 +156,7 @@ def _read_known() -> list[tuple[re.Pattern[str], str]]:
 
 @functools.cache
 def _name(frame: Frame) -> str:
-    """The function of a frame, as far as its file has names."""
+    """Returns the function of a frame, if its file has symbols."""
     file, offset = frame
     # A return address belongs to the call before it.
     command = [_SYMBOLIZER, f"--obj={file}", "--inlines", hex(int(offset, 16) - 1)]

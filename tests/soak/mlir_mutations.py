@@ -44,7 +44,7 @@ Token = tuple[str, str]  # kind, text
 
 
 def tokens_of(text: str) -> list[Token]:
-    """All of a text as tokens; their texts joined are the text again."""
+    """Returns the tokens of a text; their concatenation is the text."""
     return [(str(match.lastgroup), match.group()) for match in _TOKEN.finditer(text)]
 
 
@@ -73,7 +73,7 @@ class Mutator:
         )
 
     def mutate(self, random: Random, text: str) -> str:
-        """A text with one to four changes."""
+        """Returns the text with one to four changes."""
         weights = [weight for weight, _ in self._ways]
         ways = [way for _, way in self._ways]
         for _ in range(random.choice((1, 1, 1, 2, 2, 4))):
@@ -82,12 +82,13 @@ class Mutator:
         return text
 
     def _token(self, random: Random, text: str) -> str:
-        """Another token of the same kind: of the text, of the corpus, or of a list of odd ones."""
+        """Returns another token of the same kind: from the text, from the corpus, or from a list of
+        odd ones."""
         tokens = tokens_of(text)
         places = [i for i, (kind, _) in enumerate(tokens) if kind not in ("space", "close")]
         if not places:
             return text
-        # Numbers and types are few beside punctuation, and matter more.
+        # Numbers and types are rarer than punctuation, and matter more.
         telling = [i for i in places if tokens[i][0] in ("number", "shape", "word", "name")]
         place = random.choice(telling if telling and random.random() < 0.8 else places)
         kind, old = tokens[place]
@@ -104,7 +105,7 @@ class Mutator:
         if random.random() < 0.6:
             near = [word for other, word in tokens if other == kind]
             if kind in ("word", "name"):
-                # Names of values for values, of symbols for symbols, ops of a dialect for such.
+                # Value names replace value names, symbols symbols, and ops of a dialect ops of it.
                 alike = [word for word in near if ("." in word) == ("." in old)]
                 near = [word for word in alike if word[0] == old[0]] or alike
             return random.choice(near)
@@ -117,7 +118,7 @@ class Mutator:
         begin = random.randrange(len(tokens))
         end = begin + random.choice((1, 1, 2, 3, 8))
         kept = tokens[:begin] + tokens[end:]
-        if random.random() < 0.3:  # twice instead of never
+        if random.random() < 0.3:  # duplicated instead of deleted
             kept = tokens[:end] + tokens[begin:]
         return "".join(word for _, word in kept)
 
@@ -186,7 +187,7 @@ def _groups(text: str) -> list[tuple[int, int]]:
 
 
 def _nest(random: Random, text: str) -> str:
-    """A group inside of itself, many times."""
+    """Nests a group inside of itself many times."""
     groups = _groups(text)
     if not groups:
         return text
@@ -206,7 +207,7 @@ def _bytes_of_text(random: Random, text: str) -> str:
 
 
 def mutate_bytes(random: Random, data: bytes) -> bytes:
-    """Bytes with one to eight changes."""
+    """Returns the bytes with one to eight changes."""
     result = bytearray(data)
     for _ in range(random.choice((1, 1, 1, 2, 4, 8))):
         if not result:

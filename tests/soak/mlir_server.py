@@ -1,4 +1,4 @@
-"""ark-opt, run many times by a server process that forks for every input."""
+"""Runs ark-opt many times through a server process that forks for every input."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from typing_extensions import Self
 __all__ = ["Outcome", "Server"]
 
 _CPU_SECONDS = 5.0
-_WALL_SECONDS = 60.0  # of an input that waits, or of a machine that is busy
+_WALL_SECONDS = 60.0  # limit for an input that hangs, or a busy machine
 _MEMORY_BYTES = 4 << 30
-# Relative to the folder of the server: bytecode holds the name of the file that it was made of,
-# and an input must be the same in every folder.
+# The path is relative to the server's folder: bytecode holds the name of its file, and an input
+# must be the same in every folder.
 _INPUT = "input.mlir"
 _SANITIZER_STATUS = 99
 _TICKS = os.sysconf("SC_CLK_TCK")
 _ENVIRONMENT = {
-    # What MLIR and LLVM allocate is not instrumented: containers that cross over look corrupt.
-    # Their code has no frame pointers, which the fast unwinder needs.
+    # Allocations of MLIR and LLVM are not instrumented, so containers passed between them and ark
+    # look corrupt. Their code lacks frame pointers, which the fast unwinder needs.
     "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:detect_odr_violation=0:"
     "allow_user_poisoning=0"
     f":exitcode={_SANITIZER_STATUS}:symbolize=0:allocator_may_return_null=0"
@@ -54,7 +54,7 @@ class Outcome:
 
     @property
     def sanitized(self) -> bool:
-        """Whether a sanitizer ended it."""
+        """True if a sanitizer ended the run."""
         return self.status == _SANITIZER_STATUS
 
 
@@ -114,7 +114,7 @@ class Server:
         while not self._has_answer(0.5):
             waited += 0.5
             if waited > _WALL_SECONDS or _cpu_seconds(process) > _CPU_SECONDS:
-                os.kill(process, signal.SIGABRT)  # it says where it is
+                os.kill(process, signal.SIGABRT)  # the server prints its state
                 if not self._has_answer(_WALL_SECONDS):
                     os.kill(process, signal.SIGKILL)
                 return False

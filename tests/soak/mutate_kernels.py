@@ -27,14 +27,14 @@ from emulation.programs import CASES, Prepared
 from emulation.survivors import count
 
 ROOT = Path(__file__).resolve().parents[2]
-# At least so many mutants are there.
+# The least number of mutants.
 FULL_COUNT = 300
-# Seeds that each mutant is tried with.
+# The seeds that are tried for each mutant.
 SEEDS = 4
 
 
 def main() -> int:
-    """Runs all mutants; the exit status."""
+    """Runs all mutants; returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=FULL_COUNT, help="how many mutants to try")
     parser.add_argument("--seed", type=int, default=0, help="the first seed of the emulator")
@@ -73,7 +73,7 @@ def main() -> int:
 
 
 def print_verdict(name: str, verdict: Verdict) -> None:
-    """One line for one mutant."""
+    """Prints one line for one mutant."""
     twin = f" (with {verdict.twin})" if verdict.twin else ""
     print(f"{name}: {verdict.mutant.name}{twin}: {verdict.problem or 'SURVIVED'}", flush=True)
 

@@ -51,7 +51,7 @@ class Mutant:
     arrivals: dict[str, int] = field(default_factory=dict)
 
     def text(self) -> str:
-        """The module."""
+        """Returns the text of the module."""
         text = schedules.to_mlir(self.program, self.sms)
         for name, count in self.arrivals.items():
             begin = text.index(f"ark.semaphore @{name} arrivals = ")
@@ -60,7 +60,7 @@ class Mutant:
         return text
 
     def is_right(self) -> bool:
-        """Whether the schedule may be accepted, by brute force."""
+        """Returns True if brute force finds the schedule correct."""
         return (
             not self.arrivals
             and runs_each_vcta_once(self.program)
@@ -74,7 +74,7 @@ class Mutant:
 
 
 def runs_each_vcta_once(program: Program) -> bool:
-    """Whether the runs of all lanes are the vCTAs of all tasks."""
+    """Returns True if the runs of all lanes are exactly the vCTAs of all tasks."""
     runs = collections.Counter(
         (item[1], vcta)
         for lane in program.lanes
@@ -100,7 +100,7 @@ def fits(operand: Operand) -> bool:
 
 
 def stays_inside(task: brute_force.Task, operand: Operand) -> bool:
-    """Whether the region of every vCTA begins inside of the view."""
+    """Returns True if the region of every vCTA begins inside of the view."""
     return all(
         0 <= function(index) < extent
         for index in task.indices()
@@ -125,10 +125,10 @@ class Mutations:
         self.tasks = [replace(task, operands=list(task.operands)) for task in program.tasks]
         mutant.program = Program(self.tasks, self.lanes, list(program.semaphores))
 
-    # What is drawn.
+    # Random choices.
 
     def item(self, *kinds: str) -> tuple[int, int] | None:
-        """The lane and the place of an item."""
+        """Returns a random lane and the position of an item in it."""
         places = [
             (row, place)
             for row, lane in enumerate(self.lanes)
@@ -138,7 +138,7 @@ class Mutations:
         return self.rng.choice(places) if places else None
 
     def operand(self, accept: Callable[[Operand], bool]) -> tuple[int, int] | None:
-        """The task and the number of an operand."""
+        """Returns a random task and the number of an operand."""
         places = [
             (number, place)
             for number, task in enumerate(self.tasks)
@@ -233,7 +233,7 @@ class Mutations:
         return True
 
     def move_run(self) -> bool:
-        """A run goes to another SM."""
+        """Moves a run to another SM."""
         if (place := self.item("run")) is None or len(self.lanes) < 2:
             return False
         row, index = place
@@ -258,7 +258,7 @@ class Mutations:
         return self.duplicate("run")
 
     def shift_range(self) -> bool:
-        """A run begins or ends one vCTA earlier or later."""
+        """Makes a run begin or end one vCTA earlier or later."""
         if (place := self.item("run")) is None:
             return False
         row, index = place
@@ -302,7 +302,7 @@ class Mutations:
         return self.change_operand(place, root=self.rng.choice(roots), offset=0)
 
     def leave_buffer(self) -> bool:
-        """A view ends behind its buffer."""
+        """Makes a view end behind its buffer."""
         place = self.operand(lambda o: o.root != PACKETS)
         if place is None:
             return False
@@ -315,7 +315,7 @@ class Mutations:
         return self.change_operand(place, offset=first + size * self.rng.randrange(3))
 
     def misalign(self) -> bool:
-        """A view begins within an element."""
+        """Makes a view begin within an element."""
         place = self.operand(lambda o: o.root != PACKETS and BYTES[o.dtype] > 1 and o.offset > 0)
         if place is None:
             return False
@@ -340,7 +340,7 @@ CLASSES = (
 
 
 def mutate(rng: random.Random, kind: str, program: Program, sms: int) -> Mutant | None:
-    """Applies a mutation; returns None if it has no place, or the text would not parse."""
+    """Applies a mutation; returns None if it is not applicable, or if the text would not parse."""
     mutant = Mutant(kind, program, sms)
     if not getattr(Mutations(rng, mutant), kind)():
         return None
@@ -349,7 +349,7 @@ def mutate(rng: random.Random, kind: str, program: Program, sms: int) -> Mutant 
         item[1] for lane in changed.lanes for item in lane if item[0] in ("signal", "barrier")
     }
     waited = {item[1] for lane in changed.lanes for item in lane if item[0] == "wait"}
-    # A semaphore without signals has no number of arrivals that a declaration may have.
+    # A semaphore without signals has no number of arrivals that a declaration could state.
     if waited - signalled:
         return None
     changed.semaphores = [name for name in changed.semaphores if name in signalled]

@@ -50,7 +50,7 @@ def unpack(bundle: Bundle) -> Program:
 
 
 def pack(program: Program, bundle: Bundle) -> dict[str, Any]:
-    """The sections of a program; those that are no tables come from `bundle`."""
+    """Returns the sections of a program; sections other than tables come from `bundle`."""
     rows, lanes = [], []
     for sm, items in program.lanes:
         lanes.append((sm, len(rows), len(rows) + len(items)))
@@ -89,8 +89,7 @@ class Soak:
         self.failures: list[str] = []
 
     def check_bundle(self) -> tuple[str, Bundle]:
-        """A bundle as it was compiled, which is not refused, and in which brute force finds
-        nothing wrong."""
+        """Checks that an unaltered bundle is accepted, and that brute force finds it correct."""
         name, bundle = make_bundle(self.rng)
         self.bundles += 1
         program = unpack(bundle)

@@ -81,7 +81,7 @@ class _Builder:
                 return shape
 
     def pick(self, *, floats: bool = False, least_rank: int = 0) -> ark.Tensor:
-        """A value that is there, or a new leaf."""
+        """Returns an existing value or a new leaf."""
         fitting = [
             value
             for value in self.values[-6:]
@@ -93,7 +93,7 @@ class _Builder:
         return self.leaf(self.shape(least_rank), self.rng.choice(dtypes))
 
     def like(self, x: ark.Tensor) -> ark.Tensor:
-        """A value that broadcasts to the shape of another one, of its dtype."""
+        """Returns a value that broadcasts to the shape of another one, with its dtype."""
         same = [v for v in self.values if v.shape == x.shape and v.dtype is x.dtype]
         if same and self.rng.random() < 0.5:
             return self.rng.choice(same)
@@ -115,7 +115,7 @@ class _Builder:
         self.add(name, getattr(ark, name)(x))
 
     def tame(self) -> None:
-        """Functions whose argument must be positive, or small."""
+        """Applies functions whose argument must be positive or small."""
         x = ark.sigmoid(self.pick(floats=True)) + 0.25
         name = self.rng.choice(["exp", "log", "sqrt", "rsqrt", "reciprocal"])
         self.add(name, getattr(ark, name)(x))
@@ -129,7 +129,7 @@ class _Builder:
         self.add(name, getattr(ark, name)(a, b))
 
     def choice(self) -> None:
-        """Of leaves, so that no comparison is a matter of rounding."""
+        """Compares leaves only, since rounding must not decide a comparison."""
         x = self.pick()
         shape = tuple(extent if self.rng.random() < 0.7 else 1 for extent in x.shape)
         self.add("where", ark.where(self.leaf(shape, ark.bool), x, self.like(x)))
@@ -142,7 +142,7 @@ class _Builder:
         x = self.pick(floats=True, least_rank=1)
         axes = tuple(sorted(self.rng.sample(range(x.ndim), self.rng.randint(1, min(2, x.ndim)))))
         name = self.rng.choice(["reduce_mean", "reduce_max", "reduce_min", "reduce_sum"])
-        if name == "reduce_sum":  # which would grow otherwise
+        if name == "reduce_sum":  # values would grow otherwise
             x = x * (1.0 / np.prod([x.shape[axis] for axis in axes]))
         # A result of rank 0 cannot have the tile that a planner may ask for.
         keepdims = len(axes) == x.ndim or self.rng.random() < 0.5
@@ -216,7 +216,7 @@ class _Builder:
         self.add("gather", ark.gather(x, indices, axis))
 
     def argmax(self) -> None:
-        """Of a leaf, so that no two elements are equal but for rounding."""
+        """Takes the argmax of a leaf, where elements are not equal up to rounding."""
         x = self.leaf(self.shape(), self.rng.choice(FLOATS))
         self.add("argmax", ark.argmax(x, self.rng.randrange(x.ndim)))
 
@@ -262,7 +262,7 @@ class _Builder:
                 self.rng.choice(self.FAMILIES)(self)
             left -= 1
         used = self.rng.sample(self.values, min(len(self.values), self.rng.randint(1, 3)))
-        # Of the last one, at least, all that led to it counts.
+        # The last value is always an output, so that the ops that lead to it are tested.
         for number, value in enumerate({id(v): v for v in (*used, self.values[-1])}.values()):
             ark.output(f"y{number}", value)
 

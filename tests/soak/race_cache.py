@@ -31,7 +31,7 @@ _PATIENCE_SECONDS = 1800
 
 
 class _Warned(logging.Handler):
-    """Counts and shows the warnings of the cache."""
+    """Counts and prints the warnings of the cache."""
 
     count = 0
 
@@ -46,7 +46,7 @@ def bundle_of(key: int) -> Bundle:
 
 
 def work(folder: Path, limit: int, seed: int, rounds: int, start: Barrier) -> None:
-    """What one process does; exits with 1 on a failure."""
+    """Runs one of the processes; exits with 1 on a failure."""
     warned, draw, store = _Warned(), Random(seed), BundleStore(folder, limit)
     logging.getLogger("ark.cache").addHandler(warned)
     made = [bundle_of(key) for key in range(_KEYS)]

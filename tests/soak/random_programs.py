@@ -38,7 +38,8 @@ WORKERS = (1, 2, 3, 4, 7, 16)
 
 
 def pin(rng: random.Random) -> Any:
-    """Now and then a planner with a tile of the last dimension, or without synchronisation."""
+    """Returns, at random, a planner with a tile of the last dimension, or one without
+    synchronisation."""
     if rng.random() < 0.2:
         return ark.planner(tile=(rng.choice([1, 4, 16, 64]),))
     if rng.random() < 0.05:
@@ -47,7 +48,7 @@ def pin(rng: random.Random) -> Any:
 
 
 class Tally(collections.Counter[str]):
-    """How many pairs had which schedule, and how many elements were compared with what."""
+    """Counts of pairs by schedule, and of elements that were compared."""
 
 
 def compare(drawn: programs.Drawn, executable: ark.Executable, tally: Tally) -> None:
@@ -67,9 +68,9 @@ def compare(drawn: programs.Drawn, executable: ark.Executable, tally: Tally) -> 
         states = {name: executable.states[name] for name in states}
 
 
-# What the compiler may refuse of what is drawn: an order of a lane that a dependence forbids, a run
-# of vCTAs that conflict with each other, a tile that cuts an axis along which an op reduces, and a
-# tile for a result without dimensions.
+# Messages with which the compiler may refuse a random choice: an order of a lane that a dependence
+# forbids, a run of vCTAs that conflict with each other, a tile that cuts an axis of a reduction,
+# and a tile for a result of rank 0.
 REFUSALS = (
     "the order of the lanes contradicts the dependences",
     "in the same run as",

@@ -33,7 +33,7 @@ class Script:
     full_count: int
 
     def count(self, scale: float) -> int:
-        """How many cases a run of this scale has, at least one."""
+        """Returns the number of cases of a run of this scale, at least one."""
         return max(1, round(self.full_count * scale))
 
 

@@ -45,7 +45,7 @@ from ark_mlir.testing.bounds import assert_within
 FULL_COUNT = 400
 LAUNCHES = 3
 SANITIZERS = ("thread", "address")
-# Runs of a kernel without a wait, each in an order of its own, until its race is reported.
+# The number of runs of a kernel without a wait, in different orders, until its race is reported.
 _ORDERS = 5
 _SCALARIZE = (
     "/usr/lib/llvm-22/bin/opt",
@@ -73,7 +73,7 @@ def run(*command: str | Path, **options: Any) -> subprocess.CompletedProcess[str
 def build_runner(sanitizer: str, folder: Path) -> Path:
     """Compiles the runner once for each sanitizer."""
     program = folder / f"run_lanes-{sanitizer}"
-    flags = ["-std=c++17", "-O1", "-g", f"-fsanitize={sanitizer}"]
+    flags = ["-std=c++17", "-O1", "-g", f"-fsanitize={sanitizer}", f"-I{RUNNER.parents[3]}"]
     run("clang++-22", *flags, RUNNER, "-o", program, "-ldl", "-lpthread")
     return program
 
@@ -83,10 +83,10 @@ def build_kernel(module: Path, sanitizer: str, folder: Path) -> Path:
     code, llvm, kernel = folder / "code.mlir", folder / "kernel.ll", folder / "kernel.so"
     code.write_text(without_ark(module))
     text = run("/usr/lib/llvm-22/bin/mlir-translate", "--mlir-to-llvmir", code).stdout
-    # clang leaves a function of IR alone that does not ask for the sanitizer.
+    # clang does not instrument a function of IR without the sanitizer's attribute.
     llvm.write_text(_DEFINITION.sub(rf"\1 sanitize_{sanitizer}\2\3", text))
     if sanitizer == "thread":
-        # ThreadSanitizer does not check masked accesses and those of more than 16 bytes.
+        # ThreadSanitizer skips masked accesses and accesses of more than 16 bytes.
         run(*_SCALARIZE, llvm, "-S", "-o", llvm)
     flags = ["-O1", "-shared", "-fPIC", f"-fsanitize={sanitizer}", "-Wno-override-module"]
     run("clang-22", *flags, llvm, "-o", kernel, "-lm")

@@ -1,4 +1,4 @@
-"""Random schedules of a program: the text of an exported one, its runs dealt out anew."""
+"""Random schedules of a program: the runs of an exported schedule, distributed at random."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Schedule:
 
 
 def parse(text: str) -> Schedule:
-    """The parts of what ``export_schedule(…, synchronized=False)`` gives."""
+    """Parses the result of ``export_schedule(…, synchronized=False)``."""
     lines = text.splitlines()
     begin = next(i for i, line in enumerate(lines) if line.lstrip().startswith("ark.schedule "))
     indent = lines[begin][: len(lines[begin]) - len(lines[begin].lstrip())]
     end = next(i for i in range(begin, len(lines)) if lines[i] == indent + "}")
     counts = dict(_RUN.findall("\n".join(lines[begin:end])))
-    # Tasks stand in program order, which every dependence allows.
+    # Tasks are in program order, which satisfies every dependence.
     order = [match[1] for line in lines[:begin] if (match := _TASK.search(line))]
     return Schedule(
         before="\n".join(lines[:begin]),

@@ -33,7 +33,8 @@ def _drop(program: Program, place: Place) -> list[int]:
 
 
 def _set_arrivals(program: Program, semaphore: int, change: int) -> None:
-    """Wherever the tables and the manifest say it, so that they still agree."""
+    """Changes the number of arrivals in the tables and in the manifest, so that they still
+    agree."""
     program.manifest["semaphores"][semaphore]["arrivals"] += change
     for place in _find(program, WAIT, BARRIER):
         row = _row(program, place)
@@ -42,7 +43,7 @@ def _set_arrivals(program: Program, semaphore: int, change: int) -> None:
 
 
 def drop_wait(program: Program, rng: random.Random) -> bool:
-    """A lane no longer waits."""
+    """Removes a wait of a lane."""
     places = _find(program, WAIT)
     if places:
         _drop(program, rng.choice(places))
@@ -50,7 +51,7 @@ def drop_wait(program: Program, rng: random.Random) -> bool:
 
 
 def retarget_wait(program: Program, rng: random.Random) -> bool:
-    """A lane waits for another semaphore."""
+    """Makes a lane wait for another semaphore."""
     places, semaphores = _find(program, WAIT), program.manifest["semaphores"]
     if not places or len(semaphores) < 2:
         return False
@@ -61,7 +62,7 @@ def retarget_wait(program: Program, rng: random.Random) -> bool:
 
 
 def drop_signal(program: Program, rng: random.Random) -> bool:
-    """A signal is gone; one time in two all else knows."""
+    """Removes a signal; in half of the cases the arrivals are adapted."""
     places = _find(program, SIGNAL)
     if not places:
         return False
@@ -72,7 +73,8 @@ def drop_signal(program: Program, rng: random.Random) -> bool:
 
 
 def duplicate_signal(program: Program, rng: random.Random) -> bool:
-    """A signal comes twice, or somewhere else; one time in two all else knows."""
+    """Repeats a signal, or signals another semaphore; in half of the cases the arrivals are
+    adapted."""
     places = _find(program, SIGNAL)
     if not places:
         return False
@@ -85,7 +87,7 @@ def duplicate_signal(program: Program, rng: random.Random) -> bool:
 
 
 def change_arrivals(program: Program, rng: random.Random) -> bool:
-    """One arrival more or less, in one place."""
+    """Changes the number of arrivals by one in one place."""
     change = rng.choice((-1, 1))
     places = _find(program, WAIT, BARRIER)
     if places and rng.random() < 0.5:
@@ -96,7 +98,7 @@ def change_arrivals(program: Program, rng: random.Random) -> bool:
 
 
 def swap_neighbours(program: Program, rng: random.Random) -> bool:
-    """Two instructions that follow each other change places."""
+    """Swaps two adjacent instructions."""
     lanes = [items for _, items in program.lanes if len(items) > 1]
     if not lanes:
         return False
@@ -107,7 +109,7 @@ def swap_neighbours(program: Program, rng: random.Random) -> bool:
 
 
 def swap_instructions(program: Program, rng: random.Random) -> bool:
-    """Two instructions of a lane change places."""
+    """Swaps two instructions of a lane."""
     lanes = [items for _, items in program.lanes if len(items) > 2]
     if not lanes:
         return False
@@ -118,7 +120,7 @@ def swap_instructions(program: Program, rng: random.Random) -> bool:
 
 
 def move_run(program: Program, rng: random.Random) -> bool:
-    """Another lane does the work."""
+    """Moves a run to another lane."""
     places = _find(program, RUN)
     if not places or len(program.lanes) < 2:
         return False
@@ -130,7 +132,7 @@ def move_run(program: Program, rng: random.Random) -> bool:
 
 
 def shift_range(program: Program, rng: random.Random) -> bool:
-    """A run takes a vCTA more or less, which another run of the task does or does not notice."""
+    """Changes the range of a run by one vCTA; in some cases another run of the task is adapted."""
     places = _find(program, RUN)
     if not places:
         return False
@@ -146,7 +148,7 @@ def shift_range(program: Program, rng: random.Random) -> bool:
 
 
 def split_late(program: Program, rng: random.Random) -> bool:
-    """The last vCTA of a run comes at another place of its lane."""
+    """Moves the last vCTA of a run to another place of its lane."""
     places = [p for p in _find(program, RUN) if _row(program, p)[3] - _row(program, p)[2] > 1]
     if not places:
         return False
@@ -158,7 +160,7 @@ def split_late(program: Program, rng: random.Random) -> bool:
 
 
 def change_operand(program: Program, rng: random.Random) -> bool:
-    """An operand lies in another slot, or at another byte."""
+    """Moves an operand to another slot, or by some bytes."""
     if not program.operands:
         return False
     row = rng.choice(program.operands)
@@ -170,7 +172,7 @@ def change_operand(program: Program, rng: random.Random) -> bool:
 
 
 def swap_operands(program: Program, rng: random.Random) -> bool:
-    """Two rows of operands change places."""
+    """Exchanges two entries of the table of operands."""
     if len(program.operands) < 2:
         return False
     a, b = rng.sample(range(len(program.operands)), 2)
@@ -179,7 +181,7 @@ def swap_operands(program: Program, rng: random.Random) -> bool:
 
 
 def change_task(program: Program, rng: random.Random) -> bool:
-    """A task runs another body, or takes the operands of another."""
+    """Gives a task another body, or the operands of another task."""
     if not program.tasks:
         return False
     row = rng.choice(program.tasks)
@@ -191,7 +193,7 @@ def change_task(program: Program, rng: random.Random) -> bool:
 
 
 def drop_barrier(program: Program, rng: random.Random) -> bool:
-    """A lane, or all of them, go past a barrier."""
+    """Removes a barrier from one lane or from all lanes."""
     places = _find(program, BARRIER)
     if not places:
         return False
@@ -206,7 +208,7 @@ def drop_barrier(program: Program, rng: random.Random) -> bool:
 
 
 def move_barrier(program: Program, rng: random.Random) -> bool:
-    """A lane comes to a barrier earlier."""
+    """Moves a barrier to an earlier place of a lane."""
     places = [place for place in _find(program, BARRIER) if place[1] > 0]
     if not places:
         return False
@@ -217,7 +219,7 @@ def move_barrier(program: Program, rng: random.Random) -> bool:
 
 
 def move_lane_bounds(program: Program, rng: random.Random) -> bool:
-    """A lane begins later or ends earlier, in favour of its neighbour."""
+    """Moves the last instruction of a lane to the next lane, or the first one of that lane back."""
     if len(program.lanes) < 2:
         return False
     lane = rng.randrange(len(program.lanes) - 1)
@@ -230,7 +232,7 @@ def move_lane_bounds(program: Program, rng: random.Random) -> bool:
 
 
 def alias_intermediates(program: Program, rng: random.Random) -> bool:
-    """An intermediate lies where another one does; tables and manifest agree on it."""
+    """Moves an intermediate to the place of another one, in the tables and the manifest."""
     values, first = program.manifest["intermediates"], len(program.manifest["buffers"])
     pairs = [
         (a, b)
@@ -253,7 +255,7 @@ def alias_intermediates(program: Program, rng: random.Random) -> bool:
 
 
 def change_region(program: Program, rng: random.Random) -> bool:
-    """A declaration says another access, region or layout."""
+    """Changes the access, region or layout of a declaration."""
     operands = [
         operand
         for body in program.manifest["bodies"]
@@ -287,7 +289,7 @@ def _change_dimension(operand: dict[str, Any], what: str, dim: int, rng: random.
 
 
 def change_packets(program: Program, rng: random.Random) -> bool:
-    """A wait looks at other words of another rank, or at a counter; or a signal counts."""
+    """Makes a wait poll other packets or a counter, or a signal of packets add to a counter."""
     places = [p for p in _find(program, WAIT, SIGNAL) if _row(program, p)[3]]
     if not places:
         return False
@@ -302,7 +304,7 @@ def change_packets(program: Program, rng: random.Random) -> bool:
 
 
 def change_stop(program: Program, rng: random.Random) -> bool:
-    """The state that ends a launch is looked at never, twice, or elsewhere."""
+    """Removes, repeats or moves a check of the state that ends a launch."""
     places = _find(program, STOP)
     if not places:
         return False

@@ -1,4 +1,5 @@
-"""What a bundle's tables mean, by brute force: every byte is listed, every lane runs item by item.
+"""The meaning of a bundle's tables by brute force: lists every byte, and runs every lane item by
+item.
 
 Shares nothing with the compiler: it goes by the JSON of the manifest and the numbers of the tables.
 """
@@ -30,11 +31,11 @@ class Program:
 
     @property
     def packet_slot(self) -> int:
-        """The slot of packets between tasks; -1 without them."""
+        """The slot of packets between tasks, or -1."""
         return len(self.manifest["buffers"]) + 1 if self.manifest.get("packets") else -1
 
     def footprint(self, task: int) -> list[dict[str, Any]]:
-        """What the manifest declares of a task's operands."""
+        """Returns what the manifest declares about the operands of a task."""
         entry = self.manifest["tasks"][task]
         return self.manifest["bodies"][entry["body"]]["footprints"][entry["footprint"]]
 
@@ -55,7 +56,7 @@ class Access:
 
 
 def value_of(expression: Any, grid: tuple[int, ...]) -> int:
-    """An expression of a region at one point of the grid."""
+    """Evaluates an expression of a region at one point of the grid."""
     if isinstance(expression, int):
         return expression
     if isinstance(expression, str):
@@ -69,7 +70,7 @@ def value_of(expression: Any, grid: tuple[int, ...]) -> int:
 
 
 def list_bytes(operand: dict[str, Any], point: tuple[int, ...]) -> np.ndarray[Any, Any]:
-    """The bytes from element 0 on that one vCTA touches."""
+    """Returns the bytes that one vCTA touches, counted from element 0."""
     size, shape = ITEM_BYTES[operand["dtype"]], operand["shape"]
     strides = operand.get("strides")
     if strides is None:
@@ -85,7 +86,7 @@ def list_bytes(operand: dict[str, Any], point: tuple[int, ...]) -> np.ndarray[An
 
 
 def accesses(program: Program) -> Iterator[Access]:
-    """All accesses in program order: by task, by vCTA, reads before writes."""
+    """Returns all accesses in program order: by task, by vCTA, reads before writes."""
     for task, entry in enumerate(program.manifest["tasks"]):
         footprint = program.footprint(task)
         order = sorted(range(len(footprint)), key=lambda k: footprint[k]["access"] != "read")
@@ -104,7 +105,8 @@ def accesses(program: Program) -> Iterator[Access]:
 
 
 class Execution:
-    """One iteration under all-join semantics, with what each lane knows at each of its runs."""
+    """One iteration under all-join semantics, with the happens-before knowledge of each lane at
+    each run."""
 
     def __init__(self, program: Program, senders: dict[tuple[int, int], set[tuple[int, int]]]):
         self.lanes = program.lanes
@@ -123,7 +125,7 @@ class Execution:
 
     @property
     def ended(self) -> bool:
-        """Whether no lane is stuck."""
+        """True if no lane is stuck."""
         return all(n == len(items) for n, (_, items) in zip(self._next, self.lanes, strict=True))
 
     def _step(self, lane: int) -> bool:
@@ -162,7 +164,7 @@ class Execution:
         return True
 
     def is_ordered(self, first: tuple[int, int], second: tuple[int, int]) -> bool:
-        """Whether one vCTA has ended before the other begins, in every interleaving."""
+        """Returns True if one vCTA ends before the other begins, in every interleaving."""
         (lane, item), (other, place) = self.place[first], self.place[second]
         if lane != other:
             return self.clocks[other, place][lane] > item
@@ -173,7 +175,7 @@ class Execution:
 
 
 def find_violation(program: Program) -> str | None:
-    """What is wrong with a program, or None: what a proof has to refuse."""
+    """Returns a fault that a proof has to refuse, or None."""
     return (
         _structure(program)
         or _operands(program)
@@ -221,7 +223,7 @@ def _operands(program: Program) -> str | None:
 
 
 def _words(program: Program, task: int) -> tuple[int, int] | None:
-    """First and last word that the one vCTA of a task stamps."""
+    """Returns the first and the last word that the single vCTA of a task sends."""
     entry = program.manifest["tasks"][task]
     if not program.manifest["bodies"][entry["body"]].get("stamps"):
         return None
@@ -247,14 +249,14 @@ def _rank_packets(program: Program) -> str | None:
                 last = None
             if code == SIGNAL and c:
                 if last is None:
-                    return f"semaphore {a} is told without packets"
+                    return f"semaphore {a} has a signal by packets without packets before it"
                 sent.setdefault(a, []).append(last)
             if code == WAIT and c:
                 rows = [row[1] for row in program.operands[c : c + 2 * b]]
                 pairs = list(zip(rows[::2], rows[1::2], strict=True))
                 looked.setdefault(a, []).append(sorted(pairs))
     if any(len(kinds) > 1 for kinds in uses.values()):
-        return "a semaphore is told by packets and by a counter"
+        return "a semaphore has both packets and a counter"
     for semaphore, waits in looked.items():
         if any(pairs != sorted(sent.get(semaphore, [])) for pairs in waits):
             return f"waits for semaphore {semaphore} look at other words than are sent"
@@ -284,13 +286,13 @@ def _mask(places: np.ndarray[Any, Any]) -> int:
 
 
 def _order(program: Program) -> str | None:
-    """The pairs of vCTAs that touch the same bytes, one by one."""
+    """Yields the pairs of vCTAs that touch the same bytes."""
     packets = program.packet_slot
     senders: dict[tuple[int, int], set[tuple[int, int]]] = {}
     seen: dict[int, list[tuple[tuple[int, int], bool, int]]] = {}
     pairs: list[tuple[tuple[int, int], tuple[int, int]]] = []
     written: dict[int, int] = {}
-    # What a vCTA writes is there for its successors in program order, not for itself.
+    # A write is visible to successors in program order, and not to the same vCTA.
     for access in accesses(program):
         mask, slot = _mask(access.places), access.slot
         writes = access.kind != "read"

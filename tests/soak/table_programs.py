@@ -1,4 +1,4 @@
-"""Random small programs, and bundles of them without machine code: the proof needs none."""
+"""Random small programs, and their bundles without machine code, which the proof does not need."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SCHEDULERS = ("auto", "list", "round-robin", "rounds")
 
 
 def make_bundle(rng: random.Random) -> tuple[str, Bundle]:
-    """A bundle, and a line that says what it is of."""
+    """Returns a bundle and a line that describes it."""
     if rng.random() < 0.2:
         ranks, target = rng.randint(2, 3), rng.choice(("cpu:1", "cpu:2"))
         source = [_exchange(rank, ranks, rng.getstate()) for rank in range(ranks)]
@@ -34,13 +34,13 @@ def make_bundle(rng: random.Random) -> tuple[str, Bundle]:
 
 
 def _cut(target: str, rng: random.Random) -> Target:
-    """A machine on which handing over costs nothing, so that small programs are cut in pieces."""
+    """Returns a machine with free hand-offs, so that attentions of small programs are split."""
     machine = replace(resolve(target), handoff=1, barrier=1, overhead=1)
     return machine if machine.backend == "cpu" else replace(machine, sms=rng.randint(3, 9))
 
 
 def compile_tables(source: object, target: Target, options: CompileOptions) -> Bundle:
-    """The bundle of a program with bytes that are no kernel in place of one."""
+    """Compiles a program to a bundle with placeholder bytes instead of a kernel."""
     module = load_module(source)  # type: ignore[arg-type]
     machine = choose_target(module, target)
     backend = backend_of(machine.backend)
@@ -56,7 +56,7 @@ def _size(rng: random.Random) -> int:
 
 
 def _step(x: ark.Tensor, others: list[ark.Tensor], number: int, rng: random.Random) -> ark.Tensor:
-    """One more op on a matrix, or on it and an earlier one."""
+    """Applies one more op to a matrix, or to it and an earlier one."""
     rows, columns = x.shape
     kind = rng.choice(("matmul", "softmax", "relu", "add", "slice", "concat", "transpose", "sum"))
     if kind == "matmul":
@@ -93,7 +93,7 @@ def _chain(rng: random.Random) -> ark.Program:
 
 
 def _decode(rng: random.Random) -> ark.Program:
-    """A row of an MLP with norms, which a GPU hands over by packets."""
+    """A row of an MLP with norms, which a GPU hands over in packets."""
     size, wide = rng.choice((32, 64)), rng.choice((64, 128))
     with ark.Program("decode") as program:
         x = ark.input("x", (1, size), ark.bf16)
@@ -136,7 +136,7 @@ def _stop(rng: random.Random) -> ark.Program:
 
 
 def _exchange(rank: int, ranks: int, state: object) -> ark.Program:
-    """The same program for all ranks, from one state of the generator."""
+    """Returns the same program for all ranks, from one state of the generator."""
     rng = random.Random()
     rng.setstate(state)  # type: ignore[arg-type]
     rows, columns = _size(rng), rng.choice((12, 24, 48))

@@ -11,7 +11,7 @@ ark.program @wholeArgument(%x: memref<32xf32> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// Offsets of memref.view are bytes, those of other views elements.
+// Offsets of memref.view count bytes, offsets of other views count elements.
 // CHECK: arena 0: ark.arena bytes [192, 256) shape [4, 4] strides [4, 1] of f32 dense{{$}}
 // CHECK: arena 1: ark.arena bytes [200, 252) shape [2, 3] strides [8, 2] of f32{{$}}
 ark.program @arenaViews(%x: memref<32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
@@ -91,7 +91,7 @@ ark.program @rootThatIsNoBuffer(%x: memref<8xf32> {ark.kind = #ark.kind<input>, 
 
 // -----
 
-// Offsets and strides are in elements of the last type; bytes are counted from where the buffer begins.
+// Offsets and strides count elements of the last type; the bytes count from the start of the buffer.
 // CHECK: cast 0: argument 0 bytes [8, 152) shape [3, 8] strides [32, 1] of f16{{$}}
 // CHECK: cast 1: ark.arena bytes [64, 128) shape [64] strides [1] of ui8 dense{{$}}
 ark.program @castOfABuffer(%x: memref<6x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {

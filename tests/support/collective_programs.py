@@ -11,7 +11,8 @@ import ark_mlir as ark
 from ark_mlir.dtypes import DType
 
 Array = NDArray[Any]
-# Odd, so that the parts of ranks are unequal, and larger than the number of ranks in any test.
+# The size is odd, so that the parts of ranks differ, and larger than the number of ranks of any
+# test.
 SHAPE = (5, 11)
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 
 def compact(value: Any, bound: Any) -> tuple[Any, Any]:
-    """Expected values and bounds in half the bytes and less: what rounding to fp32 takes from a
-    value goes to its bound, and of bounds eight bits are enough, rounded up."""
+    """Stores expected values and bounds in half the bytes or less. Values are rounded to fp32, and
+    the rounding error is added to the bound; bounds keep eight bits, rounded up."""
     if value.dtype == np.float64:
         with np.errstate(over="ignore", invalid="ignore"):
             narrow = value.astype(np.float32)

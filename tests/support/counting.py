@@ -6,7 +6,7 @@ import ark_mlir as ark
 
 
 def counter(rows: int = 8, shape: tuple[int, ...] = ()) -> ark.Program:
-    """Counts, adds to a tensor that is spread over all lanes, and stops at a limit."""
+    """Counts iterations, adds the count to a tensor over all lanes, and stops at a limit."""
     with ark.Program("counter") as program:
         limit = ark.input("limit", shape, ark.int32) if shape else ark.scalar("limit")
         count = ark.state("count", shape, ark.int32)

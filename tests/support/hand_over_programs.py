@@ -28,7 +28,7 @@ def blocks() -> ark.Program:
 
 
 def shares() -> ark.Program:
-    """Each element times the sum of its column: every SM needs the sums of all columns."""
+    """Multiplies each element by the sum of its column: every SM needs the sums of all columns."""
     with ark.Program("shares") as program:
         x = ark.input("x", (WIDTH, WIDTH), ark.bf16)
         ark.output("y", ark.mul(x, ark.reduce_sum(x, axis=0), name="shares"))
@@ -36,7 +36,7 @@ def shares() -> ark.Program:
 
 
 def pieces() -> ark.Program:
-    """Attention of one token over keys in pieces, which another task puts together."""
+    """Attention of one token over keys in pieces, which another task combines."""
     heads, head, keys = 4, 64, 1024
     with ark.Program("pieces") as program:
         x = ark.input("x", (1, WIDTH), ark.bf16)
@@ -49,7 +49,7 @@ def pieces() -> ark.Program:
     return program
 
 
-# With which all have packets.
+# Shapes for which all programs have packets.
 OPTIONS: dict[str, dict[str, Any]] = {
     "blocks": {}, "shares": {"tile": {"shares": (4, WIDTH)}}, "pieces": {},
 }  # fmt: skip

@@ -31,7 +31,7 @@ NUMBERS = INTEGERS + FLOATS
 MATRIX = tuple(dtype for dtype in EVERY if dtype is not ark.dtypes.bool_)
 BOOL = (ark.dtypes.bool_,)
 X, ROW = (5, 7), (7,)
-# Elements of a large array; and how many of them there are before they come again: a prime.
+# The number of elements of a large array, and the prime period with which its values repeat.
 LARGE, PERIOD = 1 << 18, 4093
 
 
@@ -46,14 +46,14 @@ def numbers(dtype: DType, shape: Shape, seed: int) -> Array:
     if dtype.is_integer:
         low, high = dtype.integer_range
         return rng.integers(low, high, shape, dtype.numpy, endpoint=True)
-    # Large arrays repeat themselves, and take no place where they are exported for a GPU.
+    # Large arrays repeat their values, so that they compress well when they are exported for a GPU.
     count = math.prod(shape)
     values = rng.standard_normal(count if count < LARGE else PERIOD)
     return np.resize(values.astype(np.float32).astype(dtype.numpy), shape)
 
 
 def extremes(dtype: DType, shape: Shape, seed: int) -> Array:
-    """The same, beginning with what an implementation may get wrong."""
+    """Returns numbers that begin with values on which implementations often fail."""
     values = numbers(dtype, shape, seed)
     special = np.random.default_rng(seed).permutation(special_values(dtype))[: values.size]
     values.reshape(-1)[: len(special)] = special
@@ -61,7 +61,7 @@ def extremes(dtype: DType, shape: Shape, seed: int) -> Array:
 
 
 def late_extremes(dtype: DType, shape: Shape, seed: int) -> Array:
-    """Those at the end instead, and some of them elsewhere, too."""
+    """Returns numbers with the special values at the end, and some of them elsewhere, too."""
     values = extremes(dtype, shape, seed)
     flat = values.reshape(-1)[::-1].copy()
     flat[flat.size // 2 :: flat.size // 7] = flat[-3]
@@ -113,7 +113,7 @@ class Case:
 
 
 def eight_bit_weights(x: ark.Tensor, w: ark.Tensor) -> list[ark.Tensor]:
-    """As they are, and as what is multiplied with them."""
+    """Multiplies fp8 weights directly, and after a cast to the dtype of the other operand."""
     narrow = [ark.cast(w, dtype) for dtype in EIGHTS]
     results = [ark.matmul(x, part, transpose_other=True) for part in narrow]
     if x.dtype not in EIGHTS:
@@ -130,14 +130,15 @@ def with_weights(op: Op) -> Callable[..., list[ark.Tensor]]:
 
 
 def every_reduction(op: Op) -> Callable[..., list[ark.Tensor]]:
-    """The last, the first, several, and all dimensions; kept and dropped."""
+    """Reduces the last, the first, several, and all dimensions; kept and dropped."""
     return lambda x: [
         op(x, -1), op(x, 0, keepdims=False), op(x, (0, 2)), op(x, (0, 1, 2), keepdims=False)
     ]  # fmt: skip
 
 
 def products(a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
-    """``a`` is [2, 3, 5] and ``b`` is [5, 4]; all ways to transpose."""
+    """``a`` is [2, 3, 5] and ``b`` is [5, 4]; multiplies them with all combinations of
+    transposes."""
     c, d = ark.transpose(a, (0, 2, 1)), ark.transpose(b, (1, 0))
     return [
         ark.matmul(a, b),
@@ -149,7 +150,7 @@ def products(a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
 
 
 def weights(x: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
-    """A batch of rows times weights, with and without something after it."""
+    """Multiplies a batch of rows by weights, with and without an epilogue."""
     first = ark.matmul(x, a, transpose_other=True)
     second = ark.matmul(x, b, transpose_other=True)
     return [first, ark.silu(second), ark.matmul(x, x, transpose_other=True) + 1]
@@ -163,7 +164,7 @@ def normed(x: ark.Tensor, g: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> ark.Te
 
 
 def centred(x: ark.Tensor, g: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
-    """A product of a norm that it alone reads, and one of a norm with another reader."""
+    """A product that is the only reader of its norm, and one of a norm with another reader."""
     kept = ark.layernorm(x)
     own = ark.matmul(ark.layernorm(x, g, eps=0.1), a, transpose_other=True)
     return [own + 1, ark.matmul(kept, b, transpose_other=True), ark.copy(kept)]
@@ -185,7 +186,7 @@ def length(keys: int) -> ark.Tensor:
 
 
 def caches(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
-    """As many keys as are known at run time: one, an odd number, all."""
+    """Attention over a dynamic number of keys: one, an odd number, all."""
 
     most = k.shape[-2]
     return [
@@ -203,7 +204,8 @@ def heads(
 
 
 def steps(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
-    """No key, one, what warps share with and without a rest; masks, one of which leaves none."""
+    """Decode steps with no key, one key, and numbers of keys that do or do not divide evenly among
+    warps; with masks, one of which masks all keys."""
     lengths = (0, 1, 63, 64, 65, k.shape[-2])
     return [
         *(ark.attention(q, k, v, kv_length=length(keys)) for keys in lengths),
@@ -214,7 +216,7 @@ def steps(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list
 
 
 def prompts(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
-    """Many queries: each may see other keys, and some of them none."""
+    """Many queries, each of which may see other keys; some see none."""
     keys = k.shape[-2]
     return [
         ark.attention(q, k, v, causal=True),
@@ -225,7 +227,7 @@ def prompts(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> li
 
 
 def views(x: ark.Tensor) -> list[ark.Tensor]:
-    """Each is copied to an output; the last ones are of more than one view."""
+    """Views that are each copied to an output; the last ones consist of several views."""
     return [
         ark.reshape(x, (3, -1)), ark.transpose(x, (2, 0, 1)), x[:, 1:, ::2],
         ark.broadcast_to(x, (2, 2, 3, 5)), ark.unsqueeze(x, 1), ark.identity(x, deps=[ark.copy(x)]),
@@ -234,7 +236,8 @@ def views(x: ark.Tensor) -> list[ark.Tensor]:
 
 
 def bitcasts(x: ark.Tensor) -> list[ark.Tensor]:
-    """To every type, of an argument, of a part of it, and of what a task made; and read through."""
+    """Bitcasts to every type: of an argument, of a part of it, of the result of a task, and read
+    through."""
     targets = [dtype for dtype in EVERY if dtype.kind != "bool" or x.dtype.kind == "bool"]
     whole = [ark.bitcast(x, dtype) for dtype in targets]
     parts = [ark.bitcast(x[::2, 8:], dtype) for dtype in (ark.uint8, ark.int64)]
@@ -259,16 +262,17 @@ def updates(x: ark.Tensor, y: ark.Tensor) -> ark.Tensor:
 
 
 def constants(x: ark.Tensor) -> list[ark.Tensor]:
-    """Elements of their own, and one for all: with the highest bit set where there is no sign."""
+    """Constants with distinct elements and splats; unsigned ones have the highest bit set."""
     values = ark.constant(extremes(x.dtype, X, 1), x.dtype)
     one = ark.full(X, 200 if x.dtype.kind == "uint" else 1, x.dtype)
     return [values, one, ark.where(ark.less(x, one), values, one), ark.less(values, one)]
 
 
 def thresholds(x: ark.Tensor) -> list[ark.Tensor]:
-    """All or some by count, by sum and by both; more than there are, and less than one.
+    """Thresholds by count, by sum and by both; larger than the number of elements, and less than
+    one.
 
-    Limits are elements of one tensor: what is known would make a body for each.
+    Limits are elements of one tensor: with constant limits each threshold would get its own body.
     """
     ks = ark.constant(np.array([0, 1, 5, 99, 0, 9, 3, 0]), ark.int32)
     ps = ark.constant(np.array([1, 1, 1, 1, 0.5, 0.7, 0, 2]), ark.fp32)
@@ -285,7 +289,7 @@ def unary(op: Make, dtypes: tuple[DType, ...] = FLOATS, data: Data = extremes) -
 
 
 def binary(op: Op, dtypes: tuple[DType, ...] = NUMBERS, data: Data = extremes) -> Case:
-    """Equal shapes, broadcasting on either side, and a number that the compiler knows."""
+    """Operands of equal shapes, broadcasts of either side, and a Python number."""
 
     def make(a: ark.Tensor, b: ark.Tensor, row: ark.Tensor) -> list[ark.Tensor]:
         outputs = [op(a, b), op(a, row), op(row, a)]
@@ -479,7 +483,7 @@ def build(case: Case, dtype: DType, name: str = "op") -> ark.Program:
 
 
 def make_inputs(case: Case, dtype: DType) -> dict[str, Array]:
-    # Equal on every machine and in every process.
+    # The seed is equal on every machine and in every process.
     seed = zlib.crc32(repr((case.shapes, dtype)).encode())
     arrays = {f"x{i}": case.data(dtype, s, seed + i) for i, s in enumerate(case.shapes)}
     rng = np.random.default_rng(seed)

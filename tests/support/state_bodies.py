@@ -82,7 +82,7 @@ OVER_RUNS = {
 
 # -- what an update computes by itself ------------------------------------------------------------
 
-# Large enough for several vCTAs, each of which must read nothing that another one writes.
+# Large enough for several vCTAs, each of which must not read what another one writes.
 LONG, WIDE = 64, 48
 
 

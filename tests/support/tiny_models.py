@@ -36,14 +36,14 @@ CONFIGS: dict[str, dict[str, Any]] = {
 
 
 def weights(kind: str, config: dict[str, Any] | None = None) -> Arrays:
-    """Arrays under their Hugging Face names; `config` changes entries of the configuration."""
+    """Returns arrays by Hugging Face names; `config` changes entries of the configuration."""
     entries = {**CONFIGS[kind], **(config or {})}
     shapes = _bert(entries) if kind == "bert" else _decoder(entries)
     return {name: _values(name, shape) for name, shape in shapes.items()}
 
 
 def _values(name: str, shape: tuple[int, ...]) -> Any:
-    # Not random: a generator's stream may change from one numpy to the next.
+    # The values are not random, since a generator's stream may change between versions of numpy.
     seed = sum(ord(c) * (i + 1) for i, c in enumerate(name))
     index = np.arange(int(np.prod(shape)), dtype=np.float64)
     wave = np.sin(index * 12.9898 + seed * 78.233)
@@ -103,7 +103,7 @@ def _decoder(c: dict[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def write_safetensors(path: Path, arrays: Arrays) -> None:
-    """A safetensors file of fp32 and other simple arrays."""
+    """Writes a safetensors file of fp32 and other simple arrays."""
     names = {"float32": "F32", "float16": "F16", "int64": "I64", "bfloat16": "BF16"}
     header: dict[str, Any] = {}
     position = 0
@@ -123,7 +123,7 @@ def write_safetensors(path: Path, arrays: Arrays) -> None:
 def write_model(
     folder: Path, kind: str, arrays: Arrays | None = None, config: dict[str, Any] | None = None
 ) -> Path:
-    """A model folder; `config` changes entries of the configuration (None removes one)."""
+    """Writes a model folder; `config` changes entries of the configuration (None removes one)."""
     folder.mkdir(parents=True, exist_ok=True)
     entries = {**CONFIGS[kind], **(config or {})}
     entries = {key: value for key, value in entries.items() if value is not None}

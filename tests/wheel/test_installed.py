@@ -1,4 +1,4 @@
-"""An installed wheel with LLVM inside: it works where nothing of LLVM is to be seen.
+"""An installed wheel, which contains LLVM, works on a system without LLVM.
 
 Run by `make check-wheel`, which hides the LLVM of this machine.
 """
@@ -22,7 +22,7 @@ PACKAGE = Path(ark.__file__).parent
 LIBRARIES = PACKAGE / "_mlir_libs"
 ARK_OPT = Path(sysconfig.get_path("scripts"), "ark-opt")
 ELF = b"\x7fELF"
-# What every Linux with Python has.
+# Libraries of every Linux with Python.
 SYSTEM = {
     "ld-linux-x86-64.so.2", "libc.so.6", "libdl.so.2", "libgcc_s.so.1", "libm.so.6",
     "libpthread.so.0", "librt.so.1", "libstdc++.so.6", "linux-vdso.so.1",
@@ -39,7 +39,7 @@ def mlp() -> ark.Program:
     return program
 
 
-def test_there_is_no_llvm_but_the_package_s_own() -> None:
+def test_the_package_uses_no_other_llvm() -> None:
     assert [shutil.which(name) for name in ("ld.lld", "ld.lld-22", "opt", "mlir-opt")] == [None] * 4
     assert Path(find_linker()).parent == LIBRARIES
     ark.compile(mlp(), target="cpu:2")
@@ -49,12 +49,12 @@ def test_there_is_no_llvm_but_the_package_s_own() -> None:
     assert [name for name in loaded if re.match(r"lib(LLVM|MLIR(?!PythonSupport)|lld)", name)] == []
 
 
-def test_type_checkers_may_read_it() -> None:
+def test_the_package_has_type_information() -> None:
     assert (PACKAGE / "py.typed").is_file()
-    assert not (PACKAGE / "py.typed").read_bytes()  # of a whole package, not a partial one
+    assert not (PACKAGE / "py.typed").read_bytes()  # a complete package, not a partial one
 
 
-def test_its_files_need_what_every_system_has() -> None:
+def test_its_libraries_need_only_system_libraries() -> None:
     files = [f for f in LIBRARIES.iterdir() if f.is_file() and f.read_bytes()[:4] == ELF]
     assert {"ark-opt", "ld.lld", "libArkPythonCAPI.so"} <= {file.name for file in files}
     own = {file.name for file in files}
@@ -109,7 +109,7 @@ def test_ark_opt_runs(tmp_path: Path) -> None:
         ("riscv64-unknown-linux-gnu", False),
     ],
 )
-def test_it_knows_three_targets_of_llvm(triple: str, known: bool, tmp_path: Path) -> None:
+def test_it_has_three_llvm_targets(triple: str, known: bool, tmp_path: Path) -> None:
     source = tmp_path / "empty.mlir"
     attribute = f'#llvm.target<triple = "{triple}", chip = "">'
     source.write_text(f"module attributes {{llvm.target = {attribute}}} {{}}")

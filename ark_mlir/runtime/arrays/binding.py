@@ -16,7 +16,7 @@ from .device import DeviceArray, receive_device
 from .frameworks import receive_host, store
 from .safetensors import read_safetensors
 from .scalars import receive_scalar
-from .streams import Place
+from .streams import RunStream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -72,7 +72,7 @@ def read_sources(sources: Sources | Sequence[Sources]) -> dict[str, Any]:
     return result
 
 
-def place(driver: Driver, array: Array, buffer: Buffer) -> Bound:
+def bind_array(driver: Driver, array: Array, buffer: Buffer) -> Bound:
     """Returns memory with an array's values: the array itself if the kernel can use it in place,
     else a copy. The array must have the dtype and shape of the buffer."""
     if isinstance(array, DeviceArray):
@@ -94,7 +94,7 @@ def check_arrays(
     values: Mapping[str, object],
     buffers: Iterable[Buffer],
     problems: list[str],
-    where: Place,
+    where: RunStream,
 ) -> dict[str, Array]:
     """Returns the arrays of `values` that fit their buffers, and appends the problems of the others
     to `problems`.

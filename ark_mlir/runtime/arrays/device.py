@@ -12,7 +12,7 @@ from ... import dtypes
 from ...errors import InvalidUsageError
 from .checks import label, mismatch
 from .dlpack import DeviceExporter, describe_dlpack, is_dense
-from .streams import CUDA, HOST_DEVICES, Place, device_name, torch_of
+from .streams import CUDA, HOST_DEVICES, RunStream, device_name, torch_of
 
 if TYPE_CHECKING:
     from ...bundle import Buffer
@@ -58,23 +58,24 @@ class DeviceArray:
         return count
 
 
-def receive_device(value: object, buffer: Buffer, place: Place) -> DeviceArray | None:
-    """Returns the description of an array on the device of `place` that can serve as a buffer in
-    place, or None if the value is on the host. Adds the producer's stream to `place`.
+def receive_device(value: object, buffer: Buffer, run_stream: RunStream) -> DeviceArray | None:
+    """Returns the description of an array on the device of `run_stream`, which can serve as a
+    buffer in place, or None if the value is on the host. Adds the producer's stream to
+    `run_stream`.
 
     Raises InvalidUsageError if the array is on another device, is not exported by its framework,
     or has a wrong shape, dtype or layout.
     """
-    if (tensor := _usable_tensor(value, buffer, place)) is not None:
+    if (tensor := _usable_tensor(value, buffer, run_stream)) is not None:
         return tensor
     device = _device_of(value)
     if device is None or device[0] in HOST_DEVICES:
         return None
     name = label(buffer)
-    if device != place.device:
-        there, here = device_name(device), device_name(place.device)
+    if device != run_stream.device:
+        there, here = device_name(device), device_name(run_stream.device)
         raise InvalidUsageError(f"{name} is on {there}; the program runs on {here}")
-    array = _describe(value, name, place)
+    array = _describe(value, name, run_stream)
     if buffer.kind == "scalar" and array.size == 1:
         # The host cannot check the bound of a value on the device.
         array.shape = buffer.shape
@@ -100,24 +101,24 @@ def _device_of(value: Any) -> tuple[int, int] | None:
     return None
 
 
-def _describe(value: Any, name: str, place: Place) -> DeviceArray:
-    """Returns the description of an array on the device of `place`, and adds the stream of its
-    producer to `place`.
+def _describe(value: Any, name: str, run_stream: RunStream) -> DeviceArray:
+    """Returns the description of an array on the device of `run_stream`, and adds the stream of its
+    producer to `run_stream`.
 
     Raises InvalidUsageError, which calls the array `name`, if its framework does not export it or
     ark does not have its element type.
     """
     torch = torch_of(value)
     if torch is not None:
-        return _describe_tensor(torch, value, name, place)
+        return _describe_tensor(torch, value, name, run_stream)
     if hasattr(value, "__dlpack__"):
-        stream = _LEGACY_STREAM if place.stream == 0 else place.stream
+        stream = _LEGACY_STREAM if run_stream.stream == 0 else run_stream.stream
         address, dtype, shape, dense, owner = describe_dlpack(value, name, stream)
         return DeviceArray(address, dtype.numpy, shape, dense, owner)
-    return _describe_interface(value, name, place)
+    return _describe_interface(value, name, run_stream)
 
 
-def _describe_tensor(torch: Any, tensor: Any, name: str, place: Place) -> DeviceArray:
+def _describe_tensor(torch: Any, tensor: Any, name: str, run_stream: RunStream) -> DeviceArray:
     dtype = _dtype_of_tensor(torch, tensor.dtype)
     if dtype is None:
         raise InvalidUsageError(f"{name} has elements of {tensor.dtype}; ark has {_known()}")
@@ -130,7 +131,7 @@ def _describe_tensor(torch: Any, tensor: Any, name: str, place: Place) -> Device
     shape = tuple(tensor.shape)
     if not address and 0 not in shape:
         raise InvalidUsageError(f"{name} has no memory; is it a fake tensor?")
-    place.follow_torch()
+    run_stream.follow_torch()
     return DeviceArray(address, dtype.numpy, shape, tensor.is_contiguous(), tensor)
 
 
@@ -143,20 +144,20 @@ def _address_of_tensor(tensor: Any) -> int:
         return 0
 
 
-def _usable_tensor(value: Any, buffer: Buffer, place: Place) -> DeviceArray | None:
+def _usable_tensor(value: Any, buffer: Buffer, run_stream: RunStream) -> DeviceArray | None:
     """Returns the description of a torch tensor that can serve as a buffer in place, or None if the
     value needs the full checks.
 
     This is the fast path of decoders, which pass tensors for every token.
     """
-    torch = place.torch
+    torch = run_stream.torch
     if (
         torch is None
         or not isinstance(value, torch.Tensor)
         or not value.is_cuda
         or value.dtype is not _tensor_dtypes(torch).get(buffer.dtype)
         or value.shape != buffer.shape
-        or value.get_device() != place.device[1]
+        or value.get_device() != run_stream.device[1]
         or not value.is_contiguous()
         or value.requires_grad
         or value.is_neg()
@@ -165,8 +166,8 @@ def _usable_tensor(value: Any, buffer: Buffer, place: Place) -> DeviceArray | No
     address = _address_of_tensor(value)
     if not address or address % buffer.alignment:
         return None
-    if place.torch_stream is None:
-        place.follow_torch()
+    if run_stream.torch_stream is None:
+        run_stream.follow_torch()
     return DeviceArray(address, buffer.dtype.numpy, buffer.shape, True, value)
 
 
@@ -189,9 +190,9 @@ def _known() -> str:
     return ", ".join(dtype.name for dtype in dtypes.ALL)
 
 
-def _describe_interface(value: Any, name: str, place: Place) -> DeviceArray:
+def _describe_interface(value: Any, name: str, run_stream: RunStream) -> DeviceArray:
     """Returns the description of an array with the CUDA array interface, and adds its stream, which
-    version 3 names, to the producers of `place`."""
+    version 3 names, to the producers of `run_stream`."""
     try:
         record: Mapping[str, Any] = value.__cuda_array_interface__
         dtype = dtypes.from_numpy(np.dtype(record["typestr"]))
@@ -208,7 +209,7 @@ def _describe_interface(value: Any, name: str, place: Place) -> DeviceArray:
             f"{name} has a malformed __cuda_array_interface__: {error!r}"
         ) from None
     if producer is not None:
-        place.producers.add(0 if producer == _LEGACY_STREAM else int(producer))
+        run_stream.producers.add(0 if producer == _LEGACY_STREAM else int(producer))
     return DeviceArray(address, dtype.numpy, shape, dense, value)
 
 
@@ -255,13 +256,13 @@ class Results:
         return torch_of(self._like) is not None
 
     def make(
-        self, buffer: Buffer, place: Place, allocate: Callable[[], Any]
+        self, buffer: Buffer, run_stream: RunStream, allocate: Callable[[], Any]
     ) -> tuple[Any, DeviceArray]:
         """Allocates an output on the device; returns it for the caller and for the kernel.
 
         Args:
             buffer: the output.
-            place: the device.
+            run_stream: the device.
             allocate: allocates memory of the driver, which is used for frameworks except torch.
         """
         torch = torch_of(self._like)
@@ -272,7 +273,9 @@ class Results:
             return tensor, DeviceArray(address, buffer.dtype.numpy, buffer.shape, True, tensor)
         memory = allocate()
         array = DeviceArray(memory.address, buffer.dtype.numpy, buffer.shape, True, memory)
-        exported = DeviceExporter(array.address, buffer.dtype, buffer.shape, place.device, memory)
+        exported = DeviceExporter(
+            array.address, buffer.dtype, buffer.shape, run_stream.device, memory
+        )
         return _import(exported, self._like), array
 
 

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from .binding import Array, Bound, place
+from .binding import Array, Bound, bind_array
 from .device import Results
 from .frameworks import fetch, store
 
 if TYPE_CHECKING:
     from ...bundle import Buffer, Manifest
     from ..driver import Driver, Memory
-    from .streams import Place
+    from .streams import RunStream
 
 Slots = dict[int, "Bound | Memory"]
 
@@ -22,7 +22,7 @@ Slots = dict[int, "Bound | Memory"]
 class Exchange(Protocol):
     """The transfer of one executable's inputs and outputs; calls come from one thread at a time."""
 
-    def bring(self, arrays: Mapping[str, Array], results: Results, where: Place) -> Slots:
+    def bring(self, arrays: Mapping[str, Array], results: Results, where: RunStream) -> Slots:
         """Returns the memory of a run's inputs and outputs, by slot.
 
         Args:
@@ -59,14 +59,14 @@ class HostExchange:
             buffer.slot: self._driver.allocate(buffer.bytes, buffer.alignment) for buffer in buffers
         }
 
-    def bring(self, arrays: Mapping[str, Array], results: Results, where: Place) -> Slots:
+    def bring(self, arrays: Mapping[str, Array], results: Results, where: RunStream) -> Slots:
         """See :meth:`Exchange.bring`."""
         del where
         self._results = results
         manifest = self._manifest
         if self._kept is None:
             slots: Slots = {
-                buffer.slot: place(self._driver, arrays[buffer.name], buffer)
+                buffer.slot: bind_array(self._driver, arrays[buffer.name], buffer)
                 for buffer in manifest.inputs
             }
             slots |= self._allocate(
@@ -79,7 +79,7 @@ class HostExchange:
         self._slots = slots
         for buffer in manifest.outputs:
             if buffer.name in results.out:
-                slots[buffer.slot] = place(self._driver, results.out[buffer.name], buffer)
+                slots[buffer.slot] = bind_array(self._driver, results.out[buffer.name], buffer)
         return slots
 
     def fetch(self) -> dict[str, Any]:

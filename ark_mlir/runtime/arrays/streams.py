@@ -1,4 +1,4 @@
-"""The place of a run: the device of its arrays, and the stream that orders it."""
+"""The stream of a run, and the device of its arrays."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CUDA = 2
 DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 14: "oneapi"}
 
 
-class Place:
+class RunStream:
     """The device of a run and, on a GPU, its stream.
 
     Attributes:
@@ -112,22 +112,22 @@ def stream_handle(stream: object) -> int:
     )
 
 
-def choose_place(
+def choose_run_stream(
     stream: object, values: Iterable[object], device: tuple[int, int], own: int
-) -> Place:
+) -> RunStream:
     """Returns the place of a run on a GPU.
 
     Its stream is the stream of the caller; or else torch's current stream, if a value is a torch
     tensor on this GPU; or else the stream of the driver.
     """
     if stream is not None:
-        return Place(device, stream_handle(stream))
-    place = Place(device, own)
-    if (torch := place.torch) is not None:
+        return RunStream(device, stream_handle(stream))
+    run_stream = RunStream(device, own)
+    if (torch := run_stream.torch) is not None:
         for value in values:
             if isinstance(value, torch.Tensor):
                 tensor: Any = value
                 if tensor.is_cuda and tensor.get_device() == device[1]:
-                    place.stream = place.follow_torch()
+                    run_stream.stream = run_stream.follow_torch()
                     break
-    return place
+    return run_stream

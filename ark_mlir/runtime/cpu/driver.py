@@ -14,7 +14,7 @@ from ...errors import DeviceError, InvalidUsageError
 from .. import abi
 from ..abi import Abort, ArkContext
 from ..arrays.exchange import HostExchange
-from ..arrays.streams import Place
+from ..arrays.streams import RunStream
 from ..doorbell import Doorbell, rest
 from ..driver import Fault, Launch, Outcome, Stop
 from . import host
@@ -101,8 +101,8 @@ class Kernel:
         self.tables = {name: _aligned(bundle.sections[name]) for name in _TABLES}
 
     def clear(self) -> None:
-        """Resets semaphores and packets after a run that failed, so that later runs do not take its
-        packets for theirs."""
+        """Resets semaphores and rank packets after a failed run, so that later runs do not read the
+        packets of that run."""
         self.counters[:] = 0
         if self.bundle.tables.packets:
             self.arena.bytes[:] = 0
@@ -110,7 +110,7 @@ class Kernel:
     def arrivals(self, epoch: int) -> NDArray[np.uint64]:
         """Returns the counters of all semaphores, uint64 ``[S]``.
 
-        For a semaphore with packets, which has no counter, it is the value of an equivalent one.
+        A semaphore with rank packets has no counter; its element is the value of an equivalent one.
 
         Args:
             epoch: the epoch of the launch, at most 2^32 iterations ago.
@@ -120,7 +120,7 @@ class Kernel:
             for first, last in offsets.tolist():
                 count, memory = (last - first) // 8 + 1, self.arena.bytes.data
                 flags = np.ndarray((count,), np.uint32, memory, first + 4, (8,))
-                # A packet that was not sent yet has the number of the previous iteration.
+                # A packet that was not sent yet has the epoch of the previous iteration.
                 ahead = (flags - np.uint32(epoch % (1 << 32))).astype(np.int32)
                 counters[semaphore] += np.uint64((epoch + int(ahead.min())) % (1 << 64))
         return counters
@@ -182,8 +182,8 @@ class Run:
         self.context.iterations = 0
         doorbell.ring()
 
-    def __call__(self, place: int) -> int:
-        code = int(self.kernel.entry(self._pointer, self.kernel.lanes[place]))
+    def __call__(self, index: int) -> int:
+        code = int(self.kernel.entry(self._pointer, self.kernel.lanes[index]))
         if code:
             # Other lanes may wait for this lane, so that its failure ends them, too.
             self.abort()
@@ -245,14 +245,14 @@ class CpuDriver:
         address = array.ctypes.data
         return address if address % alignment == 0 else None
 
-    def place(self, stream: object, values: Iterable[object]) -> Place:
-        """See :meth:`Driver.place`."""
+    def run_stream(self, stream: object, values: Iterable[object]) -> RunStream:
+        """See :meth:`Driver.run_stream`."""
         del values
         if stream is not None:
             raise InvalidUsageError("a program for cpu takes no stream")
-        return Place()
+        return RunStream()
 
-    def settle(self, place: Place) -> None:
+    def settle(self, run_stream: RunStream) -> None:
         """See :meth:`Driver.settle`: arrays on the host are always ready."""
 
     def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
@@ -263,14 +263,14 @@ class CpuDriver:
         """See :meth:`Driver.exchange`."""
         return HostExchange(self, self._loaded().bundle.manifest, stays)
 
-    def captures(self, place: Place) -> bool:
+    def captures(self, run_stream: RunStream) -> bool:
         """See :meth:`Driver.captures`."""
-        del place
+        del run_stream
         return False
 
     def recorded(self, stream: object) -> list[Outcome]:
         """See :meth:`Driver.recorded`: the host has no graphs."""
-        self.place(stream, ())
+        self.run_stream(stream, ())
         return []
 
     def launch(self, launch: Launch) -> None:

@@ -263,6 +263,19 @@ class CudaApi:
         self._backlog.give_back(call, give)
 
 
+def count_devices() -> int:
+    """Returns the number of GPUs that this process sees.
+
+    Raises UnsupportedError if the package or a GPU is missing.
+    """
+    driver = _import_driver()
+    try:
+        _check(driver, "cuInit", driver.cuInit(0), UnsupportedError)
+        return int(_check(driver, "cuDeviceGetCount", driver.cuDeviceGetCount(), UnsupportedError))
+    except RuntimeError as error:
+        raise UnsupportedError(f"a program for cuda needs a GPU of NVIDIA: {error}") from None
+
+
 def _release(driver: Any, device: object, process: int) -> None:
     if os.getpid() == process:
         result = driver.cuDevicePrimaryCtxRelease(device)

@@ -22,7 +22,7 @@ _WAITS = {"cuMemFree", "cuMemFreeHost", "cuModuleUnload"}
 
 
 class Stuck(NamedTuple):
-    """A kernel that was told to end and has not, or a call of the driver that does not return.
+    """A kernel that has not ended on request, or a call of the driver that does not return.
 
     Attributes:
         has_ended: returns True if it has ended; raises DeviceError if the kernel has failed.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import BusyError, DeviceError
-from ..arrays.streams import CUDA, Place, choose_place, current_stream, stream_handle
+from ..arrays.streams import CUDA, RunStream, choose_run_stream, current_stream, stream_handle
 from ..driver import Launch, Outcome
 from .api import CudaApi
 from .exchange import CudaExchange
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SPIN_SECONDS = 0.002
 _SLEEP_SECONDS = 0.0005
 # What the lanes may take to notice an abort; they look in every wait and before every iteration.
-_GRACE_SECONDS = 10.0
+GRACE_SECONDS = 10.0
 # What the CTAs of one launch may take to begin all.
 _SETTLE_SECONDS = 0.005
 
@@ -129,40 +129,40 @@ class CudaDriver:
         """See :meth:`Driver.download`."""
         return download(self._api, self._side, address, dtype, shape)
 
-    def send(self, memory: CudaMemory, array: NDArray[Any], place: Place) -> None:
+    def send(self, memory: CudaMemory, array: NDArray[Any], run_stream: RunStream) -> None:
         """Copies an array of the host to the device, in the order of a run's stream."""
         if memory.nbytes:
             self._api.call(
                 "cuMemcpyHtoDAsync", memory.address, array.ctypes.data, memory.nbytes,
-                self._stream_of(place),
+                self._stream_of(run_stream),
             )  # fmt: skip
 
     # -- streams -----------------------------------------------------------------------------
 
-    def place(self, stream: object, values: Iterable[object]) -> Place:
-        """See :meth:`Driver.place`; the calls for a run that follow are of the same thread."""
+    def run_stream(self, stream: object, values: Iterable[object]) -> RunStream:
+        """See :meth:`Driver.run_stream`; the calls for a run that follow are of the same thread."""
         self._api.enter()
         if self._held:
             # A kernel that stays has its stream; what runs need is copied beside it.
-            return Place(self.device, self._side)
-        return choose_place(stream, values, self.device, self._stream)
+            return RunStream(self.device, self._side)
+        return choose_run_stream(stream, values, self.device, self._stream)
 
-    def _stream_of(self, place: Place) -> int:
-        return self._stream if place.stream is None else place.stream
+    def _stream_of(self, run_stream: RunStream) -> int:
+        return self._stream if run_stream.stream is None else run_stream.stream
 
-    def _follow(self, place: Place) -> int:
+    def _follow(self, run_stream: RunStream) -> int:
         """Returns the stream of a run, made to wait for those that write what the run reads."""
-        stream = self._stream_of(place)
-        for producer in place.producers:
+        stream = self._stream_of(run_stream)
+        for producer in run_stream.producers:
             if producer != stream:
                 self._api.call("cuEventRecord", self._ready, producer)
                 self._api.call("cuStreamWaitEvent", stream, self._ready, 0)
         return stream
 
-    def settle(self, place: Place) -> None:
+    def settle(self, run_stream: RunStream) -> None:
         """See :meth:`Driver.settle`."""
         self._api.enter()
-        self._api.call("cuStreamSynchronize", self._follow(place))
+        self._api.call("cuStreamSynchronize", self._follow(run_stream))
 
     def exchange(self, stays: bool) -> CudaExchange:
         """See :meth:`Driver.exchange`: its buffers stay in any case."""
@@ -170,9 +170,9 @@ class CudaDriver:
 
     # -- graphs ------------------------------------------------------------------------------
 
-    def captures(self, place: Place) -> bool:
+    def captures(self, run_stream: RunStream) -> bool:
         """See :meth:`Driver.captures`."""
-        stream = self._stream_of(place)
+        stream = self._stream_of(run_stream)
         if stream in (self._stream, self._side):
             return False
         return self._api.call("cuStreamIsCapturing", stream) != self._not_capturing
@@ -201,13 +201,13 @@ class CudaDriver:
         kernel, record = self._loaded(), self.record
         if launch.captured:
             run = self._captured.take_spare()
-            self._captured.capture(run, launch, record, self._follow(launch.place))
+            self._captured.capture(run, launch, record, self._follow(launch.run_stream))
             return
         if self._given_up is not None:
             self._await_given_up(self._given_up)
         if self._dirty:
             record.forget_queued()
-        stream = self._follow(launch.place)
+        stream = self._follow(launch.run_stream)
         try:
             if (resident := self._held_kernel) is not None:
                 self._ring(resident, kernel, record, launch)
@@ -246,7 +246,7 @@ class CudaDriver:
     ) -> None:
         clear = None
         if self._dirty:
-            resident.dismiss(record, _GRACE_SECONDS)
+            resident.dismiss(record, GRACE_SECONDS)
             clear, self.epoch = kernel.semaphores, 0
         self._dirty = True
         record.slots[record.layout.bound] = launch.addresses
@@ -317,7 +317,7 @@ class CudaDriver:
         # A run that was given up ends its kernel without being told again.
         if self._resident is not None and self._given_up is None:
             self._api.enter()
-            self._resident.dismiss(self.record, _GRACE_SECONDS)
+            self._resident.dismiss(self.record, GRACE_SECONDS)
 
     def close(self) -> None:
         """See :meth:`Driver.close`: to give back may wait for other kernels, up to a limit."""
@@ -374,7 +374,7 @@ class CudaDriver:
         start = time.monotonic()
         while not self._api.has_happened(event):
             waited = time.monotonic() - start
-            if waited > _GRACE_SECONDS:
+            if waited > GRACE_SECONDS:
                 self._api.wait_for(event, owners)
                 raise error()
             if waited > _SPIN_SECONDS:
@@ -383,7 +383,7 @@ class CudaDriver:
     def _others_not_ended(self) -> BusyError:
         return BusyError(
             f"{self.bundle.manifest.program!r} is closed, and work of others on the GPU has not "
-            f"ended within {_GRACE_SECONDS:g} s",
+            f"ended within {GRACE_SECONDS:g} s",
             notes=["to free memory would wait for it: that is given back when it has ended"],
         )
 
@@ -397,7 +397,7 @@ class CudaDriver:
                 notes=[note],
             )
         return DeviceError(
-            f"{program!r} is closed, and its kernel has not ended within {_GRACE_SECONDS:g} s",
+            f"{program!r} is closed, and its kernel has not ended within {GRACE_SECONDS:g} s",
             notes=[note],
         )
 
@@ -474,7 +474,7 @@ class CudaDriver:
             time.sleep(_SETTLE_SECONDS)
             if self.record.queued and not self._api.has_happened(end):
                 return
-        self._join(end, seconds=_GRACE_SECONDS)
+        self._join(end, seconds=GRACE_SECONDS)
         self._given_up = None
 
     def _undo(self, launch: Launch, stream: int) -> None:

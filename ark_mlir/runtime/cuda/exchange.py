@@ -13,7 +13,7 @@ from ..arrays.device import DeviceArray, Results
 if TYPE_CHECKING:
     from ...bundle import Buffer
     from ..arrays.exchange import Slots
-    from ..arrays.streams import Place
+    from ..arrays.streams import RunStream
     from .driver import CudaDriver
     from .memory import CudaMemory
 
@@ -76,7 +76,7 @@ class CudaExchange:
             item.memory = self._driver.allocate(buffer.bytes, buffer.alignment, zeroed=False)
         return item.memory
 
-    def bring(self, arrays: Mapping[str, Array], results: Results, where: Place) -> Slots:
+    def bring(self, arrays: Mapping[str, Array], results: Results, where: RunStream) -> Slots:
         """See :meth:`Exchange.bring`."""
         slots: dict[int, Any] = {}
         for item in self._inputs:
@@ -88,7 +88,7 @@ class CudaExchange:
         self._driver.reads_outputs = on_host
         return slots
 
-    def _bring(self, item: _Input, array: Array, where: Place) -> Used:
+    def _bring(self, item: _Input, array: Array, where: RunStream) -> Used:
         if isinstance(array, DeviceArray):
             return Used(array.address, array.owner)
         if item.staged is not None:
@@ -98,7 +98,7 @@ class CudaExchange:
         self._driver.send(memory, source, where)
         return Used(memory.address, (memory, source))
 
-    def _make(self, item: _Output, results: Results, where: Place) -> Used:
+    def _make(self, item: _Output, results: Results, where: RunStream) -> Used:
         """Returns the memory that an output is written to; it has no owner if it is part of the
         launch record."""
         name, buffer = item.buffer.name, item.buffer

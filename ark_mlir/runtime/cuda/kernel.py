@@ -83,7 +83,7 @@ class CudaKernel:
             table = np.frombuffer(self._table(name), np.uint8)
             self._tables[name] = self.memory(table.nbytes)
             self._tables[name].upload(table)
-        # Packets do not leave a GPU.
+        # Task packets do not leave a GPU.
         self.own_packets = None if shared is None else self.memory(manifest.packets)
         self.semaphores = self.make_semaphores()
         self.trace = self.memory(16 * len(instructions) * manifest.traced)
@@ -110,7 +110,7 @@ class CudaKernel:
         return memory
 
     def make_semaphores(self) -> DeviceBytes:
-        """Allocates zeroed semaphores, followed by the packets between tasks."""
+        """Allocates zeroed semaphores, followed by the task packets."""
         if self._shared is not None:
             return self._shared.semaphores
         return self.memory(self._packets_begin + self.bundle.manifest.packets)

@@ -8,6 +8,7 @@ memory of the process to them.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from .memory import DeviceBytes
 if TYPE_CHECKING:
     from .api import CudaApi
 
-__all__ = ["PeerMemory", "require_peer_access"]
+__all__ = ["ExportedPart", "MappedParts", "PeerMemory", "page_size", "require_peer_access"]
 
 
 def require_peer_access(apis: Sequence[CudaApi]) -> None:
@@ -101,11 +102,116 @@ class PeerMemory:
             self._frees.pop()()
 
 
-def _properties(api: CudaApi) -> Any:
+class ExportedPart:
+    """Memory on one GPU that other processes can map, by a file descriptor.
+
+    Args:
+        api: the driver API of the GPU, with its context open.
+        nbytes: the size, a multiple of the GPU's page size.
+    """
+
+    def __init__(self, api: CudaApi, nbytes: int) -> None:
+        self._api = api
+        api.enter()
+        self.handle = api.call("cuMemCreate", nbytes, _properties(api, shared=True), 0)
+        self._release = api.own(self, "cuMemRelease", self.handle)
+
+    def export(self) -> int:
+        """Returns a file descriptor of the memory, which the caller closes."""
+        kind = _file_descriptor(self._api)
+        file = int(self._api.call("cuMemExportToShareableHandle", self.handle, kind, 0))
+        os.set_inheritable(file, False)
+        return file
+
+    def release(self) -> None:
+        """Releases the handle; mappings keep the memory."""
+        self._release()
+
+
+class MappedParts:
+    """Parts of memory on the GPUs of several processes, mapped for the GPU of this process at
+    consecutive addresses.
+
+    Args:
+        api: the driver API of the own GPU, with its context open.
+        own: the part of this process.
+        files: the file descriptors of the parts, in the order of the ranks; None for the own part.
+        part: bytes of each part.
+
+    Raises DeviceError or UnsupportedError if the driver refuses one of the parts.
+    """
+
+    def __init__(
+        self, api: CudaApi, own: ExportedPart, files: Sequence[int | None], part: int
+    ) -> None:
+        self._api = api
+        self._part = part
+        self._count = len(files)
+        self._frees: list[Any] = []
+        total = part * len(files)
+        api.enter()
+        try:
+            self.address = int(api.call("cuMemAddressReserve", total, page_size(api), 0, 0))
+            self._own("cuMemAddressFree", self.address, total)
+            for number, file in enumerate(files):
+                address = self.address + number * part
+                if file is None:
+                    self._map(own.handle, address)
+                else:
+                    self._import(file, address)
+            api.call("cuMemSetAccess", self.address, total, [_access(api)], 1)
+        except BaseException:
+            self.free()
+            raise
+
+    def _own(self, give: str, *handle: object) -> None:
+        self._frees.append(self._api.own(self, give, *handle))
+
+    def _import(self, file: int, address: int) -> None:
+        kind = _file_descriptor(self._api)
+        handle = self._api.call("cuMemImportFromShareableHandle", file, kind)
+        try:
+            self._map(handle, address)
+        finally:
+            # The mapping keeps the memory.
+            self._api.call("cuMemRelease", handle)
+
+    def _map(self, handle: object, address: int) -> None:
+        self._api.call("cuMemMap", address, self._part, 0, handle, 0)
+        self._own("cuMemUnmap", address, self._part)
+
+    @property
+    def all(self) -> DeviceBytes:
+        """All parts."""
+        return DeviceBytes(self._api, self.address, self._part * self._count)
+
+    def part(self, number: int) -> DeviceBytes:
+        """The part of one rank."""
+        return DeviceBytes(self._api, self.address + number * self._part, self._part)
+
+    def free(self) -> None:
+        """Unmaps the parts; no kernel of this process may use them any more."""
+        while self._frees:
+            self._frees.pop()()
+
+
+def page_size(api: CudaApi) -> int:
+    """Returns the size of the pages in which the memory of a GPU is shared with processes."""
+    return _page(api, _properties(api, shared=True))
+
+
+def _file_descriptor(api: CudaApi) -> Any:
+    kinds = api.driver.CUmemAllocationHandleType
+    return kinds.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+
+
+def _properties(api: CudaApi, *, shared: bool = False) -> Any:
     driver = api.driver
     properties = driver.CUmemAllocationProp()
     properties.type = driver.CUmemAllocationType.CU_MEM_ALLOCATION_TYPE_PINNED
     properties.location = _location(api)
+    if shared:
+        properties.requestedHandleTypes = _file_descriptor(api)
     return properties
 
 

@@ -164,7 +164,7 @@ class CudaResident:
             self.leave(seconds)
 
     def leave(self, seconds: float) -> None:
-        """Waits until a kernel that was told to end has ended, at most for `seconds`."""
+        """Waits until a kernel whose end was requested has ended, at most for `seconds`."""
         if self._launched:
             self.wait_for(self._ended, seconds)
             self._launched = False

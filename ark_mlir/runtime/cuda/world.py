@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...bundle import Opcode
 from ...errors import ArkError, DeviceError, InvalidUsageError
-from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE, Abort
-from ..arrays.streams import Place
-from ..driver import Launch, Outcome, Stop
+from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+from ..arrays.streams import RunStream
+from ..driver import Launch, Outcome
 from ..ranks.linking import LinkedRank, link
+from ..ranks.outcomes import join_outcomes
 from .api import CudaApi
 from .driver import CudaDriver
 from .kernel import SharedMemory
@@ -127,24 +126,24 @@ class CudaWorldDriver:
         """See :meth:`Driver.download`."""
         return self._ranks[0].download(address, dtype, shape)
 
-    def place(self, stream: object, values: Iterable[object]) -> Place:
-        """See :meth:`Driver.place`: arrays lie in host memory."""
+    def run_stream(self, stream: object, values: Iterable[object]) -> RunStream:
+        """See :meth:`Driver.run_stream`: arrays lie in host memory."""
         del values
         if stream is not None:
             raise InvalidUsageError("a program on several GPUs has a stream of its own on each")
-        return Place()
+        return RunStream()
 
-    def settle(self, place: Place) -> None:
+    def settle(self, run_stream: RunStream) -> None:
         """See :meth:`Driver.settle`: no array of a run lies on a GPU."""
-        del place
+        del run_stream
 
     def exchange(self, stays: bool) -> _WorldExchange:
         """See :meth:`Driver.exchange`."""
         return _WorldExchange([(driver, driver.exchange(stays)) for driver in self._ranks])
 
-    def captures(self, place: Place) -> bool:
+    def captures(self, run_stream: RunStream) -> bool:
         """See :meth:`Driver.captures`: a run on several GPUs cannot be captured."""
-        del place
+        del run_stream
         return False
 
     def recorded(self, stream: object) -> list[Outcome]:
@@ -181,7 +180,7 @@ class CudaWorldDriver:
             for slot, memory in constants.items():
                 addresses[slot - 1] = memory.address
         driver = self._ranks[rank]
-        return launch._replace(addresses=addresses, place=driver.place(None, ()))
+        return launch._replace(addresses=addresses, run_stream=driver.run_stream(None, ()))
 
     def wait(self) -> Outcome:
         """See :meth:`Driver.wait`."""
@@ -198,7 +197,7 @@ class CudaWorldDriver:
         except BaseException:
             self._end(self._ranks[len(outcomes) :])
             raise
-        outcome = _join(self._bundle, self._linked, outcomes)
+        outcome = join_outcomes(self._bundle, self._linked, outcomes)
         if outcome.good:
             for driver in self._ranks:
                 driver.epoch = (outcome.epoch + outcome.iterations) % (1 << 64)
@@ -280,12 +279,12 @@ class _WorldExchange:
     def __init__(self, parts: Sequence[tuple[_RankDriver, CudaExchange]]) -> None:
         self._parts = parts
 
-    def bring(self, arrays: Mapping[str, Array], results: Results, where: Place) -> Slots:
+    def bring(self, arrays: Mapping[str, Array], results: Results, where: RunStream) -> Slots:
         """See :meth:`Exchange.bring`."""
         del where
         slots: Slots = {}
         for driver, exchange in self._parts:
-            slots |= exchange.bring(arrays, results, driver.place(None, ()))
+            slots |= exchange.bring(arrays, results, driver.run_stream(None, ()))
         return slots
 
     def fetch(self) -> dict[str, Any]:
@@ -295,94 +294,3 @@ class _WorldExchange:
             driver.api.enter()
             values |= exchange.fetch()
         return values
-
-
-def _join(bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outcome]) -> Outcome:
-    """One outcome, in terms of the program of all ranks."""
-    codes = [0] * len(bundle.tables.lanes)
-    for part, outcome in zip(linked, outcomes, strict=True):
-        for lane, code in zip(part.lanes.tolist(), outcome.codes, strict=True):
-            codes[lane] = code
-    counters = _join_counters(bundle, linked, outcomes)
-    stops = (
-        _translate(bundle, part, outcome.stop, counters)
-        for part, outcome in zip(linked, outcomes, strict=True)
-        if outcome.stop.abort
-    )
-    # A lane that saw the abort of another one has less to tell than that one. A barrier waits for
-    # all lanes, so that a lane that waits for something else is the reason.
-    stop = min(stops, key=lambda stop: (stop.abort, _is_barrier(bundle, stop)), default=Stop())
-    fault = next((outcome.fault for outcome in outcomes if outcome.fault.code), outcomes[0].fault)
-    # Only the GPU whose task ended the launch early has told after how many iterations.
-    iterations = min(outcome.iterations for outcome in outcomes)
-    trace = _join_traces(bundle, linked, outcomes)
-    return Outcome(tuple(codes), stop, fault, counters, outcomes[0].epoch, iterations, trace)
-
-
-def _is_barrier(bundle: Bundle, stop: Stop) -> bool:
-    rows = bundle.tables.instructions
-    return stop.instruction < len(rows) and bool(rows[stop.instruction, 0] == Opcode.BARRIER)
-
-
-def _join_counters(
-    bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outcome]
-) -> NDArray[np.uint64]:
-    """The counters of the program: where a semaphore is waited for, the least of the GPUs'; of a
-    barrier, the arrivals at all of them."""
-    count = len(bundle.manifest.semaphores)
-    result = np.zeros(count, np.uint64)
-    # A GPU whose launch was good does not report its counters.
-    reported = [
-        (part, outcome.counters)
-        for part, outcome in zip(linked, outcomes, strict=True)
-        if len(outcome.counters)
-    ]
-    rows = bundle.tables.instructions
-    barriers = set(rows[rows[:, 0] == Opcode.BARRIER, 1].tolist())
-    for number in range(count):
-        seen = [int(values[number]) for part, values in reported if _waits_for(part, number)]
-        result[number] = (sum(seen) if number in barriers else min(seen)) if seen else 0
-    return result
-
-
-def _waits_for(part: LinkedRank, semaphore: int) -> bool:
-    tables = part.bundle.tables
-    return bool((tables.instructions[tables.waits, 1] == semaphore).any())
-
-
-def _translate(bundle: Bundle, part: LinkedRank, stop: Stop, counters: NDArray[np.uint64]) -> Stop:
-    """A report of one GPU in terms of the program of all ranks."""
-    if stop.abort == Abort.HOST and stop.expected:
-        # The host ended a kernel that had just reported a hang.
-        stop = replace(stop, abort=Abort.HANG)
-    if stop.lane >= len(part.lanes) or stop.instruction >= len(part.origins):
-        return stop  # the report makes no sense, which the caller finds
-    origin = int(part.origins[stop.instruction])
-    code, semaphore, arrivals, _ = bundle.tables.instructions[origin].tolist()
-    translated = replace(
-        stop, lane=int(part.lanes[stop.lane]), instruction=origin, semaphore=semaphore
-    )
-    linked_arrivals = int(part.bundle.tables.instructions[stop.instruction, 2])
-    if code != Opcode.BARRIER or not linked_arrivals or not len(counters):
-        return translated
-    rounds = stop.expected // linked_arrivals
-    return replace(translated, seen=int(counters[semaphore]), expected=rounds * arrivals)
-
-
-def _join_traces(
-    bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outcome]
-) -> NDArray[np.int64] | None:
-    """Begin and end of each instruction of the program: from the begin of the first to the end of
-    the last one that it was linked to."""
-    if any(outcome.trace is None for outcome in outcomes):
-        return None
-    times = np.zeros((len(bundle.tables.instructions), 2), np.int64)
-    for part, outcome in zip(linked, outcomes, strict=True):
-        trace = outcome.trace
-        assert trace is not None
-        _, firsts = np.unique(part.origins, return_index=True)
-        lasts = np.append(firsts[1:], len(part.origins)) - 1
-        origins = part.origins[firsts]
-        times[origins, 0] = trace[firsts, 0]
-        times[origins, 1] = trace[lasts, 1]
-    return times

@@ -4,7 +4,7 @@ A bundle describes the lanes of all ranks together: a semaphore is one counter, 
 passed by all lanes at once. That is what the proof is about, and what one launch on one GPU
 executes. If each rank has a GPU of its own, linking changes four things:
 
-- a GPU executes the lanes of its rank only. In place of its SM, the row of a lane has its number
+- a GPU executes the lanes of its rank only. In place of its SM, the entry of a lane has its number
   among the lanes of all ranks, which tables in the code have;
 - a counter lies on every GPU whose lanes wait for it, since polling another GPU's memory is slow.
   A signal adds to the counter on each of these GPUs;
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["LinkedRank", "link"]
 
-_Row = tuple[int, int, int, int]
+_Entry = tuple[int, int, int, int]
 
 
 class LinkedRank(NamedTuple):
@@ -118,23 +118,23 @@ def _link_rank(
     joined: Bundle, rank: int, lanes: tuple[int, ...], semaphores: list[_Semaphore]
 ) -> LinkedRank:
     tables = joined.tables
-    rows: list[_Row] = []
+    entries: list[_Entry] = []
     origins: list[int] = []
     bounds: list[tuple[int, int, int]] = []
     first_in_barrier = _FirstLanes()
     for lane in lanes:
         _, first, last = tables.lanes[lane].tolist()
-        begin = len(rows)
+        begin = len(entries)
         for index in range(first, last):
-            row: _Row = tuple(tables.instructions[index].tolist())
+            entry: _Entry = tuple(tables.instructions[index].tolist())
             ranks = range(joined.manifest.ranks)
-            for linked in _link_instruction(row, rank, ranks, lane, semaphores, first_in_barrier):
-                rows.append(linked)
+            for linked in _link_instruction(entry, rank, ranks, lane, semaphores, first_in_barrier):
+                entries.append(linked)
                 origins.append(index)
-        bounds.append((lane, begin, len(rows)))
+        bounds.append((lane, begin, len(entries)))
     own = np.array(origins, np.int64)
     linked_tables = Tables(
-        instructions=np.reshape(np.array(rows, np.int32), (-1, 4)),
+        instructions=np.reshape(np.array(entries, np.int32), (-1, 4)),
         # A rank without work still needs a lane; this one is empty.
         lanes=np.array(bounds or [(0, 0, 0)], np.int32),
         tasks=tables.tasks,
@@ -167,15 +167,15 @@ class _FirstLanes:
 
 
 def _link_instruction(
-    row: _Row,
+    entry: _Entry,
     rank: int,
     ranks: range,
     lane: int,
     semaphores: list[_Semaphore],
     speaks: _FirstLanes,
-) -> Iterator[_Row]:
+) -> Iterator[_Entry]:
     """Yields the instructions that take the place of one of the joined program."""
-    code, a, _, _ = row
+    code, a, _, _ = entry
     if code == Opcode.SIGNAL:
         for waiter in semaphores[a].waiters:
             yield (Opcode.SIGNAL, _counter_on(waiter, rank, a), 0, 0)
@@ -185,10 +185,10 @@ def _link_instruction(
         for other in ranks:
             yield (Opcode.STOP, a, other - rank, 0)
     else:
-        yield row
+        yield entry
 
 
-def _link_barrier(semaphore: _Semaphore, rank: int, speaks: bool) -> Iterator[_Row]:
+def _link_barrier(semaphore: _Semaphore, rank: int, speaks: bool) -> Iterator[_Entry]:
     assert semaphore.second is not None
     yield (Opcode.SIGNAL, semaphore.number, 0, 0)
     if speaks:

@@ -6,6 +6,7 @@ The runtime and the compiler use this module, so that neither depends on `ark.di
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ class Membership(Protocol):
     world_size: int
     process: int
 
-    def load(self, bundle: Bundle) -> Executable:
+    def load(self, bundle: Bundle, devices: Sequence[int] | None = None) -> Executable:
         """Returns the part of this rank in a bundle that every rank has read."""
         ...
 

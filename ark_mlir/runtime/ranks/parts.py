@@ -56,8 +56,8 @@ def check_slots(part: Bundle, rank: int) -> None:
     foreign = [buffer.slot for buffer in manifest.buffers if buffer.kind == "peer"]
     for lane in own_lanes(part, rank):
         _, first, last = tables.lanes[lane].tolist()
-        rows = tables.instructions[first:last]
-        tasks: list[int] = np.unique(rows[rows[:, 0] == Opcode.RUN, 1]).tolist()
+        entries = tables.instructions[first:last]
+        tasks: list[int] = np.unique(entries[entries[:, 0] == Opcode.RUN, 1]).tolist()
         for task in tasks:
             begin = int(tables.tasks[task, 1])
             slots = tables.operands[begin : begin + len(manifest.tasks[task].values), 0]

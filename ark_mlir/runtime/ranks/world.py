@@ -121,7 +121,13 @@ class World(Executable):
     def resident(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
     ) -> Generator[ResidentWorld]:
-        """As :meth:`Executable.resident`, with the inputs and outputs of :meth:`run`."""
+        """As :meth:`Executable.resident`, with the inputs and outputs of :meth:`run`.
+
+        >>> with world.resident() as resident:
+        ...     y0, y1 = resident.run([{"x": x0}, {"x": x1}])
+        >>> y0["y"].shape
+        (4,)
+        """
         with super().resident() as inner:
             yield ResidentWorld(self, inner)
 

@@ -20,6 +20,7 @@ class Device:
         held: handles that were taken in its context and not released, with the context itself.
         running: launches that a stream was given and that have not ended.
         lanes: CTAs that run.
+        name: its kind.
         broken: True if a kernel or a copy has failed, until the context is released.
     """
 
@@ -29,6 +30,7 @@ class Device:
     held: int = 0
     running: int = 0
     lanes: int = 0
+    name: str = "stand-in"
     broken: bool = False
 
     @property

@@ -71,6 +71,7 @@ class FakeCuda(MemoryFunctions):
         crashes: whether the next kernel fails. From then on every call on its device does, and
             nothing is released, until the context is.
         assembles: what the driver makes of PTX; None where it makes nothing of it.
+        mps: whether kernels of several processes run on a GPU at the same time.
         calls: names of the calls so far.
         launched: the streams of the launches so far.
         foreign_accesses: what kernels were about to access on a GPU that may not.
@@ -111,6 +112,7 @@ class FakeCuda(MemoryFunctions):
         self.capability = capability
         self.assembles: bytes | None = None
         self.busy = 0
+        self.mps = False
         self.foreign: frozenset[str] = frozenset()
         self.crashes = False
         self.calls: list[str] = []
@@ -278,7 +280,15 @@ class FakeCuda(MemoryFunctions):
             Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: self.capability[0],
             Attribute.CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: self.capability[1],
             Attribute.CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN: 232448,
+            Attribute.CU_DEVICE_ATTRIBUTE_MPS_ENABLED: int(self.mps),
         }[key]
+
+    def _cuDeviceGetName(self, length: int, device: int) -> bytes:
+        return self.devices[device].name.encode().ljust(length, b"\0")
+
+    def _cuDeviceGetUuid_v2(self, device: int) -> SimpleNamespace:
+        # Processes see the same GPUs.
+        return SimpleNamespace(bytes=f"stand-in {device:07}".encode())
 
     def _cuDevicePrimaryCtxRetain(self, device: int) -> str:
         self.devices[device].retained += 1

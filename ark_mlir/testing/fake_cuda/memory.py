@@ -8,6 +8,7 @@ the stand-in did not allocate counts as the caller's, and is not checked.
 from __future__ import annotations
 
 import ctypes
+import mmap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
@@ -17,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .devices import AGAIN, Device
-from .names import INVALID_DEVICE, INVALID_VALUE, OUT_OF_MEMORY
+from .names import INVALID_DEVICE, INVALID_VALUE, NOT_PERMITTED, OUT_OF_MEMORY
+from .shared_files import SharedFile, create_file, open_file
 from .streams import StreamFunctions
 
 if TYPE_CHECKING:
@@ -39,6 +41,13 @@ class AllocationType(IntEnum):
     """``CUmemAllocationType``."""
 
     CU_MEM_ALLOCATION_TYPE_PINNED = 1
+
+
+class HandleType(IntEnum):
+    """``CUmemAllocationHandleType``."""
+
+    CU_MEM_HANDLE_TYPE_NONE = 0
+    CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR = 1
 
 
 class AccessFlags(IntEnum):
@@ -79,10 +88,21 @@ class Block:
 
 @dataclass(eq=False)
 class Physical:
-    """Physical memory of ``cuMemCreate``, which lives as long as its handle or a mapping."""
+    """Physical memory of ``cuMemCreate``, which lives as long as its handle or a mapping.
+
+    Attributes:
+        device: whose memory it is.
+        nbytes: the size.
+        file: of memory that other processes can map; None if it is of this process alone.
+        imported: True if another process made it.
+        handle: True until the handle is released.
+        mappings: where it is mapped.
+    """
 
     device: Device
     nbytes: int
+    file: SharedFile | None = None
+    imported: bool = False
     handle: bool = True
     mappings: list[Block] = field(default_factory=list[Block])
 
@@ -94,19 +114,24 @@ class MemoryFunctions(StreamFunctions):
         memory: bytes of each device, if one of them is set to a number.
         page: the granularity of virtual memory.
         unlinked: pairs of ordinals, the first of which cannot access the memory of the second.
+        refuses_export: whether memory cannot be given to other processes.
+        refuses_import: whether memory of other processes cannot be mapped.
     """
 
     CUmemLocationType = LocationType
     CUmemAllocationType = AllocationType
     CUmemAccess_flags = AccessFlags
     CUmemAllocationGranularity_flags = Granularity
+    CUmemAllocationHandleType = HandleType
     CU_MEMHOSTALLOC_DEVICEMAP = 2
 
     class CUmemLocation(SimpleNamespace):
         """A device."""
 
     class CUmemAllocationProp(SimpleNamespace):
-        """A kind of memory, and its location."""
+        """A kind of memory, its location, and how processes can share it."""
+
+        requestedHandleTypes = HandleType.CU_MEM_HANDLE_TYPE_NONE
 
     class CUmemAccessDesc(SimpleNamespace):
         """A device, and how it may access memory."""
@@ -115,6 +140,8 @@ class MemoryFunctions(StreamFunctions):
         super().__init__(devices)
         self.page = 2 << 20
         self.unlinked: set[tuple[int, int]] = set()
+        self.refuses_export = False
+        self.refuses_import = False
         self._devices = devices
         self._blocks: dict[int, Block] = {}
         self._reserved: dict[int, Block] = {}
@@ -161,8 +188,9 @@ class MemoryFunctions(StreamFunctions):
         return array.ctypes.data + -array.ctypes.data % _ALIGNMENT, array
 
     def _reserve(self, nbytes: int) -> tuple[int, Any]:
-        """Returns the first of so many addresses, and their keeper."""
-        return self._provide(nbytes, None)
+        """Returns the first of so many addresses, which begin a page, and their keeper."""
+        array = np.frombuffer(mmap.mmap(-1, nbytes), np.uint8)
+        return array.ctypes.data, array
 
     def _spoil(self, block: Block) -> None:
         """Overwrites memory that is freed: a later use is to show."""
@@ -171,7 +199,11 @@ class MemoryFunctions(StreamFunctions):
     def _available(self, device: Device) -> int:
         blocks = (block for block in self._blocks.values() if not self._is_mapped(block))
         taken = sum(block.nbytes for block in blocks if block.charged is device)
-        shared = (memory for memory in self._physical.values() if memory.device is device)
+        shared = (
+            memory
+            for memory in self._physical.values()
+            if memory.device is device and not memory.imported
+        )
         return device.memory - taken - sum(memory.nbytes for memory in shared)
 
     # -- allocations -------------------------------------------------------------------------
@@ -266,7 +298,32 @@ class MemoryFunctions(StreamFunctions):
         if nbytes > self._available(device):
             return OUT_OF_MEMORY, None
         handle = next(self._handles)
-        self._physical[handle] = Physical(device, nbytes)
+        kind = properties.requestedHandleTypes
+        file = create_file(device.ordinal, nbytes) if kind else None
+        self._physical[handle] = Physical(device, nbytes, file)
+        return 0, handle
+
+    def _cuMemExportToShareableHandle(
+        self, handle: int, kind: HandleType, flags: int
+    ) -> tuple[int, int | None]:
+        memory = self._physical.get(handle)
+        if memory is None or not memory.handle or memory.file is None or flags or not kind:
+            return INVALID_VALUE, None
+        if self.refuses_export:
+            return NOT_PERMITTED, None
+        return 0, memory.file.duplicate()
+
+    def _cuMemImportFromShareableHandle(
+        self, file: int, kind: HandleType
+    ) -> tuple[int, int | None]:
+        if self.refuses_import:
+            return NOT_PERMITTED, None
+        opened = open_file(file) if kind else None
+        if opened is None:
+            return INVALID_VALUE, None
+        handle = next(self._handles)
+        device = self._devices[opened.ordinal]
+        self._physical[handle] = Physical(device, opened.nbytes, opened, imported=True)
         return 0, handle
 
     def _cuMemRelease(self, handle: int) -> tuple[int]:
@@ -297,6 +354,8 @@ class MemoryFunctions(StreamFunctions):
         if nbytes != memory.nbytes or self._mapped_in(address, nbytes):
             return (INVALID_VALUE,)
         block = Block(address, nbytes, memory.device, set(), memory)
+        if memory.file is not None:
+            memory.file.map(address)
         memory.mappings.append(block)
         self._blocks[address] = block
         self._note_map(block)
@@ -328,7 +387,11 @@ class MemoryFunctions(StreamFunctions):
         if not blocks or not whole or self._is_used(blocks):
             return (INVALID_VALUE,)
         for block in blocks:
-            self._spoil(block)
+            memory: Physical = block.keeper
+            if memory.file is None:
+                self._spoil(block)
+            else:
+                memory.file.unmap(block.address)
             self._note_unmap(block)
             del self._blocks[block.address]
             block.keeper.mappings.remove(block)

@@ -13,6 +13,8 @@ INVALID_HANDLE = 400
 NOT_READY = 600
 ILLEGAL_ADDRESS = 700
 TOO_MANY_CTAS = 720
+NOT_PERMITTED = 800
+NOT_SUPPORTED = 801
 CAPTURE_UNSUPPORTED = 900
 CAPTURE_INVALIDATED = 901
 CAPTURE_IMPLICIT = 906
@@ -25,6 +27,8 @@ ERRORS = {
     INVALID_HANDLE: ("INVALID_HANDLE", "invalid resource handle"),
     ILLEGAL_ADDRESS: ("ILLEGAL_ADDRESS", "an illegal memory access was encountered"),
     TOO_MANY_CTAS: ("COOPERATIVE_LAUNCH_TOO_LARGE", "too many blocks in cooperative launch"),
+    NOT_PERMITTED: ("NOT_PERMITTED", "operation not permitted"),
+    NOT_SUPPORTED: ("NOT_SUPPORTED", "operation not supported"),
 }
 # Functions that release a handle. They never fail in the stand-in, unless their context is lost.
 GIVE_BACK = {
@@ -33,17 +37,19 @@ GIVE_BACK = {
 }  # fmt: skip
 TAKE = {
     "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuMemAddressReserve", "cuMemAlloc",
-    "cuMemCreate", "cuMemHostAlloc", "cuMemMap", "cuModuleLoadData", "cuModuleLoadDataEx",
-    "cuStreamCreate",
+    "cuMemCreate", "cuMemHostAlloc", "cuMemImportFromShareableHandle", "cuMemMap",
+    "cuModuleLoadData", "cuModuleLoadDataEx", "cuStreamCreate",
 }  # fmt: skip
 # Virtual memory belongs to the process and not to a context.
 VIRTUAL_MEMORY = {
-    "cuMemAddressFree", "cuMemAddressReserve", "cuMemCreate", "cuMemGetAllocationGranularity",
-    "cuMemMap", "cuMemRelease", "cuMemSetAccess", "cuMemUnmap",
+    "cuMemAddressFree", "cuMemAddressReserve", "cuMemCreate", "cuMemExportToShareableHandle",
+    "cuMemGetAllocationGranularity", "cuMemImportFromShareableHandle", "cuMemMap",
+    "cuMemRelease", "cuMemSetAccess", "cuMemUnmap",
 }  # fmt: skip
 # Functions that work after a kernel has failed; the others belong to the kernel's context.
 OF_THE_PROCESS = VIRTUAL_MEMORY | {
     "cuDeviceCanAccessPeer", "cuDeviceGet", "cuDeviceGetAttribute", "cuDeviceGetCount",
+    "cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceGetUuid_v2",
     "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRetain", "cuInit",
 }  # fmt: skip
 # Functions that need no current context in the calling thread.
@@ -79,6 +85,7 @@ class Attribute(IntEnum):
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = 75
     CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = 76
     CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN = 97
+    CU_DEVICE_ATTRIBUTE_MPS_ENABLED = 133
 
 
 class CaptureMode(IntEnum):

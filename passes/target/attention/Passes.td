@@ -25,7 +25,7 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
 
     More rows: the rows are divided into blocks of 16, which are the rows of both products. If there
     are more warps than blocks, several warps share a block, and each warp computes a part of the
-    keys. If a run has several vCTAs, teams of warps process vCTAs in parallel instead, without a
+    keys. If a work item has several vCTAs, teams of warps process vCTAs in parallel instead, without a
     barrier between them. A warp that has all keys of its rows also computes the elementwise ops
     that follow.
 
@@ -35,7 +35,7 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
 
     The pass skips ops in any other order, head sizes above 128, head sizes that are not a multiple
     of 16 if there are more than 8 rows, rows that are not aligned to 16 bytes, and attentions that
-    would need more than 40 KB of shared memory. If every run has a single vCTA, and only
+    would need more than 40 KB of shared memory. If every work item has a single vCTA, and only
     elementwise ops remain beside the attention, the body of the loop over vCTAs replaces the loop.
 
     ```mlir

@@ -1,5 +1,6 @@
 //===- BuildTensorMaps.cpp - Tables of tensor maps of all tasks -----------===//
 
+#include "passes/kernel/KernelAbi.h"
 #include "passes/target/matmul/Passes.h"
 #include "passes/target/matmul/TensorMaps.h"
 #include "passes/target/support/Bodies.h"
@@ -24,10 +25,7 @@ using namespace mlir::ark;
 static constexpr llvm::StringLiteral kMaps = "ark_tensor_maps_memory";
 static constexpr llvm::StringLiteral kRows = "ark_tensor_map_rows_table";
 static constexpr llvm::StringLiteral kRecords = "ark_tensor_map_records_table";
-static constexpr int64_t kMapBytes = 128;
 static constexpr int64_t kElementBytes = 2;
-static constexpr int64_t kTaskFields = 2;
-static constexpr int64_t kLaneFields = 3;
 static constexpr unsigned kGlobalSpace = 1, kConstantSpace = 4;
 
 namespace {
@@ -65,7 +63,7 @@ MapTables::MapTables(KernelOp kernel) {
     ofBodies.push_back(body ? getTensorMaps(body) : SmallVector<TensorMap>());
   }
   auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
-  for (size_t task = 0; task < tasks.size(); task += kTaskFields) {
+  for (size_t task = 0; task < tasks.size(); task += abi::kTaskFields) {
     rows.push_back(count);
     for (const TensorMap &map : ofBodies[tasks[task]])
       add(map, getOperandPlace(kernel, tasks[task + 1] + map.operand));
@@ -92,7 +90,8 @@ static LLVM::GlobalOp createMemory(ModuleOp module, int64_t bytes) {
       builder, module.getLoc(),
       LLVM::LLVMArrayType::get(builder.getI8Type(), bytes),
       /*isConstant=*/false, LLVM::Linkage::Internal, kMaps,
-      LLVM::ZeroAttr::get(builder.getContext()), kMapBytes, kGlobalSpace);
+      LLVM::ZeroAttr::get(builder.getContext()), abi::kTensorMapBytes,
+      kGlobalSpace);
 }
 
 /// Fails if a body requests a map that it does not describe.
@@ -141,14 +140,15 @@ private:
 LogicalResult BuildTensorMapsPass::complete(KernelOp kernel,
                                             const MapTables &tables) {
   ModuleOp module = getOperation();
-  int64_t lanes = kernel.getLanes().size() / kLaneFields;
-  auto memory = createMemory(module, lanes * tables.count * kMapBytes);
+  int64_t lanes = kernel.getLanes().size() / abi::kLaneFields;
+  auto memory =
+      createMemory(module, lanes * tables.count * abi::kTensorMapBytes);
   auto rows = createTable<int32_t>(module, kRows, tables.rows, kConstantSpace);
   auto records =
       createTable<int64_t>(module, kRecords, tables.records, kGlobalSpace);
   // The scratch maps share memory with temporaries. The temporaries of any body
   // with maps are larger.
-  int64_t scratch = llvm::alignTo(getSharedBytes(kernel), kMapBytes);
+  int64_t scratch = llvm::alignTo(getSharedBytes(kernel), abi::kTensorMapBytes);
   KernelTemplate completer(module);
   completer.defineAddress("ark_tensor_maps", memory, 0);
   completer.defineAddress("ark_tensor_map_rows", rows, 0);
@@ -157,6 +157,6 @@ LogicalResult BuildTensorMapsPass::complete(KernelOp kernel,
                           scratch);
   completer.defineConstant("ark_tensor_map_count", tables.count);
   completer.defineConstant("ark_tensor_map_warps", threads / kWarpSize);
-  completer.addCallback("ark_begin_stream", "ark_make_tensor_maps");
+  completer.addCallback("ark_begin_tensor_maps", "ark_make_tensor_maps");
   return failure(completer.failed());
 }

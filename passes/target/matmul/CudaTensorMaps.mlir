@@ -4,7 +4,7 @@
 // launch. The host may hence bind any buffer and needs no code for tensor maps.
 // ark-build-tensor-maps builds the functions that are only declared here.
 //
-// A map has 128 bytes of global memory. The kernel fills an all-zero map in shared memory and then
+// A map lies in global memory. The kernel fills an all-zero map in shared memory and then
 // copies it to global memory.
 
 // Maps of all lanes, grouped by lane, and the number of maps per lane.
@@ -12,7 +12,7 @@ func.func private @ark_tensor_maps() -> !llvm.ptr<1>
 func.func private @ark_tensor_map_count() -> i64
 // Number of the first map of every task.
 func.func private @ark_tensor_map_rows() -> !llvm.ptr<4>
-// Six words per map: slot and offset of the operand, columns, rows, bytes from one row to the next,
+// A record per map: slot and offset of the operand, columns, rows, bytes from one row to the next,
 // and rows per copy.
 func.func private @ark_tensor_map_records() -> !llvm.ptr<1>
 // Address in shared memory of the scratch maps, one per warp. Shared memory holds nothing else when
@@ -24,7 +24,7 @@ func.func private @ark_sync_warp()
 
 // Returns the address of map `number` of a lane.
 func.func private @ark_tensor_maps_of(%lane: i64, %number: i64) -> !llvm.ptr<1> {
-  %bytes = arith.constant 128 : i64
+  %bytes = arith.constant kTensorMapBytes : i64
   %all = func.call @ark_tensor_maps() : () -> !llvm.ptr<1>
   %count = func.call @ark_tensor_map_count() : () -> i64
   %before = arith.muli %lane, %count : i64
@@ -90,10 +90,10 @@ func.func private @ark_fill_tensor_map(%map: !llvm.ptr<3>, %address: i64, %colum
 func.func private @ark_make_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   %zero = arith.constant 0 : i32
   %none = arith.constant 0 : i64
-  %size = arith.constant 32 : i64
-  %words = arith.constant 6 : i64
-  %bytes = arith.constant 128 : i32
-  %bytes_i64 = arith.constant 128 : i64
+  %size = arith.constant kCudaWarpSize : i64
+  %words = arith.constant kTensorMapWords : i64
+  %bytes = arith.constant kTensorMapBytes : i32
+  %bytes_i64 = arith.constant kTensorMapBytes : i64
   %thread = gpu.thread_id x
   %thread_i64 = arith.index_cast %thread : index to i64
   %warp = arith.divui %thread_i64, %size : i64
@@ -122,15 +122,15 @@ func.func private @ark_make_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterat
   %first = arith.muli %number, %words : i64
   %record = llvm.getelementptr %records[%first] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
   %slot = llvm.load %record : !llvm.ptr<1> -> i64
-  %offset_field = llvm.getelementptr %record[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %offset_field = llvm.getelementptr %record[kTensorMapOffset] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
   %offset = llvm.load %offset_field : !llvm.ptr<1> -> i64
-  %columns_field = llvm.getelementptr %record[2] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %columns_field = llvm.getelementptr %record[kTensorMapColumns] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
   %columns = llvm.load %columns_field : !llvm.ptr<1> -> i64
-  %rows_field = llvm.getelementptr %record[3] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %rows_field = llvm.getelementptr %record[kTensorMapRows] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
   %rows = llvm.load %rows_field : !llvm.ptr<1> -> i64
-  %stride_field = llvm.getelementptr %record[4] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %stride_field = llvm.getelementptr %record[kTensorMapStride] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
   %stride = llvm.load %stride_field : !llvm.ptr<1> -> i64
-  %box_field = llvm.getelementptr %record[5] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %box_field = llvm.getelementptr %record[kTensorMapBoxRows] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
   %box = llvm.load %box_field : !llvm.ptr<1> -> i64
   %buffer_field = llvm.getelementptr %buffers[%slot] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   %buffer = llvm.load %buffer_field : !llvm.ptr -> i64

@@ -43,7 +43,8 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     pass skips products with unaligned rows and products of other types.
 
     ```mlir
-    linalg.generic ... ins(%x, %w : memref<8x2048xbf16>, memref<16x2048xbf16, strided<...>>) outs(%t : memref<8x16xf32>)
+    linalg.generic ... ins(%x, %w : memref<8x2048xbf16>, memref<16x2048xbf16, strided<...>>)
+        outs(%t : memref<8x16xf32>)
     // =>
     %parts = memref.alloca() : memref<16x8x20xf32>
     scf.forall (%thread) in (512) {
@@ -85,12 +86,15 @@ def BuildTensorMapsPass : Pass<"ark-build-tensor-maps", "::mlir::ModuleOp"> {
     and the addresses of this launch. The host and the bundle hence need no tensor maps.
 
     ```mlir
-    ark.kernel @k { ..., operands = dense<[[1, 0], [2, 0], [3, 0]]> : tensor<3x2xi64>, task_table = dense<0> : tensor<1x2xi32> }
+    ark.kernel @k { ..., operands = dense<[[1, 0], [2, 0], [3, 0]]> : tensor<3x2xi64>,
+                    task_table = dense<0> : tensor<1x2xi32> }
     func.func private @body(...) attributes {ark.tensor_maps = [array<i64: 0, 4096, 4096, 4096, 256>, ...]}
     // =>
     llvm.mlir.global internal constant @ark_tensor_map_rows_table(dense<0> : tensor<1xi32>) {addr_space = 4}
-    llvm.mlir.global internal constant @ark_tensor_map_records_table(dense<[1, 0, 4096, 4096, 8192, 256, ...]> : tensor<12xi64>) {addr_space = 1}
-    llvm.mlir.global internal @ark_tensor_maps_memory(#llvm.zero) {addr_space = 1, alignment = 128} : !llvm.array<33792 x i8>
+    llvm.mlir.global internal constant @ark_tensor_map_records_table(
+        dense<[1, 0, 4096, 4096, 8192, 256, ...]> : tensor<12xi64>) {addr_space = 1}
+    llvm.mlir.global internal @ark_tensor_maps_memory(#llvm.zero)
+        {addr_space = 1, alignment = 128} : !llvm.array<33792 x i8>
     ```
   }];
   let options = [

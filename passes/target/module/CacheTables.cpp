@@ -94,14 +94,14 @@ Value TableCache::loadTable(abi::ContextField field) {
 /// of the longest lane.
 void TableCache::cacheInstructions(int64_t end) {
   Type i64 = builder.getI64Type(), i32 = builder.getI32Type();
-  Value three = arith::ConstantIntOp::create(builder, 3, 64);
-  Value lane = arith::MulIOp::create(builder, walk.getArgument(1), three);
+  Value fields = arith::ConstantIntOp::create(builder, abi::kLaneFields, 64);
+  Value lane = arith::MulIOp::create(builder, walk.getArgument(1), fields);
   Value row = at(loadTable(abi::kLanes), lane, i32);
   auto load = [&](int32_t field) -> Value {
     Value value = LLVM::LoadOp::create(builder, i32, at(row, field, i32));
     return arith::ExtSIOp::create(builder, i64, value);
   };
-  Value first = load(1), last = load(2);
+  Value first = load(abi::kLaneBegin), last = load(abi::kLaneEnd);
   Value size = arith::ConstantIntOp::create(builder, kInstructionWords, 64);
   Value count = arith::SubIOp::create(builder, last, first);
   Value words = arith::MulIOp::create(builder, count, size);
@@ -124,7 +124,8 @@ void TableCache::cacheOperands(int64_t rows, int64_t offset) {
     Value row =
         at(operands, Value(arith::MulIOp::create(builder, index, size)), i64);
     Value slot = LLVM::LoadOp::create(builder, i64, row);
-    Value distance = LLVM::LoadOp::create(builder, i64, at(row, 1, i64));
+    Value distance = LLVM::LoadOp::create(
+        builder, i64, at(row, static_cast<int32_t>(abi::kOperandOffset), i64));
     Value buffer =
         LLVM::LoadOp::create(builder, pointer, at(buffers, slot, i64));
     Value place = at(buffer, distance, builder.getI8Type());

@@ -51,10 +51,10 @@ def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
 def ReloadOperandsPass : Pass<"ark-reload-operands", "::mlir::gpu::GPUModuleOp"> {
   let summary = "Rematerialise the addresses of operands in the vCTAs that use them";
   let description = [{
-    An address occupies two registers of every thread from the first vCTA of a run to the last one.
-    Values that are computed from the address, and are the same for all vCTAs, occupy registers as
-    well. In bodies with many operands, registers do not suffice for this. There, each vCTA looks up
-    the addresses when it begins, in the operand table in shared memory. Addresses that are only
+    An address occupies two registers of every thread from the first vCTA of a work item to the last
+    one. Values that are computed from the address, and are the same for all vCTAs, occupy registers
+    as well. In bodies with many operands, registers do not suffice for this. There, each vCTA looks
+    up the addresses when it begins, in the operand table in shared memory. Addresses that are only
     stored to are looked up before the first store. In a body without a loop over vCTAs, the pass
     moves only the addresses that are stored to.
 
@@ -88,7 +88,7 @@ def CacheTablesPass : Pass<"ark-cache-tables", "::mlir::ModuleOp"> {
     When a CTA starts, its threads copy the context and as many tables as fit to shared memory. The
     kernel then reads the copies. Without copies, a lane would read tables from the L2 between two
     tasks, in a chain of dependent loads, because an acquire invalidates the L1. The table of
-    operands becomes a table of addresses. Functions of the kernel that read rows of tables get
+    operands becomes a table of addresses. Functions of the kernel that read entries of tables get
     bodies that read the copies.
 
     ```mlir
@@ -106,8 +106,8 @@ def CacheTablesPass : Pass<"ark-cache-tables", "::mlir::ModuleOp"> {
     }
     func.func private @ark_operand(%context: !llvm.ptr, %operand: i64) -> !llvm.ptr {
       ...
-      %place = llvm.getelementptr %addresses[%operand] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
-      %address = llvm.load %place : !llvm.ptr -> !llvm.ptr
+      %pointer = llvm.getelementptr %addresses[%operand] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
+      %address = llvm.load %pointer : !llvm.ptr -> !llvm.ptr
       return %address : !llvm.ptr
     }
     ```
@@ -178,7 +178,7 @@ def BuildLineTablePass : Pass<"ark-build-line-table", "::mlir::gpu::GPUModuleOp"
     Scopes are of the kind `DebugDirectivesOnly`, which does not change the code.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
-  let statistics = [Statistic<"numRows", "rows", "Rows of the table">];
+  let statistics = [Statistic<"numRows", "rows", "Entries of the table">];
 }
 
 #endif // ARK_PASSES_TARGET_MODULE_PASSES_TD

@@ -13,13 +13,14 @@ func.func private @ark_wait_packets(%context: !llvm.ptr, %lane: i64, %instructio
                                     %round: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
-  %two = arith.constant 2 : i64
-  %eight = arith.constant 8 : i64
-  %flag_shift = arith.constant 32 : i64
+  %rows = arith.constant kArrivalRows : i64
+  %fields = arith.constant kOperandFields : i64
+  %packet_bytes = arith.constant kRankPacketBytes : i64
+  %flag_shift = arith.constant kRankPacketShift : i64
   %good = arith.constant 0 : i32
 
   %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr
-  %operands_field = llvm.getelementptr %context[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  %operands_field = llvm.getelementptr %context[kOperands] : (!llvm.ptr) -> !llvm.ptr, i64
   %operands = llvm.load %operands_field : !llvm.ptr -> !llvm.ptr
   %expected = arith.muli %round, %arrivals : i64
   cf.br ^arrival(%zero : i64)
@@ -31,14 +32,14 @@ func.func private @ark_wait_packets(%context: !llvm.ptr, %lane: i64, %instructio
 ^range:
   %next_index = arith.addi %index, %one : i64
   %lacking = arith.subi %arrivals, %next_index : i64
-  %pair = arith.muli %index, %two : i64
+  %pair = arith.muli %index, %rows : i64
   %row = arith.addi %first, %pair : i64
-  %field = arith.muli %row, %two : i64
+  %field = arith.muli %row, %fields : i64
   %slot_field = llvm.getelementptr %operands[%field] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   %slot = llvm.load %slot_field : !llvm.ptr -> i64
-  %begin_field = llvm.getelementptr %slot_field[1] : (!llvm.ptr) -> !llvm.ptr, i64
+  %begin_field = llvm.getelementptr %slot_field[kOperandOffset] : (!llvm.ptr) -> !llvm.ptr, i64
   %begin = llvm.load %begin_field : !llvm.ptr -> i64
-  %last_field = llvm.getelementptr %slot_field[3] : (!llvm.ptr) -> !llvm.ptr, i64
+  %last_field = llvm.getelementptr %slot_field[kArrivalLastOffset] : (!llvm.ptr) -> !llvm.ptr, i64
   %last = llvm.load %last_field : !llvm.ptr -> i64
   %buffer_field = llvm.getelementptr %buffers[%slot] : (!llvm.ptr, i64) -> !llvm.ptr, !llvm.ptr
   %buffer = llvm.load %buffer_field : !llvm.ptr -> !llvm.ptr
@@ -49,7 +50,7 @@ func.func private @ark_wait_packets(%context: !llvm.ptr, %lane: i64, %instructio
   cf.cond_br %beyond, ^arrival(%next_index : i64), ^look
 
 ^look:
-  %next_offset = arith.addi %offset, %eight : i64
+  %next_offset = arith.addi %offset, %packet_bytes : i64
   %word = llvm.getelementptr %buffer[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
   %missing = func.call @ark_missing(%word, %flag_shift, %round) : (!llvm.ptr, i64, i64) -> i64
   %here = arith.cmpi eq, %missing, %zero : i64
@@ -71,7 +72,7 @@ func.func private @ark_epoch(%status: memref<4xi64>) -> i32 {
   %address = memref.extract_aligned_pointer_as_index %status : memref<4xi64> -> index
   %address_i64 = arith.index_cast %address : index to i64
   %words = llvm.inttoptr %address_i64 : i64 to !llvm.ptr
-  %round_word = llvm.getelementptr %words[4] : (!llvm.ptr) -> !llvm.ptr, i64
+  %round_word = llvm.getelementptr %words[kStatusRound] : (!llvm.ptr) -> !llvm.ptr, i64
   %round = llvm.load %round_word atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
   %epoch = arith.trunci %round : i64 to i32
   return %epoch : i32

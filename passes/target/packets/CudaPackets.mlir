@@ -2,9 +2,8 @@
 // packet has 32 bits; a wide packet has 64 bits, and its upper half equals that of a 32-bit packet.
 // The receiver polls the word itself, so a hand-off takes one store and one load.
 
-// State of the dispatch loop that bodies read, in shared memory; the leader writes it. Word 0 (of
-// 32 bits) is the epoch, word 1 the number of instructions left in the lane. The context's address
-// begins at word 4.
+// State of the dispatch loop that bodies read, in shared memory; the leader writes it. The words are
+// the epoch, the number of instructions left in the lane, and the address of the context.
 func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_is_leader() -> i1
 func.func private @ark_lane() -> i64
@@ -25,8 +24,8 @@ func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %iteration
   cf.cond_br %leads, ^store, ^finish
 
 ^store:
-  %four = arith.constant 4 : i32
-  %place = func.call @ark_packet_field(%four) : (i32) -> !llvm.ptr<3>
+  %context_field = arith.constant kPacketStateContext : i32
+  %place = func.call @ark_packet_field(%context_field) : (i32) -> !llvm.ptr<3>
   llvm.store %context, %place : !llvm.ptr, !llvm.ptr<3>
   cf.br ^finish
 
@@ -42,8 +41,8 @@ func.func private @ark_packets_iteration(%epoch: i32) {
   cf.cond_br %leads, ^store, ^finish
 
 ^store:
-  %zero = arith.constant 0 : i32
-  %place = func.call @ark_packet_field(%zero) : (i32) -> !llvm.ptr<3>
+  %epoch_field = arith.constant kPacketStateEpoch : i32
+  %place = func.call @ark_packet_field(%epoch_field) : (i32) -> !llvm.ptr<3>
   llvm.store %epoch, %place : i32, !llvm.ptr<3>
   cf.br ^finish
 
@@ -57,8 +56,8 @@ func.func private @ark_packets_run(%left: i64) {
   cf.cond_br %leads, ^store, ^finish
 
 ^store:
-  %one = arith.constant 1 : i32
-  %place = func.call @ark_packet_field(%one) : (i32) -> !llvm.ptr<3>
+  %left_field = arith.constant kPacketStateLeft : i32
+  %place = func.call @ark_packet_field(%left_field) : (i32) -> !llvm.ptr<3>
   %number = arith.trunci %left : i64 to i32
   llvm.store %number, %place : i32, !llvm.ptr<3>
   cf.br ^finish
@@ -68,15 +67,15 @@ func.func private @ark_packets_run(%left: i64) {
 }
 
 func.func private @ark_packet_epoch() -> i32 {
-  %zero = arith.constant 0 : i32
-  %place = func.call @ark_packet_field(%zero) : (i32) -> !llvm.ptr<3>
+  %epoch_field = arith.constant kPacketStateEpoch : i32
+  %place = func.call @ark_packet_field(%epoch_field) : (i32) -> !llvm.ptr<3>
   %epoch = llvm.load %place : !llvm.ptr<3> -> i32
   return %epoch : i32
 }
 
 // Returns the upper half of a packet of this epoch, shifted into place; the lower 16 bits are zero.
 func.func private @ark_packet_tag() -> i32 {
-  %half = arith.constant 16 : i32
+  %half = arith.constant kPacketTagShift : i32
   %epoch = func.call @ark_packet_epoch() : () -> i32
   %tag = arith.shli %epoch, %half : i32
   return %tag : i32
@@ -105,7 +104,7 @@ func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64) {
 
 // Returns true if one of two wide packets carries another tag.
 func.func private @ark_miss_wide_packets(%a: i64, %b: i64, %tag: i32) -> i1 {
-  %half = arith.constant 32 : i64
+  %half = arith.constant kWidePacketTagShift : i64
   %upper_a = arith.shrui %a, %half : i64
   %upper_b = arith.shrui %b, %half : i64
   %tag_a = arith.trunci %upper_a : i64 to i32
@@ -129,7 +128,7 @@ func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32) {
 
 // Returns true if one of four packets carries another tag.
 func.func private @ark_miss_packets(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1 {
-  %half = arith.constant 65536 : i32
+  %unit = arith.constant kPacketTagUnit : i32
   %xa = arith.xori %a, %tag : i32
   %xb = arith.xori %b, %tag : i32
   %xc = arith.xori %c, %tag : i32
@@ -137,14 +136,14 @@ func.func private @ark_miss_packets(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i3
   %ab = arith.ori %xa, %xb : i32
   %cd = arith.ori %xc, %xd : i32
   %any = arith.ori %ab, %cd : i32
-  %other = arith.cmpi uge, %any, %half : i32
+  %other = arith.cmpi uge, %any, %unit : i32
   return %other : i1
 }
 
 // Called by all threads of a warp while their loads of packets are in flight. The first thread uses
 // the latency for other work (@ark_poll).
 func.func private @ark_packets_poll() {
-  %size = arith.constant 32 : index
+  %size = arith.constant kCudaWarpSize : index
   %zero = arith.constant 0 : index
   %thread = gpu.thread_id x
   %rank = arith.remui %thread, %size : index
@@ -172,17 +171,17 @@ func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 
 
 ^look:
   %zero = arith.constant 0 : i64
-  %four = arith.constant 4 : i32
-  %context_place = func.call @ark_packet_field(%four) : (i32) -> !llvm.ptr<3>
+  %context_field = arith.constant kPacketStateContext : i32
+  %context_place = func.call @ark_packet_field(%context_field) : (i32) -> !llvm.ptr<3>
   %context = llvm.load %context_place : !llvm.ptr<3> -> !llvm.ptr
-  %report_field = llvm.getelementptr %context[6] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
   %aborted = arith.cmpi ne, %abort, %zero : i64
   cf.cond_br %aborted, ^finish(%yes : i1), ^deadline
 
 ^deadline:
-  %timeout_field = llvm.getelementptr %context[9] : (!llvm.ptr) -> !llvm.ptr, i64
+  %timeout_field = llvm.getelementptr %context[kTimeout] : (!llvm.ptr) -> !llvm.ptr, i64
   %timeout = llvm.load %timeout_field : !llvm.ptr -> i64
   %now = func.call @ark_now() : () -> i64
   %waited = arith.subi %now, %begin : i64
@@ -190,14 +189,14 @@ func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 
   cf.cond_br %late, ^hang, ^finish(%no : i1)
 
 ^hang:
-  %one = arith.constant 1 : i32
+  %left_field = arith.constant kPacketStateLeft : i32
   %none = arith.constant -1 : i64
   %lane = func.call @ark_lane() : () -> i64
-  %left_place = func.call @ark_packet_field(%one) : (i32) -> !llvm.ptr<3>
+  %left_place = func.call @ark_packet_field(%left_field) : (i32) -> !llvm.ptr<3>
   %left_i32 = llvm.load %left_place : !llvm.ptr<3> -> i32
   %left = arith.extui %left_i32 : i32 to i64
   %tag = func.call @ark_packet_tag() : () -> i32
-  %half = arith.constant 16 : i32
+  %half = arith.constant kPacketTagShift : i32
   %expected_i32 = arith.shrui %tag, %half : i32
   %seen_i32 = arith.shrui %seen, %half : i32
   %expected = arith.extui %expected_i32 : i32 to i64
@@ -229,7 +228,7 @@ func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %see
   cf.cond_br %any, ^wait, ^finish(%no : i1)
 
 ^wait:
-  %size = arith.constant 32 : index
+  %size = arith.constant kCudaWarpSize : index
   %zero = arith.constant 0 : index
   %thread = gpu.thread_id x
   %rank = arith.remui %thread, %size : index

@@ -10,7 +10,7 @@ def ReceivePacketsPass : Pass<"ark-receive-packets", "::mlir::ModuleOp"> {
   let description = [{
     Each thread loads four packets at once, or two packets of f32, and repeats loads until all
     packets carry the epoch of this iteration. While loads are in flight, the first thread of every
-    warp issues copies of parameters that later runs read, and checks for a timeout at intervals.
+    warp issues copies of parameters that later work items read, and checks for a timeout at intervals.
     The received values are stored to a temporary. Consecutive receives become one loop.
 
     ```mlir

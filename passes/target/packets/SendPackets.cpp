@@ -1,5 +1,6 @@
 //===- SendPackets.cpp - Stores of LL packets -----------------------------===//
 
+#include "passes/kernel/KernelAbi.h"
 #include "passes/target/packets/Passes.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
@@ -20,9 +21,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Bytes of the state that the dispatch loop shares with bodies;
-/// CudaPackets.mlir describes it.
-static constexpr int64_t kStateBytes = 24;
+/// Bytes of the state that the dispatch loop shares with bodies.
+static constexpr int64_t kStateBytes = 4 * abi::kPacketStateWords;
 
 /// Replaces a plain store, which may become visible late and in two halves.
 static void send(memref::StoreOp store) {
@@ -108,7 +108,7 @@ private:
 void SendPacketsPass::complete() {
   ModuleOp module = getOperation();
   KernelTemplate completer(module);
-  completer.addCallback("ark_begin_stream", "ark_packets_begin");
+  completer.addCallback("ark_begin_packets", "ark_packets_begin");
   completer.addCallback("ark_begin_iteration", "ark_packets_iteration");
   completer.addCallback("ark_begin_run", "ark_packets_run");
   for (auto kernel : module.getOps<KernelOp>()) {

@@ -12,22 +12,22 @@ func.func private @ark_prefetch_run(%context: !llvm.ptr, %task: i32, %begin: i32
 // before `last`; `own` is false if the lane has no instruction there. Prefetches if that
 // instruction is a run.
 func.func private @ark_prefetch_next_run(%context: !llvm.ptr, %last: i64, %left: i64, %own: i1) {
-  %run = arith.constant 0 : i32
+  %run = arith.constant kOpcodeRun : i32
   cf.cond_br %own, ^look, ^finish
 
 ^look:
   %fields = func.call @ark_instruction(%context, %last, %left)
       : (!llvm.ptr, i64, i64) -> vector<4xi32>
-  %field_0 = vector.extract %fields[0] : i32 from vector<4xi32>
+  %field_0 = vector.extract %fields[kInstructionOpcode] : i32 from vector<4xi32>
   %opcode = func.call @ark_uniform(%field_0) : (i32) -> i32
   %runs = arith.cmpi eq, %opcode, %run : i32
   cf.cond_br %runs, ^ask, ^finish
 
 ^ask:
-  %field_1 = vector.extract %fields[1] : i32 from vector<4xi32>
+  %field_1 = vector.extract %fields[kInstructionA] : i32 from vector<4xi32>
   %task_i32 = func.call @ark_uniform(%field_1) : (i32) -> i32
-  %field_2 = vector.extract %fields[2] : i32 from vector<4xi32>
-  %field_3 = vector.extract %fields[3] : i32 from vector<4xi32>
+  %field_2 = vector.extract %fields[kInstructionB] : i32 from vector<4xi32>
+  %field_3 = vector.extract %fields[kInstructionC] : i32 from vector<4xi32>
   func.call @ark_prefetch_run(%context, %task_i32, %field_2, %field_3) : (!llvm.ptr, i32, i32, i32) -> ()
   cf.br ^finish
 

@@ -52,9 +52,9 @@ def PrefetchWeightsPass : Pass<"ark-prefetch-weights", "::mlir::ModuleOp"> {
     first vCTA that has at least 64 KB. The lines are spread over all rows of the tile. Memory then
     stays busy while threads poll for packets and compute norms.
 
-    A run that receives LL packets prefetches before it polls. The weights of a run that follows a
-    wait are prefetched before the wait: `ark_prefetch_run` is a copy of `ark_run` that calls
-    prefetch functions instead of bodies, and the wait calls it for the next run
+    A work item that receives LL packets prefetches before it polls. The weights of a work item that
+    follows a wait are prefetched before the wait: `ark_prefetch_run` is a copy of `ark_run` that
+    calls prefetch functions instead of bodies, and the wait calls it for the next work item
     (CudaPrefetch.mlir). Streamed parameters need no prefetch.
 
     ```mlir

@@ -48,7 +48,7 @@ def FuseRowOpsPass : Pass<"ark-fuse-row-ops", "::mlir::ModuleOp"> {
 }
 
 def FuseRowProloguesPass : Pass<"ark-fuse-row-prologues", "::mlir::ModuleOp"> {
-  let summary = "Fuse ops that compute the rows shared by all vCTAs of a run, with one or more warps per row";
+  let summary = "Fuse ops that compute the rows shared by all vCTAs of a work item, one or more warps per row";
   let description = [{
     Each op before the loop over vCTAs ends in a barrier, and each op of a norm loads the rows
     again. If such ops compute rows, `memref<MxK>`, from the body's arguments, this pass lets one or

@@ -6,7 +6,7 @@
 include "mlir/Pass/PassBase.td"
 
 def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
-  let summary = "Hoist ops whose results are the same for all vCTAs of a run out of the loop";
+  let summary = "Hoist ops whose results are the same for all vCTAs of a work item out of the loop";
   let description = [{
     Moves a `linalg` op before the loop over vCTAs if its operands do not depend on the vCTA, and
     its result is a temporary that nothing else writes. An example is the norm of a row that all
@@ -46,7 +46,7 @@ def FuseElementOpsPass : Pass<"ark-fuse-element-ops", "::mlir::ModuleOp"> {
     ```mlir
     linalg.generic ... ins(%m : memref<16xf32>) outs(%max : memref<f32>)             // maximum
     linalg.generic ... ins(%m, %max : ...) outs(%w : memref<16xf32>)                 // exp(m - max)
-    linalg.generic ... ins(%w, %x : ..., memref<16x128xf32>) outs(%y : memref<128xf32>) // sums
+    linalg.generic ... ins(%w, %x : ..., memref<16x128xf32>) outs(%y : memref<128xf32>) // product
     // =>
     scf.parallel (%i) = (%c0) to (%c128) step (%c1) {
       ... memref.load %m[%c0] ... memref.load %m[%c15] ... arith.maximumf ... math.exp ...
@@ -107,7 +107,7 @@ def MergeVctasPass : Pass<"ark-merge-vctas", "::mlir::ModuleOp"> {
   let description = [{
     If a loop over vCTAs consists of one parallel loop, the two become one parallel loop: small
     tiles would leave most threads idle. The loop over vCTAs stays if a single result occupies all
-    threads of a CTA, or if every run has one vCTA. Iterations beyond the end of a clipped vCTA
+    threads of a CTA, or if every work item has one vCTA. Iterations beyond the end of a clipped vCTA
     repeat the last iteration and store nothing.
 
     ```mlir

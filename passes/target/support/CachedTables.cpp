@@ -26,11 +26,13 @@ static int64_t getInstructionWords(KernelOp kernel) {
   auto rows = llvm::to_vector(kernel.getLanes().getValues<int32_t>());
   auto fields = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
   int64_t longest = 0;
-  for (size_t row = 0; row < rows.size(); row += 3) {
+  for (size_t row = 0; row < rows.size(); row += abi::kLaneFields) {
     int64_t length = 0;
-    for (int64_t item = rows[row + 1]; item < rows[row + 2]; ++item)
-      length +=
-          getLinkedLength(static_cast<abi::Opcode>(fields[4 * item]), ranks);
+    for (int64_t item = rows[row + abi::kLaneBegin];
+         item < rows[row + abi::kLaneEnd]; ++item)
+      length += getLinkedLength(
+          static_cast<abi::Opcode>(fields[abi::kInstructionFields * item]),
+          ranks);
     longest = std::max(longest, length);
   }
   return longest * kInstructionWords;

@@ -11,8 +11,8 @@ namespace mlir::ark {
 inline constexpr int64_t kWordBytes = 8;
 /// 64-bit words of an instruction, and of an operand, which has a buffer and an
 /// offset.
-inline constexpr int64_t kInstructionWords = 2;
-inline constexpr int64_t kOperandWords = 2;
+inline constexpr int64_t kInstructionWords = abi::kInstructionFields / 2;
+inline constexpr int64_t kOperandWords = abi::kOperandFields;
 /// Bytes of the state of the dispatch loop.
 inline constexpr int64_t kDispatchStateBytes = 8;
 

@@ -8,23 +8,21 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kTaskFields = 2;
-static constexpr int64_t kOperandFields = 2;
-static constexpr int64_t kInstructionFields = 4;
-static constexpr int64_t kLaneFields = 3;
+static_assert(KernelOp::kRunOpcode == static_cast<int32_t>(abi::Opcode::Run));
 
 SmallVector<SmallVector<LaneRun>> ark::getLaneRuns(KernelOp kernel) {
   auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
   auto rows = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
   auto lanes = llvm::to_vector(kernel.getLanes().getValues<int32_t>());
   SmallVector<SmallVector<LaneRun>> all;
-  for (size_t lane = 0; lane < lanes.size(); lane += kLaneFields) {
+  for (size_t lane = 0; lane < lanes.size(); lane += abi::kLaneFields) {
     SmallVector<LaneRun> runs;
-    for (int64_t index = lanes[lane + 1]; index < lanes[lane + 2]; ++index) {
-      const int32_t *row = &rows[index * kInstructionFields];
+    for (int64_t index = lanes[lane + abi::kLaneBegin];
+         index < lanes[lane + abi::kLaneEnd]; ++index) {
+      const int32_t *row = &rows[index * abi::kInstructionFields];
       if (row[0] != KernelOp::kRunOpcode)
         continue;
-      const int32_t *task = &tasks[row[1] * kTaskFields];
+      const int32_t *task = &tasks[row[1] * abi::kTaskFields];
       runs.push_back({task[0], task[1], row[2], row[3]});
     }
     all.push_back(std::move(runs));
@@ -47,9 +45,10 @@ int64_t ark::getLongestRun(KernelOp kernel, func::FuncOp body) {
 OperandPlace ark::getOperandPlace(KernelOp kernel, int64_t row) {
   auto values = kernel.getOperandsAttr().getValues<int64_t>();
   // A body may have more arguments than the table has operands for the task.
-  if ((row + 1) * kOperandFields > static_cast<int64_t>(values.size()))
+  if ((row + 1) * abi::kOperandFields > static_cast<int64_t>(values.size()))
     return {/*slot=*/-1, /*offset=*/0};
-  return {values[row * kOperandFields], values[row * kOperandFields + 1]};
+  return {values[row * abi::kOperandFields],
+          values[row * abi::kOperandFields + 1]};
 }
 
 /// Returns true if no task writes the buffer of a slot.
@@ -75,7 +74,7 @@ bool ark::isParameter(KernelOp kernel, func::FuncOp body,
   auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
   std::optional<int32_t> index = getBodyIndex(kernel, body);
   int64_t operand = argument.getArgNumber() - abi::kBodyOperands;
-  for (size_t task = 0; task < tasks.size(); task += kTaskFields) {
+  for (size_t task = 0; task < tasks.size(); task += abi::kTaskFields) {
     if (index != tasks[task])
       continue;
     OperandPlace place = getOperandPlace(kernel, tasks[task + 1] + operand);

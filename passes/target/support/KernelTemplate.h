@@ -24,7 +24,7 @@ public:
   /// Defines the function `name` to return the address of byte `offset` of a
   /// global.
   void defineAddress(StringRef name, LLVM::GlobalOp global, int64_t offset);
-  /// Makes the function `hook` call `callee` with its own arguments.
+  /// Makes the empty function `hook` call `callee` with its own arguments.
   void addCallback(StringRef hook, StringRef callee);
   bool failed() const { return hasFailed; }
 

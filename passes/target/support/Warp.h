@@ -3,12 +3,12 @@
 #ifndef ARK_PASSES_TARGET_SUPPORT_WARP_H
 #define ARK_PASSES_TARGET_SUPPORT_WARP_H
 
-#include <cstdint>
+#include "passes/kernel/KernelAbi.h"
 
 namespace mlir::ark {
 
 /// Threads of a warp of an NVIDIA GPU.
-inline constexpr int64_t kWarpSize = 32;
+inline constexpr int64_t kWarpSize = abi::kCudaWarpSize;
 
 } // namespace mlir::ark
 

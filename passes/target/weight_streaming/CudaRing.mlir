@@ -9,26 +9,11 @@
 //
 // A piece is the data of one bulk copy; to request a piece is to issue its copy. A segment is the
 // data that one matmul of one run reads: consecutive pieces of equal size, which the warps read in
-// round-robin order. The segments of a lane lie in shared memory. Each has two 64-bit words: its
-// address, and a packed word with the number of its pieces (from bit 0), the bytes of a piece (from
-// bit 32) and the warp of its first piece (from bit 48).
+// round-robin order. The segments of a lane lie in shared memory. Each has an address and a packed
+// word with the number of its pieces, the bytes of a piece and the warp of its first piece.
 //
-// The state of a warp has 16 32-bit words, which its first thread writes. The request cursor (words
-// 2 to 7) points at the next piece to request.
-//
-//   0  pieces read
-//   1  pieces requested
-//   2  row of the segment at the request cursor; -1 after the last segment
-//   3  pieces of that segment not yet requested; 0 from its last request until its run ends
-//   4  segments before that one since the kernel began
-//   5  bytes of the next piece; 6 and 7, its address
-//   8  row of the segment to read next
-//   9  segments before that one since the kernel began
-//  10  segments since the kernel began, up to the end of the run that has begun last
-//  11  waits of the lane that have begun
-//  12  iterations whose pieces are still to be requested, beyond the one at the cursor
-//  13  pieces requested or prefetched to the L2; a value below word 1 means that none is prefetched
-//  14  clock of the last request made while polling for packets
+// The first thread of a warp writes the warp's state. The request cursor in it points at the next
+// piece to request. KernelAbi.def lists the fields (kRing...).
 
 // Parts of the rings in shared memory: states of the warps, one mbarrier per slot, segments of the
 // lane, slots.
@@ -46,10 +31,10 @@ func.func private @ark_stream_pace() -> i32
 // Pieces beyond its ring that a warp prefetches to the L2.
 func.func private @ark_stream_beyond() -> i32
 // Segments of all lanes, in global memory. The table begins with the number of the first segment of
-// every lane, and the number after the last segment. Three words per segment follow: buffer,
-// offset, and the packed word.
+// every lane, and the number after the last segment. A record per segment follows: buffer, offset,
+// and the packed word.
 func.func private @ark_stream_segments() -> !llvm.ptr<1>
-// Index of the first word of those triples.
+// Index of the first word of those records.
 func.func private @ark_stream_first_segment() -> i64
 // Counters in shared memory: waits of the lane that have ended, and segments of the lane.
 func.func private @ark_stream_lane() -> !llvm.ptr<3>
@@ -59,7 +44,7 @@ func.func private @ark_stream_lane() -> !llvm.ptr<3>
 //===----------------------------------------------------------------------===//
 
 func.func private @ark_stream_warp() -> i32 {
-  %size = arith.constant 32 : index
+  %size = arith.constant kCudaWarpSize : index
   %thread = gpu.thread_id x
   %warp = arith.divui %thread, %size : index
   %number = arith.index_cast %warp : index to i32
@@ -68,7 +53,7 @@ func.func private @ark_stream_warp() -> i32 {
 
 // Returns true for the first thread of each warp.
 func.func private @ark_stream_leads() -> i1 {
-  %size = arith.constant 32 : index
+  %size = arith.constant kCudaWarpSize : index
   %zero = arith.constant 0 : index
   %thread = gpu.thread_id x
   %rank = arith.remui %thread, %size : index
@@ -77,7 +62,7 @@ func.func private @ark_stream_leads() -> i1 {
 }
 
 func.func private @ark_stream_field(%field: i32) -> !llvm.ptr<3> {
-  %words = arith.constant 16 : i32
+  %words = arith.constant kRingWords : i32
   %warps = func.call @ark_stream_warps() : () -> !llvm.ptr<3>
   %warp = func.call @ark_stream_warp() : () -> i32
   %first = arith.muli %warp, %words : i32
@@ -104,7 +89,7 @@ func.func private @ark_stream_set(%field: i32, %value: i32) {
 
 func.func private @ark_stream_count() -> i32 {
   %lane = func.call @ark_stream_lane() : () -> !llvm.ptr<3>
-  %place = llvm.getelementptr %lane[1] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
+  %place = llvm.getelementptr %lane[kStreamLaneSegments] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
   %count = llvm.load %place : !llvm.ptr<3> -> i32
   return %count : i32
 }
@@ -112,15 +97,15 @@ func.func private @ark_stream_count() -> i32 {
 // Returns the number of pieces of a segment, the first piece of this warp, and the bytes of a
 // piece.
 func.func private @ark_stream_row(%row: i32) -> (i32, i32, i32) {
-  %last_warp = arith.constant 15 : i32
-  %half = arith.constant 32 : i64
-  %more = arith.constant 48 : i64
-  %mask = arith.constant 65535 : i32
-  %two = arith.constant 2 : i32
-  %one = arith.constant 1 : i32
+  %last_warp = arith.constant kLastStreamWarp : i32
+  %half = arith.constant kSegmentBytesShift : i64
+  %more = arith.constant kSegmentWarpShift : i64
+  %mask = arith.constant kSegmentBytesMask : i32
+  %words = arith.constant kSegmentWords : i32
+  %packed_word = arith.constant kSegmentPacked : i32
   %table = func.call @ark_stream_table() : () -> !llvm.ptr<3>
-  %double = arith.muli %row, %two : i32
-  %word = arith.addi %double, %one : i32
+  %first_word = arith.muli %row, %words : i32
+  %word = arith.addi %first_word, %packed_word : i32
   %place = llvm.getelementptr %table[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
   %packed = llvm.load %place : !llvm.ptr<3> -> i64
   %count = arith.trunci %packed : i64 to i32
@@ -139,16 +124,16 @@ func.func private @ark_stream_row(%row: i32) -> (i32, i32, i32) {
 // warp's first piece.
 func.func private @ark_stream_share(%row: i32) -> (i32, i32, i64) {
   %zero = arith.constant 0 : i32
-  %last_warp = arith.constant 15 : i32
-  %shift = arith.constant 4 : i32
-  %two = arith.constant 2 : i32
+  %last_warp = arith.constant kLastStreamWarp : i32
+  %shift = arith.constant kStreamWarpBits : i32
+  %words = arith.constant kSegmentWords : i32
   %count, %first, %bytes = func.call @ark_stream_row(%row) : (i32) -> (i32, i32, i32)
   %others = arith.subi %count, %first : i32
   %rounded = arith.addi %others, %last_warp : i32
   %shares = arith.shrsi %rounded, %shift : i32
   %pieces = arith.maxsi %shares, %zero : i32
   %table = func.call @ark_stream_table() : () -> !llvm.ptr<3>
-  %word = arith.muli %row, %two : i32
+  %word = arith.muli %row, %words : i32
   %place = llvm.getelementptr %table[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
   %base = llvm.load %place : !llvm.ptr<3> -> i64
   %skipped = arith.muli %first, %bytes : i32
@@ -192,12 +177,12 @@ func.func private @ark_stream_seek(%row: i32) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %none = arith.constant -1 : i32
-  %row_field = arith.constant 2 : i32
-  %left_field = arith.constant 3 : i32
-  %ahead_field = arith.constant 4 : i32
-  %laps_field = arith.constant 12 : i32
-  %bytes_field = arith.constant 5 : i32
-  %address_field = arith.constant 6 : i32
+  %row_field = arith.constant kRingCursorRow : i32
+  %left_field = arith.constant kRingCursorLeft : i32
+  %ahead_field = arith.constant kRingCursorSegments : i32
+  %laps_field = arith.constant kRingIterations : i32
+  %bytes_field = arith.constant kRingCursorBytes : i32
+  %address_field = arith.constant kRingCursorAddress : i32
   %rows = func.call @ark_stream_count() : () -> i32
   %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
   %laps = func.call @ark_stream_get(%laps_field) : (i32) -> i32
@@ -261,13 +246,13 @@ func.func private @ark_stream_copy(%number: i32, %address: i64, %bytes: i32) {
 func.func private @ark_stream_request() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %warps = arith.constant 16 : i32
-  %asked_field = arith.constant 1 : i32
-  %row_field = arith.constant 2 : i32
-  %left_field = arith.constant 3 : i32
-  %ahead_field = arith.constant 4 : i32
-  %bytes_field = arith.constant 5 : i32
-  %address_field = arith.constant 6 : i32
+  %warps = arith.constant kStreamWarps : i32
+  %asked_field = arith.constant kRingRequested : i32
+  %row_field = arith.constant kRingCursorRow : i32
+  %left_field = arith.constant kRingCursorLeft : i32
+  %ahead_field = arith.constant kRingCursorSegments : i32
+  %bytes_field = arith.constant kRingCursorBytes : i32
+  %address_field = arith.constant kRingCursorAddress : i32
   %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
   %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
   %bytes = func.call @ark_stream_get(%bytes_field) : (i32) -> i32
@@ -297,8 +282,8 @@ func.func private @ark_stream_request() {
 // cursor to the next segment.
 func.func private @ark_stream_leave() {
   %one = arith.constant 1 : i32
-  %row_field = arith.constant 2 : i32
-  %ahead_field = arith.constant 4 : i32
+  %row_field = arith.constant kRingCursorRow : i32
+  %ahead_field = arith.constant kRingCursorSegments : i32
   %row = func.call @ark_stream_get(%row_field) : (i32) -> i32
   %next_row = arith.addi %row, %one : i32
   %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
@@ -311,9 +296,9 @@ func.func private @ark_stream_leave() {
 // Returns true if the warp has a free slot and a piece to request.
 func.func private @ark_stream_can_request() -> i1 {
   %zero = arith.constant 0 : i32
-  %read_field = arith.constant 0 : i32
-  %asked_field = arith.constant 1 : i32
-  %left_field = arith.constant 3 : i32
+  %read_field = arith.constant kRingRead : i32
+  %asked_field = arith.constant kRingRequested : i32
+  %left_field = arith.constant kRingCursorLeft : i32
   %depth = func.call @ark_stream_depth() : () -> i32
   %read = func.call @ark_stream_get(%read_field) : (i32) -> i32
   %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
@@ -328,8 +313,8 @@ func.func private @ark_stream_can_request() -> i1 {
 // Called by the first thread of a warp. Requests pieces of the run that has begun.
 func.func private @ark_stream_request_begun() {
   %zero = arith.constant 0 : i32
-  %ahead_field = arith.constant 4 : i32
-  %begun_field = arith.constant 10 : i32
+  %ahead_field = arith.constant kRingCursorSegments : i32
+  %begun_field = arith.constant kRingBegunSegments : i32
   cf.br ^look
 
 ^look:
@@ -355,12 +340,12 @@ func.func private @ark_stream_request_begun() {
 func.func private @ark_stream_prefetch_beyond() -> i1 {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %warps = arith.constant 16 : i32
-  %asked_field = arith.constant 1 : i32
-  %left_field = arith.constant 3 : i32
-  %bytes_field = arith.constant 5 : i32
-  %address_field = arith.constant 6 : i32
-  %fetched_field = arith.constant 13 : i32
+  %warps = arith.constant kStreamWarps : i32
+  %asked_field = arith.constant kRingRequested : i32
+  %left_field = arith.constant kRingCursorLeft : i32
+  %bytes_field = arith.constant kRingCursorBytes : i32
+  %address_field = arith.constant kRingCursorAddress : i32
+  %fetched_field = arith.constant kRingPrefetched : i32
   %most = func.call @ark_stream_beyond() : () -> i32
   %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
   %left = func.call @ark_stream_get(%left_field) : (i32) -> i32

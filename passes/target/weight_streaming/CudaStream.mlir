@@ -20,8 +20,8 @@ func.func private @ark_sync_warp()
 
 // Called by all threads at the begin of a run that reads `segments` segments.
 func.func private @ark_stream_run(%segments: i32) {
-  %reading_field = arith.constant 9 : i32
-  %begun_field = arith.constant 10 : i32
+  %reading_field = arith.constant kRingReadSegments : i32
+  %begun_field = arith.constant kRingBegunSegments : i32
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^ask, ^finish
 
@@ -43,15 +43,15 @@ func.func private @ark_stream_run(%segments: i32) {
 func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, i32, i64) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %read_field = arith.constant 0 : i32
-  %asked_field = arith.constant 1 : i32
-  %ask_row_field = arith.constant 2 : i32
-  %left_field = arith.constant 3 : i32
-  %ahead_field = arith.constant 4 : i32
-  %bytes_field = arith.constant 5 : i32
-  %address_field = arith.constant 6 : i32
-  %row_field = arith.constant 8 : i32
-  %reading_field = arith.constant 9 : i32
+  %read_field = arith.constant kRingRead : i32
+  %asked_field = arith.constant kRingRequested : i32
+  %ask_row_field = arith.constant kRingCursorRow : i32
+  %left_field = arith.constant kRingCursorLeft : i32
+  %ahead_field = arith.constant kRingCursorSegments : i32
+  %bytes_field = arith.constant kRingCursorBytes : i32
+  %address_field = arith.constant kRingCursorAddress : i32
+  %row_field = arith.constant kRingReadRow : i32
+  %reading_field = arith.constant kRingReadSegments : i32
   %row = func.call @ark_stream_get(%row_field) : (i32) -> i32
   %reading = func.call @ark_stream_get(%reading_field) : (i32) -> i32
   %rows = func.call @ark_stream_count() : () -> i32
@@ -106,8 +106,8 @@ func.func private @ark_stream_free(%asked: i32, %row: i32, %ahead: i32, %left: i
                                    %address: i64) -> (i32, i32, i32, i32, i32, i64) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %warps = arith.constant 16 : i32
-  %begun_field = arith.constant 10 : i32
+  %warps = arith.constant kStreamWarps : i32
+  %begun_field = arith.constant kRingBegunSegments : i32
   func.call @ark_sync_warp() : () -> ()
   %begun = func.call @ark_stream_get(%begun_field) : (i32) -> i32
   %distance = arith.subi %begun, %ahead : i32
@@ -162,13 +162,13 @@ func.func private @ark_stream_free(%asked: i32, %row: i32, %ahead: i32, %left: i
 func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahead: i32, %left: i32,
                                     %bytes: i32, %address: i64) {
   %zero = arith.constant 0 : i32
-  %read_field = arith.constant 0 : i32
-  %asked_field = arith.constant 1 : i32
-  %ask_row_field = arith.constant 2 : i32
-  %left_field = arith.constant 3 : i32
-  %ahead_field = arith.constant 4 : i32
-  %bytes_field = arith.constant 5 : i32
-  %address_field = arith.constant 6 : i32
+  %read_field = arith.constant kRingRead : i32
+  %asked_field = arith.constant kRingRequested : i32
+  %ask_row_field = arith.constant kRingCursorRow : i32
+  %left_field = arith.constant kRingCursorLeft : i32
+  %ahead_field = arith.constant kRingCursorSegments : i32
+  %bytes_field = arith.constant kRingCursorBytes : i32
+  %address_field = arith.constant kRingCursorAddress : i32
   func.call @ark_sync_warp() : () -> ()
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^store, ^finish
@@ -203,8 +203,8 @@ func.func private @ark_stream_proceed() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %early = arith.constant 2 : i32
-  %row_field = arith.constant 2 : i32
-  %left_field = arith.constant 3 : i32
+  %row_field = arith.constant kRingCursorRow : i32
+  %left_field = arith.constant kRingCursorLeft : i32
   %row = func.call @ark_stream_get(%row_field) : (i32) -> i32
   %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
   %is_spent = arith.cmpi eq, %left, %zero : i32

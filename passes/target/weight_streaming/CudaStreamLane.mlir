@@ -23,9 +23,9 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %one_i64 = arith.constant 1 : i64
-  %three = arith.constant 3 : i64
+  %record_words = arith.constant kSegmentRecordWords : i64
   %most = arith.constant 1000000000 : i64
-  %threads = arith.constant 512 : i64
+  %threads = arith.constant kStreamThreads : i64
   %thread = gpu.thread_id x
   %thread_i64 = arith.index_cast %thread : index to i64
   %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr
@@ -45,13 +45,13 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
 
 ^segment:
   %number = arith.addi %begin, %row : i64
-  %words = arith.muli %number, %three : i64
+  %words = arith.muli %number, %record_words : i64
   %word = arith.addi %words, %first_segment : i64
   %record = llvm.getelementptr %all[%word] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
   %slot = llvm.load %record : !llvm.ptr<1> -> i64
-  %offset_field = llvm.getelementptr %record[1] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %offset_field = llvm.getelementptr %record[kSegmentRecordOffset] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
   %offset = llvm.load %offset_field : !llvm.ptr<1> -> i64
-  %packed_field = llvm.getelementptr %record[2] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
+  %packed_field = llvm.getelementptr %record[kSegmentRecordPacked] : (!llvm.ptr<1>) -> !llvm.ptr<1>, i64
   %packed = llvm.load %packed_field : !llvm.ptr<1> -> i64
   %buffer_field = llvm.getelementptr %buffers[%slot] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   %buffer = llvm.load %buffer_field : !llvm.ptr -> i64
@@ -59,7 +59,7 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
   %double = arith.addi %row, %row : i64
   %address_field = llvm.getelementptr %table[%double] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, i64
   llvm.store %address, %address_field : i64, !llvm.ptr<3>
-  %rest_field = llvm.getelementptr %address_field[1] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i64
+  %rest_field = llvm.getelementptr %address_field[kSegmentPacked] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i64
   llvm.store %packed, %rest_field : i64, !llvm.ptr<3>
   %next_row = arith.addi %row, %threads : i64
   cf.br ^copy(%next_row : i64)
@@ -72,7 +72,7 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
 ^lane:
   %own = func.call @ark_stream_lane() : () -> !llvm.ptr<3>
   llvm.store %zero, %own : i32, !llvm.ptr<3>
-  %count_field = llvm.getelementptr %own[1] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
+  %count_field = llvm.getelementptr %own[kStreamLaneSegments] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
   %count_i32 = arith.trunci %count : i64 to i32
   llvm.store %count_i32, %count_field : i32, !llvm.ptr<3>
   cf.br ^warp
@@ -85,7 +85,7 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
 ^clear(%field: i32):
   func.call @ark_stream_set(%field, %zero) : (i32, i32) -> ()
   %next_field = arith.addi %field, %one : i32
-  %fields = arith.constant 16 : i32
+  %fields = arith.constant kRingWords : i32
   %clears = arith.cmpi ult, %next_field, %fields : i32
   cf.cond_br %clears, ^clear(%next_field : i32), ^slots
 
@@ -93,7 +93,7 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
   %known = arith.minui %iterations, %most : i64
   %others = arith.subi %known, %one_i64 : i64
   %laps = arith.trunci %others : i64 to i32
-  %laps_field = arith.constant 12 : i32
+  %laps_field = arith.constant kRingIterations : i32
   func.call @ark_stream_set(%laps_field, %laps) : (i32, i32) -> ()
   cf.br ^barrier(%zero : i32)
 
@@ -120,8 +120,8 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
 func.func private @ark_stream_end() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %read_field = arith.constant 0 : i32
-  %asked_field = arith.constant 1 : i32
+  %read_field = arith.constant kRingRead : i32
+  %asked_field = arith.constant kRingRequested : i32
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^begin, ^finish
 
@@ -164,8 +164,8 @@ func.func private @ark_stream_end() {
 func.func private @ark_stream_idle() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
-  %warps = arith.constant 16 : i32
-  %waits_field = arith.constant 11 : i32
+  %warps = arith.constant kStreamWarps : i32
+  %waits_field = arith.constant kRingWaits : i32
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^start, ^finish
 
@@ -209,8 +209,8 @@ func.func private @ark_stream_idle() {
 // Called by the first thread of a warp while its loads of packets are in flight. Requests pieces
 // like @ark_stream_idle, and prefetches to the L2 if the ring is full.
 func.func private @ark_stream_poll() {
-  %warps = arith.constant 16 : i32
-  %last_field = arith.constant 14 : i32
+  %warps = arith.constant kStreamWarps : i32
+  %last_field = arith.constant kRingPollClock : i32
   %now = nvvm.read.ptx.sreg.clock : i32
   %last = func.call @ark_stream_get(%last_field) : (i32) -> i32
   %passed = arith.subi %now, %last : i32

@@ -7,18 +7,18 @@ include "mlir/Pass/PassBase.td"
 
 def StreamWeightsPass
     : Pass<"ark-stream-weights", "::mlir::ModuleOp"> {
-  let summary = "Stream parameters to shared memory ahead of the runs that read them";
+  let summary = "Stream parameters to shared memory ahead of the work items that read them";
   let description = [{
     A product of one activation row with the rows of a parameter reads each byte of the parameter
     once, and the schedule fixes at compile time which rows a lane reads. From sm_90 on, the pass
     streams these weights through a multistage async pipeline: every warp has a ring of slots in
-    shared memory, and issues bulk copies of pieces of parameters in the order in which it reads
-    them, across tasks. Memory hence stays busy while lanes wait for each other. A row is cut into
-    1, 2, 4, 8, 16 or 32 pieces of equal size, of 512 to 2048 bytes (1024 for 8-bit floats), a
-    multiple of 16; rows of other lengths are loaded without rings. Weights may be 8-bit floats with
-    a row of any float type; threads convert them to f32 in registers. A function of each body
-    computes the products of all vCTAs of a run, and the loop over vCTAs reads the results.
-    `CudaStream.mlir` contains the code that all these functions share.
+    shared memory (a weight ring), and issues bulk copies of chunks of parameters in the order in
+    which it reads them, across tasks. Memory hence stays busy while lanes wait for each other. A
+    row is cut into 1, 2, 4, 8, 16 or 32 chunks of equal size, of 512 to 2048 bytes (1024 for 8-bit
+    floats), a multiple of 16; rows of other lengths are loaded without weight rings. Weights may be
+    8-bit floats with a row of any float type; threads convert them to f32 in registers. A function
+    of each body computes the products of all vCTAs of a work item, and the loop over vCTAs reads
+    the results. `CudaStream.mlir` contains the code that all these functions share.
 
     ```mlir
     scf.for %v = %begin to %end step %c1 {
@@ -27,7 +27,8 @@ def StreamWeightsPass
     }
     // =>
     func.call @ark_stream_run(%c1_i32) : (i32) -> ()
-    func.call @body_stream(%begin, %end, %x, %sums) {ark.cta_collective = 1 : i64} : (index, index, memref<1x2048xbf16>, memref<2x16xf32>) -> ()
+    func.call @body_stream(%begin, %end, %x, %sums) {ark.cta_collective = 1 : i64}
+        : (index, index, memref<1x2048xbf16>, memref<2x16xf32>) -> ()
     scf.for %v = %begin to %end step %c1 {
       %s0 = memref.subview %sums[0, (%v - %begin) * 16] [1, 16] [1, 1] : ...
       %s1 = memref.subview %sums[1, (%v - %begin) * 16] [1, 16] [1, 1] : ...
@@ -37,25 +38,25 @@ def StreamWeightsPass
 
     Elements of arguments that ops after the product read, such as a residual, are loaded before the
     product. If the row and the weights have the same 16-bit float type, tensor cores multiply them:
-    the registers with a thread's part of a piece are operands of `mma` without any exchange.
+    the registers with a thread's part of a chunk are operands of `mma` without any exchange.
 
-    The rate of copies for later runs is limited, because signals and activations queue behind
-    copies. If lanes poll for LL packets, a run sends its own packets before it issues more copies,
-    and rings have fewer slots: additional copies would not complete before the packets arrive, and
-    packets would queue behind the copies. A lane with full rings prefetches the same number of
-    pieces into the L2. If an average run fits into the rings, no pieces are prefetched and copies
-    are issued at a higher rate: the rings have to be refilled between runs, and memory bandwidth
-    suffices.
+    The rate of copies for later work items is limited, because signals and activations queue behind
+    copies. If lanes poll for LL packets, a work item sends its own packets before it issues more
+    copies, and weight rings have fewer slots: additional copies would not complete before the
+    packets arrive, and packets would queue behind the copies. A lane with full weight rings
+    prefetches the same number of chunks into the L2. If an average work item fits into the weight
+    rings, no chunks are prefetched and copies are issued at a higher rate: the weight rings have to
+    be refilled between work items, and memory bandwidth suffices.
   }];
   let options = [
     Option<"maxDepth", "max-depth", "int64_t", /*default=*/"5",
            "Maximum number of slots per warp; 0 disables streaming">,
     Option<"pollingDepth", "polling-depth", "int64_t", /*default=*/"4",
-           "Maximum number of slots per warp if lanes poll for packets">,
+           "Maximum number of slots per warp if lanes poll for LL packets">,
     Option<"pace", "pace", "int64_t", /*default=*/"130",
-           "Clock cycles between two copies of an SM for later runs">,
+           "Clock cycles between two copies of an SM for later work items">,
     Option<"shortPace", "short-pace", "int64_t", /*default=*/"65",
-           "Clock cycles between two copies if an average run fits into the rings">,
+           "Clock cycles between two copies if an average work item fits into the weight rings">,
     Option<"tableBytes", "table-bytes", "int64_t", /*default=*/"16384",
            "Bytes of shared memory reserved for the kernel's tables">,
   ];

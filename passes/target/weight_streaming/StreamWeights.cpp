@@ -33,11 +33,10 @@ using namespace mlir::ark;
 
 /// Upper bound of the elements of an early read: one per thread.
 static constexpr int64_t kMaxEarlyElements = 512;
-static constexpr int64_t kWarpStateBytes = 64;
+static constexpr int64_t kWarpStateBytes = 4 * abi::kRingWords;
 static constexpr int64_t kLaneStateBytes = 64;
 static constexpr int64_t kBarrierBytes = 8;
-static constexpr int64_t kSegmentBytes = 16;
-static constexpr int64_t kSegmentWords = 3;
+static constexpr int64_t kSegmentBytes = 8 * abi::kSegmentWords;
 /// Lower bound of the number of slots of a ring.
 static constexpr int64_t kMinDepth = 2;
 
@@ -220,8 +219,8 @@ void SegmentTable::add(KernelOp kernel, const LaneRun &run,
     int64_t pieces = stream.getNumPieces(run.begin, run.end);
     words.push_back(place.slot);
     words.push_back(place.offset + run.begin * stream.rowsPerVcta * rowBytes);
-    words.push_back(pieces | stream.pieceBytes << 32 |
-                    (dealt % kStreamWarps) << 48);
+    words.push_back(pieces | stream.pieceBytes << abi::kSegmentBytesShift |
+                    (dealt % kStreamWarps) << abi::kSegmentWarpShift);
     dealt += pieces;
   }
   allPieces += dealt;
@@ -239,14 +238,15 @@ SegmentTable::SegmentTable(KernelOp kernel, ArrayRef<StreamedBody> bodies) {
         streams[index] = streamed.streams;
   }
   for (ArrayRef<LaneRun> lane : getLaneRuns(kernel)) {
-    int64_t begin = words.size() / kSegmentWords;
+    int64_t begin = words.size() / abi::kSegmentRecordWords;
     begins.push_back(begin);
     for (const LaneRun &run : lane)
       if (auto found = streams.find(run.body); found != streams.end())
         add(kernel, run, found->second);
-    longest = std::max<int64_t>(longest, words.size() / kSegmentWords - begin);
+    longest = std::max<int64_t>(
+        longest, words.size() / abi::kSegmentRecordWords - begin);
   }
-  begins.push_back(words.size() / kSegmentWords);
+  begins.push_back(words.size() / abi::kSegmentRecordWords);
   first = begins.size();
 }
 

@@ -5,14 +5,15 @@
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/kernel/KernelAbi.h"
+
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 namespace mlir::ark {
 
-/// Warps of a CTA that streams weights. CudaRing.mlir, CudaStream.mlir and
-/// CudaStreamLane.mlir contain this number as a literal.
-inline constexpr int64_t kStreamWarps = 16;
+/// Warps of a CTA that streams weights.
+inline constexpr int64_t kStreamWarps = abi::kStreamWarps;
 
 /// A product of one activation row with the rows of a parameter. vCTAs have
 /// disjoint, consecutive rows, so that a run reads consecutive bytes of the

@@ -504,7 +504,7 @@ func.func @bitcast_c2_rank(%x: tensor<f32>) {
 
 // -----
 
-// Of half a byte there is none.
+// No byte buffer holds elements of 4 bits.
 func.func @bitcast_element(%x: tensor<8xi8>) {
   // expected-error @below {{result #0 must be statically shaped tensor (at most 32 dimensions) of element values}}
   %0 = ark.bitcast %x to i4 : (tensor<8xi8>) -> tensor<8xi4>
@@ -521,7 +521,7 @@ func.func @name_of_an_op(%x: tensor<8xi8>) {
 
 // -----
 
-// Once divided by the bytes of an element.
+// An element of i0 has zero bytes, by which the verifier must not divide.
 func.func @bitcast_c1_nothing(%x: tensor<4xf32>) {
   // expected-error @below {{the bytes of 'f32' may be no values of 'i0' (bitcast_c1)}}
   // expected-error @below {{failed to infer returned types}}
@@ -566,7 +566,7 @@ func.func @concat_c3_beyond_64_bits(%x: tensor<9223372036854775807xf32>) {
 
 // -----
 
-// The program is verified after its ops: here, its argument has no kind yet to be asked for.
+// Ops are verified before their program, so the argument may still lack a kind.
 ark.program @update_c1_without_a_kind(%s: tensor<8xf32>) {
   %c = ark.constant dense<0.0> : tensor<8xf32>
   // expected-error @below {{writes to a tensor that is not a state (update_c1)}}

@@ -128,7 +128,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// A splat whose type promises more elements than anything could read.
+// The type of the splat promises more elements than a reader could process.
 // expected-error @below {{table 'instructions' has 1099511627776 rows, more than the 16777216 of a table (kernel_c1)}}
 ark.kernel @hugeSplat {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],

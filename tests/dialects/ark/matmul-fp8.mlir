@@ -1,6 +1,6 @@
 // RUN: ark-opt %s | FileCheck %s
 
-// 8-bit floats meet wider ones, whose type the result has; among themselves they give f32.
+// A product of fp8 and a wider float has the wider type; a product of two fp8 operands has type f32.
 // CHECK-LABEL: func.func @types
 func.func @types(%x: tensor<4x8xbf16>, %h: tensor<8x4xf16>, %w: tensor<8x8xf8E4M3FN>, %v: tensor<8x8xf8E5M2>) {
   // CHECK: ark.matmul %{{.+}} : (tensor<4x8xbf16>, tensor<8x8xf8E4M3FN>) -> tensor<4x8xbf16>

@@ -1,4 +1,4 @@
-// Words of attributes follow what introduces them after one space.
+// One space precedes the keywords of attributes.
 // RUN: ark-opt %s --verify-roundtrip | FileCheck %s --strict-whitespace
 
 // CHECK-LABEL: ark.program @words(

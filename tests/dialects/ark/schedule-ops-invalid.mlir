@@ -215,7 +215,7 @@ ark.program @notASchedulesItem(%x: memref<32xf32> {ark.kind = #ark.kind<output>,
 
 // -----
 
-// The earlier run is found again by a later one that begins before it.
+// A later run that begins at a lower vCTA overlaps the earlier run.
 ark.program @schedule_c3_again_in_another_lane(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   ark.task "t" grid [4] ins() outs(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<32xf32>) {
   ^bb0(%i: index, %b: memref<8xf32, strided<[1], offset: ?>>):
@@ -263,8 +263,8 @@ ark.program @schedule_c6(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.n
 
 // -----
 
-// The task's own verifier says what is wrong with the grid; the schedule, which
-// is verified first, leaves it to that.
+// The schedule is verified before the task, and leaves the error about the grid
+// to the verifier of the task.
 ark.program @gridIsNegative(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   // expected-error @below {{needs a positive grid, positive warps and shared memory of zero or more (task_c5)}}
   ark.task "t" grid [-1] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {

@@ -9,7 +9,7 @@ module @known attributes {ark.target = #ark.target<backend = hip, arch = "gfx942
 
 // -----
 
-// An architecture that ark does not know has its facts in full. A fact that is left out has its default.
+// An architecture that ark does not know is printed with all facts. A missing fact gets its default.
 // CHECK: @unknown attributes {ark.target = #ark.target<backend = cuda, arch = "sm_75"
 // CHECK-SAME: gpu = #ark.gpu<warp_size = 32, features = "+ptx75", mma = [<
 // CHECK-SAME: kind = mma_sync, m = 16, n = 8, k = 8,

@@ -174,7 +174,7 @@ func.func @task_c2(%x: memref<32xf32>) {
 
 // -----
 
-// The greatest offset is not that of the last vCTA.
+// The largest offset belongs to a vCTA other than the last.
 func.func @task_c2_mod(%x: memref<2xf32>) {
   // expected-error @below {{leaves operand 'memref<2xf32>' in dimension 0 (task_c2)}}
   ark.task "t" grid [5] ins() outs(%x[#ark.region<(d0) -> (d0 mod 4), [1]>] : memref<2xf32>) {
@@ -186,7 +186,7 @@ func.func @task_c2_mod(%x: memref<2xf32>) {
 
 // -----
 
-// The least offset is not that of the first vCTA.
+// The smallest offset belongs to a vCTA other than the first.
 func.func @task_c2_difference(%x: memref<4xf32>) {
   // expected-error @below {{leaves operand 'memref<4xf32>' in dimension 0 (task_c2)}}
   ark.task "t" grid [2, 3] ins() outs(%x[#ark.region<(d0, d1) -> (d1 - d0 * 2), [1]>] : memref<4xf32>) {
@@ -209,7 +209,7 @@ func.func @task_c3(%x: memref<40xf32>) {
 
 // -----
 
-// The sum of offset and size is more than an i64 holds: the tile is clipped.
+// Offset plus size overflows an i64: the tile is clipped.
 func.func @task_c3_overflow(%x: memref<40xf32>) {
   // expected-error @below {{does not fit region #ark.region<(d0) -> (d0 * 16), [9223372036854775800]> of 'memref<40xf32>' in dimension 0 (task_c3)}}
   ark.task "t" grid [3] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [9223372036854775800]>] : memref<40xf32>) {

@@ -1,4 +1,4 @@
-"""What the tests of bad input share."""
+"""Fixtures that tests of bad input share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pytest
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest) -> Callable[[str], str]:
-    """``place(marker)``: ``file:line`` of the line of the test's file that ends in that comment."""
+    """``place(marker)`` returns ``file:line`` of the line of the test's file that ends in that
+    comment."""
     lines = request.path.read_text(encoding="utf-8").splitlines()
 
     def find(marker: str) -> str:
@@ -24,7 +25,7 @@ def place(request: pytest.FixtureRequest) -> Callable[[str], str]:
 
 @pytest.fixture
 def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Runs ``ark`` in a process of its own, in a fresh folder; returns its one message."""
+    """Runs ``ark`` in a separate process and a new folder; returns its one message."""
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: object) -> str:
@@ -40,7 +41,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
         first, *notes = result.stderr.splitlines()
         assert first.startswith("ark: error: ")
         assert "internal error" not in first
-        # One message: what follows its first line belongs to it.
+        # There is one message: its further lines belong to it.
         assert all(note.startswith("  note: ") for note in notes), result.stderr
         return result.stderr
 

@@ -72,7 +72,7 @@ def test_parameters_that_do_not_fit(bundle: Path, parameters: Any, message: str)
     with ark.load(bundle) as executable:
         with pytest.raises(ark.InvalidUsageError, match=re.escape(message)):
             executable.bind(parameters)
-        # Nothing was bound, and nothing is broken.
+        # Nothing was bound, and binding still works.
         with pytest.raises(ark.InvalidUsageError, match="parameter 'w' is not bound"):
             executable.run(x=X)
         executable.bind({"w": W}).run(x=X)
@@ -110,7 +110,7 @@ def test_inputs_that_do_not_fit(bundle: Path, inputs: Any, message: str) -> None
         (("--input", "x=no.npy", "--param", "w=w.npy"), "no.npy: cannot be read"),
     ],
 )
-def test_arrays_by_command(
+def test_wrong_arrays_on_the_command_line(
     bundle: Path,
     arguments: tuple[str, ...],
     message: str,
@@ -125,7 +125,7 @@ def test_arrays_by_command(
 
 
 def rewritten(bundle: Path, path: Path, change: Callable[[dict[str, Any]], None]) -> Path:
-    """The bundle with another manifest, with hashes that fit."""
+    """Returns the bundle with another manifest and matching hashes."""
     original = read_bundle(bundle)
     manifest = json.loads(json.dumps(original.manifest.as_json()))
     change(manifest)
@@ -135,7 +135,7 @@ def rewritten(bundle: Path, path: Path, change: Callable[[dict[str, Any]], None]
 
 
 def bad_bundles(bundle: Path, folder: Path) -> dict[str, tuple[Path, str]]:
-    """A file and what its error must say, for each way to go wrong."""
+    """Returns, for each fault, a file and the expected text of its error."""
     data = bundle.read_bytes()
     cases: dict[str, tuple[Path, str]] = {"missing": (folder / "no.arkbin", "cannot be read")}
 
@@ -163,19 +163,19 @@ def bad_bundles(bundle: Path, folder: Path) -> dict[str, tuple[Path, str]]:
 
     target("machine", "arch", "vax", "is for vax; this machine is")
     target("features", "features", ["avx9000"], "needs avx9000")
-    # There is a driver to ask for the machine's GPU, and this machine has no package for it.
+    # The machine has a driver that could query the GPU, but no package for it.
     target("backend", "backend", "hip", "a program for hip needs the package hip-python to run")
     return cases
 
 
-def test_bundles(bundle: Path, tmp_path: Path) -> None:
+def test_faulty_bundles_raise(bundle: Path, tmp_path: Path) -> None:
     for path, message in bad_bundles(bundle, tmp_path).values():
         with pytest.raises(ark.ArkError, match=re.escape(message)) as caught:
             ark.load(path)
         assert str(caught.value).startswith(f"{path}: ")
 
 
-def test_bundles_by_command(bundle: Path, tmp_path: Path, refused: Refused) -> None:
+def test_faulty_bundles_on_the_command_line(bundle: Path, tmp_path: Path, refused: Refused) -> None:
     cases = bad_bundles(bundle, tmp_path)
     for path, message in (
         cases[name] for name in ("missing", "short", "altered-kernel", "machine")
@@ -216,7 +216,7 @@ BAD_MODELS: dict[str, tuple[dict[str, bytes], str]] = {
 
 
 @pytest.mark.parametrize("name", BAD_MODELS)
-def test_models(name: str, tmp_path: Path) -> None:
+def test_faulty_models_raise(name: str, tmp_path: Path) -> None:
     write_model(tmp_path / "model", name)
     with pytest.raises(ark.ArkError, match=re.escape(BAD_MODELS[name][1])) as caught:
         ark.models.load(tmp_path / "model")
@@ -224,12 +224,12 @@ def test_models(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["empty", "no-json", "unknown-type", "cut-weights"])
-def test_models_by_command(name: str, refused: Refused) -> None:
+def test_faulty_models_on_the_command_line(name: str, refused: Refused) -> None:
     write_model(Path("model"), name)
     assert BAD_MODELS[name][1] in refused("compile", "model", "-o", "o.arkbin")
 
 
-def test_a_model_that_is_not_there(tmp_path: Path, refused: Refused) -> None:
+def test_a_missing_model_raises(tmp_path: Path, refused: Refused) -> None:
     with pytest.raises(ark.InvalidUsageError, match="the model folder does not exist"):
         ark.models.load(tmp_path / "no")
     assert "no: the model folder" in refused("generate", "no", "--prompt-ids", "1")

@@ -1,4 +1,4 @@
-"""A slice of the fuzzer of MLIR; `tests/soak/fuzz_mlir.py` says more."""
+"""A small part of `tests/soak/fuzz_mlir.py`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_malformed_mlir_crashes_nothing(tmp_path: Path) -> None:
 
 
 def test_a_crash_is_found_and_counted(tmp_path: Path) -> None:
-    """The fuzzer's own parts: a text that crashes MLIR's parser, and one that does not."""
+    """Tests the fuzzer itself: a text that crashes MLIR's parser, and one that does not."""
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
@@ -52,7 +52,7 @@ def test_a_crash_is_found_and_counted(tmp_path: Path) -> None:
 
 
 def test_an_input_is_the_same_in_every_folder(tmp_path: Path) -> None:
-    """Bytecode holds the name of its file, and lengths that a mutant may take from that name."""
+    """Bytecode holds the name of its file, from which a mutant may take lengths."""
     script = (
         "import hashlib, sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"

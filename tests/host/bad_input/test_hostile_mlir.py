@@ -1,4 +1,4 @@
-"""Text and files that crash MLIR's parser or verifiers end in an error, not with the process."""
+"""Text and files that crash MLIR's parser or verifiers give an error and do not end the process."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _bytecode(text: str) -> bytes:
 
 
 def test_damaged_bytecode(tmp_path: Path) -> None:
-    """Some bytes of a file in turn; MLIR's reader crashes on such files."""
+    """Alters some bytes of a file in turn; MLIR's reader crashes on such files."""
     text = (
         "module {\n  func.func @f(%x: memref<4xf32>, %i: index) {\n"
         "    %c0 = arith.constant 0 : index\n    scf.for %j = %c0 to %i step %i {\n"
@@ -78,7 +78,7 @@ def test_damaged_bytecode(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
-def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
+def test_a_file_without_read_permission_raises(tmp_path: Path) -> None:
     file = tmp_path / "closed.mlir"
     file.write_text("module {}")
     file.chmod(0)
@@ -87,7 +87,7 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
 
 
 def test_messages_are_those_of_the_parser(tmp_path: Path) -> None:
-    """The reader's error names the line and the file; its notes come along."""
+    """The error names the line and the file, and includes the notes of MLIR's reader."""
     text = (
         'ark.program @p(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {\n'
         "  %0 = ark.concat %x, %x axis = 1 : (tensor<4xf32>, tensor<4xf32>) -> tensor<8xf32>\n"

@@ -1,4 +1,4 @@
-"""MLIR that makes no sense gives one clear error that names the place, and never a crash.
+"""Invalid MLIR gives one clear error that names the place, and never a crash.
 
 Each is tried through the Python API and, where a command takes it, through the command line:
 exit status 1, one message on stderr, no traceback.
@@ -22,7 +22,7 @@ Refused = Callable[..., str]
 
 
 def program(body: str, argument: str = "tensor<4x8xf32>", result: str = "") -> str:
-    """MLIR of a program with one input; its body starts at line 2."""
+    """Returns MLIR of a program with one input; its body starts at line 2."""
     return (
         f'ark.program @p(%x: {argument} {{ark.kind = #ark.kind<input>, ark.name = "x"}})'
         f' -> ({result or argument} {{ark.name = "y"}}) {{\n{body}\n}}\n'
@@ -106,7 +106,7 @@ BAD_MLIR: dict[str, tuple[str, int | None, str]] = {
 
 @pytest.mark.parametrize("name", BAD_MLIR)
 def test_bad_mlir(name: str, tmp_path: Path) -> None:
-    """As text and as a file; a file is named."""
+    """The error is raised for text and for a file; it names a file."""
     text, line, message = BAD_MLIR[name]
     with pytest.raises(ark.ArkError, match=re.escape(message)) as caught:
         ark.compile(text, target="cpu:1")
@@ -122,7 +122,7 @@ def test_bad_mlir(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["no end", "unknown op", "shapes that differ", "cycle of values", "nothing", "binary"]
 )
-def test_bad_mlir_by_command(name: str, command: str, refused: Refused) -> None:
+def test_bad_mlir_on_the_command_line(name: str, command: str, refused: Refused) -> None:
     text, line, message = BAD_MLIR[name]
     Path("bad.mlir").write_text(text, encoding="utf-8")
     error = refused(command, "bad.mlir", *(("-o", "o.arkbin") if command == "compile" else ()))
@@ -143,13 +143,13 @@ def test_bad_mlir_by_command(name: str, command: str, refused: Refused) -> None:
         (np.zeros(3), "cannot compile a ndarray"),
     ],
 )
-def test_no_program_at_all(source: Any, message: str) -> None:
+def test_a_module_without_a_program_raises(source: Any, message: str) -> None:
     for use in (ark.compile, ark.compiler.check):
         with pytest.raises(ark.InvalidUsageError, match=re.escape(message)):
             use(source)
 
 
-def test_files_that_are_no_programs(refused: Refused) -> None:
+def test_files_that_are_not_programs_raise(refused: Refused) -> None:
     assert "no.mlir: no such file" in refused("compile", "no.mlir", "-o", "o.arkbin")
     assert "no.mlir: no such file" in refused("check", "no.mlir")
     np.save("x.npy", np.zeros(3))
@@ -167,7 +167,9 @@ def test_files_that_are_no_programs(refused: Refused) -> None:
         (program(f"  ark.return %x : {_T}"), [1], "inputs are a list"),
     ],
 )
-def test_what_the_reference_cannot_run(program: Any, inputs: Any, message: str) -> None:
+def test_programs_that_the_reference_cannot_run_raise(
+    program: Any, inputs: Any, message: str
+) -> None:
     with pytest.raises(ark.InvalidUsageError) as caught:
         ark.reference.run(program, inputs)
     assert message in str(caught.value)

@@ -24,7 +24,7 @@ Edit = Callable[[str], str]
 
 
 def make_mlp() -> ark.Program:
-    """Three tasks, each of which reads what several vCTAs of the one before wrote."""
+    """Three tasks, each of which reads results of several vCTAs of the previous one."""
     with ark.Program("mlp") as made:
         x = ark.input("x", (32, 64), ark.fp32)
         w1 = ark.parameter("w1", (256, 64), ark.fp32)
@@ -37,14 +37,14 @@ def make_mlp() -> ark.Program:
 
 @pytest.fixture(scope="module")
 def schedule(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The program at the stage `synchronization`, on four SMs."""
+    """Returns the program at the stage `synchronization`, on four SMs."""
     folder = tmp_path_factory.mktemp("dump")
     ark.compile(make_mlp(), target="cpu:4", dump_dir=folder)
     return (folder / "05-synchronization.mlir").read_text(encoding="utf-8")
 
 
 def edit(pattern: str, replacement: str = "", count: int = 1) -> Edit:
-    """Replaces whole lines; a pattern that is not found fails the test."""
+    """Replaces whole lines; fails the test if a pattern is not found."""
 
     def apply(text: str) -> str:
         result, found = re.subn(pattern, replacement, text, count=count, flags=re.MULTILINE)
@@ -58,7 +58,7 @@ def both(first: Edit, second: Edit) -> Edit:
     return lambda text: second(first(text))
 
 
-# What is taken away or changed, and what the error must say; `{up}` and so on are places.
+# The edit and the expected error; `{up}` and so on stand for locations.
 BROKEN: dict[str, tuple[Edit, list[str]]] = {
     "wait removed": (
         edit(r"^ *ark\.wait @up loc.*\n"),
@@ -135,7 +135,7 @@ BROKEN: dict[str, tuple[Edit, list[str]]] = {
 }
 
 
-def test_the_schedule_holds_as_it_is(schedule: str) -> None:
+def test_the_unchanged_schedule_is_proven(schedule: str) -> None:
     result = ark.compiler.check(schedule)
     assert (result.tasks, result.lanes, result.target.sms) == (3, 4, 4)
     x = np.random.default_rng(0).standard_normal((32, 64)).astype(np.float32)
@@ -153,7 +153,7 @@ def test_the_schedule_holds_as_it_is(schedule: str) -> None:
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_schedules_that_do_not_hold(name: str, schedule: str, tmp_path: Path, place: Place) -> None:
+def test_broken_schedules_raise(name: str, schedule: str, tmp_path: Path, place: Place) -> None:
     change, messages = BROKEN[name]
     path = tmp_path / "broken.mlir"
     path.write_text(change(schedule), encoding="utf-8")
@@ -166,7 +166,9 @@ def test_schedules_that_do_not_hold(name: str, schedule: str, tmp_path: Path, pl
 @pytest.mark.parametrize(
     "name", ["wait removed", "signal removed", "lanes that wait for each other", "run removed"]
 )
-def test_schedules_by_command(name: str, schedule: str, refused: Refused, place: Place) -> None:
+def test_broken_schedules_on_the_command_line(
+    name: str, schedule: str, refused: Refused, place: Place
+) -> None:
     change, messages = BROKEN[name]
     Path("broken.mlir").write_text(change(schedule), encoding="utf-8")
     assert_says(refused("check", "broken.mlir"), messages, place)
@@ -184,7 +186,7 @@ def assert_says(error: str, messages: list[str], place: Place) -> None:
 def test_what_cannot_be_proven_is_not_called_proven(
     stage: str, schedule: str, refused: Refused
 ) -> None:
-    """A program that says to be past the proof, or has nothing to prove."""
+    """A program whose stage claims a proof, or which has no schedule, is not reported as proven."""
     lie = edit(r'ark\.stage = "synchronization"', f'ark.stage = "{stage}"')
     text = BROKEN["wait removed"][0](lie(schedule))
     with pytest.raises(ark.InvalidUsageError, match=f"is at the stage '{stage}'"):
@@ -207,13 +209,13 @@ def test_what_cannot_be_proven_is_not_called_proven(
         ),
     ],
 )
-def test_grids_that_are_none(
+def test_invalid_grids_raise(
     change: Edit, schedule: str, compile_with_little_memory: Refused, place: Place
 ) -> None:
     assert place("up") in compile_with_little_memory(change(schedule))
 
 
-def test_a_target_of_too_many_sms(compile_with_little_memory: Refused) -> None:
+def test_a_target_of_too_many_sms_raises(compile_with_little_memory: Refused) -> None:
     made = make_mlp().module.operation.get_asm(enable_debug_info=True)
     huge = re.sub(r"sms = \d+", f"sms = {2**63 - 1}", resolve("cpu:4").mlir)
     text = str(made).replace("module {", f"module attributes {{ark.target = {huge}}} {{", 1)

@@ -1,4 +1,4 @@
-"""Programs and options that make no sense give one clear error that names the place.
+"""Invalid programs and options give one clear error that names the place.
 
 Each is tried through the Python API and, where a command takes it, through the command line:
 exit status 1, one message on stderr, no traceback.
@@ -63,7 +63,7 @@ def test_dtypes_that_differ(place: Place) -> None:
     "extent",
     [float("nan"), float("inf"), 2.5, 2.0, -1, "4", None, True, 2**63, 2**62, np.float32(4)],
 )
-def test_extents_that_are_no_counts(extent: Any, place: Place) -> None:
+def test_extents_that_are_not_counts_raise(extent: Any, place: Place) -> None:
     for make in (ark.input, ark.parameter, ark.state):
         with ark.Program("p"):
             with pytest.raises(ark.InvalidUsageError, match=r"shape") as caught:
@@ -76,7 +76,7 @@ def test_extents_that_are_no_counts(extent: Any, place: Place) -> None:
             ark.output("y", x)
 
 
-def test_more_bytes_than_memory_has_addresses(place: Place) -> None:
+def test_a_tensor_larger_than_the_address_space_raises(place: Place) -> None:
     with ark.Program("p"):
         with pytest.raises(ark.InvalidUsageError, match="takes 1152921504606846976 bytes") as e:
             ark.input("x", (2**58,), ark.fp32)  # bytes
@@ -90,7 +90,7 @@ def test_a_program_that_is_not_closed(place: Place) -> None:
     assert place("open") in str(caught.value)
 
 
-def test_an_op_that_is_none() -> None:
+def test_an_unknown_op_raises() -> None:
     with pytest.raises(AttributeError, match="frobnicate"):
         _ = ark.frobnicate  # type: ignore[attr-defined]
 
@@ -121,7 +121,7 @@ def test_an_op_that_is_none() -> None:
         ({"speed": 11}, "compile has no option 'speed'"),
     ],
 )
-def test_options_that_mean_nothing(options: dict[str, Any], message: str) -> None:
+def test_invalid_options_raise(options: dict[str, Any], message: str) -> None:
     with ark.Program("p") as made:
         ark.output("y", ark.exp(ark.input("x", (4, 8), ark.fp32)))
     with pytest.raises(ark.ArkError) as caught:
@@ -130,7 +130,7 @@ def test_options_that_mean_nothing(options: dict[str, Any], message: str) -> Non
     assert "\n" not in str(caught.value)
 
 
-def test_a_scheduler_that_is_none() -> None:
+def test_an_unknown_scheduler_raises() -> None:
     with ark.Program("p") as made:
         ark.output("y", ark.exp(ark.input("x", (4, 8), ark.fp32)))
     with pytest.raises(ark.InvalidUsageError, match=r"^unknown scheduler 'zork': expected one of"):
@@ -139,7 +139,7 @@ def test_a_scheduler_that_is_none() -> None:
 
 
 @pytest.mark.parametrize("path", [None, 5, 1.5, "", ["x.arkbin"]])
-def test_paths_that_are_none(path: Any) -> None:
+def test_invalid_paths_raise(path: Any) -> None:
     with ark.Program("p") as made:
         ark.output("y", ark.exp(ark.input("x", (4, 8), ark.fp32)))
     executable = ark.compile(made, target="cpu:1")
@@ -149,7 +149,7 @@ def test_paths_that_are_none(path: Any) -> None:
         assert repr(path) in str(caught.value)
 
 
-def test_options_by_command(refused: Refused) -> None:
+def test_invalid_options_on_the_command_line(refused: Refused) -> None:
     Path("p.mlir").write_text(GOOD, encoding="utf-8")
     compile_it = ("compile", "p.mlir", "-o", "o.arkbin")
     assert "target 'zork'" in refused(*compile_it, "--target", "zork")
@@ -157,5 +157,5 @@ def test_options_by_command(refused: Refused) -> None:
     assert "has '}'" in refused(*compile_it, "--dump-dir", "a}b")
     assert "the target is empty" in refused(*compile_it, "--target", "")
     assert ".: Is a directory" in refused("compile", "p.mlir", "-o", ".")
-    # The file that was asked for, and not the temporary one beside it.
+    # The error names the output file, and not the temporary file beside it.
     assert "error: no/o.arkbin: No such" in refused("compile", "p.mlir", "-o", "no/o.arkbin")

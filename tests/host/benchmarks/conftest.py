@@ -1,4 +1,4 @@
-"""Running the scripts of benchmarks."""
+"""Runs the scripts of benchmarks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ FOLDER = Path(__file__).parents[3] / "benchmarks"
 def run_benchmark(
     name: str, *arguments: object, prelude: str = "", timeout: int = 500
 ) -> subprocess.CompletedProcess[str]:
-    """Runs a script in a process of its own, on one thread, after some statements."""
+    """Runs a script in a separate process on one thread, after some statements."""
     script = f"import sys; sys.path.insert(0, {str(FOLDER)!r}); import {name}\n{prelude}\n"
     return subprocess.run(
         [sys.executable, "-c", f"{script}sys.exit({name}.main())", *map(str, arguments)],

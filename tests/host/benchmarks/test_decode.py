@@ -1,4 +1,4 @@
-"""benchmarks/decode.py on the cpu, with small models: that it runs, and what it refuses."""
+"""benchmarks/decode.py on the cpu with small models: it runs, and refuses wrong results."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def cells(text: str) -> dict[tuple[str, str], list[str]]:
     return {(row[0].strip(), row[1].strip()): [cell.strip() for cell in row[2:]] for row in rows}
 
 
-def test_all_arms_are_right_and_timed(bundles: Path, tmp_path: Path) -> None:
+def test_all_arms_are_correct_and_timed(bundles: Path, tmp_path: Path) -> None:
     done = benchmark(
         "--bundles", bundles, "--settings", "tiny,tiny-norm", *QUICK, "--output", tmp_path / "t.md"
     )
@@ -53,7 +53,7 @@ def test_all_arms_are_right_and_timed(bundles: Path, tmp_path: Path) -> None:
 
 
 def test_wrong_results_have_no_times(bundles: Path) -> None:
-    """Weights that differ in one matrix are enough."""
+    """A difference in one matrix of the weights is enough."""
     spoil = """
 load = decode.load_ark
 def spoilt(path, weights, caches):
@@ -80,7 +80,7 @@ decode.ArkArm.made = lambda arm, *rest: made(arm, *rest) + arm._single
 
 @pytest.fixture
 def parts(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """The modules of the benchmark."""
+    """Imports the modules of the benchmark."""
     monkeypatch.syspath_prepend(str(FOLDER))
     import decode
     import decode_settings
@@ -107,7 +107,7 @@ def test_fused_products_are_the_same_step(parts: Any) -> None:
 
 
 def test_shapes_are_those_of_the_program(parts: Any) -> None:
-    """The sizes of the benchmark are the compiler's, though it may not ask it."""
+    """The sizes of the benchmark equal the compiler's, which the benchmark must not import."""
     _, settings, _ = parts
     from dataclasses import fields
 
@@ -129,19 +129,19 @@ def test_shapes_are_those_of_the_program(parts: Any) -> None:
 
 @pytest.mark.parametrize(("name", "size"), [("A", 2.477), ("A-1k", 2.505), ("B", 1.31)])
 def test_bytes_are_those_of_the_records(parts: Any, name: str, size: float) -> None:
-    """With the last token's context, as the figures of others have it."""
+    """The bytes are counted at the last token's context, as in the figures of other projects."""
     _, settings, _ = parts
     assert settings.SETTINGS[name].bytes_read(1) / 1e9 == pytest.approx(size, abs=0.001)
 
 
-def test_the_error_of_a_nan_is_none_that_passes(parts: Any) -> None:
+def test_an_error_of_nan_does_not_pass(parts: Any) -> None:
     decode, _, _ = parts
     found = np.array([1.0, np.nan], np.float32)
     assert not decode.error_of(found, np.ones(2, np.float32)) <= 1
 
 
 def test_a_clock_of_events_measures_the_kernel(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Around the launch and nothing else, on its stream."""
+    """The events surround only the launch, on its stream."""
     decode, _, _ = parts
     from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
     from ark_mlir.testing.toy import add_program, compile_kernel
@@ -158,7 +158,7 @@ def test_a_clock_of_events_measures_the_kernel(parts: Any, monkeypatch: pytest.M
 
 
 def test_the_streaming_read_assembles(parts: Any) -> None:
-    """With all loads in flight: their words have registers, and a CTA of 1024 threads has room."""
+    """All loads are in flight: their results have registers, and a CTA of 1024 threads fits."""
     del parts
     import read_limit
 
@@ -170,7 +170,7 @@ def test_the_streaming_read_assembles(parts: Any) -> None:
 
 
 def test_a_bundle_that_is_missing_is_said(bundles: Path, tmp_path: Path) -> None:
-    """The other arms are measured all the same."""
+    """The other arms are still measured."""
     for name in ("tiny.npz", "tiny-norm.npz", "tiny-norm.arkbin"):
         (tmp_path / name).write_bytes((bundles / name).read_bytes())
     done = benchmark("--bundles", tmp_path, "--settings", "tiny,tiny-norm", *QUICK)
@@ -179,7 +179,7 @@ def test_a_bundle_that_is_missing_is_said(bundles: Path, tmp_path: Path) -> None
     assert set(cells(done.stdout)) == {("tiny", "eager")} | {("tiny-norm", arm) for arm in ARMS}
 
 
-def test_an_arm_that_fails_costs_its_own_figures(bundles: Path) -> None:
+def test_a_failing_arm_costs_only_its_own_figures(bundles: Path) -> None:
     fail = """
 import torch_decoder
 def compiled(model, mode):
@@ -193,7 +193,7 @@ torch_decoder.compiled = compiled
     assert set(cells(done.stdout)) == {("tiny", "eager"), ("tiny", "ark-1")}
 
 
-def test_a_setting_that_fails_costs_its_own_figures(bundles: Path, tmp_path: Path) -> None:
+def test_a_failing_setting_costs_only_its_own_figures(bundles: Path, tmp_path: Path) -> None:
     for path in bundles.iterdir():
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "tiny.arkbin").write_bytes((tmp_path / "tiny-norm.arkbin").read_bytes())

@@ -1,4 +1,4 @@
-"""benchmarks/dense.py on the cpu: that it runs, and what it refuses."""
+"""benchmarks/dense.py on the cpu: it runs, and refuses wrong results."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUICK = ("--products", 2, "--samples", 2)
 
 
 def test_products_are_checked(bundles: Path, tmp_path: Path) -> None:
-    """The processor has no clock of a device: there are errors, and no times."""
+    """The cpu has no device clock, so the table has errors and no times."""
     done = benchmark("--bundles", bundles, *QUICK, "--output", tmp_path / "t.md")
     assert done.returncode == 0, done.stderr
     (row,) = (line for line in (tmp_path / "t.md").read_text().splitlines() if "tiny" in line)

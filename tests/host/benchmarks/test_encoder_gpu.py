@@ -1,4 +1,4 @@
-"""benchmarks/encoder_gpu.py on the cpu, with few prompts: that it runs, and what it refuses."""
+"""benchmarks/encoder_gpu.py on the cpu with few prompts: it runs, and refuses wrong results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""benchmarks/handoff.py on the cpu: that it compiles, runs and prints."""
+"""benchmarks/handoff.py on the cpu compiles, runs and prints its tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def handoff(*arguments: object) -> str:
 
 
 def read_table(text: str) -> list[dict[str, str]]:
-    """The rows of the only table of a text, by its header."""
+    """Returns the rows of the only table of a text, by its header."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     header, _, *rows = ([cell.strip() for cell in line.split("|")[1:-1]] for line in lines)
     return [dict(zip(header, row, strict=True)) for row in rows]
@@ -34,7 +34,7 @@ def find_verdicts(details: list[dict[str, str]], kind: str, size: str) -> str:
     )
 
 
-def test_a_chain_and_what_streams_as_much(tmp_path: Path) -> None:
+def test_a_chain_is_compared_with_a_stream_of_equal_bytes(tmp_path: Path) -> None:
     handoff("--compile", tmp_path, "--target", "cpu:2", "--products", 4)
     arms = ("chain-barrier", "stream-all", "chain-counter", "stream-some")
     assert {path.stem for path in tmp_path.iterdir()} == {
@@ -43,7 +43,7 @@ def test_a_chain_and_what_streams_as_much(tmp_path: Path) -> None:
     out = handoff("--bundles", tmp_path, "--samples", 2, "--output", tmp_path / "table.md")
     details, summary = map(read_table, out.split("Of each kind"))
     assert len(details) == 4
-    # What each arm exposes is in the summary, in the row of its kind: two arms may share one.
+    # The summary has the figures of each arm in the row of its kind, which two arms may share.
     assert {row["hand-off"] for row in details} <= {"barrier", "counter"}
     kinds = dict.fromkeys(row["hand-off"] for row in details)
     sizes = dict.fromkeys(row["rows of an SM"] for row in details)
@@ -56,7 +56,8 @@ def test_a_chain_and_what_streams_as_much(tmp_path: Path) -> None:
 
 
 def test_the_summary_has_all_of_a_kind() -> None:
-    """Where two chains of one size hand over by the same kind, and one of another size does not."""
+    """Two chains of one size have the same kind of hand-off, and a chain of another size does
+    not."""
     script = f"""
 import sys
 sys.path.insert(0, {str(SCRIPT.parent)!r})
@@ -86,8 +87,8 @@ print(summarize(pairs, "not measured"))
 
 
 def test_arms_of_a_gpu_hand_over_as_they_say(tmp_path: Path) -> None:
-    """Packets have no wait between products, and as many words as all but the last one have
-    results; counters and barriers are what there is without them."""
+    """Packets need no wait between products, and as many words as the results of all products but
+    the last. Without packets, hand-offs are counters and barriers."""
     script = f"""
 import sys
 sys.path.insert(0, {str(SCRIPT.parent)!r})
@@ -124,7 +125,7 @@ except handoff.ark.InvalidUsageError as error:
 
 
 @pytest.mark.skipif(shutil.which("nvcc") is None, reason="needs nvcc, of the CUDA toolkit")
-def test_the_kernel_by_hand_compiles(tmp_path: Path) -> None:
+def test_the_handwritten_kernel_compiles(tmp_path: Path) -> None:
     source = SCRIPT.with_suffix(".cu")
     command = ["nvcc", "-std=c++17", "-arch=sm_90a", "-o", str(tmp_path / "handoff"), str(source)]
     subprocess.run(command, check=True, timeout=300)

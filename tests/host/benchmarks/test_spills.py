@@ -1,4 +1,4 @@
-"""Kernels that benchmarks measure have their numbers in registers.
+"""The kernels of benchmarks do not spill registers.
 
 A number that has none is written to memory and read back, which the report says. ptxas gives the
 registers of all bodies at once: a change to one of them, or to the loop over instructions, may
@@ -24,7 +24,7 @@ from .conftest import FOLDER
 
 @pytest.fixture
 def settings(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Those of benchmarks/decode.py."""
+    """The settings of benchmarks/decode.py."""
     monkeypatch.syspath_prepend(str(FOLDER))
     import decode_settings
 
@@ -58,14 +58,14 @@ def test_steps_of_several_sequences_spill_nothing(settings: Any, batch: int) -> 
 
 
 def test_older_gpus_have_the_instructions_of_a_decode_step(settings: Any) -> None:
-    """And as many registers."""
+    """The instructions take no more registers on older GPUs."""
     setting = settings["A"]
     assert spilled(build_decode(config_of(setting), max_length=setting.context), "sm_80") == 0
 
 
 @pytest.mark.parametrize("length", [160, 2048])
 def test_a_prompt_spills_nothing(settings: Any, length: int) -> None:
-    """Nothing is kept from one vCTA to the next: neither what is computed from their numbers, nor
+    """No value stays live from one vCTA to the next: neither values derived from their ids, nor
     addresses of operands."""
     prompt = build_prefill(config_of(settings["A"]), chunk=128, max_length=length)
     assert spilled(prompt) == 0
@@ -73,7 +73,7 @@ def test_a_prompt_spills_nothing(settings: Any, length: int) -> None:
 
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_100a"])
 def test_an_encoder_spills_nothing(arch: str) -> None:
-    """A product of three has ten operands. What warpgroups multiply is part of the kernel, so that
-    ptxas does not wait for each of their instructions."""
+    """A task with three products has ten operands. The warpgroup products are inlined into the
+    kernel, so that ptxas does not serialise their instructions."""
     minilm = BertConfig(30522, 384, 6, 12, 1536, 512, 2, 1e-12, "gelu")
     assert spilled(build_encoder(minilm, 32, 128, "fp16"), arch) == 0

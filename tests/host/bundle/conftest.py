@@ -22,7 +22,8 @@ def _seal(
     encode: Callable[[Any], bytes] = lambda value: json.dumps(value).encode(),
     move: Callable[[dict[str, dict[str, Any]]], None] = lambda table: None,
 ) -> Path:
-    """A file with these contents; `move` may spoil the table of sections before it is sealed."""
+    """Writes a file with these contents; `move` may alter the table of sections before it is
+    sealed."""
     length = 0
     while True:
         end, table = 64 + length, {}
@@ -45,5 +46,5 @@ def _seal(
 
 @pytest.fixture
 def seal(tmp_path: Path) -> Seal:
-    """``seal(manifest, sections, …)`` gives the path of such a file."""
+    """``seal(manifest, sections, …)`` writes such a file and returns its path."""
     return lambda *args, **kwargs: _seal(tmp_path / "sealed.arkbin", *args, **kwargs)

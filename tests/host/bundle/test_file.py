@@ -1,4 +1,4 @@
-"""Files that are not bundles or are damaged: each raises one BundleError that names the place."""
+"""Files that are damaged or not bundles: each raises one BundleError that names the place."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_damage(good: Path, damage: str) -> None:
+def test_damaged_files_raise_bundle_error(good: Path, damage: str) -> None:
     change, message = DAMAGES[damage]
     good.write_bytes(change(good.read_bytes()))
     with pytest.raises(BundleError, match=message) as caught:
@@ -62,7 +62,7 @@ def test_damage(good: Path, damage: str) -> None:
     assert "\n" not in str(caught.value)
 
 
-def test_appended_bytes_that_the_header_admits(good: Path) -> None:
+def test_appended_bytes_raise_even_if_the_header_admits_them(good: Path) -> None:
     data = good.read_bytes()
     good.write_bytes(patched(data, 24, u64(len(data) + 64)) + bytes(64))
     with pytest.raises(BundleError, match="64 bytes after the last section"):
@@ -103,7 +103,7 @@ def test_table_of_sections(seal: Callable[..., Path], spoil: Any, message: str) 
         read_bundle(seal(*add_program().parts(), move=spoil))
 
 
-def test_what_is_no_file(tmp_path: Path) -> None:
+def test_paths_that_are_not_files_raise(tmp_path: Path) -> None:
     (tmp_path / "loop").symlink_to("loop")
     os.mkfifo(tmp_path / "pipe")
     for name in ("missing", ".", "loop", "pipe", "a\0b"):

@@ -89,7 +89,8 @@ def test_change(change: str) -> None:
 
 
 def test_values_in_use_share_no_bytes() -> None:
-    """Between the task that writes the arena and the one that reads it, another task writes."""
+    """Another task writes the bytes between the task that writes the value and the task that reads
+    it."""
     manifest, sections = add_program().parts()
     manifest["intermediates"] = [[0, 0, 512], [0, 64, 64]]
     manifest["tasks"].insert(1, {**manifest["tasks"][0], "name": "between", "values": [5, 0, 1]})
@@ -98,7 +99,8 @@ def test_values_in_use_share_no_bytes() -> None:
 
 
 def test_intermediates_are_not_too_many() -> None:
-    """The check that they share no bytes compares all pairs."""
+    """The number of intermediates is limited, since the check of shared bytes compares all
+    pairs."""
     manifest, sections = add_program().parts()
     manifest["intermediates"] = [[0, 0, 512]] + [[0, 0, 8]] * (1 << 15)
     with pytest.raises(BundleError, match="intermediates: more than 32768"):
@@ -133,12 +135,12 @@ def test_expressions_of_a_file_have_one_budget() -> None:
         Bundle.from_parts(manifest, sections)
     assert "manifest: tasks[" in str(info.value)
     manifest["tasks"] = manifest["tasks"][:1]
-    with pytest.raises(BundleError, match="rows for 1 tasks"):
+    with pytest.raises(BundleError, match="entries for 1 tasks"):
         Bundle.from_parts(manifest, sections)
 
 
 def test_expressions_that_overflow_are_refused() -> None:
-    """An intermediate result exceeds 64 bits, although the last one does not."""
+    """An intermediate result exceeds 64 bits, although the final result does not."""
     manifest, sections = add_program().parts()
     huge: Any = ["mod", "d0", 3]
     for _ in range(3):
@@ -149,14 +151,14 @@ def test_expressions_that_overflow_are_refused() -> None:
 
 
 @pytest.mark.parametrize("offset", [["mod", "d0", 8], ["floordiv", "d0", 3], ["ceildiv", "d0", 2]])
-def test_expressions_that_are_not_linear(offset: list[Any]) -> None:
+def test_expressions_that_are_not_linear_raise(offset: list[Any]) -> None:
     manifest, sections = add_program().parts()
     operand(manifest)["offsets"] = [["*", offset, 16]]
     bundle = Bundle.from_parts(manifest, sections)
     assert bundle.manifest.as_json()["bodies"] == manifest["bodies"]
 
 
-# Row 0 is what the first task writes, at byte 0 of the arena; rows 1 and 2 are what it reads.
+# Row 0 is the output of the first task, at byte 0 of the arena; rows 1 and 2 are its inputs.
 ROWS = {
     "slot": ((0, 0), 1, "does not point to its value in the manifest"),
     "offset": ((0, 1), 64, "does not point to its value in the manifest"),
@@ -184,7 +186,7 @@ def test_first_rows_agree_with_the_manifest() -> None:
 
 
 def test_alignment() -> None:
-    """The alignment of a GPU's vector loads; the toy's operand is at byte 8."""
+    """A GPU's vector loads need alignment, and the toy's operand is at byte 8."""
     program = ToyProgram(sms=1)
     state = program.buffer("n", "state", "int64", [2])
     program.lane(0, [run(program.task("count", 1, [(state, 8)]), 0, 1)])

@@ -68,7 +68,7 @@ def test_spliced_and_cut(
 @QUIET
 @given(position=st.integers(0, 1 << 30), content=st.binary(min_size=1, max_size=8))
 def test_altered_tables_with_right_hashes(position: int, content: bytes) -> None:
-    """The table checks alone: what they accept must have every index in range."""
+    """The checks of tables alone: all indices of accepted tables are in range."""
     names = ["instructions", "lanes", "tasks", "operands", "timeline"]
     name = names[position % len(names)]
     data = bytearray(SECTIONS[name])
@@ -112,7 +112,7 @@ def test_any_value_anywhere_in_the_manifest(place: tuple[Any, ...], value: Any) 
         bundle = Bundle.from_parts(manifest, SECTIONS)
     except BundleError:
         return
-    # What is accepted is written such that it reads as the same.
+    # An accepted bundle is written such that reading it again gives the same bundle.
     again = Bundle.from_parts(json.loads(json.dumps(bundle.manifest.as_json())), SECTIONS)
     assert again.manifest == bundle.manifest
 
@@ -124,7 +124,7 @@ def test_every_truncation_is_refused(good: bytes, tmp_path: Path) -> None:
 
 def test_bytes_are_pinned(good: bytes) -> None:
     """A changed hash means another file for the same program: increase the format version."""
-    text = json.dumps(MANIFEST["target"])  # depends on the machine
+    text = json.dumps(MANIFEST["target"])  # the section depends on the machine
     if '"x86_64"' not in text:
         pytest.skip("the pinned bytes are those of an x86_64 machine")
     assert hashlib.sha256(good).hexdigest() == PINNED

@@ -22,14 +22,14 @@ def parts(slot: int = 2, offset: int = 0, packets: int = 64, backend: str = "cud
 
 
 @pytest.mark.parametrize("offset", [0, 56])
-def test_operands_lie_in_them(offset: int, tmp_path: Path) -> None:
+def test_operands_may_lie_in_the_packet_slot(offset: int, tmp_path: Path) -> None:
     write_bundle(tmp_path / "kernel.arkbin", *parts(offset=offset))
     manifest = read_bundle(tmp_path / "kernel.arkbin").manifest
     assert manifest.packets == 64
     assert manifest.as_json()["packets"] == 64
 
 
-def test_a_program_without_them_says_nothing() -> None:
+def test_a_program_without_packets_has_no_packet_size() -> None:
     manifest = Bundle.from_parts(*parts(slot=1, packets=0)).manifest
     assert manifest.packets == 0
     assert "packets" not in manifest.as_json()
@@ -49,6 +49,6 @@ def test_a_program_without_them_says_nothing() -> None:
         ({"packets": "64"}, "expected an integer"),
     ],
 )
-def test_what_is_refused(changes: dict[str, Any], error: str) -> None:
+def test_invalid_packet_operands_raise(changes: dict[str, Any], error: str) -> None:
     with pytest.raises(BundleError, match=error):
         Bundle.from_parts(*parts(**changes))

@@ -19,7 +19,7 @@ Change = Callable[[dict[str, Any]], object]
 
 
 def program() -> tuple[dict[str, Any], dict[str, bytes]]:
-    """One buffer of every kind, one task."""
+    """Returns a program with one buffer of every kind and one task."""
     toy = ToyProgram(sms=1)
     toy.buffer("x", "input", "fp32", [32])
     toy.buffer("w", "parameter", "bf16", [4, 4])
@@ -37,7 +37,7 @@ def program() -> tuple[dict[str, Any], dict[str, bytes]]:
 
 def refused(change: Change, message: str) -> None:
     manifest, sections = program()
-    Bundle.from_parts(copy.deepcopy(manifest), sections)  # good before the change
+    Bundle.from_parts(copy.deepcopy(manifest), sections)  # valid before the change
     change(manifest)
     with pytest.raises(BundleError, match=message) as caught:
         Bundle.from_parts(manifest, sections)
@@ -204,7 +204,7 @@ def test_a_grid_of_many_extents_is_refused_quickly(seal: Callable[..., Path]) ->
     "owner", ["x", "rank1x", "rank01", "rank\u0661", "rank-1", "rank9", "rank"]
 )
 def test_ranks(owner: str) -> None:
-    """The number of ranks, which the manifest alone says, costs neither time nor memory."""
+    """The number of ranks, which only the manifest states, costs neither time nor memory."""
     manifest, sections = add_program().parts()
     for buffer in manifest["buffers"]:
         buffer["name"] = f"rank1/{buffer['name']}"

@@ -31,7 +31,7 @@ def find(bundle: Bundle, opcode: Opcode) -> int:
 
 
 def test_where_packets_are(bundle: Bundle) -> None:
-    """Five words of one part of the arena each, the last one at 32 bytes from the first."""
+    """Five words in one part of the arena; the last one is 32 bytes behind the first."""
     packets = bundle.tables.packets
     assert len(packets) == 2
     for semaphore, offsets in packets.items():
@@ -59,7 +59,7 @@ def test_packets_take_linear_space() -> None:
 
 
 def test_waits_for_one_semaphore_look_at_the_same_packets(bundle: Bundle) -> None:
-    """`Tables.packets` has the rows of the first wait alone, and relies on equal rows."""
+    """`Tables.packets` holds the rows of the first wait only, and relies on equal rows."""
     rows = bundle.tables.instructions
     first, second = np.flatnonzero((rows[:, 0] == Opcode.WAIT) & (rows[:, 3] != 0)).tolist()
     with pytest.raises(ark.BundleError, match="has other packets than an earlier wait"):
@@ -72,7 +72,7 @@ def test_waits_for_one_semaphore_look_at_the_same_packets(bundle: Bundle) -> Non
         (3, -2, "not in the table of operands"),
         (3, 2**31 - 2, "not in the table of operands"),
         (2, 2**31 - 1, "not in the table of operands"),
-        (3, 1, "its rows of operands are not packets"),  # operands of a task
+        (3, 1, "its entries of operands are not rank packets"),  # operands of a task
         (2, 2, "waits for more packets than are sent|not in the table of operands"),
     ],
 )
@@ -86,7 +86,8 @@ def test_waits(bundle: Bundle, column: int, value: int, error: str) -> None:
     [(0, 0, 1), (1, 0, 1), (0, 1, 4), (1, 1, 36), (0, 1, 2**20), (1, 1, -8)],
 )
 def test_places(bundle: Bundle, row: int, column: int, value: int) -> None:
-    """Another buffer, half of a word, backwards, outside of the arena."""
+    """Packets in another buffer, of half a word, in reverse order, and outside of the arena
+    raise."""
     first = int(bundle.tables.instructions[find(bundle, Opcode.WAIT), 3])
     with pytest.raises(ark.BundleError):
         spoiled(bundle, "operands", first + row, column, value)
@@ -97,7 +98,7 @@ def test_the_last_word_of_the_arena(bundle: Bundle) -> None:
     first = int(bundle.tables.instructions[find(bundle, Opcode.WAIT), 3])
     arena = bundle.manifest.arena
     spoiled(bundle, "operands", first + 1, 1, arena - 8)
-    with pytest.raises(ark.BundleError, match=r"its rows of operands are not packets"):
+    with pytest.raises(ark.BundleError, match=r"its entries of operands are not rank packets"):
         spoiled(bundle, "operands", first + 1, 1, arena - 4)
 
 
@@ -106,6 +107,6 @@ def test_signals(bundle: Bundle) -> None:
         spoiled(bundle, "instructions", find(bundle, Opcode.SIGNAL), 3, 2)
 
 
-def test_counters_are_not_told_by_packets(bundle: Bundle) -> None:
+def test_packets_for_a_counter_raise(bundle: Bundle) -> None:
     with pytest.raises(ark.BundleError, match="unused field"):
         spoiled(bundle, "instructions", find(bundle, Opcode.BARRIER), 3, 1)

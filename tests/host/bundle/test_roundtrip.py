@@ -100,7 +100,7 @@ def test_the_umask_decides_who_may_read(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "a.arkbin").stat().st_mode) == 0o640
 
 
-def test_a_program_may_be_almost_nothing(tmp_path: Path) -> None:
+def test_a_minimal_program_is_written_and_read(tmp_path: Path) -> None:
     program = ToyProgram(sms=1, arena=0)
     task = program.task("nothing", location="")
     program.lane(0, [run(task, 0, 1)])

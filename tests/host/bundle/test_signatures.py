@@ -96,7 +96,7 @@ def test_the_content_is_that_of_the_unsigned_file(
 def test_signing_again_replaces_the_signature(signed: Path, key: Path, tmp_path: Path) -> None:
     before = signed.read_bytes()
     sign_bundle(signed, key)
-    assert signed.read_bytes() == before  # Ed25519 makes one signature for one message
+    assert signed.read_bytes() == before  # Ed25519 signatures are deterministic
     generate_key(tmp_path / "other.pem")
     sign_bundle(signed, tmp_path / "other.pem")
     signature = read_bundle(signed).signature
@@ -151,7 +151,7 @@ def test_unsigned_bundles_and_other_keys(
         ark.load(signed)
     with pytest.raises(ark.BundleError, match="signature: the bundle has none"):
         ark.load(plain)
-    # Its own signature, under the name of a trusted key.
+    # The signature of its own key, under the name of a trusted key.
     data = bytearray(signed.read_bytes())
     data[-TRAILER_SIZE + 16 : -TRAILER_SIZE + 48] = raw(tmp_path / "other.pem")
     signed.write_bytes(data)
@@ -161,7 +161,7 @@ def test_unsigned_bundles_and_other_keys(
 
 @pytest.mark.parametrize("trusted", [True, False])
 def test_no_altered_byte_is_loaded(signed: Path, key: Path, trust: Trust, trusted: bool) -> None:
-    """Bytes anywhere, with a signature that was made for others."""
+    """Changes bytes anywhere, under a signature of the original bytes."""
     if trusted:
         trust(public(key))
     data = signed.read_bytes()
@@ -180,7 +180,7 @@ def test_no_altered_byte_is_loaded(signed: Path, key: Path, trust: Trust, truste
             read_bundle(signed)
 
 
-def test_the_manifest_is_not_looked_at_first(
+def test_the_signature_is_checked_before_the_manifest(
     signed: Path, key: Path, trust: Trust, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def parse(*_: object) -> None:
@@ -207,7 +207,7 @@ def test_a_signature_cannot_be_taken_off(signed: Path, key: Path, trust: Trust) 
         read_bundle(signed)
 
 
-def test_forms_that_are_not_known(signed: Path) -> None:
+def test_unknown_forms_of_signatures_raise(signed: Path) -> None:
     data = signed.read_bytes()
     for place in (0, 8, 12, 127):
         altered = bytearray(data)
@@ -220,7 +220,7 @@ def test_forms_that_are_not_known(signed: Path) -> None:
 # -- keys that make no sense -----------------------------------------------------------------------
 
 
-def test_trusted_keys_that_make_no_sense(signed: Path, trust: Trust, tmp_path: Path) -> None:
+def test_invalid_trusted_keys_raise(signed: Path, trust: Trust, tmp_path: Path) -> None:
     place = tmp_path / "keys"
     trust(place)
     for text, message in (
@@ -250,7 +250,7 @@ def rsa_key() -> bytes:
     )
 
 
-def test_trusted_keys_that_others_could_change(
+def test_trusted_keys_that_other_users_can_write_raise(
     signed: Path, key: Path, trust: Trust, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(permissions, "_is_own_group", lambda gid: False)
@@ -270,7 +270,7 @@ def test_trusted_keys_that_others_could_change(
         read_bundle(signed)
 
 
-def test_private_keys_that_make_no_sense(plain: Path, key: Path, tmp_path: Path) -> None:
+def test_invalid_private_keys_raise(plain: Path, key: Path, tmp_path: Path) -> None:
     with pytest.raises(ark.InvalidUsageError, match="cannot be read"):
         sign_bundle(plain, tmp_path / "nowhere")
     for text in (b"", b"hello", public(key).read_bytes(), rsa_key()):
@@ -310,7 +310,8 @@ def test_new_keys(key: Path) -> None:
 
 
 def test_what_this_user_compiled(plain: Path, key: Path, trust: Trust, tmp_path: Path) -> None:
-    """The cache is protected by its permissions, and what ranks exchange never was in a file."""
+    """Bundles compiled by this user need no signature: permissions protect the cache, and bundles
+    exchanged by ranks never were in a file."""
     trust(public(key))
     store = BundleStore(tmp_path / "cache", 1 << 30)
     store.save("a", Bundle.from_parts(*add_program().parts()))
@@ -342,7 +343,8 @@ print(outcome(read_bundle, plain))
 
 
 def test_without_the_library(plain: Path, signed: Path, key: Path) -> None:
-    """Without trusted keys, unverified bundles are loaded and marked; else nothing is loaded."""
+    """Without trusted keys, unverified bundles are loaded and marked. With trusted keys, nothing is
+    loaded."""
     key.with_name(f"{key.name}.raw").write_bytes(base64.b64encode(raw(key)))
     result = subprocess.run(
         [sys.executable, "-c", WITHOUT, plain, signed, key],

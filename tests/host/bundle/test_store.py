@@ -38,7 +38,7 @@ def names(folder: Path) -> set[str]:
 # -- what is kept ----------------------------------------------------------------------------------
 
 
-def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
+def test_a_saved_bundle_is_loaded(tmp_path: Path) -> None:
     folder = tmp_path / "not" / "there" / "yet"
     kept = BundleStore(folder, LIMIT)
     assert kept.load("a") is None
@@ -47,7 +47,7 @@ def test_what_is_saved_is_loaded(tmp_path: Path) -> None:
     assert loaded is not None
     assert loaded.manifest.traced
     assert bytes(loaded.sections["kernel"]) == b"\x7fELF"
-    # The bundle of a compilation has no file, and so no signature.
+    # A compiled bundle has no file, and hence no signature.
     assert loaded.where == made().where
     assert BundleStore(folder, LIMIT).load("b") is None
     assert folder.stat().st_mode & 0o777 == 0o700
@@ -78,7 +78,7 @@ def test_usage(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "flipped", "longer", "a folder"])
-def test_damage_is_found_and_said_once(tmp_path: Path, damage: str, caplog: Log) -> None:
+def test_damage_is_found_and_logged_once(tmp_path: Path, damage: str, caplog: Log) -> None:
     kept = BundleStore(tmp_path, LIMIT)
     kept.save("a", made(padding=100))
     path = tmp_path / "a.arkbin"
@@ -102,7 +102,7 @@ def test_damage_is_found_and_said_once(tmp_path: Path, damage: str, caplog: Log)
     assert "a.arkbin is not used, and the program is recompiled" in record.getMessage()
 
 
-def test_every_byte_counts(tmp_path: Path) -> None:
+def test_a_change_of_any_byte_is_found(tmp_path: Path) -> None:
     kept = BundleStore(tmp_path, LIMIT)
     kept.save("a", made())
     path = tmp_path / "a.arkbin"
@@ -135,7 +135,7 @@ def test_no_folder_can_be_made(tmp_path: Path, caplog: Log) -> None:
         assert kept.load("a") is None
         kept.save("a", made())
     kinds = [record.getMessage() for record in caplog.records]
-    assert len(kinds) == 2  # it cannot be read, and it cannot be written: each once
+    assert len(kinds) == 2  # reading and writing fail, each with one warning
     assert all("compiling without the cache" in kind for kind in kinds)
     assert kept.usage() == store.Usage(0, 0, 0, 0)
 
@@ -168,7 +168,7 @@ def aged(path: Path, seconds: float) -> None:
     os.utime(path, (status.st_atime, status.st_mtime - seconds))
 
 
-def test_what_was_not_used_for_longest_goes_first(tmp_path: Path) -> None:
+def test_the_least_recently_used_entry_is_removed_first(tmp_path: Path) -> None:
     size = _size(tmp_path / "probe")
     kept = BundleStore(tmp_path / "cache", int(4.5 * size))
     for age, key in enumerate("abcd"):
@@ -185,7 +185,7 @@ def test_an_entry_beyond_the_limit_does_not_stay(tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
-def test_what_a_killed_process_left_goes(tmp_path: Path) -> None:
+def test_files_of_a_killed_process_are_removed(tmp_path: Path) -> None:
     kept = BundleStore(tmp_path, LIMIT)
     for name in (".a.arkbin.0123", ".b.arkbin.4567", "notes.txt"):
         (tmp_path / name).write_text("part")
@@ -246,7 +246,9 @@ def workers(tmp_path: Path) -> Generator[list[subprocess.Popen[str]]]:
         process.wait()
 
 
-def test_sixteen_processes(tmp_path: Path, workers: list[subprocess.Popen[str]]) -> None:
+def test_sixteen_processes_share_a_store(
+    tmp_path: Path, workers: list[subprocess.Popen[str]]
+) -> None:
     for process in workers:
         assert process.stdin is not None
         process.stdin.write("go\n")
@@ -265,7 +267,9 @@ def test_sixteen_processes(tmp_path: Path, workers: list[subprocess.Popen[str]])
 # -- where -----------------------------------------------------------------------------------------
 
 
-def test_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_folder_follows_the_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     home = tmp_path / "home"
 
     def place(**variables: str | None) -> Path | None:
@@ -295,6 +299,6 @@ def test_size(text: str, size: int) -> None:
 
 
 @pytest.mark.parametrize("text", ["-1", "much", "G", "1.5G"])
-def test_no_size(text: str) -> None:
+def test_an_invalid_size_raises(text: str) -> None:
     with knobs.scope(ARK_CACHE_SIZE=text), pytest.raises(InvalidUsageError, match="ARK_CACHE_SIZE"):
         knobs.CACHE_SIZE.get()

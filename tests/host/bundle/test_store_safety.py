@@ -1,4 +1,4 @@
-"""The store against other users of the machine: what they can write, name or link to."""
+"""The store is safe from other users of the machine, who may write, rename or link its files."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def fresh_warnings(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> BundleStore:
-    """A store with one entry, ``a``."""
+    """Returns a store with one entry, ``a``."""
     kept = BundleStore(tmp_path / "cache", LIMIT)
     kept.save("a", made())
     return kept
@@ -52,7 +52,7 @@ def mode(path: Path) -> int:
 
 
 def owned_by_somebody(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file or folder of another user: root changes its owner, other users simulate it."""
+    """A file or folder of another user: root changes its owner, other users simulate the change."""
     if os.geteuid() == 0:
         os.chown(path, SOMEBODY, -1, follow_symlinks=False)
         return
@@ -76,7 +76,7 @@ def test_modes_do_not_depend_on_the_umask(tmp_path: Path, umask: int) -> None:
     }  # fmt: skip
 
 
-def test_folders_that_are_there_stay_as_they_are(tmp_path: Path) -> None:
+def test_existing_folders_keep_their_modes(tmp_path: Path) -> None:
     tmp_path.chmod(0o755)
     make_private_folder(tmp_path / "a" / "b")
     assert [mode(path) for path in (tmp_path, tmp_path / "a", tmp_path / "a" / "b")] == [
@@ -106,7 +106,7 @@ def test_a_bundle_that_no_store_wrote_is_not_used(kept: BundleStore) -> None:
 
 
 def test_the_key_stays_in_the_store(kept: BundleStore, tmp_path: Path) -> None:
-    """What is loaded is what was saved: equal programs give equal files."""
+    """The key is not part of the loaded bundle: equal programs give equal files."""
     loaded = kept.load("a")
     assert loaded is not None
     assert read_bundle(kept.folder / "a.arkbin").manifest.options["cache_key"] == "a"
@@ -135,7 +135,7 @@ def test_a_linked_entry_is_not_used(kept: BundleStore, tmp_path: Path, caplog: L
     (kept.folder / "a.arkbin").symlink_to(elsewhere)
     assert kept.load("a") is None
     assert "is a symbolic link" in caplog.text
-    kept.save("a", made())  # takes the place of the link, not of its target
+    kept.save("a", made())  # the new file replaces the link, not its target
     assert not (kept.folder / "a.arkbin").is_symlink()
     assert kept.load("a") is not None
 
@@ -155,7 +155,7 @@ def test_counters_do_not_follow_links(kept: BundleStore, tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("bits", [0o777, 0o770, 0o1777, 0o707])
-def test_a_folder_that_others_can_write_is_closed_to_them(
+def test_a_folder_that_others_can_write_loses_this_permission(
     kept: BundleStore, monkeypatch: pytest.MonkeyPatch, caplog: Log, bits: int
 ) -> None:
     monkeypatch.setattr(permissions, "_is_own_group", lambda gid: False)
@@ -166,7 +166,7 @@ def test_a_folder_that_others_can_write_is_closed_to_them(
     assert f"others could write the cache {kept.folder} (mode {bits:o})" in record.getMessage()
 
 
-def test_a_folder_that_cannot_be_closed_is_not_used(
+def test_a_folder_whose_permissions_cannot_be_changed_is_not_used(
     kept: BundleStore, monkeypatch: pytest.MonkeyPatch, caplog: Log
 ) -> None:
     def fail(*_: object) -> None:
@@ -190,7 +190,7 @@ def refuses(kept: BundleStore, caplog: Log, reason: str) -> None:
     assert reason in record.getMessage()
 
 
-def test_a_folder_of_somebody_else(
+def test_a_folder_of_another_user_is_not_used(
     kept: BundleStore, monkeypatch: pytest.MonkeyPatch, caplog: Log
 ) -> None:
     owned_by_somebody(kept.folder, monkeypatch)
@@ -200,15 +200,15 @@ def test_a_folder_of_somebody_else(
 def test_a_folder_above_that_others_can_write(
     kept: BundleStore, monkeypatch: pytest.MonkeyPatch, caplog: Log
 ) -> None:
-    """Somebody else could put another folder in the place of this one."""
+    """Another user could replace this folder."""
     monkeypatch.setattr(permissions, "_is_own_group", lambda gid: False)
     kept.folder.parent.chmod(0o775)
     refuses(kept, caplog, f"{kept.folder.parent} can be written by others (mode 775)")
-    kept.folder.parent.chmod(0o1777)  # as /tmp
+    kept.folder.parent.chmod(0o1777)  # as in /tmp
     assert kept.load("a") is not None
 
 
-def test_a_folder_above_of_somebody_else(
+def test_a_parent_folder_of_another_user_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Log
 ) -> None:
     kept = BundleStore(tmp_path / "above" / "cache", LIMIT)
@@ -218,7 +218,7 @@ def test_a_folder_above_of_somebody_else(
 
 
 def test_links_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Log) -> None:
-    """A link of this user is followed and its target checked; links of others are rejected."""
+    """A link of this user is followed and its target checked; links of other users are rejected."""
     monkeypatch.setattr(permissions, "_is_own_group", lambda gid: False)
     beyond = tmp_path / "open"
     real = BundleStore(beyond / "cache", LIMIT)

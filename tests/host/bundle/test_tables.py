@@ -77,7 +77,7 @@ def table(sections: dict[str, bytes], name: str) -> np.ndarray[Any, Any]:
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_field(case: str) -> None:
+def test_an_invalid_field_raises(case: str) -> None:
     name, place, value, message = CASES[case]
     manifest, sections = add_program().parts()
     rows = table(sections, name)
@@ -87,15 +87,15 @@ def test_field(case: str) -> None:
 
 
 @pytest.mark.parametrize("name", COLUMNS)
-def test_half_a_row(name: str) -> None:
+def test_half_an_entry_raises(name: str) -> None:
     manifest, sections = add_program().parts()
-    with pytest.raises(BundleError, match=f"section {name}: .* not a multiple of a row"):
+    with pytest.raises(BundleError, match=f"section {name}: .* not a multiple of an entry"):
         Bundle.from_parts(manifest, sections | {name: sections[name][:-4]})
 
 
-# Spare operands are allowed, since nothing refers to them.
+# Spare operands are valid, since nothing refers to them.
 @pytest.mark.parametrize("name", sorted(COLUMNS.keys() - {"operands"}))
-def test_a_row_too_few_or_too_many(name: str) -> None:
+def test_a_row_too_few_or_too_many_raises(name: str) -> None:
     manifest, sections = add_program().parts()
     rows = table(sections, name)
     for wrong in (rows[:-1], np.concatenate((rows, rows[-1:]))):
@@ -120,7 +120,7 @@ def test_sections_are_known_and_needed() -> None:
 
 
 def test_a_wait_for_more_than_arrives_is_left_to_the_watchdog() -> None:
-    """Such a schedule hangs, and the hang is reported; it cannot give a wrong result."""
+    """Such a schedule hangs, which the watchdog reports; it cannot give a wrong result."""
     manifest, sections = add_program().parts(compile_kernel())
     rows = table(sections, "instructions")
     rows[3, 2] = 3
@@ -136,7 +136,7 @@ def test_a_wait_for_more_than_arrives_is_left_to_the_watchdog() -> None:
 
 
 def test_waits_that_share_packets_are_checked_in_linear_time() -> None:
-    """Ten thousand waits for ten thousand packets each, all at the same rows of operands."""
+    """Ten thousand waits for ten thousand packets each, all at the same entries of operands."""
     count = 10_000
     program = ToyProgram(sms=2, arena=64)
     task = program.task("nothing")
@@ -150,6 +150,6 @@ def test_waits_that_share_packets_are_checked_in_linear_time() -> None:
     begin = time.process_time()
     Bundle.from_parts(manifest, sections)
     operands[-1, 1] = 63
-    with pytest.raises(BundleError, match="its rows of operands are not packets"):
+    with pytest.raises(BundleError, match="its entries of operands are not rank packets"):
         Bundle.from_parts(manifest, {**sections, "operands": operands.tobytes()})
     assert time.process_time() - begin < 10

@@ -23,7 +23,7 @@ Ark = Callable[..., "Result"]
 
 @dataclass(frozen=True)
 class Result:
-    """What a command did."""
+    """The result of a command."""
 
     status: int
     out: str
@@ -32,7 +32,7 @@ class Result:
 
 @pytest.fixture
 def ark(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ark:
-    """``ark("run", "a.arkbin")`` in a fresh folder."""
+    """``ark("run", "a.arkbin")`` runs a command in a new folder."""
     monkeypatch.chdir(tmp_path)
 
     def command(*arguments: object) -> Result:
@@ -54,7 +54,7 @@ def bundle(tmp_path: Path) -> Path:
 
 @dataclass
 class Options:
-    """The options that the stand-in for the compiler knows."""
+    """The options that the stand-in for the compiler accepts."""
 
     scheduler: str = "list"
     trace: bool = False
@@ -63,7 +63,7 @@ class Options:
 
 @pytest.fixture
 def fake_compiler(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
-    """Stands in for ``ark_mlir.compiler``; records what it is asked for."""
+    """Stands in for ``ark_mlir.compiler`` and records its calls."""
     calls: list[dict[str, Any]] = []
 
     def compile_any(program: object, target: str | None, **options: Any) -> Executable:

@@ -1,4 +1,4 @@
-"""Each command does what it says, and says what is wrong."""
+"""Each command does what its help states, and reports errors."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_run(ark: Ark, bundle: Path) -> None:
     assert np.array_equal(np.load("y.npy"), np.arange(128) + 1.5)
 
 
-def test_run_sums_up_what_is_not_written(ark: Ark, bundle: Path) -> None:
+def test_run_prints_a_summary_of_outputs_that_are_not_written(ark: Ark, bundle: Path) -> None:
     result = ark("run", bundle, *ADD, "--report", "--iterations", 3)
     assert "y: float32 [128] min 1.5 mean 65 max 128.5" in result.out
     assert "predicted time" in result.out
@@ -58,7 +58,7 @@ def test_run_traces(ark: Ark, bundle: Path, tmp_path: Path) -> None:
 
 
 def test_run_with_scalars_and_bf16(ark: Ark, bundle: Path, tmp_path: Path) -> None:
-    """numpy's files lose the type bfloat16; the bundle knows it."""
+    """numpy's file format loses the type bfloat16, which the bundle provides."""
     program = ToyProgram(sms=1)
     n = program.buffer("n", "scalar", "int32", [], max=9)
     x = program.buffer("x", "input", "bf16", [32])
@@ -98,7 +98,7 @@ def test_run_errors(ark: Ark, bundle: Path, arguments: tuple[str, ...], message:
     assert result.err.startswith("ark: error: ")
 
 
-def test_pickles_are_not_read(ark: Ark, bundle: Path, tmp_path: Path) -> None:
+def test_pickled_arrays_are_refused(ark: Ark, bundle: Path, tmp_path: Path) -> None:
     np.save(tmp_path / "o.npy", np.array([object()]), allow_pickle=True)
     result = ark("run", bundle, "--input", "x=o.npy", "--param", "w=w.npy")
     assert result.status == 1
@@ -211,7 +211,7 @@ def test_generate(ark: Ark, fake_model: list[Any]) -> None:
     assert result.err == "", "stderr is no terminal"
 
 
-def test_generate_by_chance(ark: Ark, fake_model: list[Any]) -> None:
+def test_generate_with_sampling(ark: Ark, fake_model: list[Any]) -> None:
     chance = ("--temperature", 0.7, "--top-k", 5, "--top-p", 0.9, "--seed", 3)
     result = ark("generate", "model", "--prompt-ids", "1", "--stop", "4,5", *chance, "--report")
     assert (result.status, result.err) == (0, "ark: 9 tokens/s\n")
@@ -227,7 +227,7 @@ def test_generate_with_settings(ark: Ark, fake_compiler: Calls, fake_model: list
     assert fake_model[0].chosen == {"scheduler": "list"}
 
 
-def test_chance_without_temperature(ark: Ark, fake_model: list[Any]) -> None:
+def test_sampling_options_without_temperature_raise(ark: Ark, fake_model: list[Any]) -> None:
     result = ark("generate", "model", "--prompt-ids", "1", "--top-k", 5, "--seed", 0)
     assert result.status == 1
     assert "--top-k, --seed: sampling needs --temperature" in result.err
@@ -270,7 +270,7 @@ def test_sign(
     assert ark("show", "b.arkbin").status == 0
     assert ", trusted: me.pem.pub" in (tmp_path / "b.html").read_text()
     assert ", trusted: me.pem.pub" in ark("check", "b.arkbin").out
-    assert ark("sign", "a.arkbin", "--key", "me.pem").status == 0  # in its place
+    assert ark("sign", "a.arkbin", "--key", "me.pem").status == 0  # signs in place
     assert bundle.read_bytes() == (tmp_path / "b.arkbin").read_bytes()
 
 
@@ -280,7 +280,7 @@ def test_show_a_bundle(ark: Ark, tmp_path: Path) -> None:
     assert (tmp_path / "a.html").read_text().startswith("<!DOCTYPE html>")
 
 
-def test_show_what_must_be_compiled(
+def test_show_refuses_a_program_that_is_not_compiled(
     ark: Ark, fake_compiler: Calls, fake_model: list[Any], tmp_path: Path
 ) -> None:
     (tmp_path / "m.mlir").write_text("module {}")
@@ -290,7 +290,7 @@ def test_show_what_must_be_compiled(
 
 
 def test_without_a_compiler(ark: Ark, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """On a machine that only runs bundles."""
+    """The machine has the runtime only."""
     for package in ("ark_mlir.compiler", "ark_mlir.models"):
         monkeypatch.setitem(sys.modules, package, None)
     (tmp_path / "model").mkdir()

@@ -1,4 +1,4 @@
-"""`ark env` says what would make a cubin on this machine, or what is wrong with what should."""
+"""`ark env` names the assembler of this machine, or the reason why it cannot be used."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ echo "Cuda compilation tools, release 12.9, V12.9.86"
 
 @pytest.fixture
 def shown(ark: Any, monkeypatch: pytest.MonkeyPatch) -> Shown:
-    """The section, on a machine with neither ptxas nor nvJitLink until a test adds one."""
+    """The section on a machine with neither ptxas nor nvJitLink, unless a test adds one."""
     _no_ptxas(monkeypatch)
     _nvjitlink(monkeypatch, ModuleNotFoundError("No module named 'cuda'"))
     monkeypatch.delenv("ARK_ASSEMBLER", raising=False)
@@ -80,7 +80,7 @@ def test_nvjitlink(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_neither(shown: Shown) -> None:
-    """Bundles then hold PTX, and the place is where they are loaded."""
+    """Bundles then hold PTX, which the loading machine assembles."""
     expected = {
         "name": "driver",
         "version": "that of the driver",
@@ -94,7 +94,7 @@ def test_neither(shown: Shown) -> None:
 def test_the_one_that_is_named_is_not_there(
     shown: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing else is shown in its place."""
+    """`ark env` shows no other assembler instead."""
     with knobs.scope(ARK_ASSEMBLER="ptxas"):
         assert shown() == {"name": "error: there is no ptxas: install it"}
     _ptxas(monkeypatch, tmp_path, PTXAS)
@@ -104,7 +104,7 @@ def test_the_one_that_is_named_is_not_there(
     assert name.endswith("nvidia-nvjitlink; No module named 'cuda'")
 
 
-def test_a_name_that_means_nothing(shown: Shown) -> None:
+def test_an_unknown_name_is_reported(shown: Shown) -> None:
     with knobs.scope(ARK_ASSEMBLER="nvcc"):
         assert "'nvcc' is not a value of ARK_ASSEMBLER: expected one of" in shown()["name"]
 

@@ -1,4 +1,4 @@
-"""What all commands share: help, exit status, the shape of messages."""
+"""Properties of all commands: help, exit status, the form of messages."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_help_and_version(ark: Ark) -> None:
         ("env", "--yaml"),
     ],
 )
-def test_wrong_usage_is_2(ark: Ark, arguments: tuple[str, ...]) -> None:
+def test_wrong_usage_exits_with_2(ark: Ark, arguments: tuple[str, ...]) -> None:
     result = ark(*arguments)
     assert result.status == 2
     assert result.out == ""
@@ -82,7 +82,7 @@ def test_wrong_usage_is_2(ark: Ark, arguments: tuple[str, ...]) -> None:
     assert result.err.splitlines()[-1].startswith("ark: error: ")
 
 
-def test_errors_are_1_with_one_message(ark: Ark, tmp_path: Path) -> None:
+def test_errors_exit_with_1_and_one_message(ark: Ark, tmp_path: Path) -> None:
     (tmp_path / "b.arkbin").write_bytes(b"PK\3\4" * 100)
     for name in ("run", "bench", "show"):
         for file in ("b.arkbin", "missing.arkbin", "."):
@@ -92,7 +92,7 @@ def test_errors_are_1_with_one_message(ark: Ark, tmp_path: Path) -> None:
             assert len(result.err.splitlines()) == 1
 
 
-def test_a_bug_is_one_line_too(ark: Ark, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_internal_error_is_one_line(ark: Ark, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken() -> None:
         raise ZeroDivisionError("oh")
 
@@ -104,7 +104,7 @@ def test_a_bug_is_one_line_too(ark: Ark, monkeypatch: pytest.MonkeyPatch) -> Non
         assert "Traceback" in ark("env").err
 
 
-def test_a_bad_variable_is_an_error(ark: Ark) -> None:
+def test_an_invalid_environment_variable_is_an_error(ark: Ark) -> None:
     with knobs.scope(ARK_LOG_LEVEL="loud"):
         result = ark("env")
     assert result.status == 1
@@ -141,7 +141,7 @@ sys.exit(ark_mlir.cli.main(["env"]))
 
 
 def test_a_reader_that_goes_away() -> None:
-    """As in ``ark env | head -1``: no traceback."""
+    """A closed pipe, as in ``ark env | head -1``, gives no traceback."""
     read, write = os.pipe()
     os.close(read)
     process = subprocess.run(
@@ -181,7 +181,7 @@ def test_env(ark: Ark) -> None:
 def test_a_machine_with_the_runtime_alone(
     command: str, status: int, says: str, tmp_path: Path
 ) -> None:
-    """As one with a GPU that runs bundles."""
+    """As on a GPU machine that only runs bundles."""
     (tmp_path / "net.mlir").write_text("ark.program @net() {}")
     script = (
         "import sys; sys.modules['ark_mlir._mlir_libs'] = None\n"

@@ -1,4 +1,4 @@
-"""``ark tune``: from a program to a schedule by what its tasks take, in one step and in two."""
+"""``ark tune`` derives a schedule from measured costs of tasks, in one step and in two."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Command = Callable[..., tuple[int, str, str]]
 def command(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> Command:
-    """Runs ``ark`` in a folder with ``mlp.mlir``; gives status, output and errors."""
+    """Runs ``ark`` in a folder with ``mlp.mlir``; returns status, output and errors."""
     monkeypatch.chdir(tmp_path)
     with ark.Program("mlp") as program:
         x = ark.input("x", (16, 32))
@@ -64,7 +64,7 @@ def test_in_one_step(command: Command) -> None:
 
 
 def test_in_two_steps(command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Compiled here, measured where there is no compiler, and compiled here again."""
+    """Compiles, measures on a machine without the compiler, and compiles again."""
     compiled = ("compile", "mlp.mlir", "--target", "cpu:2")
     assert command(*compiled, "--trace", "-o", "mlp.arkbin")[0] == 0
     assert command(*compiled, "--trace", "--set", "scheduler=alone", "-o", "alone.arkbin")[0] == 0
@@ -79,7 +79,7 @@ def test_in_two_steps(command: Command, monkeypatch: pytest.MonkeyPatch) -> None
     assert 'ark.schedule "profile"' in Path("04-scheduling.mlir").read_text()
 
 
-def test_alone_there_is_one_lane(command: Command) -> None:
+def test_alone_runs_all_tasks_on_one_lane(command: Command) -> None:
     settings = ("--set", "scheduler=alone", "-o", "alone.arkbin")
     assert command("compile", "mlp.mlir", "--target", "cpu:4", *settings)[0] == 0
     bundle = read_bundle("alone.arkbin")
@@ -99,7 +99,9 @@ def test_alone_there_is_one_lane(command: Command) -> None:
         (("other.mlir",), "other.mlir: no such file or folder"),
     ],
 )
-def test_what_is_refused(command: Command, arguments: tuple[str, ...], message: str) -> None:
+def test_invalid_arguments_raise(
+    command: Command, arguments: tuple[str, ...], message: str
+) -> None:
     assert command("compile", "mlp.mlir", "--target", "cpu:2", "-o", "mlp.arkbin")[0] == 0
     status, _, err = command("tune", *arguments)
     assert status == 1
@@ -124,7 +126,8 @@ def costs_of(events: list[dict[str, Any]], folder: Path) -> Costs:
 
 
 def test_lanes_are_compared_by_what_most_of_them_run(tmp_path: Path) -> None:
-    """A vCTA takes lane 2 half as long as the others; what one lane runs tells nothing."""
+    """Each vCTA takes half as long on lane 2 as on the others; a task on a single lane allows no
+    comparison."""
     events = [run_event(lane, "stream", 4 * lane, 4 * lane + 4, 8.0) for lane in (0, 1, 3)]
     events += [run_event(2, "stream", 8, 12, 4.0), run_event(0, "small", 0, 1, 100.0)]
     costs = costs_of(events, tmp_path)
@@ -145,7 +148,7 @@ def test_costs_of_two_programs_do_not_mix() -> None:
         ours.beside(others)
 
 
-def test_a_file_keeps_all_that_was_measured(tmp_path: Path) -> None:
+def test_a_cost_file_keeps_all_measurements(tmp_path: Path) -> None:
     costs = Costs("p", {"a": TaskCost(2, 3.0, "kind", 1.5), "b": TaskCost(1, 0.0)}, (1.0, 0.5))
     costs.write(tmp_path / "costs.json")
     assert Costs.read(tmp_path / "costs.json") == costs
@@ -159,7 +162,7 @@ def test_a_file_keeps_all_that_was_measured(tmp_path: Path) -> None:
         ("soon", "tasks.a.alone_ns: expected a number, got a string"),
     ],
 )
-def test_bad_figures_of_a_file_are_refused(tmp_path: Path, alone: object, message: str) -> None:
+def test_invalid_figures_in_a_file_raise(tmp_path: Path, alone: object, message: str) -> None:
     task = {"vctas": 1, "ns": 1.0, "alone_ns": alone}
     content = {"format": 1, "program": "p", "tasks": {"a": task}}
     (tmp_path / "costs.json").write_text(json.dumps(content))

@@ -1,4 +1,4 @@
-"""The cache of compiled programs: what comes out of it, and what its key covers."""
+"""The cache of compiled programs: its entries, and what its keys cover."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def program(
     return built
 
 
-ONE = program()  # a key holds where a program was made: the lines of its callers, too
+ONE = program()  # the key covers locations, also those of callers
 
 
 def save_and_read(exe: ark.Executable, path: Path) -> bytes:
@@ -53,7 +53,8 @@ def y_of(exe: ark.Executable) -> Any:
 
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """A line for every program that is really compiled."""
+    """Returns a list with a line for every program that is compiled, and not taken from the
+    cache."""
     done: list[str] = []
     make: Callable[..., Any] = bundles.make_bundle
 
@@ -68,13 +69,13 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 # -- what comes out --------------------------------------------------------------------------------
 
 
-def test_the_second_time_nothing_is_compiled(tmp_path: Path, compilations: list[str]) -> None:
+def test_a_second_compilation_takes_the_entry(tmp_path: Path, compilations: list[str]) -> None:
     made, found, plain = (
         ark.compile(ONE, "cpu:2", cache=place) for place in (tmp_path / "c", tmp_path / "c", False)
     )
-    assert len(compilations) == 2  # of these, one without a cache
+    assert len(compilations) == 2  # one of these compilations does not use the cache
     np.testing.assert_array_equal(y_of(found), y_of(plain))
-    # Byte for byte what compiling makes, on either way.
+    # Entries are byte for byte what the compiler makes.
     expected = save_and_read(plain, tmp_path / "a")
     assert save_and_read(made, tmp_path / "a") == save_and_read(found, tmp_path / "a") == expected
 
@@ -111,7 +112,7 @@ def test_a_disk_without_room(
 # -- whether it is used ----------------------------------------------------------------------------
 
 
-def test_where_it_is(tmp_path: Path, compilations: list[str]) -> None:
+def test_the_folder_follows_the_environment(tmp_path: Path, compilations: list[str]) -> None:
     def entries(**variables: str) -> int:
         with knobs.scope(ARK_CACHE_DIR=str(tmp_path / "c"), **variables):
             ark.compile(ONE, "cpu:2", cache=True if "ARK_CACHE" not in variables else None)
@@ -138,7 +139,7 @@ def test_dumps_need_the_stages_to_run(tmp_path: Path, compilations: list[str], w
 
 
 @pytest.mark.parametrize("value", [3, 1.5, ("a",)])
-def test_what_is_no_cache(value: Any) -> None:
+def test_an_invalid_cache_argument_raises(value: Any) -> None:
     with pytest.raises(ark.InvalidUsageError, match="option cache="):
         ark.compile(ONE, "cpu:2", cache=value)
 
@@ -175,12 +176,12 @@ def key(source: Any, target: str = "cpu:2", **options: Any) -> str:
         lambda: key(str(ONE.module.operation.get_asm(enable_debug_info=False))),
     ],
 )
-def test_what_matters_is_in_the_key(other: Callable[[], str]) -> None:
+def test_changes_that_matter_change_the_key(other: Callable[[], str]) -> None:
     assert key(ONE) == key(ONE)
     assert other() != key(ONE)
 
 
-def test_what_does_not_matter_is_not_in_the_key(tmp_path: Path) -> None:
+def test_changes_that_do_not_matter_keep_the_key(tmp_path: Path) -> None:
     two, turned = {"a": (8,), "b": (4,)}, {"b": (4,), "a": (8,)}
     assert key(ONE, tile=two) == key(ONE, tile=turned)
     slots = [
@@ -220,7 +221,7 @@ def test_files_are_told_apart(tmp_path: Path) -> None:
     a.write_bytes(b"x" * 199_999 + b"y")
     assert hash_files([a]) != first
     b.write_bytes(a.read_bytes())
-    assert hash_files([b]) != hash_files([a])  # a file's name is part of it
+    assert hash_files([b]) != hash_files([a])  # the file's name is part of the key
     library = Path(cache_module._ark.__file__)
     with library.open("rb") as stream:
         head = bytearray(stream.read())
@@ -254,13 +255,13 @@ def test_sixteen_processes_compile_at_once(tmp_path: Path) -> None:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            # Hashes of str differ between processes, and must not show in a key.
+            # String hashes differ between processes, and must not affect a key.
             env={**os.environ, "PYTHONHASHSEED": str(seed)},
         )
         for seed in range(16)
     ]
     results = [(process.communicate()[0], process.returncode) for process in started]
     assert results == [("", 0)] * 16
-    (entry,) = (tmp_path / "c").glob("*.arkbin")  # all have one key
+    (entry,) = (tmp_path / "c").glob("*.arkbin")  # all processes have one key
     assert {path.name for path in entry.parent.iterdir()} <= {entry.name, "hits", "misses"}
     ark.load(entry).close()

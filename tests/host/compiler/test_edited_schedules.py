@@ -60,7 +60,7 @@ def check_run(exe: ark.Executable, program: ark.Program) -> None:
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_the_text_says_what_is_what(text: str) -> None:
+def test_the_text_documents_itself(text: str) -> None:
     lines = text.splitlines()
     place = int(re.search(r"begins at line (\d+)", lines[0])[1])  # type: ignore[index]
     assert lines[place - 1].lstrip().startswith('ark.schedule "list" sms = 4 {')
@@ -73,7 +73,7 @@ def test_the_text_says_what_is_what(text: str) -> None:
     assert lines[first(lines, "ark.semaphore @up")].endswith("// up, for down")
 
 
-def test_untouched_it_compiles_and_runs(
+def test_the_unchanged_text_compiles_and_runs(
     program: ark.Program, text: str, runs: str, tmp_path: Path
 ) -> None:
     for name, content in (("whole", text), ("runs", runs)):
@@ -82,14 +82,14 @@ def test_untouched_it_compiles_and_runs(
         check_run(ark.compile(path), program)
 
 
-def test_exported_twice_it_stays_as_it_is(text: str) -> None:
+def test_exporting_twice_gives_the_same_text(text: str) -> None:
     again = export_schedule(text)
     assert again.splitlines()[0] == text.splitlines()[0]
     schedules = [t[t.index("ark.schedule") : t.index("ark.return")] for t in (again, text)]
     assert schedules[0] == schedules[1]
 
 
-def test_without_its_synchronisation_it_gets_it_anew(program: ark.Program, text: str) -> None:
+def test_without_synchronisation_the_compiler_inserts_it(program: ark.Program, text: str) -> None:
     def strip(lines: list[str]) -> None:
         lines[:] = [
             line for line in lines
@@ -101,7 +101,7 @@ def test_without_its_synchronisation_it_gets_it_anew(program: ark.Program, text:
 
 
 def test_a_move_to_one_sm_is_honoured(program: ark.Program, runs: str) -> None:
-    """All of `scores` in the first lane, on SM 0 alone."""
+    """The edit moves all of `scores` to the first lane, on SM 0."""
 
     def move(lines: list[str]) -> None:
         lines[:] = [line for line in lines if not line.lstrip().startswith('ark.run "scores"')]
@@ -122,7 +122,7 @@ def test_a_move_to_one_sm_is_honoured(program: ark.Program, runs: str) -> None:
 
 
 def test_a_wait_that_is_missing_names_both_places(text: str, tmp_path: Path) -> None:
-    """The line of the text where it goes wrong, and the lines of Python that made the tasks."""
+    """The error names the line of the text, and the Python lines that made the tasks."""
     path = tmp_path / "schedule.mlir"
 
     def remove(lines: list[str]) -> None:
@@ -155,14 +155,14 @@ def test_a_wait_that_is_missing_names_both_places(text: str, tmp_path: Path) -> 
         (r"@end arrivals = 4", "@end arrivals = 3", "declares 3 arrivals"),
     ],
 )
-def test_edits_that_make_no_sense(text: str, pattern: str, replacement: str, message: str) -> None:
+def test_invalid_edits_raise(text: str, pattern: str, replacement: str, message: str) -> None:
     broken, count = re.subn(pattern, replacement, text, count=1)
     assert count == 1
     with pytest.raises(ark.CompileError, match=message):
         ark.compile(broken)
 
 
-def test_a_circle_of_waits_is_named(text: str) -> None:
+def test_a_cycle_of_waits_is_named(text: str) -> None:
     def swap(lines: list[str]) -> None:
         for begin in [i for i, line in enumerate(lines) if "ark.lane " in line]:
             signal = next(i for i in range(begin, len(lines)) if "ark.signal" in lines[i])
@@ -172,7 +172,7 @@ def test_a_circle_of_waits_is_named(text: str) -> None:
         ark.compile(edited(text, swap))
 
 
-def test_runs_in_an_order_that_cannot_be(runs: str) -> None:
+def test_runs_in_an_impossible_order_raise(runs: str) -> None:
     def swap(lines: list[str]) -> None:
         up = first(lines, 'ark.run "up"')
         lines[up], lines[up + 1] = lines[up + 1], lines[up]
@@ -181,7 +181,7 @@ def test_runs_in_an_order_that_cannot_be(runs: str) -> None:
         ark.compile(edited(runs, swap))
 
 
-def test_a_pin_holds_for_edits_too() -> None:
+def test_pins_hold_for_edited_schedules() -> None:
     with ark.Program("pinned") as program:
         x = ark.input("x", (8, 8))
         with ark.planner(sms=(0, 1)):
@@ -191,7 +191,7 @@ def test_a_pin_holds_for_edits_too() -> None:
         ark.compile(text.replace("sms = [0, 1]", "sms = [1, 2]"))
 
 
-def test_the_command(
+def test_editing_by_the_command(
     program: ark.Program, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     source, schedule = tmp_path / "mlp.mlir", tmp_path / "schedule.mlir"

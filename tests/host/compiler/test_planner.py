@@ -1,4 +1,4 @@
-"""What ark.planner pins is what tiles, lanes and waits do; what cannot be is one error."""
+"""Pins of ark.planner determine tiles, lanes and waits; a pin that cannot be met is one error."""
 
 from __future__ import annotations
 
@@ -69,7 +69,8 @@ def test_blocks_nest_and_end() -> None:
 
 
 def test_an_op_outside_is_not_pinned_by_one_inside() -> None:
-    """What follows a matmul is made with it, unless that would pin the matmul."""
+    """The epilogue of a matmul is fused with it, unless the epilogue's plan would pin the
+    matmul."""
     with ark.Program("p") as program:
         x = ark.input("x", (64, 64))
         y = ark.matmul(x, x, name="product")
@@ -83,13 +84,13 @@ def test_an_op_outside_is_not_pinned_by_one_inside() -> None:
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
 def test_without_sync_consecutive_ops_stay_where_they_are(scheduler: str) -> None:
-    """Rows of a softmax need their row of the layernorm alone: with that, no lane waits."""
+    """Rows of the softmax depend on the same rows of the layernorm, so that no lane waits."""
 
     def waits(sync: bool | None) -> int:
         with ark.Program("p") as program:
             x = ark.input("x", (48, 64))
             other = ark.input("other", (5, 64))
-            # Something beside it, so that SMs are not free at the same time.
+            # Another task, so that SMs become free at different times.
             ark.output("o", ark.softmax(other, name="beside"))
             with ark.planner(tile=(4, 64), sync=sync):
                 y = ark.layernorm(x, name="first")
@@ -130,7 +131,7 @@ Build = Callable[[ark.Tensor], ark.Tensor]
     ],
 )
 def test_a_constraint_that_cannot_be_met(plan: dict[str, Any], op: Build, message: str) -> None:
-    """One error, and the line of the op."""
+    """The error names the line of the op."""
     with ark.Program("p") as program:
         x = ark.input("x", (32, 32))
         with ark.planner(**plan):
@@ -157,7 +158,7 @@ def test_plans_that_clash_name_both_ops() -> None:
     assert int(places[0]) - int(places[1]) == 2
 
 
-def test_the_plan_is_seen_in_what_is_exported(tmp_path: Path) -> None:
+def test_the_exported_text_shows_the_plan(tmp_path: Path) -> None:
     with ark.Program("p") as program, ark.planner(sms=(1, 2), warps=(0, 2)):
         ark.output("y", ark.exp(ark.input("x", (8,)), name="e"))
     text = export_schedule(program, "cpu:2")

@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 
 def independent(count: int) -> ark.Program:
-    """`count` tasks of one vCTA each that know nothing of each other."""
+    """Returns `count` independent tasks of one vCTA each."""
     with ark.Program("independent") as program:
         for index in range(count):
             x = ark.input(f"x{index}", (4, 8))
@@ -39,7 +39,7 @@ def costs_of(*ns: float) -> Costs:
 
 
 def placement(bundle: Bundle) -> dict[int, list[str]]:
-    """The tasks of every SM, in order."""
+    """Returns the tasks of every SM, in order."""
     rows = bundle.tables.instructions.tolist()
     result: dict[int, list[str]] = defaultdict(list)
     for sm, first, last in bundle.tables.lanes.tolist():
@@ -84,7 +84,7 @@ def test_a_task_measured_to_be_slow_gets_an_sm_of_its_own(slow: int) -> None:
 
 
 def test_from_a_trace_to_a_schedule(tmp_path: Path) -> None:
-    """The whole way: run with a trace, compile with it, and again with the costs it holds."""
+    """Runs with a trace, compiles with it, and compiles again with the costs in the file."""
     program = mlp()
     traced = ark.compile(program, target="cpu:2", trace=True)
     traced.bind({b.name: np.ones(b.shape, np.float32) for b in traced.parameters})
@@ -108,7 +108,8 @@ def test_from_a_trace_to_a_schedule(tmp_path: Path) -> None:
     assert schedules[0] == schedules[1] == schedules[2]
     assert 'ark.schedule "profile"' in schedules[0]
     assert schedules[0].count("ark.measured_ns") == len(costs.tasks)
-    # What was measured is also what is predicted: on the critical path at least one vCTA of each.
+    # The measured times are also the predicted ones: the critical path has at least one vCTA of
+    # each.
     assert exe.report().predicted_ns > 0.99 * sum(cost.ns for cost in costs.tasks.values())
 
 
@@ -121,14 +122,14 @@ def test_tasks_of_one_kind_share_their_measurements(tmp_path: Path) -> None:
     assert len({cost.ns for cost in measured.values()}) == 1
 
 
-def test_what_was_not_measured_is_predicted_in_proportion(tmp_path: Path) -> None:
+def test_tasks_without_a_measurement_are_predicted_in_proportion(tmp_path: Path) -> None:
     program = independent(2)
     ark.compile(program, target="cpu:1", profile=costs_of(5000.0), dump_dir=tmp_path)
     text = (tmp_path / "04-scheduling.mlir").read_text()
     assert "predicted_ns = 10000" in text
 
 
-def test_median_of_several() -> None:
+def test_the_median_of_several_measurements_counts() -> None:
     several = [costs_of(ns, 10.0 * ns) for ns in (5.0, 1.0, 3.0)]
     assert Costs.median(several) == costs_of(3.0, 30.0)
 
@@ -149,7 +150,7 @@ def test_median_of_several() -> None:
         ('{"traceEvents": []}', "is not a trace of a run"),
     ],
 )
-def test_files_that_are_no_costs(tmp_path: Path, text: str, message: str) -> None:
+def test_invalid_cost_files_raise(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "costs.json"
     path.write_text(text)
     with pytest.raises(ark.InvalidUsageError, match=f"costs.json: {message}"):
@@ -172,12 +173,12 @@ def test_files_that_are_no_costs(tmp_path: Path, text: str, message: str) -> Non
         ),
     ],
 )
-def test_profiles_that_are_refused(options: dict[str, Any], message: str) -> None:
+def test_invalid_profiles_raise(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ark.InvalidUsageError, match=message):
         ark.compile(independent(1), target="cpu:1", **options)
 
 
-def test_a_task_that_was_cut_otherwise_is_named_with_its_line() -> None:
+def test_a_task_with_other_tiles_is_named_with_its_line() -> None:
     program = independent(1)
     wrong = Costs("independent", {"task0": TaskCost(7, 100.0)})
     with pytest.raises(ark.InvalidUsageError, match="with 7 vCTAs but now has 1") as caught:
@@ -201,7 +202,7 @@ def ortools() -> None:
 
 @pytest.mark.usefixtures("ortools")
 def test_a_known_optimum_that_list_misses(tmp_path: Path) -> None:
-    """3 + 3 and 2 + 2 + 2: longest first puts 3 + 2 on one SM and needs 7."""
+    """Costs 3 + 3 and 2 + 2 + 2: longest-first puts 3 + 2 on one SM and needs 7."""
     program, costs = independent(5), costs_of(3000, 3000, 2000, 2000, 2000)
     lengths: dict[str, str] = {}
     for scheduler in ("list", "cp-sat"):
@@ -219,7 +220,8 @@ def test_a_known_optimum_that_list_misses(tmp_path: Path) -> None:
 
 
 def solve(program: ark.Program, target: str) -> tuple[float, int, int]:
-    """The solver's length, what the compiler predicts of its schedule, and of that of list."""
+    """Returns the solver's length, the compiler's prediction for its schedule, and that for
+    `list`."""
     module = load_module(program)
     machine = choose_target(module, target)
     progress = Progress("solving")
@@ -231,7 +233,7 @@ def solve(program: ark.Program, target: str) -> tuple[float, int, int]:
 
 
 def branches() -> ark.Program:
-    """A diamond of unequal sides, with a dependence of vCTA on vCTA in one of them."""
+    """A diamond of unequal sides, one of which has dependences between single vCTAs."""
     with ark.Program("branches") as program:
         x = ark.input("x", (16, 32))
         w = ark.parameter("w", (32, 64))
@@ -247,7 +249,7 @@ def branches() -> ark.Program:
 @pytest.mark.parametrize("make", [mlp, branches])
 @pytest.mark.parametrize("target", ["cpu:1", "cpu:3"])
 def test_solver_and_compiler_agree_on_the_length(make: Any, target: str) -> None:
-    """The compiler's own simulation of the solver's schedule takes what the solver says."""
+    """The compiler's simulation of the solver's schedule takes as long as the solver states."""
     found, predicted, by_list = solve(make(), target)
     assert abs(found - predicted) <= 1 + 0.1 * 128
     assert predicted <= by_list + 1
@@ -262,7 +264,7 @@ def test_solved_schedules_run(make: Any) -> None:
 
 
 @pytest.mark.usefixtures("ortools")
-def test_a_search_that_is_cut_short_says_so(
+def test_an_incomplete_search_is_reported(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(cp_sat, "_EFFORT", 0.3)
@@ -287,7 +289,7 @@ def test_pins_hold_for_the_solver() -> None:
 
 
 @pytest.mark.usefixtures("ortools")
-def test_graphs_that_are_too_large() -> None:
+def test_graphs_that_are_too_large_raise() -> None:
     with ark.Program("large") as program, ark.planner(tile=(1, 1)):
         ark.output("y", ark.exp(ark.input("x", (16, 16))))
     with pytest.raises(ark.CompileError, match=r"has 256 vCTAs, too many .* at most 128"):

@@ -46,7 +46,7 @@ def test_a_bundle_is_proven(bundle: Bundle) -> None:
 
 
 def race(rows: Any) -> None:
-    """The first wait comes after the run that needs it."""
+    """Moves the first wait behind the run that needs it."""
     waits = np.flatnonzero(rows[:, 0] == Opcode.WAIT)
     if not len(waits):
         waits = np.flatnonzero(rows[:, 0] == Opcode.BARRIER)
@@ -63,7 +63,7 @@ def test_a_race_names_tasks_vctas_sms_and_bytes(bundle: Bundle) -> None:
         assert word in message, message
 
 
-def test_toys_are_proven_too() -> None:
+def test_the_toy_bundles_are_proven() -> None:
     assert prove(Bundle.from_parts(*add_program().parts())).vctas == 16
 
 
@@ -81,7 +81,7 @@ def test_check_and_load(bundle: Bundle, tmp_path: Path, capsys: pytest.CaptureFi
     assert main(["check", str(bad)]) == 1
     assert f"{bad}: instructions[" in capsys.readouterr().err
     ark.load(good, verify=True).close()
-    ark.load(bad).close()  # the reader looks at rows one by one
+    ark.load(bad).close()  # the reader checks each row separately
     with pytest.raises(ark.VerificationError, match="hazard"):
         ark.load(bad, verify=True)
 

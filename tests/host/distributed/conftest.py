@@ -1,4 +1,4 @@
-"""Worlds whose ranks are threads of the test's process."""
+"""Worlds whose ranks are threads of the test process."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Come(Protocol):
 
 @pytest.fixture
 def come() -> Iterator[Come]:
-    """``come((rank, size), ..., timeout=100)``: for each, its links or what it raised.
+    """``come((rank, size), ..., timeout=100)`` returns, for each rank, its links or its error.
 
     ``come.job`` is the name of the job.
     """

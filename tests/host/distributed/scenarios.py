@@ -32,7 +32,7 @@ from ark_mlir.tuning.costs import Costs, TaskCost
 
 
 def product(name: str = "product", rows: int = 4) -> ark.Program:
-    """Every rank's share of a sum; an index that may be out of range."""
+    """A sum of the products of all ranks; an index may be out of range."""
     world = ark.distributed.current()
     with ark.Program(name, rank=world.rank, world_size=world.world_size) as program:
         x = ark.input("x", (rows,))
@@ -55,7 +55,7 @@ def value(exe: Any, index: int = 2, **options: Any) -> float:
 
 
 def error_of(work: Callable[[], Any]) -> list[str]:
-    """The class and the text of what `work` raises."""
+    """Returns the class and the text of the error that `work` raises."""
     try:
         return ["none", repr(work())]
     except (ark.ArkError, KeyboardInterrupt) as error:
@@ -66,7 +66,8 @@ def error_of(work: Callable[[], Any]) -> list[str]:
 
 
 def everything() -> Any:
-    """Every collective, against the interpreter, twice; and chains of states without resets."""
+    """Runs every collective twice and compares with the interpreter; then chains of states without
+    resets."""
     world = ark.distributed.current()
     size = world.world_size
     programs = [everything_of(rank, size, ark.fp32) for rank in range(size)]
@@ -84,7 +85,7 @@ def everything() -> Any:
 
 
 def chain() -> Any:
-    """States and epochs over many iterations, with a doorbell and without."""
+    """States and epochs over many iterations, with and without a doorbell."""
     world = ark.distributed.current()
     with ark.Program("chain", rank=world.rank, world_size=2) as program:
         state = ark.state("s", (4,), ark.int32, init=world.rank + 1)
@@ -101,7 +102,7 @@ def chain() -> Any:
 
 
 def two_programs() -> Any:
-    """Two programs by turns, and from a thread each; a file, and what a trace holds."""
+    """Two programs, alternately and from one thread each; a file; and the contents of a trace."""
     world = ark.distributed.current()
     first = compiled(name="first")
     second = ark.compile(product("second"), target="cpu:1", trace=True)
@@ -139,7 +140,8 @@ def llama(folder: str) -> Any:
 
 
 def large_profile(tasks: str) -> Any:
-    """Costs of so many tasks, one of them the program's; and what else differs by rank."""
+    """Measured costs of very many tasks, one of which is in the program; and other options that
+    differ by rank."""
     exe = compiled()
     name = exe.bundle.manifest.tasks[0].name
     costs = {f"task{number}": TaskCost(1, 100.0) for number in range(int(tasks))}
@@ -182,7 +184,7 @@ def damaged() -> Any:
 
 
 def bad_input() -> Any:
-    """Errors of one rank, each followed by a good run."""
+    """Errors of one rank, each followed by a successful run."""
     rank = ark.distributed.current().rank
     exe = compiled()
     got = [error_of(lambda: exe.run(x=X[:2] if rank else X, index=0)), value(exe)]
@@ -219,7 +221,7 @@ def bad_programs() -> Any:
 
 
 def ctrl_c() -> Any:
-    """Rank 1 is interrupted while its lanes run, and never comes to one run."""
+    """Rank 1 is interrupted while its lanes run, and misses one run."""
     rank = ark.distributed.current().rank
     exe = compiled()
     value(exe)
@@ -230,7 +232,7 @@ def ctrl_c() -> Any:
 
         def _start(self, *_: Any) -> None:
             super()._start(*_)
-            # Its lanes have what they need only when the others have run, too.
+            # The lanes of rank 1 wait for the other ranks.
             os.kill(os.getpid(), signal.SIGINT)
 
     driver = exe._runner.driver
@@ -242,7 +244,7 @@ def ctrl_c() -> Any:
 
 
 def killed() -> Any:
-    """Rank 1 dies when the others are about to run, or run."""
+    """Rank 1 is killed shortly before or during the run of the other ranks."""
     rank = ark.distributed.current().rank
     exe = compiled()
     value(exe)
@@ -257,7 +259,7 @@ def killed() -> Any:
 
 
 def stuck() -> Any:
-    """Rank 1 comes to the run, and its lanes do not start."""
+    """Rank 1 joins the run, but its lanes do not start."""
     rank = ark.distributed.current().rank
     exe = compiled()
 
@@ -276,7 +278,8 @@ def stuck() -> Any:
 
 
 def stopped() -> Any:
-    """Rank 0 is stopped while it compiles; the test sends it on when the other has its error."""
+    """Rank 0 is stopped while it compiles; the test continues it after the error of the other
+    rank."""
     world = ark.distributed.current()
     if world.rank:
         world.timeout = world._circle.timeout = 0.5
@@ -293,7 +296,8 @@ def stopped() -> Any:
 
 
 def elsewhere() -> Any:
-    """Rank 0 runs one program while rank 1 runs another; then it closes one, and leaves."""
+    """Rank 0 runs one program while rank 1 runs another; then rank 0 closes a program, and
+    leaves."""
     world = ark.distributed.current()
     first, second = compiled(name="first"), compiled(name="second")
     links = world._links
@@ -318,7 +322,7 @@ def elsewhere() -> Any:
 
 
 def raises() -> Any:
-    """Rank 1 ends by an error of its own while the other waits for it."""
+    """Rank 1 raises its own error while the other rank waits for it."""
     if ark.distributed.current().rank == 1:
         raise RuntimeError("no data")
     return error_of(compiled)
@@ -338,7 +342,7 @@ def forked() -> Any:
 
 def main() -> None:
     name, *arguments = sys.argv[1:]
-    # Jobs that a shell starts in the background ignore it.
+    # Background jobs of a shell ignore SIGINT.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with ark.distributed.init():
         result = globals()[name](*arguments)

@@ -28,7 +28,7 @@ def pair() -> Iterator[Pair]:
 
 @pytest.fixture
 def no_leaks() -> Iterator[None]:
-    """Every file descriptor that a test opens is closed in the end."""
+    """Checks that every file descriptor that a test opens is closed at its end."""
     before = set(os.listdir("/proc/self/fd"))
     yield
     assert set(os.listdir("/proc/self/fd")) <= before
@@ -57,7 +57,7 @@ def exchange(pair: Pair, message: object, file: int | None = None) -> frames.Rec
     ],
 )
 def test_every_size(no_leaks: None, pair: Pair, size: int) -> None:
-    """Up to 64 KiB less the header, JSON's quotes included, fit into a packet."""
+    """A packet holds up to 64 KiB less the header, including JSON's quotes."""
     message = "x" * size
     assert exchange(pair, message).message == message
     given = frames.as_file(b"given")
@@ -81,7 +81,7 @@ def test_the_largest_message(pair: Pair, monkeypatch: pytest.MonkeyPatch) -> Non
         frames.receive_frame(pair[1])
 
 
-def test_no_file_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_temporary_file_can_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: object) -> int:
         raise OSError(24, "Too many open files")
 
@@ -109,10 +109,10 @@ def packet(text: bytes, *, magic: bytes = b"ark\x02", flags: int = 0, length: in
         (packet(b"{}", flags=2), 0, "0 files instead of 1"),
         (packet(b"{}"), 1, "1 files instead of 0"),
         (packet(b"{}", flags=2), 3, "its file descriptors are lost"),
-        (packet(b"{}", flags=1), 1, "text both in the packet and in a file"),
+        (packet(b"{}", flags=1), 1, "text both in the datagram and in a file"),
         (packet(b"", flags=1, length=3), 1, "2 bytes of text instead of 3"),
         (packet(b"", flags=1, length=1 << 40), 1, "1099511627776 bytes of text; at most"),
-        (packet(b" " * 70_000), 0, "a packet of more than 65536 bytes"),
+        (packet(b" " * 70_000), 0, "a datagram of more than 65536 bytes"),
     ],
 )
 def test_damaged_frames(no_leaks: None, pair: Pair, data: bytes, count: int, why: str) -> None:
@@ -153,7 +153,8 @@ def test_ranks_exchange_every_size(
 
 
 def error_of(link: links.Links) -> str:
-    """The error of a rank, which may have received all messages of the first phase before."""
+    """Returns the error of a rank, which may have received all messages of the first phase
+    before."""
 
     def talk() -> None:
         with Circle(link, 1, 100).turn("talk") as turn:
@@ -190,7 +191,7 @@ GOOD = {"circle": 1, "turn": 1, "phase": "begin", "doing": "talk", "body": 1}
 def test_what_is_no_message_ends_the_world(
     come: Callable[..., Any], in_threads: Callable[..., None], data: bytes
 ) -> None:
-    """At once and on all ranks, though each of them waits up to 100 s."""
+    """All ranks fail at once, although their timeout is 100 s."""
     world = come(*((rank, 3) for rank in range(3)))
     world[1]._sockets[2].send(data)
     said: dict[int, str] = {}
@@ -202,7 +203,7 @@ def test_what_is_no_message_ends_the_world(
     cause = f"rank 1 (process {os.getpid()}) sent a malformed message: "
     assert said[2].startswith(f"rank 2 cannot go on: {cause}")
     for rank in (0, 1):
-        # The error names the cause, whichever of the other ranks reports it first.
+        # The error names the cause, whichever rank reports it first.
         assert said[rank].startswith(f"rank {rank} cannot go on: ")
         assert cause in said[rank]
 
@@ -235,7 +236,7 @@ def test_a_receiver_that_fails(
 def test_a_message_that_cannot_be_sent(
     come: Callable[..., Any], in_threads: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """An error of the socket other than that of a closed one is the sender's, and the others'."""
+    """An unexpected socket error is raised by the sender and by the other ranks."""
     world = come((0, 2), (1, 2))
     send = frames.Frame.send
 
@@ -271,7 +272,7 @@ def test_a_message_that_is_too_large(
     in_threads(large, small)
 
 
-def test_files_that_nobody_took_are_closed(
+def test_unclaimed_files_are_closed(
     no_leaks: None, come: Callable[..., Any], in_threads: Callable[..., None]
 ) -> None:
     world = come((0, 2), (1, 2))

@@ -1,4 +1,4 @@
-"""Ranks that end at random moments: a slice of what ``tests/soak/kill_ranks.py`` does."""
+"""Ranks that are killed at random moments: a small part of ``tests/soak/kill_ranks.py``."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import ark_mlir as ark
 from ark_mlir.targets import linker
 
 SCRIPT = Path(__file__).parents[2] / "soak" / "kill_ranks.py"
-# Draws an interrupt, a termination and a kill, after ranks have met, compiled and run.
+# The seed gives an interrupt, a termination and a kill, after ranks have met, compiled and run.
 SEED = 2332
 
 

@@ -54,7 +54,7 @@ def test_mpich() -> None:
     assert identity == Identity(0, 2, 0, f"parent {os.getppid()}")
 
 
-def test_arguments_go_first() -> None:
+def test_arguments_override_variables() -> None:
     with knobs.scope(RANK="0", WORLD_SIZE="2"):
         assert read_identity(1, 3, "mine") == Identity(1, 3, 1, "mine")
 
@@ -79,13 +79,13 @@ def test_arguments_go_first() -> None:
         ),
     ],
 )
-def test_environments_that_make_no_sense(variables: dict[str, str], text: str) -> None:
+def test_invalid_environments_raise(variables: dict[str, str], text: str) -> None:
     with knobs.scope(**variables), pytest.raises(ark.InvalidUsageError, match=text):
         ark.distributed.init()
     assert ark.distributed.current() is None
 
 
-def test_arguments_that_make_no_sense() -> None:
+def test_invalid_arguments_raise() -> None:
     with pytest.raises(ark.InvalidUsageError, match="rank and world_size must be given together"):
         ark.distributed.init(rank=0)
     with pytest.raises(ark.InvalidUsageError, match="no rank 2 in a world of 2"):
@@ -100,7 +100,7 @@ def test_several_hosts() -> None:
 
 
 def test_a_world_of_one() -> None:
-    """Programs of one rank run as they do without a world."""
+    """A program of one rank runs without a world."""
     with ark.distributed.init(0, 1, timeout=5) as world:
         assert ark.distributed.current() is world
         assert (world.rank, world.world_size, world.local_rank, world.timeout) == (0, 1, 0, 5)
@@ -116,7 +116,7 @@ def test_a_world_of_one() -> None:
     ark.distributed.finalize()
 
 
-def test_parts_are_of_ranks() -> None:
+def test_parts_belong_to_ranks() -> None:
     with ark.Program("part", rank=1, world_size=2) as program:
         ark.output("y", ark.all_reduce(ark.input("x", (2,), ark.int32)))
     part = load_part(program)

@@ -1,4 +1,4 @@
-"""One process per rank: runs of worlds, and the errors of the others if a rank fails."""
+"""Worlds with one process per rank, and the errors of the other ranks if one rank fails."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ Launch = Callable[..., "dict[int, Any]"]
 
 @pytest.fixture
 def launch(tmp_path: Path) -> Iterator[Launch]:
-    """``launch(size, name, *arguments)``: what each rank's process printed, by rank; or its exit
-    status, where it failed."""
+    """``launch(size, name, *arguments)`` returns the output of each rank's process, or its exit
+    status if it failed."""
     processes: list[subprocess.Popen[str]] = []
 
     def run(size: int, *words: str) -> dict[int, Any]:
@@ -48,7 +48,7 @@ def launch(tmp_path: Path) -> Iterator[Launch]:
         results: dict[int, Any] = {}
         for rank, process in started.items():
             if words[0] == "stuck" and rank == 1:
-                continue  # it sleeps until the end of the test
+                continue  # the process sleeps until the end of the test
             output, _ = process.communicate(timeout=400)
             results[rank] = process.returncode or json.loads(output.splitlines()[-1])
         return results
@@ -82,7 +82,7 @@ def test_states_epochs_and_doorbells(launch: Launch) -> None:
 
 
 def test_several_programs_files_and_traces(launch: Launch) -> None:
-    # Of both ranks: 2 * (1 + 2), with the second program ten times that.
+    # Both ranks: 2 * (1 + 2); the second program gives ten times as much.
     numbers = [6.0, 60.0, 90.0, 9.0, 6.0, 60.0, 6.0]
     assert launch(2, "two_programs") == {
         0: [numbers, ["rank0"]],
@@ -134,7 +134,7 @@ def test_torchrun(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------- ranks that fail
 
 
-def test_errors_of_one_rank(launch: Launch) -> None:
+def test_an_error_of_one_rank_is_raised_by_all(launch: Launch) -> None:
     got = launch(2, "bad_input")
     for rank in (0, 1):
         assert got[rank][1::2] == [6.0, 6.0, 6.0]
@@ -150,7 +150,7 @@ def test_errors_of_one_rank(launch: Launch) -> None:
     assert count == ["InvalidUsageError", "rank 0 runs 1 iterations, and rank 1 runs 2"]
 
 
-def test_programs_that_do_not_fit(launch: Launch) -> None:
+def test_programs_that_differ_raise(launch: Launch) -> None:
     got = launch(2, "bad_programs")
     expected = [
         ("InvalidUsageError", "is 'ark.all_gather of tensor<4x4xf32> axis = 0'"),
@@ -165,7 +165,7 @@ def test_programs_that_do_not_fit(launch: Launch) -> None:
             assert text in said[1]
             assert said[0] == (kind or ("RankFailedError", "InvalidUsageError")[rank])
         assert got[rank][6:] == [[2.0, 3.0], 6.0]
-    # The Python lines of both sides.
+    # The error names the Python lines of both ranks.
     assert got[0][0][1].count("scenarios.py:") >= 2
 
 
@@ -200,14 +200,15 @@ def test_a_rank_that_sends_garbage(launch: Launch) -> None:
             )
 
 
-def test_a_rank_whose_lanes_do_not_run(launch: Launch) -> None:
+def test_a_rank_whose_lanes_do_not_start(launch: Launch) -> None:
     kind, text = launch(2, "stuck")[0]
     assert kind == "LaneHangError"
     assert "rank1/" in text
 
 
 def test_rank_0_is_stopped_while_it_compiles(launch: Launch) -> None:
-    """The others wait for it without a limit, but not for a process that does not run."""
+    """The other ranks wait without a limit for a process that compiles, but not for one that is
+    stopped."""
     got = launch(2, "stopped")
     assert got[1][0] == "RankFailedError"
     assert "did not come to compile 'product' within 0.5 s" in got[1][1]
@@ -215,7 +216,7 @@ def test_rank_0_is_stopped_while_it_compiles(launch: Launch) -> None:
     assert got[0][0] == "RankFailedError"
 
 
-def test_a_rank_that_waits_elsewhere(launch: Launch) -> None:
+def test_a_rank_that_waits_in_another_program(launch: Launch) -> None:
     got = launch(2, "elsewhere")
     (kind, text), *values = got[0]
     assert kind == "RankFailedError"
@@ -238,7 +239,7 @@ def test_a_rank_that_raises(launch: Launch) -> None:
     assert text.endswith("has failed: RuntimeError('no data')")
 
 
-def test_a_fork_is_no_rank(launch: Launch) -> None:
+def test_a_forked_child_is_not_a_rank(launch: Launch) -> None:
     assert launch(2, "forked") == {0: 6.0, 1: 6.0}
 
 
@@ -256,7 +257,7 @@ def test_nothing_is_left(in_threads: Callable[..., None]) -> None:
         segment = Segment(create_segment(ark.compile(program, target="cpu:1").bundle.manifest))
         assert not segment.take(64).bytes.any()
 
-    for _ in range(2):  # the name is free again, though the links are there still
+    for _ in range(2):  # the name is free again, although the links still exist
         old = list(links.values())
         in_threads(lambda: come(0), lambda: come(1), compile_and_run)
         assert set(os.listdir("/dev/shm")) <= files

@@ -1,4 +1,4 @@
-"""How ranks find each other, with a thread in place of each process."""
+"""The rendezvous of ranks, with threads instead of processes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Come = Callable[..., "list[Any]"]
 
 
 @pytest.mark.parametrize("size", [1, 2, 8])
-def test_all_find_all(come: Come, size: int) -> None:
+def test_all_ranks_find_each_other(come: Come, size: int) -> None:
     links = come(*((rank, size) for rank in range(size)))
     for rank, link in enumerate(links):
         assert (link.rank, link.peers) == (rank, [r for r in range(size) if r != rank])
@@ -40,7 +40,7 @@ def test_all_find_all(come: Come, size: int) -> None:
                 os.close(said.file)
 
 
-def test_those_who_do_not_come_are_named(come: Come) -> None:
+def test_missing_ranks_are_named(come: Come) -> None:
     for error in come((0, 4), (2, 4), timeout=1):
         assert isinstance(error, ark.RankFailedError)
         assert "ranks 1, 3 of 4 did not come within 1 s" in str(error)
@@ -61,7 +61,7 @@ def test_two_processes_of_one_rank(come: Come) -> None:
     assert "two processes are rank 1" in str(errors[0])
 
 
-def test_two_that_wait_as_rank_0(come: Come, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_that_listen_as_rank_0(come: Come, monkeypatch: pytest.MonkeyPatch) -> None:
     refused = threading.Event()
     opened, stepped = rendezvous._Host._open, rendezvous._Host._step
 
@@ -73,7 +73,7 @@ def test_two_that_wait_as_rank_0(come: Come, monkeypatch: pytest.MonkeyPatch) ->
             raise
 
     def step(*arguments: Any) -> None:
-        assert refused.wait(100)  # the other rank comes while this one tries to connect
+        assert refused.wait(100)  # the other process binds the name while this one tries to connect
         stepped(*arguments)
 
     monkeypatch.setattr(rendezvous._Host, "_open", open_door)
@@ -84,7 +84,9 @@ def test_two_that_wait_as_rank_0(come: Come, monkeypatch: pytest.MonkeyPatch) ->
     assert any("waits as rank 0 of the same job" in str(error) for error in errors)
 
 
-def test_one_that_ends_before_all_have_come(come: Come, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_rank_that_ends_before_the_rendezvous(
+    come: Come, monkeypatch: pytest.MonkeyPatch
+) -> None:
     send = rendezvous._send
 
     def send_and_end(link: socket.socket, message: Any) -> None:
@@ -99,7 +101,7 @@ def test_one_that_ends_before_all_have_come(come: Come, monkeypatch: pytest.Monk
 
 
 def test_turns(come: Come, in_threads: Callable[..., None]) -> None:
-    """A rank that fails, one that goes on without the others, and what both find afterwards."""
+    """One rank fails, another one goes on alone; both then detect the difference."""
     links = come((0, 2), (1, 2))
     first, second = (Circle(link, 3, 100) for link in links)
 
@@ -133,7 +135,7 @@ def test_turns(come: Come, in_threads: Callable[..., None]) -> None:
     in_threads(one, other)
 
 
-def test_rank_0_does_first_what_all_rely_on(come: Come, in_threads: Callable[..., None]) -> None:
+def test_rank_0_creates_shared_resources_first(come: Come, in_threads: Callable[..., None]) -> None:
     links = come(*((rank, 3) for rank in range(3)))
     done: list[int] = []
 
@@ -151,9 +153,9 @@ def test_rank_0_does_first_what_all_rely_on(come: Come, in_threads: Callable[...
 
 
 def test_a_rank_that_takes_no_messages(come: Come) -> None:
-    """A rank like one that is stopped: its queue is full, and senders time out."""
+    """The rank behaves as if stopped: its queue is full, and senders time out."""
     first, second = come((0, 2), (1, 2))
-    with second.changed:  # its receiver stands still
+    with second.changed:  # its receiver thread is blocked
         first._sockets[1].settimeout(0.05)
         while not first.gone:
             first.say(1, 1, "hello", "greet", "x" * 4000, None)

@@ -1,4 +1,5 @@
-"""Strangers that connect to rank 0 while it waits neither end rank 0 nor delay it."""
+"""Connections from other programs to rank 0 during the rendezvous neither end rank 0 nor delay
+it."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ Connect = Callable[[], socket.socket]
 
 @pytest.fixture
 def connect(come: Any) -> Iterator[Connect]:
-    """``connect()``: a socket to rank 0 of the job of `come`, when it is there."""
+    """``connect()`` returns a socket to rank 0 of the job of `come`, once it listens."""
     opened: list[socket.socket] = []
 
     def run() -> socket.socket:
@@ -142,7 +143,7 @@ def test_nothing_is_read_of_another_user(
     def disturb() -> None:
         foreign.set()
         link = connect()
-        # Rank 0 reads nothing, so the connection may be closed before the greeting is sent.
+        # Rank 0 does not read, so the connection may be closed before the greeting is sent.
         with contextlib.suppress(BrokenPipeError):
             link.send(greeting())
         assert is_refused(link)
@@ -151,7 +152,7 @@ def test_nothing_is_read_of_another_user(
         come((1, 2))
 
     in_threads(lambda: come((0, 2)), disturb)
-    # Rank 0 reads the greeting of rank 1 alone; rank 1 reads two answers.
+    # Rank 0 reads only the greeting of rank 1; rank 1 reads two answers.
     assert len(read) == 3
 
 
@@ -178,7 +179,7 @@ for data in (b"garbage", {greeting()!r}, b""):
 """
 
     def disturb() -> None:
-        connect().close()  # now rank 0 is there
+        connect().close()  # rank 0 listens now
         subprocess.run([sys.executable, "-c", program], check=True, timeout=100)
         come((1, 2))
 
@@ -242,7 +243,7 @@ def test_silent_ones_are_bounded(
     in_threads(lambda: come((0, 2)), disturb)
 
 
-def test_another_version_is_told(come: Any, connect: Connect) -> None:
+def test_a_rank_of_another_version_is_told(come: Any, connect: Connect) -> None:
     results: list[Any] = []
     thread = threading.Thread(target=lambda: results.extend(come((0, 2))))
     thread.start()
@@ -256,7 +257,7 @@ def test_another_version_is_told(come: Any, connect: Connect) -> None:
     assert "has another version of ark than rank 0" in answer["problem"]
 
 
-def test_a_rank_that_talks_too_early(come: Any, connect: Connect) -> None:
+def test_a_rank_that_sends_too_early(come: Any, connect: Connect) -> None:
     results: list[Any] = []
     thread = threading.Thread(target=lambda: results.extend(come((0, 3))))
     thread.start()
@@ -280,7 +281,7 @@ def test_a_rank_that_talks_too_early(come: Any, connect: Connect) -> None:
         (b'{"problem": "no room"}', "rank 1 cannot go on: no room"),
     ],
 )
-def test_what_rank_0_answers(come: Any, answer: bytes, why: str | None) -> None:
+def test_answers_of_rank_0(come: Any, answer: bytes, why: str | None) -> None:
     with rendezvous._new_socket() as door:
         door.bind(rendezvous._address(Identity(0, 2, 0, come.job)))
         door.listen()

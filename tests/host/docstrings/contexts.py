@@ -1,4 +1,4 @@
-"""What examples in docstrings take for granted: a program that is being built, files, arrays.
+"""The names that examples in docstrings may use: a program under construction, files, arrays.
 
 An example may use every name below without saying where it comes from. A name is made when an
 example uses it before it assigns it.
@@ -17,11 +17,11 @@ import ark_mlir as ark
 
 
 def tensor(*shape: int, dtype: Any = ark.fp32) -> Callable[[str], ark.Tensor]:
-    """Makes an input of the program that is being built."""
+    """Makes an input of the program under construction."""
     return lambda name: ark.input(name, shape, dtype)
 
 
-# Examples of ops, inside of a program.
+# Contexts for examples of ops, inside of a program.
 TENSORS: dict[str, Callable[[str], Any]] = {
     "x": tensor(4, 64),
     "a": tensor(4, 64),
@@ -46,7 +46,7 @@ class Workplace:
         return self._made[name]
 
     def write_files(self) -> None:
-        """Writes what examples read, into the working folder."""
+        """Writes the files that examples read, into the working folder."""
         exe = self["exe"]
         exe.save(self.folder / "mlp.arkbin")
         self.write_safetensors("mlp.safetensors", w=self["w"])
@@ -106,7 +106,7 @@ class Workplace:
         return world.bind([{"w": self["w0"]}, {"w": self["w1"]}])
 
     def make_folder(self) -> Any:
-        """An encoder's folder."""
+        """Writes the folder of an encoder."""
         return self._write_model(self.folder / "bert", "bert")
 
     def make_decoder_folder(self) -> Any:

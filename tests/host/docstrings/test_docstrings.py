@@ -14,7 +14,7 @@ import importlib.util
 import inspect
 import pkgutil
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +29,18 @@ from . import contexts
 
 PACKAGE = Path(ark.__file__).parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-# What a module cannot be imported without, and what an example needs besides.
+# Packages that a module needs at import, and further packages that an example needs.
 NEEDS = {"ark_mlir.pytorch": "torch"}
 PACKAGES = {"ark_mlir.bundle.reader.sign_bundle": "cryptography"}
-# Examples that need hardware.
+# Modules whose examples need hardware.
 GPU = {"ark_mlir.runtime.executable.Executable.check"}
-# Namespaces whose functions, classes and methods users call.
+# Namespaces with functions, classes and methods for users.
 PUBLIC = ("", ".models", ".reference", ".distributed", ".show", ".knobs", ".dtypes")
-# Modules whose examples stand inside of a program; the size of its world.
+# Methods that only the package calls.
+INTERNAL = {"ark_mlir.runtime.executable.Executable.from_parts"}
+# Classes whose methods and properties only the package uses.
+WITHOUT_METHODS = ("Program", "Knob", "Member")
+# Modules whose examples run inside of a program, with the size of its world.
 INSIDE = {
     "ark_mlir.frontend.ops.collectives": 2,
     "ark_mlir.frontend.ops": None,
@@ -60,7 +64,7 @@ def modules() -> Iterator[types.ModuleType]:
 
 
 def in_source(name: str) -> bool:
-    """Whether a module is part of this repository, not of MLIR's bindings."""
+    """Returns True if a module is part of this repository, and not of MLIR's bindings."""
     path = PACKAGE.joinpath(*name.split(".")[1:])
     return path.with_suffix(".py").exists() or (path / "__init__.py").exists()
 
@@ -79,7 +83,7 @@ EXAMPLES = examples()
 
 
 class Needed(ast.NodeVisitor):
-    """Names that code reads before it assigns them."""
+    """Collects names that code reads before it assigns them."""
 
     def __init__(self) -> None:
         self.names: set[str] = set()
@@ -105,7 +109,7 @@ class Needed(ast.NodeVisitor):
         self._bound.add(node.name)
 
     def visit_Lambda(self, node: ast.Lambda) -> None:
-        """Its parameters are its own."""
+        """Ignores the parameters of the lambda."""
 
     def _visit_comprehension(self, node: Any) -> None:
         for generator in node.generators:
@@ -124,7 +128,7 @@ def needed_names(test: doctest.DocTest) -> set[str]:
 
 
 def run(test: doctest.DocTest, names: dict[str, Any]) -> dict[str, Any]:
-    """Runs the examples of a docstring; returns its namespace less what was given."""
+    """Runs the examples of a docstring; returns the names that they define."""
     globs = {**test.globs, "ark": ark, "np": np, **names}
     given = dict(globs)
     report: list[str] = []
@@ -201,8 +205,34 @@ def names_without_examples() -> list[str]:
     return lacking
 
 
+def methods_of(value: object) -> Iterator[Callable[..., Any]]:
+    """Yields the public methods that a class defines, except overrides of methods with examples."""
+    if not inspect.isclass(value) or value.__name__ in WITHOUT_METHODS:
+        return
+    for name, member in vars(value).items():
+        function = inspect.unwrap(getattr(member, "__func__", member)) if callable(member) else None
+        bases = [getattr(base, name, None) for base in value.__bases__]
+        described = any(">>> " in (getattr(base, "__doc__", None) or "") for base in bases)
+        if inspect.isfunction(function) and not name.startswith("_") and not described:
+            yield function
+
+
+def methods_without_examples() -> list[str]:
+    """Methods of public classes whose docstring shows no example."""
+    lacking: set[str] = set()
+    for suffix in PUBLIC:
+        module = importlib.import_module(f"ark_mlir{suffix}")
+        for name in module.__all__:
+            for method in methods_of(getattr(module, name)):
+                path = f"{method.__module__}.{method.__qualname__}"
+                if path not in INTERNAL and ">>> " not in (method.__doc__ or ""):
+                    lacking.add(path)
+    return sorted(lacking)
+
+
 def is_plain(value: object) -> bool:
-    """Whether there is nothing to call: errors and warnings of ark, and records that it returns."""
+    """Returns True for objects that users do not call: errors, warnings, and records that ark
+    returns."""
     return inspect.isclass(value) and (
         (issubclass(value, (ark.ArkError, Warning)) and value is not ark.ArkError)
         or value is ark.reference.Evaluation
@@ -211,3 +241,7 @@ def is_plain(value: object) -> bool:
 
 def test_public_names_have_examples() -> None:
     assert names_without_examples() == []
+
+
+def test_public_methods_have_examples() -> None:
+    assert methods_without_examples() == []

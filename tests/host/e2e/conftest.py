@@ -13,8 +13,8 @@ import ark_mlir as ark
 
 @pytest.fixture(scope="session")
 def agree(pick_target: Pick) -> Agree:
-    """``agree(source, inputs, parameters, target)``: the compiled program gives what the
-    interpreter gives, in shape, dtype and value."""
+    """``agree(source, inputs, parameters, target)`` checks that the compiled program gives the
+    shape, dtype and values of the interpreter."""
 
     def check(
         source: Any, inputs: Arrays, parameters: Arrays | None = None, target: str = "cpu:2"

@@ -1,5 +1,5 @@
-"""``ark.bitcast``: numpy's ``view``, to the bit, of every pair of types; and without copies where
-strides can say it."""
+"""``ark.bitcast`` is bitwise numpy's ``view`` for every pair of types, and makes no copy if strides
+can express the result."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def compiled(
 
 
 def bits(dtype: DType, shape: tuple[int, ...], seed: int = 0) -> Array:
-    """Every pattern is likely, of numbers and of none."""
+    """Returns random bytes, in which every bit pattern of a number, also of NaN, is likely."""
     rng = np.random.default_rng(seed)
     if dtype is ark.bool:
         return rng.integers(0, 2, shape).astype(bool)
@@ -55,7 +55,7 @@ def test_every_bit_is_kept(source: DType, target: DType) -> None:
     assert program.outputs["y"].shape == expected.shape
     assert got.dtype == expected.dtype
     assert raw(got) == raw(expected)
-    # The interpreter knows bits, too, where numbers are no more than these.
+    # The interpreter handles bits, too, if every number fits into float64.
     with np.errstate(invalid="ignore"):  # signalling NaN
         reference = ark.reference.run(program, {"x": x})["y"]
         np.testing.assert_array_equal(reference, expected.astype(reference.dtype))
@@ -112,7 +112,8 @@ VIEWS: dict[str, tuple[Callable[[ark.Tensor], ark.Tensor], Callable[[Array], Arr
 
 @pytest.mark.parametrize("name", VIEWS)
 def test_views_are_read_through(name: str) -> None:
-    """A consumer reads the bytes where they are; a copy is made where strides cannot say it."""
+    """A consumer reads the bytes in place; a copy is made only if strides cannot express the
+    view."""
     view, expected, copies = VIEWS[name]
     x = bits(ark.int8, (6, 16))
     _, executable = compiled({"x": x}, lambda t: ark.bitcast(view(t), ark.int32) + 1)
@@ -125,7 +126,7 @@ def test_views_are_read_through(name: str) -> None:
 
 
 def test_packed_weights_are_multiplied_where_they_are() -> None:
-    """A parameter of bytes, as a file may have it, is bound and multiplied as bf16."""
+    """A byte parameter, as a file may hold it, is bound in place and multiplied as bf16."""
     weights = bits(ark.bf16, (8, 32))
     weights = np.where(np.isfinite(weights.astype(np.float32)), weights, 1).astype(ark.bf16.numpy)
     x = np.random.default_rng(1).standard_normal((4, 32)).astype(ark.bf16.numpy)
@@ -144,7 +145,7 @@ def test_packed_weights_are_multiplied_where_they_are() -> None:
 
 
 def test_bytes_are_bound_where_elements_may_begin() -> None:
-    """Memory of bytes may begin anywhere; for a body that reads words it is copied then."""
+    """Bytes may be misaligned; a body that reads words then gets a copy."""
     memory = np.zeros(4 * 8 + 64, np.uint8)
     start = -memory.ctypes.data % 4 + 1
     x = memory[start : start + 32]
@@ -158,7 +159,7 @@ def test_bytes_are_bound_where_elements_may_begin() -> None:
 
 
 def test_a_state_is_seen_as_it_was() -> None:
-    """Who reads the bytes before an update reads those of before it."""
+    """A bitcast that is taken before an update shows the bytes before the update."""
     with ark.Program("state") as program:
         x = ark.input("x", (4,), ark.fp32)
         state = ark.state("s", (4,), ark.fp32, init=1)
@@ -174,7 +175,7 @@ def test_a_state_is_seen_as_it_was() -> None:
 
 @pytest.mark.parametrize("dtype", [ark.int8, ark.fp16, ark.int64], ids=str)
 def test_known_values(dtype: DType) -> None:
-    """Of a constant: one value everywhere, whose bytes may differ, and several."""
+    """Bitcasts of splat constants, whose bytes may differ, and of other constants."""
     several = bits(ark.fp32, (2, 4))
     with ark.Program("known") as program:
         ark.output("one", ark.bitcast(ark.full((2, 4), 1.5, ark.fp32), dtype))
@@ -200,7 +201,7 @@ def test_known_values(dtype: DType) -> None:
         ((4,), ark.fp32, ark.bool, "may be no values of 'i1' (bitcast_c1)"),
     ],
 )
-def test_what_does_not_fit(
+def test_shapes_that_do_not_fit_raise(
     shape: tuple[int, ...], source: DType, target: DType, message: str
 ) -> None:
     with ark.Program("odd"):

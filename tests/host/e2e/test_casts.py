@@ -1,4 +1,4 @@
-"""Casts from every dtype to every dtype, bit by bit, for all values that may make a difference.
+"""Casts between all pairs of dtypes, bit by bit, for all values that may behave differently.
 
 What a float becomes in a narrower one is defined by numpy and ml_dtypes: the nearest, to even
 where two are; what is too large becomes infinity, or NaN where there is none.
@@ -22,12 +22,12 @@ Array = np.ndarray[Any, Any]
 Pick = Callable[[str], str]
 EVERY = ark.dtypes.ALL
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
-# Those that lack what this machine's may have.
+# Features that this machine's processor may have and these processors lack.
 PROCESSORS = ("baseline", "x86-64-v3") if IS_X86 else ("baseline",)
 
 
 def values_of(dtype: DType) -> Array:
-    """All values of a type of up to 16 bits; of a wider one every kind of value."""
+    """Returns all values of a type of up to 16 bits, or samples of every kind of a wider type."""
     if dtype.kind == "bool":
         return np.array([False, True])
     bits = 8 * dtype.itemsize
@@ -44,12 +44,13 @@ def values_of(dtype: DType) -> Array:
 
 
 def small(rng: np.random.Generator) -> Array:
-    """Integers that narrow floats can hold, about."""
+    """Returns integers in about the range of narrow floats."""
     return rng.integers(-70000, 70000, 2000).astype(np.int64).view(np.uint64)
 
 
 def ties() -> Array:
-    """Every number of the narrow floats, half way to its neighbours, and just beside that."""
+    """Returns every number of the narrow floats, the midpoints between neighbours, and values next
+    to these."""
     parts: list[Array] = []
     for dtype in (ark.fp16, ark.bf16, ark.fp8_e4m3, ark.fp8_e5m2):
         numbers = np.sort(values_of(dtype).astype(np.float32))
@@ -68,7 +69,7 @@ def expected(program: ark.Program, x: Array, dtype: DType, name: str) -> Array:
 
 
 def assert_equal_bits(x: Array, got: Array, want: Array) -> None:
-    """Equal, signs of zeros too; any NaN is as good as any other."""
+    """Compares bits, including signs of zeros; all NaNs are equal."""
     assert got.dtype == want.dtype
     unsigned = f"u{want.dtype.itemsize}"
     same = got.view(unsigned) == want.view(unsigned)
@@ -96,7 +97,7 @@ def test_casts(source: DType, pick_target: Pick) -> None:
 
 @pytest.mark.parametrize("source", EVERY, ids=str)
 def test_casts_between_other_ops(source: DType, pick_target: Pick) -> None:
-    """Fused into one body, a cast is still rounded to its own dtype."""
+    """In a fused body, a cast still rounds to its own dtype."""
     x = values_of(source)[:999]
     with ark.Program("casts") as program:
         tensor = ark.input("x", x.shape, source)
@@ -114,7 +115,7 @@ def test_casts_between_other_ops(source: DType, pick_target: Pick) -> None:
 
 @pytest.mark.parametrize("lanes", PROCESSORS)
 def test_casts_on_other_processors(lanes: str) -> None:
-    """Without instructions for fp16, and with narrower vectors."""
+    """Casts on processors without fp16 instructions, and with narrower vectors."""
     x = ties()
     with ark.Program("casts") as program:
         tensor = ark.input("x", x.shape, ark.fp32)

@@ -45,14 +45,14 @@ class Inputs:
         self.arrays: dict[str, Array] = {}
 
     def tensor(self, shape: Shape, dtype: DType, array: Array | None = None) -> ark.Tensor:
-        """An input; of values that are ordinary, or special for the dtype."""
+        """Returns an input with ordinary values, or with special values of the dtype."""
         name = f"x{len(self.arrays)}"
         self.arrays[name] = self._values(shape, dtype) if array is None else array
         return ark.input(name, shape, dtype)
 
     def view(self, shape: Shape, dtype: DType) -> ark.Tensor:
-        """A tensor of a shape: an input, or a part of a larger one, or one with its dimensions in
-        another order."""
+        """Returns a tensor of a shape: an input, a part of a larger input, or an input with
+        permuted dimensions."""
         kind = self.draw(st.sampled_from(["whole", "part", "turned", "broadcast"]))
         if kind == "part" and shape:
             larger = tuple(2 * extent + 1 for extent in shape)
@@ -89,8 +89,8 @@ Check = Callable[[Draw, Callable[[Inputs], list[ark.Tensor]]], None]
 
 @pytest.fixture(scope="session")
 def check(pick_target: Pick) -> Check:
-    """``check(draw, make)``: what a program computes is what the interpreter computes; what
-    compiles for one target does so for another."""
+    """``check(draw, make)`` compares a program with the interpreter, and compiles it for another
+    target."""
 
     def agree(draw: Draw, make: Callable[[Inputs], list[ark.Tensor]]) -> None:
         inputs = Inputs(draw)
@@ -100,7 +100,7 @@ def check(pick_target: Pick) -> Check:
         expected = ark.reference.evaluate(program, inputs.arrays, bound=True)
         target = pick_target("cpu:2")
         if target.startswith("cpu"):
-            with ark.knobs.scope(ARK_ASSEMBLER="driver"):  # the kernel, as far as PTX
+            with ark.knobs.scope(ARK_ASSEMBLER="driver"):  # the kernel, lowered to PTX
                 ark.compile(program, target="cuda:sm_90a")
         with ark.compile(program, target=target) as executable:
             got = executable.run(inputs.arrays)
@@ -111,7 +111,7 @@ def check(pick_target: Pick) -> Check:
 
 
 def broadcastable(draw: Draw, shape: Shape) -> Shape:
-    """A shape that broadcasts to this one."""
+    """Returns a shape that broadcasts to this shape."""
     kept = shape[draw(st.integers(0, len(shape))) :]
     return tuple(extent if draw(st.booleans()) else 1 for extent in kept)
 
@@ -211,7 +211,7 @@ def can_bitcast(x: ark.Tensor, dtype: DType) -> bool:
 @drawn
 @given(data=st.data())
 def test_views(check: Check, data: st.DataObject) -> None:
-    """Several views of views, each of them read by an op and copied to an output."""
+    """Several views of views, each of which an op reads and an output copies."""
     draw, dtype = data.draw, data.draw(st.sampled_from(EVERY))
     shape = draw(SHAPES)
 
@@ -275,7 +275,7 @@ def test_indices(check: Check, data: st.DataObject) -> None:
 @drawn
 @given(data=st.data())
 def test_integer_powers(pick_target: Pick, data: st.DataObject) -> None:
-    """As numpy has them, and all of an exponent's bits in one task."""
+    """Integer powers equal numpy's; one task covers all bits of the exponent."""
     draw, shape = data.draw, data.draw(SHAPES)
     dtype = draw(st.sampled_from(INDICES))
     known = draw(st.integers(0, 9))

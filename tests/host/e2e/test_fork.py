@@ -1,4 +1,4 @@
-"""A child of a fork compiles what its parent has compiled: the default of multiprocessing."""
+"""A forked child of a process that has compiled can compile, as multiprocessing needs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
-# In a process of its own: pytest has threads, and a child that hangs must not stay.
+# The test runs in a separate process: pytest has threads, and a child that hangs must be killed.
 _SCRIPT = """
 import multiprocessing, sys
 import numpy as np

@@ -1,5 +1,5 @@
-"""Packets between tasks of a GPU: from the option to the bundle. That they arrive is tests/gpu's
-matter."""
+"""Packets between tasks of a GPU, from the option to the bundle. tests/gpu checks their
+transfer."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from ark_mlir.bundle import read_bundle
 
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_90a", "sm_100a"])
-def test_they_take_the_place_of_waits(arch: str) -> None:
+def test_packets_replace_waits(arch: str) -> None:
     without = ark.compile(blocks(), target=f"cuda:{arch}", packets=False).bundle.manifest
     manifest = ark.compile(blocks(), target=f"cuda:{arch}").bundle.manifest
-    # Three hand-overs, each of one row.
+    # Three hand-offs, each of one row.
     assert manifest.packets == 3 * 4 * WIDTH
     assert without.packets == 0
     assert without.options["packets"] is False
@@ -30,8 +30,8 @@ def test_they_take_the_place_of_waits(arch: str) -> None:
     assert manifest.statistics["spill_bytes"] == 0
 
 
-def test_pieces_are_wide_ones() -> None:
-    """Two rows of 256 numbers, and of every piece of a head 64 sums and two numbers in f32."""
+def test_pieces_of_attention_use_packets_of_64_bits() -> None:
+    """Packets hold two rows of 256 values, and 64 sums and two scalars for each piece of a head."""
     executable = ark.compile(pieces(), target="cuda:sm_90a")
     (count,) = {
         task.grid[-1] for task in executable.bundle.manifest.tasks if "partial" in str(task.ops)
@@ -41,25 +41,25 @@ def test_pieces_are_wide_ones() -> None:
     assert executable.bundle.manifest.statistics["waits"] == 0
 
 
-def test_they_need_no_parameters_to_stream() -> None:
+def test_packets_work_without_streamed_parameters() -> None:
     manifest = ark.compile(shares(), target="cuda:sm_90a", **OPTIONS["shares"]).bundle.manifest
     assert manifest.packets == 4 * WIDTH
     assert manifest.statistics["waits"] == 0
 
 
-def test_where_semaphores_are_as_fast_there_are_none() -> None:
+def test_targets_with_fast_semaphores_have_no_packets() -> None:
     manifest = ark.compile(blocks(), target="cpu:2").bundle.manifest
     assert manifest.packets == 0
 
 
-def test_a_bundle_is_read_again(tmp_path: Any) -> None:
+def test_a_bundle_with_packets_is_read_again(tmp_path: Any) -> None:
     executable = ark.compile(blocks(), target="cuda:sm_90a")
     executable.save(tmp_path / "blocks.arkbin")
     assert read_bundle(tmp_path / "blocks.arkbin").manifest.packets == 3 * 4 * WIDTH
 
 
 def test_they_are_part_of_the_key(tmp_path: Any) -> None:
-    """A bundle without them is not given to who asks for one with them."""
+    """A request for packets does not take a cached bundle without packets."""
     for packets in (False, True):
         executable = ark.compile(
             blocks(), target="cuda:sm_90a", packets=packets, cache=tmp_path / "cache"
@@ -68,6 +68,6 @@ def test_they_are_part_of_the_key(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [1, "true", None])
-def test_other_values_are_refused(value: Any) -> None:
+def test_other_values_of_the_option_raise(value: Any) -> None:
     with pytest.raises(ark.InvalidUsageError, match=r"option packets=.*: expected True or False"):
         ark.CompileOptions(packets=value)

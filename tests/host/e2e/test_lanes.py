@@ -1,4 +1,4 @@
-"""Several lanes on one SM: two tasks at once, each on warps of its own."""
+"""Several lanes on one SM run two tasks concurrently, each on its own warps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 def ping_pong(rounds: int) -> ark.Program:
-    """A chain of tasks that go to and fro between two lanes of SM 0."""
+    """A chain of tasks that alternate between two lanes of SM 0."""
     with ark.Program("pingpong") as program:
         x = ark.input("x", (8, 8))
         for index in range(rounds):
@@ -31,7 +31,7 @@ def ping_pong(rounds: int) -> ark.Program:
 
 
 def test_lanes_of_one_sm_run_at_once() -> None:
-    """Each lane waits for the other in turn: one after the other, neither would ever end."""
+    """Each lane waits for the other in turn: if they ran one after the other, neither would end."""
     program = ping_pong(6)
     exe = ark.compile(program, target="cpu:1")
     assert exe.bundle.tables.lanes[:, 0].tolist() == [0, 0]
@@ -44,14 +44,14 @@ def test_lanes_of_one_sm_run_at_once() -> None:
 
 
 def test_one_lane_after_the_other_would_hang(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the test above rests on: with the lanes in turn the run ends in a HangError."""
+    """Control of the test above: if lanes run one after the other, the run raises HangError."""
     exe = ark.compile(ping_pong(6), target="cpu:1").prepare()
     driver: Any = exe._runner.driver
     entry, first_ended = driver._kernel.entry, []
 
     def in_turn(context: int, lane: int) -> int:
         if lane == 1 and not first_ended:
-            return 0  # it never comes while the other lane runs
+            return 0  # the signal never comes while the other lane runs
         code = entry(context, lane)
         first_ended.append(lane)
         return code
@@ -63,7 +63,7 @@ def test_one_lane_after_the_other_would_hang(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def side_by_side() -> ark.Program:
-    """Two tasks that know nothing of each other, on the two halves of every SM.
+    """Two independent tasks, one on each half of every SM.
 
     Each computes for a tenth of a second: many time slices, should the lanes share one core.
     """
@@ -85,7 +85,8 @@ def arrays_of(exe: Executable) -> dict[str, Array]:
 
 
 def meet_first(exe: Executable) -> None:
-    """No lane enters the kernel before all are there: how late a thread starts is no matter."""
+    """Makes lanes wait for each other before they enter the kernel, so that thread start times do
+    not matter."""
     driver: Any = exe.prepare()._runner.driver
     entry, all_there = driver._kernel.entry, threading.Barrier(len(exe.bundle.tables.lanes))
 
@@ -97,7 +98,7 @@ def meet_first(exe: Executable) -> None:
 
 
 def overlap(exe: Executable, arrays: dict[str, Array], trace: Path) -> float:
-    """For how long both runs were under way in the last run of a program that has two."""
+    """Returns the seconds during which both runs were active in the last run of a program."""
     exe.run({b.name: arrays[b.name] for b in exe.inputs}, trace=trace)
     times = read_trace(trace, exe.bundle)
     runs = times[exe.bundle.tables.instructions[:, 0] == Opcode.RUN]
@@ -111,7 +112,7 @@ def test_two_tasks_overlap_in_time_on_one_sm(tmp_path: Path) -> None:
         arrays = arrays_of(exe)
         exe.bind({b.name: arrays[b.name] for b in exe.parameters})
         meet_first(exe)
-        # A core that both lanes share may be taken away from one of them; not every time.
+        # If the lanes share a core, one of them may be preempted, but not every time.
         assert any(overlap(exe, arrays, tmp_path / "t.json") > 0 for _ in range(5))
         results = exe.run({b.name: arrays[b.name] for b in exe.inputs})
     for name in ("left", "right"):
@@ -121,14 +122,14 @@ def test_two_tasks_overlap_in_time_on_one_sm(tmp_path: Path) -> None:
 
 
 def test_tasks_that_follow_each_other_do_not_overlap(tmp_path: Path) -> None:
-    """What the test above rests on: it is seen where there is none."""
+    """Control of the test above: dependent tasks show no overlap."""
     with ark.compile(ping_pong(2), target="cpu:1", trace=True) as exe:
         arrays = arrays_of(exe)
         meet_first(exe)
         assert overlap(exe, arrays, tmp_path / "t.json") <= 0
 
 
-def test_what_is_not_pinned_takes_what_is_left(tmp_path: Path) -> None:
+def test_tasks_without_a_pin_take_the_remaining_warps(tmp_path: Path) -> None:
     with ark.Program("rest") as program:
         x = ark.input("x", (8, 8))
         with ark.planner(warps=(2, 4), shared_memory=(0, 4096)):
@@ -144,7 +145,7 @@ def test_what_is_not_pinned_takes_what_is_left(tmp_path: Path) -> None:
 
 
 def test_the_proof_takes_lanes_of_one_sm_for_concurrent() -> None:
-    """Without the wait for the other half of the SM there is a race."""
+    """Without the wait for the other half of the SM the proof finds a race."""
     lines = export_schedule(ping_pong(2), "cpu:1").splitlines()
     wait = next(i for i, line in enumerate(lines) if line.lstrip().startswith("ark.wait"))
     del lines[wait]

@@ -1,4 +1,4 @@
-"""Thousands of tasks that read one tensor are tiled in time that grows with their number."""
+"""Tiling thousands of tasks with a common operand takes time that grows linearly."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import pytest
 _ROOT = Path(__file__).parents[3]
 _OPT = _ROOT / "build/bin/ark-opt"
 _TASKS = 6000
-# With an examination of each pair of these tasks, it takes more than a minute.
+# If each pair of these tasks were examined, tiling would take more than a minute.
 _SECONDS = 30
 
 pytestmark = pytest.mark.skipif(

@@ -1,5 +1,5 @@
-"""Names of ops say the same in reports, traces, errors and schedules, whether a program comes from
-Python or from its text."""
+"""Names of ops are the same in reports, traces, errors and schedules, for programs from Python and
+from text."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ark_mlir.cli.main import main
 
 
 class Layer(ark.Module):
-    """Its ops have the path of the module in front of their names."""
+    """A module, whose path precedes the names of its ops."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,7 +42,7 @@ def build() -> ark.Program:
 
 
 def sources(folder: Path) -> dict[str, Any]:
-    """The program, its text, and a file of that."""
+    """Returns the program, its text, and a file with the text."""
     program = build()
     path = folder / "named.mlir"
     path.write_text(program.mlir)
@@ -50,7 +50,7 @@ def sources(folder: Path) -> dict[str, Any]:
 
 
 def facts(source: Any, folder: Path) -> dict[str, Any]:
-    """All that a bundle says by name."""
+    """Returns everything in a bundle that depends on names."""
     trace = folder / "trace.json"
     with ark.compile(source, target="cpu:2", trace=True) as executable:
         executable.bind({n: np.ones((8, 8), np.float32) for n in build().parameters})
@@ -109,7 +109,7 @@ def test_the_command_line_says_the_same(tmp_path: Path, capsys: pytest.CaptureFi
     assert "picked rows" in page.read_text()
 
 
-def test_a_name_that_is_edited_counts(tmp_path: Path) -> None:
+def test_an_edited_name_is_used(tmp_path: Path) -> None:
     text = build().mlir.replace('ark.name = "picked rows"', 'ark.name = "edited"')
     with ark.compile(text, target="cpu:2") as executable:
         names = [task.name for task in executable.bundle.manifest.tasks]

@@ -1,4 +1,4 @@
-"""Orders of calls and uses of files that are odd, but not wrong, give the interpreter's result."""
+"""Unusual but valid orders of calls and uses of files give the interpreter's result."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_two_executables_from_two_threads_each(
 def test_compiling_in_several_threads(
     program: ark.Program, in_threads: Callable[..., None], agree: Agree
 ) -> None:
-    """Programs of their own, and one that all share."""
+    """Threads compile separate programs, and one common program."""
 
     def work(width: int) -> None:
         def body() -> None:

@@ -1,4 +1,4 @@
-"""Programs that are odd, but not wrong, give the interpreter's result."""
+"""Unusual but valid programs give the interpreter's result."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_zero_elements_beside_others(agree: Agree) -> None:
 
 
 def test_zero_elements_on_several_lanes(pick_target: Pick) -> None:
-    """What has no bytes is no hazard, however many lanes write it."""
+    """Tensors without bytes are no hazard, however many lanes write them."""
     with ark.Program("empty") as program:
         a, b = ark.input("a", (3, 3, 33, 1)), ark.input("b", (3, 3, 1, 0))
         ark.output("y", ark.matmul(a, b))
@@ -124,7 +124,7 @@ def test_zero_elements_on_several_lanes(pick_target: Pick) -> None:
 
 
 def test_nothing_to_do(tmp_path: Path, pick_target: Pick) -> None:
-    """A program of which no task is left compiles, runs, and keeps its states."""
+    """A program without tasks compiles, runs, and keeps its states."""
 
     def body() -> None:
         state = ark.state("s", (3, 4), ark.fp32, init=2)
@@ -145,7 +145,7 @@ def test_nothing_to_do(tmp_path: Path, pick_target: Pick) -> None:
 
 @contextlib.contextmanager
 def at_most_addresses(count: int) -> Iterator[None]:
-    """Some systems promise memory that they do not have; not beyond a process's limit."""
+    """Limits the address space, since some systems overcommit memory."""
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
     resource.setrlimit(resource.RLIMIT_AS, (count, hard))
     try:
@@ -155,7 +155,7 @@ def at_most_addresses(count: int) -> Iterator[None]:
 
 
 def test_more_bytes_than_there_are(tmp_path: Path) -> None:
-    """64 TiB: a program may say so; running it is one error."""
+    """A program may have a tensor of 64 TiB; running it raises one error."""
 
     def body() -> None:
         x = ark.parameter("x", (2**44,), ark.fp32)
@@ -199,7 +199,7 @@ def test_outputs_that_are_inputs(agree: Agree) -> None:
     def body() -> None:
         x = ark.input("x", (4, 8), ark.fp32)
         w = ark.parameter("w", (4, 8), ark.fp32)
-        ark.output("x", x)  # by the same name, too
+        ark.output("x", x)  # also with an equal name
         ark.output("again", x)
         ark.output("turned", ark.transpose(x, (1, 0)))
         ark.output("flat", ark.reshape(x, (-1,)))
@@ -274,7 +274,7 @@ def test_many_inputs_and_outputs(agree: Agree) -> None:
 
 @pytest.mark.parametrize("workers", [1, 2, 7])
 def test_any_number_of_workers(workers: int, agree: Agree) -> None:
-    """More than there are cores, and more than there is work for, too."""
+    """More workers than cores, and more workers than vCTAs."""
 
     def body() -> None:
         x = ark.input("x", (33, 50), ark.fp32)
@@ -291,7 +291,7 @@ def test_any_number_of_workers(workers: int, agree: Agree) -> None:
 
 
 def test_odd_names(tmp_path: Path, agree: Agree) -> None:
-    """Of inputs, outputs, ops and programs; through text and bundles."""
+    """Unusual names of inputs, outputs, ops and programs, through text and bundles."""
 
     def body() -> None:
         for name in NAMES:
@@ -315,7 +315,7 @@ def test_odd_names(tmp_path: Path, agree: Agree) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "x\n", "\0", "a\0b", "\u202e", "\ud800"])
-def test_names_that_cannot_be_shown(name: str) -> None:
+def test_names_that_cannot_be_printed(name: str) -> None:
     with pytest.raises(ark.InvalidUsageError, match=r"test_odd_programs.py:\d+: a program's name"):
         ark.Program(name)
 
@@ -339,7 +339,7 @@ def test_names_that_the_compiler_uses_itself(name: str, agree: Agree) -> None:
 
 @pytest.mark.parametrize("after", ["tensor", "view"])
 def test_what_comes_after_moves_no_more(after: str, agree: Agree) -> None:
-    """A dependence orders tasks; its bytes are not read."""
+    """A dependence orders tasks, and does not read bytes."""
 
     def body(depends: bool) -> None:
         x, z = ark.input("x", (4, 8), ark.fp32), ark.input("z", (64, 64), ark.fp32)

@@ -21,7 +21,7 @@ from ark_mlir.testing.bounds import assert_within
 Pick = Callable[[str], str]
 
 IS_X86 = platform.machine() in ("x86_64", "AMD64")
-# Those that lack what this machine's may have.
+# Features that this machine's processor may have and these processors lack.
 PROCESSORS = ("baseline", "x86-64-v3") if IS_X86 else ("baseline",)
 PAIRS = [
     pytest.param(case, dtype, id=f"{name}-{dtype}")
@@ -34,7 +34,7 @@ PAIRS = [
 
 
 def agree(case: Case, dtype: DType, target: str = "cpu:2", **options: Any) -> None:
-    """The compiled case gives what the interpreter gives."""
+    """Checks that the compiled case gives the interpreter's results."""
     program, inputs = build(case, dtype), make_inputs(case, dtype)
     expected = ark.reference.evaluate(program, inputs, bound=True)
     with ark.compile(program, target=target, **options) as executable:
@@ -55,14 +55,14 @@ def test_op(case: Case, dtype: DType, pick_target: Pick) -> None:
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 @pytest.mark.parametrize("cpu", PROCESSORS)
 def test_other_processors(cpu: str, dtype: DType) -> None:
-    """Without instructions for narrow floats LLVM calls functions that a kernel does not have."""
+    """Without instructions for narrow floats, LLVM would call functions that a kernel lacks."""
     agree(CASES["gather"], dtype, cpu=cpu)
     agree(Case(ark.matmul, ((21, 131), (131, 41)), FLOATS), dtype, cpu=cpu)
     agree(Case(lambda x: ark.exp(ark.softmax(x)), ((3, 77),), FLOATS), dtype, cpu=cpu)
 
 
 def test_every_op_has_a_case() -> None:
-    """Ops that are made by functions of other names are among the cases under those."""
+    """Ops made by functions of other names are listed under these names."""
     covered = {
         op.operation.name.removeprefix("ark.")
         for case in CASES.values()
@@ -83,7 +83,7 @@ def test_every_op_has_a_case() -> None:
 
 @pytest.mark.parametrize("cpu", ["host", "baseline"])
 def test_signs_of_zero(cpu: str, pick_target: Pick) -> None:
-    """No bound sees them: the difference is zero."""
+    """Error bounds do not cover signs of zero, since the difference is zero."""
     odd = (ark.neg, ark.sqrt, ark.sin, ark.tanh, ark.erf, ark.silu, ark.gelu, ark.copy)
     x = np.array([0.0, -0.0] * 9, np.float32)
     with ark.Program("zeros") as program:

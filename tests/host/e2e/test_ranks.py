@@ -59,7 +59,7 @@ def test_every_kind_of_element(dtype: DType) -> None:
 
 @pytest.mark.parametrize("collectives", ["auto", "one-shot", "two-shot", "ring"])
 def test_tensors_without_elements(collectives: str) -> None:
-    """There is nothing to wait for, and all still have the shapes that they should."""
+    """Collectives of empty tensors do not wait, and give tensors of the right shapes."""
 
     def build(rank: int) -> ark.Program:
         with ark.Program("empty", rank=rank, world_size=3) as program:
@@ -89,7 +89,7 @@ def test_tensors_without_elements(collectives: str) -> None:
 
 
 def test_large_tensors_are_put_and_signalled(tmp_path: Path) -> None:
-    """By size: packets, then one shot, then two, then the ring."""
+    """The size selects the algorithm: packets, then one-shot, then two-shot, then ring."""
     sizes = ((1 << 8, "read_packet"), (1 << 12, "get"), (1 << 16, "get"), (1 << 20, "get"))
     for elements, takes in sizes:
 
@@ -108,7 +108,7 @@ def test_large_tensors_are_put_and_signalled(tmp_path: Path) -> None:
 
 
 def test_all_ranks_get_the_same_bits() -> None:
-    """Whichever way the parts go, they are added in order of rank; around the ring in one order."""
+    """Parts are added in the order of ranks; in the ring, in one fixed order."""
 
     def build(rank: int) -> ark.Program:
         with ark.Program("bits", rank=rank, world_size=4) as program:
@@ -130,7 +130,7 @@ def test_all_ranks_get_the_same_bits() -> None:
 
 
 def test_states_over_many_iterations_need_no_reset() -> None:
-    """A chain through both ranks that a stale or a lost message would break for good."""
+    """A stale or lost message would permanently change a chain through both ranks."""
 
     def build(rank: int) -> ark.Program:
         with ark.Program("chain", rank=rank, world_size=2) as program:
@@ -154,7 +154,7 @@ def test_states_over_many_iterations_need_no_reset() -> None:
 
 
 def test_in_place_updates_follow_what_was_sent() -> None:
-    """A state is sent, then overwritten: the peer has what it was before."""
+    """A state is sent, then overwritten: the peer gets the value before the update."""
 
     def build(rank: int) -> ark.Program:
         with ark.Program("inplace", rank=rank, world_size=2) as program:
@@ -174,7 +174,8 @@ def test_in_place_updates_follow_what_was_sent() -> None:
 
 
 def test_plans_and_tiles_are_those_of_a_rank() -> None:
-    """SMs of a plan count from the first of the rank; each rank has those of the target."""
+    """SMs of a plan count from the first SM of the rank; each rank has as many SMs as the
+    target."""
 
     def build(rank: int, sms: tuple[int, int]) -> ark.Program:
         with ark.Program("plan", rank=rank, world_size=2) as program:
@@ -220,7 +221,7 @@ def test_file_and_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 
 def test_one_module_of_all_ranks() -> None:
-    """What the list becomes: one text with a program for every rank compiles likewise."""
+    """The text of the joined module, with a program for every rank, compiles in the same way."""
     text = "\n".join(
         f"""
         ark.program @p{rank}(%x: tensor<4xf32> {{ark.kind = #ark.kind<input>, ark.name = "x"}})
@@ -254,19 +255,19 @@ def lines(error: ark.ArkError) -> list[str]:
     return re.findall(r"test_ranks\.py:\d+", str(error))
 
 
-def test_ranks_that_disagree() -> None:
+def test_ranks_that_disagree_raise() -> None:
     programs = two(ark.all_reduce, lambda x: ark.all_gather(x, 0))
     with pytest.raises(ark.InvalidUsageError) as caught:
         ark.compile(programs, target="cpu:1")
     text = str(caught.value)
     assert "collective 1 of rank 0 is 'ark.all_reduce sum of tensor<4x4xf32>'" in text
     assert "that of rank 1 is 'ark.all_gather of tensor<4x4xf32> axis = 0'" in text
-    assert len(set(lines(caught.value))) == 2  # the Python lines of both sides
+    assert len(set(lines(caught.value))) == 2  # the Python lines of both ranks
     with pytest.raises(ark.InvalidUsageError, match="rank 1 has only 0"):
         ark.compile(two(ark.all_reduce, ark.relu), target="cpu:1")
 
 
-def test_ends_that_do_not_meet() -> None:
+def test_sends_without_receives_raise() -> None:
     def sends(tag: int) -> Callable[[ark.Tensor], ark.Tensor]:
         return lambda x: ark.send(x, dst=1, tag=tag)
 
@@ -285,7 +286,7 @@ def test_ends_that_do_not_meet() -> None:
         two(sends(-1), receives(-1))
 
 
-def test_a_circle_of_receives() -> None:
+def test_a_cycle_of_receives_raises() -> None:
     def body(peer: int) -> Callable[[ark.Tensor], ark.Tensor]:
         def first_receives(x: ark.Tensor) -> ark.Tensor:
             got = ark.recv((4, 4), ark.fp32, peer)
@@ -298,7 +299,7 @@ def test_a_circle_of_receives() -> None:
     assert lines(caught.value)
 
 
-def test_worlds_that_are_not_whole() -> None:
+def test_incomplete_worlds_raise() -> None:
     programs = two(ark.all_reduce, ark.all_reduce)
     with pytest.raises(ark.InvalidUsageError, match="rank 1 has no program here"):
         ark.compile(programs[0], target="cpu:1")
@@ -322,14 +323,15 @@ def test_worlds_that_are_not_whole() -> None:
 
 @pytest.mark.parametrize("size", [2, 3, 8])
 def test_packets_are_those_of_their_iteration(size: int) -> None:
-    """What was put in an iteration is not taken in the next one, whoever is faster."""
+    """A packet of one iteration is not taken for a packet of the next, whatever the ranks'
+    speeds."""
     iterations = 50
 
     def build(rank: int) -> ark.Program:
         with ark.Program("count", rank=rank, world_size=size) as program:
             total = ark.state("total", (7,), ark.int32)
             own = total + (rank + 1) * ark.input("x", (7,), ark.int32)
-            # Every iteration adds the same: the sum of all ranks, less what it began with.
+            # Every iteration adds the same value: the sum of all ranks, less the initial value.
             new = ark.update(total, ark.all_reduce(own) - (size - 1) * total, (0,))
             ark.output("y", ark.all_reduce(ark.cast(new, ark.uint8), "max"))
         return program

@@ -1,4 +1,4 @@
-"""Sums of a product over a dimension that one factor alone has."""
+"""Sums of a product over a dimension of a single operand."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _draw(shape: Shape, dtype: Any, seed: int) -> np.ndarray[Any, Any]:
 def test_sum_of_a_product(
     left: Shape, right: Shape, axis: int | tuple[int, ...], dtype: Any
 ) -> None:
-    """Small integers, whose sums are exact in each dtype."""
+    """Operands are small integers, whose sums are exact in each dtype."""
     with ark.Program("sum") as program:
         x, w = ark.input("x", left, dtype), ark.input("w", right, dtype)
         ark.output("y", ark.reduce_sum(x * w, axis=axis, keepdims=False))

@@ -1,4 +1,4 @@
-"""An argmax in pieces, each for a worker of its own, finds the index that numpy finds."""
+"""An argmax in pieces on several workers finds the index that numpy finds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ark_mlir.dtypes import DType
 Array = np.ndarray[Any, Any]
 Pick = Callable[[str], Any]
 
-# Large enough for 16 workers to be worth it: 16 pieces of one row.
+# Large enough for 16 workers: 16 pieces of one row.
 LONG = 1 << 17
 FLOATS = (ark.fp32, ark.fp16, ark.bf16)
 INTEGERS = (ark.int8, ark.int32, ark.uint8, ark.uint32)
@@ -51,7 +51,7 @@ def draw(shape: tuple[int, ...], dtype: DType) -> Array:
     ("shape", "axis"), [((1, 4 * LONG), 1), ((4, LONG), 1), ((LONG, 3), 0), ((2, LONG, 2), 1)]
 )
 def test_drawn(shape: tuple[int, ...], axis: int, dtype: DType, pick_splitting: Pick) -> None:
-    """Of narrow dtypes, with the largest value in many places."""
+    """Narrow dtypes, with the largest value in many places."""
     with ark.compile(
         build(shape, axis, dtype), target=pick_splitting("cpu:16"), cache=False
     ) as executable:
@@ -62,7 +62,7 @@ def test_drawn(shape: tuple[int, ...], axis: int, dtype: DType, pick_splitting: 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_special_values(dtype: DType, pick_splitting: Pick) -> None:
-    """The first of what is equal or NaN, in whatever pieces the others are."""
+    """The first of equal elements or NaNs wins, whatever pieces the others are in."""
     with ark.compile(
         build((1, 4 * LONG), 1, dtype), target=pick_splitting("cpu:16"), cache=False
     ) as executable:
@@ -101,7 +101,7 @@ def test_ends_of_the_range(dtype: DType, pick_splitting: Pick) -> None:
         pytest.param(build((1, LONG), 1, ark.int64), "cpu:16", id="two words"),
     ],
 )
-def test_left_whole(program: ark.Program, target: str) -> None:
+def test_argmaxes_that_are_not_split(program: ark.Program, target: str) -> None:
     (x,) = program.inputs.values()
     with ark.compile(program, target=target, cache=False) as executable:
         assert not is_split(executable)

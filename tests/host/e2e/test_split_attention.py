@@ -1,4 +1,4 @@
-"""Attention over long keys in pieces, each for a worker of its own, gives what it gives in one."""
+"""Attention over long keys in pieces on several workers gives the same results as in one piece."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def draw(program: ark.Program) -> dict[str, Array]:
 def test_every_length(
     heads: int, kv_heads: int, queries: int, batch: int, pick_splitting: Pick
 ) -> None:
-    """None, fewer than pieces, as many, one more, an odd number, all but one, all."""
+    """Lengths: zero, fewer than pieces, as many, one more, an odd number, all but one, all."""
     program = over_a_cache(heads, kv_heads, queries, batch, ark.fp32)
     inputs = draw(program)
     with ark.compile(program, target=pick_splitting("cpu:16"), cache=False) as executable:
@@ -113,7 +113,8 @@ def test_masks(mask: str, dtype: DType, pick_splitting: Pick) -> None:
 
 
 def test_a_mask_that_leaves_nothing_of_a_piece(pick_splitting: Pick) -> None:
-    """Its largest score is minus infinity: it must weigh nothing, and never be subtracted."""
+    """The largest score of such a piece is minus infinity: its weight is zero, and it is never
+    subtracted."""
     program = over_a_cache(2, 1, 1, 1, ark.fp32, "rows")
     inputs = draw(program)
     inputs["m"] = np.full((1, KEYS), -np.inf, np.float32)
@@ -125,7 +126,7 @@ def test_a_mask_that_leaves_nothing_of_a_piece(pick_splitting: Pick) -> None:
             compare(program, inputs, executable)
 
 
-def test_what_lies_beyond_the_length_is_not_read(pick_splitting: Pick) -> None:
+def test_keys_beyond_the_length_are_not_read(pick_splitting: Pick) -> None:
     program = over_a_cache(4, 1, 1, 1, ark.fp32)
     inputs = draw(program)
     with ark.compile(program, target=pick_splitting("cpu:16"), cache=False) as executable:
@@ -139,7 +140,7 @@ def test_what_lies_beyond_the_length_is_not_read(pick_splitting: Pick) -> None:
 
 
 @pytest.mark.parametrize("length", [-1, KEYS + 1])
-def test_a_length_that_is_none(length: int, pick_splitting: Pick) -> None:
+def test_an_invalid_length_raises(length: int, pick_splitting: Pick) -> None:
     with ark.Program("cached") as program:
         q = ark.input("q", (1, 2, 1, HEAD), ark.fp32)
         k = ark.input("k", (1, 1, KEYS, HEAD), ark.fp32)
@@ -156,7 +157,7 @@ def test_a_length_that_is_none(length: int, pick_splitting: Pick) -> None:
 
 
 def decode(heads: int, kv_heads: int, batch: int, dtype: DType, kept: bool = False) -> ark.Program:
-    """One token: its key and value go into the cache, at a position that counts up."""
+    """One token: its key and value are written to the cache, at a position that increases."""
     with ark.Program("decode") as program:
         position = ark.state("position", (), ark.int32)
         q = ark.input("q", (batch, heads, 1, HEAD), dtype)
@@ -178,7 +179,8 @@ def decode(heads: int, kv_heads: int, batch: int, dtype: DType, kept: bool = Fal
 
 
 def follow(program: ark.Program, executable: ark.Executable, start: int, steps: int) -> None:
-    """Steps from a position on, with other inputs each, against the interpreter's own states."""
+    """Runs steps from a position on, with new inputs each, and compares with the interpreter's
+    states."""
     states: dict[str, Any] = {
         name: normal(x.dtype, *x.shape) for name, x in program.states.items() if x.shape
     }
@@ -191,7 +193,7 @@ def follow(program: ark.Program, executable: ark.Executable, start: int, steps: 
         got = executable.run(inputs)
         for name, value in expected.outputs.items():
             assert_within(got[name], value, expected.bounds[name], name)
-        # One row was written, and no other one.
+        # Only one row was written.
         row = start + step
         written = {"keys": expected.states["keys"][:, :, row], "values": inputs["v"][:, :, 0]}
         for name, array in written.items():
@@ -205,7 +207,7 @@ def follow(program: ark.Program, executable: ark.Executable, start: int, steps: 
 
 
 def rounding(program: ark.Program, inputs: dict[str, Array]) -> Array:
-    """What the row that is written may be off by: two products and a sum, rounded."""
+    """Returns the rounding error of the written row: two products and a sum."""
     k, cos, sin = (np.abs(inputs[name].astype(np.float64)) for name in ("k", "cos", "sin"))
     unit = float(ml_dtypes.finfo(program.states["keys"].dtype.numpy).eps)
     return np.broadcast_to(unit * k.max() * (cos.max() + sin.max()), k[:, :, 0].shape)
@@ -238,7 +240,7 @@ def test_rotation_and_update_are_part_of_the_pieces() -> None:
 
 
 def test_a_cache_with_another_reader(pick_splitting: Pick) -> None:
-    """It sees the rows in their order, whatever piece wrote them."""
+    """The other reader sees the rows in order, whichever pieces wrote them."""
     program = decode(4, 1, 1, ark.fp32, kept=True)
     with ark.compile(program, target=pick_splitting("cpu:16"), cache=False) as executable:
         assert is_split(executable)
@@ -258,6 +260,6 @@ def test_a_cache_with_another_reader(pick_splitting: Pick) -> None:
         pytest.param(over_a_cache(8, 8, 1, 2, ark.fp32), "cpu:16", id="a head for every worker"),
     ],
 )
-def test_left_whole(program: ark.Program, target: str) -> None:
+def test_attentions_that_are_not_split(program: ark.Program, target: str) -> None:
     with ark.compile(program, target=target, cache=False) as executable:
         assert not is_split(executable)

@@ -1,4 +1,4 @@
-"""States keep what updates write, over the iterations of a run and over runs."""
+"""States keep the values of updates over the iterations of a run and over runs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,8 @@ VIEWS: dict[str, Callable[[ark.Tensor], ark.Tensor]] = {
 
 
 def viewed(chosen: dict[str, Callable[[ark.Tensor], ark.Tensor]]) -> ark.Program:
-    """Views of a state that is 1, then 5, then 7: one taken before each update, read after both."""
+    """Views of a state that is 1, then 5, then 7: each view is taken before an update and read
+    after both."""
     with ark.Program("views") as program:
         s = ark.state("s", (4,), ark.fp32, init=1)
         taken = {f"{name} of 1": view(s) for name, view in chosen.items()}
@@ -87,7 +88,7 @@ def viewed(chosen: dict[str, Callable[[ark.Tensor], ark.Tensor]]) -> ark.Program
 
 
 @pytest.mark.parametrize("name", VIEWS)
-def test_a_view_keeps_the_values_of_its_moment(name: str, pick_target: Pick) -> None:
+def test_a_view_keeps_the_values_from_before_the_update(name: str, pick_target: Pick) -> None:
     check_views(viewed({name: VIEWS[name]}), pick_target("cpu:2"))
 
 
@@ -127,7 +128,7 @@ def test_a_view_of_a_state_cannot_be_updated() -> None:
 
 @pytest.mark.parametrize("sms", [1, 4])
 @pytest.mark.parametrize("body", UPDATES)
-def test_what_goes_into_an_update(body: Callable[[], None], sms: int, pick_target: Pick) -> None:
+def test_ops_that_an_update_includes(body: Callable[[], None], sms: int, pick_target: Pick) -> None:
     with ark.Program("updates") as program:
         body()
     check_over_runs(program, pick_target(f"cpu:{sms}"), (LONG, WIDE))
@@ -137,8 +138,8 @@ def test_what_goes_into_an_update(body: Callable[[], None], sms: int, pick_targe
     ("body", "tasks"), [(read_several_times, 1), (same_rows, 2), (same_box, 2), (next_rows, 3)]
 )
 def test_updates_that_are_one_task(body: Callable[[], None], tasks: int) -> None:
-    """One task, and one for the output where their tiles differ; another one where the update
-    reads what it must not."""
+    """The update is one task, with another task for the output if their tiles differ, or for an op
+    that reads elements of other vCTAs."""
     with ark.Program("updates") as program:
         body()
     with ark.compile(program, target="cpu:4") as executable:
@@ -146,7 +147,8 @@ def test_updates_that_are_one_task(body: Callable[[], None], tasks: int) -> None
 
 
 def test_a_body_that_writes_before_it_reads() -> None:
-    """By hand: what is computed in the state's place must not be there when it is read."""
+    """Handwritten: the temporary in the memory of the state must not be overwritten before it is
+    read."""
     region = "#ark.region<(d0) -> (d0 * 4), [4]>"
     tile = "tensor<4xf32>"
     text = f"""module attributes {{ark.stage = "tiling", ark.target = #ark.target<backend = cpu,

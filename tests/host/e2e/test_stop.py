@@ -1,4 +1,4 @@
-"""A launch of many iterations ends when the program says so, on all lanes alike."""
+"""A launch of many iterations ends when the program stops it, on all lanes alike."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMITS = [1, 2, 3, 7, 100]
 
 
 def compiled(program: ark.Program, target: str, **options: Any) -> ark.Executable:
-    """All lanes take part."""
+    """Compiles the program such that all lanes take part."""
     spread = {"tile": {"total": (1, 16)}, "scheduler": "round-robin"}
     return ark.compile(program, target, **spread, **options)
 
@@ -41,27 +41,28 @@ def test_a_launch_ends_early(lanes: int, shape: tuple[int, ...], pick_target: Pi
             result = executable.run(limit=np.full(shape, total + limit, np.int32), iterations=200)
             total += limit
             assert executable.states["count"] == total
-            # Semaphores go on from where they are: a launch that ended early leaves no trace.
+            # Semaphores continue to count: a launch that ended early has no effect on later ones.
             assert completed(executable) == total
             assert (executable.states["total"] == total).all()
             assert (result["y"] == 16 * total).all()
 
 
-def test_iterations_are_the_most(pick_target: Pick) -> None:
+def test_the_number_of_iterations_is_an_upper_bound(pick_target: Pick) -> None:
     with compiled(counter(), pick_target("cpu:2")) as executable:
         executable.run(limit=10, iterations=4)
         assert executable.states["count"] == 4
         assert executable.states["done"] == 0
         executable.run(limit=10, iterations=1000)
         assert executable.states["count"] == 10
-        # What the flag was before does not matter.
+        # The previous value of the flag does not matter.
         assert executable.states["done"] == 1
         executable.run(limit=10, iterations=1000)
         assert executable.states["count"] == 11
 
 
 def test_many_lanes_decide_alike(pick_target: Pick) -> None:
-    """A lane with nothing to do is slow to look, or early; it must end where the others do."""
+    """An idle lane may check the state late or early; all lanes must end after the same
+    iteration."""
     with compiled(counter(rows=2), pick_target("cpu:8")) as executable:
         for total in range(3, 900, 3):
             executable.run(limit=total, iterations=100)
@@ -91,7 +92,7 @@ def test_the_trace_is_that_of_the_last_iteration(tmp_path: Path) -> None:
     assert len({event["ts"] for event in events if event["ph"] == "X"}) > 3
 
 
-def test_a_flag_that_cannot_be_one() -> None:
+def test_an_invalid_flag_raises() -> None:
     with ark.Program("bad"):
         x = ark.input("x", (1,), ark.int32)
         wide = ark.state("wide", (2,), ark.int32)
@@ -107,7 +108,7 @@ def test_a_flag_that_cannot_be_one() -> None:
             ark.stop_when(second)
 
 
-def test_a_flag_that_nothing_sets() -> None:
+def test_a_flag_without_an_update_raises() -> None:
     def build() -> None:
         with ark.Program("bad"):
             flag = ark.state("a", (1,), ark.int32)
@@ -136,7 +137,7 @@ def test_states_can_be_shared(pick_target: Pick) -> None:
     guest.close()
 
 
-def test_states_of_another_shape_are_not_shared() -> None:
+def test_states_of_another_shape_cannot_be_shared() -> None:
     owner, guest = ark.compile(counter(shape=(1,)), "cpu:1"), ark.compile(counter(rows=4), "cpu:1")
     with pytest.raises(ark.InvalidUsageError) as caught:
         guest.share_states(owner)

@@ -1,4 +1,4 @@
-"""Columns and maxima of windows are those that loops over the windows find.
+"""Columns and maxima of windows equal those of explicit loops over the windows.
 
 Odd extents, windows that begin in the padding or end beyond the image, and steps between
 neighbours are where a formula of indices goes wrong.
@@ -27,7 +27,7 @@ EVERY = (
 
 
 def columns(images: Array, kernel: Any, stride: Any, pad: Any, dilation: Any) -> Array:
-    """One window after the other, of [N, C, H, W]."""
+    """Returns the columns of [N, C, H, W], one window after the other."""
     margins = ((0, 0), (0, 0), (pad[0], pad[0]), (pad[1], pad[1]))
     padded = np.pad(images, margins)
     spans = [d * (k - 1) + 1 for d, k in zip(dilation, kernel, strict=True)]
@@ -42,7 +42,7 @@ def columns(images: Array, kernel: Any, stride: Any, pad: Any, dilation: Any) ->
 
 
 def maxima(images: Array, size: int, stride: int) -> Array:
-    """Of [N, H, W, C]."""
+    """Returns the maxima of windows of [N, H, W, C]."""
     rows, places = (range(0, extent, stride) for extent in images.shape[1:3])
     return np.stack(
         [
@@ -144,7 +144,7 @@ def test_a_convolution_is_a_product() -> None:
         (lambda x: ark.max_pool(x[0, 0], 2), "needs images of rank 3 to 5"),
     ],
 )
-def test_refused(make: Any, message: str) -> None:
+def test_invalid_windows_raise(make: Any, message: str) -> None:
     with ark.Program("wrong"):
         x = ark.input("x", (1, 2, 5, 6))
         ark.output("y", x + 1)

@@ -1,4 +1,4 @@
-"""Kernels for NVIDIA GPUs, run thread by thread on the host."""
+"""Fixtures for kernels for NVIDIA GPUs, which run thread by thread on the host."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ import ark_mlir as ark
 from ark_mlir.testing.bounds import assert_within
 
 Check = Callable[..., Emulation]
-# With a wheel the tests are run in a copy of the tree that lacks the package.
+# Tests of a wheel run in a copy of the tree without the package.
 BUILT_HERE = (Path(__file__).parents[3] / "ark_mlir").is_dir()
 
 
 @pytest.fixture(scope="session")
 def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The emulator; its tools may be missing only where a wheel is tested."""
+    """Builds the emulator; its tools may be missing only when a wheel is tested."""
     if missing := missing_tools():
         tell = pytest.fail if BUILT_HERE else pytest.skip
         tell(f"{' and '.join(missing)}, which build ark, are not there")
@@ -32,8 +32,8 @@ def library(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture
 def check(library: Path, tmp_path: Path) -> Check:
-    """``check(program, arrays, **options)``: runs a program as on a GPU, and compares outputs with
-    the interpreter, within its bound per element; options are those of Emulation."""
+    """``check(program, arrays, **options)`` runs a program in the emulator, and compares outputs
+    with the interpreter within its bound per element; the options are those of Emulation."""
 
     def run(program: ark.Program, arrays: dict[str, Any], **options: Any) -> Emulation:
         emulation = Emulation(program, library, tmp_path, **options)

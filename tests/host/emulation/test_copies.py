@@ -1,4 +1,4 @@
-"""Copies and products beside the threads: they are there when they are waited for, not before."""
+"""Asynchronous copies and products: their results are visible after the wait, and not before."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ Launch = Callable[..., list[Outcome]]
 
 @pytest.fixture
 def launch(library: Path, tmp_path: Path) -> Launch:
-    """``launch(steps)``: what a kernel of these steps leaves of 1, 2, 3, ..., for each seed."""
+    """``launch(steps)`` returns the words that a kernel of these steps leaves of 1, 2, 3, …, for
+    each seed."""
 
     def run(*steps: str, threads: int = THREADS) -> list[Outcome]:
         text = KERNEL.replace("BODY", "\n".join(f"  {step}" for step in steps))
@@ -109,20 +110,20 @@ def test_a_bulk_copy(launch: Launch) -> None:
     assert {(outcome.words[0], outcome.failure) for outcome in outcomes} == {(1, "")}
 
 
-def test_a_bulk_copy_that_nobody_waits_for(launch: Launch) -> None:
+def test_a_bulk_copy_without_a_wait_shows(launch: Launch) -> None:
     for outcome in launch(INIT, FENCE, *BULK, *READ, threads=1):
         assert outcome.words[0] == 0xFFFFFFFF
         assert "it ends while a bulk copy to its shared memory is under way" in outcome.failure
 
 
-def test_a_barrier_that_is_not_fenced(launch: Launch) -> None:
+def test_a_barrier_without_a_fence_shows(launch: Launch) -> None:
     for outcome in launch(INIT, *BULK, TRY, *READ, threads=1):
         assert "an mbarrier whose initialisation no proxy fence has shown to it" in outcome.failure
 
 
 @pytest.mark.parametrize("is_fenced", [True, False])
 def test_stores_before_a_bulk_copy(is_fenced: bool, launch: Launch) -> None:
-    """Without a proxy fence they may come after it."""
+    """Without a proxy fence, the stores may become visible after the copy."""
     before = "store i32 5, ptr addrspace(3) @ark_shared_memory, align 16"
     steps = [INIT, before, FENCE] if is_fenced else [INIT, FENCE, before]
     outcomes = launch(*steps, *BULK, TRY, *READ, threads=1)
@@ -130,7 +131,7 @@ def test_stores_before_a_bulk_copy(is_fenced: bool, launch: Launch) -> None:
 
 
 def test_a_read_of_what_a_bulk_copy_overwrites(launch: Launch) -> None:
-    """Nothing orders another thread's read before it."""
+    """No order exists between the read of another thread and the copy."""
     guarded = f"""%reads = icmp eq i32 %thread, 1
   br i1 %reads, label %read, label %other
 read:
@@ -189,14 +190,16 @@ def test_a_product(launch: Launch) -> None:
         (WAIT_FOR_SUMS, "uses a sum before wgmma.wait_group has waited for it"),
     ],
 )
-def test_what_a_product_lacks(missing: str, failure: str, launch: Launch) -> None:
+def test_a_product_without_a_required_step_shows(
+    missing: str, failure: str, launch: Launch
+) -> None:
     steps = [*ONES, FENCE, BARRIER, REGISTERS, PRODUCT, GROUP, WAIT_FOR_SUMS, *USE]
     for outcome in launch(*[step for step in steps if step != missing]):
         assert failure in outcome.failure
 
 
 def test_factors_that_are_not_fenced(launch: Launch) -> None:
-    """Without a proxy fence it does not see what threads have stored."""
+    """Without a proxy fence, the product does not see the stores of threads."""
     steps = [*ONES, BARRIER, REGISTERS, PRODUCT, GROUP, WAIT_FOR_SUMS, *USE]
     for outcome in launch(*steps):
         assert 16 not in outcome.words

@@ -1,4 +1,4 @@
-"""Steps of decoders: rings of weights, packets between SMs, attention over a cache."""
+"""Decode steps and prompts: rings of weights, packets between SMs, attention over a cache."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_one_token(batch: int, arch: str, check: Callable[..., Any]) -> None:
     assert emulation.executable.bundle.manifest.packets
 
 
-def test_one_token_by_smaller_ctas(check: Callable[..., Any]) -> None:
+def test_one_token_on_smaller_ctas(check: Callable[..., Any]) -> None:
     program = build_decode(CONFIG, batch=1, max_length=LENGTH)
     check(program, make_arrays(program), warps=8)
 

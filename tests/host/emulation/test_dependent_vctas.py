@@ -19,7 +19,8 @@ SIZE = (COUNT + 1) * WIDTH
 TILE = f"memref<{WIDTH}xf32, strided<[1], offset: ?>>"
 ALL = f"memref<{SIZE}xf32, strided<[1], offset: ?>>"
 WHOLE = f"memref<{SIZE}xf32>"
-# Copies x into y. Then every vCTA writes one more than what it reads of y, where the next reads.
+# Copies x into y. Then every vCTA writes one more than the value it reads of y, to the element that
+# the next vCTA reads.
 SHIFT = f"""
 #id = affine_map<(d0) -> (d0)>
 module attributes {{ark.stage = "memory"}} {{
@@ -49,13 +50,13 @@ ark.program @shift(%x: {WHOLE} {{ark.kind = #ark.kind<input>, ark.name = "x"}},
 }}
 }}
 """
-# All vCTAs of "shift" read what the first one writes, and depend on nothing else.
+# All vCTAs of "shift" read the element that the first one writes, and depend on nothing else.
 BROADCAST = (
     SHIFT.replace(f"(d0 * {WIDTH} + {WIDTH})", f"(d0 * {WIDTH})")
     .replace(f"ins(%y[#ark.region<(d0) -> (d0 * {WIDTH})", "ins(%y[#ark.region<(d0) -> (0)")
     .replace("@shift", "@broadcast")
 )
-# The same vCTAs in one run.
+# One run has the same vCTAs.
 TOGETHER = f"""ark.schedule "hand" sms = 1 {{
     ark.lane sms = [0, 1] warps = [0, 8] {{
       ark.run "copy" [0, 1]
@@ -82,7 +83,7 @@ def test_on_cpu(x: np.ndarray[Any, Any]) -> None:
 
 
 def test_runs_of_the_solver(x: np.ndarray[Any, Any]) -> None:
-    """vCTAs that are alike have one run, without the one that they depend on."""
+    """Equal vCTAs share a run, except the vCTA that the others depend on."""
     pytest.importorskip("ortools", reason="OR-tools is not installed")
     y = x.reshape(COUNT + 1, WIDTH).copy()
     y[0] += np.float32(1)
@@ -98,7 +99,7 @@ def test_on_an_emulated_gpu(x: np.ndarray[Any, Any], library: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("target", ["cpu:1", "cuda:sm_90a"])
-def test_one_run_of_all_is_refused(target: str) -> None:
+def test_a_single_run_of_all_vctas_raises(target: str) -> None:
     text = SHIFT.replace("// SCHEDULE", TOGETHER)
     with pytest.raises(ark.VerificationError, match="in the same run as vCTA 0 of 'shift'"):
         ark.compile(text, target=target, cache=False)

@@ -37,7 +37,7 @@ Run = Callable[..., list[Outcome]]
 
 @pytest.fixture
 def run(library: Path, tmp_path: Path) -> Run:
-    """``run(bodies, shared=True)``: the outcome of each seed; a body for each GPU."""
+    """``run(bodies, shared=True)`` returns the outcome of each seed; each GPU has a body."""
 
     def launch(*bodies: str, shared: bool = True) -> list[Outcome]:
         cases = " ".join(f"i32 {n}, label %gpu{n}" for n in range(1, len(bodies)))
@@ -103,7 +103,7 @@ def test_fences(kind: str, is_ordered: bool, run: Run) -> None:
 
 @pytest.mark.parametrize(("ended", "is_ordered"), [("acquire.sys", True), ("acquire.gpu", False)])
 def test_a_message_that_is_passed_on(ended: str, is_ordered: bool, run: Run) -> None:
-    """A release also covers what its GPU has acquired from another one."""
+    """A release also covers stores that its GPU has acquired from another GPU."""
     first = f"{weak_store('data', 7)}\n  {store('release.sys', 'flag', '1')}"
     second = f"{poll('acquire.sys', name='middle')}\n  {store('release.sys', 'more', '1')}"
     outcomes = run(first, second, f"{poll(ended, 'more')}\n  {TELL}")
@@ -123,7 +123,7 @@ def test_relaxed_stores_come_late_and_in_any_order(run: Run) -> None:
 
 
 def test_an_atomic_change_of_the_memory_of_another_gpu(run: Run) -> None:
-    """It must have the scope of the system; on the GPU's own memory, that of the GPU suffices."""
+    """The atomic needs system scope; on the GPU's own memory, the scope of the GPU suffices."""
     for outcome in run(add("relaxed.gpu", "flag"), ""):
         assert (outcome.failure, outcome.words[FLAG]) == ("", 1)
     for outcome in run("", add("relaxed.sys", "flag")):
@@ -142,7 +142,7 @@ def test_an_atomic_change_of_the_memory_of_another_gpu(run: Run) -> None:
         add("release.sys", "flag"),
     ],
 )
-def test_memory_that_a_gpu_may_not_access(access: str, run: Run) -> None:
+def test_access_to_memory_without_peer_access_fails(access: str, run: Run) -> None:
     for outcome in run("", access, shared=False):
         assert "GPU 1: CTA 0: thread 0: a " in outcome.failure
         assert "of memory of GPU 0, which it may not access" in outcome.failure

@@ -1,4 +1,4 @@
-"""What CTAs see of each other's stores: litmus tests of PTX's memory model, over seeds.
+"""Visibility of stores between CTAs: litmus tests of PTX's memory model over many seeds.
 
 Words of memory lie a line apart: DATA and FLAG are what the names say, SEEN is what a CTA reads.
 Memory is zero in the beginning. An outcome that PTX forbids must not show with any seed, and one
@@ -43,7 +43,7 @@ TELL = "%got = load i32, ptr %data, align 4\n  store i32 %got, ptr %seen, align 
 
 @pytest.fixture
 def make_kernel(library: Path, tmp_path: Path) -> Callable[..., TextKernel]:
-    """``make_kernel(bodies)``: a kernel with a body for each CTA."""
+    """``make_kernel(bodies)`` returns a kernel with a body for each CTA."""
 
     def make(*bodies: str) -> TextKernel:
         text = KERNEL
@@ -58,7 +58,8 @@ def make_kernel(library: Path, tmp_path: Path) -> Callable[..., TextKernel]:
 
 @pytest.fixture
 def outcomes(make_kernel: Callable[..., TextKernel]) -> Outcomes:
-    """``outcomes(bodies, threads)``: what SEEN was at the end, over all seeds; a body a CTA."""
+    """``outcomes(bodies, threads)`` returns the final values of SEEN over all seeds; each CTA has a
+    body."""
 
     def collect(*bodies: str, threads: int = 1) -> set[int]:
         kernel = make_kernel(*bodies)
@@ -104,7 +105,7 @@ def test_an_acquire_of_the_cta_may_never_see_the_flag(
     ("kind", "is_ordered"), [("acq_rel.gpu", True), ("sc.sys", True), ("acq_rel.cta", False)]
 )
 def test_fences(kind: str, is_ordered: bool, outcomes: Outcomes) -> None:
-    """With relaxed accesses they are as good as release and acquire, at their scope."""
+    """With relaxed accesses, fences replace release and acquire at their scope."""
     sender = f"{weak_store('data', 7)}\n  {fence(kind)}\n  {store('relaxed.gpu', 'flag', '1')}"
     seen = outcomes(sender, f"{poll('relaxed.gpu')}\n  {fence(kind)}\n  {TELL}")
     assert seen == {7} if is_ordered else 0 in seen
@@ -112,7 +113,7 @@ def test_fences(kind: str, is_ordered: bool, outcomes: Outcomes) -> None:
 
 @pytest.mark.parametrize("middle", ["acquire.gpu", "relaxed.gpu"])
 def test_a_message_that_is_passed_on(middle: str, outcomes: Outcomes) -> None:
-    """Release and acquire order what came before, whoever did it."""
+    """Release and acquire also order earlier stores of other threads."""
     first = f"{weak_store('data', 7)}\n  {store('release.gpu', 'flag', '1')}"
     second = f"{poll(middle, name='middle')}\n  {store('release.gpu', 'more', '1')}"
     third = f"{poll('acquire.gpu', 'more')}\n  {TELL}"
@@ -122,7 +123,7 @@ def test_a_message_that_is_passed_on(middle: str, outcomes: Outcomes) -> None:
 
 @pytest.mark.parametrize("second", ["release.gpu", "relaxed.gpu"])
 def test_a_counter_hands_on_all_releases(second: str, outcomes: Outcomes) -> None:
-    """Who sees the sum synchronises with each of those that added by a release."""
+    """A reader of the sum synchronises with every thread that added by a release."""
     first = f"{weak_store('data', 7)}\n  {add('release.gpu', 'flag')}"
     other = add(second, "flag")
     assert outcomes(first, other, f"{poll('acquire.gpu', least=2)}\n  {TELL}") == {7}
@@ -130,7 +131,8 @@ def test_a_counter_hands_on_all_releases(second: str, outcomes: Outcomes) -> Non
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_one_thread_releases_for_its_cta(waits: bool, outcomes: Outcomes) -> None:
-    """What others have stored before a barrier, and not what they store at the same time."""
+    """The release covers stores of other threads before the barrier, and not those at the same
+    time."""
     sender = f"""%stores = icmp eq i32 %thread, 33
   br i1 %stores, label %store, label %stored
 store:

@@ -1,4 +1,5 @@
-"""Mistakes in what orders threads, memory and copies show; tests/soak/mutate_kernels.py has all."""
+"""Mutated synchronisation is detected, for a sample; tests/soak/mutate_kernels.py tests all
+mutants."""
 
 from __future__ import annotations
 
@@ -10,14 +11,14 @@ from emulation.programs import CASES, Prepared
 from emulation.survivors import count
 
 SEEDS = range(3)
-# Seconds for all runs of a mutant, on a machine that does other things as well.
+# Seconds for all runs of a mutant, on a busy machine.
 LIMIT = 120
-# Programs, and of each which mutants are tried: one of so many.
+# Programs, and the interval at which their mutants are sampled.
 SLICE = {"states": 1, "boxes": 4, "decode": 8}
 
 
 def choose(mutants: list[Mutant], every: int) -> list[Mutant]:
-    """Barriers are judged by each other, so that they stay together."""
+    """Samples mutants, but keeps barriers together, since they are judged in groups."""
     others = [mutant for mutant in mutants if not mutant.is_barrier]
     barriers = [mutant for mutant in mutants if mutant.is_barrier]
     return others[::every] + barriers[: len(barriers) // every]

@@ -9,7 +9,7 @@ import pytest
 from op_cases import CASES as ALL
 from op_cases import build, make_inputs
 
-# A thread after the other, they take minutes.
+# The emulator runs one thread after the other, so these take minutes.
 SLOW = {"argmax in pieces", "argmax in pieces of extremes"}
 CASES = {name: case for name, case in ALL.items() if name not in SLOW}
 ARCHITECTURES = ("sm_90a", "sm_80")
@@ -17,7 +17,7 @@ ARCHITECTURES = ("sm_90a", "sm_80")
 
 @pytest.mark.parametrize("number", range(len(CASES)), ids=list(CASES))
 def test_op(number: int, check: Callable[..., Any]) -> None:
-    """Dtypes and architectures take turns."""
+    """Dtypes and architectures alternate."""
     case = list(CASES.values())[number]
     dtype = case.dtypes[number % len(case.dtypes)]
     program, arrays = build(case, dtype), make_inputs(case, dtype)

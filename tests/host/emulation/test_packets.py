@@ -1,4 +1,4 @@
-"""Results that go to other SMs as packets, from every kind of code that makes them."""
+"""Results that other SMs receive as packets, for all kinds of code that sends packets."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def random_arrays(shapes: dict[str, tuple[int, ...]], dtype: Any) -> dict[str, A
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
 @pytest.mark.parametrize("depth", [32, 64])
 def test_attention_of_blocks_of_rows(depth: int, arch: str, check: Check) -> None:
-    """Sixteen heads share their keys: a block of rows, whose columns lie side by side."""
+    """Sixteen heads share their keys: a block of rows with neighbouring columns."""
     dtype = ark.bf16
     heads, keys, width = 32, 16, 64
     shapes = {
@@ -46,7 +46,7 @@ def test_attention_of_blocks_of_rows(depth: int, arch: str, check: Check) -> Non
 
 @pytest.mark.parametrize("arch", ["sm_90a", "sm_80"])
 def test_products_by_tensor_cores(arch: str, check: Check) -> None:
-    """Eight rows, which instructions for matrices make and which the next product polls for."""
+    """An mma computes eight rows, and the next product polls for them."""
     dtype = ark.bf16
     shapes = {"x": (8, 256), "v": (256, 256), "w": (128, 256)}
     with ark.Program("products") as program:

@@ -1,4 +1,4 @@
-"""Matrix products by tensor cores, in whole tiles and in such that are cut short."""
+"""Matrix products on tensor cores, with whole and clipped tiles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BEYOND = "cp.async.bulk.prefetch.L2"
 def product(
     shape: Shape, tile: tuple[int, int] | None, dtype: Any
 ) -> tuple[ark.Program, dict[str, Any]]:
-    """Of ``[m, k]`` and ``[n, k]``, and arrays for it."""
+    """Returns a product of ``[m, k]`` and ``[n, k]``, and its arrays."""
     m, n, k = shape
     random = np.random.default_rng(0)
     with ark.Program("product") as program, ark.planner(tile=tile):
@@ -49,20 +49,20 @@ def product(
 def test_tiles_that_are_cut_short(
     shape: Shape, tile: tuple[int, int] | None, arch: str, check: Check
 ) -> None:
-    """Their extents are known as minima only."""
+    """The extents of the tiles are known as minima only."""
     dtype = ark.fp16 if arch == "sm_80" else ark.bf16
     program, arrays = product(shape, tile, dtype)
     emulation = check(program, arrays, arch=arch)
     assert MMA in emulation.text
 
 
-def test_a_row_by_way_of_a_ring(check: Check) -> None:
+def test_a_row_with_streamed_weights(check: Check) -> None:
     program, arrays = product((1, 300, 512), None, ark.bf16)
     assert RING in check(program, arrays).text
 
 
 def test_rows_that_are_longer_than_rings(check: Check) -> None:
-    """What is beyond a ring is asked for where lanes poll for the row."""
+    """Pieces beyond the ring are prefetched while lanes poll for the row."""
     width = 1024
     random = np.random.default_rng(0)
     with ark.Program("chain") as program:
@@ -79,7 +79,7 @@ def test_rows_that_are_longer_than_rings(check: Check) -> None:
     assert BEYOND in text
 
 
-def test_factors_by_way_of_shared_memory(check: Check) -> None:
+def test_operands_staged_in_shared_memory(check: Check) -> None:
     program, arrays = product((256, 256, 512), (128, 128), ark.bf16)
     text = check(program, arrays, arch="sm_100a").text
     assert MMA in text
@@ -96,7 +96,7 @@ def test_warpgroups(tile: tuple[int, int], copies: str, check: Check) -> None:
 
 @pytest.mark.parametrize("warps", [4, 8, 32])
 def test_rings_are_for_sixteen_warps(warps: int, check: Check) -> None:
-    """A CTA of another size loads parameters by itself, and sums up all of them."""
+    """A CTA of another size loads parameters without a ring, and adds all of them."""
     program, arrays = product((1, 300, 512), None, ark.bf16)
     emulation = check(program, arrays, warps=warps)
     assert RING not in emulation.text

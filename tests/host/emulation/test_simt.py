@@ -1,4 +1,4 @@
-"""What threads of a GPU must not do ends an emulation, with a message."""
+"""Accesses and synchronisation that a GPU does not allow end an emulation with a message."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BODY
 """
 BARRIER = "call void @llvm.nvvm.barrier.cta.sync.aligned.all(i32 0)"
 SHUFFLE = "call i32 @llvm.nvvm.shfl.sync.bfly.i32(i32 -1, i32 %thread, i32 1, i32 31)"
-# What only the threads below a limit do.
+# Code that only the threads below a limit execute.
 SOME = """
   %some = icmp ult i32 %thread, LIMIT
   br i1 %some, label %then, label %end
@@ -39,7 +39,7 @@ Run = Callable[..., tuple[list[int], str]]
 
 @pytest.fixture
 def run(library: Path, tmp_path: Path) -> Run:
-    """``run(body)``: what the threads have stored, and the failure."""
+    """``run(body)`` returns the words that threads have stored, and the failure."""
 
     def launch(
         body: str, shared: int = 1024, seed: int = 0, races: bool = True
@@ -76,7 +76,7 @@ def exchange(barrier: str) -> str:
 
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_barrier_that_is_forgotten_shows(waits: bool, run: Run) -> None:
-    """No order of threads is the same for all of them."""
+    """Without the barrier, every order of threads gives some thread a wrong value."""
     stored, failure = run(exchange(BARRIER if waits else ""), races=False)
     assert failure == ""
     assert (stored == [(thread + 1) % THREADS for thread in range(THREADS)]) == waits
@@ -104,7 +104,7 @@ def test_a_race_in_global_memory(waits: bool, run: Run) -> None:
 
 
 def test_a_barrier_without_some_threads(run: Run) -> None:
-    """Those that have ended are not waited for; those that wait as a warp are."""
+    """Threads that have ended are not waited for; threads of a warp-level wait are."""
     _, failure = run(some(32, BARRIER))
     assert failure == ""
     _, failure = run(some(16, BARRIER) + f"  %other = {SHUFFLE}")

@@ -1,4 +1,4 @@
-"""Rows of weights through rings: rows that are cut into pieces of any multiple of 16 bytes."""
+"""Rows of weights through rings: rows that are split into pieces of any multiple of 16 bytes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RING = "cp.async.bulk.global"
 
 
 def product(columns: int, rows: int, dtype: Any, weights: Any) -> tuple[ark.Program, Any]:
-    """A program that multiplies ``[1, columns]`` by ``[rows, columns]``, and its arrays."""
+    """Returns a product of ``[1, columns]`` and ``[rows, columns]``, and its arrays."""
     random = np.random.default_rng(columns)
     with ark.Program("product") as program:
         x = ark.input("x", (1, columns), dtype)
@@ -73,14 +73,14 @@ def test_types(columns: int, dtype: Any, weights: Any, check: Check) -> None:
         32776,  # more than two pieces of 2 KiB for each warp
     ],
 )
-def test_rows_that_no_ring_takes(columns: int, check: Check) -> None:
+def test_rows_that_are_not_streamed(columns: int, check: Check) -> None:
     program, arrays = product(columns, 9, ark.bf16, ark.bf16)
     assert RING not in check(program, arrays).text
 
 
 @pytest.mark.parametrize("weight", [np.inf, np.nan])
 def test_numbers_that_are_not_finite(weight: float, check: Check) -> None:
-    """Threads beyond the end of a piece multiply zeros, not what the ring has there."""
+    """Threads beyond the end of a piece multiply by zeros, and not by stale data of the ring."""
     program, arrays = product(2560, 40, ark.bf16, ark.bf16)
     arrays["x"] = np.abs(arrays["x"]) + arrays["x"].dtype.type(1)
     arrays["w"][7, 639] = weight

@@ -1,4 +1,4 @@
-"""Kernels of several ranks, each on a GPU of its own or all on one, at once.
+"""Kernels of several ranks run concurrently, on one emulated GPU each or all on one.
 
 Bits are those of the target cpu. Mistakes in the scopes of signals between GPUs show, and mistakes
 in linking do, too.
@@ -24,7 +24,7 @@ from ark_mlir.runtime.ranks import linking
 from ark_mlir.runtime.ranks.parts import own_lanes
 
 SEEDS = range(4)
-# Seconds for all seeds of a mutant, on a machine that does other things as well.
+# Seconds for all seeds of a mutant, on a busy machine.
 LIMIT = 60
 PEERS = "CudaPeerRanks.mlir"
 Programs = list[ark.Program]
@@ -35,7 +35,8 @@ def all_collectives(size: int, dtype: DType = ark.fp32) -> Programs:
 
 
 def stepping(size: int) -> Programs:
-    """A state that every iteration sums over all ranks: what a rank sends changes each time."""
+    """Returns programs with a state that every iteration sums over all ranks, so that messages
+    change each time."""
     programs: Programs = []
     for rank in range(size):
         with ark.Program("stepping", rank=rank, world_size=size) as program:
@@ -49,7 +50,8 @@ def stepping(size: int) -> Programs:
 
 
 def forwarding(size: int) -> Programs:
-    """Rank 0 sends a state to all others, which changes each time, and gets nothing back."""
+    """Returns programs in which rank 0 sends a state, which changes each time, and receives
+    nothing."""
     programs: Programs = []
     for rank in range(size):
         with ark.Program("forwarding", rank=rank, world_size=size) as program:
@@ -66,7 +68,7 @@ def forwarding(size: int) -> Programs:
 
 
 def counting(size: int, stopper: int) -> Programs:
-    """One rank ends the launch after the iteration in which a sum over all ranks exceeds 11."""
+    """Returns programs in which one rank stops the launch once a sum over all ranks exceeds 11."""
     programs: Programs = []
     for rank in range(size):
         with ark.Program("counting", rank=rank, world_size=size) as program:
@@ -127,7 +129,7 @@ class World:
         return judge(self.run, dict(changes), seeds, LIMIT)
 
     def peer_mutants(self) -> list[Mutant]:
-        """Mutants of the instructions by which GPUs exchange signals."""
+        """Returns mutants of the instructions that exchange signals between GPUs."""
         return [mutant for mutant in list_mutants(self.emulation.sites) if PEERS in mutant.name]
 
 
@@ -136,7 +138,7 @@ Make = Callable[..., World]
 
 @pytest.fixture
 def make(library: Path, tmp_path: Path) -> Make:
-    """``make(programs, devices, iterations=1, **options)``."""
+    """``make(programs, devices, iterations=1, **options)`` returns a World."""
 
     def build(programs: Programs, devices: int, **options: Any) -> World:
         return World(programs, library, tmp_path, devices, **options)
@@ -189,7 +191,7 @@ def test_iterations_that_send_other_values(
 def test_a_stop_ends_all_ranks_after_the_same_iteration(
     size: int, devices: int, stopper: int, make: Make
 ) -> None:
-    """The next run counts on from there, whichever rank has ended the first one."""
+    """The next run continues to count from there, whichever rank ended the first run."""
     emulation = make(counting(size, stopper), devices).emulation
     for seed in SEEDS:
         emulation.load(seed)
@@ -206,7 +208,7 @@ def test_a_stop_ends_all_ranks_after_the_same_iteration(
 
 @pytest.mark.parametrize("build", [all_collectives, stepping])
 def test_weaker_signals_between_gpus_show(build: Callable[[int], Programs], make: Make) -> None:
-    """Each release and acquire of the scope of the system: relaxed, and of the scope of a GPU."""
+    """Each release and acquire of system scope becomes relaxed, or gets the scope of a GPU."""
     world = make(build(2), 2, iterations=3)
     assert not world.judge({})
     mutants = world.peer_mutants()
@@ -232,12 +234,12 @@ Rows = Iterator[tuple[int, int, int, int]]
 
 
 def drop_first_level(rows: Rows, first: int) -> Rows:
-    """The lane that speaks for its GPU does not wait for the other lanes."""
+    """Mutates the lane that signals for its GPU: it does not wait for the other lanes."""
     return (row for row in rows if (row[0], row[1]) != (Opcode.WAIT, first))
 
 
 def drop_second_level(rows: Rows, first: int) -> Rows:
-    """The lanes of a GPU wait for those of their own GPU only."""
+    """Makes the lanes of a GPU wait only for lanes of their own GPU."""
     for code, number, arrivals, unused in rows:
         if code == Opcode.WAIT and number != first:
             arrivals = 1
@@ -257,13 +259,11 @@ def test_a_barrier_that_lacks_a_level_shows(
         return change(link_barrier(semaphore, rank, speaks), semaphore.number)
 
     monkeypatch.setattr(linking, "_link_barrier", link)
-    # Only a lane that stays behind for an iteration shows it.
+    # Only a lane that is an iteration behind shows the fault.
     assert "rank" in world.judge({}, range(40))
 
 
-def test_a_signal_that_does_not_go_to_the_waiting_gpu_shows(
-    make: Make, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_signal_to_the_wrong_gpu_shows(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     world = make(all_collectives(2), 2)
     monkeypatch.setattr(linking, "_counter_on", lambda gpu, own, number: number)
     assert "waited more than" in world.judge({}) or "vCTA" in world.judge({})
@@ -273,7 +273,7 @@ def test_a_signal_that_does_not_go_to_the_waiting_gpu_shows(
 
 
 def looking_up(size: int) -> Programs:
-    """Each rank looks up an element of its own, and all ranks sum them."""
+    """Each rank looks up its own element, and all ranks sum the elements."""
     programs: Programs = []
     for rank in range(size):
         with ark.Program("looking_up", rank=rank, world_size=size) as program:
@@ -286,7 +286,7 @@ def looking_up(size: int) -> Programs:
 
 
 class Failing:
-    """Ranks on a GPU each, whose inputs are the numbers from 0 to 3."""
+    """Ranks on separate GPUs, whose inputs are the numbers from 0 to 3."""
 
     def __init__(self, library: Path, folder: Path, size: int) -> None:
         self.size = size
@@ -313,7 +313,7 @@ def test_a_bad_index_of_one_rank(bad: int, library: Path, tmp_path: Path) -> Non
 
 
 def wait_for_more(bundle: Bundle, rank: int) -> Bundle:
-    """The first wait of a rank is for one signal more than there are."""
+    """Makes the first wait of a rank require one signal more than there are."""
     rows = np.array(bundle.tables.instructions)
     lanes = bundle.tables.lanes[list(own_lanes(bundle, rank))]
     own = np.concatenate([np.arange(first, last) for _, first, last in lanes.tolist()])

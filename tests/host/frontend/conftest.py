@@ -13,7 +13,7 @@ import ark_mlir as ark
 
 @pytest.fixture
 def program() -> Any:
-    """An open program; what a test leaves in it is not verified."""
+    """Returns an open program, which is never verified."""
     result = ark.Program("test")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(result, "_close", lambda: None)
@@ -23,7 +23,7 @@ def program() -> Any:
 
 @pytest.fixture
 def refuses() -> Callable[..., ark.InvalidUsageError]:
-    """Calls a function and checks that it is refused at the line of the function."""
+    """Calls a function and checks that it raises an error at the line of the function."""
 
     def check(function: Callable[[], object], *fragments: str) -> ark.InvalidUsageError:
         with pytest.raises(ark.InvalidUsageError) as caught:

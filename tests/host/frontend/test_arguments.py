@@ -1,4 +1,4 @@
-"""Inputs, parameters, states, scalars: what they accept and what they refuse."""
+"""Inputs, parameters, states and scalars: valid and invalid definitions."""
 
 from __future__ import annotations
 
@@ -49,12 +49,12 @@ def test_shapes(program: Any, shape: Any) -> None:
         (3.5, "shape must be integers"),
     ],
 )
-def test_shapes_that_are_none(program: Any, refuses: Refuses, shape: Any, message: str) -> None:
+def test_invalid_shapes_raise(program: Any, refuses: Refuses, shape: Any, message: str) -> None:
     refuses(lambda: ark.input("x", shape), "ark.input", message)
 
 
 @pytest.mark.parametrize("dtype", ["float64", "int7", 3, None, float, object(), "complex64"])
-def test_dtypes_that_are_none(program: Any, refuses: Refuses, dtype: Any) -> None:
+def test_invalid_dtypes_raise(program: Any, refuses: Refuses, dtype: Any) -> None:
     refuses(lambda: ark.input("x", (4,), dtype), "ark.input", "unknown dtype", "known are fp32")
 
 
@@ -119,7 +119,7 @@ def test_a_tensor_is_a_part_of_a_padded_buffer() -> None:
         ({"dtype": "fp99"}, "fp99"),
     ],
 )
-def test_tensors_that_cannot_be(
+def test_invalid_tensors_raise(
     program: Any, refuses: Refuses, arguments: dict[str, Any], message: str
 ) -> None:
     refuses(lambda: ark.tensor((4, 5), **arguments), message, "ark.tensor")

@@ -17,7 +17,7 @@ DTYPES = [d for d in ark.dtypes.ALL]
 
 
 def stored(array: Any, dtype: Any = None) -> Any:
-    """What the interpreter reads back from the constant in the program."""
+    """Returns the constant of the program as the interpreter reads it."""
     with ark.Program("test") as program:
         ark.output("y", ark.constant(array, dtype))
     return ark.reference.run(program, {})["y"]
@@ -39,7 +39,7 @@ def test_every_dtype_and_shape(dtype: Any, shape: tuple[int, ...]) -> None:
 @pytest.mark.parametrize("dtype", [d for d in DTYPES if d.is_float], ids=str)
 def test_special_values(dtype: Any) -> None:
     values = [0.0, -0.0, float("nan"), 1.0, -1.5]
-    if dtype is not ark.fp8_e4m3:  # it has no infinity
+    if dtype is not ark.fp8_e4m3:  # the dtype has no infinity
         values += [float("inf"), float("-inf")]
     array = np.array(values, np.float32).astype(dtype.numpy)
     got = stored(array)
@@ -69,7 +69,7 @@ def test_any_bits_survive(data: bytes, dtype: Any) -> None:
     size = len(data) // dtype.itemsize
     array = np.frombuffer(data[: size * dtype.itemsize], f"u{dtype.itemsize}")
     array = (array % 2).astype(bool) if dtype.kind == "bool" else array.view(dtype.numpy)
-    # A signalling NaN becomes a quiet one, which numpy may say.
+    # A signalling NaN becomes quiet, about which numpy may warn.
     with np.errstate(invalid="ignore"):
         expected = array.astype(np.float64) if dtype.is_float else array
     np.testing.assert_array_equal(stored(array), expected)
@@ -119,7 +119,7 @@ def test_creation() -> None:
     np.testing.assert_array_equal(got["halves"], [0, 0.5, 1, 1.5])
 
 
-def test_values_that_are_refused(program: Any, refuses: Refuses) -> None:
+def test_invalid_values_raise(program: Any, refuses: Refuses) -> None:
     refuses(lambda: ark.constant("a"), "ark.constant", "is not an array of numbers")
     refuses(lambda: ark.constant(None), "ark.constant", "is not an array of numbers")
     refuses(lambda: ark.constant([[1], [1, 2]]), "ark.constant")

@@ -13,7 +13,7 @@ from ark_mlir.mlir.locations import describe
 
 
 def line() -> int:
-    """The line of the caller."""
+    """Returns the line of the caller."""
     frame = inspect.currentframe()
     assert frame is not None
     assert frame.f_back is not None
@@ -62,7 +62,7 @@ def test_recursion_does_not_grow_the_location() -> None:
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="Python 3.10 keeps no columns")
-def test_locations_are_of_the_column_too() -> None:
+def test_locations_include_the_column() -> None:
     with ark.Program("p") as program:
         x = ark.input("x", (4,))
         ark.output("y", ark.exp(x) + ark.log(x))
@@ -99,7 +99,7 @@ def test_ops_of_a_module_are_under_its_path() -> None:
     assert names == ["layers.0.relu", "layers.1.relu", "exp"]
 
 
-def test_models_of_the_package_are_code_like_any_other() -> None:
+def test_ops_of_the_packages_models_have_the_lines_of_the_models() -> None:
     from ark_mlir.models.llama import DecoderConfig, build_decode
 
     config = DecoderConfig(
@@ -110,7 +110,7 @@ def test_models_of_the_package_are_code_like_any_other() -> None:
     assert all(place.endswith(("decoder.py", "progress.py")) for place in places)
 
 
-def test_describe_of_what_has_no_file() -> None:
+def test_describe_of_an_object_without_a_file() -> None:
     with ir.Context():
         assert describe(ir.Location.unknown()) is None
         assert describe(ir.Location.name("a")) is None

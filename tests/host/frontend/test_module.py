@@ -60,7 +60,7 @@ def test_names_are_paths_and_the_same_everywhere() -> None:
         assert f'ark.name = "{name}"' in program.mlir
 
 
-def test_state_dict_is_what_runs() -> None:
+def test_the_state_dict_holds_the_loaded_arrays() -> None:
     program, net = build()
     rng = np.random.default_rng(0)
     arrays = {n: rng.normal(size=p.shape).astype(np.float32) for n, p in net.named_parameters()}
@@ -80,7 +80,7 @@ def test_state_dict_before_loading_holds_none() -> None:
     assert set(net.state_dict().values()) == {None}
 
 
-def test_strict_loading_names_what_is_wrong() -> None:
+def test_strict_loading_names_missing_and_unexpected_names() -> None:
     _, net = build()
     arrays = {n: np.zeros(p.shape, np.float32) for n, p in net.named_parameters()}
     del arrays["scale"]
@@ -93,7 +93,7 @@ def test_strict_loading_names_what_is_wrong() -> None:
     assert net.state_dict()["embed.bias"] is not None
 
 
-def test_arrays_that_do_not_fit() -> None:
+def test_arrays_of_the_wrong_shape_raise() -> None:
     _, net = build()
     with pytest.raises(ark.InvalidUsageError, match=r"'scale' has shape \[8\], the array \[3\]"):
         net.load_state_dict({"scale": np.zeros(3, np.float32)}, strict=False)
@@ -187,7 +187,7 @@ def test_a_list_that_is_filled_later() -> None:
     assert "layers.2.bias" in program.parameters
 
 
-def test_two_modules_that_nothing_tells_apart() -> None:
+def test_two_modules_without_distinct_paths_raise() -> None:
     def build() -> None:
         with ark.Program("p"):
             first, second = Linear(4, 4), Linear(4, 4)

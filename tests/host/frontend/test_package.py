@@ -1,4 +1,4 @@
-"""The package itself: cheap to import, complete, and honest about what is missing."""
+"""The package: imports are cheap, names are complete, and missing parts are reported."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_dtypes_and_errors_need_no_compiled_part() -> None:
     assert "the compiled part of ark_mlir is not installed" in out
 
 
-def test_everything_but_modules_of_pytorch_works_without_torch() -> None:
+def test_everything_but_from_torch_works_without_torch() -> None:
     out = python("""
         import sys
         sys.modules["torch"] = None  # as if it were not installed
@@ -87,7 +87,7 @@ def test_every_public_name_of_the_frontend_resolves() -> None:
         assert getattr(ark, name) is getattr(frontend, name)
         assert name in dir(ark)
     for name in ark.__all__:
-        if name not in ("compile", "CompileOptions"):  # other packages have tests of their own
+        if name not in ("compile", "CompileOptions"):  # these packages have separate tests
             assert getattr(ark, name) is not None
 
 
@@ -192,7 +192,7 @@ def test_knobs_are_read_at_each_use_and_restored() -> None:
     [("ARK_TIMEOUT", "soon"), ("ARK_TIMEOUT", "-1"), ("ARK_TIMEOUT", "nan"),
      ("ARK_THREADS", "-2"), ("ARK_THREADS", "two"), ("ARK_LOG_LEVEL", "loud")],
 )  # fmt: skip
-def test_knobs_that_make_no_sense(name: str, text: str) -> None:
+def test_invalid_knobs_raise(name: str, text: str) -> None:
     with (
         knobs.scope(**{name: text}),
         pytest.raises(ark.InvalidUsageError, match=f"is not a value of {name}"),
@@ -207,7 +207,7 @@ def test_misspelt_knobs_are_refused() -> None:
 
 def test_every_knob_says_what_it_does() -> None:
     for name, knob in knobs.registry().items():
-        # Others are agreed on by many programs.
+        # Knobs without the prefix are variables that many programs share.
         ours = name.startswith("ARK_")
         assert ours or name == "XDG_CACHE_HOME" or "torchrun" in knob.help or "MPI" in knob.help
         assert knob.help

@@ -70,7 +70,7 @@ def test_an_exception_ends_the_plan() -> None:
         ({"sync": 1}, "sync must be True or False"),
     ],
 )
-def test_plans_that_are_none(refuses: Refuses, plan: Any, message: str) -> None:
+def test_invalid_plans_raise(refuses: Refuses, plan: Any, message: str) -> None:
     refuses(lambda: ark.planner(**plan).__enter__(), message)
 
 

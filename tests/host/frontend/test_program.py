@@ -1,4 +1,4 @@
-"""Programs: what they hold, when they are refused, and that they leave nothing behind."""
+"""Programs: their content, their errors, and the state after an error."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def mlp() -> ark.Program:
     return program
 
 
-def test_metadata_says_what_to_bind_and_what_comes_back() -> None:
+def test_metadata_lists_arguments_and_results() -> None:
     program = mlp()
     assert list(program.inputs) == ["x"]
     assert list(program.parameters) == ["w"]
@@ -125,7 +125,7 @@ def test_outside_of_a_program_is_refused() -> None:
             call()
 
 
-def test_what_fills_says_its_own_name() -> None:
+def test_fill_functions_name_themselves_in_errors() -> None:
     for name in ("zeros", "ones"):
         with pytest.raises(ark.InvalidUsageError, match=rf"ark.{name}: outside of a program"):
             getattr(ark, name)((4,))
@@ -285,7 +285,7 @@ def test_mean_is_another_name_of_reduce_mean() -> None:
     assert text(ark.mean) == text(ark.reduce_mean)
 
 
-def test_noop_gives_nothing_and_needs_a_tensor() -> None:
+def test_noop_returns_nothing_and_needs_a_tensor() -> None:
     with ark.Program("p") as program:
         x = ark.input("x", (3,))
         assert ark.noop(ark.exp(x)) is None
@@ -295,6 +295,6 @@ def test_noop_gives_nothing_and_needs_a_tensor() -> None:
     assert program.mlir.count("ark.noop") == 1
 
 
-def test_only_a_noop_is_no_program() -> None:
+def test_a_noop_alone_is_no_program() -> None:
     with pytest.raises(ark.InvalidUsageError, match="has no output"), ark.Program("p"):
         ark.noop(ark.input("x", (3,)))

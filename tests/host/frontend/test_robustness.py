@@ -1,4 +1,4 @@
-"""Any arguments at all: an op is built, or refused with a line of Python, and nothing else."""
+"""Ops called with any arguments are built, or raise an error that names a line of Python."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ EXTENTS = (0, 1, 1, 2, 2, 3, 4, 8, 2**31, 2**40, 2**62)
 
 
 class Caller:
-    """Calls ops with arguments of every kind, mostly wrong ones."""
+    """Calls ops with arguments of every kind, mostly invalid ones."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -70,7 +70,7 @@ class Caller:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_ops_are_built_or_refused(seed: int) -> None:
+def test_ops_are_built_or_raise(seed: int) -> None:
     caller = Caller(seed)
     with ark.Program("fuzz", rank=0, world_size=2) as program:
         caller.tensors += [

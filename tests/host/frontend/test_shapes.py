@@ -1,4 +1,4 @@
-"""The shape and dtype of every op's result, and what its operands must be."""
+"""The shape and dtype of every op's result, and the requirements on its operands."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors: Python's operators, slicing, and what they must not do in silence."""
+"""Tensors: Python's operators, slicing, and implicit conversions that raise."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_length_and_iteration(program: Any) -> None:
         len(ark.scalar("s"))
 
 
-def test_repr_says_what_it_is(program: Any) -> None:
+def test_repr_names_shape_and_dtype(program: Any) -> None:
     assert repr(ark.input("x", (3, 4), ark.bf16)) == "<ark.Tensor 'x' bf16[3, 4]>"
 
 
@@ -118,7 +118,7 @@ X = np.arange(5 * 4 * 3, dtype=np.float32).reshape(5, 4, 3)
         np.s_[np.int64(2)], np.s_[...], np.s_[()], np.s_[2:2, 0], np.s_[:, ::-1, ::-1],
     ],
 )  # fmt: skip
-def test_slicing_is_numpys(index: Any) -> None:
+def test_slicing_equals_numpys(index: Any) -> None:
     np.testing.assert_array_equal(evaluate(lambda x: x[index], X), X[index])
 
 
@@ -130,7 +130,7 @@ entries = slices | st.integers(-3, 2) | st.none()
 
 @given(st.lists(entries, max_size=4).filter(lambda e: sum(i is not None for i in e) <= 3))
 @settings(max_examples=150)
-def test_slicing_is_numpys_for_any_index(index: list[Any]) -> None:
+def test_slicing_equals_numpys_for_any_index(index: list[Any]) -> None:
     key = tuple(index)
     np.testing.assert_array_equal(evaluate(lambda x: x[key], X), X[key])
 
@@ -155,6 +155,6 @@ def test_slices_that_are_refused(program: Any, refuses: Refuses, index: Any, mes
     refuses(lambda: x[index], "ark.slice", message)
 
 
-def test_a_tensor_is_no_index(program: Any, refuses: Refuses) -> None:
+def test_a_tensor_as_an_index_raises(program: Any, refuses: Refuses) -> None:
     x, i = ark.input("x", (5,)), ark.scalar("i")
     refuses(lambda: x[i], "an index must be static; use ark.gather")

@@ -1,4 +1,4 @@
-"""The BERT encoder, against what transformers computes for the same weights."""
+"""The BERT encoder, compared with the results of transformers for the same weights."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ def embed(model: Any, ids: Any, mask: Any = None) -> Any:
     return model.embed(ids, mask, reference=True)
 
 
-def test_it_computes_what_transformers_does(model: Any) -> None:
+def test_results_equal_those_of_transformers(model: Any) -> None:
     got = embed(model, IDS)
     assert got.shape == (2, 16)
     np.testing.assert_allclose(got[:, :4], EXPECTED, atol=1e-9)
     np.testing.assert_allclose(np.linalg.norm(got, axis=1), 1, rtol=1e-12)
 
 
-def test_the_program_says_what_to_bind(model: Any) -> None:
+def test_the_program_lists_its_arguments(model: Any) -> None:
     program = model.programs["embed"]
     assert program.inputs["ids"].shape == program.inputs["mask"].shape == (2, 8)
     assert program.inputs["mask"].dtype is ark.bool
@@ -54,7 +54,7 @@ def test_the_program_says_what_to_bind(model: Any) -> None:
 
 
 def test_sizes_can_be_read_by_themselves(folder: Path) -> None:
-    """As examples/minilm.py does; the type of the model is then what the caller says."""
+    """As in examples/minilm.py; the caller then chooses the type of the model."""
     sizes = BertConfig.read(read_config(folder))
     assert (sizes.hidden, sizes.layers) == (16, 2)
 
@@ -73,7 +73,7 @@ def test_padding_changes_nothing(model: Any) -> None:
         padded[row, : len(ids)] = ids
         mask[row, : len(ids)] = 1
     np.testing.assert_allclose(embed(model, padded, mask), expected, atol=1e-12)
-    # Padding beyond what the program holds is no token.
+    # Padding beyond the program's length contains no token.
     wide = np.pad(padded, ((0, 0), (0, 30)))
     np.testing.assert_allclose(
         embed(model, wide, np.pad(mask, ((0, 0), (0, 30)))), expected, atol=1e-12
@@ -113,7 +113,7 @@ def test_types_tell_the_sentences_of_a_pair_apart(model: Any) -> None:
     )
     paired = model.embed(IDS, types=types, reference=True)
     assert (np.abs(paired - expected).max(axis=1) > 1e-3).all()
-    # Types of padding mean nothing.
+    # Token types of padding have no effect.
     mask = np.array([[1, 1, 1, 0]])
     one = model.embed([IDS[0]], mask, [[0, 0, 1, 0]], reference=True)
     other = model.embed([IDS[0]], mask, [[0, 0, 1, 1]], reference=True)
@@ -136,14 +136,14 @@ def test_types_that_are_refused(model: Any, types: Any, message: str) -> None:
 
 
 def test_holes_in_a_mask(model: Any) -> None:
-    """What is masked counts for nothing, wherever it stands; the rest keeps its place."""
+    """A masked token has no effect at any position, and the other tokens keep their positions."""
     mask = [[1, 0, 1, 1]]
     first, second = (embed(model, [[1, token, 9, 2]], mask) for token in (5, 17))
     np.testing.assert_allclose(first, second, atol=1e-12)
 
 
 @pytest.mark.parametrize("style", ["bert.", "gamma"])
-def test_other_spellings_of_tensors(tiny: Any, tmp_path: Path, style: str) -> None:
+def test_alternative_names_of_tensors(tiny: Any, tmp_path: Path, style: str) -> None:
     arrays = tiny.weights("bert")
     if style == "gamma":
         renamed = {

@@ -1,4 +1,4 @@
-"""Models compiled for the CPU, against the interpreter and transformers."""
+"""Models compiled for the CPU, compared with the interpreter and transformers."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_other_poolings(tiny: Any, tmp_path: Path, pooling: str, pick_target: Pi
         pick_target("cpu:2")
     )
     got, expected = model.embed(IDS), model.embed(IDS, reference=True)
-    if pooling == "none":  # what padding gives is nobody's business
+    if pooling == "none":  # results at padding are undefined
         got, expected = got[:, :1], expected[:, :1]
     np.testing.assert_allclose(got, expected, atol=1e-5)
 
@@ -49,13 +49,13 @@ def test_a_decoder(tiny: Any, tmp_path: Path, kind: str, pick_target: Pick) -> N
     model = ark.models.load(folder, max_length=24, chunk=4).compile(pick_target("cpu:2"))
     assert model.generate(PROMPT, 8) == TOKENS[kind]
     assert model.generate(PROMPT[:3], 4) == model.generate(PROMPT[:3], 4, reference=True)
-    assert model.generate(PROMPT, 8) == TOKENS[kind]  # nothing is left of the run before
+    assert model.generate(PROMPT, 8) == TOKENS[kind]  # no state of the run before remains
 
 
 def test_threads_that_generate_at_once(
     tiny: Any, tmp_path: Path, in_threads: Callable[..., None]
 ) -> None:
-    """Each of them gets the tokens of its own prompt: prompt and continuation are not mixed."""
+    """Each thread gets the tokens of its own prompt."""
     folder = tiny.write_model(tmp_path, "llama")
     model = ark.models.load(folder, max_length=24, chunk=2).compile("cpu:1")
     prompts = [PROMPT, PROMPT[:3], PROMPT[::-1]]
@@ -69,7 +69,7 @@ def test_threads_that_generate_at_once(
 
 
 def test_a_decoder_with_its_cache_in_pieces(tiny: Any, tmp_path: Path, pick_splitting: Any) -> None:
-    """Workers that would be idle attend to parts of the keys; the tokens stay the same."""
+    """Idle workers compute attention over parts of the keys; the tokens do not change."""
     changes = {"max_position_embeddings": 192}
     folder = tiny.write_model(tmp_path, "llama", tiny.weights("llama"), changes)
     model = ark.models.load(folder, max_length=192, chunk=4).compile(pick_splitting("cpu:16"))
@@ -94,7 +94,8 @@ SHAPES: dict[str, dict[str, Any]] = {
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_other_shapes_of_decoders(tiny: Any, tmp_path: Path, shape: str, pick_target: Pick) -> None:
-    """Logits within the interpreter's bound, over a prompt of many chunks, and its tokens."""
+    """Compares the logits of a prompt of many chunks with the interpreter's within its bound, and
+    the tokens."""
     changes = SHAPES[shape]
     folder = tiny.write_model(
         tmp_path, "llama", tiny.weights("llama", changes), {**changes, "eos_token_id": 3}
@@ -111,13 +112,13 @@ def test_other_shapes_of_decoders(tiny: Any, tmp_path: Path, shape: str, pick_ta
 
 
 def chunk_inputs(ids: list[int]) -> dict[str, Any]:
-    """What the first chunk of a prompt binds."""
+    """Returns the arrays that the first chunk of a prompt binds."""
     ends = np.full(8, -1, np.int32)
     return {"ids": np.array([ids], np.int32), "begin": 0, "last": len(ids) - 1, "ends": ends}
 
 
 def first_chunk(model: Any, ids: list[int]) -> tuple[ark.Program, dict[str, Any]]:
-    """A prefill, and all that it takes."""
+    """Returns a prefill and its arrays."""
     return model.programs["prefill"], {**model.parameters_of("prefill"), **chunk_inputs(ids)}
 
 
@@ -125,7 +126,7 @@ def first_chunk(model: Any, ids: list[int]) -> tuple[ark.Program, dict[str, Any]
 def test_a_layer_is_within_its_bound(
     tiny: Any, tmp_path: Path, kind: str, pick_target: Pick
 ) -> None:
-    """With small weights and one layer worst cases are still near."""
+    """With small weights and one layer, worst-case bounds are still tight."""
     one = {"num_hidden_layers": 1}
     arrays = {
         name: array if "norm" in name else array * np.float32(0.1)
@@ -165,7 +166,7 @@ def test_all_new_tokens_are_one_launch(
 
 
 def test_positions_out_of_range(tiny: Any, tmp_path: Path, pick_target: Pick) -> None:
-    """Nothing is touched out of bounds, and the program can be used afterwards."""
+    """No memory outside of buffers is accessed, and the program can be used afterwards."""
     folder = tiny.write_model(tmp_path, "llama")
     model = ark.models.load(folder, max_length=16, chunk=4).compile(pick_target("cpu:2"))
     ends = np.full(8, -1, np.int32)
@@ -191,7 +192,7 @@ def test_options_reach_the_compiler(tiny: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("qk_norm", [False, True])
 def test_a_layer_of_a_decode_step_is_few_tasks(qk_norm: bool) -> None:
-    """Each task is a hand-off; what only few rows need is not worth one, norms of heads neither."""
+    """Each task is a hand-off, so ops on a few rows and norms of heads get no separate tasks."""
 
     def tasks(layers: int) -> tuple[int, set[tuple[str, ...]]]:
         config = ark.models.llama.DecoderConfig(
@@ -256,7 +257,7 @@ def test_norms_of_heads(
     with ark.compile(program, target, cache=False) as executable:
         ops = {ops for ops, _ in executable.report().task_ops}
         assert all("rope" in names for names in ops if "rmsnorm" in names), ops
-        # Rows of several tokens are written by a task of its own.
+        # A separate task writes rows of several tokens.
         assert tokens > 1 or any(names.count("rmsnorm") == 2 for names in ops), ops
         for start in (0, 3, length - tokens):
             inputs["place"] = np.array(start, np.int32)

@@ -1,4 +1,4 @@
-"""Llama and Qwen3, against what transformers computes for the same weights."""
+"""Llama and Qwen3, compared with the results of transformers for the same weights."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def test_prompts_that_are_refused(
         model.generate(ids, count, reference=True)
 
 
-def test_the_remedy_is_one(folders: dict[str, Path]) -> None:
-    """A model loaded for all of its positions cannot be loaded for more."""
+def test_the_suggestion_of_an_error_can_be_followed(folders: dict[str, Path]) -> None:
+    """The error suggests a larger max_length only if the model has more positions."""
     for wanted, remedy in (
         (24, "load the model with a larger max_length"),
         (99, "no more positions"),
@@ -144,7 +144,7 @@ def test_rope_tables() -> None:
     np.testing.assert_allclose(sin, np.sin([[0, 0], [1, 0.1], [2, 0.2]]), rtol=1e-6)
 
 
-def test_sizes_that_make_no_sense() -> None:
+def test_invalid_sizes_raise() -> None:
     with pytest.raises(ark.InvalidUsageError, match="chunk 65 is not between 1 and max_length 64"):
         build_prefill(llama_1b(1), chunk=65, max_length=64)
     with pytest.raises(ark.InvalidUsageError, match="exceeds the model's 131072 positions"):

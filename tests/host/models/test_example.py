@@ -13,7 +13,7 @@ EXAMPLE = Path(__file__).parents[3] / "examples" / "minilm.py"
 
 @pytest.fixture
 def example(monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.syspath_prepend(str(EXAMPLE.parent))  # as where a script is run from
+    monkeypatch.syspath_prepend(str(EXAMPLE.parent))  # the folder of the script
     spec = importlib.util.spec_from_file_location("minilm", EXAMPLE)
     assert spec is not None
     assert spec.loader is not None
@@ -30,7 +30,7 @@ def installed(example: Any) -> None:
 
 
 @pytest.mark.usefixtures("installed")
-def test_it_prints_what_it_promises(example: Any, tmp_path: Path, capsys: Any) -> None:
+def test_its_output(example: Any, tmp_path: Path, capsys: Any) -> None:
     page = tmp_path / "timeline.html"
     code = example.main(["--timeline", str(page), "A cat sits outside", "A cat is outside"])
     captured = capsys.readouterr()

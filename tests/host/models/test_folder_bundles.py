@@ -1,4 +1,4 @@
-"""Bundles that `ark compile` makes of a model folder run with nothing but the folder's files."""
+"""Bundles that `ark compile` makes of a model folder need only the folder's files at run time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import read_bundle
 from ark_mlir.cli.main import main
 
-# A machine without the compiler: what its bindings are in cannot be imported.
+# Simulates a machine without the compiler: the module of its bindings cannot be imported.
 BARE = """
 import sys
 for name in ("ark_mlir._mlir_libs", "ark_mlir.ir", "mlir"):
@@ -32,7 +32,7 @@ def run_bare(*arguments: object) -> None:
 
 @pytest.mark.parametrize("kind", ["llama", "qwen3"])
 def test_a_decoder(tiny: Any, tmp_path: Path, kind: str) -> None:
-    """Tables of the rotation are in no file of weights: they belong to the program."""
+    """Tables of rotary angles are in no weight file, so the program contains them."""
     folder = tiny.write_model(tmp_path / "model", kind)
     options = {"max_length": 24, "chunk": 4}
     settings = [part for name, value in options.items() for part in ("--set", f"{name}={value}")]

@@ -21,7 +21,7 @@ def check(folder: Path, message: str, **options: Any) -> ark.ArkError:
     return caught.value
 
 
-def test_no_folder(tmp_path: Path) -> None:
+def test_a_missing_folder(tmp_path: Path) -> None:
     error = check(tmp_path / "none", "the model folder does not exist")
     assert error.location == str(tmp_path / "none")
     (tmp_path / "file").write_text("")
@@ -44,7 +44,7 @@ def test_no_config(tmp_path: Path) -> None:
         (b"[" * 100_000, "not valid JSON"),
     ],
 )
-def test_a_config_that_is_none(tmp_path: Path, content: bytes, message: str) -> None:
+def test_an_invalid_config(tmp_path: Path, content: bytes, message: str) -> None:
     (tmp_path / "config.json").write_bytes(content)
     error = check(tmp_path, message)
     assert error.location == str(tmp_path / "config.json")
@@ -135,7 +135,7 @@ def test_an_unknown_model_type(tmp_path: Path) -> None:
         ("bert", {"embedding_size": 8}, "'embedding_size' may change the model"),
     ],
 )
-def test_a_config_that_makes_no_sense(
+def test_invalid_values_in_a_config_raise(
     tiny: Any, tmp_path: Path, kind: str, changes: dict[str, Any], message: str
 ) -> None:
     check(tiny.write_model(tmp_path, kind, config=changes), message)
@@ -150,7 +150,7 @@ def test_entries_that_do_not_matter(tiny: Any, tmp_path: Path) -> None:
     }  # fmt: skip
     folder = tiny.write_model(tmp_path, "qwen3", config=harmless)
     assert ark.models.load(folder, max_length=8).ends == ()
-    # Off is off, whatever the width would be.
+    # The feature is off whatever its width.
     tiny.write_model(tmp_path, "qwen3", config={"use_sliding_window": False, "sliding_window": 4})
     ark.models.load(folder, max_length=8)
     tiny.write_model(tmp_path, "qwen3", config={"mystery": 3, "riddle": 4})
@@ -167,7 +167,7 @@ def test_tokens_that_end_a_text(tiny: Any, tmp_path: Path) -> None:
     assert model.generate(prompt, 8, reference=True) == [27, 13]
     assert model.generate(prompt, 3, stop=(), reference=True) == [27, 13, 5]
     assert model.generate(prompt, 8, stop=[5, 1], reference=True) == [27, 13, 5]
-    # What is meant for generation goes first.
+    # The generation config has precedence.
     (tmp_path / "generation_config.json").write_text('{"eos_token_id": [5, 27], "top_k": 3}')
     assert ark.models.load(folder, max_length=24).ends == (5, 27)
     (tmp_path / "generation_config.json").write_text("{")
@@ -175,7 +175,7 @@ def test_tokens_that_end_a_text(tiny: Any, tmp_path: Path) -> None:
     assert error.location == str(tmp_path / "generation_config.json")
 
 
-def test_options_that_make_no_sense(tiny: Any, tmp_path: Path) -> None:
+def test_invalid_options_raise(tiny: Any, tmp_path: Path) -> None:
     folder = tiny.write_model(tmp_path / "bert", "bert")
     check(folder, "bert has no option lenght; it has batch, length", lenght=3)
     check(folder, "length 13 exceeds the model's 12 positions", length=13)
@@ -212,7 +212,9 @@ Damage = Callable[[dict[str, Any]], object]
         ),
     ],
 )
-def test_weights_that_do_not_fit(tiny: Any, tmp_path: Path, damage: Damage, message: str) -> None:
+def test_weights_of_the_wrong_shape_raise(
+    tiny: Any, tmp_path: Path, damage: Damage, message: str
+) -> None:
     arrays = tiny.weights("bert")
     damage(arrays)
     error = check(tiny.write_model(tmp_path, "bert", arrays), message, length=8)
@@ -226,7 +228,7 @@ def test_no_weights(tiny: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"\x08\0\0\0\0\0\0\0{", b"\xff" * 64])
-def test_weights_that_are_none(tiny: Any, tmp_path: Path, content: bytes) -> None:
+def test_a_weight_file_that_is_invalid_raises(tiny: Any, tmp_path: Path, content: bytes) -> None:
     tiny.write_model(tmp_path, "bert")
     (tmp_path / "model.safetensors").write_bytes(content)
     error = check(tmp_path, "", length=8)
@@ -252,7 +254,7 @@ def test_a_tensor_in_two_files(tiny: Any, tmp_path: Path) -> None:
         ('{"weight_map": {"a": "../../etc/passwd"}}', "is not the name of a file"),
     ],
 )
-def test_an_index_that_is_none(tiny: Any, tmp_path: Path, index: str, message: str) -> None:
+def test_an_invalid_index_raises(tiny: Any, tmp_path: Path, index: str, message: str) -> None:
     tiny.write_model(tmp_path, "bert")
     (tmp_path / "model.safetensors.index.json").write_text(index)
     error = check(tmp_path, message, length=8)

@@ -29,7 +29,7 @@ def model() -> Any:
     return ark.models.load(Path(spec.submodule_search_locations[0]) / "model", batch=2, length=16)
 
 
-def test_it_computes_what_transformers_does(model: Any) -> None:
+def test_results_equal_those_of_transformers(model: Any) -> None:
     vectors = model.embed(IDS, reference=True)
     np.testing.assert_allclose(vectors[0, :4], FIRST, atol=1e-9)
     assert vectors[0] @ vectors[1] == pytest.approx(SIMILARITY, abs=1e-9)
@@ -43,7 +43,7 @@ def test_the_program_holds_six_layers(model: Any) -> None:
     assert len(model.parameters) == 101
 
 
-def test_compiled_it_computes_the_same(model: Any, pick_target: Pick) -> None:
+def test_compiled_results_equal_the_interpreters(model: Any, pick_target: Pick) -> None:
     model.compile(pick_target("cpu"))
     got = model.embed(IDS)
     assert np.abs(got - model.embed(IDS, reference=True)).max() <= 1e-4

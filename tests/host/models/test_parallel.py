@@ -24,7 +24,8 @@ def folders(tiny: Any, tmp_path_factory: Any) -> dict[str, Path]:
 @pytest.mark.parametrize("dtype", ["fp32", "bf16"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_logits_are_those_of_one_rank(folders: dict[str, Path], kind: str, dtype: str) -> None:
-    """Equal in exact arithmetic; compiled, no further from it than one rank alone, thrice over.
+    """Logits are equal in exact arithmetic; compiled ones differ by at most three times the error
+    of one rank.
 
     The interpreter has no finite bound for a whole model.
     """
@@ -48,7 +49,7 @@ def test_logits_are_those_of_one_rank(folders: dict[str, Path], kind: str, dtype
 
 
 def scalars(program: ark.Program) -> dict[str, Any]:
-    """The place of the first chunk, whatever the program calls it; its last token is asked for."""
+    """Returns the scalars of the first chunk: its position, and its last token for the logits."""
     return {name: 3 if name == "last" else 0 for name in program.scalars} | {
         name: np.full(argument.shape, -1, np.int32)
         for name, argument in program.inputs.items()
@@ -63,7 +64,7 @@ def test_tokens_are_those_of_one_rank(folders: dict[str, Path], kind: str) -> No
     shared.compile("cpu:1")
     expected = alone.generate(PROMPT, 8)
     assert shared.generate(PROMPT, 8) == expected
-    assert shared.generate(PROMPT, 8) == expected  # nothing stays of the first
+    assert shared.generate(PROMPT, 8) == expected  # no state of the first run remains
     assert shared.generate(PROMPT, 8, reference=True) == expected
 
 
@@ -74,7 +75,7 @@ def test_a_layer_exchanges_two_sums(folders: dict[str, Path]) -> None:
         assert "tensor<1x1x16x8xf32>" in program.mlir  # one of two key heads in the cache
 
 
-def test_what_cannot_be_divided(folders: dict[str, Path]) -> None:
+def test_models_that_ranks_cannot_divide_raise(folders: dict[str, Path]) -> None:
     for size, message in (
         (4, "tensor_parallel 4 does not divide kv_heads 2"),
         (3, "tensor_parallel 3 does not divide heads 4"),

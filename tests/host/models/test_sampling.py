@@ -1,4 +1,4 @@
-"""Tokens drawn by chance: as probable as they should be, and the same for the same seed."""
+"""Sampled tokens have the right frequencies, and are reproducible for a seed."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ DRAWS = 8000
 
 @pytest.fixture(scope="module")
 def drawn(pick_target: Pick) -> Draws:
-    """``drawn(logits, **choice)``: tokens for one row of logits: rows of a batch differ in their
-    noise only."""
+    """``drawn(logits, **choice)`` returns tokens for one row of logits: rows of a batch differ only
+    in their noise."""
 
     @functools.cache
     def compiled(vocabulary: int) -> tuple[ark.Program, ark.Executable]:
@@ -58,7 +58,7 @@ def probabilities(logits: Array) -> Array:
 
 
 @pytest.mark.parametrize("temperature", [0.5, 1.0, 3.0])
-def test_tokens_come_as_often_as_they_are_probable(drawn: Draws, temperature: float) -> None:
+def test_frequencies_equal_the_probabilities(drawn: Draws, temperature: float) -> None:
     counts = np.bincount(drawn(LOGITS, temperature=temperature), minlength=LOGITS.size)
     expected = probabilities(LOGITS / temperature)
     # Four standard deviations of a binomial distribution.
@@ -79,11 +79,11 @@ def test_tokens_come_as_often_as_they_are_probable(drawn: Draws, temperature: fl
         ({"temperature": 1e-9}, {1}),
     ],
 )
-def test_only_what_is_kept_is_drawn(drawn: Draws, choice: dict[str, Any], kept: set[int]) -> None:
+def test_only_the_nucleus_is_sampled(drawn: Draws, choice: dict[str, Any], kept: set[int]) -> None:
     assert set(drawn(LOGITS, **choice).tolist()) == kept
 
 
-def test_seeds_and_places_differ(drawn: Draws) -> None:
+def test_seeds_and_positions_give_different_noise(drawn: Draws) -> None:
     level = np.zeros(7)
     first, second = drawn(level, seed=1), drawn(level, seed=2**62 + 1)
     assert 0.1 < (first == second).mean() < 0.2
@@ -98,7 +98,7 @@ def model(tiny: Any, tmp_path_factory: Any, pick_target: Pick) -> Any:
     )
 
 
-def test_generation_by_chance(model: Any, tiny: Any, tmp_path: Path, pick_target: Pick) -> None:
+def test_generation_with_sampling(model: Any, tiny: Any, tmp_path: Path, pick_target: Pick) -> None:
     choice: dict[str, Any] = {"temperature": 1.3, "top_k": 20, "top_p": 0.95, "seed": 7}
     tokens = model.generate(PROMPT, 24, **choice)
     assert tokens == model.generate(PROMPT, 24, **choice)
@@ -106,7 +106,7 @@ def test_generation_by_chance(model: Any, tiny: Any, tmp_path: Path, pick_target
     assert tokens[:9] == model.generate(PROMPT, 9, **choice)
     assert tokens != model.generate(PROMPT, 24, **{**choice, "seed": 8})
     assert len(set(tokens)) > 5
-    # How the prompt is cut does not matter, nor how many lanes there are.
+    # Neither the chunks of the prompt nor the number of lanes matter.
     folder = tiny.write_model(tmp_path, "llama")
     other = ark.models.load(folder, max_length=40, chunk=4, sampling=True).compile(
         pick_target("cpu:3")
@@ -114,7 +114,9 @@ def test_generation_by_chance(model: Any, tiny: Any, tmp_path: Path, pick_target
     assert tokens == other.generate(PROMPT, 24, **choice)
 
 
-def test_cold_is_greedy(model: Any, tiny: Any, tmp_path: Path, pick_target: Pick) -> None:
+def test_temperature_zero_is_greedy(
+    model: Any, tiny: Any, tmp_path: Path, pick_target: Pick
+) -> None:
     greedy = ark.models.load(tiny.write_model(tmp_path, "llama"), max_length=48, chunk=3)
     tokens = greedy.compile(pick_target("cpu:2")).generate(PROMPT, 12)
     assert model.generate(PROMPT, 12) == tokens
@@ -142,7 +144,7 @@ def test_cold_is_greedy(model: Any, tiny: Any, tmp_path: Path, pick_target: Pick
         ({"stop": "a"}, r"stop\[0\] must be a row of integers"),
     ],
 )
-def test_choices_that_are_refused(model: Any, choice: dict[str, Any], message: str) -> None:
+def test_invalid_options_raise(model: Any, choice: dict[str, Any], message: str) -> None:
     with pytest.raises(ark.InvalidUsageError) as caught:
         model.generate(PROMPT, 2, **choice)
     assert message.replace("\\", "") in str(caught.value)

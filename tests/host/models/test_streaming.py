@@ -1,4 +1,4 @@
-"""Decode steps on sm_90a read all weights through rings, at the widths of known models."""
+"""Decode steps on sm_90a stream all weights through rings, at the widths of known models."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ WIDTHS = {
 
 @pytest.mark.parametrize("model", WIDTHS)
 def test_weights_stream(model: str, tmp_path: Path) -> None:
-    """One layer, and a small vocabulary, stand for the whole model."""
+    """One layer and a small vocabulary represent the whole model."""
     hidden, heads, kv_heads, head, intermediate = WIDTHS[model]
     config = DecoderConfig(
         vocabulary=2048,

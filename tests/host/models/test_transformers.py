@@ -1,4 +1,4 @@
-"""Randomly initialised models of transformers, saved as users get them, loaded and compared.
+"""Randomly initialised models of transformers are saved as users get them, loaded and compared.
 
 Logits agree with transformers in float64 up to its table of angles, which it makes in fp32;
 compiled logits agree with the float64 interpreter within its bound; and tokens are the same.
@@ -27,7 +27,7 @@ transformers: Any = importlib.import_module("transformers")
 
 Pick = Callable[[str], str]
 
-# transformers' angles are in fp32 and its cosines of them, too.
+# transformers computes angles, and their cosines, in fp32.
 ANGLES = 3e-5
 
 LLAMA3 = {
@@ -38,7 +38,7 @@ LLAMA3 = {
 
 @dataclasses.dataclass(frozen=True)
 class Decoder:
-    """One model, and how it is run."""
+    """One model, and the options of its run."""
 
     kind: str
     heads: int
@@ -47,7 +47,7 @@ class Decoder:
     prompt: int = 13
     chunk: int = 5
     target: str = "cpu:2"
-    # Places of the cache, where they are more than there are tokens.
+    # Positions of the cache, if they are more than the tokens.
     places: int = 0
     more: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
 
@@ -66,7 +66,7 @@ class Decoder:
         }
         config, family = families[self.kind]
         model = family(config(**{**sizes, **self.more})).float()
-        with torch.no_grad():  # norms start as ones, which would hide a missing weight
+        with torch.no_grad():  # norms are initialised as ones, which would hide a missing weight
             for name, parameter in model.named_parameters():
                 if "norm" in name:
                     parameter.add_(0.3 * torch.randn_like(parameter))
@@ -106,7 +106,7 @@ def test_a_decoder(name: str, tmp_path: Path, pick_target: Pick, pick_splitting:
     prompt = torch.tensor([ids])
     with torch.no_grad():
         logits = theirs(prompt).logits[0].numpy()
-        # Without a mask, tokens that are equal to the padding would not count.
+        # Without a mask, transformers would mask tokens that equal the padding token.
         whole_prompt = {"attention_mask": torch.ones_like(prompt), "pad_token_id": 0}
         continued = theirs.generate(prompt, max_new_tokens=count, do_sample=False, **whole_prompt)
     tokens = continued[0, len(ids) :].tolist()
@@ -148,13 +148,13 @@ def rms(x: Any) -> float:
 
 
 def device_of(target: str) -> str:
-    """Where PyTorch runs what ark runs on a target."""
+    """Returns PyTorch's device for a target of ark."""
     return "cuda" if target.startswith("cuda") else "cpu"
 
 
 def narrow_errors(name: str, dtype: str, folder: Path, target: str) -> tuple[float, float]:
-    """How far ark and PyTorch are off in a dtype, each from the same weights in float64: all logits
-    of a prompt, token by token."""
+    """Returns the errors of ark and PyTorch in a dtype, relative to float64: all logits of a
+    prompt, token by token."""
     case = DECODERS[name]
     theirs = case.make(folder).to(getattr(torch, TORCH_NAMES[dtype]))
     ids = [(7 * i + 3) % case.vocabulary for i in range(64)]
@@ -177,7 +177,7 @@ def narrow_errors(name: str, dtype: str, folder: Path, target: str) -> tuple[flo
 def test_narrow_decoders_are_no_further_off_than_pytorch(
     dtype: str, tmp_path: Path, pick_target: Pick
 ) -> None:
-    """On average: of one small model alone, either may be a little nearer by chance."""
+    """The errors are compared on average, since those of a single small model vary by chance."""
     ratios: dict[str, float] = {}
     for number, name in enumerate(("grouped", "long prompt", "wide heads", "qwen3", "qwen3, tied")):
         ours, theirs = narrow_errors(name, dtype, tmp_path / str(number), pick_target("cpu:2"))
@@ -190,7 +190,7 @@ def test_narrow_decoders_are_no_further_off_than_pytorch(
 def test_a_narrow_encoder_is_no_further_off_than_pytorch(
     dtype: str, tmp_path: Path, pick_target: Pick
 ) -> None:
-    """All hidden states of a batch, from those of the same weights in float64."""
+    """The errors of all hidden states of a batch, relative to float64."""
     torch.manual_seed(4)
     config = transformers.BertConfig(
         vocab_size=97, hidden_size=64, num_hidden_layers=4, num_attention_heads=4,
@@ -223,7 +223,7 @@ PROMPTS = [[5, 9, 2, 17, 3], [4], [8, 8, 1, 30, 30, 2, 6, 11, 23], [1, 2], [7, 7
 
 @pytest.mark.parametrize("name", ENCODERS)
 def test_an_encoder(name: str, tmp_path: Path, pick_target: Pick) -> None:
-    """Batches of unequal lengths, with types, padding and every pooling."""
+    """Batches of unequal lengths, with token types, padding and every pooling."""
     torch.manual_seed(3)
     sizes: dict[str, Any] = {
         "vocab_size": 37, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4,

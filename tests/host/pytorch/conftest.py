@@ -1,4 +1,5 @@
-"""Graphs of ATen ops without torch: nodes as ``torch.fx`` has them, and tensors to describe."""
+"""Graphs of ATen ops without torch: nodes with the attributes of ``torch.fx``, and tensor
+metadata."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from ark_mlir.pytorch.translate import Translation
 
 @dataclass(frozen=True)
 class Described:
-    """What torch's fake tensors say: shape and dtype."""
+    """The shape and dtype of a tensor, as torch's fake tensors provide them."""
 
     shape: tuple[int, ...]
     dtype: str = "float32"
@@ -24,7 +25,7 @@ class Described:
 
 @dataclass(eq=False)
 class FakeNode:
-    """A node of a graph, by the attributes that are read."""
+    """A node of a graph, with the attributes that ark reads."""
 
     name: str
     target: object
@@ -35,7 +36,7 @@ class FakeNode:
 
 
 class Graph:
-    """Builds a graph, and makes a program of it.
+    """Builds a graph, and translates it to a program.
 
     Example:
         >>> graph = Graph()
@@ -69,7 +70,7 @@ class Graph:
         return self.call(operator.getitem, source.meta["val"][index], source, index)
 
     def translated(self) -> Translation:
-        """All nodes, in the program that is open."""
+        """Translates all nodes into the open program."""
         translation = Translation(self.constants)
         for node in self.inputs:
             val = node.meta["val"]
@@ -79,7 +80,7 @@ class Graph:
         return translation
 
     def program(self, *results: FakeNode) -> ark.Program:
-        """The program with `results` as ``y0``, ``y1`` …; nothing may be missing."""
+        """Returns the program with `results` as ``y0``, ``y1`` …; no op may be missing."""
         with ark.Program("graph") as program:
             translation = self.translated()
             assert not translation.problems, list(translation.problems.values())
@@ -90,7 +91,7 @@ class Graph:
 
 @pytest.fixture
 def fresh_torch() -> Generator[None]:
-    """For tests that compile: nothing compiled before, random numbers from the start."""
+    """Resets torch's compiled functions and random numbers before tests that compile."""
     import torch
 
     torch.manual_seed(0)

@@ -1,4 +1,5 @@
-"""``torch.compile(backend="ark")``: what is compiled, what stays with PyTorch, and what is said."""
+"""``torch.compile(backend="ark")``: the compiled parts, the parts that stay with PyTorch, and
+messages."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ pytestmark = [
 
 
 class Watch:
-    """Programs that were compiled, how often parameters were bound, and a check of every run:
-    each element is within its bound of the interpreter."""
+    """Records compiled programs and the number of bindings, and compares the outputs of every run
+    with the interpreter within its bound."""
 
     def __init__(self) -> None:
         self.programs: list[ark.Program] = []
@@ -89,7 +90,7 @@ def fast(module: Any, **options: Any) -> Any:
 
 
 def assert_as_good(got: Any, module: Any, *inputs: Any) -> None:
-    """No further from float64 than PyTorch in float32, give or take a few roundings."""
+    """Checks that the error to float64 is at most PyTorch's in float32 plus a few roundings."""
     plain = module(*inputs)
     wide = [i.double() if i.is_floating_point() else i for i in inputs]
     exact = module.double()(*wide)
@@ -120,7 +121,7 @@ def test_a_module_is_one_program(watch: Watch, said: Callable[[], list[str]]) ->
     assert said() == []
 
 
-def test_what_was_compiled_and_bound_serves_later_calls(watch: Watch) -> None:
+def test_later_calls_reuse_the_compiled_and_bound_program(watch: Watch) -> None:
     net = Net().eval()
     compiled = fast(net)
     for _ in range(3):
@@ -160,7 +161,7 @@ class Holes(nn.Module):
         return torch.floor(z) + x
 
 
-def test_what_ark_lacks_stays_with_pytorch(
+def test_unsupported_ops_stay_with_pytorch(
     watch: Watch, said: Callable[[], list[str]], request: pytest.FixtureRequest
 ) -> None:
     x = torch.randn(3, 8)
@@ -188,7 +189,7 @@ def test_gradients_stay_with_pytorch(watch: Watch, said: Callable[[], list[str]]
 
 
 def test_random_numbers_stay_with_pytorch(said: Callable[[], list[str]]) -> None:
-    """As in a module that is still in training mode."""
+    """The module is still in training mode."""
     net = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.ReLU()).train()
     x = torch.randn(4, 8)
     y = fast(net)(x)
@@ -243,7 +244,7 @@ def test_too_many_sizes_stay_with_pytorch(
     for length in range(2, 8):
         x = torch.randn(length)
         assert torch.equal(compiled(x), x * 2 + 1)
-    assert len(watch.programs) == 3  # the first, and two of unknown size
+    assert len(watch.programs) == 3  # the first size, and two dynamic ones
     assert [line for line in said() if "sets of sizes" in line] == said()
     assert len(said()) == 1
 
@@ -261,7 +262,7 @@ def test_too_many_sizes_stay_with_pytorch(
         lambda x: {"a": x.view(-1), "b": [x.max(1)]},
     ],
 )
-def test_results_look_as_pytorchs(function: Callable[[Any], Any]) -> None:
+def test_results_have_the_strides_and_dtypes_of_pytorch(function: Callable[[Any], Any]) -> None:
     x = torch.randn(4, 6)
     got, wanted = (torch.utils._pytree.tree_leaves(f(x)) for f in (fast(function), function))
     for a, b in zip(got, wanted, strict=True):
@@ -344,7 +345,7 @@ def test_inference_mode() -> None:
         assert torch.allclose(compiled(x), linear(x), atol=1e-6)
 
 
-def test_results_outlive_what_made_them() -> None:
+def test_results_outlive_the_compiled_function() -> None:
     compiled = fast(lambda x: x + 1)
     y = compiled(torch.zeros(1000))
     del compiled
@@ -368,7 +369,7 @@ def test_a_part_that_does_not_compile_stays_with_pytorch(
     assert "no luck" in message
 
 
-def test_options_are_checked() -> None:
+def test_invalid_options_raise() -> None:
     with pytest.raises(Exception, match="tiles"):
         fast(lambda x: x * 2, tiles=3)(torch.zeros(2))
     with pytest.raises(Exception, match="vax"):
@@ -380,7 +381,7 @@ def test_options_are_checked() -> None:
         tuned(torch.zeros(2))
 
 
-def test_workers_end_with_what_was_compiled() -> None:
+def test_workers_end_with_the_compiled_function() -> None:
     before = set(threading.enumerate())
     compiled = fast(lambda x: x + 1)
     compiled(torch.zeros(4))
@@ -396,7 +397,7 @@ def test_workers_end_with_what_was_compiled() -> None:
 
 @pytest.mark.parametrize("norm_first", [False, True])
 def test_transformer_encoder_layer(norm_first: bool, watch: Watch) -> None:
-    """PyTorch calls one fused op here."""
+    """PyTorch calls one fused op for this module."""
     layer = nn.TransformerEncoderLayer(
         16, 2, 32, batch_first=True, norm_first=norm_first, activation="gelu"
     ).eval()

@@ -10,6 +10,6 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 pytest.importorskip("torch", reason="torch is not installed")
 
 
-def test_it_says_how_far_it_is_from_pytorch(run_example: Callable[[str], str]) -> None:
+def test_it_prints_the_difference_to_pytorch(run_example: Callable[[str], str]) -> None:
     last = "largest difference from PyTorch, compiled: "
     assert run_example("torch_module").startswith(last)

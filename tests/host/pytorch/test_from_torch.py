@@ -31,8 +31,8 @@ def arrays(tensors: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture(scope="session")
 def check(pick_target: Pick) -> Check:
-    """``check(module, inputs)``: the program gives what the module gives in float64; compiled,
-    within its bound of that. Returns the program."""
+    """``check(module, inputs)`` compares the program with the module in float64, and the compiled
+    program within its bound. Returns the program."""
 
     def agree(module: Any, inputs: Any) -> ark.Program:
         program = ark.from_torch(module.eval(), inputs)
@@ -133,7 +133,7 @@ def test_structures() -> None:
 
 
 class Positions(nn.Module):
-    """Buffers in and outside of the state dict, and masks that depend on nothing."""
+    """A module with buffers in and outside of the state dict, and masks that depend on no input."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -146,7 +146,7 @@ class Positions(nn.Module):
         return x * self.scale + spread.to(x.dtype) @ x
 
 
-def test_what_depends_on_no_input_is_constant(check: Check) -> None:
+def test_values_that_depend_on_no_input_are_constants(check: Check) -> None:
     program = check(Positions(), (torch.randn(4, 3),))
     assert list(program.parameters) == ["scale"]
     assert "ark.constant" in program.mlir
@@ -165,7 +165,7 @@ def test_a_large_mask_is_no_constant() -> None:
     assert np.array_equal(ark.reference.run(program, {"x": x.numpy()})["output"], x.tril(-1))
 
 
-def test_parameters_are_bound_in_place_and_seen_to_change() -> None:
+def test_parameters_are_bound_in_place_and_later_writes_are_seen() -> None:
     module = nn.Linear(64, 64)
     program = ark.from_torch(module, torch.zeros(2, 64))
     exe = ark.compile(program, target="cpu:1").bind(program.state_dict())
@@ -266,7 +266,7 @@ class Item(nn.Module):
         (Item(), "aten.add.Tensor: "),
     ],
 )
-def test_what_depends_on_data_is_refused(
+def test_data_dependent_control_flow_raises(
     module: Any, message: str, request: pytest.FixtureRequest
 ) -> None:
     lines = request.path.read_text(encoding="utf-8").splitlines()
@@ -276,12 +276,12 @@ def test_what_depends_on_data_is_refused(
     assert message.replace("LINE", str(line)) in str(caught.value)
 
 
-def test_dropout_in_training_is_refused() -> None:
+def test_dropout_in_training_raises() -> None:
     with pytest.raises(ark.UnsupportedError, match=r"module.eval\(\)"):
         ark.from_torch(nn.Dropout(0.5).train(), torch.zeros(4))
 
 
-def test_a_module_that_writes_is_refused() -> None:
+def test_a_module_that_writes_to_its_inputs_raises() -> None:
     class Counter(nn.Module):
         def __init__(self) -> None:
             super().__init__()
@@ -295,12 +295,12 @@ def test_a_module_that_writes_is_refused() -> None:
         ark.from_torch(Counter(), torch.zeros(4))
 
 
-def test_float64_is_refused_by_name() -> None:
+def test_float64_raises_and_names_the_tensor() -> None:
     with pytest.raises(ark.UnsupportedError, match="argument 'input': elements of float64"):
         ark.from_torch(nn.ReLU(), torch.zeros(4, dtype=torch.float64))
 
 
-def test_sizes_of_run_time_are_refused_by_name() -> None:
+def test_dynamic_sizes_raise_and_name_the_tensor() -> None:
     shapes = {"input": {0: torch.export.Dim("rows")}}
     exported = torch.export.export(nn.ReLU(), (torch.zeros(4, 2),), dynamic_shapes=shapes)
     with pytest.raises(
@@ -313,6 +313,6 @@ def test_sizes_of_run_time_are_refused_by_name() -> None:
     ("module", "inputs", "message"),
     [("no module", (), "not a str"), (nn.ReLU(), 3, "not an int"), (nn.ReLU(), "x", "not a str")],
 )
-def test_wrong_arguments(module: Any, inputs: Any, message: str) -> None:
+def test_wrong_arguments_raise(module: Any, inputs: Any, message: str) -> None:
     with pytest.raises(ark.InvalidUsageError, match=message):
         ark.from_torch(module, inputs)

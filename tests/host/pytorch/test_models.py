@@ -1,4 +1,4 @@
-"""Models of Hugging Face with random weights, both ways into ark."""
+"""Hugging Face models with random weights, through both PyTorch entry points."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def qwen3(attention: str) -> Any:
 
 
 def assert_as_good(got: Any, plain: Any, exact: Any) -> None:
-    """No further from float64 than PyTorch in float32, give or take a few roundings."""
+    """Checks that the error to float64 is at most PyTorch's in float32 plus a few roundings."""
     rounding = 8 * torch.finfo(torch.float32).eps * exact.abs().max()
     assert (got - exact).abs().max() <= 4 * (plain - exact).abs().max() + rounding
 

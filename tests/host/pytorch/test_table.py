@@ -1,4 +1,4 @@
-"""The table of ATen ops, without torch: what the ops are by numpy, to the last digit but one."""
+"""The table of ATen ops, without torch, compared with numpy to nearly the last digit."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ INTS = np.arange(-12, 12, dtype=np.int64).reshape(2, 3, 4)
 
 
 def value(graph: Graph, op: str, expected: Array, *args: Any, **kwargs: Any) -> Array:
-    """What the interpreter gives for one call; arrays among the arguments are inputs."""
+    """Returns the interpreter's result of one call; arrays among the arguments are inputs."""
     arrays: dict[str, Array] = {}
 
     def placed(argument: Any) -> Any:
@@ -146,7 +146,7 @@ def test_where_and_masks(graph: Graph) -> None:
     check(Graph(), "aten.masked_fill.Scalar", np.where(mask, -math.inf, X), X, mask, -math.inf)
 
 
-def test_numbers_that_are_none(graph: Graph) -> None:
+def test_nan_and_infinities(graph: Graph) -> None:
     x = np.array([1, -2, 0, np.nan, np.inf, -np.inf], np.float32)
     check(graph, "aten.isnan.default", np.isnan(x), x)
     check(Graph(), "aten.isinf.default", np.isinf(x), x)
@@ -251,7 +251,7 @@ def test_sums_of_prefixes(graph: Graph, x: Array, axis: int) -> None:
     check(graph, "aten.cumsum.default", x.cumsum(axis), x, axis)
 
 
-def test_extremes_with_places(graph: Graph) -> None:
+def test_extremes_with_indices(graph: Graph) -> None:
     x = graph.input("x", X.shape)
     node = graph.call("aten.max.dim", (Described((2, 4)), Described((2, 4), "int64")), x, 1)
     results = ark.reference.run(graph.program(graph.item(node, 0), graph.item(node, 1)), {"x": X})
@@ -337,7 +337,7 @@ def test_attention(graph: Graph) -> None:
     q, k, v = (random.standard_normal((2, 3, t, 8)).astype(np.float32) for t in (4, 6, 6))
     op = "aten.scaled_dot_product_attention.default"
     check(graph, op, attention(q, k, v), q, k, v)
-    # As torch has it: the first query sees the first key, whatever their numbers.
+    # As in torch, the first query sees the first key, whatever the numbers of queries and keys.
     causal = np.tri(4, 6, dtype=np.bool_)
     check(Graph(), op, attention(q, k, v, causal), q, k, v, None, 0.0, True)
     mask = random.random((2, 1, 4, 6)) > 0.3
@@ -396,14 +396,14 @@ def test_indexing(graph: Graph, index: list[Any]) -> None:
 
 
 def test_an_index_out_of_range_is_an_error(graph: Graph) -> None:
-    """And not an element of the next row."""
+    """An index out of range must not read an element of the next row."""
     index = [np.array([0]), np.array([4])]
     with pytest.raises(ark.InvalidUsageError, match="index"):
         value(graph, "aten.index.Tensor", X[0, 0, :1], X[0], index)
 
 
 def test_constants_of_rank_zero_adapt(graph: Graph) -> None:
-    """A float64 of rank zero does not make its neighbours float64."""
+    """A float64 tensor of rank zero does not make its operands float64."""
     x = graph.input("x", X.shape)
     y = graph.call("aten.mul.Tensor", Described(X.shape), x, graph.constant(0.5))
     assert np.array_equal(ark.reference.run(graph.program(y), {"x": X})["y0"], X / 2)

@@ -1,4 +1,4 @@
-"""What is said of graphs that ark cannot express, without torch."""
+"""Messages about graphs that ark cannot express, without torch."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_one_missing_op_is_one_line(graph: Graph) -> None:
         ("aten.var.correction", Described((2, 1)), ([1],), None),
     ],
 )
-def test_reasons(
+def test_errors_give_the_reason(
     graph: Graph, op: str, val: object, args: tuple[object, ...], reason: str | None
 ) -> None:
     graph.call(
@@ -90,7 +90,7 @@ def test_reasons(
             raise refusal("net", found)
 
 
-def test_a_result_that_ark_lacks_is_an_error_where_it_is_used(graph: Graph) -> None:
+def test_an_unsupported_result_raises_only_if_it_is_used(graph: Graph) -> None:
     x = graph.input("x", (2, 3))
     norm = graph.call("aten.native_layer_norm.default", (X, X, X), x, [3], None, None, 1e-5)
     graph.call("aten.relu.default", X, graph.item(norm, 0))
@@ -101,7 +101,7 @@ def test_a_result_that_ark_lacks_is_an_error_where_it_is_used(graph: Graph) -> N
     assert "which gradients need" in problem.reason
 
 
-def test_what_gives_no_tensor_is_an_error_where_it_is_used(graph: Graph) -> None:
+def test_a_result_that_is_no_tensor_raises_only_if_it_is_used(graph: Graph) -> None:
     x = graph.input("x", (2, 3))
     graph.call("aten._assert_tensor_metadata.default", None, x)
     number = graph.call("aten._local_scalar_dense.default", 1.0, x)
@@ -114,7 +114,7 @@ def test_what_gives_no_tensor_is_an_error_where_it_is_used(graph: Graph) -> None
     )
 
 
-def test_torchs_own_lines_say_nothing(graph: Graph) -> None:
+def test_locations_skip_the_lines_of_torch(graph: Graph) -> None:
     from ark_mlir.pytorch.translate import Translation
 
     x = graph.call("aten.floor.default", X, graph.input("x", (2, 3)))
@@ -123,7 +123,7 @@ def test_torchs_own_lines_say_nothing(graph: Graph) -> None:
         translation = Translation({}, "/lib/torch/")
         translation.stand_in(graph.inputs[0])
         translation.add(x)
-        assert translation.problems[x].place == "/net.py:7"
+        assert translation.problems[x].location == "/net.py:7"
 
 
 def test_ops_know_line_and_module(graph: Graph) -> None:

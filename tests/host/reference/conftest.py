@@ -26,7 +26,7 @@ def ark_opt() -> str:
 
 @pytest.fixture(scope="session")
 def evaluation() -> Callable[..., Any]:
-    """Builds ``y = function(*tensors)`` and interprets it on arrays; gives the Evaluation."""
+    """Builds ``y = function(*tensors)`` and interprets it on arrays; returns the Evaluation."""
 
     def run(
         function: Callable[..., ark.Tensor], *arrays: Any, dtype: Any = None, **options: Any
@@ -46,5 +46,5 @@ def evaluation() -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def interpret(evaluation: Callable[..., Any]) -> Callable[..., Any]:
-    """The same, giving the array of ``y``."""
+    """As `evaluation`, but returns the array of ``y``."""
     return lambda *arguments, **options: evaluation(*arguments, **options).outputs["y"]

@@ -1,4 +1,4 @@
-"""What the interpreter accepts as a program and as inputs."""
+"""The forms of programs and inputs that the interpreter accepts."""
 
 from __future__ import annotations
 
@@ -70,13 +70,13 @@ def test_arrays_of_ml_dtypes_and_numbers_are_accepted() -> None:
         ({"row": [1]}, r"scalar 'row' has shape \[\], got \[1\]"),
     ],
 )
-def test_inputs_that_do_not_match(changes: dict[str, Any], message: str) -> None:
+def test_inputs_that_do_not_match_raise(changes: dict[str, Any], message: str) -> None:
     inputs = {k: v for k, v in {**INPUTS, **changes}.items() if v is not None}
     with pytest.raises(ark.InvalidUsageError, match=message):
         ark.reference.run(program(), inputs)
 
 
-def test_unknown_states_are_refused() -> None:
+def test_unknown_states_raise() -> None:
     with pytest.raises(ark.InvalidUsageError, match="unknown cache"):
         ark.reference.run(program(), INPUTS, {"cache": [1.0]})
 

@@ -1,4 +1,4 @@
-"""The error bounds hold for fp32 arithmetic, and are not so wide that they say nothing."""
+"""The error bounds hold for fp32 arithmetic, and are tight enough to detect errors."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def attention32(q: Any, k: Any, v: Any) -> Any:
     return softmax32(q @ k.swapaxes(-1, -2) * F(k.shape[-1] ** -0.5)) @ v
 
 
-# Every op as ark has it and as fp32 numpy computes it, operands, and how many times the
-# observed error the bound may be (its largest over the largest error).
+# For every op: its form in ark and in fp32 numpy, its operands, and the largest allowed ratio of
+# the bound to the largest observed error.
 CASES: dict[str, tuple[Any, Any, tuple[Any, ...], float]] = {
     "add": (ark.add, np.add, (normal(500), normal(500)), 5),
     "mul": (ark.mul, np.multiply, (normal(500), normal(500)), 5),
@@ -125,7 +125,7 @@ def test_exact_ops_have_no_bound(evaluation: Evaluation) -> None:
         assert not evaluation(op, x, bound=True).bounds["y"].any()
 
 
-def test_doubt_is_infinite(evaluation: Evaluation) -> None:
+def test_a_decision_within_the_error_has_an_infinite_bound(evaluation: Evaluation) -> None:
     x = np.array([0.0, 1.0], F)
     one = evaluation(lambda t: ark.exp(t) > 1, x, bound=True)
     assert one.bounds["y"].tolist() == [np.inf, 0.0]
@@ -137,7 +137,7 @@ def test_doubt_is_infinite(evaluation: Evaluation) -> None:
     assert four.bounds["y"][1] < 1e-5
 
 
-def test_where_in_doubt_is_off_by_the_distance(evaluation: Evaluation) -> None:
+def test_a_where_within_the_error_has_the_distance_as_bound(evaluation: Evaluation) -> None:
     x = np.array([0.0, 1.0], F)
     result = evaluation(lambda t: ark.where(ark.exp(t) > 1, t + 10, t), x, bound=True)
     assert 10 <= result.bounds["y"][0] < 10.001
@@ -160,7 +160,7 @@ def test_error_bound_is_a_shorthand() -> None:
     assert (bound["y"] > 0).all()
 
 
-def test_an_index_in_doubt_is_refused(evaluation: Evaluation) -> None:
+def test_an_index_within_the_error_raises(evaluation: Evaluation) -> None:
     table = normal(4, 2)
     with pytest.raises(ark.InvalidUsageError, match="depends on rounding"):
         evaluation(

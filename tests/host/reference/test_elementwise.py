@@ -111,7 +111,7 @@ def test_limits(interpret: Interpret, op: str, value: float, expected: float) ->
     np.testing.assert_allclose(got, [expected], atol=1e-300)
 
 
-def test_maximum_and_minimum_hand_on_nan(interpret: Interpret) -> None:
+def test_maximum_and_minimum_propagate_nan(interpret: Interpret) -> None:
     a, b = np.array([np.nan, 1, 2], np.float32), np.array([1, np.nan, 3], np.float32)
     np.testing.assert_array_equal(interpret(ark.maximum, a, b), [np.nan, np.nan, 3])
     np.testing.assert_array_equal(interpret(ark.minimum, a, b), [np.nan, np.nan, 2])

@@ -1,4 +1,4 @@
-"""The graph stage changes how a program is written, not what it computes.
+"""The graph stage changes the form of a program, and not its results.
 
 Random programs are interpreted before and after ``ark-opt --ark-compile-to=graph``.
 """
@@ -46,7 +46,7 @@ class Network:
         self.inputs["position"] = self.pick.randint(0, 3)
         for _ in range(self.pick.randint(5, 40)):
             self._op()
-        # A result that an op reads as well is scaled: group forming fails on it so far.
+        # An output that another op reads is scaled, since forming groups does not support it yet.
         for number in range(self.pick.randint(1, 4)):
             ark.output(f"y{number}", self._fresh(self.pick.choice(self.tensors[-6:]), number))
         if self.pick.random() < 0.3:
@@ -91,13 +91,13 @@ class Network:
         try:
             result = make()
         except ark.InvalidUsageError:
-            return  # shapes that do not fit
+            return  # the drawn shapes do not fit together
         if result.size <= LARGEST:
             self.tensors.append(result)
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_the_graph_stage_keeps_the_meaning(ark_opt: str, seed: int) -> None:
+def test_the_graph_stage_keeps_the_results(ark_opt: str, seed: int) -> None:
     network = Network(seed)
     done = subprocess.run(
         [ark_opt, "--ark-compile-to=graph"],

@@ -1,4 +1,4 @@
-"""Views, reductions, normalisations, products, attention, positions and indices."""
+"""Views, reductions, normalisations, products, attention, rotary embeddings and indices."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_integer_sums_wrap(interpret: Interpret) -> None:
     assert interpret(lambda t: ark.reduce_max(t, (0, 1)), x).tolist() == [[100]]
 
 
-def test_reductions_of_nothing(interpret: Interpret) -> None:
+def test_reductions_over_an_empty_axis(interpret: Interpret) -> None:
     x = np.zeros((2, 0), np.float32)
     assert interpret(lambda t: ark.reduce_sum(t, 1), x).tolist() == [[0.0], [0.0]]
     assert interpret(lambda t: ark.reduce_max(t, 1), x).tolist() == [[-np.inf], [-np.inf]]
@@ -202,7 +202,7 @@ def test_attention_has_the_usual_scale_and_batches(interpret: Interpret) -> None
         np.testing.assert_allclose(got[n], expected, rtol=1e-9)
 
 
-def test_what_lies_beyond_kv_length_does_not_matter(interpret: Interpret) -> None:
+def test_keys_beyond_kv_length_have_no_effect(interpret: Interpret) -> None:
     q, k = normal(1, 2, 4), normal(1, 5, 4)
     garbage = k.copy()
     garbage[:, 3:] = np.nan

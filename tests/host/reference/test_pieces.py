@@ -1,4 +1,4 @@
-"""Attention and argmax that are cut into pieces mean what they meant before."""
+"""Attention and argmax in pieces give the same results as in one piece."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random bits against the known answers of Philox, thresholds against sorting."""
+"""Random bits are compared with the known answers of Philox, and thresholds with sorting."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_known_answers(counter: str, key: str, result: str) -> None:
     assert philox_block(words(counter), words(key)) == words(result)
 
 
-def test_a_stream_is_the_words_of_its_blocks() -> None:
+def test_a_stream_consists_of_the_words_of_its_blocks() -> None:
     index, counter, seed = 4 * (5 + 2**33) + np.arange(8), 2**32 + 7, -3
     stream = philox(index, np.int64(counter), np.int64(seed))
     key = words("fffffffd ffffffff")
@@ -44,7 +44,7 @@ def test_a_stream_is_the_words_of_its_blocks() -> None:
     assert stream.tolist() == expected
 
 
-def test_bits_are_even() -> None:
+def test_bits_are_uniform() -> None:
     bits = philox(np.arange(100_000), np.int64(3), np.int64(1)).astype(np.float64) / 2**32
     assert abs(bits.mean() - 0.5) < 0.005
     assert abs(np.corrcoef(bits[:-1], bits[1:])[0, 1]) < 0.01
@@ -52,7 +52,7 @@ def test_bits_are_even() -> None:
 
 
 def kept(row: Any, k: int, p: float) -> Any:
-    """What top-k and then top-p keep, in the words of those who sort."""
+    """Returns the elements that top-k and then top-p keep, computed by sorting."""
     order = np.argsort(-row, kind="stable")
     count = min(k, row.size) if k > 0 else row.size
     least = row[order[count - 1]]
@@ -80,7 +80,7 @@ def test_thresholds(interpret: Interpret, x: Any, k: int, p: float) -> None:
         np.testing.assert_array_equal(interpret(build, x), expected)
 
 
-def test_numbers_below_zero_have_no_threshold(interpret: Interpret) -> None:
+def test_thresholds_of_negative_numbers_raise(interpret: Interpret) -> None:
     def build(t: ark.Tensor) -> ark.Tensor:
         return ark.top_threshold(t, ark.constant(1, ark.int32), ark.constant(1.0, ark.fp32))
 

@@ -1,4 +1,4 @@
-"""Bounds that whole models are checked with: finite, wide enough for rounding, and no wider."""
+"""Bounds for whole models: finite, wide enough for rounding errors, and not much wider."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ark_mlir.testing.bounds import assert_within
 
 
 def deep(layers: int, dtype: ark.DType) -> ark.Program:
-    """A residual network as transformers have them, without attention."""
+    """A residual network like a transformer's, without attention."""
     with ark.Program("deep") as program:
         h = ark.input("x", (5, 32), dtype)
         for layer in range(layers):
@@ -36,8 +36,8 @@ def arrays(program: ark.Program, seed: int = 0) -> dict[str, Any]:
 @pytest.mark.parametrize("dtype", [ark.fp32, ark.bf16], ids=str)
 @pytest.mark.parametrize("layers", [1, 4, 12])
 def test_deep_programs_have_finite_bounds(layers: int, dtype: ark.DType) -> None:
-    """The bound that adds up all errors is of no use there; this one holds, and finds a weight
-    that is off by more than its dtype."""
+    """The bound that adds all errors is useless for such programs. This bound holds, and detects a
+    weight with an error above the precision of its dtype."""
     program = deep(layers, dtype)
     inputs = arrays(program)
     wanted = ark.reference.error_spread(program, inputs)
@@ -54,7 +54,7 @@ def test_deep_programs_have_finite_bounds(layers: int, dtype: ark.DType) -> None
         assert_within(wrong, wanted.outputs["y"], wanted.bounds["y"], "spoiled")
 
 
-def test_the_sum_of_all_errors_is_of_no_use_there() -> None:
+def test_the_sum_of_all_errors_is_infinite() -> None:
     program = deep(4, ark.bf16)
     inputs = arrays(program)
     assert np.isinf(ark.reference.error_bound(program, inputs)["y"]).any()
@@ -66,7 +66,7 @@ def test_the_sum_of_all_errors_is_of_no_use_there() -> None:
 
 
 def test_what_may_be_anything_stays_so() -> None:
-    """Overflow on the way is no matter of rounding."""
+    """Overflow inside of the program is no rounding error."""
     with ark.Program("overflow") as program:
         x = ark.input("x", (2, 4))
         ark.output("y", ark.rmsnorm(x))

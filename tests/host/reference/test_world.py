@@ -1,4 +1,4 @@
-"""Several ranks side by side."""
+"""The interpreter with several ranks."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_ring_of_sends() -> None:
         np.testing.assert_array_equal(y, WIDE[rank - 1])
 
 
-def test_ranks_that_disagree_are_an_error() -> None:
+def test_ranks_that_disagree_raise() -> None:
     with pytest.raises(
         ark.InvalidUsageError,
         match=r"ranks call different collectives: ark\.all_gather, ark\.all_reduce",

@@ -34,7 +34,7 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives lanes a long time to end, for slow machines; tests of the limits set their own."""
     monkeypatch.setattr(cpu, "GRACE_SECONDS", 100.0)
     monkeypatch.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 100.0)
-    # A host that checks if a kernel has begun makes one more call of the driver.
+    # A host that checks whether a kernel has begun makes one more call of the driver.
     monkeypatch.setattr(cuda_queue, "_PATIENCE", 1000)
     monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_LOOKS", 100.0)
 
@@ -46,7 +46,7 @@ def kernel() -> bytes:
 
 @pytest.fixture
 def make(kernel: bytes) -> Iterator[Make]:
-    """``make(program, trace=False)`` gives an executable, closed after the test."""
+    """``make(program, trace=False)`` returns an executable, closed after the test."""
     made: list[Executable] = []
 
     def build(program: ToyProgram, **options: Any) -> Executable:
@@ -71,13 +71,13 @@ def x() -> np.ndarray[Any, Any]:
 
 @pytest.fixture
 def lane_threads() -> Callable[[], int]:
-    """The number of live threads of lanes that the test has started."""
+    """Returns the number of live threads of lanes that the test has started."""
 
     def lanes() -> set[threading.Thread]:
         gc.collect()
         return {thread for thread in threading.enumerate() if thread.name.startswith("ark:")}
 
-    before = lanes()  # some of them may be ending
+    before = lanes()  # some of the older threads may be ending
     return lambda: len(lanes() - before)
 
 
@@ -88,7 +88,8 @@ def cuda() -> FakeCuda:
 
 @pytest.fixture
 def two() -> Iterator[FakeCuda]:
-    """Two GPUs; all that was taken is released at the end, and no GPU touched what it must not."""
+    """Two GPUs; at the end, all resources must be freed, and no GPU may have accessed memory
+    without permission."""
     cuda = FakeCuda(devices=2)
     yield cuda
     gc.collect()
@@ -128,7 +129,7 @@ def napping() -> ToyProgram:
 
 
 def _in_wait(executable: Executable, act: Callable[[Any], None]) -> None:
-    """Calls `act` with the driver once, when the next run has started its lanes."""
+    """Calls `act` with the driver once, as soon as the next run has started its lanes."""
     driver: Any = executable._runner.driver
     wait_for_lanes = driver.wait
 
@@ -142,7 +143,7 @@ def _in_wait(executable: Executable, act: Callable[[Any], None]) -> None:
 
 @pytest.fixture
 def expire() -> Callable[..., None]:
-    """``expire(executable, settled)``: the next run's waits have lasted too long at once.
+    """``expire(executable, settled)`` makes the waits of the next run time out at once.
 
     `settled` says that all lanes stand where the test wants them to be when the watchdog looks,
     which a time could not: on a busy machine a lane may begin as late as it likes.
@@ -161,7 +162,7 @@ def expire() -> Callable[..., None]:
 
 @pytest.fixture
 def interrupt() -> Callable[..., None]:
-    """``interrupt(executable, ready)``: Ctrl-C in the next run, when the host waits for it.
+    """``interrupt(executable, ready)`` sends Ctrl-C in the next run, while the host waits for it.
 
     It comes as soon as `ready` holds, and never outside of the run.
     """
@@ -170,7 +171,7 @@ def interrupt() -> Callable[..., None]:
         def send() -> None:
             while not ready():
                 time.sleep(0.0005)
-            time.sleep(0.05)  # into the wait, mostly; the run lasts until then in any case
+            time.sleep(0.05)  # usually during the wait; the run lasts until then in any case
             os.kill(os.getpid(), signals.SIGINT)
 
         _in_wait(executable, lambda driver: threading.Thread(target=send, daemon=True).start())

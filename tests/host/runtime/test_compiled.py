@@ -28,7 +28,7 @@ pytestmark = pytest.mark.skipif(
 )
 
 ROWS, INNER, WIDTH = 64, 96, 160
-# Only for runs that hang: on a busy machine, other runs may take longer.
+# A timeout for hanging runs only: on a busy machine, other runs may take longer.
 IMPATIENT = {"ARK_TIMEOUT": "0.2"}
 
 
@@ -103,7 +103,7 @@ def test_epochs(parts: Any, weights: Any, inputs: Array, epoch: int) -> None:
 
 
 def test_a_hang_is_named_and_survived(parts: Any, weights: Any, inputs: Array) -> None:
-    """A wait that can never be satisfied, planted in the schedule; then a lost signal."""
+    """A wait that is never satisfied is planted in the schedule; then a signal is lost."""
     manifest, sections = parts
     rows = np.frombuffer(sections["instructions"], "<i4").reshape(-1, 4).copy()
     waits = np.flatnonzero(np.isin(rows[:, 0], (Opcode.WAIT, Opcode.BARRIER)))
@@ -151,12 +151,12 @@ def test_resident(
         driver._kernel.entry = counting
         with executable.resident() as resident:
             for scale in range(1, 20):
-                time.sleep(0.002 * (scale % 3))  # long enough for lanes that wait to sleep
+                time.sleep(0.002 * (scale % 3))  # long enough for waiting lanes to sleep
                 assert right(resident.run(x=scale * inputs)["y"], scale * inputs, weights)
             resident.run(x=inputs, iterations=7, trace=tmp_path / "t.json")
             assert (driver._lanes.running, len(entries)) == ((0, 1), 2)
             driver._run.context.timeout_ns = 0
-            time.sleep(0.3)  # longer than a wait may last
+            time.sleep(0.3)  # longer than the timeout of waits
             assert driver._lanes.running == (0, 1)
             driver._kernel.counters[0] -= np.uint64(1)
             with knobs.scope(**IMPATIENT), pytest.raises(ark.HangError):

@@ -11,7 +11,7 @@ import pytest
 import ark_mlir as ark
 from ark_mlir.runtime import Executable, Fault, Launch, Outcome, Stop
 from ark_mlir.runtime.arrays.exchange import HostExchange
-from ark_mlir.runtime.arrays.streams import Place
+from ark_mlir.runtime.arrays.streams import RunStream
 from ark_mlir.runtime.cpu.driver import HostMemory
 from ark_mlir.testing.toy import add_program
 
@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 class FakeDriver:
-    """Counts its calls and fails at one of them; runs nothing."""
+    """Counts its calls and fails at one of them; does not run kernels."""
 
     def __init__(self, fail_at: int = -1, outcome: Outcome | None = None) -> None:
         self.calls: list[str] = []
@@ -48,10 +48,10 @@ class FakeDriver:
 
     device = (1, 0)
 
-    def place(self, stream: object, values: Any) -> Place:
-        return Place()
+    def run_stream(self, stream: object, values: Any) -> RunStream:
+        return RunStream()
 
-    def settle(self, place: Place) -> None:
+    def settle(self, run_stream: RunStream) -> None:
         self._call("settle")
 
     def download(self, address: int, dtype: Any, shape: tuple[int, ...]) -> Array:
@@ -60,7 +60,7 @@ class FakeDriver:
     def exchange(self, stays: bool) -> HostExchange:
         return HostExchange(self, self.bundle.manifest, stays)
 
-    def captures(self, place: Place) -> bool:
+    def captures(self, run_stream: RunStream) -> bool:
         return False
 
     def recorded(self, stream: object) -> list[Outcome]:
@@ -154,7 +154,7 @@ def test_no_driver_for_a_backend() -> None:
         Executable.from_parts(*add_program().parts(), drivers={}).prepare()
 
 
-def test_memory_that_is_not_there() -> None:
+def test_a_missing_buffer_raises() -> None:
     with pytest.raises(ark.DeviceError, match="no memory for"):
         HostMemory(1 << 62)
     assert HostMemory(0).nbytes == 0

@@ -25,7 +25,7 @@ Hang = Callable[..., Any]
 
 @pytest.fixture
 def hang(expire: Callable[..., None]) -> Hang:
-    """``hang(executable, counters)``: the error of a run that hangs with these counters."""
+    """``hang(executable, counters)`` returns the error of a run that hangs with these counters."""
 
     def caught_in(executable: Executable, counters: list[int], **inputs: Any) -> Any:
         driver: Any = executable._runner.driver
@@ -38,12 +38,12 @@ def hang(expire: Callable[..., None]) -> Hang:
 
 
 def begun(executable: Executable) -> Callable[[], bool]:
-    """Whether the task that never ends has begun."""
+    """Returns True once the endless task has begun."""
     return lambda: executable.glance("flag") == 2
 
 
 def release(executable: Executable) -> None:
-    """Lets the task end that never ends."""
+    """Ends the endless task."""
     memory: Any = executable._runner.storage.states.memories["flag"]
     memory.write(np.dtype(np.int32), (), 1)
 
@@ -62,7 +62,7 @@ def test_a_cycle(make: Make, hang: Hang) -> None:
     program.lane(1, [wait(first, 1), run(b, 0, 1), signal(second)])
     error = hang(make(program), [0, 0])
     assert error.diagnosis.cycle
-    assert {link.place.lane for link in error.diagnosis.chain} == {0, 1}
+    assert {link.item.lane for link in error.diagnosis.chain} == {0, 1}
     assert len(error.diagnosis.blocked) == 2
     text = str(error)
     for word in ("a cycle of waits", "net.py:3", "net.py:4", "'first'", "'second'"):

@@ -80,7 +80,7 @@ def test_packets_that_were_lost() -> None:
 
 
 def test_another_lane_at_a_semaphore_is_blamed() -> None:
-    """Whose signal the schedule lacks."""
+    """The schedule lacks the signal for this semaphore."""
     spoilt = bundle([wait(0, 1), run(SENDER, 0, 1)], [run(READER, 0, 1)])
     error = hang(spoilt, (1, 2), polling(2, 0, 1))
     assert "and the schedule has 0" in str(error)
@@ -107,7 +107,7 @@ def test_the_iteration_is_counted_on(epoch: int, expected: int, iteration: int) 
 
 
 @pytest.mark.parametrize("packets", [0, 64])
-def test_a_run_that_polls_for_nothing_makes_no_sense(packets: int) -> None:
+def test_a_run_that_polls_for_no_packets_is_an_invalid_report(packets: int) -> None:
     good = bundle([run(SENDER, 0, 1)], [run(READER, 0, 1)], packets=packets)
     lane, instruction = (1, 1) if packets == 0 else (0, 0)
     stop = Stop(1, lane, instruction, NO_SEMAPHORE, 0, 1)

@@ -39,7 +39,7 @@ class NoLibrary:
         (FakeHip(0, 1), "this version compiles programs for hip, and does not launch them"),
     ],
 )
-def test_what_is_missing(hip: Any, message: str) -> None:
+def test_the_missing_requirement_is_named(hip: Any, message: str) -> None:
     with pytest.raises(ark.UnsupportedError, match=message):
         make_driver(hip)
 

@@ -29,7 +29,7 @@ W = np.arange(128, dtype=np.float32)
 
 @pytest.fixture
 def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[BaseException]:
-    """The errors that went to `sys.unraisablehook`."""
+    """Collects the errors passed to `sys.unraisablehook`."""
     caught: list[BaseException] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: caught.append(args.exc_value))
     return caught
@@ -40,7 +40,8 @@ def added(cuda: FakeCuda, kernel: bytes) -> Executable:
 
 
 def read(record: dict[str, Any]) -> Array:
-    """An array of the stand-in's device, by its array interface; its memory is the host's."""
+    """Returns an array of the stand-in's device through its array interface; its memory is host
+    memory."""
     return np.array(np.asarray(type("Host", (), {"__array_interface__": record})))
 
 
@@ -61,12 +62,12 @@ def test_outputs_outlive_the_executable(cuda: FakeCuda, kernel: bytes, x: Array,
         executable.close()
     del executable
     gc.collect()
-    # Two arrays, and the context that they lie in.
+    # Two arrays, and their context.
     assert cuda.held == 3
     np.testing.assert_array_equal(read(first.__cuda_array_interface__), x.ravel() + W + 0.5)
     record = {"version": 3, "shape": shape, "typestr": "<f4", "data": (address, False)}
     np.testing.assert_array_equal(read(record), 2 * x.ravel() + W + 0.5)
-    # Other programs come and go.
+    # Other programs are loaded and closed.
     added(cuda, kernel).close()
     np.testing.assert_array_equal(read(record), 2 * x.ravel() + W + 0.5)
     del first, capsule
@@ -120,7 +121,7 @@ def test_dropping_gives_everything_back(
     elsewhere: bool,
     unraisable: list[BaseException],
 ) -> None:
-    """Also if the garbage collector frees it in a thread that never used the device."""
+    """This also holds if the garbage collector runs in a thread that never used the device."""
     executables = [added(cuda, kernel)]
     use(executables[0], x)
     executables[0].itself = executables  # type: ignore[attr-defined]  # a cycle
@@ -144,7 +145,7 @@ def test_a_thread_keeps_its_own_context(cuda: FakeCuda, kernel: bytes) -> None:
     assert cuda.held == 0
 
 
-def test_what_the_driver_does_not_take_back_is_told(
+def test_failures_to_free_are_logged(
     cuda: FakeCuda,
     kernel: bytes,
     x: Array,
@@ -194,8 +195,8 @@ def test_what_is_dropped_in_a_capture_does_not_end_it(
     unraisable: list[BaseException],
     in_threads: Callable[..., None],
 ) -> None:
-    """Another library, which has the context too, captures its stream; the garbage collector frees
-    memory in any thread."""
+    """Another library captures its stream in the same context; the garbage collector frees memory
+    in any thread."""
     cuda.cuDevicePrimaryCtxRetain(0)
     cycle: list[object] = [make(added(cuda, kernel), x)]
     cycle.append(cycle)
@@ -220,7 +221,7 @@ def test_a_thread_keeps_its_own_capture_mode(cuda: FakeCuda, kernel: bytes) -> N
 
 
 def in_memory() -> int:
-    """How many kernels of cpu programs are loaded."""
+    """Returns the number of loaded kernels of cpu programs."""
     lines = Path("/proc/self/maps").read_text().splitlines()
     return sum("ark_kernel" in line and "r-xp" in line for line in lines)
 
@@ -288,13 +289,13 @@ other = fake_executable(cuda, kernel, counting_program()).prepare()
     ("end", "left"),
     [
         ("add.run(x=x)", 0),
-        ("y = add.run(x=OnDevice(x))", 2),  # which is the caller's, with the context
+        ("y = add.run(x=OnDevice(x))", 2),  # the caller's context
         ("block = add.resident(); r = block.__enter__(); r.run(x=x)", 0),
         ("add.close()", 0),
         ("add.run(x=x); sys.exit(0)", 0),
     ],
 )
-def test_a_process_that_ends_gives_everything_back(end: str, left: int) -> None:
+def test_a_process_frees_everything_at_exit(end: str, left: int) -> None:
     script = f"{_AT_THE_END}{end}"
     result = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, timeout=100
@@ -303,7 +304,7 @@ def test_a_process_that_ends_gives_everything_back(end: str, left: int) -> None:
 
 
 def test_a_process_that_ends_in_a_run() -> None:
-    """A daemon thread, for which the process does not wait, is in a run."""
+    """A daemon thread, which the process does not join, is in a run."""
     script = """
 import threading, time
 from ark_mlir.runtime import Executable
@@ -335,7 +336,7 @@ assert (add.run(x=x)["y"] == 2.5).all()
     )
     lines = result.stdout.split("\n")
     assert (result.returncode, result.stderr, lines[-2:]) == (0, "", ["0 0", ""])
-    assert int(lines[0].split()[0]) > 10  # the child's, untouched
+    assert int(lines[0].split()[0]) > 10  # belongs to the child
 
 
 # -- closing -------------------------------------------------------------------------------------
@@ -422,7 +423,7 @@ def test_closing_again_and_in_several_threads(
 def test_closing_waits_for_a_run(
     make: Make, napping: ToyProgram, in_threads: Callable[..., None]
 ) -> None:
-    """20 ms for each of its iterations; then the next run is refused."""
+    """Each iteration takes 20 ms; then the next run raises."""
     executable = make(napping)
     driver: Any = executable._runner.driver
     results: list[object] = []
@@ -441,7 +442,7 @@ def test_closing_waits_for_a_run(
         executable.close()
 
     in_threads(work, close)
-    # All runs were whole.
+    # All runs were complete.
     assert driver.epoch == 10 * len(results) > 0
 
 
@@ -470,7 +471,7 @@ def test_looking_while_another_thread_closes(
     assert cuda.held == 0
 
 
-def test_loads_that_fail_hold_nothing(kernel: bytes) -> None:
+def test_failed_loads_leak_nothing(kernel: bytes) -> None:
     assert compile_kernel() == kernel
     program = counting_program()
     good = FakeCuda()

@@ -30,14 +30,14 @@ Array = np.ndarray[Any, Any]
 
 
 def in_kernel(executable: Executable) -> tuple[int, ...]:
-    """The lanes that are in the kernel."""
+    """Returns the lanes that are in the kernel."""
     driver: Any = executable._runner.driver
     return driver._lanes.running
 
 
 @pytest.fixture
 def entries(add: Executable) -> list[int]:
-    """The lanes that entered the kernel of `add`, one entry for each time."""
+    """Returns the lanes that entered the kernel of `add`, with one entry for each time."""
     kernel: Any = add.prepare()._runner.driver
     entry, lanes = kernel._kernel.entry, list[int]()
 
@@ -132,7 +132,7 @@ def test_a_hang_ends_the_kernel_and_the_next_run_starts_it(
 def test_a_lane_at_the_doorbell_is_not_blamed_for_a_hang(
     make: Make, expire: Callable[..., None]
 ) -> None:
-    """Lane 0 has done its run when lane 1 hangs."""
+    """Lane 0 has finished its run when lane 1 hangs."""
     program = ToyProgram(sms=2)
     nothing = program.task("nothing")
     done = program.semaphore(1, "done")
@@ -213,7 +213,7 @@ def test_closing_in_the_block(add: Executable, x: Array, lane_threads: Callable[
             resident.run(x=x)
 
 
-def test_letting_go_of_it_ends_its_threads(
+def test_dropping_the_executable_ends_its_threads(
     add: Executable, x: Array, lane_threads: Callable[[], int]
 ) -> None:
     block = add.resident()

@@ -1,4 +1,4 @@
-"""Programs run, again and again, with the arrays that they were given."""
+"""Programs run repeatedly with the arrays that they were given."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_an_index_out_of_range_is_an_error_that_names_the_op(make: Make) -> None
 
 
 def test_more_lanes_than_cores(make: Make) -> None:
-    """Every lane waits for every other, so all must be alive at once."""
+    """Every lane waits for every other lane, so all must run concurrently."""
     lanes = 96
     program = ToyProgram(sms=lanes)
     y = program.buffer("y", "output", "int32", [lanes])
@@ -238,7 +238,7 @@ def test_closing(add: Executable, x: Array, lane_threads: Callable[[], int]) -> 
     assert lane_threads() == 0
 
 
-def test_an_executable_that_is_let_go_ends_its_threads(
+def test_an_executable_that_is_dropped_ends_its_threads(
     kernel: bytes, lane_threads: Callable[[], int]
 ) -> None:
     for _ in range(20):
@@ -253,7 +253,8 @@ def test_an_executable_that_is_let_go_ends_its_threads(
 
 
 def test_kernels_do_not_leak_files(kernel: bytes) -> None:
-    """The loader's files must go with the executables, or a long process runs out of them."""
+    """The loader's files must be closed with the executables, or a long process runs out of file
+    descriptors."""
     before = len(os.listdir("/proc/self/fd"))
     for _ in range(30):
         with Executable.from_parts(*add_program().parts(kernel)):

@@ -27,7 +27,7 @@ SECONDS = 30.0  # a deadlock fails the test after this time
 
 
 def together(*work: Callable[[], object]) -> None:
-    """Runs all of `work` at once; fails if one of them never ends or raises an error."""
+    """Runs all of `work` concurrently; fails if one never ends or raises an error."""
     errors: list[BaseException] = []
     barrier = threading.Barrier(len(work))
 
@@ -35,7 +35,7 @@ def together(*work: Callable[[], object]) -> None:
         try:
             barrier.wait(SECONDS)
             one()
-        except BaseException as error:  # for the thread of the test
+        except BaseException as error:  # re-raised in the thread of the test
             errors.append(error)
 
     threads = [threading.Thread(target=guarded, args=(one,), daemon=True) for one in work]
@@ -168,7 +168,7 @@ def test_a_call_within_a_call_is_refused(make: Make, napping: ToyProgram) -> Non
 def counters(
     make: Callable[[ToyProgram], Executable], number: int
 ) -> tuple[Executable, list[Executable]]:
-    """An executable that counts its iterations, and others that count in its state."""
+    """Returns an executable that counts its iterations, and others that share its state."""
     owner = make(counting_program()).prepare()
     return owner, [make(counting_program()).share_states(owner) for _ in range(number)]
 
@@ -178,7 +178,7 @@ def test_sharers_take_turns(make: Make) -> None:
     program = ToyProgram(sms=1)
     state = program.buffer("n", "state", "fp32", [16])
     one = program.constant("one", np.ones(16, np.float32), "fp32")
-    # Reads the state, does nothing for 20 ms, and writes it.
+    # Reads the state, sleeps for 20 ms, and writes the state.
     tasks = (
         program.task("copy", 1, [(0, 0), (state, 0)]),
         program.task("nap"),
@@ -232,7 +232,7 @@ def test_sharing_in_both_directions_at_once(make: Make) -> None:
 
 
 def test_the_lender_closes_in_a_run_of_a_sharer(make: Make, napping: ToyProgram) -> None:
-    """It waits for that run, which is whole; the next one is refused."""
+    """Closing waits for this run, which completes; the next one raises."""
     owner, guest = make(napping), make(napping)
     guest.share_states(owner)
     driver: Any = guest._runner.driver
@@ -259,7 +259,8 @@ def test_the_lender_closes_in_a_run_of_a_sharer(make: Make, napping: ToyProgram)
 
 
 def test_who_shares_from_a_sharer(make: Make) -> None:
-    """Shares the memory of the first, and is refused when that closes, as all others are."""
+    """The executable shares the memory of the first one, and raises when that one closes, as all
+    others do."""
     owner, (guest,) = counters(make, 1)
     other = make(counting_program()).share_states(guest)
     for executable in (owner, guest, other):
@@ -294,7 +295,7 @@ def test_the_memory_goes_with_the_last_sharer(cuda: FakeCuda, kernel: bytes, dro
     assert cuda.held == 0
 
 
-def test_sharing_again_gives_the_first_memory_back(cuda: FakeCuda, kernel: bytes) -> None:
+def test_sharing_again_frees_the_first_memory(cuda: FakeCuda, kernel: bytes) -> None:
     def make(program: ToyProgram) -> Executable:
         return fake_executable(cuda, kernel, program)
 
@@ -313,7 +314,7 @@ def test_sharing_again_gives_the_first_memory_back(cuda: FakeCuda, kernel: bytes
     assert cuda.held == 0
 
 
-def test_sharing_with_what_is_closed_or_resident(make: Make) -> None:
+def test_sharing_with_a_closed_or_resident_executable_raises(make: Make) -> None:
     owner, guest = make(counting_program()), make(counting_program())
     with guest.resident(), pytest.raises(ark.InvalidUsageError, match="is resident"):
         guest.share_states(owner)

@@ -1,4 +1,4 @@
-"""The timeline page: one file, complete, harmless whatever it shows, and quick to make."""
+"""The timeline page: one complete file, safe for any content, and quick to make."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_equal_schedules_give_equal_pages(tmp_path: Path) -> None:
 
 
 def test_a_schedule_without_a_prediction(tmp_path: Path) -> None:
-    """It is drawn in its order: what waits begins after what it waits for."""
+    """The page shows the items in order: an item that waits begins after the item it waits for."""
     program = ToyProgram()
     first, second = program.task("nothing", 4, name="a"), program.task("nothing", 1, name="b")
     done = program.semaphore(1)
@@ -156,7 +156,7 @@ def test_a_trace_beside_the_prediction(tmp_path: Path) -> None:
         '{"traceEvents": [' + ",".join(['{"ph":"X","tid":0,"ts":0,"dur":1}'] * 12) + "]}",
     ],
 )
-def test_what_is_no_trace(tmp_path: Path, text: str) -> None:
+def test_an_invalid_trace_raises(tmp_path: Path, text: str) -> None:
     (tmp_path / "trace.json").write_text(text)
     with pytest.raises(InvalidUsageError, match=r"is not a trace of this program|not valid JSON"):
         page_of(bundle_of(add_program()), tmp_path, trace=tmp_path / "trace.json")
@@ -178,7 +178,8 @@ def large(lanes: int, items: int) -> Bundle:
 
 
 def test_a_large_schedule(tmp_path: Path) -> None:
-    """132 lanes of 2000 items: made in seconds of computing, and a file that can be mailed."""
+    """132 lanes of 2000 items take seconds of processor time, and give a file that can be
+    mailed."""
     bundle = large(132, 2000)
     assert len(bundle.tables.instructions) == 132 * 2000
     start = time.process_time()

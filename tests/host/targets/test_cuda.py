@@ -1,5 +1,4 @@
-"""Programs become cubins on a machine without a GPU. That they compute what they should is
-tests/gpu's matter."""
+"""Programs compile to cubins on a machine without a GPU. tests/gpu checks their results."""
 
 from __future__ import annotations
 
@@ -44,7 +43,7 @@ def test_every_architecture(arch: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("arch", ["sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a"])
 def test_a_decode_step_of_every_architecture(arch: str) -> None:
-    """Eight rows: weights and keys are asked for before packets are polled."""
+    """With eight rows, weights and keys are prefetched before packets are polled."""
     config = DecoderConfig(
         vocabulary=512,
         hidden=2048,
@@ -78,7 +77,8 @@ def test_a_model_on_every_architecture(tiny: Any, tmp_path: Path, kind: str, arc
 
 
 def product(rows: int, dtype: ark.DType, wide: ark.DType | None) -> ark.Program:
-    """Weights of 8 bits: with a left side of their own dtype, or cast to that of a wider one."""
+    """A product with fp8 weights: the left operand has their dtype, or they are cast to its wider
+    dtype."""
     with ark.Program("product") as program:
         x = ark.input("x", (rows, 2048), wide or dtype)
         w = ark.parameter("w", (4096, 2048), dtype)
@@ -94,22 +94,23 @@ def product(rows: int, dtype: ark.DType, wide: ark.DType | None) -> ark.Program:
 def test_weights_of_8_bits_are_read_as_they_are(
     arch: str, dtype: ark.DType, rows: int, wide: ark.DType | None
 ) -> None:
-    """No task casts them to memory: a byte each, and few more, is what comes from there."""
+    """No task casts the weights in memory: a vCTA reads a byte for each, and little more."""
     manifest = ark.compile(product(rows, dtype, wide), target=f"cuda:{arch}").bundle.manifest
     (task,) = manifest.tasks
     assert task.ops == ("matmul",)
-    rereads = task.vctas * rows * 2048 * (2 if wide else 1)  # of the left side, from the L2
+    rereads = task.vctas * rows * 2048 * (2 if wide else 1)  # the left operand, from the L2
     assert task.bytes < 4096 * 2048 + rereads + 4 * 4096 * rows + 1
     if arch != "sm_89":
         assert manifest.statistics["spill_bytes"] == 0
-    # Rings of shared memory are for one row, from sm_90 on.
+    # Rings of shared memory serve single rows, from sm_90 on.
     assert (manifest.target.shared_memory > 65536) == (rows == 1 and arch != "sm_89")
 
 
 @pytest.mark.parametrize("target", ["cuda:sm_80", "cuda:sm_86", "cuda:sm_90a", "hip:gfx942"])
 @pytest.mark.parametrize("share", [0.3, 0.49, 0.51, 0.99, 3.0])
 def test_rows_longer_than_the_memory_of_an_sm(target: str, share: float) -> None:
-    """Of each op what its readers share is a row of fp32, and no result of the task."""
+    """For each op, the values that its readers share are a row of fp32, and no result of the
+    task."""
     extent = int(share * resolve(target).shared_memory / 4)
     with ark.Program("rows") as program:
         x = ark.input("x", (1, extent), ark.bf16)
@@ -119,14 +120,14 @@ def test_rows_longer_than_the_memory_of_an_sm(target: str, share: float) -> None
     with ark.compile(program, target) as executable:
         manifest = executable.bundle.manifest
     assert manifest.target.shared_memory <= resolve(target).shared_memory
-    # What several tasks hand over of a row fits the arena, and is no more than rows of fp32.
+    # Intermediates of a row are in the arena, and are no larger than rows of fp32.
     assert manifest.arena <= (len(manifest.tasks) + 1) * (4 * extent + 4096)
     assert {output.name: output.shape for output in manifest.outputs} == dict.fromkeys(
         ("softmax", "norm", "cast"), (1, extent)
     )
 
 
-def test_the_report_says_what_the_kernel_takes() -> None:
+def test_the_report_lists_the_resources_of_the_kernel() -> None:
     executable = ark.compile(layer(), target="cuda:sm_90a")
     report = executable.report()
     target = executable.bundle.manifest.target
@@ -138,7 +139,7 @@ def test_the_report_says_what_the_kernel_takes() -> None:
     assert "registers" not in str(on_cpu)
 
 
-def test_ark_compile_prints_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_ark_compile_prints_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     source = tmp_path / "layer.mlir"
     source.write_text(layer().mlir)
     command = ["compile", str(source), "-o", str(tmp_path / "layer.arkbin")]

@@ -1,4 +1,5 @@
-"""What makes cubins: each way with its tool and without, which one is taken, and what it says.
+"""The assemblers that make cubins: the choice between them, with and without each tool, and their
+errors.
 
 `make test` installs the packages of nvJitLink, which these tests need.
 """
@@ -27,7 +28,7 @@ KEPT = (cuda_toolkit.find_toolkit, cuda_toolkit.find_libdevice, cuda_assembler.l
 
 
 def layer() -> ark.Program:
-    """With every function that libdevice has."""
+    """A program with every function of libdevice that ark uses."""
     with ark.Program("layer") as program:
         x = ark.input("x", (5, 64), ark.bf16)
         w = ark.parameter("w", (96, 64), ark.bf16)
@@ -52,14 +53,14 @@ def kernel(executable: ark.Executable) -> bytes:
 
 @pytest.fixture
 def hide(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
-    """``hide("toolkit", "nvjitlink")``: as on a machine without them."""
+    """``hide("toolkit", "nvjitlink")`` simulates a machine without these tools."""
 
     def act(*what: str) -> None:
         for found in KEPT:
             found.cache_clear()
         if "toolkit" in what:
             monkeypatch.setattr(cuda_toolkit, "_candidates", lambda: [Path("/nowhere")])
-            for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"):  # where MLIR looks by itself
+            for name in ("CUDA_HOME", "CUDA_PATH", "CUDA_ROOT"):  # MLIR searches this folder itself
                 monkeypatch.delenv(name, raising=False)
         if "nvjitlink" in what:
             monkeypatch.setitem(__import__("sys").modules, "cuda.bindings.nvjitlink", None)
@@ -76,10 +77,10 @@ def only_nvjitlink(hide: Callable[..., None], monkeypatch: pytest.MonkeyPatch) -
 
 
 class FakeJitLink:
-    """The library's functions; `fails` is the one that does."""
+    """A stand-in for the library's functions; `fails` names the one that fails."""
 
     class nvJitLinkError(Exception):
-        """What the bindings raise."""
+        """The exception of the bindings."""
 
     InputType = SimpleNamespace(PTX=2)
     LOG = (
@@ -153,7 +154,9 @@ class FakeJitLink:
         (("toolkit",), "nvjitlink"),
     ],
 )
-def test_the_order(hide: Callable[..., None], hidden: tuple[str, ...], taken: str) -> None:
+def test_the_order_of_preference(
+    hide: Callable[..., None], hidden: tuple[str, ...], taken: str
+) -> None:
     hide(*hidden)
     assert choose_assembler().name == taken
     executable = compiled()
@@ -162,7 +165,7 @@ def test_the_order(hide: Callable[..., None], hidden: tuple[str, ...], taken: st
 
 
 def test_one_that_is_named_and_missing(hide: Callable[..., None]) -> None:
-    """The others do not take its place."""
+    """No other assembler replaces a missing one that the user has named."""
     hide("toolkit", "nvjitlink")
     for name, message in (
         ("ptxas", "there is no ptxas.*install the package nvidia-cuda-nvcc"),
@@ -197,7 +200,7 @@ def test_the_bindings_without_the_library(
     monkeypatch.undo()
 
 
-def test_the_cache_tells_them_apart(hide: Callable[..., None], tmp_path: Path) -> None:
+def test_the_cache_distinguishes_assemblers(hide: Callable[..., None], tmp_path: Path) -> None:
     hide()
     for name in ("ptxas", "driver"):
         with ark.knobs.scope(ARK_ASSEMBLER=name):
@@ -207,7 +210,7 @@ def test_the_cache_tells_them_apart(hide: Callable[..., None], tmp_path: Path) -
     assert len(list(tmp_path.glob("*.arkbin"))) == 2
 
 
-def test_another_version_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_another_version_changes_the_key(monkeypatch: pytest.MonkeyPatch) -> None:
     library = FakeJitLink()
     one = cuda_assembler.NvJitLink(library).fingerprint()
     monkeypatch.setattr(library, "version", lambda: (13, 0))
@@ -217,7 +220,7 @@ def test_another_version_is_another_key(monkeypatch: pytest.MonkeyPatch) -> None
 # -- ptxas -----------------------------------------------------------------------------------------
 
 
-def test_what_ptxas_refuses() -> None:
+def test_ptx_that_ptxas_refuses() -> None:
     with pytest.raises(ark.CompileError, match="ptxas failed with status"):
         assemble("no PTX", "sm_90a", 3)
 
@@ -231,7 +234,7 @@ def test_a_ptxas_that_cannot_be_run(tmp_path: Path) -> None:
 
 
 def test_no_room_for_what_ptxas_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The message names the folder: the write that fails does not say of which file."""
+    """The message names the folder, since the failing write does not name the file."""
 
     def fail(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
@@ -243,7 +246,7 @@ def test_no_room_for_what_ptxas_reads(tmp_path: Path, monkeypatch: pytest.Monkey
     assert list(tmp_path.iterdir()) == []
 
 
-def test_what_functions_of_a_kernel_spill_counts() -> None:
+def test_spills_of_called_functions_count() -> None:
     output = """\
 ptxas info    : Function properties for ark_kernel
     1960 bytes stack frame, 60 bytes spill stores, 80 bytes spill loads
@@ -266,7 +269,7 @@ ptxas info    : Function properties for body_matmul
 def test_nvjitlink_for_every_architecture(arch: str) -> None:
     executable = compiled(arch)
     assert kernel(executable)[:4] == ELF
-    assert b".version 8" not in kernel(executable)  # the copy of the PTX is cut out
+    assert b".version 8" not in kernel(executable)  # the copy of the PTX is removed
     report = executable.report()
     assert report.registers is not None
     assert 0 < report.registers <= 128
@@ -275,7 +278,7 @@ def test_nvjitlink_for_every_architecture(arch: str) -> None:
 
 
 @pytest.mark.usefixtures("only_nvjitlink")
-def test_what_nvjitlink_refuses() -> None:
+def test_ptx_that_nvjitlink_refuses() -> None:
     with pytest.raises(ark.CompileError, match=r"nvJitLink failed: ERROR_\w+") as caught:
         assemble(".version 8.6\n.target sm_90a\nnonsense\n", "sm_90a", 3)
     assert "syntax error" in str(caught.value)
@@ -284,7 +287,7 @@ def test_what_nvjitlink_refuses() -> None:
 
 
 def test_what_is_linked_says_the_registers() -> None:
-    """The kernel alone, before, had fewer than the functions that it calls."""
+    """Before linking, the kernel alone has fewer registers than the functions that it calls."""
     library = FakeJitLink()
     made = cuda_assembler.NvJitLink(library).assemble("ptx", "sm_90a", 3)
     assert (made.image, made.registers, made.spill_bytes) == (ELF, 126, 8 + 12)
@@ -292,7 +295,7 @@ def test_what_is_linked_says_the_registers() -> None:
 
 
 def test_any_call_of_nvjitlink_fails() -> None:
-    """A typed error with the library's log, and nothing held."""
+    """Any failing call gives a typed error with the library's log, and leaks nothing."""
     good = FakeJitLink()
     cuda_assembler.NvJitLink(good).assemble("ptx", "sm_90a", 3)
     for name in good.calls:
@@ -308,7 +311,7 @@ def test_any_call_of_nvjitlink_fails() -> None:
 
 @pytest.mark.parametrize("arch", ARCHITECTURES)
 def test_ptx_for_the_driver(arch: str, hide: Callable[..., None], tmp_path: Path) -> None:
-    """Without anything of NVIDIA's; ptxas, where it is, takes what the driver will be given."""
+    """The PTX needs no software of NVIDIA; if ptxas is installed, it assembles the same PTX."""
     hide("toolkit", "nvjitlink")
     executable = compiled(arch)
     text = kernel(executable)
@@ -324,7 +327,7 @@ def test_ptx_for_the_driver(arch: str, hide: Callable[..., None], tmp_path: Path
     assert done.returncode == 0, done.stderr
 
 
-def test_a_function_that_only_libdevice_has(
+def test_a_function_that_only_libdevice_provides(
     hide: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ark_mlir.targets import cuda_math

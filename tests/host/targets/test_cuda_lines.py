@@ -1,4 +1,4 @@
-"""Code of a GPU says which op and which line of Python it is of."""
+"""Debug information of GPU code names the op and the Python line of each instruction."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ begin:
 
 
 def make_program() -> tuple[ark.Program, int]:
-    """A program, and the line of its product."""
+    """Returns a program, and the line of its product."""
     with ark.Program("named") as program:
         x = ark.input("x", (5, 64), ark.bf16)
         w = ark.parameter("w", (96, 64), ark.bf16)
@@ -63,7 +63,7 @@ def kernel(line_info: bool) -> bytes:
 
 
 def test_a_place_without_a_file() -> None:
-    """No file's name is empty, of which ptxas 13.0 dies."""
+    """The debug information has no empty file names, on which ptxas 13.0 crashes."""
     found = name_lines(PTX, [KERNEL, SourceLine("op", "", 0, 0)])
     assert '\t.file\t4 "unknown", 0, 0' in found
     assert '""' not in found
@@ -93,12 +93,12 @@ def test_without_lines_a_kernel_has_as_much_code() -> None:
     assert ".debug_line" not in plain
     code = [name for name in plain if name.startswith(".text")]
     assert code
-    # ptxas orders some instructions otherwise where lines begin.
+    # ptxas orders some instructions differently at the start of a line.
     for name in code:
         assert abs(len(plain[name]) - len(lined[name])) < 0.02 * len(plain[name])
 
 
-def test_the_text_that_the_code_was_made_of_is_left_out() -> None:
+def test_the_ptx_is_left_out_of_the_cubin() -> None:
     lined = kernel(line_info=True)
     assert sections(lined)[".nv_debug_ptx_txt"] == b""
     assert len(lined) < 1.5 * len(kernel(line_info=False))
@@ -110,7 +110,7 @@ def test_an_option_of_the_wrong_type() -> None:
 
 
 def test_files_of_any_name(tmp_path: Path) -> None:
-    """ptxas takes ASCII alone."""
+    """ptxas accepts only ASCII."""
     odd = SourceLine("op", 'größe "☃"\\\n.py', 7, 5)
     text = name_lines(PTX, [KERNEL, odd])
     assert text.isascii()
@@ -132,7 +132,7 @@ def test_numbers_become_names_and_lines() -> None:
         "\t.loc\t1 1 0",
         "\tret;",
         ".func  (.param .b32 result) ark_wait(",
-        "\t.loc\t2 1 0",  # of no op
+        "\t.loc\t2 1 0",  # belongs to no op
         "\tret;",
     ]
     names = ["ark_kernel", "ark_wait", "Kernel.mlir", "model.py"]
@@ -142,7 +142,7 @@ def test_numbers_become_names_and_lines() -> None:
     assert text == OP.name.encode() + b"\0"
 
 
-def test_sections_behind_an_emptied_one_stay_what_they_are() -> None:
+def test_sections_behind_an_emptied_one_keep_their_content() -> None:
     image = kernel(line_info=True)
     before = sections(image)
     after = sections(empty_section(image, b".nv_debug_line_sass"))
@@ -150,12 +150,12 @@ def test_sections_behind_an_emptied_one_stay_what_they_are() -> None:
     assert cut > 0
     assert after.pop(".nv_debug_line_sass") == b""
     del before[".nv_debug_line_sass"]
-    # Sections without bytes in the file may lie anywhere.
+    # Sections without bytes in the file may have any offset.
     assert {n: s for n, s in after.items() if ".shared" not in n} == {
         n: s for n, s in before.items() if ".shared" not in n
     }
 
 
-def test_a_section_that_is_not_there() -> None:
+def test_a_missing_section_raises() -> None:
     image = kernel(line_info=False)
     assert empty_section(image, b".nowhere") == image

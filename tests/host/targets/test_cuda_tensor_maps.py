@@ -19,7 +19,8 @@ BOXES = "cp.async.bulk.tensor.2d"
 
 @pytest.fixture
 def compiled(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """``compiled(rows, columns, depth, tile, arch)``: the PTX of a product, and its executable."""
+    """``compiled(rows, columns, depth, tile, arch)`` returns the PTX of a product, and its
+    executable."""
     texts: list[str] = []
     assemble = Ptxas.assemble
 

@@ -1,5 +1,5 @@
-"""Programs become code objects on a machine without an AMD GPU. None of those that wrote this had
-one: that the code computes what it should is not tested anywhere."""
+"""Programs compile to code objects on a machine without an AMD GPU. No test checks their results,
+since no AMD GPU was available."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def matmul(m: int, n: int, k: int, dtype: DType, transposed: bool = True) -> ark
 
 
 def compile_to(target: str, program: ark.Program) -> bytes:
-    """The code object, of which what has to hold of all is checked."""
+    """Compiles to a code object, and checks the properties of all code objects."""
     executable = ark.compile(program, target=target)
     image = bytes(executable.bundle.sections["kernel"])
     assert image[:4] == ELF
@@ -103,12 +103,12 @@ def test_every_op(case: Any, dtype: DType) -> None:
     ids=["row", "few-rows", "fp32", "untransposed"],
 )
 def test_products_are_sums_of_products(make: Callable[[], ark.Program]) -> None:
-    """Without the instructions for matrices."""
+    """Products use no matrix instructions."""
     image = compile_to("hip:gfx942", make())
     assert read_resources(image)["spill_bytes"] == 0
 
 
-def test_the_report_says_what_the_kernel_takes(tmp_path: Path) -> None:
+def test_the_report_lists_the_resources_of_the_kernel(tmp_path: Path) -> None:
     executable = ark.compile(layer(), target="hip:gfx942")
     resources = read_resources(bytes(executable.bundle.sections["kernel"]))
     report = executable.report()
@@ -144,7 +144,7 @@ def test_equal_programs_give_equal_bundles(tmp_path: Path) -> None:
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
-def test_an_architecture_that_is_not_known() -> None:
+def test_an_unknown_architecture_raises() -> None:
     from ark_mlir.targets import Target, resolve
 
     unknown = Target.parse(resolve("hip:gfx942").mlir.replace("gfx942", "gfx1100"))
@@ -156,7 +156,7 @@ def test_an_architecture_that_is_not_known() -> None:
     ("arch", "warp_size", "message"),
     [("gfx1100", 32, "has warps of 32 threads"), ("gfx9zork", 64, "gfx9zork")],
 )
-def test_facts_that_no_kernel_fits(arch: str, warp_size: int, message: str) -> None:
+def test_facts_that_no_kernel_fits_raise(arch: str, warp_size: int, message: str) -> None:
     from dataclasses import replace
 
     from ark_mlir.targets import resolve
@@ -168,7 +168,7 @@ def test_facts_that_no_kernel_fits(arch: str, warp_size: int, message: str) -> N
 
 
 @pytest.mark.parametrize("damage", ["machine", "note", "end", "tag"])
-def test_what_is_no_code_object(damage: str) -> None:
+def test_a_file_that_is_no_code_object_raises(damage: str) -> None:
     image = bytearray(compile_to("hip:gfx942", layer()))
     note = image.index(b"AMDGPU\0") + 8
     if damage == "machine":

@@ -52,7 +52,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> ctypes.CDLL:
         module = ir.Module.parse(text)
         PassManager.parse(PASSES).run(module.operation)
         assert "math." not in str(module)
-        # Processors before SSE 4.1 round by a call of the maths library.
+        # Processors before SSE 4.1 call the maths library for rounding.
         code = _ark.translate_to_object(module, triple=_ark.host_triple(), cpu=_ark.host_cpu()[0])
     path = Path(tmp_path_factory.mktemp("math"), "math.so")
     path.write_bytes(link(code))
@@ -70,14 +70,14 @@ def call(library: ctypes.CDLL, name: str, x: Array, y: Array) -> Array:
 
 
 def angles(rng: np.random.Generator) -> Array:
-    """Of every size, and next to multiples of pi / 2."""
+    """Returns angles of all magnitudes, and next to multiples of pi / 2."""
     anywhere = rng.integers(0, 1 << 32, 300_000, np.uint32).view(np.float32)
     near = (np.arange(100_000) * (np.pi / 2)).astype(np.float32)
     return np.concatenate([anywhere, near, SPECIAL, -SPECIAL])
 
 
 def bases(rng: np.random.Generator) -> tuple[Array, Array]:
-    """Pairs of every size, near one, and all that are special."""
+    """Returns pairs of all magnitudes, near one, and with special values."""
     x = rng.integers(0, 1 << 32, (2, 200_000), np.uint32).view(np.float32)
     near = (1 + rng.standard_normal(200_000) * 1e-4).astype(np.float32)
     large = (rng.standard_normal(200_000) * 3e4).astype(np.float32)

@@ -120,7 +120,7 @@ def test_memory_of_each_device_is_its_own(gpus: Gpus) -> None:
 @pytest.mark.parametrize("what", ["cuMemsetD8Async", "cuMemcpyHtoDAsync", "cuMemcpyDtoHAsync"])
 @pytest.mark.parametrize("owner", [0, 1])
 def test_work_on_memory_of_another_device(gpus: Gpus, what: str, owner: int) -> None:
-    """It breaks the context of the stream, as on a GPU, and changes nothing."""
+    """The access breaks the context of the stream, as on a GPU, and changes nothing."""
     gpus.enter(owner)
     address = gpus.call("cuMemAlloc", 64)
     host = np.zeros(64, np.uint8)
@@ -144,7 +144,7 @@ def test_work_on_memory_of_another_device(gpus: Gpus, what: str, owner: int) -> 
 
 
 def test_work_beyond_the_end_of_memory(gpus: Gpus) -> None:
-    """Virtual memory goes on in the next mapping, and other memory ends."""
+    """Virtual memory continues in the next mapping; other memory ends."""
     gpus.enter(0)
     stream = gpus.call("cuStreamCreate", 1)
     base = gpus.call("cuMemAddressReserve", 3 * PAGE, PAGE, 0, 0)
@@ -155,7 +155,7 @@ def test_work_beyond_the_end_of_memory(gpus: Gpus) -> None:
     gpus.call("cuStreamSynchronize", stream)
     gpus.call("cuMemsetD8Async", base, 0, 2 * PAGE + 1, stream)
     assert gpus.fails("cuStreamSynchronize", stream) == ILLEGAL_ADDRESS
-    # Virtual memory is not of the context that is lost.
+    # Virtual memory does not belong to the lost context.
     for number in (0, 1):
         gpus.call("cuMemUnmap", base + number * PAGE, PAGE)
     gpus.call("cuMemAddressFree", base, 3 * PAGE)
@@ -174,7 +174,7 @@ def test_mapped_memory_is_closed_until_access_is_set(gpus: Gpus) -> None:
     gpus.call("cuMemAddressFree", base, PAGE)
 
 
-def test_what_virtual_memory_refuses(gpus: Gpus) -> None:
+def test_invalid_calls_of_virtual_memory_fail(gpus: Gpus) -> None:
     assert gpus.fails("cuMemAddressReserve", PAGE + 1, PAGE, 0, 0) == INVALID_VALUE
     assert gpus.fails("cuMemCreate", PAGE + 1, gpus.properties(0), 0) == INVALID_VALUE
     assert gpus.fails("cuMemCreate", PAGE, gpus.properties(2), 0) == INVALID_DEVICE
@@ -198,6 +198,6 @@ def test_what_virtual_memory_refuses(gpus: Gpus) -> None:
 
 def test_a_thread_without_a_context(gpus: Gpus) -> None:
     assert gpus.fails("cuMemAlloc", 1) == INVALID_CONTEXT
-    # Virtual memory needs none.
+    # Virtual memory needs no context.
     base = gpus.call("cuMemAddressReserve", PAGE, PAGE, 0, 0)
     gpus.call("cuMemAddressFree", base, PAGE)

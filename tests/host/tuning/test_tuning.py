@@ -38,7 +38,7 @@ def test_tune() -> None:
         tuned.best.executable.run(x=x)
 
 
-def test_zeros_stand_for_what_is_not_given() -> None:
+def test_zeros_select_the_defaults() -> None:
     with ark.tuning.tune(make_program(), "cpu:2", runs=1, rounds=1, cache=False) as tuned:
         assert not any(tuned.best.inputs["x"].ravel())
 
@@ -56,7 +56,7 @@ def test_counts(counts: dict[str, int]) -> None:
 
 
 def test_executables_are_closed_after_an_error() -> None:
-    """The second one cannot be bound."""
+    """The second executable cannot be bound."""
     made: list[ark.Executable] = []
 
     def build(**options: object) -> ark.Executable:
@@ -77,7 +77,7 @@ def test_executables_are_closed_after_an_error() -> None:
 
 
 def test_costs_come_before_the_comparison() -> None:
-    """They are not lost if a later step fails."""
+    """Costs are not lost if a later step fails."""
     found: list[ark.tuning.Costs] = []
 
     def build(**options: object) -> ark.Executable:

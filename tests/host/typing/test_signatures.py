@@ -1,4 +1,4 @@
-"""Annotations of the public API: types that users can import, and none that says nothing."""
+"""Annotations of the public API use types that users can import, and none that is too general."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ PUBLIC = (
 )  # fmt: skip
 # Modules with types that the loaders of models take.
 OF_LOADERS = ("ark_mlir.models.config", "ark_mlir.models.sharding")
-# Packages that need no public name here; ark_mlir.ir is MLIR's.
+# Packages without public names; ark_mlir.ir is MLIR's.
 FOREIGN = ("ark_mlir.ir", "torch")
-# Classes that only functions of ark make: their constructors are not public.
+# Classes that only functions of ark construct: their constructors are not public.
 MADE_BY_ARK = {
     "Bundle", "EmbeddingModel", "Executable", "GenerativeModel", "Member", "Model", "Rank",
     "RankExecutable", "Resident", "ResidentWorld", "Tensor", "TorchProgram", "World",
@@ -40,8 +40,8 @@ MADE_BY_ARK = {
 INTERNAL = {"Member.attach", "Member.load", "Member.turn"}
 # Interfaces that a new backend implements; its parts know each other's types.
 FOR_BACKENDS = {"Driver", "Launch", "Memory"}
-# `forward` of a user's module takes and gives what the user says, attributes hold anything, and a
-# capsule has no type in Python.
+# Types that must stay general: `forward` of a user's module has any types, attributes hold
+# anything, and a capsule has no type in Python.
 OPEN = {"DLPackArray.__dlpack__", "Module.__call__", "Module.__setattr__", "Module.forward"}
 SAYS_NOTHING = {"Any", "object", "dict", "list", "tuple", "Callable", "Mapping", "Sequence"}
 
@@ -76,7 +76,7 @@ class Source:
 
     @cached_property
     def imports(self) -> dict[str, Name]:
-        """Imported names, those for type checkers too."""
+        """Returns imported names, also those for type checkers."""
         found: dict[str, Name] = {}
         for node in ast.walk(self.tree):
             for alias in node.names if isinstance(node, ast.Import | ast.ImportFrom) else ():
@@ -113,7 +113,7 @@ def source(module: str) -> Source:
 
 
 def definition(name: Name) -> Name:
-    """The place where a name is defined, after all imports of it."""
+    """Returns the place where a name is defined, through all imports of it."""
     if not name.module.startswith("ark_mlir") or source(name.module).path is None:
         return name
     origin = source(name.module).imports.get(name.name)
@@ -126,7 +126,7 @@ def definition(name: Name) -> Name:
 
 @cache
 def public_names() -> frozenset[Name]:
-    """Definitions of all public names."""
+    """Returns the definitions of all public names."""
     found: set[Name] = set()
     for module in (*PUBLIC, *OF_LOADERS):
         for name in importlib.import_module(module).__all__:
@@ -165,7 +165,7 @@ class Annotation:
 
 
 def functions_of(tree: ast.Module | ast.ClassDef) -> Iterator[ast.FunctionDef]:
-    """Yields functions; of one with overloads these, and not the implementation behind them."""
+    """Yields functions; for a function with overloads the overloads, and not the implementation."""
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
     overloaded = {node.name for node in functions if is_overload(node)}
     yield from (node for node in functions if is_overload(node) or node.name not in overloaded)
@@ -176,7 +176,7 @@ def is_overload(node: ast.FunctionDef) -> bool:
 
 
 def annotations_of(module: str, name: str, node: ast.FunctionDef) -> Iterator[Annotation]:
-    """The annotations of a function; one of a function with overloads for each of them."""
+    """Returns the annotations of a function, or of each of its overloads."""
     given = node.args
     every = [*given.posonlyargs, *given.args, *given.kwonlyargs, given.vararg, given.kwarg]
     for argument in every:
@@ -202,7 +202,8 @@ def annotations_of_class(kind: type, node: ast.ClassDef) -> Iterator[Annotation]
 
 
 def public_annotations() -> Iterator[Annotation]:
-    """Annotations of public functions, classes, and the classes of the package below them."""
+    """Returns annotations of public functions and classes, and of their base classes in the
+    package."""
     seen: set[object] = set()
     for public in PUBLIC:
         module = importlib.import_module(public)
@@ -254,7 +255,7 @@ def test_the_walk_finds_annotations() -> None:
 
 
 def test_types_can_be_imported() -> None:
-    """A type that a public signature names is public, or of Python or numpy."""
+    """A type in a public signature is public, or belongs to Python or numpy."""
     wrong = [
         f"{annotation} ({name})"
         for annotation in ANNOTATIONS
@@ -264,7 +265,7 @@ def test_types_can_be_imported() -> None:
     assert wrong == []
 
 
-def test_annotations_say_something() -> None:
+def test_annotations_are_not_too_general() -> None:
     wrong = [
         str(annotation)
         for annotation in ANNOTATIONS
@@ -274,12 +275,12 @@ def test_annotations_say_something() -> None:
     assert wrong == []
 
 
-def test_dtype_names_are_those_that_are_known() -> None:
+def test_dtype_names_in_annotations_are_the_known_ones() -> None:
     names = {name for each in dtypes.ALL for name in (each.name, each.mlir, each.numpy_name)}
     assert set(typing.get_args(ark.typing.DTypeName)) == names
 
 
-def test_keywords_are_the_options() -> None:
+def test_keywords_equal_the_options() -> None:
     from ark_mlir.compiler.options import CompileKeywords
 
     options = {field.name: field.type for field in fields(ark.CompileOptions)}
@@ -297,7 +298,7 @@ def test_keywords_are_the_options() -> None:
         (ark.models.DecoderOptions, ark.models.llama.load),
     ],
 )
-def test_options_of_models_are_those_of_their_loaders(keywords: type, load: object) -> None:
+def test_options_of_models_equal_those_of_their_loaders(keywords: type, load: object) -> None:
     assert callable(load)
     parameters = inspect.signature(load).parameters.values()
     known = {p.name: p.annotation for p in parameters if p.kind is p.KEYWORD_ONLY}
@@ -305,5 +306,5 @@ def test_options_of_models_are_those_of_their_loaders(keywords: type, load: obje
 
 
 def test_the_package_says_that_it_is_typed() -> None:
-    """The marker lies in the folder that the wheel takes as a whole."""
+    """The marker is in the folder that the wheel takes as a whole."""
     assert (PACKAGE / "py.typed").is_file()

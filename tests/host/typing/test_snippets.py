@@ -1,4 +1,4 @@
-"""Errors of a type checker in programs of users: those that are marked, and no other."""
+"""A type checker reports errors in marked lines of user programs, and in no others."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Place:
 
 
 def expected_errors() -> dict[Place, str]:
-    """Returns the rule, or a part of the message, by the line that is marked with it."""
+    """Returns the rule, or a part of the message, that each marked line expects."""
     return {
         Place(path.name, number): mark[1]
         for path in sorted(SNIPPETS.glob("*.py"))
@@ -39,7 +39,7 @@ def expected_errors() -> dict[Place, str]:
 
 
 def lay_out_package(folder: Path) -> None:
-    """Copies the package as a wheel has it: an editable installation has it in two places."""
+    """Copies the package as in a wheel, since an editable installation has it in two places."""
     for root in ark_mlir.__path__:
         for path in Path(root).rglob("*"):
             if path.suffix in (".py", ".pyi") or path.name == "py.typed":
@@ -50,7 +50,7 @@ def lay_out_package(folder: Path) -> None:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[Place, list[str]]:
-    """Messages of pyright by line, each with its rule."""
+    """Returns messages of pyright by line, each with its rule."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed")
     folder = tmp_path_factory.mktemp("typing")

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --pass-pipeline='builtin.module(builtin.module(ark.program(ark-expand-collectives)))' | FileCheck %s
 
-// Small messages on a cpu are packets. Larger messages are not, nor are elements of 64 bits.
+// On the cpu, small messages are packets. Large messages and elements of 64 bits are not.
 // CHECK-LABEL: module @onCpu
 // CHECK: ark.channel.put_packet
 // CHECK: ark.channel.put %
@@ -15,7 +15,7 @@ module @onCpu {
   }
 }
 
-// The semaphores of packets are counters on a GPU, so packets bring nothing there.
+// On a GPU the semaphores of packets are counters, so packets between ranks save nothing.
 // CHECK-LABEL: module @onGpu
 // CHECK-NOT: packet
 // CHECK: ark.channel.put %
@@ -30,7 +30,7 @@ module @onGpu attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90
   }
 }
 
-// What has no elements has no packet, which could not say that it has come.
+// A message without elements has no packet that could announce its arrival.
 // CHECK-LABEL: module @empty
 // CHECK-NOT: packet
 // CHECK: ark.channel.put %

@@ -4,8 +4,8 @@
 // RUN: ark-opt %s --pass-pipeline='builtin.module(ark.program(ark-expand-collectives{packet-bytes=8}))' | FileCheck %s --check-prefix=PUT
 // RUN: ark-opt %s --pass-pipeline='builtin.module(ark.program(ark-expand-collectives{one-shot-bytes=0}))' | FileCheck %s --check-prefix=SIZE
 
-// All is sent before anything is received, the next rank first; the sum is in
-// order of rank.
+// A rank sends everything before it receives anything, first to the next rank.
+// The sum is taken in the order of ranks.
 // CHECK-LABEL: ark.program @allReduce
 // CHECK: %[[TO2:.+]] = ark.channel.open peer = 2 tag = -1
 // CHECK: ark.channel.put_packet %[[TO2]], %[[X:.+]] : !ark.channel, tensor<7xf32>
@@ -19,7 +19,7 @@
 // CHECK: %[[SUM:.+]] = ark.add %[[AB]], %[[B]]
 // CHECK: ark.return %[[SUM]]
 
-// Parts of 3, 2 and 2 elements; rank 1 reduces the second one.
+// The parts have 3, 2 and 2 elements; rank 1 reduces the second part.
 // TWO-LABEL: ark.program @allReduce
 // TWO: ark.slice %{{.+}} starts = [0] stops = [3]
 // TWO: %[[OWN:.+]] = ark.slice %{{.+}} starts = [3] stops = [5]
@@ -33,7 +33,7 @@
 // TWO: %[[LAST:.+]] = ark.channel.read_packet %{{.+}} -> tensor<2xf32>
 // TWO: ark.concat %[[FIRST]], %[[SUM]], %[[LAST]] axis = 0
 
-// The part of the rank behind sets out.
+// Each rank first sends the part of the rank behind it.
 // RING-LABEL: ark.program @allReduce
 // RING: %[[PART0:.+]] = ark.slice %{{.+}} starts = [0] stops = [3]
 // RING: %[[PART1:.+]] = ark.slice
@@ -49,7 +49,7 @@
 // RING-COUNT-2: ark.channel.put_packet
 // RING: ark.concat
 
-// Large messages are put, and announced by a signal.
+// A large message is a put and a signal.
 // PUT-LABEL: ark.program @allReduce
 // PUT: ark.channel.put %[[C:.+]], %{{.+}} : !ark.channel, tensor<7xf32>
 // PUT-NEXT: ark.channel.signal %[[C]]
@@ -64,7 +64,7 @@ ark.program @allReduce(%x: tensor<7xf32> {ark.kind = #ark.kind<input>, ark.name 
   ark.return %0 : tensor<7xf32>
 }
 
-// Sums of narrow floats are taken in f32 and rounded once; a maximum is exact.
+// Sums of narrow floats are accumulated in f32 and rounded once; a maximum is exact.
 // CHECK-LABEL: ark.program @narrow
 // CHECK: ark.cast %{{.+}} to f32
 // CHECK: ark.cast %{{.+}} to f32
@@ -100,7 +100,7 @@ ark.program @others(%x: tensor<4xi32> {ark.kind = #ark.kind<input>, ark.name = "
   ark.return %3 : tensor<4xi32>
 }
 
-// What a user sends keeps its tag; the tensor sent is the result.
+// A send that the user writes keeps its tag; its result is the tensor that was sent.
 // CHECK-LABEL: ark.program @sendAndReceive
 // CHECK: ark.channel.open peer = 1 tag = 5
 // CHECK: ark.channel.put_packet %{{.+}}, %[[X:.+]] :
@@ -115,7 +115,7 @@ ark.program @sendAndReceive(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.
   ark.return %0, %1 : tensor<4xf32>, tensor<2xi1>
 }
 
-// Nobody else, or nothing to move.
+// A collective of one rank, or of no elements, moves nothing.
 // CHECK-LABEL: ark.program @alone
 // CHECK-NOT: ark.channel
 // CHECK: ark.return %[[X:.+]], %{{.+}}

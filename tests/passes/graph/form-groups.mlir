@@ -22,7 +22,7 @@ ark.program @epilogueJoinsItsMatmul(
 
 // -----
 
-// A value that is also a result keeps a group of its own.
+// The producer of a value that is also a result keeps a group of its own.
 // CHECK-LABEL: ark.program @resultReadByAnotherOpIsNoPrologue
 ark.program @resultReadByAnotherOpIsNoPrologue(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -57,7 +57,7 @@ ark.program @resultWithTwoReadersIsNoEpilogue(
 
 // -----
 
-// One op that reads it twice is one reader.
+// An op that reads a value twice is a single reader.
 // CHECK-LABEL: ark.program @readerOfBothSidesIsAnEpilogue
 ark.program @readerOfBothSidesIsAnEpilogue(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -74,7 +74,7 @@ ark.program @readerOfBothSidesIsAnEpilogue(
 
 // -----
 
-// Tiles of the matmul are not tiles of the broader sum.
+// The tiles of the matmul do not match the tiles of the larger sum.
 // CHECK-LABEL: ark.program @broadcastingReaderIsNoEpilogue
 ark.program @broadcastingReaderIsNoEpilogue(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -90,7 +90,7 @@ ark.program @broadcastingReaderIsNoEpilogue(
 
 // -----
 
-// A tile of columns would compute all rows of its left side again.
+// Each tile of columns would recompute all rows of the left operand.
 // CHECK-LABEL: ark.program @matmulTakesNoPrologue
 ark.program @matmulTakesNoPrologue(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -125,7 +125,7 @@ ark.program @normTakesAPrologueOfItsOperandOnly(
 
 // -----
 
-// Between two anchors an op joins the one that made its operand.
+// An op between two anchors joins the producer of its operand.
 // CHECK-LABEL: ark.program @epiloguesComeBeforePrologues
 ark.program @epiloguesComeBeforePrologues(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -148,7 +148,7 @@ ark.program @elementwiseTreeIsOneGroup(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %b: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "b"})
     -> (tensor<4x8xf32> {ark.name = "y"}) {
-  // A vector that is broadcast would be computed for every row.
+  // A broadcast vector would be recomputed for every row.
   // CHECK: ark.group "sin"
   // CHECK-NEXT: ark.sin
   // CHECK-NEXT: ark.yield
@@ -166,7 +166,7 @@ ark.program @elementwiseTreeIsOneGroup(
 
 // -----
 
-// Both readers are in the group.
+// Both readers of the value are in the group.
 // CHECK-LABEL: ark.program @valueReadTwiceInsideIsComputedOnce
 ark.program @valueReadTwiceInsideIsComputedOnce(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -237,7 +237,7 @@ ark.program @concatTakesNothingIn(
 
 // -----
 
-// What it makes is the state, which nothing else may write.
+// The result of an update is the state, which no other op may write.
 // CHECK-LABEL: ark.program @updateTakesNoEpilogue
 ark.program @updateTakesNoEpilogue(
     %x: tensor<2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -254,7 +254,7 @@ ark.program @updateTakesNoEpilogue(
 
 // -----
 
-// With its reader, it would run after the update.
+// In the group of its reader, the read would run after the update.
 // CHECK-LABEL: ark.program @readOfAStateStaysBeforeItsUpdate
 ark.program @readOfAStateStaysBeforeItsUpdate(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -272,7 +272,7 @@ ark.program @readOfAStateStaysBeforeItsUpdate(
 
 // -----
 
-// Every vCTA reads the elements that it writes, and no others.
+// Every vCTA reads exactly the elements that it writes.
 // CHECK-LABEL: ark.program @updateReadsWhatItWritesInItsPrologue
 ark.program @updateReadsWhatItWritesInItsPrologue(
     %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
@@ -309,7 +309,7 @@ ark.program @updateReadsTheSliceThatItWrites(
 
 // -----
 
-// What one vCTA writes, another one would still read.
+// A vCTA would read elements that another vCTA writes.
 // CHECK-LABEL: ark.program @updateReadsNoOtherSlice
 ark.program @updateReadsNoOtherSlice(
     %s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
@@ -361,7 +361,7 @@ ark.program @updateReadsNoTranspose(
 
 // -----
 
-// A row of the state that all rows read.
+// All rows read one row of the state.
 // CHECK-LABEL: ark.program @updateReadsNoBroadcast
 ark.program @updateReadsNoBroadcast(
     %s: tensor<4x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
@@ -378,7 +378,7 @@ ark.program @updateReadsNoBroadcast(
 
 // -----
 
-// Where it writes is only known when it runs.
+// The offset of the write is known at run time only.
 // CHECK-LABEL: ark.program @updateAtAnOffsetReadsNothingOfItsState
 ark.program @updateAtAnOffsetReadsNothingOfItsState(
     %s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
@@ -396,7 +396,7 @@ ark.program @updateAtAnOffsetReadsNothingOfItsState(
 
 // -----
 
-// What reads no state joins in any case.
+// A prologue that reads no state always joins.
 // CHECK-LABEL: ark.program @updateTakesAPrologue
 ark.program @updateTakesAPrologue(
     %s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
@@ -435,8 +435,8 @@ ark.program @prologueStaysBeforeTheUpdateOfAnotherState(
 
 // -----
 
-// A group that comes after the first update, and stands behind the second,
-// depends on the second: the state of the first is gone.
+// A group that depends on the first update and stands behind the second one depends on
+// the second: the version of the state after the first update no longer exists.
 // CHECK-LABEL: ark.program @dependenceOnAStateIsOneOnItsLastUpdate
 ark.program @dependenceOnAStateIsOneOnItsLastUpdate(
     %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
@@ -456,7 +456,7 @@ ark.program @dependenceOnAStateIsOneOnItsLastUpdate(
 
 // -----
 
-// The reader waits for what its operand waits for.
+// The reader inherits the dependences of its operand's producer.
 // CHECK-LABEL: ark.program @dependencesBecomeOperandsThatNothingReads
 // CHECK-SAME: (%[[X:.+]]: tensor<4xf32>
 ark.program @dependencesBecomeOperandsThatNothingReads(
@@ -509,8 +509,8 @@ ark.program @planIsTheGroupsAndKeepsOthersApart(
 
 // -----
 
-// What reads two tasks that are pinned apart is part of neither: it would make one
-// wait for the other. Of one plan, or behind an op that the task needs anyway, it is.
+// An op that reads two tasks with different plans joins neither, since one task would wait for the
+// other. It joins if both have the same plan, or if the task depends on the other operand anyway.
 // CHECK-LABEL: ark.program @readersOfTwoPlansStandAlone
 ark.program @readersOfTwoPlansStandAlone(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -535,7 +535,7 @@ ark.program @readersOfTwoPlansStandAlone(
 
 // -----
 
-// An epilogue with a plan does not pin the matmul before it.
+// The plan of an epilogue does not pin the matmul before it.
 // CHECK-LABEL: ark.program @aPlanPinsItsOwnOpsAlone
 ark.program @aPlanPinsItsOwnOpsAlone(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -551,7 +551,7 @@ ark.program @aPlanPinsItsOwnOpsAlone(
 
 // -----
 
-// A reader that the program does not need keeps nothing apart.
+// A dead reader does not prevent fusion.
 // CHECK-LABEL: ark.program @deadOpsDisappear
 ark.program @deadOpsDisappear(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -568,7 +568,7 @@ ark.program @deadOpsDisappear(
 
 // -----
 
-// What is kept is a group of its own, though its only reader could take it in.
+// An op that `ark.noop` keeps has a group of its own, although its only reader could absorb it.
 // CHECK-LABEL: ark.program @keptByANoop
 // CHECK: %[[EXP:.+]] = ark.group "exp"
 // CHECK: ark.noop %[[EXP]]

@@ -29,7 +29,7 @@ ark.program @constantIsCopied() -> (tensor<2xi32> {ark.name = "y"}) {
   ark.return %0 : tensor<2xi32>
 }
 
-// Even of a value that only this view reads.
+// The view is copied even if it is the only reader of its operand.
 // CHECK-LABEL: ark.program @viewIsCopied
 ark.program @viewIsCopied(
     %x: tensor<2x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})

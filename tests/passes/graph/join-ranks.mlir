@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-join-ranks --split-input-file | FileCheck %s
 
-// Rank 1 is met at its read before rank 0 has put: the order of the joined
-// program is one in which both can happen.
+// The list of ranks visits rank 1, which reads, before rank 0, which puts. The
+// joined program has an order in which both can run.
 // CHECK-LABEL: ark.program @sender(
 // CHECK-SAME: %[[X0:.+]]: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"}
 // CHECK-SAME: %[[X1:.+]]: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank1/x"}
@@ -38,7 +38,7 @@ ark.program @sender(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "
 
 // -----
 
-// What one rank sends itself crosses no border; alone it keeps its names.
+// A put of a rank to itself stays within the rank; the names of a single rank have no prefix.
 // CHECK-LABEL: ark.program @alone(
 // CHECK-SAME: ark.name = "x"
 // CHECK: %[[PUT:.+]] = ark.group "put_packet.to0" (%{{.+}} = %{{.+}}) attributes {ops = ["put_packet"], plan = {rank = 0 : i64}, tile = array<i64: 4>}

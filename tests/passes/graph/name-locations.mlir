@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-name-locations --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s
 // RUN: ark-opt %s --split-input-file --ark-compile-to=graph --ark-target=cpu:1 | FileCheck %s --check-prefix=GROUP
 
-// The place stays, under the name.
+// The name wraps the original location.
 // CHECK-LABEL: ark.program @namesBecomeLocations
 // CHECK: ark.relu %{{.+}} : (tensor<4xf32>) -> tensor<4xf32> loc("gate"("{{.*}}name-locations.mlir":[[@LINE+9]]:8))
 // CHECK-NEXT: ark.softmax %{{.+}} loc("{{.*}}name-locations.mlir":{{.+}})
@@ -21,7 +21,7 @@ ark.program @namesBecomeLocations(
 
 // -----
 
-// The builder's locations say more; another name is the one of the text.
+// Locations from the builder hold more detail and stay; a name in the text that differs is added.
 // CHECK-LABEL: ark.program @namesThatAreThere
 // CHECK: ark.relu %{{.+}} loc("gate"("net.py":7:3))
 // CHECK-NEXT: ark.exp %{{.+}} loc("edited"("gate"("net.py":8:3)))
@@ -37,7 +37,7 @@ ark.program @namesThatAreThere(
 
 // -----
 
-// Names do not keep equal ops apart: of two, the first one's stays.
+// Different names do not prevent CSE of equal ops; the name of the first op stays.
 // GROUP-LABEL: ark.program @equalOpsOfOtherNames
 // GROUP: ark.group "first"
 // GROUP-NEXT: ark.softmax

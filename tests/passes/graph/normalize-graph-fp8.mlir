@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-normalize-graph --split-input-file | FileCheck %s
 
-// Products of a few rows read weights of 8 bits as they are.
+// Products of a few rows read fp8 weights without a cast of the whole weight.
 // CHECK-LABEL: ark.program @fewRows
 // CHECK-SAME: (%[[X:.+]]: tensor<2x8x64xbf16> {{.*}}, %[[W:.+]]: tensor<96x64xf8E4M3FN> {{.*}})
 // CHECK-NEXT: ark.matmul %[[X]], %[[W]] {transpose_other} : (tensor<2x8x64xbf16>, tensor<96x64xf8E4M3FN>) -> tensor<2x8x96xbf16>
@@ -16,7 +16,7 @@ ark.program @fewRows(
 
 // -----
 
-// Each of many batches has its own right side.
+// Every batch has its own right operand.
 // CHECK-LABEL: ark.program @rowsOfBatches
 // CHECK-NEXT: ark.matmul %{{.+}} : (tensor<32x1x64xf32>, tensor<32x64x96xf8E5M2>) -> tensor<32x1x96xf32>
 ark.program @rowsOfBatches(
@@ -30,7 +30,7 @@ ark.program @rowsOfBatches(
 
 // -----
 
-// Those of many rows have both sides of one type.
+// In products of many rows, both operands get one type.
 // CHECK-LABEL: ark.program @manyRows
 // CHECK-SAME: (%[[X:.+]]: tensor<17x64xbf16> {{.*}}, %[[W:.+]]: tensor<96x64xf8E4M3FN> {{.*}})
 // CHECK-NEXT: %[[C:.+]] = ark.cast %[[W]] to bf16
@@ -45,7 +45,7 @@ ark.program @manyRows(
 
 // -----
 
-// What is cast to 8 bits would be another number; so would what the product has in them alone.
+// These casts stay, since removing a cast that rounds would change the result.
 // CHECK-LABEL: ark.program @otherCasts
 // CHECK: ark.cast %{{.+}} to bf16 : (tensor<96x64xf32>)
 // CHECK: ark.matmul %{{.+}} : (tensor<1x64xbf16>, tensor<96x64xbf16>)

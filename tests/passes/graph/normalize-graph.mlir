@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-normalize-graph --split-input-file | FileCheck %s
 
 //===----------------------------------------------------------------------===//
-// Views that the reader does by itself
+// Views that the reader absorbs
 //===----------------------------------------------------------------------===//
 
 // CHECK-LABEL: ark.program @transposesMoveIntoTheMatmul
@@ -61,7 +61,7 @@ ark.program @broadcastMovesIntoTheElementwiseOp(
 
 // -----
 
-// Without it the result would lose its rows: one of the two has to stay.
+// One of the two broadcasts has to stay, since the result would lose its rows otherwise.
 // CHECK-LABEL: ark.program @broadcastThatMakesTheShapeStays
 ark.program @broadcastThatMakesTheShapeStays(
     %a: tensor<256xf32> {ark.kind = #ark.kind<input>, ark.name = "a"},
@@ -93,7 +93,7 @@ ark.program @functionIsComputedBeforeTheBroadcast(
 
 // -----
 
-// A copy is asked for the buffer of the full shape.
+// The user asked for a copy, so its buffer has the full shape.
 // CHECK-LABEL: ark.program @copyOfABroadcastStays
 ark.program @copyOfABroadcastStays(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -121,7 +121,7 @@ ark.program @leadingBroadcastMovesIntoTheMatmul(
 
 // -----
 
-// The batch of the result, and rows of the matrix, come from the view alone.
+// The batch of the result, or the rows of the matrix, exist only in the view.
 // CHECK-LABEL: ark.program @broadcastsThatTheMatmulNeedsStay
 ark.program @broadcastsThatTheMatmulNeedsStay(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -158,7 +158,7 @@ ark.program @broadcastMovesIntoTheMask(
 // Views of views
 //===----------------------------------------------------------------------===//
 
-// A part of no elements begins where every source has a place.
+// An empty slice begins at an offset that is valid in every source.
 // CHECK-LABEL: ark.program @emptySlicesCompose
 // CHECK-SAME: (%[[X:.+]]: tensor<3xf32> {{.*}})
 ark.program @emptySlicesCompose(
@@ -172,7 +172,7 @@ ark.program @emptySlicesCompose(
 
 // -----
 
-// Elements 2, 5, 8, 11, 14, 17 of the operand, and of these 5 and 11.
+// The inner slice has elements 2, 5, 8, 11, 14, 17 of the operand, the outer one elements 5 and 11.
 // CHECK-LABEL: ark.program @slicesCompose
 // CHECK-SAME: (%[[X:.+]]: tensor<20xf32>
 ark.program @slicesCompose(
@@ -226,7 +226,7 @@ ark.program @viewOfASplatIsASplat() -> (tensor<2x3xf32> {ark.name = "y"}) {
 // Identities
 //===----------------------------------------------------------------------===//
 
-// Arguments and constants are complete before anything starts.
+// Arguments and constants are complete before the first task, so that no dependence on them is needed.
 // CHECK-LABEL: ark.program @identityWithoutDependencesDisappears
 // CHECK-SAME: (%[[X:.+]]: tensor<4xf32> {{.*}}, %{{.+}}: tensor<8xf32>
 ark.program @identityWithoutDependencesDisappears(
@@ -386,7 +386,7 @@ ark.program @readOfTheUpdatedStateNeedsNoCopy(
 
 // -----
 
-// The concat disappears. What reads it reads the state, after the update.
+// The concat disappears. Its readers read the state after the update.
 // CHECK-LABEL: ark.program @concatOfAStateAlone
 // CHECK-SAME: %[[S:[a-z0-9]+]]: tensor<2x4xf32>
 ark.program @concatOfAStateAlone(
@@ -404,7 +404,7 @@ ark.program @concatOfAStateAlone(
 
 // -----
 
-// Shifting a state: no vCTA may read what another one has written.
+// The update shifts a state: no vCTA may read what another vCTA has written.
 // CHECK-LABEL: ark.program @updateFromItsOwnStateReadsACopy
 ark.program @updateFromItsOwnStateReadsACopy(
     %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
@@ -440,7 +440,7 @@ ark.program @everyUpdateOfAChainHasItsOwnCopy(
 
 // -----
 
-// The source and the dependence of one identity are one use that reads.
+// One use of the identity is its source and its dependence; the use counts as a read.
 // CHECK-LABEL: ark.program @identityOfAStateAfterItself
 ark.program @identityOfAStateAfterItself(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -457,7 +457,7 @@ ark.program @identityOfAStateAfterItself(
 
 // -----
 
-// To come after a state is not to read it.
+// A dependence on a state is not a read of it.
 // CHECK-LABEL: ark.program @dependenceOnAStateNeedsNoCopy
 ark.program @dependenceOnAStateNeedsNoCopy(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -476,7 +476,7 @@ ark.program @dependenceOnAStateNeedsNoCopy(
 
 // -----
 
-// One value everywhere stays so where elements grow, and where all of their parts are equal.
+// A bitcast of a splat is a splat if its elements grow, or if all parts of the value are equal.
 // CHECK-LABEL: ark.program @bitcastOfOneValue
 ark.program @bitcastOfOneValue() -> (tensor<2xi32> {ark.name = "a"}, tensor<8xi8> {ark.name = "b"}, tensor<8xui8> {ark.name = "c"}, tensor<4xui8> {ark.name = "d"}) {
   // CHECK-DAG: %[[A:.+]] = ark.constant dense<33686018> : tensor<2xi32>
@@ -498,7 +498,7 @@ ark.program @bitcastOfOneValue() -> (tensor<2xi32> {ark.name = "a"}, tensor<8xi8
 
 // -----
 
-// What is there anyway needs nobody who keeps it; of a view, its base is kept.
+// A noop of an argument or constant disappears; a noop of a view keeps the base of the view.
 // CHECK-LABEL: ark.program @noopsKeepWhatIsMade
 ark.program @noopsKeepWhatIsMade(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -524,10 +524,10 @@ ark.program @noopsKeepWhatIsMade(
 // -----
 
 //===----------------------------------------------------------------------===//
-// Views of what a norm makes
+// Views of the result of a norm
 //===----------------------------------------------------------------------===//
 
-// Heads of a projection: what reads the norm's rows names them as it does.
+// The views split the result of a projection into heads before the norm of each head.
 // CHECK-LABEL: ark.program @viewsComeBeforeANorm
 ark.program @viewsComeBeforeANorm(
     %x: tensor<6x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -545,7 +545,7 @@ ark.program @viewsComeBeforeANorm(
 
 // -----
 
-// Other rows, and what would have no prologue any more.
+// These views stay: they change the rows of the norm, or the norm would lose its prologue.
 // CHECK-LABEL: ark.program @viewsThatStay
 ark.program @viewsThatStay(
     %x: tensor<6x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -571,7 +571,7 @@ ark.program @viewsThatStay(
 
 // -----
 
-// The norm reads the state before it is updated, and stays there.
+// The norm reads the state before its update, and so must not move behind it.
 // CHECK-LABEL: ark.program @normOfAStateBeforeItsUpdate
 ark.program @normOfAStateBeforeItsUpdate(
     %x: tensor<4x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},

@@ -16,7 +16,8 @@ ark.program @tokenOfManyWords(
   ark.return %0 : tensor<1xi32>
 }
 
-// As many pieces of all rows as SMs, but for four; the pieces stand where the dimension was.
+// The number of pieces over all rows is the number of SMs less four. The
+// dimension of the pieces replaces the reduced dimension.
 // CHECK-LABEL: ark.program @severalRows
 ark.program @severalRows(
     %x: tensor<8x128256xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -31,7 +32,8 @@ ark.program @severalRows(
   ark.return %0, %1 : tensor<8xi32>, tensor<2xi32>
 }
 
-// A prime number, a short dimension, a row for every SM, two words, no rows at all, and a tile of the user's.
+// These stay whole: a prime extent, a short dimension, a row for every SM,
+// elements of two words, no rows, and a tile from the user.
 // CHECK-LABEL: ark.program @whole
 // CHECK-NOT: ark.partial_argmax
 // CHECK: ark.return
@@ -64,7 +66,7 @@ ark.program @whole(
 
 // -----
 
-// Without a target nobody knows what it is worth.
+// Without a target the pass has no costs.
 // CHECK-LABEL: ark.program @noTarget
 // CHECK: ark.argmax
 // THREE-LABEL: ark.program @noTarget

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-split-attention --split-input-file | FileCheck %s
 
-// Sixteen pieces for each of eight key heads: as many as SMs, but for four.
+// Eight key heads with sixteen pieces each: the number of SMs less four.
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>} {
 // CHECK-LABEL: ark.program @everyKeyHeadInPieces
 // CHECK-SAME: (%[[Q:.+]]: tensor<1x32x1x64xbf16> {{.*}}, %[[K:.+]]: tensor<1x8x1024x64xbf16> {{.*}}, %[[V:.+]]: tensor<1x8x1024x64xbf16> {{.*}}, %[[N:.+]]: tensor<i32> {{.*}})
@@ -12,7 +12,7 @@ ark.program @everyKeyHeadInPieces(
     -> (tensor<1x32x1x64xbf16> {ark.name = "y"}) {
   // CHECK-NEXT: %[[KEYS:.+]] = ark.reshape %[[K]] shape = [1, 8, 64, 16, 64]
   // CHECK-NEXT: %[[VALUES:.+]] = ark.reshape %[[V]] shape = [1, 8, 64, 16, 64]
-  // The only query is at the last valid key, so that all valid ones come before it.
+  // The only query is at the last valid position, so that the causal mask removes no key.
   // CHECK-NEXT: %[[PARTS:.+]] = ark.partial_attention %[[Q]], %[[KEYS]], %[[VALUES]] kv_length %[[N]] scale = 1.250000e-01 :
   // CHECK-SAME: -> tensor<1x32x1x16x66xf32>
   // CHECK-NEXT: %[[ALL:.+]] = ark.combine_attention %[[PARTS]] : (tensor<1x32x1x16x66xf32>) -> tensor<1x32x1x64xf32>
@@ -22,7 +22,7 @@ ark.program @everyKeyHeadInPieces(
   ark.return %0 : tensor<1x32x1x64xbf16>
 }
 
-// A mask is cut as the keys are; what it says of all of them, of all pieces.
+// A mask over keys is split like the keys; a mask with extent one in that dimension is the same for all pieces.
 // CHECK-LABEL: ark.program @masks
 ark.program @masks(
     %q: tensor<2x3x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
@@ -41,7 +41,7 @@ ark.program @masks(
   ark.return %0, %1 : tensor<2x3x64xf32>, tensor<2x3x64xf32>
 }
 
-// 1009 is a prime number; 128 keys are soon read; 64 queries are not few; all SMs have a key head.
+// These stay whole: 1009 keys (a prime), 128 keys (too few), 64 queries (too many), and a key head for every SM.
 // CHECK-LABEL: ark.program @whole
 // CHECK-NOT: ark.partial_attention
 // CHECK: ark.return
@@ -64,7 +64,7 @@ ark.program @whole(
     : (tensor<8x64x64xbf16>, tensor<8x4096x64xbf16>, tensor<8x4096x64xbf16>) -> tensor<8x64x64xbf16>
   %3 = ark.attention %heads, %full, %full scale = 1.0
     : (tensor<128x1x64xbf16>, tensor<128x4096x64xbf16>, tensor<128x4096x64xbf16>) -> tensor<128x1x64xbf16>
-  // The user says which tiles there are.
+  // A tile from the user decides.
   %4 = ark.attention %q, %long, %long scale = 1.0 {ark.plan = {tile = [4, 1, 64]}}
     : (tensor<32x1x64xbf16>, tensor<8x4096x64xbf16>, tensor<8x4096x64xbf16>) -> tensor<32x1x64xbf16>
   ark.return %0, %1, %2, %3, %4 : tensor<32x1x64xbf16>, tensor<32x1x64xbf16>, tensor<8x64x64xbf16>, tensor<128x1x64xbf16>, tensor<32x1x64xbf16>
@@ -73,7 +73,7 @@ ark.program @whole(
 
 // -----
 
-// Two workers have a key head each; one that has two gains nothing.
+// Each of the two workers computes one key head; pieces would add work and no parallelism.
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 8, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50>} {
 // CHECK-LABEL: ark.program @fewWorkers
 // CHECK-NOT: ark.partial_attention
@@ -90,7 +90,7 @@ ark.program @fewWorkers(
 
 // -----
 
-// Without a target nobody knows what it is worth.
+// Without a target the pass has no costs.
 // CHECK-LABEL: ark.program @noTarget
 // CHECK: ark.attention
 ark.program @noTarget(

@@ -38,7 +38,7 @@ ark.program @groupWithTwoAnchors(
 
 // -----
 
-// A join takes the place of the anchor.
+// A concat counts as the anchor of its group.
 ark.program @concatIsAnAnchor(
     %x: tensor<4x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4x8xf32> {ark.name = "y"}) {
@@ -122,7 +122,7 @@ ark.program @resultIsAnUpdatedState(
 
 // -----
 
-// Through a view, too.
+// A read through a view is an error as well.
 ark.program @readOfAStateAfterItsUpdate(
     %x: tensor<2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})

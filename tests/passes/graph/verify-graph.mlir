@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-verify-graph | FileCheck %s
 
-// Views and tables between groups, splats inside; a state is read before its
-// update, and its update's result after it.
+// Views and tables lie between groups, splats inside of them. A state is read
+// before its update, and the result of the update after it.
 // CHECK-LABEL: ark.program @groupsViewsAndConstantsAreAccepted
 ark.program @groupsViewsAndConstantsAreAccepted(
     %x: tensor<2x2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-build-kernel | FileCheck %s
 
-// Ranks may have a GPU each: a signal to another GPU has the scope of the system, which the upper
-// bits of its number tell, and so have loads of arrivals.
+// Ranks may be on different GPUs. The upper bits of a signal's semaphore number say that the
+// signal goes to another GPU and has system scope; loads of arrivals have system scope, too.
 // CHECK-LABEL: func.func private @ark_signal
 // CHECK: call @ark_add_arrival
 // CHECK-LABEL: func.func private @ark_wait
@@ -16,7 +16,7 @@
 // CHECK: "red.release.sys.add.u64 [$0], $1;"
 // CHECK-LABEL: func.func private @ark_load_arrivals
 // CHECK: "ld.acquire.sys.u64 $0, [$1];"
-// The word with the last iteration belongs to this GPU, and lanes of all GPUs may write it.
+// The word with the last iteration is in the memory of this GPU; lanes of all GPUs may write it.
 // CHECK-LABEL: func.func private @ark_load_stop
 // CHECK: "ld.relaxed.sys.u64 $0, [$1];"
 // CHECK-LABEL: func.func private @ark_store_stop

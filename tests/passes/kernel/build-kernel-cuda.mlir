@@ -1,11 +1,11 @@
 // RUN: ark-opt %s --ark-build-kernel | FileCheck %s
 
-// The leader waits and signals for its CTA, in the order and at the scope that
-// hand-offs between SMs need; LLVM's own atomics would lose both.
+// The leader waits and signals for its CTA, with the memory order and scope
+// that hand-offs between SMs need. LLVM's own atomics would drop both.
 // CHECK-NOT: atomicrmw
 // CHECK-NOT: cmpxchg
-// A kernel that stays: one call of the loop, so that it is inlined, and all
-// threads of a CTA agree on whether it failed.
+// A resident kernel calls the loop at one place, so that the loop is inlined,
+// and all threads of a CTA agree on failure.
 // CHECK-LABEL: func.func private @ark_stay
 // CHECK: llvm.getelementptr %{{.+}}[13]
 // CHECK: call @ark_tell_begin
@@ -14,7 +14,7 @@
 // CHECK-NOT: call @ark_kernel
 // CHECK: call @ark_any
 // CHECK: call @ark_answer
-// That it has begun is said by one thread of all, in one store that nobody waits for.
+// One thread of the kernel announces the start by one store, for which no thread waits.
 // CHECK-LABEL: func.func private @ark_tell_begin
 // CHECK: %[[REPORT:.+]] = llvm.load
 // CHECK: %[[LEADS:.+]] = call @ark_is_leader_again
@@ -24,7 +24,7 @@
 // CHECK: %[[QUEUED:.+]] = llvm.getelementptr %[[REPORT]][7]
 // CHECK: llvm.store volatile %{{.+}}, %[[QUEUED]] : i64
 // CHECK-NOT: llvm.store
-// One lane looks at the host and passes on what it saw; no other reads its words.
+// One lane polls the words of the host and forwards what it reads; no other lane reads them.
 // CHECK-LABEL: func.func private @ark_await_ring
 // CHECK: call @ark_load_host
 // CHECK: call @ark_store_release
@@ -34,7 +34,7 @@
 // CHECK: call @ark_gather
 // CHECK: call @ark_add_release
 // CHECK: call @ark_store_host
-// Packets are single words, stored and loaded as such, and read again until all are of this epoch.
+// Packets are single words with single loads and stores, and are reloaded until all carry this epoch.
 // CHECK-LABEL: func.func private @ark_send_packet
 // CHECK: llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u32 [$0], $1;", "l,r,~{memory}"
 // CHECK-LABEL: func.func private @ark_load_packets
@@ -43,7 +43,7 @@
 // CHECK: call @ark_poll
 // CHECK-LABEL: func.func private @ark_packets_look
 // CHECK: call @ark_report_hang
-// All threads of a warp go the same way.
+// All threads of a warp take the same branch.
 // CHECK-LABEL: func.func private @ark_any_of_warp
 // CHECK: nvvm.vote.sync any
 // CHECK-LABEL: func.func @ark_kernel(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32
@@ -51,22 +51,22 @@
 // CHECK: call @ark_begin_run
 // CHECK-NEXT: call @ark_run
 // CHECK-NEXT: call @ark_end_run
-// The leader reads what any thread wrote, and asks once.
+// The leader sees the writes of all threads, and loads the value once.
 // CHECK-LABEL: func.func private @ark_stop
 // CHECK: gpu.barrier
 // CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
 // CHECK: call @ark_store_stop
 // CHECK-LABEL: func.func private @ark_signal
-// What all threads wrote comes before the leader's release.
+// The writes of all threads happen before the leader's release.
 // CHECK: call @ark_gather
 // CHECK: cf.cond_br
 // CHECK: call @ark_add_arrival
 // CHECK-LABEL: func.func private @ark_wait
 // CHECK: call @ark_load_arrivals
-// All threads go the same way after it.
+// All threads of the CTA take the same branch.
 // CHECK: call @ark_any
-// A warp that has read its share asks for two pieces of the next run at once; where lanes poll, once
-// the run has sent its packets.
+// A warp that has read its share prefetches two pieces of the next run at once.
+// If lanes poll for packets, the prefetch follows the sends of the run.
 // CHECK-LABEL: func.func private @ark_stream_close
 // CHECK: %[[POLLS:.+]] = call @ark_stream_polls
 // CHECK: %[[WAITS:.+]] = arith.cmpi eq, %[[POLLS]], %{{.+}}

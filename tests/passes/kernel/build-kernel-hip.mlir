@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-build-kernel | FileCheck %s --implicit-check-not=nvvm --implicit-check-not=inline_asm --implicit-check-not=stream_run
 
-// What all GPUs share is the same text; the leader's primitives say the order and
-// the scope that hand-offs between CUs need.
+// All GPU targets share this text. The leader's primitives have the memory
+// order and the scope that hand-offs between CUs need.
 // CHECK-LABEL: func.func private @ark_run(
 // CHECK: call @ark_mark_global(
 // CHECK: call @body(
@@ -21,7 +21,7 @@
 // CHECK: llvm.load %{{.+}} atomic syncscope("agent") monotonic {alignment = 8 : i64} : !llvm.ptr<1> -> i64
 // CHECK-LABEL: func.func private @ark_load_acquire
 // CHECK: llvm.load %{{.+}} atomic syncscope("agent") acquire {alignment = 8 : i64} : !llvm.ptr<1> -> i64
-// A release is written out, with the wait that LLVM may leave out.
+// A release includes an explicit wait, since LLVM may omit its own.
 // CHECK-LABEL: func.func private @ark_write_back
 // CHECK-NEXT: llvm.fence syncscope("agent") release
 // CHECK-NEXT: rocdl.s.waitcnt 3952
@@ -34,20 +34,20 @@
 // CHECK-LABEL: func.func private @ark_store_release
 // CHECK: call @ark_write_back
 // CHECK: llvm.store %{{.+}} atomic syncscope("agent") monotonic {alignment = 8 : i64} : i64, !llvm.ptr<1>
-// Of words of the host the scope is the system.
+// Accesses to words of the host have system scope.
 // CHECK-LABEL: func.func private @ark_load_host
 // CHECK: llvm.load %{{.+}} atomic acquire {alignment = 8 : i64} : !llvm.ptr<1> -> i64
 // CHECK-LABEL: func.func private @ark_store_host
 // CHECK: llvm.fence release
 // CHECK-NEXT: rocdl.s.waitcnt 3952
 // CHECK: llvm.store %{{.+}} atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr<1>
-// Each warp's stores are done before the barrier that comes before a release.
+// The stores of each warp complete before the barrier that precedes a release.
 // CHECK-LABEL: func.func private @ark_gather
 // CHECK-NEXT: rocdl.s.waitcnt 3952
 // CHECK-NEXT: gpu.barrier
 // CHECK-LABEL: func.func private @ark_uniform
 // CHECK: rocdl.readfirstlane %{{.+}} : i32
-// What bodies read lies in global memory, at an address for all threads.
+// The operands of bodies are in global memory, at an address that is uniform across the threads.
 // CHECK-LABEL: func.func private @ark_mark_global
 // CHECK: %[[NUMBER:.+]] = rocdl.readfirstlane %{{.+}} : i64
 // CHECK-NEXT: %[[GLOBAL:.+]] = llvm.inttoptr %[[NUMBER]] : i64 to !llvm.ptr<1>

@@ -19,7 +19,7 @@ func.func private @body(index)
 
 // -----
 
-// A name of the kernel's own functions is taken; no other symbol may have it.
+// The names of the kernel's own functions are reserved.
 ark.kernel @nameIsTaken {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -82,7 +82,7 @@ func.func private @body(index, index, index, memref<4xi64>) -> i32
 
 // -----
 
-// LLVM has no type for elements of tf32.
+// tf32 has no type in LLVM.
 // expected-error @below {{has no function for body {function = @body, operands = 1 : i64}}}
 ark.kernel @bodyWithElementsThatLLVMLacks {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 1 : i64}],

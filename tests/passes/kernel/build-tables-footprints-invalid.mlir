@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-build-tables --verify-diagnostics -o /dev/null
 
-// The body was made for dense rows.
+// The body expects dense rows.
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 1, warps = 1,
     shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
   ark.program @otherLayout(%s: memref<4x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {

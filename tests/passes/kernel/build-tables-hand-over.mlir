@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-build-tables --ark-verify-kernel | FileCheck %s
 
-// Packets are the slot after the last argument's; nothing waits for them in a table.
+// The packet buffer has the slot after the last argument; the tables hold no wait for packets.
 // CHECK-LABEL: ark.kernel @handOver
 // CHECK-SAME: instructions = dense<{{\[}}[0, 0, 0, 1], [0, 1, 0, 1], [3, 0, 2, 0], [0, 0, 1, 2], [0, 1, 1, 2], [3, 0, 2, 0]]>
 // CHECK-SAME: operands = dense<{{\[}}[2, 64], [2, 64], [1, 0]]>

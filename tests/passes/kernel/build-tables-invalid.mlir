@@ -84,7 +84,7 @@ func.func private @body(index, index, index, memref<4xi64>, memref<4xf32>)
 
 // -----
 
-// A wait that nothing answers has no time.
+// A wait without a matching signal has no predicted end.
 ark.program @hang(%x: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) attributes {body = @body} {
   ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):

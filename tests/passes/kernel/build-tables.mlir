@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-build-tables | FileCheck %s
 
-// Slot 0 is the arena, arguments follow; a task's rows begin where those of the
-// task before end. An offset is in bytes.
+// Slot 0 is the arena, and the arguments follow. The rows of a task begin
+// behind those of the previous task. Offsets are in bytes.
 // CHECK-NOT: ark.program
 // CHECK-LABEL: ark.kernel @tablesOfTwoTasks
 // CHECK-SAME: {arena = 256 : i64,
@@ -67,8 +67,8 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
 
 // -----
 
-// One lane for every SM of a lane op; where an SM has nothing to run, the
-// instruction is left out, and so is a hint.
+// A lane op yields one lane for every SM. The tables omit a run or prefetch for
+// SMs without work.
 // CHECK-LABEL: ark.kernel @laneOfManySms
 // CHECK-SAME: arena = 0 : i64
 // CHECK-SAME: instructions = dense<{{\[}}[0, 0, 0, 1], [3, 0, 3, 0], [3, 0, 3, 0], [0, 0, 1, 2], [3, 0, 3, 0]]> : tensor<5x4xi32>
@@ -101,8 +101,8 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
 
 // -----
 
-// Everything that the runtime binds or fills; a bool is a byte, and a splat is
-// written out.
+// The tables list all buffers that the runtime binds or fills. A bool is a
+// byte; a splat is expanded.
 // CHECK-LABEL: ark.kernel @buffers
 // CHECK-SAME: buffers = [{bytes = 16 : i64, init = -1.000000e+00 : f32, kind = "state", name = "s", type = memref<4xf32>},
 // CHECK-SAME:            {bytes = 8 : i64, kind = "scalar", max = 7 : i64, name = "n", type = memref<i64>},
@@ -129,8 +129,8 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
 
 // -----
 
-// The state that may end the launch is looked at after the last task that
-// writes it, on the lane that ran it. It is slot 1.
+// The stop instruction follows the last task that writes the state, on the lane
+// that runs this task. The state is slot 1.
 // CHECK-LABEL: ark.kernel @stop
 // CHECK-SAME: instructions = dense<{{\[}}[0, 0, 0, 1], [1, 0, 0, 0], [3, 1, 2, 0], [2, 0, 1, 0], [0, 1, 0, 1], [5, 1, 0, 0], [3, 1, 2, 0]]> : tensor<7x4xi32>
 // CHECK-SAME: lanes = dense<{{\[}}[0, 0, 3], [1, 3, 7]]> : tensor<2x3xi32>
@@ -169,7 +169,7 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
 
 // -----
 
-// Nothing to do takes a lane that does nothing.
+// A program without tasks gets one lane without instructions.
 // CHECK-LABEL: ark.kernel @noTasks
 // CHECK-SAME: instructions = dense<> : tensor<0x4xi32>
 // CHECK-SAME: lanes = dense<0> : tensor<1x3xi32>
@@ -184,7 +184,7 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
 
 // -----
 
-// Bodies of a GPU assume that buffers begin where wide loads may.
+// Bodies for GPUs assume buffers that are aligned for wide loads.
 // CHECK-LABEL: ark.kernel @alignedBuffers
 // CHECK-SAME: buffers = [{alignment = 16 : i64, bytes = 16 : i64, kind = "input", name = "x", type = memref<4xf32>}]
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 16,
@@ -198,7 +198,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 
 // -----
 
-// Bodies of a cpu assume an element's own alignment, and that of what they see in its place.
+// Bodies for a cpu assume the alignment of the element type, and of the types of views of the buffer.
 // CHECK-LABEL: ark.kernel @bytesOfAnotherType
 // CHECK-SAME: buffers = [{alignment = 4 : i64, bytes = 16 : i64, kind = "input", name = "x", type = memref<16xi8>},
 // CHECK-SAME:            {bytes = 16 : i64, kind = "input", name = "w", type = memref<4xf32>}]
@@ -218,7 +218,7 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
 
 // -----
 
-// The kernel of a module that has none stays away.
+// A module without a program gets no kernel.
 // CHECK-LABEL: module @noProgram
 // CHECK-NEXT: }
 module @noProgram {}

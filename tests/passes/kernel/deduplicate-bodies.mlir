@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-outline-bodies --ark-deduplicate-bodies | FileCheck %s
 
-// Names of tasks and values, places of operands and locations do not matter.
+// Names of tasks and values, offsets of operands and locations do not distinguish bodies.
 // CHECK-LABEL: ark.program @equalTasksShareABody
 // CHECK: ark.task "first" {{.+}} {body = @body_square,
 // CHECK: ark.task "second" {{.+}} {body = @body_square,
@@ -41,7 +41,7 @@ ark.program @equalTasksShareABody(
 
 // -----
 
-// More vCTAs of the same tile are another range, not another body.
+// More vCTAs of the same tile change the range, and not the body.
 // CHECK-LABEL: ark.program @lengthOfAOneDimensionalGridIsData
 // CHECK: ark.task "short" {{.+}} {body = @body_zero,
 // CHECK: ark.task "long" {{.+}} {body = @body_zero,
@@ -67,7 +67,7 @@ ark.program @lengthOfAOneDimensionalGridIsData(
 
 // -----
 
-// Constants, types, order of operands and regions are part of a body.
+// Constants, types, the order of operands and regions distinguish bodies.
 // CHECK-LABEL: ark.program @differentBodiesStayApart
 // CHECK: ark.task "zero" {{.+}} {body = @body_fill,
 // CHECK: ark.task "one" {{.+}} {body = @body_fill_0,
@@ -117,7 +117,7 @@ ark.program @differentBodiesStayApart(
 
 // -----
 
-// x - y and y - x have the same ops.
+// x - y and y - x consist of the same ops.
 // CHECK-LABEL: ark.program @orderOfOperands
 // CHECK: ark.task "straight" {{.+}} {body = @body_sub,
 // CHECK: ark.task "swapped" {{.+}} {body = @body_sub_0,
@@ -145,8 +145,8 @@ ark.program @orderOfOperands(
 
 // -----
 
-// A body that may assume more of its operands must not serve a task of which it
-// is not true.
+// A body with stronger assumptions about its operands must not serve a task
+// that does not meet them.
 // CHECK-LABEL: ark.program @inPlaceHasABodyOfItsOwn
 // CHECK: ark.task "apart" {{.+}} {body = @body_square,
 // CHECK: ark.task "in place" {{.+}} {body = @body_square_0,

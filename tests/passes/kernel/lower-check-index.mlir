@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-lower-check-index | FileCheck %s
 
-// The comparison is unsigned, so that a negative index is too large.
+// The comparison is unsigned, so that it rejects negative indices.
 // CHECK-LABEL: func.func private @body_gather(
 // CHECK-SAME: %{{.+}}: index, %{{.+}}: index, %[[TASK:.+]]: index, %[[STATUS:.+]]: memref<4xi64>, %[[INDEX:.+]]: index, %[[BOUND:.+]]: index) -> index
 // CHECK-NEXT: %[[OUTSIDE:.+]] = arith.cmpi uge, %[[INDEX]], %[[BOUND]] : index
@@ -18,7 +18,7 @@ func.func private @body_gather(%begin: index, %end: index, %task: index, %status
 
 // -----
 
-// The function is declared once.
+// The module declares the function once.
 // CHECK-LABEL: func.func private @body_twice(
 // CHECK-COUNT-2: func.call @ark_report_index
 // CHECK-COUNT-1: func.func private @ark_report_index
@@ -35,7 +35,7 @@ func.func private @body_twice(%begin: index, %end: index, %task: index, %status:
 
 // -----
 
-// That of the kernel is used where it is there already.
+// The pass uses the kernel's function if the module has it.
 // CHECK-LABEL: module @reporterIsThere
 // CHECK-NEXT: func.func private @ark_report_index({{.+}} {
 // CHECK: func.func private @body_gather(

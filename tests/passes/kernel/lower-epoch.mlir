@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-lower-epoch | FileCheck %s
 
-// Read once, before the loop.
+// The body reads the epoch once, before the loop.
 // CHECK-LABEL: func.func private @body_put(
 // CHECK-SAME: %[[STATUS:[^:]+]]: memref<4xi64>, %{{.+}}: memref<4xi32>
 // CHECK-NEXT: %[[EPOCH:.+]] = call @ark_epoch(%[[STATUS]]) : (memref<4xi64>) -> i32
@@ -18,7 +18,7 @@ func.func private @body_put(%begin: index, %end: index, %task: index, %status: m
 
 // -----
 
-// On a GPU a counter tells.
+// Hand-offs between ranks on a GPU are counters, so packets need no epoch.
 // CHECK-LABEL: func.func private @body_on_gpu(
 // CHECK-NEXT: %[[ONE:.+]] = arith.constant 1 : i32
 // CHECK-NEXT: return %[[ONE]]
@@ -33,7 +33,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 
 // -----
 
-// Who polls for packets learns the epoch in a way of its own, which the target adds.
+// The ops of a body that polls for packets stay: the lowering of the target provides their epoch.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NEXT: ark.epoch : i32
 // CHECK-NOT: ark_epoch(

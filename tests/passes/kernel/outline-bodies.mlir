@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-outline-bodies | FileCheck %s
 
-// The task keeps its body and names the function.
+// The task keeps its body and refers to the function.
 // CHECK: #[[$TILE:.+]] = affine_map<(d0) -> (d0 * 16)>
 // CHECK-LABEL: ark.program @bodyRunsARangeOfVCTAs
 // CHECK: ark.task "square"
@@ -35,7 +35,7 @@ ark.program @bodyRunsARangeOfVCTAs(
 
 // -----
 
-// The number of a vCTA is row-major in the grid, and the indices stay at hand.
+// vCTAs are numbered in row-major order, and the body gets the indices from the number.
 // CHECK-LABEL: ark.program @gridIndicesAreRowMajor
 // CHECK: func.func private @body_where(
 // CHECK: scf.for %[[I:.+]] = %{{.+}} to %{{.+}} step
@@ -61,7 +61,7 @@ ark.program @gridIndicesAreRowMajor(
 
 // -----
 
-// Where the last tile sticks out, its size is what is left of the operand.
+// A clipped tile extends to the end of the operand.
 // CHECK: #[[$CLIP:.+]] = affine_map<(d0) -> (16, -d0 + 40)>
 // CHECK-LABEL: ark.program @clippedTile
 // CHECK: func.func private @body_square(
@@ -84,8 +84,8 @@ ark.program @clippedTile(
 
 // -----
 
-// Where an operand begins is data: views of the arena and of other operands
-// come at offset 0, with their strides.
+// The offset of an operand is data: views of the arena and of other operands
+// are passed with offset 0 and their strides.
 // CHECK-LABEL: ark.program @operandsBeginAtOffsetZero
 // CHECK: func.func private @body_square(
 // CHECK-SAME: %[[X:[^:]+]]: memref<2x3xf32, strided<[8, 2]>>
@@ -112,7 +112,7 @@ ark.program @operandsBeginAtOffsetZero() {
 
 // -----
 
-// Parts of the arena without a common byte.
+// The operands are disjoint parts of the arena.
 // CHECK-LABEL: ark.program @disjointPartsOfTheArena
 // CHECK: func.func private @body_square(
 // CHECK-SAME: memref<16xf32> {llvm.noalias}, %{{[^:]+}}: memref<16xf32> {llvm.noalias})
@@ -134,8 +134,8 @@ ark.program @disjointPartsOfTheArena() {
 
 // -----
 
-// What is written through one operand and read through another may alias; an
-// operand beside them does not.
+// An operand that is written may alias one that is read; an unrelated operand
+// is `noalias`.
 // CHECK-LABEL: ark.program @inPlace
 // CHECK: func.func private @body_add(
 // CHECK-SAME: memref<4xi64>, %{{[^:]+}}: memref<16xf32>, %{{[^:]+}}: memref<16xf32> {llvm.noalias}, %{{[^:]+}}: memref<16xf32>)
@@ -154,7 +154,7 @@ ark.program @inPlace(
 
 // -----
 
-// Two ways to read one buffer do not disturb each other.
+// Two operands that read one buffer do not conflict.
 // CHECK-LABEL: ark.program @readTwice
 // CHECK: func.func private @body_add(
 // CHECK-SAME: memref<16xf32> {llvm.noalias}, %{{[^:]+}}: memref<16xf32> {llvm.noalias}, %{{[^:]+}}: memref<16xf32> {llvm.noalias})
@@ -173,7 +173,7 @@ ark.program @readTwice(
 
 // -----
 
-// Of a dense layout without elements MLIR finds no strides, and such an operand
+// MLIR finds no strides in a dense layout without elements, so such an operand
 // cannot be a bare pointer.
 // CHECK-LABEL: ark.program @operandsWithoutElements
 // CHECK: func.func private @body_t(
@@ -193,7 +193,7 @@ ark.program @operandsWithoutElements(
 
 // -----
 
-// Temporaries live once per call: in the loop they would grow the stack.
+// Temporaries are allocated once per call: in the loop they would grow the stack.
 // CHECK-LABEL: ark.program @temporariesOutsideOfTheLoop
 // CHECK: func.func private @body_square(
 // CHECK-NEXT: %[[T:.+]] = memref.alloca() {alignment = 64 : i64} : memref<16xf32>
@@ -219,7 +219,7 @@ ark.program @temporariesOutsideOfTheLoop(
 
 // -----
 
-// The name tells what the body does, as a symbol that is free.
+// The name of the function lists the ops of the body, and is a free symbol.
 // CHECK-LABEL: func.func private @body_matmul_relu
 // CHECK-LABEL: ark.program @namesOfBodies
 // CHECK: ark.task "a"
@@ -250,8 +250,8 @@ ark.program @namesOfBodies() {
 
 // -----
 
-// A GPU is told where operands begin: buffers at multiples of 16 bytes, and views
-// as far as their place in the buffer leaves of that.
+// On a GPU operands have an alignment: 16 bytes for buffers, and for a view the
+// alignment of its offset, up to 16.
 // CHECK-LABEL: ark.program @alignmentOfAGpusOperands
 // CHECK: func.func private @body_square(
 // CHECK-SAME: memref<8xf32> {llvm.align = 8 : i64, llvm.noalias}, %{{[^:]+}}: memref<8xf32> {llvm.align = 16 : i64, llvm.noalias})

@@ -32,7 +32,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// Code generation would take words of packets for any others.
+// Code generation would treat the packets as plain words.
 ark.kernel @unmarked {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
@@ -68,7 +68,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// One body for both would send the one's results and not the other's.
+// A shared body would send the packets of one task and not of the other.
 // expected-error @below {{task 1 shares body {function = @body, operands = 1 : i64} with a task that has packets in other operands}}
 ark.kernel @both {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],

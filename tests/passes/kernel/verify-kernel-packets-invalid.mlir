@@ -112,7 +112,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// The last packet would end behind it.
+// The last packet would end behind the arena.
 // expected-error @below {{instruction 2 is not valid: [2, 0, 1, 1]}}
 ark.kernel @beyondTheArena {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
@@ -129,7 +129,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// A wait polls what the task stores, and the task does not know.
+// The wait polls for packets that the task stores, but the task is not marked to store packets.
 ark.kernel @unmarked {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],

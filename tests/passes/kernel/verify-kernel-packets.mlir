@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-verify-kernel | FileCheck %s
 
-// Up to the last word of the arena.
+// The packets end at the last word of the arena.
 // CHECK-LABEL: ark.kernel @packets
 ark.kernel @packets {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],

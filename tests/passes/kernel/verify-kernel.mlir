@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-verify-kernel --verify-diagnostics | FileCheck %s
 
-// What is accepted stays as it is.
+// The pass does not change a valid kernel.
 // CHECK-LABEL: ark.kernel @everyKindOfInstruction
 // CHECK-SAME: instructions = dense<{{\[}}[0, 0, 0, 2], [1, 0, 0, 0], [3, 1, 2, 0], [2, 0, 1, 0], [0, 0, 2, 4], [3, 1, 2, 0]]>
 ark.kernel @everyKindOfInstruction {
@@ -18,7 +18,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// An SM may be left without work, and a lane without instructions.
+// An SM may have no work, and a lane no instructions.
 // CHECK-LABEL: ark.kernel @emptyLanes
 ark.kernel @emptyLanes {
     entry = @ark_kernel, sms = 4 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
@@ -81,7 +81,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// An operand may end where its buffer does, and one without elements begin there.
+// An operand may end where its buffer ends, and an operand without elements may begin there.
 // CHECK-LABEL: ark.kernel @operandsAtTheEnd
 ark.kernel @operandsAtTheEnd {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 3 : i64}],
@@ -98,7 +98,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// Runs of a task may be on any lane and in any order; a task may have no vCTA.
+// Runs of a task may be on any lane and in any order; a task may have no vCTAs.
 // CHECK-LABEL: ark.kernel @runsInAnyOrder
 ark.kernel @runsInAnyOrder {
     entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 0 : i64}],
@@ -115,6 +115,6 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>) {
 
 // -----
 
-// Modules without a kernel are of no concern.
+// The pass ignores modules without a kernel.
 // CHECK-LABEL: module @noKernel
 module @noKernel {}

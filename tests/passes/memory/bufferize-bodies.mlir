@@ -3,7 +3,7 @@
 #id = affine_map<(d0, d1) -> (d0, d1)>
 #row = affine_map<(d0, d1) -> (d0)>
 
-// Temporaries of ragged tiles have the size of the region, so that their size
+// Temporaries of ragged tiles have the full size of the region, so that size
 // and strides are static.
 // CHECK-LABEL: ark.program @raggedTiles
 // CHECK:       ^bb0(%{{.+}}: index, %{{.+}}: index, %[[A:.+]]: memref<?x?xf32, strided<[100, 1], offset: ?>>, %[[O:.+]]: memref<?x?xf32, strided<[100, 1], offset: ?>>):
@@ -49,7 +49,7 @@ ark.program @raggedTiles(%x: tensor<70x100xf32> {ark.kind = #ark.kind<input>, ar
 
 // -----
 
-// Only the slice of a state is written, at a checked offset.
+// The task writes only a slice of the state, at a checked offset.
 // CHECK-LABEL: ark.program @sliceOfAState
 // CHECK:       ^bb0(%{{.+}}: index, %[[V:.+]]: memref<1x1x32xf32, {{.+}}>, %[[P:.+]]: memref<i32, strided<[], offset: ?>>, %[[S:.+]]: memref<1x64x32xf32, strided<[2048, 32, 1], offset: ?>>):
 // CHECK:         %[[LOAD:.+]] = memref.load %[[P]][]
@@ -79,8 +79,8 @@ ark.program @sliceOfAState(%s: tensor<2x64x32xf32> {ark.kind = #ark.kind<state>,
 
 #id = affine_map<(d0, d1) -> (d0, d1)>
 
-// A value that is read after it was to be overwritten is kept in a copy, which
-// has a static size too.
+// A value that is read after its buffer would be overwritten moves to a copy of
+// static size.
 // CHECK-LABEL: ark.program @conflict
 // CHECK:       ^bb0(%{{.+}}: index, %{{.+}}: memref<?x16xf32, {{.+}}>, %[[O0:.+]]: memref<?x16xf32, {{.+}}>, %[[O1:.+]]: memref<?x16xf32, {{.+}}>):
 // CHECK:         %[[COPIES:.+]] = memref.alloc() {{.*}}: memref<4x16xf32>
@@ -109,7 +109,7 @@ ark.program @conflict(%x: tensor<10x16xf32> {ark.kind = #ark.kind<input>, ark.na
 
 // -----
 
-// A tile that a vCTA reads and updates is updated in place.
+// A vCTA updates a tile that it also reads in place.
 // CHECK-LABEL: ark.program @readsAndUpdates
 // CHECK:       ^bb0(%{{.+}}: index, %{{.+}}: memref<4xf32, {{.+}}>, %[[O:.+]]: memref<4xf32, {{.+}}>):
 // CHECK-NEXT:    linalg.exp ins(%[[O]] {{.+}} outs(%[[O]]
@@ -126,7 +126,7 @@ ark.program @readsAndUpdates(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark
 
 // -----
 
-// Padding and slices of a loop need one temporary; sums stay in place.
+// Padding and slices in a loop share one temporary; accumulators stay in place.
 // CHECK-LABEL: ark.program @loop
 // CHECK:       ^bb0(%{{.+}}: index, %[[A:.+]]: memref<6x256xf32, {{.+}}>, %[[O:.+]]: memref<8x64xf32, strided<[64, 1], offset: ?>>):
 // CHECK:         linalg.fill {{.+}} outs(%[[O]]
@@ -163,8 +163,8 @@ ark.program @loop(%x: tensor<6x256xf32> {ark.kind = #ark.kind<input>, ark.name =
 
 // -----
 
-// Where dimensions of one element are dropped and others kept, strides that
-// are equal do not decide which is which.
+// Some dimensions of extent one are dropped and others kept. Equal strides do
+// not tell which.
 // CHECK-LABEL: ark.program @droppedDimensions
 // CHECK:       ^bb0(%{{.+}}: index, %{{.+}}: index, %[[A:.+]]: memref<1x1x1x1xf32, strided<[1, 20, 1, 1], offset: ?>>, %[[O:.+]]: memref<1x1x1x1xf32, strided<[5, 1, 1, 1], offset: ?>>):
 // CHECK:         %[[IN:.+]] = memref.reinterpret_cast %[[A]] to offset: [%{{.+}}], sizes: [1, 1], strides: [1, 20]

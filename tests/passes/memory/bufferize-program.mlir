@@ -33,7 +33,7 @@ ark.program @argumentsAndResults(
 
 // -----
 
-// The producer writes in the order of dimensions in which the consumer reads.
+// The producer writes in the order of dimensions that the consumer reads.
 // CHECK-LABEL: ark.program @layoutOfTheConsumer(
 // CHECK:       %[[BUFFER:.+]] = memref.alloc() : memref<2x64x12x32xf32>
 // CHECK-NEXT:  %[[HEADS:.+]] = memref.reinterpret_cast %[[BUFFER]] to offset: [0], sizes: [2, 12, 64, 32], strides: [24576, 32, 384, 1]
@@ -64,7 +64,7 @@ ark.program @layoutOfTheConsumer(%x: tensor<2x12x64x32xf32> {ark.kind = #ark.kin
 
 // -----
 
-// A result that is read in two orders stays as its producer makes it.
+// A result that consumers read in two orders keeps the layout of its producer.
 // CHECK-LABEL: ark.program @twoOrders(
 // CHECK:       %[[BUFFER:.+]] = memref.alloc() : memref<4x8xf32>
 // CHECK:       ark.task "t" grid [1] ins() outs(%[[BUFFER]][
@@ -115,7 +115,7 @@ ark.program @chainsOfViews(%x: tensor<6x8xf32> {ark.kind = #ark.kind<input>, ark
 
 // -----
 
-// Equal constants are one argument; a splat is one element.
+// Equal constants become one argument; a splat becomes one element.
 // CHECK-LABEL: ark.program @constants(
 // CHECK-SAME:    %[[Y:[^:]+]]: memref<2x2xi32> {ark.kind = #ark.kind<output>
 // CHECK-SAME:    %[[C0:[^:]+]]: memref<2x2xi32> {ark.kind = #ark.kind<constant>, ark.name = "constant0", ark.value = dense<{{.+}}1, 2], [3, 4{{.+}}> : tensor<2x2xi32>}
@@ -141,8 +141,8 @@ ark.program @constants() -> (tensor<2x2xi32> {ark.name = "y"}) {
 
 // -----
 
-// An update writes to the state's buffer, after those that read its old value,
-// wherever they stand in the block.
+// An update writes to the buffer of the state, after all readers of the old
+// value, wherever they are in the block.
 // CHECK-LABEL: ark.program @stateUpdatedInPlace(
 // CHECK-SAME:    %[[S:[^:]+]]: memref<4x8xf32> {ark.kind = #ark.kind<state>
 // CHECK-SAME:    %[[OLD:[^:]+]]: memref<8x4xf32> {ark.kind = #ark.kind<output>, ark.name = "old"}
@@ -175,7 +175,7 @@ ark.program @stateUpdatedInPlace(%s: tensor<4x8xf32> {ark.kind = #ark.kind<state
 
 // -----
 
-// What a vCTA reads and updates is one tensor in its body.
+// A tensor that a vCTA reads and updates is a single argument of the body.
 // CHECK-LABEL: ark.program @readsAndUpdates(
 // CHECK:       ^bb0(%{{.+}}: index, %{{.+}}: memref<4xf32, strided<[1], offset: ?>>, %[[O:.+]]: memref<4xf32, strided<[1], offset: ?>>):
 // CHECK:         %[[T:.+]] = bufferization.to_tensor %[[O]] restrict writable
@@ -192,7 +192,7 @@ ark.program @readsAndUpdates(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark
 
 // -----
 
-// The offset and the strides are in elements of the view; of a kept tensor only its task is left.
+// Offset and strides count elements of the view. `ark.noop` of a tensor leaves only the task that computes it.
 // CHECK-LABEL: ark.program @bytesOfAnotherType(
 // CHECK-SAME:    %[[X:[^:]+]]: memref<6x8xf32>
 // CHECK:       %[[PART:.+]] = ark.buffer_cast %[[X]] : memref<6x8xf32> to memref<3x8xf16, strided<[32, 1], offset: 4>>

@@ -3,7 +3,7 @@
 
 // Nothing becomes packets here.
 
-// Words of f32 have 64 bits: twice as much for every vCTA that reads all of them.
+// Packets of f32 have 64 bits, twice the bytes for every vCTA that reads the whole tensor.
 // CHECK-LABEL: ark.program @f32(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
@@ -41,7 +41,7 @@ ark.program @f32(
 
 // -----
 
-// All threads hold their packets in registers.
+// The threads would need too many registers for all packets.
 // CHECK-LABEL: ark.program @tooLarge(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
@@ -81,7 +81,7 @@ ark.program @tooLarge(
 
 // -----
 
-// A load takes four.
+// One load reads four packets.
 // CHECK-LABEL: ark.program @noMultipleOfFour(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
@@ -121,7 +121,7 @@ ark.program @noMultipleOfFour(
 
 // -----
 
-// What is there before is needed.
+// The task reads the previous content of the tensor.
 // CHECK-LABEL: ark.program @updated(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
@@ -163,7 +163,7 @@ ark.program @updated(
 
 // -----
 
-// Nobody knows which of the two came.
+// A reader cannot tell the packets of two writers apart.
 // CHECK-LABEL: ark.program @twoWriters(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
@@ -215,7 +215,7 @@ ark.program @twoWriters(
 
 // -----
 
-// Two ops write the tile: the first one's values would be sent as well.
+// Two ops write the tile, so the task would also send the values of the first op.
 // CHECK-LABEL: ark.program @twoMakers(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
@@ -257,7 +257,7 @@ ark.program @twoMakers(
 
 // -----
 
-// The caches of a CPU hand a counter over as fast as a word.
+// On a CPU, the caches pass on a counter as fast as a packet.
 // CHECK-LABEL: ark.program @cpu(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 4,
@@ -297,7 +297,7 @@ ark.program @cpu(
 
 // -----
 
-// Threads load four packets at once, from multiples of four on.
+// A thread loads four packets at once, at multiples of four.
 // CHECK-LABEL: ark.program @oddParts(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
@@ -336,7 +336,7 @@ ark.program @oddParts(
 
 // -----
 
-// Packets do not leave a GPU, and the reader may be on another one.
+// Packets between tasks stay within one GPU, and the reader may be on another one.
 // CHECK-LABEL: ark.program @ranks(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
@@ -376,7 +376,7 @@ ark.program @ranks(
 
 // -----
 
-// Two ops write one element: a reader could not tell their words apart.
+// Two ops write one element: a reader could not tell their packets apart.
 // CHECK-LABEL: ark.program @partsThatOverlap(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
@@ -420,7 +420,7 @@ ark.program @partsThatOverlap(
 
 // -----
 
-// Who sees other types than the one that is made would have to know where the epoch is.
+// A reader that views the values as another type would have to know which bits are the epoch.
 // CHECK-LABEL: ark.program @otherTypes(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,

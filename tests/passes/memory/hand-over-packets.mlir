@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-over-packets))' | FileCheck %s
 
-// Every vCTA of a task reads all of it, and nobody else: words take the place of
-// the values.
+// The only reader is a task of which every vCTA reads the whole tensor: packets
+// replace the values.
 // CHECK-LABEL: ark.program @wholeRows(
 // CHECK: %[[PACKETS:.+]] = ark.packets : memref<256xi8>
 // CHECK: %[[X:.+]] = memref.view %[[PACKETS]][%{{.+}}][] : memref<256xi8> to memref<1x64xi32>
@@ -63,7 +63,7 @@ ark.program @wholeRows(
 
 // -----
 
-// Who cannot load packets waits for a semaphore, and finds it where it was.
+// A reader that cannot load packets waits for a semaphore and reads the tensor in the arena.
 // CHECK-LABEL: ark.program @otherReaders(
 // CHECK: %[[X:.+]] = memref.view {{.+}} to memref<1x64xi32>
 // CHECK: %[[H:.+]] = memref.alloc() : memref<1x64xbf16>
@@ -126,8 +126,8 @@ ark.program @otherReaders(
 
 // -----
 
-// Tiles are clipped; their extents are those of the words. What is copied is
-// made by the copy.
+// Packets have the extents of the clipped tiles. The copy of the body makes the
+// packets of copied values.
 // CHECK-LABEL: ark.program @raggedCopies(
 // CHECK: ark.packets : memref<256xi8>
 // CHECK: ark.task "a"
@@ -167,8 +167,8 @@ ark.program @raggedCopies(
 
 // -----
 
-// As of attention: the writer sees heads, and writes through views of its tile;
-// readers see rows. All of them view the same words.
+// As in attention, the writer sees heads and writes through views of its tile;
+// readers see rows. All views show the same packets.
 // CHECK-LABEL: ark.program @viewsOfTiles(
 // CHECK: %[[X:.+]] = memref.view {{.+}} to memref<1x4x16xi32>
 // CHECK: ark.task "a"
@@ -219,7 +219,7 @@ ark.program @viewsOfTiles(
 
 // -----
 
-// Readers of parts receive those.
+// Readers of a part receive only this part.
 // CHECK-LABEL: ark.program @readersOfParts(
 // CHECK: ark.task "b"
 // CHECK-SAME: ins(%{{.+}}[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xi32>)
@@ -264,7 +264,7 @@ ark.program @readersOfParts(
 
 // -----
 
-// Halves of rows, as of a rotation: values lie as far apart as packets.
+// Halves of rows, as in a rotation: values have the strides of the packets.
 // CHECK-LABEL: ark.program @halvesOfRows(
 // CHECK: ark.task "b"
 // CHECK: %[[ALL:.+]] = memref.alloc() : memref<24xbf16>
@@ -307,9 +307,9 @@ ark.program @halvesOfRows(
 
 // -----
 
-// Pieces of an attention: several ops make parts of a row, in f32, and one vCTA alone reads
-// it, by several operands, of which threads can receive none by itself. Words have
-// 64 bits; what is received is one operand.
+// As in an attention in pieces, several ops make parts of a row of f32, and a single vCTA
+// reads the row through several operands. Threads could not receive any of these operands
+// alone. Packets have 64 bits; all of them are received as one operand.
 // CHECK-LABEL: ark.program @partsOfRows(
 // CHECK: ark.packets : memref<320xi8>
 // CHECK: %[[X:.+]] = memref.view {{.+}} to memref<4x10xi64>
@@ -374,7 +374,7 @@ ark.program @partsOfRows(
 
 // -----
 
-// Both tasks are of one rank.
+// Both tasks belong to one rank.
 // CHECK-LABEL: ark.program @oneRankOfTwo(
 // CHECK: %[[PACKETS:.+]] = ark.packets
 // CHECK: ark.task "a"

@@ -1,5 +1,5 @@
-// Tasks run at once. A dialect conversion sets the operands of the op that it
-// runs on, and tasks share theirs: on them it would race, so it is not there.
+// The pass manager runs on tasks concurrently. A dialect conversion sets the operands of the op
+// that it runs on, and tasks share operands: it would race. Hence no conversion runs on tasks.
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=memory --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s
 
 // CHECK: ark-bufferize-program,

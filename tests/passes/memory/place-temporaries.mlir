@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark.task(ark-place-temporaries)))' --verify-diagnostics | FileCheck %s
 
-// Temporaries go to the head of the body, out of loops; their bytes are counted.
+// Temporaries move out of loops to the head of the body; the task states the sum of their bytes.
 // CHECK-LABEL: ark.program @headOfTheBody
 // CHECK:       ark.task "t"
 // CHECK-SAME:    attributes {shared_memory = 192 : i64}
@@ -31,8 +31,8 @@ ark.program @headOfTheBody(%y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.
 
 // -----
 
-// A temporary takes the bytes of one that is not used any more, through
-// whatever view it was used.
+// A temporary reuses the bytes of a dead one, even if the dead one was used
+// through views.
 // CHECK-LABEL: ark.program @disjointLifetimes
 // CHECK:       attributes {shared_memory = 512 : i64}
 // CHECK:         %[[A:.+]] = memref.alloca() {{.+}} : memref<8x8xf32>
@@ -64,8 +64,8 @@ ark.program @disjointLifetimes(%y: memref<4xf32> {ark.kind = #ark.kind<output>, 
 
 // -----
 
-// An elementwise op may write where it reads; one that broadcasts, or reads
-// another part, may not.
+// An elementwise op may write in place; an op that broadcasts or reads another
+// part may not.
 // CHECK-LABEL: ark.program @elementwise
 // CHECK:       attributes {shared_memory = 64 : i64}
 // CHECK:         %[[A:.+]] = memref.alloca() {{.+}} : memref<4x4xf32>

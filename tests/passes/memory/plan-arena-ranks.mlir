@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --pass-pipeline='builtin.module(ark.program(ark-plan-arena))' | FileCheck %s
 
-// Each rank may have a GPU of its own, so its part of the arena consists of whole pages of 2 MiB.
-// Rank 1 has no intermediate, and a part nevertheless.
+// Each rank may have its own GPU, so its part of the arena consists of whole
+// pages of 2 MiB. Rank 1 has a part although it has no intermediate.
 // CHECK:       %[[ARENA:.+]] = ark.arena : memref<4194304xi8>
 // CHECK:       memref.view %[[ARENA]][%{{.+}}][] : memref<4194304xi8> to memref<32xf32>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,

@@ -1,8 +1,8 @@
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-plan-arena,ark-verify-memory))' | FileCheck %s
-// Planning changes nothing where there is nothing to plan.
+// A second run of the pass changes nothing.
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-plan-arena,ark-plan-arena))' | FileCheck %s
 
-// In a chain every other buffer has the same bytes. Offsets are multiples of 64.
+// In a chain, every second buffer has the same bytes. Offsets are multiples of 64.
 // CHECK-LABEL: ark.program @chain
 // CHECK-SAME:  attributes {ark.largest_live_set = 88 : i64}
 // CHECK:       %[[ARENA:.+]] = ark.arena : memref<128xi8>
@@ -39,7 +39,7 @@ ark.program @chain(%x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x
 
 // -----
 
-// Two branches run at the same time, if the schedule likes: no bytes in common.
+// Two branches may run concurrently, so they share no bytes.
 // CHECK-LABEL: ark.program @branches
 // CHECK-SAME:  attributes {ark.largest_live_set = 192 : i64}
 // CHECK:       ark.arena : memref<256xi8>
@@ -73,7 +73,7 @@ ark.program @branches(%x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name =
 
 // -----
 
-// A small buffer goes into the gap that a large one leaves.
+// A small buffer fills the gap that a large one leaves.
 // CHECK-LABEL: ark.program @gaps
 // CHECK-SAME:  attributes {ark.largest_live_set = 512 : i64}
 // CHECK:       ark.arena : memref<512xi8>
@@ -120,8 +120,8 @@ ark.program @nothingToPlan(%x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.n
 
 // -----
 
-// Layers reuse one another's bytes: the arena of three layers is as large as
-// what one layer needs at a time.
+// Layers reuse the bytes of other layers: the arena of three layers is as large
+// as the live set of one.
 // CHECK-LABEL: ark.program @transformer
 // CHECK-SAME:  attributes {ark.largest_live_set = [[#LIVE:]] : i64}
 // CHECK:       ark.arena : memref<[[#LIVE]]xi8>
@@ -292,8 +292,8 @@ ark.program @transformer(%x: memref<64x32xf32> {ark.kind = #ark.kind<input>, ark
 
 // -----
 
-// Two ranks have a part each, of one size. What rank 0 makes and rank 1 reads
-// lies with rank 1, where it shares no bytes although rank 0 is done.
+// Both ranks have parts of equal size. A value that rank 0 makes and rank 1 reads lies in
+// the part of rank 1. It shares no bytes there, although rank 0 has finished.
 // CHECK-LABEL: ark.program @ranks
 // CHECK:       %[[ARENA:.+]] = ark.arena : memref<256xi8>
 // CHECK-DAG:   %[[C0:.+]] = arith.constant 0 : index

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-resolve-views))' --verify-diagnostics | FileCheck %s
 
-// The result of attention is laid out so that heads can be merged for free.
+// The layout of attention's result makes the merge of heads a view.
 // CHECK-LABEL: ark.program @transposeThenReshape
 // CHECK-NOT: "copy"
 ark.program @transposeThenReshape(%x: tensor<2x12x64x32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -24,7 +24,7 @@ ark.program @transposeThenReshape(%x: tensor<2x12x64x32xf32> {ark.kind = #ark.ki
 
 // -----
 
-// Heads are split for free, whatever the layout.
+// The split into heads is a view in every layout.
 // CHECK-LABEL: ark.program @reshapeThenTranspose
 // CHECK-NOT: "copy"
 ark.program @reshapeThenTranspose(%x: tensor<128x384xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -42,7 +42,7 @@ ark.program @reshapeThenTranspose(%x: tensor<128x384xf32> {ark.kind = #ark.kind<
 
 // -----
 
-// The layout of an argument is given. Both views share one copy.
+// The layout of an argument is fixed. Both views share one copy.
 // CHECK-LABEL: ark.program @argumentThatNeedsACopy
 // CHECK-SAME: (%[[X:.+]]: tensor<96x64xf32>
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
@@ -76,7 +76,7 @@ ark.program @argumentThatNeedsACopy(%x: tensor<96x64xf32> {ark.kind = #ark.kind<
 
 // -----
 
-// A copy without a good divisor is ragged: its tiles have dynamic extents.
+// An extent without a good divisor makes a ragged copy with tiles of dynamic extent.
 // CHECK-LABEL: ark.program @raggedCopy
 // CHECK: ark.task "copy_1" grid [2]
 // CHECK-SAME: #ark.region<(d0) -> (0, d0 * 8192), [1, 8192]>
@@ -93,7 +93,7 @@ ark.program @raggedCopy(%x: tensor<1x8209xi8> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// A task fills an output only where it is no other output, and no state.
+// A task writes straight into an output only if its result is neither another output nor a state.
 // CHECK-LABEL: ark.program @resultsThatNeedACopy
 // CHECK: %[[R:.+]] = ark.task "r"
 // CHECK: %[[S:.+]] = ark.task "s"
@@ -118,7 +118,7 @@ ark.program @resultsThatNeedACopy(%s: tensor<4xf32> {ark.kind = #ark.kind<state>
 
 // -----
 
-// Buffers know no order but that of accesses.
+// Buffers have no explicit dependences; the order of accesses replaces them.
 // CHECK-LABEL: ark.program @identityAfter
 // CHECK: %[[FIRST:.+]] = ark.task "first"
 // CHECK: ark.task "second" grid [1] ins(%{{.+}}[#{{.+}}] : tensor<4xf32>, %[[FIRST]][#ark.region<(d0) -> (0, 0), [2, 8]>] : tensor<2x8xf32>)
@@ -144,7 +144,7 @@ ark.program @identityAfter(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.n
 
 // -----
 
-// A vCTA may read the elements that it updates, and no others.
+// A vCTA may read only the elements that it updates.
 // CHECK-LABEL: ark.program @readsWhatItUpdates
 // CHECK-SAME: (%[[S:.+]]: tensor<8xf32>
 // CHECK: %[[S1:.+]] = ark.task "own" grid [2] ins(%[[S]][
@@ -167,7 +167,7 @@ ark.program @readsWhatItUpdates(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, 
 
 // -----
 
-// A slice of it may be what each vCTA updates, or lie beside it.
+// The slice that each vCTA reads may be the slice that it updates, or disjoint from all updates.
 // CHECK-LABEL: ark.program @readsTheSliceThatItUpdates
 // CHECK-SAME: (%[[S:.+]]: tensor<12xf32>
 // CHECK: %[[SAME:.+]] = ark.slice %[[S]] starts = [4]
@@ -205,7 +205,7 @@ ark.program @deadViews(%x: tensor<4x6xf32> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
-// Bytes that lie side by side become elements of another size; rows may be apart.
+// Contiguous bytes become elements of another size; rows may be strided.
 // CHECK-LABEL: ark.program @bitcastsByStrides
 // CHECK-NOT: "copy"
 ark.program @bitcastsByStrides(%x: tensor<6x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -227,7 +227,8 @@ ark.program @bitcastsByStrides(%x: tensor<6x8xf32> {ark.kind = #ark.kind<input>,
 
 // -----
 
-// Bytes of one element that lie apart; a place, and a distance of rows, that are no multiples of an element's bytes.
+// These need copies: bytes of one element that are apart, and offsets or row
+// strides that are no multiples of the element size.
 // CHECK-LABEL: ark.program @bitcastsThatNeedCopies
 // CHECK-COUNT-3: ark.task "copy
 ark.program @bitcastsThatNeedCopies(%x: tensor<8x6xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},

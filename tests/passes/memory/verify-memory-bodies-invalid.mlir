@@ -337,7 +337,7 @@ ark.program @temporaryWithStrides(%x: memref<16xf32> {ark.kind = #ark.kind<input
 
 // -----
 
-// An index of the temporary is one that was stored, or what was there before.
+// An index loaded from the temporary is either the stored value or the previous content.
 ark.program @indexInATemporary(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 32 : i64} {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
@@ -398,7 +398,7 @@ ark.program @offsetOfAnotherPart(%x: memref<16xf32> {ark.kind = #ark.kind<input>
 
 // -----
 
-// A part of the temporary is filled, and the other part is read.
+// The body fills one part of the temporary and reads the other.
 ark.program @otherPartOfATemporary(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 128 : i64} {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):

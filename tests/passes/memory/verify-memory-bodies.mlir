@@ -1,4 +1,4 @@
-// Accesses of bodies that are proven to lie inside of tiles and temporaries.
+// The pass proves that these accesses stay within their tiles and temporaries.
 // RUN: ark-opt %s --pass-pipeline='builtin.module(ark.program(ark-verify-memory))' | FileCheck %s
 
 // CHECK-LABEL: ark.program @elements
@@ -235,7 +235,7 @@ ark.program @indicesInATemporary(%x: memref<16xf32> {ark.kind = #ark.kind<input>
       %0 = memref.load %a[%in] : memref<16xf32, strided<[1], offset: ?>>
       linalg.yield %0 : f32
     }
-    // Larger ones that follow do not matter.
+    // Larger values that are stored after the read do not matter.
     %c16 = arith.constant 16 : index
     linalg.fill ins(%c16 : index) outs(%t : memref<16xindex>)
     ark.yield
@@ -243,7 +243,7 @@ ark.program @indicesInATemporary(%x: memref<16xf32> {ark.kind = #ark.kind<input>
   ark.return
 }
 
-// What dropping a dimension of a slice canonicalises to.
+// Canonicalisation yields this form for a slice that drops a dimension.
 // CHECK-LABEL: ark.program @everySecond
 ark.program @everySecond(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {

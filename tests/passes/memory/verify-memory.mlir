@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-verify-memory))' | FileCheck %s
 
-// Memory knows signs of integers and arithmetic does not.
+// Types in memory have signs; arith has signless integers.
 // CHECK-LABEL: ark.program @changesOfSign
 // CHECK: builtin.unrealized_conversion_cast %{{.+}} : ui8 to i8
 // CHECK: builtin.unrealized_conversion_cast %{{.+}} : i8 to ui8
@@ -19,7 +19,7 @@ ark.program @changesOfSign(%x: memref<16xui8> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// Packets lie beside the arena; bodies send and receive them.
+// The packet buffer is beside the arena; bodies send and receive packets.
 // CHECK-LABEL: ark.program @packets
 // CHECK: ark.epoch : i32
 // CHECK: ark.receive_packets

@@ -30,8 +30,8 @@ ark.program @pinnedToSms(
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 8,
     shared_memory = 2048, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// Warps pinned apart are lanes that run concurrently; what is not pinned takes
-// the widest of the rest.
+// Tasks pinned to different warps run on concurrent lanes; tasks without a pin
+// run on the widest lane that remains.
 // CHECK-LABEL: ark.program @pinnedToWarps
 // CHECK: ark.lane sms = [0, 2] warps = [0, 2] shared_memory = [0, 1024] {
 // CHECK-NEXT: ark.run "copy" [d0 * 2, d0 * 2 + 2]
@@ -59,8 +59,8 @@ ark.program @pinnedToWarps(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 3, warps = 8,
     shared_memory = 2048, bandwidth = 3, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// Each vCTA of the second task runs where its input was made, though SM 2 has
-// less to do.
+// Each vCTA of the second task runs on the SM that made its input, although SM
+// 2 has less work.
 // CHECK-LABEL: ark.program @withoutSync
 // CHECK-DAG: ark.run "first" [[RANGE:\[.+\]]]
 // CHECK: ark.run "second" [[RANGE]]

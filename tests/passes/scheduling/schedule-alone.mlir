@@ -2,7 +2,7 @@
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 8,
     shared_memory = 0, bandwidth = 4, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// Nothing runs beside anything else.
+// Tasks run one after the other.
 // CHECK-LABEL: ark.program @one_after_the_other
 // CHECK: ark.schedule "alone" sms = 4 predicted_ns = 900 {
 // CHECK-NEXT: ark.lane sms = [0, 1]
@@ -21,7 +21,7 @@ ark.program @one_after_the_other() {
   ark.return
 }
 
-// A pin is kept to.
+// The scheduler honours pins.
 // CHECK-LABEL: ark.program @pinned
 // CHECK: ark.lane sms = [0, 1]
 // CHECK-NEXT: ark.run "a" [0, 2]

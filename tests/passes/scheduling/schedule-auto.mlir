@@ -2,7 +2,7 @@
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 8,
     shared_memory = 0, bandwidth = 2, flops = 100, handoff = 10, barrier = 20, overhead = 1000>} {
-// The longest first takes 7000, and every task on the SM that has done least 6000.
+// Longest-first takes 7000 ns; placing each task on the least loaded SM takes 6000 ns.
 // CHECK-LABEL: ark.program @by_turns_is_better
 // CHECK: ark.schedule "round-robin" sms = 2 predicted_ns = 6000 {
 // CHECK-NOT: ark.schedule
@@ -30,7 +30,7 @@ ark.program @by_turns_is_better() {
   ark.return
 }
 
-// Of equal ones the first.
+// Of schedules with equal times, the first wins.
 // CHECK-LABEL: ark.program @both_are_alike
 // CHECK: ark.schedule "list" sms = 2 predicted_ns = 2000 {
 // CHECK-NOT: ark.schedule

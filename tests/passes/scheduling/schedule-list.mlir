@@ -3,7 +3,7 @@
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 1,
     shared_memory = 0, bandwidth = 2, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// The long way to the end goes first, and the rest fills up.
+// Tasks on the critical path go first, the others fill the gaps.
 // CHECK-LABEL: ark.program @criticalTasksFirst
 // CHECK: ark.schedule "list" sms = 2 predicted_ns = {{[0-9]+}} {
 // CHECK-NEXT: ark.lane sms = [0, 1]
@@ -35,7 +35,7 @@ ark.program @criticalTasksFirst(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 3, warps = 1,
     shared_memory = 0, bandwidth = 3, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// Each vCTA of the second task goes where its input was made.
+// Each vCTA of the second task runs on the SM that made its input.
 // CHECK-LABEL: ark.program @inputsStayWhereTheyAre
 // CHECK: ark.lane sms = [0, 3]
 // CHECK-NEXT: ark.run "a" [d0, d0 + 1]
@@ -86,7 +86,7 @@ ark.program @littleWorkStaysTogether(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 1,
     shared_memory = 0, bandwidth = 2, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// While SM 0 does what only one SM can do, SM 1 has nothing to wait for.
+// While SM 0 runs a task that only one SM can run, SM 1 takes tasks without dependences.
 // CHECK-LABEL: ark.program @idleStretchesAreFilled
 // CHECK: ark.lane sms = [0, 1]
 // CHECK-NEXT: ark.run "single" [0, 1]
@@ -120,7 +120,7 @@ ark.program @idleStretchesAreFilled(
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 3, warps = 1,
     shared_memory = 0, bandwidth = 3, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
 // vCTAs that overwrite each other's bytes would only wait for each other on
-// several lanes. vCTAs of one run have no order, so that each has a run.
+// several lanes. vCTAs in one run are unordered, so each vCTA gets its own run.
 // CHECK-LABEL: ark.program @dependentVCTAsStayTogether
 // CHECK: ark.lane sms = [0, 1]
 // CHECK-NEXT: ark.run "update" [0, 1]

@@ -2,7 +2,7 @@
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 8,
     shared_memory = 0, bandwidth = 2, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// All three look alike; measured, the second takes as long as the others together.
+// The model gives all three tasks one time; the second one was measured to take as long as the other two together.
 // CHECK-LABEL: ark.program @measured
 // CHECK: ark.schedule "profile" sms = 2 predicted_ns = 4000 {
 // CHECK-NEXT: ark.lane sms = [0, 1]
@@ -27,7 +27,7 @@ ark.program @measured() {
   ark.return
 }
 
-// The longest first would take 7000: another way is better, and is taken.
+// Longest-first would take 7000 ns, so the scheduler chooses another strategy.
 // CHECK-LABEL: ark.program @better_by_turns
 // CHECK: ark.schedule "round-robin" sms = 2 predicted_ns = 6000 {
 // CHECK-NEXT: ark.lane sms = [0, 2]

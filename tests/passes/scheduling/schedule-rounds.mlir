@@ -2,7 +2,7 @@
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 5, warps = 2,
     shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
-// Four SMs take no longer for four, eight or seven vCTAs than five do: an SM has the same part of all.
+// Four SMs need as many rounds for four, eight or seven vCTAs as five SMs do. All tasks use the same four SMs.
 // CHECK-LABEL: ark.program @fewer
 // CHECK: ark.schedule "rounds" sms = 5 predicted_ns = 250 {
 // CHECK-NEXT: ark.lane sms = [0, 1] warps = [0, 2] {
@@ -33,7 +33,7 @@ ark.program @fewer() {
   ark.return
 }
 
-// Nine are two rounds for all of them.
+// Nine vCTAs take two rounds on all five SMs.
 // CHECK-LABEL: ark.program @all
 // CHECK: ark.lane sms = [0, 5] warps = [0, 2] {
 // CHECK-NEXT: ark.run "a" [(d0 * 9) floordiv 5, ((d0 + 1) * 9) floordiv 5]
@@ -45,7 +45,7 @@ ark.program @all() {
   ark.return
 }
 
-// A pin is kept to.
+// The scheduler honours pins.
 // CHECK-LABEL: ark.program @pinned
 // CHECK: ark.lane sms = [2, 3]
 // CHECK-NEXT: ark.run "a" [0, 1]

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-verify-synchronization --verify-diagnostics
 
-// Each lane waits for packets that the other one would send after it.
+// Each lane waits for packets that the other lane would send after its own wait: a deadlock.
 ark.program @cycleOfPackets(
     %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"},
     %z: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "z"}) {
@@ -140,7 +140,7 @@ ark.program @packetsThatNobodySends(
 
 // -----
 
-// A half of them.
+// Only half of the packets were sent before.
 ark.program @packetsThatNobodySendsYet(
     %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %packets = ark.packets : memref<128xi8>
@@ -170,7 +170,7 @@ ark.program @packetsThatNobodySendsYet(
 
 // -----
 
-// In order, but readers cannot tell which of the two they saw.
+// The order is right, but a reader cannot tell which of two writers sent a packet.
 ark.program @writtenTwice(
     %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %packets = ark.packets : memref<128xi8>
@@ -206,7 +206,7 @@ ark.program @writtenTwice(
 
 // -----
 
-// Who has the packets knows nothing of what else their sender wrote.
+// Received packets do not order other writes of the sender.
 ark.program @packetsOrderNothingElse(
     %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"},
     %z: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "z"}) {

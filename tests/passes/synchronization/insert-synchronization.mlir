@@ -5,7 +5,7 @@
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// Every lane needs every other one: a barrier.
+// Every lane depends on every other lane: a barrier.
 // CHECK-LABEL: ark.program @allLanesMeet
 // CHECK: ark.semaphore @a arrivals = 4 handoff = barrier
 // CHECK-NEXT: ark.semaphore @end arrivals = 4 handoff = barrier
@@ -38,7 +38,7 @@ ark.program @allLanesMeet(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.n
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// Lanes go on between what they signal and what they wait for.
+// Lanes do other work between their signals and their waits.
 // CHECK-LABEL: ark.program @workBetweenSignalAndWait
 // CHECK: ark.semaphore @a arrivals = 4{{$}}
 // CHECK: ark.lane sms = [0, 4]
@@ -76,8 +76,8 @@ ark.program @workBetweenSignalAndWait(%x: memref<8xf32> {ark.kind = #ark.kind<ou
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 4000, overhead = 100>} {
-// Pairs of lanes exchange tiles. A hand-off that takes long with all lanes at
-// one counter is worth a semaphore for every pair.
+// Pairs of lanes exchange tiles. A hand-off between all lanes through one
+// counter is slow, so each pair gets a semaphore.
 // CHECK-LABEL: ark.program @neighboursOnly
 // CHECK: ark.semaphore @a arrivals = 1{{$}}
 // CHECK-NEXT: ark.semaphore @a.1 arrivals = 1{{$}}
@@ -150,7 +150,7 @@ ark.program @whatStaysInItsLane(%x: memref<8xf32> {ark.kind = #ark.kind<output>,
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// "c" reads what "a" wrote, too: waiting for "b" implies it.
+// "c" also reads a result of "a"; the wait for "b" implies that "a" has finished.
 // CHECK-LABEL: ark.program @impliedByOthers
 // CHECK: ark.semaphore @a arrivals = 1
 // CHECK-NEXT: ark.semaphore @b arrivals = 1
@@ -198,7 +198,7 @@ ark.program @impliedByOthers(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ar
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// Whoever waits for the one waits for the other.
+// The same lanes wait for both producers, so one semaphore suffices.
 // CHECK-LABEL: ark.program @twoProducersOneSemaphore
 // CHECK: ark.semaphore @b arrivals = 2
 // CHECK-NEXT: ark.semaphore @end arrivals = 3
@@ -290,7 +290,7 @@ ark.program @reuseOfTheArena(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ar
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// vCTAs that may touch the same bytes go one after the other.
+// vCTAs that may touch the same bytes run one after the other.
 // CHECK-LABEL: ark.program @vctasOfOneTask
 // CHECK: ark.lane sms = [0, 1]
 // CHECK-NEXT: ark.run "update" [d0, d0 + 1]

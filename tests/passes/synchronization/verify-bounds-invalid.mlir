@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-verify-synchronization --verify-diagnostics
 
-// The proof shows that operands and regions lie within their buffers, whatever
-// schedules were edited by hand.
+// The proof checks that operands and regions lie within their buffers, even in
+// schedules edited by hand.
 
 ark.program @viewBehindTheArena(%y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %arena = ark.arena : memref<64xi8>
@@ -66,7 +66,7 @@ ark.program @castBehindTheArgument(
 
 // -----
 
-// Inside of the arena, and in what another intermediate has of it.
+// The operand is inside of the arena, but extends into another intermediate.
 ark.program @castBehindTheIntermediate(%y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %arena = ark.arena : memref<128xi8>
   %c0 = arith.constant 0 : index
@@ -89,7 +89,7 @@ ark.program @castBehindTheIntermediate(%y: memref<8xf32> {ark.kind = #ark.kind<o
 
 // -----
 
-// Strides that lead out of the buffer.
+// The strides lead out of the buffer.
 ark.program @stridesBehindTheArgument(%y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %wide = memref.reinterpret_cast %y to offset: [0], sizes: [8], strides: [2] : memref<8xf32> to memref<8xf32, strided<[2]>>
   // expected-error @below {{operand 0 of 'a' is bytes [0, 60) of a buffer of 32 bytes}}

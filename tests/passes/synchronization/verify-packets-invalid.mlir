@@ -37,7 +37,7 @@ ark.program @noWait(
 
 // -----
 
-// What carries no epoch tells nothing.
+// The words of "put" carry no epoch, so a wait could not poll them.
 ark.program @noPackets(
     %x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -58,7 +58,7 @@ ark.program @noPackets(
     ark.semaphore @end arrivals = 2 handoff = barrier
     ark.lane sms = [0, 1] warps = [0, 1] {
       ark.run "put" [0, 1]
-      // expected-error @below {{of '@p' cannot be told by the packets of 'put': it puts no packets}}
+      // expected-error @below {{of '@p' cannot be signalled by the packets of 'put': it puts no packets}}
       ark.signal @p
       ark.barrier @end
     }
@@ -73,7 +73,7 @@ ark.program @noPackets(
 
 // -----
 
-// A wait would look at packets that never come.
+// A wait would poll for packets that no vCTA sends.
 ark.program @notAll(
     %x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -95,7 +95,7 @@ ark.program @notAll(
     ark.semaphore @end arrivals = 2 handoff = barrier
     ark.lane sms = [0, 1] warps = [0, 1] {
       ark.run "put" [0, 1]
-      // expected-error @below {{of '@p' cannot be told by the packets of 'put': it does not write all of its packets}}
+      // expected-error @below {{of '@p' cannot be signalled by the packets of 'put': it does not write all of its packets}}
       ark.signal @p
       ark.barrier @end
     }
@@ -110,7 +110,7 @@ ark.program @notAll(
 
 // -----
 
-// A signal says that all before it is done; packets only that they are.
+// A signal covers all runs before it; packets cover only the run that sends them.
 ark.program @afterAnotherRun(
     %x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -139,7 +139,7 @@ ark.program @afterAnotherRun(
     ark.lane sms = [0, 1] warps = [0, 1] {
       ark.run "put" [0, 1]
       ark.run "other" [0, 1]
-      // expected-error @below {{of '@p' cannot be told by the packets of 'other': it puts no packets}}
+      // expected-error @below {{of '@p' cannot be signalled by the packets of 'other': it puts no packets}}
       ark.signal @p
       ark.barrier @end
     }
@@ -173,7 +173,7 @@ ark.program @beforeTheRun(
     ark.semaphore @p arrivals = 1 handoff = packet
     ark.semaphore @end arrivals = 2 handoff = barrier
     ark.lane sms = [0, 1] warps = [0, 1] {
-      // expected-error @below {{of '@p' on SM 0 does not come right after a run that puts packets}}
+      // expected-error @below {{of '@p' on SM 0 does not come right after a work item that puts packets}}
       ark.signal @p
       ark.run "put" [0, 1]
       ark.barrier @end
@@ -189,7 +189,7 @@ ark.program @beforeTheRun(
 
 // -----
 
-// What it leaves there could look like a packet of a later iteration.
+// The values of "other" could look like a packet of a later iteration.
 ark.program @sharedBytes(
     %x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -253,7 +253,7 @@ ark.program @barrier(
     ark.semaphore @end arrivals = 2 handoff = barrier
     ark.lane sms = [0, 1] warps = [0, 1] {
       ark.run "put" [0, 1]
-      // expected-error @below {{meets at '@p', which is told by packets}}
+      // expected-error @below {{meets at '@p', which has rank packets and no counter}}
       ark.barrier @p
       ark.barrier @end
     }

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-verify-synchronization --verify-diagnostics
 
-// vCTAs of one run have no order: a target may run them at once.
+// vCTAs of one run are unordered: a target may run them concurrently.
 
 ark.program @readsWhatTheOneBeforeWrites(%s: memref<20xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   // expected-note @below {{operand 1 of 'shift', region #ark.region<(d0) -> (d0 * 4 + 4), [4]>}}
@@ -66,8 +66,8 @@ ark.program @writeTheSame(%s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.na
 
 // -----
 
-// All vCTAs read the same, and the first one writes it: the second one reads
-// what the first one, in the same run, has read and written.
+// All vCTAs read the bytes that the first vCTA writes: the second vCTA of the
+// run reads what the first one has read and written.
 ark.program @readsAgainWhatWasWritten(
     %s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   // expected-note @below {{operand 1 of 'a'}}
@@ -90,7 +90,7 @@ ark.program @readsAgainWhatWasWritten(
 
 // -----
 
-// Two vCTAs read a byte, and the second of them writes it.
+// Two vCTAs read a byte, and the second one writes it.
 ark.program @writesWhatAnotherReader(
     %s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   // expected-note @below {{operand 0 of 'a'}}
@@ -113,7 +113,7 @@ ark.program @writesWhatAnotherReader(
 
 // -----
 
-// Different operands, one buffer: two views of the arena share bytes.
+// The operands differ, but their views of the arena share bytes.
 ark.program @operandsOfOneBuffer(%y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %arena = ark.arena : memref<64xi8>
   %c0 = arith.constant 0 : index
@@ -144,7 +144,7 @@ ark.program @operandsOfOneBuffer(%y: memref<16xf32> {ark.kind = #ark.kind<output
 
 // -----
 
-// Writes of two vCTAs overlap, and the task is not in place.
+// The writes of two vCTAs overlap, and the task is not `in_place`.
 ark.program @task_c6(%x: memref<9xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   // expected-error @below {{vCTA 1 of 'a' on SM 1 writes bytes [16, 20) of 'x', which vCTA 0 of 'a' on SM 0 writes; only a task that updates them in place may (task_c6)}}
   // expected-note @below {{operand 0 of 'a', region #ark.region<(d0) -> (d0 * 4), [5]>}}
@@ -171,7 +171,7 @@ ark.program @task_c6(%x: memref<9xf32> {ark.kind = #ark.kind<output>, ark.name =
 
 // -----
 
-// The same through two outs.
+// The writes overlap through two outs.
 ark.program @task_c6_twoOuts(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   // expected-error @below {{vCTA 1 of 'a' on SM 0 writes bytes [16, 32) of 'x', which vCTA 0 of 'a' on SM 0 writes; only a task that updates them in place may (task_c6)}}
   // expected-note @below {{operand 1 of 'a'}}
@@ -193,7 +193,7 @@ ark.program @task_c6_twoOuts(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ar
 
 // -----
 
-// A fresh out of a task in place is no update.
+// A fresh out of an `in_place` task is no update, so its writes must not overlap.
 ark.program @task_c6_freshOut(
     %s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
@@ -216,7 +216,7 @@ ark.program @task_c6_freshOut(
 
 // -----
 
-// Packets of another vCTA of the same run never come: its vCTAs poll at once.
+// All vCTAs of a run poll at once, so packets from a vCTA of the same run would never arrive.
 ark.program @packetsWithinARun(%y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %packets = ark.packets : memref<64xi8>
   %c0 = arith.constant 0 : index

@@ -106,7 +106,7 @@ ark.program @missingSignalWithFewerArrivals(
 
 // -----
 
-// A signal releases what came before it.
+// The signal releases only the runs before it.
 ark.program @signalTooEarly(
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
     %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -140,7 +140,7 @@ ark.program @signalTooEarly(
 
 // -----
 
-// Ordered, but not as the program says.
+// The runs are ordered, but against program order.
 ark.program @swappedOrder(
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
     %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -312,7 +312,7 @@ ark.program @vctaTwice(
 
 // -----
 
-// Half of the first buffer lies in the second one, which is written too early.
+// Half of the first buffer lies in the second buffer, which is written too early.
 ark.program @aliasingOffsets(
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
     %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -576,7 +576,7 @@ ark.program @noSchedule() {
 
 // -----
 
-// Columns of a matrix against its rows.
+// One task uses columns of a matrix, the other one rows.
 ark.program @viewsOfDifferentStrides(%x: memref<4x4xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   %t = memref.reinterpret_cast %x to offset: [0], sizes: [4, 4], strides: [1, 4] : memref<4x4xf32> to memref<4x4xf32, strided<[1, 4]>>
   // expected-note @below {{operand 0 of 'columns', region #ark.region<(d0) -> (d0, 0), [1, 4]>}}
@@ -610,7 +610,7 @@ ark.program @viewsOfDifferentStrides(%x: memref<4x4xf32> {ark.kind = #ark.kind<o
 
 // -----
 
-// An update that reads one element further: what another vCTA writes.
+// The update reads one element beyond its own, which another vCTA writes.
 ark.program @sliceBesideWhatIsUpdated(%s: memref<13xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   %part = memref.reinterpret_cast %s to offset: [5], sizes: [8], strides: [1]
     : memref<13xf32> to memref<8xf32, strided<[1], offset: 5>>

@@ -31,7 +31,7 @@ ark.program @lanesOfOneSm(
 
 // -----
 
-// What a lane has acquired, its signals release.
+// The signals of a lane also release what the lane has acquired.
 ark.program @orderThroughAThirdLane(
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
     %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -126,7 +126,7 @@ ark.program @disjointHalvesOfTheArena(
 
 // -----
 
-// No lane can come to its next signal before all arrivals were counted.
+// No lane reaches its next signal before the barrier has counted all arrivals.
 ark.program @barrierAlsoSignalledElsewhere(
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
     %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -155,7 +155,7 @@ ark.program @barrierAlsoSignalledElsewhere(
 
 // -----
 
-// An update may read what the same vCTA writes.
+// An update may read elements that the same vCTA writes.
 ark.program @sliceThatIsUpdated(%s: memref<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   %part = memref.reinterpret_cast %s to offset: [4], sizes: [8], strides: [1]
     : memref<12xf32> to memref<8xf32, strided<[1], offset: 4>>
@@ -177,7 +177,7 @@ ark.program @sliceThatIsUpdated(%s: memref<12xf32> {ark.kind = #ark.kind<state>,
 
 // -----
 
-// vCTAs that depend on each other are in order where each has a run.
+// vCTAs that depend on each other are ordered if each has its own run.
 ark.program @dependentVCTAsInRunsOfTheirOwn(%s: memref<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   ark.task "shift" grid [2] ins(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<12xf32>) outs(%s[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : memref<12xf32>) attributes {in_place} {
   ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
@@ -196,7 +196,7 @@ ark.program @dependentVCTAsInRunsOfTheirOwn(%s: memref<12xf32> {ark.kind = #ark.
 
 // -----
 
-// What a vCTA reads it may write, whatever others of its run do beside it.
+// A vCTA may write what it reads, independently of the other vCTAs of its run.
 ark.program @independentVCTAsOfOneRun(%s: memref<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   ark.task "update" grid [3] ins(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<12xf32>) outs(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<12xf32>) attributes {in_place} {
   ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):

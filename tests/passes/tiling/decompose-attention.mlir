@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-decompose --mlir-print-local-scope | FileCheck %s
 
-// Rows are normalised after the second one, which has fewer elements.
+// Rows are normalised after the second product, whose result has fewer elements.
 // CHECK-LABEL: ark.program @attentionIsTwoContractionsAroundASoftmax
 ark.program @attentionIsTwoContractionsAroundASoftmax(
     %q: tensor<2x4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
@@ -29,7 +29,7 @@ ark.program @attentionIsTwoContractionsAroundASoftmax(
   ark.return %0 : tensor<2x4x8xf32>
 }
 
-// No difference of infinities, and no division by zero.
+// The code subtracts no infinities and does not divide by zero.
 // CHECK-LABEL: ark.program @rowWithoutKeysGivesZeros
 ark.program @rowWithoutKeysGivesZeros(
     %q: tensor<2x4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},

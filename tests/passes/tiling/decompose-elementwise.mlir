@@ -19,7 +19,7 @@ ark.program @operandsBroadcast(
   ark.return %0 : tensor<4x8xf32>
 }
 
-// Of the compute type, and no operand.
+// A splat becomes a scalar of the compute type, and is no operand.
 // CHECK-LABEL: ark.program @splatIsAScalarOfTheBody
 ark.program @splatIsAScalarOfTheBody(
     %x: tensor<4x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -53,7 +53,7 @@ ark.program @splatThatAnAnchorReadsIsATensor(
   ark.return %0 : tensor<4x4xf32>
 }
 
-// Values are f32 between the ops, and converted where they enter and leave.
+// Values are f32 between the ops, and converted at the operands and the result.
 // CHECK-LABEL: ark.program @chainOfNarrowFloatsRoundsOnce
 ark.program @chainOfNarrowFloatsRoundsOnce(
     %x: tensor<8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})

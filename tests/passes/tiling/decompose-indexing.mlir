@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-decompose --mlir-print-local-scope | FileCheck %s
 
-// The table is read as it is; only the rows that are asked for are converted.
+// The task reads the table in its own type, and converts only the rows that it selects.
 // CHECK-LABEL: ark.program @embeddingChecksEveryIndexOnce
 ark.program @embeddingChecksEveryIndexOnce(
     %i: tensor<2x3xi32> {ark.kind = #ark.kind<input>, ark.name = "i"},
@@ -62,7 +62,7 @@ ark.program @gatherByOneIndexDropsTheAxis(
   ark.return %0 : tensor<4xf32>
 }
 
-// The last valid one is 124. State and value are as they are in memory.
+// The largest valid offset is 124. State and value keep their types.
 // CHECK-LABEL: ark.program @updateAtARunTimeOffsetIsChecked
 ark.program @updateAtARunTimeOffsetIsChecked(
     %s: tensor<2x128x8xbf16> {ark.kind = #ark.kind<state>, ark.name = "s"},
@@ -102,7 +102,7 @@ ark.program @updateRoundsWhatItsPrologueMakes(
   ark.return %0 : tensor<4x8xbf16>
 }
 
-// An insertion of all elements would fold to what is inserted.
+// An insertion of all elements would fold to the inserted value.
 // CHECK-LABEL: ark.program @updateOfAllOfAStateIsACopy
 ark.program @updateOfAllOfAStateIsACopy(
     %s: tensor<4x8xbf16> {ark.kind = #ark.kind<state>, ark.name = "s"},
@@ -118,7 +118,7 @@ ark.program @updateOfAllOfAStateIsACopy(
   ark.return
 }
 
-// Nothing is computed, so nothing is converted.
+// A concat computes nothing, so it converts nothing.
 // CHECK-LABEL: ark.program @concatInsertsSideBySide
 ark.program @concatInsertsSideBySide(
     %x: tensor<4x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},

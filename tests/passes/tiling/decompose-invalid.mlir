@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-decompose --split-input-file --verify-diagnostics
 
-// Tables stay between groups.
+// A table must be outside of groups.
 ark.program @tableInsideOfAGroup(
     %x: tensor<4x2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4x4xf32> {ark.name = "y"}) {

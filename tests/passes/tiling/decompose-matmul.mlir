@@ -48,7 +48,7 @@ ark.program @leadingDimensionsBroadcast(
   ark.return %0 : tensor<3x5x4x16xf32>
 }
 
-// They are read as they are in memory, and accumulated in f32.
+// Operands are loaded in their own types, and accumulated in f32.
 // CHECK-LABEL: ark.program @narrowOperandsAreConvertedInRegisters
 ark.program @narrowOperandsAreConvertedInRegisters(
     %x: tensor<4x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},

@@ -118,7 +118,7 @@ ark.program @reductionOfEverythingIsAScalar(
   ark.return %0 : tensor<f32>
 }
 
-// The first NaN is the maximum: nothing is greater than it.
+// The first NaN is the maximum, since no value compares greater.
 // CHECK-LABEL: ark.program @argmaxKeepsTheFirstMaximum
 ark.program @argmaxKeepsTheFirstMaximum(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -161,8 +161,8 @@ ark.program @argmaxOfUnsignedIntegers(
   ark.return %0 : tensor<8xi32>
 }
 
-// Of every piece the same, and both in one word: the value above, as a number that orders like it, and below it the
-// complement of the index in the whole.
+// Each piece has its own maximum in one word: the upper half is the value as an integer
+// of the same order, and the lower half the complement of the index in the whole row.
 // CHECK-LABEL: ark.program @partialArgmaxOfFloats
 ark.program @partialArgmaxOfFloats(
     %x: tensor<4x3x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -216,7 +216,7 @@ ark.program @partialArgmaxOfIntegers(
     %r = ark.partial_argmax %a axis = 1 : (tensor<3x8xi8>) -> tensor<3xi64>
     ark.yield %r : tensor<3xi64>
   }
-  // The sign bit turned, so that words order as signed ones.
+  // The sign bit is flipped so that words compare as signed integers.
   // CHECK: ark.group "words"
   // CHECK: %[[SIGN:.+]] = arith.constant -2147483648 : i32
   // CHECK: arith.xori %{{.+}}, %[[SIGN]] : i32

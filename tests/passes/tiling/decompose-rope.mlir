@@ -114,7 +114,7 @@ ark.program @epilogueReadsTheWideRotation(
   ark.return %0 : tensor<4x8xbf16>
 }
 
-// A step beyond an extent of one would have no meaning.
+// A step has no meaning for an extent of one.
 // CHECK-LABEL: ark.program @onePairHasNoSteps
 ark.program @onePairHasNoSteps(
     %x: tensor<2x3x2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},

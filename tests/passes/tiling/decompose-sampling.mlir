@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-decompose --mlir-print-local-scope | FileCheck %s
 
-// The counter is the number of the block, then the one given; ten rounds later
-// the place within the block picks a word.
+// The counter consists of the block number and the given number. After ten
+// rounds, the index within the block selects a word.
 // CHECK-LABEL: ark.program @philox
 ark.program @philox(
     %index: tensor<8xi64> {ark.kind = #ark.kind<input>, ark.name = "index"},
@@ -28,7 +28,7 @@ ark.program @philox(
   ark.return %0 : tensor<8xui32>
 }
 
-// It becomes loops where a row is at hand.
+// The threshold becomes loops once the tile is a row.
 // CHECK-LABEL: ark.program @topThresholdStays
 // CHECK: %[[R:.+]] = ark.top_threshold
 // CHECK-NEXT: ark.yield %[[R]]

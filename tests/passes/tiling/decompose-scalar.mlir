@@ -4,7 +4,7 @@
 // Arithmetic
 //===----------------------------------------------------------------------===//
 
-// By zero it gives zero, and the one quotient that overflows wraps.
+// Division by zero gives zero, and the one quotient that overflows wraps.
 // CHECK-LABEL: ark.program @integerDivisionNeverTraps
 ark.program @integerDivisionNeverTraps(
     %x: tensor<8xi32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -249,7 +249,7 @@ ark.program @reciprocalDividesOne(
 // Conditions
 //===----------------------------------------------------------------------===//
 
-// NaN differs from everything, itself too.
+// NaN is unequal to every value, itself included.
 // CHECK-LABEL: ark.program @comparisonsOfFloatsAreOrdered
 ark.program @comparisonsOfFloatsAreOrdered(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -320,7 +320,7 @@ ark.program @whereSelects(
 // Casts
 //===----------------------------------------------------------------------===//
 
-// NaN is neither below nor above and gives the zero of `safe`.
+// NaN fails both comparisons, and takes the zero of `safe`.
 // CHECK-LABEL: ark.program @floatToIntegerSaturates
 ark.program @floatToIntegerSaturates(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -347,7 +347,7 @@ ark.program @floatToIntegerSaturates(
   ark.return %0 : tensor<8xi8>
 }
 
-// 255 is all bits of a signless byte.
+// As a signless byte, 255 has all bits set.
 // CHECK-LABEL: ark.program @floatToUnsignedSaturatesAtZero
 ark.program @floatToUnsignedSaturatesAtZero(
     %x: tensor<8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -431,7 +431,7 @@ ark.program @trueIsOnePointZero(
   ark.return %0 : tensor<8xf32>
 }
 
-// NaN, too.
+// NaN is true, too.
 // CHECK-LABEL: ark.program @anythingButZeroIsTrue
 ark.program @anythingButZeroIsTrue(
     %x: tensor<8xf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -446,7 +446,7 @@ ark.program @anythingButZeroIsTrue(
   ark.return %0 : tensor<8xi1>
 }
 
-// The user asked for the precision of bf16, even where the body goes on in f32.
+// The user asked for the precision of bf16, even if the body continues in f32.
 // CHECK-LABEL: ark.program @castRoundsEvenInsideOfABody
 ark.program @castRoundsEvenInsideOfABody(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -464,7 +464,7 @@ ark.program @castRoundsEvenInsideOfABody(
   ark.return %0 : tensor<8xf32>
 }
 
-// Seven bits of an exponent, one step each; a fraction is zero.
+// The exponent has seven bits, one step each; a result between zero and one truncates to zero.
 // CHECK-LABEL: ark.program @integerPower
 ark.program @integerPower(
     %x: tensor<8xi8> {ark.kind = #ark.kind<input>, ark.name = "x"},

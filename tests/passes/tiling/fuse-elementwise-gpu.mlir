@@ -1,5 +1,5 @@
-// What readers share is computed by each where it would take more than half of
-// an SM's memory: a row of 4,000 elements of f32 is half of 32,000 bytes.
+// Each reader recomputes a shared value that would take more than half of an SM's memory.
+// A row of 4,000 elements of f32 takes 16,000 bytes, which is half of 32,000.
 
 // RUN: sed s/MEMORY/31999/ %s | ark-opt --ark-fuse-elementwise | FileCheck %s --check-prefix=TWICE
 // RUN: sed s/MEMORY/32000/ %s | ark-opt --ark-fuse-elementwise | FileCheck %s --check-prefix=ONCE
@@ -54,7 +54,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
     ark.return %0 : tensor<3x4000xbf16>
   }
 
-  // What has the type of the result lives where the result will.
+  // A value with the type of the result is stored in the memory of the result.
   ark.program @rowsOfTheResult(
       %x: tensor<3x4000xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
       -> (tensor<3x4000xf32> {ark.name = "y"}) {

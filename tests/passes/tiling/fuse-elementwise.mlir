@@ -73,7 +73,7 @@ ark.program @valueWithTwoReadersIsComputedOnce(
   ark.return %0 : tensor<4x8xf32>
 }
 
-// No reader needs the wide tensor in memory.
+// The wide tensor is not stored in memory.
 // CHECK-LABEL: ark.program @conversionIsRepeatedForEveryReader
 ark.program @conversionIsRepeatedForEveryReader(
     %x: tensor<4x8xf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -117,7 +117,7 @@ ark.program @conversionIsRepeatedForEveryReader(
   ark.return %0 : tensor<4x8xf32>
 }
 
-// And not for every column.
+// The value is not recomputed for every column.
 // CHECK-LABEL: ark.program @broadcastValueIsComputedOnce
 ark.program @broadcastValueIsComputedOnce(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -215,7 +215,7 @@ ark.program @contractionTakesConversionsIn(
   ark.return %0 : tensor<4x16xf32>
 }
 
-// It would be no contraction any more.
+// The fused op would not be a contraction.
 // CHECK-LABEL: ark.program @contractionTakesNoArithmeticIn
 ark.program @contractionTakesNoArithmeticIn(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -296,7 +296,7 @@ ark.program @epilogueStaysBehindTheContraction(
   ark.return %0 : tensor<4x16xf32>
 }
 
-// A report is an effect of its own op.
+// The report of a bad index is a side effect, and stays in its own op.
 // CHECK-LABEL: ark.program @indexIsCheckedOnce
 ark.program @indexIsCheckedOnce(
     %i: tensor<4x8xi32> {ark.kind = #ark.kind<input>, ark.name = "i"},

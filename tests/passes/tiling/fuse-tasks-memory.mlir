@@ -4,8 +4,8 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a",
   sms = 2, warps = 16, shared_memory = 262144, bandwidth = 20, flops = 160,
   handoff = 200, barrier = 400, overhead = 50>} {
 
-// Two tasks that read the same, each with a temporary of half an SM's memory: together they
-// would leave nothing for tables.
+// Two tasks with a common operand have a temporary of half an SM's memory each.
+// The fused task would leave no room for the tables.
 // CHECK-LABEL: ark.program @halves
 // CHECK: ark.task "first" grid [8]
 // CHECK: ark.task "second" grid [8]
@@ -36,7 +36,7 @@ ark.program @halves(%x: tensor<8x256x128xf32> {ark.kind = #ark.kind<input>, ark.
   ark.return %0, %1 : tensor<8x256xf32>, tensor<8x256xf32>
 }
 
-// Of a quarter of it, they go together.
+// With temporaries of a quarter of the memory, the tasks fuse.
 // CHECK-LABEL: ark.program @quarters
 // CHECK: ark.task "first+second" grid [8]
 // CHECK-NOT: ark.task

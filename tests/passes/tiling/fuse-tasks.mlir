@@ -7,7 +7,7 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host",
   sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160,
   handoff = 200, barrier = 400, overhead = 50>} {
 
-// What a vCTA of `up` reads of `gate` its partner makes: it stays inside.
+// The part of `gate` that a vCTA of `up` reads is the result of its partner, so it stays inside of the fused vCTA.
 // CHECK-LABEL: ark.program @partners
 // CHECK: ark.task "mlp.gate+up" grid [2]
 // CHECK-SAME: ins(%arg0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
@@ -43,7 +43,7 @@ ark.program @partners(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name 
   ark.return %1 : tensor<16xf32>
 }
 
-// What a rotation reads of a norm are halves of the rows that its partner makes.
+// A rotation reads halves of the rows of a norm that its partner makes.
 // CHECK-LABEL: ark.program @halvesOfPartners
 // CHECK: ark.task "norm+rope" grid [2]
 // CHECK: %[[OWN:.*]] = tensor.empty() : tensor<1x8xf32>
@@ -76,7 +76,7 @@ ark.program @halvesOfPartners(%x: tensor<2x8xf32> {ark.kind = #ark.kind<input>, 
   ark.return %1 : tensor<2x4xf32>
 }
 
-// What is computed in a part of its destination has the memory of that.
+// A value computed in a part of a destination uses the memory of this part.
 // CHECK-LABEL: ark.program @partOfADestination
 // CHECK: ark.task "norm+rope" grid [2]
 // CHECK: %[[OWN:.*]] = tensor.empty() : tensor<1x8xf32>
@@ -110,7 +110,7 @@ ark.program @partOfADestination(%x: tensor<2x8xf32> {ark.kind = #ark.kind<input>
   ark.return %1 : tensor<2x8xf32>
 }
 
-// The last tile has five elements only.
+// The last tile has five elements.
 // CHECK-LABEL: ark.program @clippedPartners
 // CHECK: ark.task "gate+up" grid [2]
 // CHECK: ^bb0(%[[I:.*]]: index,
@@ -140,7 +140,7 @@ ark.program @clippedPartners(%x: tensor<13xf32> {ark.kind = #ark.kind<input>, ar
   ark.return %1 : tensor<13xf32>
 }
 
-// Both read all of x, and write different results.
+// Both tasks read all of x, and write different results.
 // CHECK-LABEL: ark.program @siblings
 // CHECK: %[[R:.*]]:2 = ark.task "q+k" grid [2]
 // CHECK-SAME: ins(%arg0[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>, %arg1[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>, %arg2[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
@@ -173,7 +173,7 @@ ark.program @siblings(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name 
   ark.return %0, %1 : tensor<16xf32>, tensor<8xf32>
 }
 
-// Each vCTA computes for itself what all of them read.
+// Each vCTA recomputes the value that all of them read.
 // CHECK-LABEL: ark.program @prologue
 // CHECK: ark.task "norm+fc" grid [2]
 // CHECK-SAME: ins(%arg0[#ark.region<(d0) -> (0), [16]>] : tensor<16xf32>, %arg1[
@@ -206,7 +206,7 @@ ark.program @prologue(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name 
   ark.return %1 : tensor<16xf32>
 }
 
-// A grid that begins as another one does: each vCTA does the work of the one with its first index.
+// The first grid is a prefix of the second one: each vCTA repeats the vCTA with its first index.
 // CHECK-LABEL: ark.program @forEveryPiece
 // CHECK: ark.task "rope+attention" grid [2, 3]
 // CHECK-SAME: ins(%arg0[#ark.region<(d0, d1) -> (d0 * 8), [8]>] : tensor<16xf32>, %arg1[#ark.region<(d0, d1) -> (d0 * 8, d1), [8, 1]>] : tensor<16x3xf32>)
@@ -248,7 +248,7 @@ ark.program @forEveryPiece(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.
   ark.return %1 : tensor<16x3xf32>
 }
 
-// Here the second index cuts what the first task made.
+// Here the second index splits the result of the first task.
 // CHECK-LABEL: ark.program @partsForEveryPiece
 // CHECK: ark.task "norm" grid [2]
 // CHECK: ark.task "fc" grid [2, 2]
@@ -275,7 +275,7 @@ ark.program @partsForEveryPiece(%x: tensor<16xf32> {ark.kind = #ark.kind<input>,
   ark.return %1 : tensor<16xf32>
 }
 
-// The state stays an out, and the other one is filled.
+// The state stays an out of the fused task, and the other out is fresh.
 // CHECK-LABEL: ark.program @updateAndItsReader
 // CHECK: %[[R:.*]]:2 = ark.task "cache+attention" grid [2]
 // CHECK-SAME: outs(%arg1[{{.*}}] : tensor<2x16xf32>, %{{.*}} : tensor<2x16xf32>)
@@ -306,7 +306,7 @@ ark.program @updateAndItsReader(%x: tensor<2x1xf32> {ark.kind = #ark.kind<input>
 }
 
 //===----------------------------------------------------------------------===//
-// What stays apart
+// Tasks that stay apart
 //===----------------------------------------------------------------------===//
 
 // The grids differ.
@@ -337,7 +337,7 @@ ark.program @otherGrids(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.nam
   ark.return %1 : tensor<16xf32>
 }
 
-// `up` reads what other vCTAs of `gate` make, too.
+// `up` also reads results of other vCTAs of `gate`.
 // CHECK-LABEL: ark.program @partsOfOthers
 // CHECK: ark.task "mlp.gate"
 // CHECK: ark.task "mlp.up"
@@ -366,7 +366,7 @@ ark.program @partsOfOthers(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.
   ark.return %1 : tensor<16xf32>
 }
 
-// A part in another place for every vCTA: its partner makes more, and where is not known when compiling.
+// Every vCTA reads a part at a dynamic offset, of a larger result of its partner.
 // CHECK-LABEL: ark.program @movingParts
 // CHECK: ark.task "norm"
 // CHECK: ark.task "rope"
@@ -393,7 +393,7 @@ ark.program @movingParts(%x: tensor<2x8xf32> {ark.kind = #ark.kind<input>, ark.n
   ark.return %1 : tensor<2x4xf32>
 }
 
-// A view names elements by other indices.
+// The view changes the indices of the elements.
 // CHECK-LABEL: ark.program @throughAView
 // CHECK: ark.task "mlp.gate"
 // CHECK: ark.task "mlp.up"
@@ -421,7 +421,7 @@ ark.program @throughAView(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.n
   ark.return %1 : tensor<2x8xf32>
 }
 
-// Somebody else reads `gate`: it would wait for `up`, too.
+// Another task reads `gate`, and would wait for `up` as well.
 // CHECK-LABEL: ark.program @otherReaders
 // CHECK: ark.task "mlp.gate"
 // CHECK: ark.task "mlp.up"
@@ -449,7 +449,7 @@ ark.program @otherReaders(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.n
   ark.return %0, %1 : tensor<16xf32>, tensor<16xf32>
 }
 
-// The user wants one of them elsewhere.
+// The plans pin the tasks to different SMs.
 // CHECK-LABEL: ark.program @otherPlans
 // CHECK: ark.task "mlp.gate"
 // CHECK: ark.task "mlp.up"
@@ -477,7 +477,7 @@ ark.program @otherPlans(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.nam
   ark.return %1 : tensor<16xf32>
 }
 
-// `up` needs what needs `gate`.
+// `up` depends on a third task that depends on `gate`.
 // CHECK-LABEL: ark.program @somethingBetween
 // CHECK: ark.task "mlp.gate"
 // CHECK: ark.task "mlp.mid"
@@ -515,8 +515,8 @@ ark.program @somethingBetween(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, a
   ark.return %1 : tensor<16xf32>
 }
 
-// `old` reads the state as it was before the update, at other places than its own vCTA's
-// for all that the fused task would know.
+// `old` reads the state before the update, at elements that another vCTA of the
+// fused task may update.
 // CHECK-LABEL: ark.program @oldVersion
 // CHECK: ark.task "old"
 // CHECK: ark.task "cache+attention"
@@ -551,7 +551,7 @@ ark.program @oldVersion(%x: tensor<2x1xf32> {ark.kind = #ark.kind<input>, ark.na
   ark.return %2, %1 : tensor<2x16xf32>, tensor<2x16xf32>
 }
 
-// 32 vCTAs of every SM would compute the norm.
+// 32 vCTAs of every SM would recompute the norm.
 // CHECK-LABEL: ark.program @tooMuchToRepeat
 // CHECK: ark.task "norm"
 // CHECK: ark.task "fc"
@@ -580,7 +580,7 @@ ark.program @tooMuchToRepeat(%x: tensor<4096xf32> {ark.kind = #ark.kind<input>, 
   ark.return %1 : tensor<4096xf32>
 }
 
-// One SM each is faster than one for both.
+// Side by side, on one SM each, the tasks are faster than fused on both SMs.
 // CHECK-LABEL: ark.program @sideBySide
 // CHECK: ark.task "a"
 // CHECK: ark.task "b"
@@ -607,7 +607,7 @@ ark.program @sideBySide(%x: tensor<65536xf32> {ark.kind = #ark.kind<input>, ark.
   ark.return %0, %1 : tensor<65536xf32>, tensor<65536xf32>
 }
 
-// 128 KiB would have to stay inside.
+// The temporary would take 128 KiB.
 // CHECK-LABEL: ark.program @tooLargeInside
 // CHECK: ark.task "mlp.gate"
 // CHECK: ark.task "mlp.up"
@@ -634,7 +634,7 @@ ark.program @tooLargeInside(%x: tensor<65536xf32> {ark.kind = #ark.kind<input>, 
   ark.return %1 : tensor<65536xf32>
 }
 
-// All layers of a network would be one body.
+// Otherwise all layers of a network would fuse into one body.
 // CHECK-LABEL: ark.program @chainOfContractions
 // CHECK: ark.task "fc1"
 // CHECK: ark.task "fc2"
@@ -664,7 +664,7 @@ ark.program @chainOfContractions(%x: tensor<8x4xf32> {ark.kind = #ark.kind<input
   ark.return %1 : tensor<8x4xf32>
 }
 
-// The update may write anywhere, so that its reader needs all of its vCTAs.
+// The update may write anywhere, so its reader depends on all of its vCTAs.
 // CHECK-LABEL: ark.program @sharedState
 // CHECK: ark.task "cache"
 // CHECK: ark.task "attention"

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-assign-target=target=cpu:2 --ark-select-tiles | FileCheck %s
 
-// Four query heads share a key head: so many rotations in a tile, and one cache.
+// Four query heads share a key head: a tile has four rotations and one row of the cache.
 // CHECK-LABEL: ark.program @asAttentionIsCut
 // CHECK: ark.group "q_rope"{{.*}}tile = array<i64: 1, 4, 1, 16>
 // CHECK: ark.group "k_rope"{{.*}}tile = array<i64: 1, 1, 1, 16>
@@ -32,7 +32,7 @@ ark.program @asAttentionIsCut(
   ark.return %4 : tensor<1x8x1x16xf32>
 }
 
-// Norms of heads before their rotation are cut alike.
+// Norms of heads before a rotation get the same tiles.
 // CHECK-LABEL: ark.program @normsOfHeads
 // CHECK: ark.group "q_norm"{{.*}}tile = array<i64: 1, 4, 1, 16>
 // CHECK: ark.group "k_norm"{{.*}}tile = array<i64: 1, 1, 1, 16>
@@ -74,7 +74,7 @@ ark.program @normsOfHeads(
   ark.return %4 : tensor<1x8x1x16xf32>
 }
 
-// Each head has a tile of its own, and four of them read the same keys.
+// Each head has its own tile, and four tiles read the same keys.
 // CHECK-LABEL: ark.program @keysOfManyTiles
 // CHECK: ark.group "q_rope"{{.*}}tile = array<i64: 1, 1, 32, 16>
 // CHECK: ark.group "k_rope"{{.*}}tile = array<i64: 1, 1, 16, 16>
@@ -105,7 +105,7 @@ ark.program @keysOfManyTiles(
   ark.return %4 : tensor<1x8x32x16xf32>
 }
 
-// What others read is cut for them, too.
+// Other readers of the value do not change the tiles.
 // CHECK-LABEL: ark.program @otherReaders
 // CHECK: ark.group "q_rope"{{.*}}tile = array<i64: 1, 8, 1, 16>
 // CHECK: ark.group "attention"{{.*}}tile = array<i64: 1, 4, 1, 16>
@@ -135,7 +135,7 @@ ark.program @otherReaders(
   ark.return %4, %0 : tensor<1x8x1x16xf32>, tensor<1x8x1x16xf32>
 }
 
-// A tile that was asked for stays.
+// A tile from the user stays.
 // CHECK-LABEL: ark.program @tilesOfTheUser
 // CHECK: ark.group "q_rope"{{.*}}tile = array<i64: 1, 2, 1, 16>
 // CHECK: ark.group "k_rope"{{.*}}tile = array<i64: 1, 1, 1, 16>

@@ -1,8 +1,8 @@
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_86 --ark-select-tiles | FileCheck %s --check-prefixes=CHECK,SM86
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-select-tiles | FileCheck %s --check-prefixes=CHECK,SM90
 
-// Eight rows, which matrix units multiply, on 84 SMs and on 132: where no tile of eight columns or
-// more makes equal shares, the time of the longest share decides, to which each tile adds some.
+// Matrix units multiply eight rows, on 84 SMs and on 132. If no tile of eight columns or more
+// gives equal shares, the time of the longest share decides, including an overhead per tile.
 
 // CHECK-LABEL: ark.program @projections
 ark.program @projections(
@@ -49,7 +49,7 @@ ark.program @upAndGate(
   ark.return %0 : tensor<8x8192xbf16>
 }
 
-// Dot products of f32 are shared out column by column.
+// Dot products of f32 are distributed column by column.
 // CHECK-LABEL: ark.program @withoutMatrixUnits
 ark.program @withoutMatrixUnits(
     %x: tensor<8x2048xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},

@@ -90,7 +90,7 @@ ark.program @planCannotCutWhatIsNeededWhole(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
     shared_memory = 262144, bandwidth = 40, flops = 320, handoff = 200, barrier = 400, overhead = 50>} {
-// Three of four query heads would read other keys in every second tile.
+// With tiles of three heads, every second tile would need the keys of two key heads.
 ark.program @plannedHeadsShareTheirKeys(
     %q: tensor<8x16x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<2x128x64xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_80 --ark-select-tiles | FileCheck %s --check-prefixes=CHECK,SM80
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-select-tiles | FileCheck %s --check-prefixes=CHECK,SM90
 
-// Tiles that matrix units want: of the machines that are known, only those of sm_90a ask for some.
+// Preferred tiles of matrix units: of the known targets, only sm_90a has such a list.
 
 
 // CHECK-LABEL: ark.program @largeTilesReadLess
@@ -19,7 +19,7 @@ ark.program @largeTilesReadLess(
   ark.return %0 : tensor<4096x4096xbf16>
 }
 
-// 33 times 128 rows.
+// There are 33 tiles of 128 rows.
 // CHECK-LABEL: ark.program @rowsDecideWhichSideIsLong
 ark.program @rowsDecideWhichSideIsLong(
     %x: tensor<4224x512xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -35,7 +35,7 @@ ark.program @rowsDecideWhichSideIsLong(
   ark.return %0 : tensor<4224x4096xf16>
 }
 
-// 144 tiles are two rounds of 132.
+// 144 tiles take two rounds on 132 SMs.
 // CHECK-LABEL: ark.program @unevenSharesCostLessThanSmallTiles
 ark.program @unevenSharesCostLessThanSmallTiles(
     %x: tensor<2304x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -52,7 +52,7 @@ ark.program @unevenSharesCostLessThanSmallTiles(
 }
 
 
-// Two rounds of 128 by 192 take less than three of squares, and 128 tiles of 96 columns are one round.
+// Two rounds of 128 by 192 take less than three of 128 by 128, and 128 tiles of 96 columns take one round.
 // CHECK-LABEL: ark.program @tilesTakeLessTogether
 ark.program @tilesTakeLessTogether(
     %x: tensor<4096x384xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},

@@ -29,7 +29,7 @@ ark.program @rowsOfAnAttention(
   ark.return %0 : tensor<12x512x64xf32>
 }
 
-// Ten rows of 6 KiB, of which eight divide the whole.
+// There is room for ten rows of 6 KiB; eight divide the number of rows.
 // CHECK-LABEL: ark.program @bytesOfARowOp
 ark.program @bytesOfARowOp(
     %x: tensor<1024x768xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-assign-target=target=cpu:16 --ark-select-tiles | FileCheck %s
 
-// A vCTA has a piece of the keys, and the rows of a cache that are among them; what is rotated is
-// the same for all pieces.
+// A vCTA has one piece of the keys with the cache rows in this piece; the
+// rotated rows are the same for all pieces.
 // CHECK-LABEL: ark.program @everyPiece
 // CHECK: ark.group "q_rope"{{.*}}tile = array<i64: 1, 4, 1, 16>
 // CHECK: ark.group "k_rope"{{.*}}tile = array<i64: 1, 1, 1, 16>
@@ -40,7 +40,7 @@ ark.program @everyPiece(
   ark.return %5 : tensor<1x8x1x16xf32>
 }
 
-// Rows of several tokens may belong to several pieces: the update stays as it is.
+// Rows of several tokens may belong to several pieces, so the tile of the update does not change.
 // CHECK-LABEL: ark.program @severalRows
 // CHECK: ark.group "cache"{{.*}}tile = array<i64: 1, 1, 3, 16>
 // CHECK: ark.group "attention"{{.*}}tile = array<i64: 1, 2, 3, 1, 18>

@@ -2,7 +2,7 @@
 // RUN: ark-opt %s --ark-assign-target=target=cpu:16 --ark-select-tiles | FileCheck %s --check-prefix=CPU
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_80 --ark-select-tiles | FileCheck %s --check-prefix=A100
 
-// One vCTA makes all rows, which those of both products will repeat; a core would do it for nobody else.
+// One vCTA computes all rows, and each vCTA of both products repeats it. On a cpu a tile has one row.
 // CHECK-LABEL: ark.program @fewRows
 // CHECK: ark.group "norm"{{.*}}tile = array<i64: 8, 2048>
 // CPU-LABEL: ark.program @fewRows
@@ -27,8 +27,8 @@ ark.program @fewRows(
   ark.return %1, %2 : tensor<8x8192xbf16>, tensor<8x8192xbf16>
 }
 
-// There are more rows than warps; they are too long for the memory of an SM; one of the readers is no product; products
-// are cut in different ways; the user says how the norm is cut.
+// These stay: more rows than warps; rows that exceed the memory of an SM; a reader that
+// is no product; products with different tiles; a plan of the user for the norm.
 // CHECK-LABEL: ark.program @leftAlone
 // CHECK: ark.group "many"{{.*}}tile = array<i64: 1, 512>
 // CHECK: ark.group "long"{{.*}}tile = array<i64: 1, 8192>
@@ -98,8 +98,8 @@ ark.program @leftAlone(
   ark.return %1, %3, %5, %6, %8, %9, %11 : tensor<20x8192xbf16>, tensor<8x2048xbf16>, tensor<8x8192xbf16>, tensor<8xbf16>, tensor<8x8192xbf16>, tensor<8x48xbf16>, tensor<8x8192xbf16>
 }
 
-// On 132 SMs, tiles of 48 columns have shares that differ by 4 %, and those of 64 by 5 %. On 108, 2048 columns have
-// such shares only in tiles that matrix units would do little with: one of 24 for some of them ends earlier.
+// On 132 SMs, shares of tiles with 48 columns differ by 4 %, and with 64 columns by 5 %. On 108 SMs, 2048 columns
+// have such equal shares only in tiles too small for matrix units: tiles of 24 columns finish earlier.
 // CHECK-LABEL: ark.program @shares
 // CHECK: ark.group "head"{{.*}}tile = array<i64: 8, 48>
 // CHECK: ark.group "small"{{.*}}tile = array<i64: 8, 16>

@@ -31,7 +31,7 @@ ark.program @deepPanelsAreNarrowInCaches(
   ark.return %0 : tensor<4096x4096xf32>
 }
 
-// Sixteen tiles for four SMs.
+// Four SMs get sixteen tiles.
 // CHECK-LABEL: ark.program @smallMatmulIsCutForEverySM
 ark.program @smallMatmulIsCutForEverySM(
     %x: tensor<64x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -46,7 +46,7 @@ ark.program @smallMatmulIsCutForEverySM(
   ark.return %0 : tensor<64x256xf32>
 }
 
-// 56 and 44 rows rather than 64 and 36.
+// The rows are split as 56 and 44 rather than 64 and 36.
 // CHECK-LABEL: ark.program @raggedRowsAreCutEvenly
 ark.program @raggedRowsAreCutEvenly(
     %x: tensor<100x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -91,8 +91,8 @@ ark.program @batchesWithRightSidesOfTheirOwnStayApart(
   ark.return %0 : tensor<32x64x4096xf32>
 }
 
-// On 132 SMs, 918 tiles of 12 columns are 7 for each: less than 1 % too many. At
-// 64 columns, some SMs would read twice what others do. A core takes one tile.
+// On 132 SMs, 918 tiles of 12 columns are 7 per SM: an excess of less than 1 %. With 64
+// columns, some SMs would read twice as much as others. A core takes one tile.
 // CHECK-LABEL: ark.program @streamedColumnsBalanceOverTheSMs
 ark.program @streamedColumnsBalanceOverTheSMs(
     %x: tensor<1x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -108,7 +108,7 @@ ark.program @streamedColumnsBalanceOverTheSMs(
   ark.return %0 : tensor<1x11008xbf16>
 }
 
-// No number of columns divides 4096 by 132 within 2 %; 32 is within 4 %.
+// No number of columns balances 4096 over 132 SMs within 2 %; tiles of 32 are within 4 %.
 // CHECK-LABEL: ark.program @streamedColumnsTakeTheBestShareThereIs
 ark.program @streamedColumnsTakeTheBestShareThereIs(
     %x: tensor<1x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -153,8 +153,8 @@ ark.program @fewQueriesOfOneKeyHeadGoTogether(
   ark.return %0 : tensor<32x1x128xf32>
 }
 
-// Scores of 16384 keys take more than an eighth of an SM's memory for four heads:
-// each is a vCTA of its own. A core has them in its caches.
+// The scores of 16384 keys take more than an eighth of an SM's memory for four
+// heads: each head has its own vCTA. On a cpu they fit into the caches.
 // CHECK-LABEL: ark.program @headsOfALongCacheGoApart
 ark.program @headsOfALongCacheGoApart(
     %q: tensor<32x1x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
@@ -175,7 +175,7 @@ ark.program @manyQueriesOfOneKeyHeadStayApart(
     %q: tensor<8x64x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<2x1024x128xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
     -> (tensor<8x64x128xf32> {ark.name = "y"}) {
-  // On a GPU no more rows than whose scores an SM has memory for.
+  // On a GPU the scores of all rows of a tile must fit into the memory of an SM.
   // CPU: tile = array<i64: 1, 64, 128>
   // CUDA: tile = array<i64: 1, 32, 128>
   %0 = ark.group "g" (%a = %q, %b = %k)
@@ -186,7 +186,7 @@ ark.program @manyQueriesOfOneKeyHeadStayApart(
   ark.return %0 : tensor<8x64x128xf32>
 }
 
-// 6 KiB of input and output for every row.
+// Every row has 6 KiB of input and output.
 // CHECK-LABEL: ark.program @rowOpsTakeWholeRows
 ark.program @rowOpsTakeWholeRows(
     %x: tensor<1024x768xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -215,7 +215,7 @@ ark.program @softmaxTakesAllOfItsAxis(
   ark.return %0 : tensor<64x4096xf32>
 }
 
-// However many bytes it has.
+// A row is one tile, whatever its size.
 // CHECK-LABEL: ark.program @longRowIsOneTile
 ark.program @longRowIsOneTile(
     %x: tensor<4x65536xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -243,7 +243,7 @@ ark.program @elementwiseTilesMayCutRows(
   ark.return %0 : tensor<4x65536xf32>
 }
 
-// Eight rows of 3 KiB each.
+// A tile has eight rows of 3 KiB.
 // CHECK-LABEL: ark.program @reductionsCutTheirResult
 ark.program @reductionsCutTheirResult(
     %x: tensor<1024x768xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -286,7 +286,7 @@ ark.program @updateCutsTheValueAndNotTheState(
   ark.return %0 : tensor<8x1024x128xbf16>
 }
 
-// Where rows go is known at run time only: no two tiles of them are known to be apart.
+// The rows of the update are dynamic, so two tiles could write the same rows.
 // CHECK-LABEL: ark.program @updateAtAnyPlaceKeepsRowsTogether
 ark.program @updateAtAnyPlaceKeepsRowsTogether(
     %s: tensor<8x1024x128xbf16> {ark.kind = #ark.kind<state>, ark.name = "s"},
@@ -355,8 +355,8 @@ ark.program @tileThatIsThereStays(
   ark.return %0 : tensor<8x64xf32>
 }
 
-// Rows that share the right side lie in a leading dimension: it is cut where SMs
-// would have no tile.
+// Rows that share the right operand are in a leading dimension, which is split
+// if SMs would be idle otherwise.
 // CHECK-LABEL: ark.program @leadingDimensionsAreCutForIdleSMs
 ark.program @leadingDimensionsAreCutForIdleSMs(
     %x: tensor<64x1x4096xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -389,9 +389,9 @@ ark.program @littleWorkIsNotCut(
   ark.return %0 : tensor<16x1x32xf32>
 }
 
-// Query heads that share keys and values are parted where computing takes
-// longer than to read those again, or scores take much memory; here sixteen heads
-// of one key head.
+// Query heads that share keys and values get separate tiles if computing takes
+// longer than rereading the keys, or if the scores take much memory. Here
+// sixteen heads share one key head.
 // CHECK-LABEL: ark.program @headsOfAKeyHeadArePartedForIdleSMs
 ark.program @headsOfAKeyHeadArePartedForIdleSMs(
     %q: tensor<1x16x1x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
@@ -408,7 +408,7 @@ ark.program @headsOfAKeyHeadArePartedForIdleSMs(
   ark.return %0 : tensor<1x16x1x128xf32>
 }
 
-// Every element of a row needs all of it.
+// Every element of a row depends on the whole row.
 // CHECK-LABEL: ark.program @wholeRowsStayWholeForIdleSMs
 ark.program @wholeRowsStayWholeForIdleSMs(
     %x: tensor<2x65536xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -421,7 +421,7 @@ ark.program @wholeRowsStayWholeForIdleSMs(
   ark.return %0 : tensor<2x65536xf32>
 }
 
-// Shares of a few columns are nearly equal.
+// Tiles of a few columns give nearly equal shares.
 // CHECK-LABEL: ark.program @aRowStreamsInEqualShares
 ark.program @aRowStreamsInEqualShares(
     %x: tensor<1x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -437,7 +437,7 @@ ark.program @aRowStreamsInEqualShares(
   ark.return %0 : tensor<1x8192xbf16>
 }
 
-// So many rows go to matrix units, for which large tiles are better.
+// Matrix units compute products of so many rows, and prefer large tiles.
 // CHECK-LABEL: ark.program @matrixUnitsWantLargeTiles
 ark.program @matrixUnitsWantLargeTiles(
     %x: tensor<8x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},

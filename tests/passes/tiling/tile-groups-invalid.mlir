@@ -36,7 +36,7 @@ ark.program @planWithAnEmptyRangeOfWarps(
 
 // -----
 
-// A tile must not end inside of one part and begin inside of another.
+// A tile must not span two parts of a concat.
 ark.program @concatCutAlongItsAxis(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<8xf32> {ark.name = "y"}) {

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-decompose --ark-fuse-elementwise --ark-tile-groups --ark-verify-tiling | FileCheck %s
 
-// Two panels make a tile; the accumulator lives in the tile of the result.
+// A tile reads two panels; the accumulator is the tile of the result.
 // CHECK-LABEL: ark.program @matmulReadsPanels
 ark.program @matmulReadsPanels(
     %x: tensor<64x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -99,7 +99,7 @@ ark.program @queryHeadReadsItsKeyHead(
   ark.return %0 : tensor<8x16x4xf32>
 }
 
-// How many keys are read is only known at run time.
+// The number of keys is dynamic.
 // CHECK-LABEL: ark.program @lengthDeclaresAllKeys
 ark.program @lengthDeclaresAllKeys(
     %q: tensor<2x1x4xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
@@ -121,7 +121,7 @@ ark.program @lengthDeclaresAllKeys(
   ark.return %0 : tensor<2x1x4xf32>
 }
 
-// Any row may be asked for.
+// The index may select any row.
 // CHECK-LABEL: ark.program @embeddingDeclaresAllOfItsTable
 ark.program @embeddingDeclaresAllOfItsTable(
     %i: tensor<8xi32> {ark.kind = #ark.kind<input>, ark.name = "i"},
@@ -177,7 +177,7 @@ ark.program @updateOfAllOfAStateWritesItToo(
   ark.return
 }
 
-// Which rows are written is only known at run time; columns are cut still.
+// The written rows are dynamic; columns are still tiled.
 // CHECK-LABEL: ark.program @updateAtARunTimeOffsetDeclaresTheDimension
 ark.program @updateAtARunTimeOffsetDeclaresTheDimension(
     %x: tensor<1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -196,7 +196,7 @@ ark.program @updateAtARunTimeOffsetDeclaresTheDimension(
   ark.return
 }
 
-// A region of the longer state would not be clipped where the value ends.
+// A region of the longer state would not be clipped at the end of the value.
 // CHECK-LABEL: ark.program @tilesOfAnUpdateDivideItsValue
 ark.program @tilesOfAnUpdateDivideItsValue(
     %x: tensor<6xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -211,7 +211,7 @@ ark.program @tilesOfAnUpdateDivideItsValue(
   ark.return
 }
 
-// The task waits for all of it, though no vCTA reads any.
+// The task depends on the whole operand, although no vCTA reads it.
 // CHECK-LABEL: ark.program @operandThatNothingReadsStays
 ark.program @operandThatNothingReadsStays(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -227,7 +227,7 @@ ark.program @operandThatNothingReadsStays(
   ark.return %0 : tensor<8xf32>
 }
 
-// A number of warps, or the length of the range that the plan pins.
+// The plan gives a number of warps, or a range of warps whose length is taken.
 // CHECK-LABEL: ark.program @planSetsTheWarps
 ark.program @planSetsTheWarps(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -265,8 +265,8 @@ ark.program @concatMovesEveryPartOnce(
   ark.return %0 : tensor<8x6xf32>
 }
 
-// Each half of the pairs is computed in its place of the out, though the tile
-// has dimensions of extent one that the ops leave out.
+// Each half of the pairs is computed in its part of the out, although the tile
+// has dimensions of extent one that the ops do not have.
 // CHECK-LABEL: ark.program @halvesAreComputedInPlace
 ark.program @halvesAreComputedInPlace(
     %x: tensor<1x8x1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -290,7 +290,7 @@ ark.program @halvesAreComputedInPlace(
   ark.return %0 : tensor<1x8x1x16xf32>
 }
 
-// Scores of as many keys as there are begin with a fill of their own shape.
+// Scores over a dynamic number of keys begin with a fill of the same shape.
 // CHECK-LABEL: ark.program @scoresBeginWithTheirFill
 ark.program @scoresBeginWithTheirFill(
     %q: tensor<1x2x1x8xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
@@ -308,7 +308,7 @@ ark.program @scoresBeginWithTheirFill(
   ark.return %0 : tensor<1x2x1x8xf32>
 }
 
-// `linalg.contract` takes no sum over a dimension that one factor alone has.
+// `linalg.contract` cannot sum over a dimension of a single operand.
 // CHECK-LABEL: ark.program @productSummedOverOneFactor
 ark.program @productSummedOverOneFactor(
     %x: tensor<16x3xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},

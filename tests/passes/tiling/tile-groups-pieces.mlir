@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-decompose --ark-fuse-elementwise --ark-tile-groups --ark-verify-tiling --mlir-print-local-scope | FileCheck %s
 
-// A vCTA has every eighth row of the state, and writes one only if it is among them.
+// A vCTA has every eighth row of the state, and writes the new row only if it is one of them.
 // CHECK-LABEL: ark.program @rowOfAPiece
 // CHECK-SAME: (%[[V:.+]]: tensor<2x1x16xf32> {{.*}}, %[[S:.+]]: tensor<2x64x16xf32> {{.*}}, %[[P:.+]]: tensor<i32>
 // CHECK-NEXT: %[[PIECES:.+]] = ark.reshape %[[S]] shape = [2, 8, 8, 16]
@@ -17,7 +17,7 @@
 // CHECK: %[[TO:.+]] = tensor.extract_slice %[[TILE]][0, %[[ROW]], 0, 0] [1, %[[COUNT]], 1, 16]
 // CHECK: %[[FROM:.+]] = tensor.extract_slice %[[VALUE]][0, 0, 0] [1, %[[COUNT]], 16]
 // CHECK: linalg.copy ins(%[[FROM]] :{{.*}}outs(%[[TO]] :
-// Who sees the pieces reads them as they are; others see the rows.
+// One reader sees the pieces; other readers see rows.
 // CHECK: %[[ROWS:.+]] = ark.reshape %[[R]] shape = [2, 64, 16]
 // CHECK: ark.task "pieces" {{.*}}ins(%[[R]]
 // CHECK: ark.task "rows" {{.*}}ins(%[[ROWS]]
@@ -42,7 +42,7 @@ ark.program @rowOfAPiece(
   ark.return %2, %3 : tensor<2x8x8x16xf32>, tensor<2x64x16xf32>
 }
 
-// The number of a vCTA's piece tells how many keys it has.
+// The number of keys follows from the vCTA's piece.
 // CHECK-LABEL: ark.program @keysOfAPiece
 // CHECK: ark.task "attention" grid [2, 8]
 // CHECK-SAME: #ark.region<(d0, d1) -> (d0, 0, d1, 0), [1, 32, 1, 16]>] : tensor<2x32x8x16xf32>

@@ -1,14 +1,14 @@
 // RUN: ark-opt %s --ark-select-tiles --ark-decompose --ark-fuse-elementwise --ark-tile-groups --ark-verify-tiling --mlir-print-local-scope | FileCheck %s
 
-// A vCTA has one row. Thirty-one bits are tried, highest first: for each, how many numbers are
-// from there on. Then the same for sums.
+// A vCTA has one row. The search tries 31 bits, highest first, and counts the
+// values at or above each candidate. Sums are searched in the same way.
 // CHECK-LABEL: ark.program @rowsAreSearchedByLoops
 // CHECK: ark.task "g" grid [4]
 // CHECK-SAME: #ark.region<(d0) -> (d0, 0), [1, 8]>
 // CHECK-DAG: %[[K:.+]] = tensor.extract %{{.+}}[] : tensor<i32>
 // CHECK-DAG: %[[P:.+]] = tensor.extract %{{.+}}[] : tensor<f32>
 // CHECK-DAG: %[[ROW:.+]] = tensor.extract_slice %{{.+}} : tensor<1x8xf32> to tensor<8xf32>
-// Not positive means all.
+// A count that is not positive selects all elements.
 // CHECK: %[[LIMITED:.+]] = arith.cmpi sgt, %[[K]], %{{.+}} : i32
 // CHECK: %[[FEWER:.+]] = arith.minsi %[[K]], %[[ALL:.+]] : i32
 // CHECK: %[[WANTED:.+]] = arith.select %[[LIMITED]], %[[FEWER]], %[[ALL]] : i32
@@ -52,8 +52,8 @@ ark.program @rowsAreSearchedByLoops(
   ark.return %0 : tensor<4x1xf32>
 }
 
-// What follows a threshold in its group is computed for the row; a tile of several rows that was asked
-// for is cut.
+// The epilogue of a threshold is computed per row; a larger tile from the user
+// is reduced to one row.
 // CHECK-LABEL: ark.program @epilogueOfAThreshold
 // CHECK: ark.task "g" grid [2, 3]
 // CHECK: scf.for

@@ -32,7 +32,7 @@ ark.program @tilesOfAnElementwiseGroup(
 
 // -----
 
-// Two destinations of one op are no reason to look at either for ever.
+// An op with two destinations must not send the pass into an endless loop.
 
 // CHECK-LABEL: ark.program @twoDestinationsOfOneOp
 // CHECK: ark.task "least" grid [1]

@@ -125,7 +125,7 @@ ark.program @graphOpInABody(
 
 // -----
 
-// The dialect is allowed, but not on buffers.
+// The memref dialect is allowed, but not for buffers.
 ark.program @bufferInABody(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) {
@@ -167,7 +167,7 @@ ark.program @readOfAStateAfterItsUpdate(
 
 // -----
 
-// A state may be updated under another shape, but not in another order.
+// An update may view its state under another shape, but not in another order.
 ark.program @transposedState(
     %x: tensor<2x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %s: tensor<4x2xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {

@@ -3,9 +3,9 @@
 //
 //   run_lanes KERNEL.so LAUNCH OUTPUT [SEED]
 //
-// With a seed, each lane of each launch begins after a random delay of up to
-// 3 ms: ThreadSanitizer misses a race if, in the one order that it sees, the
-// signal of another semaphore happens to order the accesses.
+// With a seed, each lane of each launch begins after a random delay of up to 3
+// ms. With a single order, ThreadSanitizer would miss a race if the signal of
+// an unrelated semaphore happened to order the accesses.
 //
 // LAUNCH is what sanitize_kernels.py writes: 64-bit words, little endian. First
 // the numbers of lanes, semaphores, launches and buffers, and the size of each
@@ -24,26 +24,16 @@
 
 namespace {
 
-/// The fields of ArkContext in docs/bundle.md.
+/// Fields of ArkContext, in 64-bit words.
 enum Field {
-  Buffers,
-  Instructions,
-  Lanes,
-  Tasks,
-  Operands,
-  Semaphores,
-  Report,
-  Epoch,
-  Iterations,
-  TimeoutNs,
-  Trace,
-  Status,
-  Codes,
-  Doorbell,
-  NumFields
+#define ARK_CONTEXT_FIELD(name, value) name = value,
+#include "passes/kernel/KernelAbi.def"
 };
+#define ARK_CONSTANT(name, value) constexpr int64_t name = value;
+#include "passes/kernel/KernelAbi.def"
+
 constexpr uint64_t kTimeoutNs = 60'000'000'000;
-constexpr size_t kStackBytes = 64 << 20, kSemaphoreBytes = 64;
+constexpr size_t kStackBytes = 64 << 20, kCounterBytes = 8 * kCounterWords;
 using Entry = int32_t (*)(const uint64_t *, int64_t);
 
 struct Lane {
@@ -60,7 +50,8 @@ constexpr uint32_t kMaxDelayMicroseconds = 3000;
   std::exit(2);
 }
 
-/// Memory of its own for each buffer, so that AddressSanitizer sees its ends.
+/// Allocates each buffer separately, so that AddressSanitizer detects accesses
+/// beyond its end.
 uint8_t *allocate(uint64_t size, uint64_t alignment) {
   void *memory = nullptr;
   if (posix_memalign(&memory, alignment < 64 ? 64 : alignment, size ? size : 1))
@@ -141,11 +132,11 @@ int main(int argc, char **argv) {
   uint64_t tableSizes[4];
   for (uint64_t &size : tableSizes)
     size = reader.word();
-  uint64_t context[NumFields] = {};
+  uint64_t context[kContextWords] = {};
   for (int table = 0; table < 4; ++table) {
     uint8_t *bytes = allocate(tableSizes[table], 64);
     reader.bytes(bytes, tableSizes[table]);
-    context[Instructions + table] = reinterpret_cast<uint64_t>(bytes);
+    context[kInstructions + table] = reinterpret_cast<uint64_t>(bytes);
   }
   std::vector<uint8_t *> buffers(numBuffers);
   std::vector<uint64_t> sizes(numBuffers);
@@ -154,19 +145,19 @@ int main(int argc, char **argv) {
     buffers[number] = allocate(sizes[number], reader.word());
     reader.bytes(buffers[number], sizes[number]);
   }
-  context[Buffers] = reinterpret_cast<uint64_t>(buffers.data());
-  context[Semaphores] =
-      reinterpret_cast<uint64_t>(allocate(numSemaphores * kSemaphoreBytes, 64));
+  context[kBuffers] = reinterpret_cast<uint64_t>(buffers.data());
+  context[kSemaphores] =
+      reinterpret_cast<uint64_t>(allocate(numSemaphores * kCounterBytes, 64));
   auto *report = allocate(8 * sizeof(uint64_t), 64);
-  context[Report] = reinterpret_cast<uint64_t>(report);
-  context[Status] = reinterpret_cast<uint64_t>(allocate(64, 64));
-  context[Iterations] = 1;
-  context[TimeoutNs] = kTimeoutNs;
-  for (context[Epoch] = 0; context[Epoch] < launches; ++context[Epoch])
+  context[kReport] = reinterpret_cast<uint64_t>(report);
+  context[kStatus] = reinterpret_cast<uint64_t>(allocate(64, 64));
+  context[kIterations] = 1;
+  context[kTimeout] = kTimeoutNs;
+  for (context[kEpoch] = 0; context[kEpoch] < launches; ++context[kEpoch])
     if (int32_t code =
             launch(entry, context, numLanes, argc == 5 ? &random : nullptr)) {
       std::fprintf(stderr, "run_lanes: launch %llu ended with %d\n",
-                   static_cast<unsigned long long>(context[Epoch]), code);
+                   static_cast<unsigned long long>(context[kEpoch]), code);
       return 3;
     }
 

@@ -1,4 +1,4 @@
-"""Programs for NVIDIA GPUs, run on the host: every thread of a kernel, and what it does.
+"""Programs for NVIDIA GPUs, run on the host, thread by thread.
 
 Numbers are those of the kernel's code, up to the order in which tensor cores add and to the error
 of approximations. Memory is as weak as PTX allows it to be, in the ways that docs/reliability.md
@@ -117,7 +117,7 @@ class Emulation:
         return CudaDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)
 
     def run(self, arrays: Any, **options: Any) -> Any:
-        """Returns the outputs by name, of several ranks a list; raises RuntimeError if threads
+        """Returns the outputs by name, for several ranks as a list. Raises RuntimeError if threads
         break a rule of the GPU."""
         try:
             return self.executable.run(arrays, **options)
@@ -132,7 +132,7 @@ class Emulation:
 
 @dataclass
 class _HostToolchain:
-    """Compiles a kernel to host code, in place of the step that makes a cubin."""
+    """Compiles a kernel to host code instead of a cubin."""
 
     library: Path
     folder: Path
@@ -142,7 +142,7 @@ class _HostToolchain:
     name: str = "host"
 
     def fingerprint(self) -> str:
-        """Results of this assembler are not cached."""
+        """Excludes the results of this assembler from the cache."""
         return ""
 
     def make(

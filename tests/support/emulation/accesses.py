@@ -85,7 +85,7 @@ declare void @simt_store_volatile(ptr, ptr, i32, i32, i32)
 
 
 def size_of(kind: str) -> int:
-    """Bytes of a type.
+    """Returns the bytes of a type.
 
     Example:
         >>> size_of("<4 x bfloat>"), size_of("[2 x [3 x i64]]")

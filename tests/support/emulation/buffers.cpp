@@ -15,7 +15,7 @@ using namespace simt;
 namespace {
 constexpr uintptr_t kPage = 4096;
 
-/// What lower.py writes for each variable of a kernel.
+/// The record that lower.py writes for each variable of a kernel.
 struct Variable {
   const void *address;
   int64_t bytes, isConstant;
@@ -45,7 +45,7 @@ static uintptr_t roundUp(uintptr_t bytes) {
   return (bytes + kPage - 1) & -kPage;
 }
 
-/// Addresses for so many bytes, rounded up; 0 where none are left.
+/// Returns addresses for a number of bytes, rounded up; 0 if none are left.
 static uintptr_t takeAddresses(uintptr_t size) {
   static bool isReserved = reserve();
   if (!isReserved || nextAddress + size + kPage > kArena + kArenaBytes)
@@ -56,7 +56,7 @@ static uintptr_t takeAddresses(uintptr_t size) {
   return begin;
 }
 
-/// Addresses are used again when nobody can know of the old ones.
+/// Addresses are reused once no reference to the old ones can exist.
 static void reuseAddresses() {
   if (buffers.empty() && reserved.empty())
     nextAddress = kArena + kPage;
@@ -68,7 +68,7 @@ static bool addBuffer(const Buffer &buffer) {
   if (mprotect(reinterpret_cast<void *>(buffer.begin), size,
                PROT_READ | PROT_WRITE))
     return false;
-  // The quick path of loads does not know which GPU loads.
+  // The fast path of loads does not know the GPU of the thread.
   uint32_t whole = numDevices > 1 ? kPartial : kWhole;
   for (int64_t i = 0; i < buffer.bytes; i += 4)
     getShadow(reinterpret_cast<char *>(buffer.begin) + i) =
@@ -78,10 +78,11 @@ static bool addBuffer(const Buffer &buffer) {
 }
 
 extern "C" {
-/// The number of GPUs, of which memory that is allocated from now on is.
+/// Sets the number of GPUs for memory that is allocated from now on.
 void simt_set_devices(int count) { numDevices = count; }
 
-/// Memory of a GPU, or of the host; null where no addresses are left.
+/// Allocates memory of a GPU or of the host; returns null if no addresses are
+/// left.
 void *simt_allocate(int64_t bytes, int isOfHost, int device) {
   Buffer buffer{takeAddresses(roundUp(bytes ? bytes : 1)), bytes,
                 bool(isOfHost)};
@@ -92,7 +93,7 @@ void *simt_allocate(int64_t bytes, int isOfHost, int device) {
   return reinterpret_cast<void *>(buffer.begin);
 }
 
-/// Addresses of virtual memory; null where none are left.
+/// Reserves addresses of virtual memory; returns null if none are left.
 void *simt_reserve(int64_t bytes) {
   uintptr_t begin = takeAddresses(roundUp(bytes));
   if (begin)
@@ -105,7 +106,7 @@ void simt_release(void *address) {
   reuseAddresses();
 }
 
-/// Puts memory of a GPU at reserved addresses. No GPU may access it yet.
+/// Maps memory of a GPU at reserved addresses. No GPU may access it yet.
 int simt_map(void *address, int64_t bytes, int device) {
   Buffer buffer{reinterpret_cast<uintptr_t>(address), bytes};
   buffer.home = device;
@@ -113,7 +114,7 @@ int simt_map(void *address, int64_t bytes, int device) {
   return addBuffer(buffer);
 }
 
-/// The GPUs that may access mapped memory, as bits.
+/// Sets the GPUs that may access mapped memory, as bits.
 void simt_set_access(void *address, uint32_t devices) {
   buffers.at(reinterpret_cast<uintptr_t>(address)).devices = devices;
 }
@@ -133,7 +134,7 @@ void simt_free(void *address) {
 
 void simt_clear_variables() { variables.clear(); }
 
-/// More variables of the kernels that are launched next.
+/// Adds variables of the kernels that are launched next.
 void simt_add_variables(const Variable *first, int count) {
   for (int i = 0; i < count; ++i)
     variables.push_back({reinterpret_cast<uintptr_t>(first[i].address),

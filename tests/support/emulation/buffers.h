@@ -8,22 +8,22 @@
 
 namespace simt {
 
-/// Memory that the driver has given, or that a kernel has as a variable.
+/// Memory that the driver has allocated, or a variable of a kernel.
 struct Buffer {
   uintptr_t begin;
   int64_t bytes;
   /// Memory of the host that the GPU can access.
   bool isOfHost = false;
   bool isConstant = false;
-  /// The GPU that has the memory, and the GPUs that may access it, as bits.
+  /// The GPU that owns the memory, and the GPUs that may access it, as bits.
   int home = 0;
   uint32_t devices = ~0u;
 };
 
-/// The buffer that holds an address; null where there is none.
+/// Returns the buffer that holds an address, or null.
 const Buffer *findBuffer(const void *address);
 
-/// Says where an address lies that no buffer holds.
+/// Describes an address that is in no buffer.
 std::string describeAddress(const void *address);
 
 } // namespace simt

@@ -1,8 +1,7 @@
 //===- copies.cpp - Copies beside the threads -----------------------------===//
 //
-// A copy reads its source and writes its target at any time between its begin
-// and the end of the wait for it. Until then its target holds no number that
-// anybody could want.
+// A copy reads its source and writes its target at any time between its start
+// and the end of the wait for it. Until then the target holds poison.
 
 #include "copies.h"
 
@@ -19,7 +18,7 @@ using namespace simt;
 
 namespace {
 constexpr int kPoison = 0xff;
-/// How many of the copies under way end in a turn, in percent.
+/// The percentage of copies in flight that end in a turn.
 constexpr uint32_t kArrival = 25;
 
 /// A copy of a thread.
@@ -36,7 +35,7 @@ struct ThreadCopies {
   std::deque<std::vector<Copy>> groups;
 };
 
-/// An object of mbarrier: its phase, and what is missing until that ends.
+/// An mbarrier object: its phase, and the arrivals and bytes that it lacks.
 struct Arrivals {
   uint64_t phase : 1, expected : 15, pending : 16;
   int64_t bytes : 32;
@@ -63,7 +62,7 @@ struct BulkCopy {
 struct CtaCopies {
   std::vector<ThreadCopies> threads;
   std::vector<BulkCopy> bulk;
-  /// The turn in which copies have ended last.
+  /// The turn in which copies last ended.
   uint64_t turn = 0;
 };
 
@@ -177,7 +176,7 @@ INSTRUCTION(mbarrier_arrive_expect_tx_scope_cta_space_cta) {
   arrive(args[0], args[1].as<int32_t>());
 }
 
-/// In lines of PTX with a predicate that is the last operand.
+/// Used by lines of PTX with a predicate as the last operand.
 INSTRUCTION(mbarrier_arrive_expect_tx_shared_b64) {
   if (args[2].as<bool>())
     arrive(args[0], args[1].as<int32_t>());
@@ -196,7 +195,7 @@ static void finish(const BulkCopy &copy) {
   noteProgress();
 }
 
-/// Once in a turn of the CTA, some of its copies end, in any order.
+/// Ends some copies of the CTA once per turn, in any order.
 static void finishSomeCopies() {
   CtaCopies &own = all[getCta()];
   if (own.turn == getTurn())
@@ -222,7 +221,7 @@ static bool hasEnded(Slot *args) {
 INSTRUCTION(mbarrier_try_wait_parity_scope_cta_space_cta) {
   results[0].as<bool>() = hasEnded(args);
 }
-/// With the loop around it.
+/// Includes the loop around the instruction.
 INSTRUCTION(mbarrier_wait_parity_shared_b64) {
   while (!hasEnded(args)) {
   }
@@ -246,7 +245,7 @@ void simt::startBulkCopy(char *target, int64_t bytes, void *barrier,
     if (!isFenced(target + i, 4))
       copy.unfenced.push_back(target + i);
   if (happens(50)) {
-    // It has read before anything else happens, and writes later.
+    // The copy reads at once, and writes later.
     read();
     std::vector<char> data(target, target + bytes);
     copy.read = [=] { memcpy(target, data.data(), bytes); };
@@ -268,7 +267,7 @@ INSTRUCTION(cp_async_bulk_global_to_shared_cta) {
                 [=] { readWeak(target, source, bytes, Proxy::Async); });
 }
 
-/// There is no L2 here, only the question whether the memory is there.
+/// The emulator has no L2, and only checks that the memory exists.
 INSTRUCTION(cp_async_bulk_prefetch_L2) {
   int32_t bytes = args[1].as<int32_t>();
   if (bytes <= 0 || bytes % 16)

@@ -10,12 +10,12 @@ namespace simt {
 /// Begins a launch.
 void beginCopies(int ctas, int threads);
 
-/// Says which copies of the current CTA are under way when it ends; null if
-/// none is.
+/// Describes the copies of the current CTA that are in flight when it ends;
+/// returns null if there are none.
 const char *describeOpenCopies();
 
-/// A copy in bulk to shared memory, which ends with `bytes` at an mbarrier.
-/// `read` writes them to their place; it is called at any time until then.
+/// Starts a bulk copy to shared memory, which completes with `bytes` at an
+/// mbarrier. `read` writes the data, and is called at any time until then.
 using Read = std::function<void()>;
 void startBulkCopy(char *target, int64_t bytes, void *barrier,
                    const Read &read);

@@ -13,7 +13,8 @@ namespace simt {
 
 #ifdef __x86_64__
 
-/// A stack, and where it goes on. `swapcontext` would be a system call.
+/// A stack, and the address at which it continues. `swapcontext` would need a
+/// system call.
 struct Fiber {
   void *stackPointer = nullptr;
 

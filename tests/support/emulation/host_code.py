@@ -69,7 +69,7 @@ def load_library(path: Path) -> Any:
 
 
 def compile_kernel(lowered: Lowered, library: Path, folder: Path) -> bytes:
-    """A shared object with ``ark_kernel(context)`` and a table of its variables.
+    """Compiles a shared object with ``ark_kernel(context)`` and a table of its variables.
 
     Raises subprocess.CalledProcessError where it has an instruction that is not known.
     """

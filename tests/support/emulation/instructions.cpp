@@ -13,7 +13,7 @@ using namespace simt;
 // Loads and stores of LLVM's IR
 //===----------------------------------------------------------------------===//
 
-/// Called by the code that lower.py makes, for what it does not do itself.
+/// Called by the code of lower.py, for everything but the fast path.
 extern "C" void simt_load(void *to, const char *from, int bytes, int alignment,
                           int site) {
   simt_enter(site);
@@ -79,8 +79,8 @@ extern "C" void simt_store_volatile(char *to, const void *from, int bytes,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// What lower.py says of an instruction, in the first slots: how it is ordered,
-/// its scope, how many bytes an element has, and how many there are. The
+/// The description of an instruction by lower.py, in the first slots: its
+/// order, its scope, the bytes of an element, and the number of elements. The
 /// numbers are those of lower.py.
 struct Access {
   enum Order { Relaxed, Acquire, Release, AcquireRelease };
@@ -172,7 +172,7 @@ INSTRUCTION(ptx_atom_cas) {
              }));
 }
 
-/// Scopes are those of Scope.
+/// Scopes have the values of Scope.
 INSTRUCTION(ptx_fence) {
   Access access(args);
   if (!isDropped())
@@ -183,7 +183,7 @@ INSTRUCTION(ptx_fence) {
 // Weak accesses, and proxies
 //===----------------------------------------------------------------------===//
 
-/// Words that lie together, as their alignment has to be.
+/// Words that are accessed together, as their alignment demands.
 template <int count>
 static void loadAligned(Slot *args, Slot *results) {
   int32_t words[count];

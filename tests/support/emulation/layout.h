@@ -1,6 +1,6 @@
 //===- layout.h - Where memory of the emulated GPU lies ---------*- C++ -*-===//
 //
-// The same numbers are in lower.py, whose code looks there without a call.
+// lower.py holds the same numbers; its code accesses these arrays directly.
 
 #ifndef ARK_TESTS_EMULATION_LAYOUT_H
 #define ARK_TESTS_EMULATION_LAYOUT_H
@@ -9,9 +9,9 @@
 
 namespace simt {
 
-/// Global memory, and for each of its words of four bytes a number: 0 outside
-/// of buffers, 1 in a buffer, 2 where a buffer has only part of the word, and
-/// else that of the word's newest version.
+/// Global memory, and a number for each of its words of four bytes: 0 outside
+/// of buffers, 1 in a buffer, 2 if a buffer contains only a part of the word,
+/// and otherwise the number of the word's newest version.
 constexpr uintptr_t kArena = 0x100000000000, kArenaBytes = 0x1000000000;
 constexpr uintptr_t kShadow = 0x180000000000;
 constexpr uint32_t kOutside = 0, kWhole = 1, kPartial = 2;

@@ -34,7 +34,7 @@ def fence(kind: str) -> str:
 
 
 def poll(order: str, place: str = "flag", least: int = 1, name: str = "poll") -> str:
-    """Loads until the word is at least so much."""
+    """Returns a loop that loads the word until its value is at least `least`."""
     return f"""br label %{name}
 {name}:
   {load(order, f"{name}.value", place)}

@@ -23,7 +23,7 @@ _CALL = re.compile(
 )
 _LOAD = re.compile(r"^\s*(?P<name>%[\w.]+) = load (?P<volatile>volatile )?(?P<rest>.*)$")
 _STORE = re.compile(r"^\s*store (?P<volatile>volatile )?(?P<rest>.*)$")
-# LLVM's backend for PTX drops the order and scope of these, so that ark must not emit them.
+# LLVM's backend for PTX drops the order and scope of these accesses, so ark must not emit them.
 _LOST = re.compile(
     r"\b(?:atomicrmw|cmpxchg|fence|(?:load|store) atomic)\b|@llvm\.mem(?:cpy|move|set)"
 )
@@ -44,9 +44,9 @@ _ORDERS = {"relaxed": 0, "acquire": 1, "release": 2, "acq_rel": 3, "sc": 3}
 _SCOPES = {"cta": 0, "gpu": 1, "sys": 2}
 # On a GPU, shared memory begins at 0.
 _SHARED_NUMBER = re.compile(r"ptrtoint (ptr addrspace\(3\) %[\w.]+) to i64")
-# Instructions that access shared memory by the asynchronous proxy.
+# Instructions that access shared memory through the async proxy.
 _ASYNC = re.compile(r"wgmma|cp\.async\.bulk")
-# What follows the last instruction of a task's body, or of one of its vCTAs.
+# The name that follows the last instruction of a task's body, or of one of its vCTAs.
 _CLOSES = re.compile(
     r"\s*(?:%[\w.]+ = add [^\n]*\n\s*%[\w.]+ = icmp [^\n]*\n\s*br i1 [^\n]*|br label )"
     r"%ark_run\.exit"
@@ -167,7 +167,8 @@ def _place_of(line: str, places: dict[int, str]) -> str:
 
 
 def _list_variables(lines: list[str]) -> str:
-    """A table of the kernel's variables: addresses, bytes, and whether they are constant."""
+    """Returns a table of the kernel's variables: addresses, bytes, and whether they are
+    constant."""
     rows: list[str] = []
     for found in filter(None, map(_VARIABLE.match, lines)):
         nbytes = size_of(type_of(found["rest"]))
@@ -269,14 +270,14 @@ def _replace_call(line: str, found: re.Match[str], state: _State) -> str:
 
 
 def _name_of(callee: str, text: str | None) -> tuple[str, tuple[int, ...], str, str]:
-    """Returns the C++ function, its numbers before the operands, and the order and scope."""
+    """Returns the C++ function, its leading integer arguments, and the order and scope."""
     if text is None:
         return re.sub(r"\W+", "_", callee.removeprefix("@llvm.nvvm.")), (), "", ""
     if found := _WARPGROUPS.search(text):
         return f"wgmma_{found['type']}", (int(found["columns"]),), "", ""
     if found := _STRONG.match(text):
         return _strong(found)
-    if "mbarrier.try_wait" in text:  # with the loop around it
+    if "mbarrier.try_wait" in text:  # including the loop around it
         return "mbarrier_wait_parity_shared_b64", (), "", ""
     return re.sub(r"\W+", "_", re.sub(r"\$\d+", "", text)).strip("_"), (), "", ""
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ark_mlir.testing.fake_cuda.memory import Block
 
 _INVALID_VALUE = 1
-# Memory that was freed, or that was not written yet.
+# Fills memory that was freed or not yet written.
 _UNDEFINED = 0xFF
 _CAPABILITIES = {
     "sm_80": (8, 0), "sm_86": (8, 6), "sm_89": (8, 9), "sm_90a": (9, 0), "sm_100a": (10, 0)
@@ -269,7 +269,7 @@ class EmulatedCuda(FakeCuda):
             if thread is None:
                 return False
             if thread.is_alive():
-                # The thread of the kernel does not need the interpreter.
+                # The thread that runs the kernel releases the GIL.
                 time.sleep(0.0002)
                 return False
             device.running -= 1

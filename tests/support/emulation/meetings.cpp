@@ -37,8 +37,8 @@ bool simt::meet(bool predicate) {
   return cta.result;
 }
 
-/// Adds the thread to a meeting of `size` threads from `first` on. Returns
-/// whether it is the last one.
+/// Adds the thread to a meeting of `size` threads from `first` on. Returns true
+/// if it is the last one.
 static bool arrive(Meeting &meeting, int index, Slot *args, Slot *results,
                    int wanted, State state) {
   meeting.args[index] = args;

@@ -20,7 +20,7 @@ namespace {
 constexpr int kHost = kMaxCtas;
 constexpr uint32_t kAllBytes = 0xf;
 
-/// Of every writer the time up to which its stores are visible.
+/// For every writer, the time up to which its stores are visible.
 struct View {
   std::array<uint32_t, kMaxCtas + 1> seen{};
 
@@ -30,8 +30,8 @@ struct View {
   }
 };
 
-/// The views that releases hand on: to the CTAs of each GPU, by releases on
-/// that GPU; and to all CTAs, by releases at the scope of the system.
+/// The views that releases pass on: to the CTAs of each GPU, by releases on
+/// that GPU; and to all CTAs, by releases at system scope.
 struct Released {
   std::array<View, kMaxDevices> near;
   View far;
@@ -45,22 +45,23 @@ struct Released {
 
 /// A store to a word.
 struct Version {
-  /// When it was, and when relaxed loads see it at the latest.
+  /// The time of the store, and the time at which relaxed loads see it at the
+  /// latest.
   uint32_t time, visibleAt;
   /// The word, by its address in the arena divided by four; its value before,
   /// and the version before or what the word's shadow was.
   uint32_t word, old, previous;
-  /// What an acquire that reads it sees, or 0.
+  /// The view that an acquire of this version gets, or 0.
   uint32_t view;
   uint8_t writer, bytes;
   bool isWeak;
   /// True if the access is strong, at the scope of the system.
   bool isOfSystem;
-  /// Where in its CTA the thread was that stored.
+  /// The position of the storing thread in its CTA.
   Stamp stamp;
 };
 
-/// Who reads, and what it must see. It also sees what `own` wrote.
+/// The reader, and the view that it must see. It also sees the stores of `own`.
 struct Reader {
   const View &view;
   int own;
@@ -74,7 +75,7 @@ struct Reader {
   }
 };
 
-/// What fences of a thread have to order.
+/// The accesses of a thread that fences order.
 struct Fenced {
   std::unique_ptr<Released> released;
   /// The views that fences of any scope acquire, and those at the scope of the
@@ -85,15 +86,15 @@ struct Fenced {
 uint32_t now;
 std::vector<int> deviceOfCta;
 bool isRunning, waitsForHost;
-/// Of the seed: how often, in percent, a weak load takes an older version, and
-/// how long stores are on their way, as a power of two.
+/// Derived from the seed: the percentage of weak loads that return an older
+/// version, and the delay of stores, as a power of two.
 uint32_t staleness, longestDelay;
 
 std::vector<Version> versions;
 std::vector<Released> released;
 std::array<View, kMaxCtas> views, asyncViews;
 View hostView;
-/// When a CTA last released something: before that, its stores are in views.
+/// The time of a CTA's last release: earlier stores are in views.
 std::array<uint32_t, kMaxCtas + 1> published;
 std::vector<Fenced> fenced;
 } // namespace
@@ -110,7 +111,7 @@ void simt::beginMemory(const std::vector<int> &deviceOf) {
   constexpr uint32_t kStaleness[] = {60, 90, 100};
   staleness = kStaleness[draw() % 3];
   longestDelay = draw() % 13;
-  // Numbers that a shadow has for something else, and a view that is none.
+  // Numbers with another meaning in a shadow, and an invalid view.
   versions.assign(kPartial + 1, Version());
   released.assign(1, Released());
   views.fill(View());
@@ -120,7 +121,7 @@ void simt::beginMemory(const std::vector<int> &deviceOf) {
   fenced = std::vector<Fenced>(deviceOf.size() * kMaxThreads);
 }
 
-/// What was written is there for all.
+/// Makes all stores visible to all CTAs.
 void simt::endMemory() {
   for (size_t i = versions.size(); i-- > kPartial + 1;)
     getShadow(reinterpret_cast<char *>(kArena) +
@@ -152,7 +153,7 @@ static uint32_t scramble(uint32_t x) {
   return x ^ x >> 16;
 }
 
-/// Which bytes of a word are among `bytes` from `at` on.
+/// Returns the bytes of a word that are among `bytes` bytes from `at` on.
 static uint32_t maskOf(const char *word, const char *at, int64_t bytes) {
   uint32_t mask = 0;
   for (int i = 0; i < 4; ++i)
@@ -187,7 +188,7 @@ static bool sees(const Reader &reader, const Version &version) {
   return scramble(reader.salt ^ version.time) % 100 >= staleness;
 }
 
-/// The value of an aligned word, and the newest version that it is of.
+/// Returns the value of an aligned word, and its newest version.
 static uint32_t readWord(const char *at, const Reader &reader,
                          uint32_t *taken = nullptr) {
   uint32_t value = load32(at), settled = 0;
@@ -218,8 +219,8 @@ static Version &addVersion(char *word, uint32_t bytes, int writer, bool isWeak,
   return versions.back();
 }
 
-/// Whether the word's newest version is a store that nobody can tell from
-/// another one by the same writer now.
+/// Returns true if the word's newest version cannot be distinguished from
+/// another store of the same writer.
 static bool isCovered(uint32_t number, uint32_t bytes, int writer) {
   if (!isVersion(number))
     return false;
@@ -261,8 +262,8 @@ static void readWords(char *to, const char *from, int64_t bytes,
   }
 }
 
-/// Ends the launch where another thread of the CTA has stored there, and
-/// nothing orders that.
+/// Ends the launch if another thread of the CTA has stored to the word without
+/// an order between the two accesses.
 static void checkStored(const char *at, int64_t bytes, const char *what) {
   for (const char *word = at - uintptr_t(at) % 4; word < at + bytes;
        word += 4) {
@@ -330,7 +331,7 @@ static void storeNow(char *at, uint64_t value, int bytes) {
                      __ATOMIC_RELEASE);
 }
 
-/// What the CTA has seen and done so far, for others to see.
+/// Returns what the CTA has seen and done so far, for other CTAs.
 static View publish() {
   int cta = getCta();
   View view = views[cta];
@@ -346,7 +347,8 @@ static void join(std::unique_ptr<View> &view, const View &other) {
   view->join(other);
 }
 
-/// The thread has read a version; later, a fence may acquire what that says.
+/// Records that the thread has read a version, whose view a later fence may
+/// acquire.
 static void take(uint32_t number, bool acquires, Scope scope) {
   if (!isVersion(number) || !versions[number].view)
     return;
@@ -362,7 +364,7 @@ static void take(uint32_t number, bool acquires, Scope scope) {
   join(getFenced().acquiredFar, from.far);
 }
 
-/// Memory of the host, which changes it whenever it likes.
+/// Memory of the host, which the host may change at any time.
 static void takeFromHost(bool acquires, Scope scope) {
   waitsForHost = true;
   if (acquires && scope == Scope::Sys)
@@ -391,7 +393,7 @@ uint64_t simt::loadStrong(const char *from, int bytes, bool acquires,
   return value;
 }
 
-/// Adds the versions of a strong store; it hands on what `view` says.
+/// Adds the versions of a strong store, which passes on `view`.
 static void recordStrong(char *to, int bytes, const Released *view,
                          Scope scope) {
   tick();
@@ -419,7 +421,7 @@ static Released release(const View &view, Scope scope) {
   return result;
 }
 
-/// What a store of the thread hands on; null if nothing.
+/// Returns the view that a store of the thread passes on, or null.
 static std::unique_ptr<Released> getReleased(bool releases, Scope scope) {
   if (scope == Scope::Cta)
     return nullptr;
@@ -463,7 +465,7 @@ uint64_t simt::exchange(char *at, int bytes, bool acquires, bool releases,
            buffer.home);
     uint32_t last = getShadow(at);
     std::unique_ptr<Released> view = getReleased(releases, scope);
-    // Who reads this value synchronises with the releases before it, too.
+    // A reader of this value also synchronises with the releases before it.
     if (isVersion(last) && versions[last].view && !versions[last].isWeak) {
       const Released &earlier = released[versions[last].view];
       if (!view)
@@ -499,7 +501,7 @@ void simt::fenceAsyncProxy() {
 //===----------------------------------------------------------------------===//
 
 extern "C" {
-/// A copy to memory of the GPU, which a kernel may be running beside.
+/// Copies to memory of the GPU while a kernel may be running.
 void simt_write(char *to, const void *from, int64_t bytes) {
   std::lock_guard<std::mutex> guard(getMutex());
   if (isRunning) {
@@ -510,15 +512,15 @@ void simt_write(char *to, const void *from, int64_t bytes) {
   memcpy(to, from, bytes);
 }
 
-/// A copy from memory of the GPU, which a kernel may be running beside.
+/// Copies from memory of the GPU while a kernel may be running.
 void simt_read(char *to, const char *from, int64_t bytes) {
   std::lock_guard<std::mutex> guard(getMutex());
   if (!isRunning) {
     memcpy(to, from, bytes);
     return;
   }
-  // When the host looks does not follow from the seed, and changes nothing
-  // else.
+  // The time at which the host looks does not follow from the seed, and has no
+  // effect on the rest.
   readWords(to, from, bytes,
             Reader{hostView, kHost, /*isStrong=*/false, /*salt=*/0});
 }

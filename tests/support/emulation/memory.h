@@ -1,21 +1,20 @@
 //===- memory.h - Global memory in the order that CTAs see it ---*- C++ -*-===//
 //
-// Every word of global memory has the values that it had since the launch
-// began, newest first: versions. A CTA must see a version once something that
-// it acquired, directly or through others, was released after the store. Until
-// then a weak load returns that version or an older one, as the seed has it,
-// and a relaxed load an older one for some time only. So stores become visible
-// late and out of order, and nothing else makes a weak load see them than
-// release and acquire of a scope that holds both CTAs.
+// Every word of global memory has all values since the start of the launch,
+// newest first: its versions. A CTA must see a version if it has acquired,
+// directly or through other CTAs, something that was released after the store.
+// Otherwise a weak load returns this version or an older one, depending on the
+// seed, and a relaxed load returns an older one only for a limited time. So
+// stores become visible late and out of order, and a weak load is only sure to
+// see them after a release and an acquire at a scope that includes both CTAs.
 //
 // With several GPUs, the scope `.gpu` holds the CTAs of one GPU. A GPU accesses
 // memory of another one only where it was given access, and atomically only at
 // the scope of the system.
 //
-// What a CTA must see is known for all of its threads together: its view. It
-// has, for every other CTA and for the host, the time up to which their stores
-// are visible. Whether threads of one CTA wait for each other shows in the
-// order in which they take turns.
+// The view of a CTA is what all of its threads must see. It holds, for every
+// other CTA and for the host, the time up to which their stores are visible.
+// Synchronisation between threads of one CTA shows in the order of their turns.
 
 #ifndef ARK_TESTS_EMULATION_MEMORY_H
 #define ARK_TESTS_EMULATION_MEMORY_H
@@ -28,8 +27,7 @@
 namespace simt {
 
 enum class Scope { Cta, Gpu, Sys };
-/// The path by which memory is accessed: that of threads, or that of copies by
-/// the hardware.
+/// The path of an access to memory: by threads, or by copies of the hardware.
 enum class Proxy { Generic, Async };
 
 /// Begins a launch with the GPU of each CTA, and ends it.
@@ -40,13 +38,13 @@ void endMemory();
 uint32_t getTime();
 uint32_t tick();
 
-/// Whether a thread has looked at memory of the host since the last call.
+/// Returns true if a thread has read memory of the host since the last call.
 bool takeWaitForHost();
 
-/// Held by whoever touches memory or state of a launch.
+/// Protects memory and the state of a launch.
 std::mutex &getMutex();
 
-/// Loads and stores of the current CTA. They end the launch where memory is
+/// Loads and stores of the current CTA. They end the launch if memory is
 /// outside of all buffers.
 void readWeak(void *to, const char *from, int64_t bytes, Proxy proxy);
 void writeWeak(char *to, const void *from, int64_t bytes);
@@ -54,23 +52,23 @@ uint64_t loadStrong(const char *from, int bytes, bool acquires, Scope scope);
 void storeStrong(char *to, uint64_t value, int bytes, bool releases,
                  Scope scope);
 
-/// Replaces a value by `change` of it. Returns the old one.
+/// Replaces a value by the result of `change`. Returns the old value.
 using Change = std::function<uint64_t(uint64_t)>;
 uint64_t exchange(char *at, int bytes, bool acquires, bool releases,
                   Scope scope, const Change &change);
 
-/// Orders what the thread did before and does after, for relaxed accesses.
+/// Orders the thread's earlier and later relaxed accesses.
 void fence(Scope scope);
-/// What the CTA sees of global memory, its copies see from now on.
+/// Makes everything visible to the CTA also visible to its later copies.
 void fenceAsyncProxy();
 
-/// Ends the launch unless all of it is in one buffer that the GPU may access.
+/// Ends the launch unless one buffer that the GPU may access holds all bytes.
 void checkBuffer(const char *what, const char *at, int64_t bytes);
-/// The same, and unless it is aligned.
+/// Also ends the launch if the address is not aligned.
 void checkGlobal(const char *what, const void *at, int64_t bytes,
                  int64_t alignment);
 
-/// Whether an address is on the stack of one of the launch's threads.
+/// Returns true if an address is on the stack of a thread of the launch.
 bool isOnStack(const void *address);
 
 } // namespace simt

@@ -55,7 +55,7 @@ _MOST_TWINS = 4
 _PRIMITIVES = re.compile(r"Cuda(Kernel|PeerRanks)\.mlir")
 # The last instruction of each body, which the lowering writes at one place.
 _CLOSING = "at the end of bodies"
-# Parts of the text that all kernels share.
+# Parts of the text that all kernels contain.
 _TEXTS_OF_KERNELS = re.compile(r"\((?P<file>\w+\.mlir):\d+\)$")
 
 

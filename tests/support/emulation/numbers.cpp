@@ -18,7 +18,7 @@ INSTRUCTION(read_ptx_sreg_ctaid_x) {
 }
 INSTRUCTION(mov_u32_ctaid_x) { results[0].as<int32_t>() = getCtaOfDevice(); }
 
-/// Whoever looks at the time may be waiting for memory to change.
+/// A thread that reads the clock may be waiting for memory to change.
 INSTRUCTION(read_ptx_sreg_globaltimer) {
   yield();
   results[0].as<int64_t>() = getClock();
@@ -32,7 +32,7 @@ INSTRUCTION(read_ptx_sreg_clock) {
 // Numbers
 //===----------------------------------------------------------------------===//
 
-/// Exact, where a GPU is off by some 2^-22.
+/// The result is exact; a GPU has an error of some 2^-22.
 INSTRUCTION(ex2_approx_f32) {
   results[0].as<float>() = std::exp2(args[0].as<float>());
 }
@@ -40,7 +40,7 @@ INSTRUCTION(rsqrt_approx_f) {
   results[0].as<float>() = 1 / std::sqrt(double(args[0].as<float>()));
 }
 
-/// A float of 8 bits, of which `mantissa` are its fraction.
+/// Converts an 8-bit float with `mantissa` fraction bits.
 static float decode(uint8_t bits, int mantissa, int bias, bool hasInfinity) {
   int exponent = (bits & 0x7f) >> mantissa;
   int fraction = bits & ((1 << mantissa) - 1);

@@ -6,8 +6,8 @@
 
 using namespace simt;
 
-/// What LLVM calls for truncations of f32, to nearest even; not all libraries
-/// of compilers have it.
+/// LLVM calls these functions for truncations of f32, with rounding to nearest
+/// even; some compiler runtime libraries lack them.
 extern "C" __attribute__((weak)) __bf16 __truncsfbf2(float number) {
   uint32_t bits = __builtin_bit_cast(uint32_t, number);
   if (number != number)
@@ -17,8 +17,8 @@ extern "C" __attribute__((weak)) __bf16 __truncsfbf2(float number) {
   return __builtin_bit_cast(__bf16, uint16_t(bits >> 16));
 }
 
-/// The sums of 16 by 8, of factors of 16 by 16 and 16 by 8. A lane has two
-/// neighbours of rows `lane / 4` and `lane / 4 + 8`.
+/// The accumulators of a 16 by 8 tile, for operands of 16 by 16 and 16 by 8. A
+/// lane has two neighbouring elements of rows `lane / 4` and `lane / 4 + 8`.
 template <typename T>
 static void multiply(Slot *const *args, Slot *const *results) {
   float a[16][16], b[16][8];

@@ -22,7 +22,7 @@ from . import Emulation
 from .mutants import Mutant, list_mutants
 
 Arrays = dict[str, Any]
-# Within a launch a wait that is in vain takes little time of the host, but for kernels that stay.
+# A wait that fails should cost little time of the host, except in resident kernels.
 _TIMEOUT = "0.5"
 
 
@@ -62,7 +62,7 @@ class Prepared:
         parameters = {buffer.name for buffer in self.emulation.executable.parameters}
         self._parameters = {name: self._runs[0][name] for name in parameters}
         self._expected: list[Any] = []
-        # The interpreter knows no bounds of the error that states carry on.
+        # The interpreter has no bounds for errors that states carry on.
         self._bounded = case.iterations == 1
         states: Arrays = {}
         for arrays in self._runs:
@@ -89,7 +89,8 @@ class Prepared:
         self.emulation.check()
 
     def find_mutants(self, seeds: Iterable[int]) -> list[Mutant]:
-        """Those of instructions that runs execute; none of them is mutated here."""
+        """Returns the mutants of instructions that the runs execute; no instruction is mutated
+        here."""
         executed: set[int] = set()
         for seed in seeds:
             self.run(seed)
@@ -134,8 +135,8 @@ def _prefill() -> Case:
 
 
 def _chain(tile: tuple[int, int], **options: Any) -> Case:
-    """One product after the other: what an SM has made, others copy. They are so deep that stages
-    of shared memory are used again."""
+    """A chain of products: each SM copies the results of other SMs. The depth is so large that
+    stages of shared memory are reused."""
     rows, depth, width = 256, 512, 256
     shapes = {"x": (rows, depth), "v": (depth, depth), "w": (width, depth)}
 

@@ -11,14 +11,14 @@
 using namespace simt;
 
 namespace {
-/// Accesses are told apart in units of so many bytes.
+/// The granularity in bytes at which accesses are distinguished.
 constexpr int64_t kUnit = 2;
 
 /// The last accesses to a unit.
 struct Unit {
   Stamp written, read;
-  /// Whether other threads have read since `read` as well: lanes of the same
-  /// warp, or any.
+  /// Whether other threads have also read since `read`: lanes of the same warp,
+  /// or any threads.
   bool hasLanes = false, hasOthers = false;
 };
 
@@ -50,7 +50,8 @@ bool simt::isOrdered(const Stamp &stamp) {
          (isSameWarp(stamp) && stamp.warpTime != getWarpTime());
 }
 
-/// Accesses of less than a unit are left out: they may be neighbours.
+/// Accesses smaller than a unit are ignored, since they may touch disjoint
+/// bytes.
 template <typename Visit>
 static void forEachUnit(const void *at, int64_t bytes, const Visit &visit) {
   if (bytes < kUnit)
@@ -73,7 +74,7 @@ static void checkWritten(const Unit &unit, int64_t place, const char *what) {
 static void checkRead(const Unit &unit, int64_t place) {
   if (isNone(unit.read) || unit.read.barrierTime != getBarrierTime())
     return;
-  // A lane that has come to a shuffle has what it loaded before.
+  // A lane that has reached a shuffle has completed its earlier loads.
   if (isSameWarp(unit.read) && !unit.hasOthers &&
       unit.read.meetTime != getMeetTime())
     return;

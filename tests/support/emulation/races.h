@@ -1,10 +1,11 @@
 //===- races.h - Accesses of threads that nothing orders --------*- C++ -*-===//
 //
-// Two threads of a CTA access the same memory, one of them writes, and between
-// the accesses there is neither a barrier nor, for lanes of one warp,
-// bar.warp.sync. That ends the launch, whatever the values are. A store comes
-// after loads of lanes that have come together since, in a shuffle for example.
-// Exempt are volatile accesses, and stores of the value that is there.
+// A race: two threads of a CTA access the same memory, at least one writes, and
+// between the accesses there is neither a barrier nor, for lanes of one warp,
+// bar.warp.sync. A race ends the launch, whatever the values are. A store is
+// ordered after loads of lanes that have since met in a warp-level instruction
+// such as a shuffle. Volatile accesses, and stores that do not change the
+// value, are exempt.
 
 #ifndef ARK_TESTS_EMULATION_RACES_H
 #define ARK_TESTS_EMULATION_RACES_H
@@ -13,33 +14,34 @@
 
 namespace simt {
 
-/// Who accessed memory, and the last barriers that came before.
+/// The thread that accessed memory, and the last barriers before the access.
 struct Stamp {
   uint32_t barrierTime = 0, warpTime = 0, meetTime = 0;
   int32_t thread = 0;
 };
 
-/// That of the current thread.
+/// Returns the stamp of the current thread.
 Stamp getStamp();
 
-/// Whether what has this stamp comes before all that the current thread does.
+/// Returns true if an access with this stamp is ordered before the current
+/// thread's next one.
 bool isOrdered(const Stamp &stamp);
 
-/// Begins a launch whose CTAs have so many bytes of shared memory.
+/// Begins a launch whose CTAs have this many bytes of shared memory.
 void beginRaces(int ctas, int64_t bytes);
 
-/// The current thread accesses shared memory.
+/// Records an access of the current thread to shared memory.
 void noteSharedRead(const void *at, int64_t bytes);
 void noteSharedWrite(const void *at, int64_t bytes);
 
-/// The thread makes the hardware write there.
+/// Records that the thread makes the hardware write to shared memory.
 void noteAsyncWrite(const void *at, int64_t bytes);
 
-/// The current thread stores to global memory.
+/// Records a store of the current thread to global memory.
 void noteStore();
 
-/// All that the CTA has stored up to this time comes before what the thread
-/// does now: by its own order, or by barriers.
+/// Returns the time up to which all stores of the CTA are ordered before the
+/// current operation of the thread, by its own order or by barriers.
 uint32_t getOrderedTime();
 
 } // namespace simt

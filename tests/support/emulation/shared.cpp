@@ -14,18 +14,18 @@
 using namespace simt;
 
 namespace {
-/// Memory around the window that is not accessible.
+/// Inaccessible memory around the window.
 constexpr uintptr_t kGuardBytes = 0x100000;
-/// Whoever reads what nobody wrote gets numbers that show.
+/// Uninitialised shared memory has conspicuous values.
 constexpr int kUnwritten = 0xff;
 
-/// What threads of a CTA have written, and fenced.
+/// The words that threads of a CTA have written and fenced.
 struct Writes {
-  /// Of each word: when it was written, and by which thread.
+  /// For each word, the time of the write, and the thread.
   std::vector<uint32_t> times;
   std::vector<uint16_t> threads;
   std::vector<uint32_t> fenceTimes;
-  /// The last barrier that came before any fence.
+  /// The last barrier before any fence.
   uint32_t fencedBarrier = 0;
 };
 
@@ -35,7 +35,7 @@ uintptr_t mappedBytes;
 } // namespace
 
 extern "C" {
-/// Bytes of shared memory, for the code that lower.py makes.
+/// The bytes of shared memory, read by the code of lower.py.
 int64_t simt_shared_bytes;
 
 int64_t get_shared_address(char *pointer) { return pointer - getShared(); }

@@ -1,8 +1,8 @@
 //===- shared.h - Shared memory of the CTA whose turn it is -----*- C++ -*-===//
 //
-// All CTAs see their shared memory at the same addresses. What threads write,
-// the async proxy (copies in bulk, wgmma) sees after a proxy fence: of the
-// writer, or of another thread that has met the writer at a barrier since.
+// All CTAs have their shared memory at the same addresses. The async proxy
+// (bulk copies, wgmma) sees writes of threads after a proxy fence of the
+// writer, or of a thread that has since met the writer at a barrier.
 
 #ifndef ARK_TESTS_EMULATION_SHARED_H
 #define ARK_TESTS_EMULATION_SHARED_H
@@ -20,15 +20,15 @@ void enterShared(int cta);
 
 char *getShared();
 
-/// Ends the launch unless all of it is in shared memory, and aligned.
+/// Ends the launch unless all bytes are in shared memory, and aligned.
 void checkShared(const char *what, const void *at, int64_t bytes,
                  int64_t alignment);
 
-/// The thread has written as threads do, and fences what threads have written.
+/// Records a write of the thread through the generic proxy, and a proxy fence.
 void noteGenericWrite(const void *at, int64_t bytes);
 void fenceSharedProxy();
 
-/// Whether the async proxy sees what threads have written there.
+/// Returns true if the async proxy sees the writes of threads to these bytes.
 bool isFenced(const void *at, int64_t bytes);
 
 } // namespace simt

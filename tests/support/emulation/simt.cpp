@@ -20,11 +20,11 @@ using namespace simt;
 
 namespace {
 constexpr size_t kStackBytes = 256 * 1024;
-/// What a turn of a CTA takes, by the kernel's clock.
+/// The duration of a turn of a CTA, by the kernel's clock.
 constexpr int64_t kTurnNanoseconds = 200;
-/// So many turns of each CTA without progress, and the clock runs faster.
+/// After this many turns of each CTA without progress, the clock runs faster.
 constexpr int kPatientTurns = 64;
-/// Beyond it no deadline is left that could end the launch.
+/// Later than any deadline that could end the launch.
 constexpr int64_t kMostNanoseconds = int64_t(1) << 50;
 } // namespace
 
@@ -89,7 +89,7 @@ void simt::fail(const char *format, ...) {
   launch->failure = describeCta(currentCta()) + ": thread " +
                     std::to_string(getThread()) + ": " + text + " [site " +
                     std::to_string(getSite()) + "]";
-  // The scheduler does not come back to any thread.
+  // The scheduler does not resume any thread.
   suspend();
   __builtin_unreachable();
 }
@@ -120,8 +120,8 @@ static bool isPaused(const Cta &cta, size_t thread) {
   return cta.pausedRounds > 0 && int(thread / kWarpSize) == cta.pausedWarp;
 }
 
-/// Every thread that can goes on once, but for those of a warp that lags.
-/// Returns whether there was any.
+/// Runs every runnable thread once, except those of a warp that lags. Returns
+/// true if there was any.
 static bool runRound(Cta &cta) {
   size_t count = cta.threads.size(), first = draw() % count;
   bool isUpward = draw() % 2, hasRun = false, hasSkipped = false;
@@ -162,7 +162,7 @@ static void runTurn(Cta &cta) {
       launch->failure = describeCta(cta) + ": " + left;
 }
 
-/// The CTA whose turn it is; null when all have ended. Some stay behind for a
+/// Returns the CTA that runs next; null if all have ended. Some CTAs lag for a
 /// while.
 static Cta *pickCta() {
   size_t count = launch->ctas.size(), first = draw() % count;
@@ -183,7 +183,7 @@ static Cta *pickCta() {
   return behind;
 }
 
-/// Runs all turns. The lock is free between two of them, for the host.
+/// Runs all turns. The lock is released between turns, for the host.
 static void runTurns(std::mutex &lock) {
   int idleTurns = 0, patience = kPatientTurns * launch->ctas.size();
   int64_t step = kTurnNanoseconds;
@@ -210,7 +210,7 @@ static void runTurns(std::mutex &lock) {
 }
 
 //===----------------------------------------------------------------------===//
-// What Python calls
+// Functions for Python
 //===----------------------------------------------------------------------===//
 
 static std::mutex mutex;
@@ -229,7 +229,7 @@ static void addCtas(int device, int threads) {
   }
 }
 
-/// GPUs begin at different times.
+/// GPUs start at different times.
 static void skewDevices() {
   for (size_t device = 0; device < launch->parts.size(); ++device) {
     int turns = draw() % (1 << draw() % 12);
@@ -240,7 +240,7 @@ static void skewDevices() {
 }
 
 extern "C" {
-/// Runs the kernels of all GPUs at once; returns 0, or 1 where it failed.
+/// Runs the kernels of all GPUs concurrently; returns 0, or 1 on failure.
 int simt_launch(const Part *parts, int devices, int threads,
                 int64_t sharedBytes, uint64_t seed, const uint8_t *mutations,
                 uint8_t *executed) {
@@ -280,7 +280,7 @@ int simt_launch(const Part *parts, int devices, int threads,
   return !own.failure.empty();
 }
 
-/// What ended the last launch, or nothing.
+/// Returns the failure of the last launch, or an empty string.
 const char *simt_get_failure() { return lastFailure.c_str(); }
 }
 

@@ -1,9 +1,9 @@
 //===- simt.h - CTAs and their threads --------------------------*- C++ -*-===//
 //
 // A launch runs in one thread of the host. Every thread of the kernel is a
-// fiber, which runs until it meets others at a barrier or as a warp, or polls
-// memory. CTAs and fibers take turns in an order that a seed determines, so
-// that a launch with the same seed does the same.
+// fiber, which runs until it waits for other threads at a barrier or as a warp,
+// or polls memory. A seed determines the order in which CTAs and fibers take
+// turns, so that launches with the same seed behave equally.
 
 #ifndef ARK_TESTS_EMULATION_SIMT_H
 #define ARK_TESTS_EMULATION_SIMT_H
@@ -20,7 +20,7 @@ constexpr int kMaxCtas = 64;
 constexpr int kMaxDevices = 4;
 constexpr int kMaxThreads = 1024;
 
-/// Operands and results of an instruction, one after the other. A narrower
+/// The operands and results of an instruction in consecutive slots. A narrower
 /// value fills the first bytes.
 struct alignas(16) Slot {
   unsigned char bytes[16];
@@ -40,35 +40,35 @@ int getCtaOfDevice();
 
 /// A random number that depends on the seed and on all draws before.
 uint32_t draw();
-/// Whether something happens that has this chance, in percent.
+/// Returns true with this probability, in percent.
 bool happens(uint32_t percent);
 
 /// Lets the other fibers run.
 void yield();
-/// The launch has changed something that a waiting thread may wait for. Without
-/// any progress the clock runs fast, so that deadlines pass.
+/// Records a change that a waiting thread may wait for. Without such progress
+/// the clock runs faster, so that deadlines pass.
 void noteProgress();
-/// The time that the kernel sees, in nanoseconds.
+/// Returns the kernel's clock in nanoseconds.
 int64_t getClock();
-/// How many turns CTAs have had.
+/// Returns the number of turns of all CTAs.
 uint64_t getTurn();
 
 //===----------------------------------------------------------------------===//
 // Instructions
 //===----------------------------------------------------------------------===//
 
-/// What is wrong with an instruction on purpose, to see whether tests notice.
-/// The numbers are those of mutants.py.
+/// A deliberate fault of an instruction, which tests have to detect. The
+/// numbers are those of mutants.py.
 enum class Mutation : uint8_t {
   None,
-  /// It does nothing.
+  /// The instruction does nothing.
   Drop,
-  /// It neither releases nor acquires.
+  /// The instruction neither releases nor acquires.
   Relax,
-  /// Its scope is the CTA, or the GPU.
+  /// The scope is the CTA, or the GPU.
   NarrowToCta,
   NarrowToGpu,
-  /// It waits for one group fewer.
+  /// The instruction waits for one group fewer.
   WaitForLess,
 };
 
@@ -83,41 +83,40 @@ int getSite();
     __attribute__((format(printf, 1, 2)));
 
 //===----------------------------------------------------------------------===//
-// Threads that meet
+// Threads that synchronise
 //===----------------------------------------------------------------------===//
 
-/// Returns when all threads of the CTA that have not ended have come to a
-/// barrier. Returns whether the predicate holds for any of them.
+/// Returns when all threads of the CTA that have not ended have reached a
+/// barrier. Returns true if the predicate holds for any of them.
 bool meet(bool predicate);
 
-/// When the CTA has last passed a barrier, and the warp bar.warp.sync or any
-/// instruction to which its lanes come together.
+/// The times at which the CTA last passed a barrier, and at which the warp last
+/// passed bar.warp.sync or any other instruction that synchronises its lanes.
 uint32_t getBarrierTime();
 uint32_t getWarpTime();
 uint32_t getMeetTime();
 
-/// The lanes of `mask` of a warp come to the same instruction. `work` gets
-/// their operands and results, indexed by lane, and is run once. A lane that
-/// comes to another instruction ends the launch.
+/// Waits until the lanes of `mask` of a warp have reached the same instruction.
+/// `work` gets their operands and results, indexed by lane, and runs once. A
+/// lane that reaches another instruction ends the launch.
 using Work = std::function<void(Slot *const *args, Slot *const *results)>;
 void meetWarp(uint32_t mask, const char *name, Slot *args, Slot *results,
               const Work &work);
-/// Waits for the lanes of `mask`, and orders what they do in memory.
+/// Waits for the lanes of `mask`, and orders their accesses to memory.
 void syncWarp(uint32_t mask, const char *name);
 
-/// The same for the 128 threads of a warpgroup.
+/// As above, for the 128 threads of a warpgroup.
 void meetWarpgroup(const char *name, Slot *args, Slot *results,
                    const Work &work);
 
 } // namespace simt
 
-/// An instruction begins, or an access to memory that is not quick. Called by
-/// the code that lower.py makes.
+/// Begins an instruction, or an access to memory outside of the fast path.
+/// Called by the code of lower.py.
 extern "C" void simt_enter(int site);
 
-/// Each function is an instruction of NVIDIA's: an intrinsic of LLVM or a line
-/// of PTX, by the name that lower.py gives it. Meanings are those of the PTX
-/// ISA.
+/// Each function implements an instruction: an intrinsic of LLVM or a line of
+/// PTX, with the name that lower.py gives it and the semantics of the PTX ISA.
 #define INSTRUCTION(name)                                                      \
   extern "C" void name([[maybe_unused]] simt::Slot *args,                      \
                        [[maybe_unused]] simt::Slot *results)

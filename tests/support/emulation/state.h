@@ -23,7 +23,8 @@ struct Thread {
   Mutation mutation = Mutation::None;
 };
 
-/// What the lanes of a warp, or the threads of a warpgroup, have come to.
+/// The instruction that the lanes of a warp, or the threads of a warpgroup,
+/// have reached.
 struct Meeting {
   const char *name = nullptr;
   uint32_t mask = 0;
@@ -48,10 +49,11 @@ struct Cta {
   char *stacks;
   int current = 0, atBarrier = 0, ended = 0;
   bool any = false, result = false;
-  /// The launch begins as with a barrier, at a time that is not 0.
+  /// The launch begins like after a barrier, at a time other than 0.
   uint32_t barrierTime = 1;
   std::vector<uint32_t> warpTimes, meetTimes;
-  /// Turns that this CTA, and rounds that one of its warps, is left out of.
+  /// The number of turns that this CTA skips, and of rounds that one of its
+  /// warps skips.
   int pausedTurns = 0, pausedRounds = 0, pausedWarp = 0;
 };
 
@@ -80,13 +82,13 @@ inline Thread &currentThread() {
 /// Returns from the running fiber to the scheduler.
 void suspend();
 
-/// If all threads that are left have come to the barrier, they go on.
+/// Resumes the remaining threads if all have reached the barrier.
 void openBarrier(Cta &cta);
 
-/// The name of a CTA, with its GPU if there are several.
+/// Returns the name of a CTA, with its GPU if there are several.
 std::string describeCta(const Cta &cta);
 
-/// Says for each warp where its threads stand.
+/// Describes the position of the threads of each warp.
 std::string describeThreads(const Cta &cta);
 
 } // namespace simt

@@ -11,9 +11,9 @@
 using namespace simt;
 
 namespace {
-/// Of two dimensions, 16 bits an element, in rows of 128 bytes whose pieces of
-/// 16 bytes are mixed; all else that a map says is part of the instruction's
-/// name.
+/// Tensor maps of two dimensions, with elements of 16 bits, in rows of 128
+/// bytes with swizzled pieces of 16 bytes. The name of the instruction states
+/// all other properties.
 struct TensorMap {
   char *address;
   int64_t rowBytes;
@@ -22,9 +22,8 @@ struct TensorMap {
 static_assert(sizeof(TensorMap) <= 128);
 constexpr int64_t kMapBytes = 128, kRowBytes = 128, kPieceBytes = 16;
 
-/// How far a map in global memory has come on its way to copies, in the
-/// launches so far. Its writer fences and releases, and whoever copies
-/// acquires.
+/// The progress of a tensor map from global memory to copies, over all launches
+/// so far. The writer fences and releases, and the copying thread acquires.
 enum class Way { Written, Released, Acquired };
 std::map<const void *, Way> ways;
 } // namespace
@@ -64,10 +63,10 @@ TENSOR_MAP_CONSTANT(swizzle_mode_shared_cta_b1024_b32_3)
 TENSOR_MAP_CONSTANT(fill_mode_shared_cta_b1024_b32_0)
 
 //===----------------------------------------------------------------------===//
-// Maps on their way to copies
+// Tensor maps between writers and copies
 //===----------------------------------------------------------------------===//
 
-/// The lanes of a warp copy a map together, at the time of one of them.
+/// The lanes of a warp copy a map together, at a single time.
 INSTRUCTION(
     tensormap_cp_fenceproxy_global_shared_cta_tensormap_generic_release_gpu_sync_aligned_128) {
   void *to = args[0].as<void *>();
@@ -95,7 +94,7 @@ INSTRUCTION(fence_proxy_tensormap_generic_acquire_gpu) {
 // Boxes
 //===----------------------------------------------------------------------===//
 
-/// A row of the box; what lies outside of the tensor is zero.
+/// Copies a row of the box; elements outside of the tensor are zero.
 static void copyRow(const TensorMap &map, char *target, int boxRow, int row,
                     int column) {
   char elements[kRowBytes] = {};

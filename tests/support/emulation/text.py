@@ -18,7 +18,7 @@ def arguments(rest: str) -> str:
 
 
 def split(text: str) -> list[str]:
-    """The parts between commas that are in no parentheses.
+    """Splits a text at the commas that are outside of parentheses.
 
     Example:
         >>> split("ptr %a, <2 x i32> %b, align 8")
@@ -35,7 +35,7 @@ def split(text: str) -> list[str]:
 
 
 def type_of(operand: str) -> str:
-    """Returns the type at the begin of an operand.
+    """Returns the type at the start of an operand.
 
     Example:
         >>> type_of("[2 x [3 x i64]] zeroinitializer")

@@ -1,9 +1,9 @@
 //===- warpgroups.cpp - Matrix products of warpgroups ---------------------===//
 //
-// A product reads its factors at any time until the wait for its group. Its
-// sums are in registers, of which LLVM's IR has no names: the instruction gives
-// tokens in their place, floats that are not numbers. lower.py calls
-// `simt_resolve` wherever anything but another product uses one.
+// A product reads its operands at any time until the wait for its group. The
+// accumulators are in registers, which LLVM's IR does not name: the instruction
+// returns tokens instead, which are NaNs. lower.py calls `simt_resolve` for
+// every use of a token other than by another product.
 
 #include "warpgroups.h"
 
@@ -23,17 +23,17 @@ using namespace simt;
 
 namespace {
 constexpr int kDepth = 16, kRows = 16, kMostColumns = 256;
-/// Accumulators of a thread that can be in use at once.
+/// The maximum number of accumulators of a thread in use at once.
 constexpr int kAccumulators = 64;
-/// A token: a quiet NaN with the accumulator's number and that of the sum.
+/// A token: a quiet NaN with the numbers of the accumulator and of the element.
 constexpr uint32_t kToken = 0x7fd00000, kTokenMask = 0xfffe0000;
 constexpr int kSumBits = 7, kNumberBits = 10;
 
-/// The sums of a thread.
+/// The accumulators of a thread.
 struct Accumulator {
   int number = -1;
   std::vector<float> sums;
-  /// Products that are not waited for.
+  /// Products without a wait so far.
   int open = 0;
 };
 
@@ -43,7 +43,7 @@ struct Product {
   bool isHalf;
   uint64_t left, right;
   std::array<Accumulator *, kWarpSize> accumulators;
-  /// Whether it has read its factors, before it is waited for.
+  /// Whether the product has read its operands before the wait.
   bool isAdded = false;
 };
 using Group = std::vector<Product>;
@@ -51,7 +51,7 @@ using Group = std::vector<Product>;
 struct Warp {
   Group open;
   std::deque<Group> groups;
-  /// Whether registers that products are to read are fenced.
+  /// Whether the registers that products will read are fenced.
   bool isFenced = false;
 };
 
@@ -87,7 +87,7 @@ static uint32_t makeToken(const Accumulator &accumulator, int sum) {
 
 static bool isToken(uint32_t bits) { return (bits & kTokenMask) == kToken; }
 
-/// The accumulator that a token of a thread is of; null if it is none.
+/// Returns the accumulator of a token; null if the value is no token.
 static Accumulator *findAccumulator(int thread, uint32_t bits) {
   if (!isToken(bits))
     return nullptr;
@@ -100,7 +100,7 @@ static Accumulator *findAccumulator(int thread, uint32_t bits) {
 
 static int getSum(uint32_t bits) { return bits & ((1 << kSumBits) - 1); }
 
-/// A number, or the sum that is in its place.
+/// Returns a number, or the accumulator element of a token.
 extern "C" float simt_resolve(float number, int site) {
   uint32_t bits = __builtin_bit_cast(uint32_t, number);
   if (!isToken(bits))
@@ -113,8 +113,8 @@ extern "C" float simt_resolve(float number, int site) {
   return accumulator.sums[getSum(bits)];
 }
 
-/// Where the sums of an instruction are: those of the products before it, or
-/// new ones, which have the values of registers.
+/// Returns the accumulators of an instruction: those of the products before it,
+/// or new ones with the values of registers.
 static Accumulator &getAccumulator(int thread, Slot *sums, int count,
                                    bool adds) {
   Accumulator *found = findAccumulator(thread, sums[0].as<uint32_t>());
@@ -137,11 +137,11 @@ static Accumulator &getAccumulator(int thread, Slot *sums, int count,
 }
 
 //===----------------------------------------------------------------------===//
-// Factors
+// Operands
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A factor in shared memory: rows along the depth, in parts of eight rows.
+/// An operand in shared memory: rows along the depth, in parts of eight rows.
 struct Factor {
   Factor(uint64_t descriptor, bool isHalf) : isHalf(isHalf) {
     begin = (descriptor & 0x3fff) << 4;
@@ -150,9 +150,8 @@ struct Factor {
     swizzle = descriptor >> 62;
   }
 
-  /// Rows of 128, 64 or 32 bytes are stored with their pieces of 16 bytes
-  /// mixed; without that, each of them comes after the same one of the row
-  /// before.
+  /// Rows of 128, 64 or 32 bytes are swizzled in pieces of 16 bytes; without a
+  /// swizzle, the n-th pieces of consecutive rows are adjacent.
   char *find(int row, int k) const {
     constexpr int kPerPiece = 8, kBytes = 2;
     int64_t place = begin + row / 8 * perRows;
@@ -165,7 +164,7 @@ struct Factor {
     return getShared() + place;
   }
 
-  /// What threads have written without a proxy fence is not there.
+  /// Writes of threads without a proxy fence are not visible.
   float read(int row, int k) const {
     char *place = find(row, k);
     checkShared("wgmma", place, 2, 2);
@@ -201,7 +200,7 @@ static void add(const Product &product, int warpInGroup) {
   }
 }
 
-/// The product is waited for.
+/// Completes a product at its wait.
 static void finish(const Product &product, int warpInGroup) {
   if (!product.isAdded)
     add(product, warpInGroup);
@@ -213,12 +212,13 @@ static void finish(const Product &product, int warpInGroup) {
 // Instructions
 //===----------------------------------------------------------------------===//
 
-/// Whether a warp has nothing under way, so that a product can be early.
+/// Returns true if a warp has no product in flight, so that a product may run
+/// early.
 static bool isIdle(const Warp &warp) {
   return warp.open.empty() && warp.groups.empty();
 }
 
-/// The products of the four warps of a warpgroup, whose first thread is
+/// Runs the products of the four warps of a warpgroup, whose first thread is
 /// `first`.
 static void startProducts(int first, int columns, bool isHalf,
                           Slot *const *args, Slot *const *results) {
@@ -265,7 +265,7 @@ static void wgmma(Slot *args, Slot *results, bool isHalf) {
 INSTRUCTION(wgmma_bf16) { wgmma(args, results, /*isHalf=*/false); }
 INSTRUCTION(wgmma_f16) { wgmma(args, results, /*isHalf=*/true); }
 
-/// Runs once for a warp, when all of its lanes have come.
+/// Runs once for a warp, after all of its lanes have arrived.
 static void doByWarp(const char *name,
                      const std::function<void(Warp &)> &work) {
   int thread = getThread();

@@ -36,8 +36,8 @@ INSTRUCTION(vote_any_sync) {
            });
 }
 
-/// Lane `choose(lane, operand)` gives each lane its value, if it lies in the
-/// lane's segment, and else the lane itself.
+/// Gives each lane the value of lane `choose(lane, operand)` if that is in the
+/// lane's segment, and otherwise its own value.
 template <typename Choose>
 static void shuffle(const char *name, Slot *args, Slot *results,
                     const Choose &choose) {

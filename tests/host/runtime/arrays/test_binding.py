@@ -22,7 +22,7 @@ Make = Callable[..., Executable]
 
 
 def aligned(array: Array, alignment: int = 64, offset: int = 0) -> Array:
-    """A copy of `array` at a multiple of `alignment`, plus `offset`."""
+    """Returns a copy of `array` at a multiple of `alignment`, plus `offset`."""
     block = np.empty(array.nbytes + alignment + offset, np.uint8)
     start = -block.ctypes.data % alignment + offset
     copy = block[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -52,7 +52,7 @@ def three_parameters() -> ToyProgram:
 
 
 def values_of(executable: Executable) -> dict[str, Array]:
-    """What is bound, in the host's memory."""
+    """Returns the bound values in host memory."""
     storage: Any = executable._runner.storage
     slots = storage.slots()
     values: dict[str, Array] = {}
@@ -63,7 +63,7 @@ def values_of(executable: Executable) -> dict[str, Array]:
 
 
 def assert_bound(executable: Executable, expected: Mapping[str, Array]) -> None:
-    """The kernel sees these values, and runs with them."""
+    """Checks that the kernel sees these values, and runs with them."""
     got = values_of(executable)
     assert got.keys() == expected.keys()
     for name, array in expected.items():
@@ -96,7 +96,7 @@ def test_all_problems_in_one_error(make: Make) -> None:
     assert "parameter 'ids' has elements of int32, should have int64" in text
 
 
-def test_after_an_error_nothing_is_bound(make: Make) -> None:
+def test_nothing_is_bound_after_an_error(make: Make) -> None:
     executable = make(three_parameters())
     with pytest.raises(ark.InvalidUsageError):
         executable.bind(GOOD | {"extra": np.zeros(1)})
@@ -124,12 +124,12 @@ def test_a_list_of_sources(make: Make) -> None:
     parts: list[dict[str, object]] = [{name: array} for name, array in GOOD.items()]
     executable = make(three_parameters()).bind(parts)
     assert_bound(executable, GOOD)
-    # If two sources have a name, the last one counts.
+    # If two sources have the same name, the last one counts.
     executable.bind([*parts, {"ids": np.array([8, 9])}])
     assert_bound(executable, GOOD | {"ids": np.array([8, 9])})
 
 
-def test_many_problems_are_cut(make: Make) -> None:
+def test_a_long_list_of_problems_is_cut(make: Make) -> None:
     extra = {f"extra{index}": np.zeros(1) for index in range(100)}
     with pytest.raises(ark.InvalidUsageError) as caught:
         make(three_parameters()).bind(GOOD | extra)
@@ -137,7 +137,7 @@ def test_many_problems_are_cut(make: Make) -> None:
 
 
 @pytest.mark.parametrize("value", [[[0.0]], 3, None, "weights", object()])
-def test_what_is_no_array(make: Make, value: object) -> None:
+def test_values_that_are_no_arrays_raise(make: Make, value: object) -> None:
     with pytest.raises(ark.InvalidUsageError, match="pass a numpy array"):
         make(three_parameters()).bind(GOOD | {"ids": value})
 
@@ -179,7 +179,7 @@ def test_a_kernel_may_need_less_alignment(make: Make) -> None:
     assert executable.report().bound_in_place == 24
 
 
-def test_what_is_not_contiguous_is_copied(make: Make, x: Array) -> None:
+def test_an_array_that_is_not_contiguous_is_copied(make: Make, x: Array) -> None:
     program = ToyProgram(sms=1)
     w = program.buffer("w", "parameter", "fp32", [4, 4])
     y = program.buffer("y", "output", "fp32", [4, 4])
@@ -273,7 +273,8 @@ def summing() -> ToyProgram:
 
 
 def filled(value: int) -> dict[str, Array]:
-    """Arrays of one number, which every device copies, since they are not contiguous."""
+    """Returns arrays filled with one number, which every device copies, since they are not
+    contiguous."""
     names = {"a": np.float32, "b": np.float32, "c": np.int64, "s": np.float32, "t": np.int64}
     return {name: np.full(32, value, dtype)[::2] for name, dtype in names.items()}
 
@@ -350,7 +351,7 @@ def test_binding_is_all_or_nothing_on_the_host(make: Make, monkeypatch: pytest.M
     assert_filled(executable, 2)
 
 
-def test_a_state_that_cannot_be_set_back_is_named(
+def test_a_state_that_cannot_be_restored_is_named(
     make: Make, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     executable = make(summing()).bind(filled(1))
@@ -416,7 +417,7 @@ def test_a_file_that_ends_early_binds_nothing(
         assert_filled(executable, 2)
 
 
-def test_what_was_bound_before_is_given_back(cuda: FakeCuda, kernel: bytes) -> None:
+def test_replaced_bindings_are_freed(cuda: FakeCuda, kernel: bytes) -> None:
     with fake_executable(cuda, kernel, summing()) as executable:
         executable.bind(filled(1)).run()
         held = cuda.held

@@ -130,7 +130,7 @@ def test_what_is_exported_is_what_is_read(dtype: ark.DType) -> None:
     assert gone() is None
 
 
-def test_an_export_elsewhere_is_refused() -> None:
+def test_an_export_to_another_device_raises() -> None:
     exported = DeviceExporter(256, ark.fp32, (1,), (CUDA, 0), None)
     for arguments in ({"copy": True}, {"dl_device": (1, 0)}):
         with pytest.raises(BufferError):
@@ -169,7 +169,7 @@ def test_what_a_kernel_cannot_use(exe: Executable, x: Array, case: str) -> None:
     np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
 
 
-def test_outputs_that_cannot_be_written(exe: Executable, x: Array) -> None:
+def test_outputs_that_cannot_be_written_raise(exe: Executable, x: Array) -> None:
     exe.bind({"w": W})
     with pytest.raises(ark.InvalidUsageError, match="there is no output 'z'"):
         exe.run(x=x, out={"z": W})
@@ -303,7 +303,7 @@ def test_producers_come_first(exe: Executable, cuda: FakeCuda, x: Array) -> None
     assert [second for _, second in cuda.waits] == [producer]
 
 
-def test_work_of_others_is_not_waited_for(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+def test_runs_do_not_wait_for_unrelated_streams(exe: Executable, cuda: FakeCuda, x: Array) -> None:
     exe.bind({"w": W})
     done = threading.Event()
     cuda.delay(cuda.new_stream(), done.is_set)

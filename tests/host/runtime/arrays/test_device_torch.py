@@ -56,7 +56,7 @@ def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
     assert cuda.held == 0
 
 
-def test_tensors_go_in_and_come_out(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+def test_tensors_are_inputs_and_outputs(exe: Executable, cuda: FakeCuda, x: Array) -> None:
     weight = on_device(torch.nn.Parameter(torch.arange(128.0)))
     exe.bind({"w": weight})
     assert exe.report().bound_in_place == 512

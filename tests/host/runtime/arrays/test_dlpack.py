@@ -33,7 +33,7 @@ class Foreign:
 
 
 class Old(Foreign):
-    """The same with a DLPack capsule without a version."""
+    """An array with only DLPack, whose capsule has no version."""
 
     def __dlpack__(self, stream: object = None) -> Any:
         return Exporter(self.array).__dlpack__()
@@ -83,7 +83,7 @@ def test_import_and_drop_many_times() -> None:
     assert to_numpy(Foreign(array), "x").sum() == 0
 
 
-def test_read_only_stays_read_only() -> None:
+def test_read_only_arrays_stay_read_only() -> None:
     array = np.zeros(3, np.float32)
     array.flags.writeable = False
     assert not to_numpy(Foreign(array), "x").flags.writeable
@@ -110,7 +110,7 @@ def test_a_library_that_refuses_is_quoted() -> None:
         to_numpy(Refusing(np.zeros(1)), "x")
 
 
-def test_no_capsule() -> None:
+def test_an_object_that_is_no_capsule_raises() -> None:
     class Lying(Foreign):
         def __dlpack__(self, **arguments: Any) -> Any:
             return b"no capsule"
@@ -182,7 +182,7 @@ def test_torch_of_any_layout(make: Any) -> None:
         (lambda torch: torch.ones(2, dtype=torch.float8_e4m3fnuz), "type 11-8"),
     ],
 )
-def test_what_torch_cannot_pass(make: Any, message: str) -> None:
+def test_torch_tensors_without_dlpack_raise(make: Any, message: str) -> None:
     torch = library("torch")
     with pytest.raises(ark.InvalidUsageError, match=f"^x .*{message}"):
         to_numpy(make(torch), "x")
@@ -242,7 +242,7 @@ def test_jax(dtype: str) -> None:
     assert np.array_equal(to_numpy(result, "x"), array)
 
 
-def test_a_run_returns_what_it_was_given(add: Any, x: Array) -> None:
+def test_a_run_returns_arrays_of_the_inputs_library(add: Any, x: Array) -> None:
     jax = library("jax.numpy")
     y = add.run(x=jax.asarray(x))["y"]
     assert type(y).__module__.startswith("jax")

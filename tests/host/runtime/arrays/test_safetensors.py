@@ -1,4 +1,4 @@
-"""safetensors files: what the library writes is read, in place; what is malformed is refused."""
+"""safetensors files: files of the library are read in place; malformed files raise."""
 
 from __future__ import annotations
 

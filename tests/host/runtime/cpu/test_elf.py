@@ -143,7 +143,7 @@ class Altered:
         self.data = bytearray(data)
 
     def headers(self, kind: int) -> list[int]:
-        """The offsets of the program headers of a type."""
+        """Returns the offsets of the program headers of a type."""
         (table,) = struct.unpack_from("<Q", self.data, 32)
         (count,) = struct.unpack_from("<H", self.data, 56)
         places = [table + 56 * index for index in range(count)]
@@ -158,7 +158,7 @@ class Altered:
         return self
 
     def get(self, tag: int) -> tuple[int, int]:
-        """The offset of a dynamic entry, and its value."""
+        """Returns the offset of a dynamic entry, and its value."""
         offset, size = struct.unpack_from("<QQQQ", self.data, self.headers(DYNAMIC)[0] + 8)[::3]
         for place in range(offset, offset + size, 16):
             found, value = struct.unpack_from("<qQ", self.data, place)
@@ -183,13 +183,13 @@ class Altered:
 PLTRELSZ, PLTGOT, STRTAB, SYMTAB, STRSZ, SYMENT, JMPREL = 2, 3, 5, 6, 10, 11, 23
 GNU_HASH, VERSYM, VERNEED, VERNEEDNUM = 0x6FFFFEF5, 0x6FFFFFF0, 0x6FFFFFFE, 0x6FFFFFFF
 
-# SYMENT has but one legal value, so that its entry can be given up for another one.
+# SYMENT has only one legal value, so that its entry can be replaced by another one.
 ALTERATIONS: dict[str, tuple[Callable[[Altered], Any], str]] = {
     "init-array": (lambda e: e.entry(SYMENT, 27, 8), "constructors"),
     "preinit-array": (lambda e: e.entry(SYMENT, 33, 8), "constructors"),
     "fini-array": (lambda e: e.entry(SYMENT, 28, 8), "destructors"),
     "array-of-unknown-size": (lambda e: e.entry(SYMENT, 25, 8), "does not say how many"),
-    # glibc looks at the lower 31 bits of such tags: this is its DT_AUXILIARY, too.
+    # glibc uses the lower 31 bits of such tags, so that this is its DT_AUXILIARY, too.
     "alias": (lambda e: e.entry(SYMENT, 0x1_7FFFFFFD, 1), "dynamic entry 0x17ffffffd"),
     "audit": (lambda e: e.entry(SYMENT, 0x6FFFFEFC, 1), "auditing library"),
     "rel": (lambda e: e.entry(SYMENT, 17, 0), "dynamic entry 0x11"),
@@ -265,7 +265,7 @@ def test_names_of_libraries(build: Callable[..., bytes], tmp_path: Path, name: s
     refused(data, "needs the library")
 
 
-def test_messages_of_the_loader_that_are_no_text(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages_of_the_loader_that_are_not_utf8(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(data: memoryview) -> Any:
         raise UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte")
 
@@ -278,8 +278,8 @@ def test_messages_of_the_loader_that_are_no_text(monkeypatch: pytest.MonkeyPatch
 @settings(max_examples=800)
 @given(st.integers(0, 2000) | st.integers(0, 1 << 20), st.binary(min_size=1, max_size=8))
 def test_any_bytes(position: int, content: bytes) -> None:
-    """In the headers, and anywhere. The check only: what it lets through may still be no good code,
-    but is no odd file."""
+    """Alters bytes of the headers, and anywhere. Only the check runs: accepted code may still be
+    invalid, but its file is well-formed."""
     good = compile_kernel()
     data = bytearray(good)
     position %= len(data)

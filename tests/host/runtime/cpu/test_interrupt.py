@@ -81,7 +81,7 @@ def test_a_lane_that_does_not_listen_does_not_hold_ctrl_c(
 def interrupted_at(seconds: float, executable: Executable) -> None:
     thread = interrupt_after(seconds)
     executable.run(iterations=2)
-    # The signal has been sent once the thread ended, and is handled in one of the next steps.
+    # The signal is sent when the thread ends, and is handled in one of the next steps.
     thread.join()
     time.sleep(1)
 
@@ -93,7 +93,7 @@ def test_an_interrupt_at_any_moment_leaves_a_usable_executable(
     executable = make(napping)
     executable.run()
     for step in range(40):
-        # The signal may come as soon as it is asked for, so all of it is inside.
+        # The signal may come at once, so the whole block expects it.
         with pytest.raises(KeyboardInterrupt):
             interrupted_at(0.0005 * step, executable)
         executable.reset()

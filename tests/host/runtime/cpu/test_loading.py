@@ -70,7 +70,7 @@ def test_another_backend(kernel: bytes, tmp_path: Path) -> None:
 
 
 def test_a_program_for_elsewhere_can_be_saved_and_looked_at(kernel: bytes, tmp_path: Path) -> None:
-    """As when compiling for a GPU on a laptop."""
+    """As when a laptop compiles for a GPU."""
     manifest, sections = add_program().parts(kernel)
     manifest["target"].update(backend="hip", arch="gfx942")
     executable = Executable.from_parts(manifest, sections)
@@ -83,7 +83,7 @@ def test_a_program_for_elsewhere_can_be_saved_and_looked_at(kernel: bytes, tmp_p
         executable.bind({})
 
 
-# A server of 2022: what LLVM says of it, and what Linux does.
+# A server of 2022: the names of its features in LLVM and in Linux.
 LLVM_FEATURES = (
     "64bit adx aes avx avx2 avx512bf16 avx512bitalg avx512bw avx512cd avx512dq avx512f avx512ifma "
     "avx512vbmi avx512vbmi2 avx512vl avx512vnni avx512vpopcntdq bmi bmi2 clflushopt clwb clzero "
@@ -116,7 +116,7 @@ def test_this_machine_has_its_base() -> None:
 # -- images --------------------------------------------------------------------------------------
 
 
-def test_what_is_no_image(kernel: bytes) -> None:
+def test_bytes_that_are_no_image_raise(kernel: bytes) -> None:
     for bad in (b"x", b"MZ" * 100, kernel[:64], kernel[:20], b"\x7fELF\2\1" + bytes(58)):
         with pytest.raises(ark.BundleError, match="section kernel"):
             load(bad)
@@ -160,7 +160,7 @@ def test_constructors_are_refused(build: Callable[..., bytes], tmp_path: Path) -
         ("-Wl,-fini=ark_kernel", "destructor"),
     ],
 )
-def test_what_a_kernel_must_not_have(kernel: bytes, option: str, message: str) -> None:
+def test_kernels_with_forbidden_parts_raise(kernel: bytes, option: str, message: str) -> None:
     with pytest.raises(ark.BundleError, match=message):
         load(compile_kernel(option))
 
@@ -184,7 +184,7 @@ def test_undefined_symbols(build: Callable[..., bytes]) -> None:
 
 
 def test_two_kernels_at_once_and_one_after_the_other(build: Callable[..., bytes]) -> None:
-    """The C library knows libraries by path: one kernel must not get the code of another."""
+    """The C library identifies libraries by path: a kernel must not get the code of another one."""
 
     def returning(code: int) -> bytes:
         return build(f"int ark_kernel(const void *c, long l) {{ return {code}; }}", "-nostartfiles")

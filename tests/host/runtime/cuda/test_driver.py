@@ -79,7 +79,7 @@ def test_a_hang_is_named(kernel: bytes) -> None:
     state = program.buffer("n", "state", "int64", [])
     count = program.task("count", 1, [(state, 0)], "counter", location="net.py:3")
     missing = program.semaphore(2, "missing")
-    # One lane, so that it has always seen its own signal.
+    # With one lane, the lane has always seen its own signal.
     program.lane(0, [run(count, 0, 1), signal(missing), wait(missing, 2)])
     with (
         ark.knobs.scope(ARK_TIMEOUT="0.2"),
@@ -90,8 +90,8 @@ def test_a_hang_is_named(kernel: bytes) -> None:
 
 
 def test_all_that_a_hang_is_about(kernel: bytes, x: Array) -> None:
-    """The error names task, op, line of Python, semaphore, seen and expected value, and the
-    missing producer; then the process launches again."""
+    """The error names task, op, line of Python, semaphore, seen and expected value, and the missing
+    producer; then the process launches again."""
     program = ToyProgram(sms=2)
     maker = program.task("nothing", 1, name="maker", location="net.py:3", ops=["ark.matmul"])
     reader = program.task("nothing", 1, name="reader", location="net.py:4", ops=["ark.gelu"])
@@ -172,7 +172,9 @@ def test_ptx_that_the_driver_refuses(kernel: bytes, x: Array) -> None:
     ("ptx", "version", "needed"),
     [("8.6", 12040, r"12\.7 or later \(565\)"), ("8.7", 12070, r"12\.8 or later \(570\)")],
 )
-def test_a_driver_too_old_for_the_ptx(kernel: bytes, ptx: str, version: int, needed: str) -> None:
+def test_a_driver_that_is_too_old_for_the_ptx(
+    kernel: bytes, ptx: str, version: int, needed: str
+) -> None:
     cuda = FakeCuda(version=version)
     message = f"holds PTX {ptx}, which needs a driver for CUDA {needed}; this one is for 12"
     with pytest.raises(ark.UnsupportedError, match=message):
@@ -197,7 +199,7 @@ def test_neither_a_cubin_nor_ptx(kernel: bytes) -> None:
     assert cuda.held == 0
 
 
-def test_more_lanes_than_the_gpu_holds(kernel: bytes) -> None:
+def test_more_lanes_than_fit_on_the_gpu(kernel: bytes) -> None:
     cuda = FakeCuda(sms=1)
     with pytest.raises(ark.UnsupportedError, match="has 2 lanes; this GPU holds 1"):
         executable(cuda, kernel).prepare()
@@ -212,7 +214,8 @@ def test_more_shared_memory_than_a_cta_has(kernel: bytes) -> None:
 
 
 def test_too_little_memory(kernel: bytes, x: Array) -> None:
-    """For the program itself, and later for its parameters: nothing is held, or all still works."""
+    """Memory is missing for the program itself, and later for its parameters: nothing leaks, or
+    everything still works."""
     cuda = FakeCuda(memory=1024)
     with pytest.raises(ark.DeviceError, match="cuMemAlloc failed: CUDA_ERROR_OUT_OF_MEMORY"):
         executable(cuda, kernel).prepare()
@@ -300,7 +303,7 @@ def test_without_a_driver() -> None:
     ],
     ids=["a driver that is too old", "anything else"],
 )
-def test_what_the_package_raises(
+def test_errors_of_the_package(
     kernel: bytes, x: Array, says: str, kind: type[ark.ArkError], match: str
 ) -> None:
     class Raises(FakeCuda):

@@ -1,4 +1,5 @@
-"""Every call of the driver fails once, on each path: a typed error, nothing is left, nothing hangs.
+"""Every call of the driver fails once, on each path: a typed error is raised, and nothing leaks or
+hangs.
 
 On a stand-in for CUDA, which counts what is taken and not given back.
 """
@@ -38,13 +39,13 @@ def copying(cuda: FakeCuda, kernel: bytes) -> Executable:
 
 
 def read(value: Any) -> Array:
-    """An array of the stand-in's device."""
+    """Returns an array of the stand-in's device."""
     record = {"__array_interface__": value.__cuda_array_interface__}
     return np.array(np.asarray(type("Host", (), record)))
 
 
 def binding(cuda: FakeCuda, kernel: bytes) -> None:
-    """Several parameters and states, twice."""
+    """Binds several parameters and states, twice."""
     program = ToyProgram(sms=1)
     for name in "abc":
         program.buffer(name, "parameter", "fp32", [16])
@@ -59,7 +60,7 @@ def binding(cuda: FakeCuda, kernel: bytes) -> None:
 
 
 def exporting(cuda: FakeCuda, kernel: bytes) -> None:
-    """Outputs that outlive their executable."""
+    """Reads outputs that outlive their executable."""
     executable = adding(cuda, kernel)
     try:
         executable.bind({"w": OnDevice(W)})
@@ -71,14 +72,15 @@ def exporting(cuda: FakeCuda, kernel: bytes) -> None:
 
 
 def dropping(cuda: FakeCuda, kernel: bytes) -> None:
-    """The executable is dropped without `close`."""
+    """Drops the executable without `close`."""
     executable = adding(cuda, kernel).bind({"w": W})
     executable.run(x=OnDevice(X))
     executable.run(x=X, iterations=2)
 
 
 def staying(cuda: FakeCuda, kernel: bytes) -> None:
-    """A resident kernel with outputs that are not tensors and too large for the launch record."""
+    """Runs a resident kernel with outputs that are not tensors and too large for the launch
+    record."""
     array = np.arange(ROWS * 16, dtype=np.float32).reshape(ROWS, 16)
     with copying(cuda, kernel) as executable, executable.resident() as resident:
         outputs = [resident.run(x=OnDevice(scale * array))["y"] for scale in range(2)]

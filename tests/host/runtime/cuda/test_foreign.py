@@ -1,4 +1,4 @@
-"""A kernel of others on a non-blocking stream, for which calls of the driver wait."""
+"""A kernel of another library on a non-blocking stream, for which calls of the driver wait."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from ark_mlir.testing.toy import ToyProgram, add_program, run
 
 Array = np.ndarray[Any, Any]
 W = np.arange(128, dtype=np.float32)
-NEVER = 30.0  # what would wait for it in vain still ends, and fails
+NEVER = 30.0  # ends a call that waits for the kernel in vain, and fails the test
 LIMIT = 0.2
-BOUND = 5.0  # of a busy machine
+BOUND = 5.0  # on a busy machine
 GIVE_BACK = [WAITS_FOR_ALL, *({name} for name in ("cuMemFree", "cuMemFreeHost", "cuModuleUnload"))]
 TAKE = ("cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadData", "cuModuleGetFunction")
 
@@ -36,12 +36,12 @@ TAKE = ("cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadData", "cuModuleGetFunction
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(backlog, "LIMIT_SECONDS", LIMIT)
-    monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", LIMIT)
+    monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", LIMIT)
 
 
 @pytest.fixture
 def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The errors that finalizers and threads raised."""
+    """Collects the errors that finalizers and threads raised."""
     caught: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: caught.append(args.exc_value))
     return caught
@@ -49,7 +49,7 @@ def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 @contextmanager
 def foreign(cuda: FakeCuda, names: Iterable[str] = WAITS_FOR_ALL) -> Generator[None]:
-    """A kernel of others for which some functions wait, until the end of the block."""
+    """A kernel of another library for which some functions wait, until the end of the block."""
 
     def end() -> None:
         cuda.foreign = frozenset()
@@ -93,7 +93,7 @@ def test_closing(
     dropped: bool,
     unraisable: list[Any],
 ) -> None:
-    """The error names the call; all is given back when the kernel ends, without a call of ark's."""
+    """The error names the call; all is freed when the kernel ends, without further calls of ark."""
     executable = added(cuda, kernel)
     assert_adds(executable, x)
     with foreign(cuda, names):
@@ -122,7 +122,7 @@ def test_loading(
     fails: bool,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Nothing stays held, whether the call takes something or fails when it returns at last."""
+    """Nothing leaks, whether the call succeeds or fails when it returns at last."""
     executable = fake_executable(cuda, kernel, add_program())
     with monkeypatch.context() as failing, foreign(cuda, {name}):
         with pytest.raises(ark.BusyError, match=f"{name} has not returned within 0.2 s"):
@@ -137,7 +137,7 @@ def test_loading(
 
 
 def test_loading_ptx(cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """To assemble it may take longer than other calls."""
+    """Assembling PTX may take longer than other calls."""
     image = "ark_mlir.runtime.cuda.image._ASSEMBLING_SECONDS"
     cuda.assembles = kernel
     ptx = b".version 8.0\n"
@@ -179,7 +179,7 @@ def test_runs_go_on(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
 
 
 def test_dropping_an_output(cuda: FakeCuda, kernel: bytes, x: Array, unraisable: list[Any]) -> None:
-    """The first waits for the limit, and the others not at all."""
+    """The first call waits until the limit, and the others do not wait."""
     executable = added(cuda, kernel)
     outputs = [executable.run(x=OnDevice(x))["y"] for _ in range(3)]
     gc.collect()
@@ -225,7 +225,7 @@ def test_ctrl_c(cuda: FakeCuda, kernel: bytes, call: str, monkeypatch: pytest.Mo
     assert held_at_last(cuda) == 0
 
 
-def test_what_fails_late_goes_to_the_log(
+def test_late_failures_are_logged(
     cuda: FakeCuda,
     kernel: bytes,
     monkeypatch: pytest.MonkeyPatch,
@@ -248,7 +248,7 @@ def test_what_fails_late_goes_to_the_log(
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_call_whose_caller_has_left(fails: bool) -> None:
+def test_a_call_whose_caller_has_given_up(fails: bool) -> None:
     late: list[object] = []
     returns, left = threading.Event(), threading.Event()
 

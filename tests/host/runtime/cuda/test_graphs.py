@@ -129,7 +129,7 @@ def test_a_hang_of_a_replay_is_read_afterwards(cuda: FakeCuda, kernel: bytes) ->
     state = program.buffer("n", "state", "int64", [])
     count = program.task("count", 1, [(state, 0)], "counter", location="net.py:3")
     missing = program.semaphore(2, "missing")
-    # One lane, so that it has always seen its own signal.
+    # With one lane, the lane has always seen its own signal.
     program.lane(0, [run(count, 0, 1), signal(missing), wait(missing, 2)])
     stream = cuda.new_stream()
     with ark.knobs.scope(ARK_TIMEOUT="0.2"), fake_executable(cuda, kernel, program) as exe:
@@ -204,8 +204,8 @@ def test_the_kth_call_of_a_capture_fails(kernel: bytes, x: Array) -> None:
 
 
 def test_what_a_run_asks_of_the_driver(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """One copy there, one launch, one copy back and one event: no allocation, no table, and one
-    wait. That holds for arrays of the host and of the device."""
+    """One copy to the device, one launch, one copy back and one event, without allocations or table
+    uploads, and one wait. This holds for arrays of the host and of the device."""
     given, y = OnDevice(x), OnDevice(np.zeros(128, np.float32))
     exe.run(x=x)
     expected = ["cuMemcpyHtoDAsync", "cuLaunchKernelEx", "cuMemcpyDtoHAsync", "cuEventRecord"]

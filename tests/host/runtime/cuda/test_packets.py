@@ -36,7 +36,7 @@ def driver(exe: Executable) -> Any:
 
 
 def packets(record: Any) -> list[int]:
-    """The first and the last words."""
+    """Returns the first and the last words."""
     begin = int(record.slots[SLOT])
     return [ctypes.c_int64.from_address(begin + offset).value for offset in (0, BYTES - 8)]
 
@@ -56,7 +56,7 @@ def test_they_outlive_a_run(exe: Executable) -> None:
 
 
 def test_they_are_zeroed_with_the_semaphores(exe: Executable, cuda: FakeCuda) -> None:
-    """After a run that failed, iterations are counted from one again."""
+    """After a failed run, iterations count from one again."""
     exe.run(iterations=5)
     length = len_of_a_run(exe, cuda)
     cuda.fail_at = len(cuda.calls) + length

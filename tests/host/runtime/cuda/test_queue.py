@@ -82,7 +82,7 @@ def counter(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
 def test_how_long_it_may_be_queued(
     counter: Executable, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five times as long as a wait may last."""
+    """Five times the timeout of a wait."""
     monkeypatch.setattr(cuda_queue, "_PATIENCE", FIVE)
     monkeypatch.setenv("ARK_TIMEOUT", "0.1")
     with occupied(cuda):
@@ -191,7 +191,7 @@ def test_a_run_that_is_given_up_before_the_stream_comes_to_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The cancelled kernel does nothing when it begins, so that a wait for the stream ends."""
-    monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.2)
+    monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", 0.2)
     counter.run()
     stream, done = cuda.new_stream(), threading.Event()
     cuda.delay(stream, done.is_set)
@@ -336,7 +336,7 @@ def test_closing_does_not_wait_for_ever(
     cuda: FakeCuda, kernel: bytes, x: Array, stays: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Resources that the run may still use are freed after its end."""
-    monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", 0.1)
     others = fake_executable(cuda, kernel, counting_program()).prepare()
     before = cuda.held
     executable = fake_executable(cuda, kernel, add_program())
@@ -377,7 +377,7 @@ def test_closing_does_not_wait_for_a_kernel_of_others(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Freeing memory would wait without a limit, so that it is deferred to the kernel's end."""
-    monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", 0.1)
     unraisable: list[Any] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda args: unraisable.append(args.exc_value))
     executable = fake_executable(cuda, kernel, add_program()).bind({"w": W})
@@ -411,7 +411,7 @@ def test_closing_while_a_kernel_does_not_end(
     cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The lane is in an endless task, and never checks for an abort."""
-    monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.1)
+    monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", 0.1)
     program = ToyProgram(sms=1)
     flag = program.buffer("flag", "state", "int32", [])
     program.lane(0, [run(program.task("endless", 1, [(flag, 0)]), 0, 1)])

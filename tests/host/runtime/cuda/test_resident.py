@@ -123,7 +123,7 @@ def test_trace(cuda: FakeCuda, kernel: bytes, x: Array, tmp_path: Any) -> None:
 def test_a_hang_ends_the_kernel_and_the_next_run_starts_it(
     cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ARK_TIMEOUT", "2")  # good runs may be slow on a busy machine
+    monkeypatch.setenv("ARK_TIMEOUT", "2")  # successful runs may be slow on a busy machine
     with fake_executable(cuda, kernel, counting_program()) as executable:
         driver: Any = executable._runner.driver
         with executable.resident() as resident:

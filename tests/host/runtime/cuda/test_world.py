@@ -107,8 +107,8 @@ def test_errors_of_bind_and_run_name_the_rank(two: FakeCuda, kernel: bytes) -> N
 
 @pytest.fixture
 def installed(monkeypatch: pytest.MonkeyPatch, kernel: bytes) -> Callable[..., Any]:
-    """``installed(cuda, devices)``: a world on GPUs by their numbers, with the stand-in in place of
-    the package of CUDA."""
+    """``installed(cuda, devices)`` returns a world on GPUs by their numbers, with the stand-in for
+    the CUDA package."""
 
     def make(cuda: FakeCuda, devices: list[int] | None) -> Any:
         monkeypatch.setattr(cuda_api, "_import_driver", lambda: cuda)
@@ -128,7 +128,7 @@ def test_devices_by_number(installed: Any, two: FakeCuda, devices: list[int] | N
 def test_a_program_of_one_rank_on_the_second_gpu(
     monkeypatch: pytest.MonkeyPatch, two: FakeCuda, kernel: bytes, x: Array
 ) -> None:
-    """Nothing of it lies on the first GPU, also if its kernel stays."""
+    """The program uses no memory of the first GPU, even with a resident kernel."""
     monkeypatch.setattr(cuda_api, "_import_driver", lambda: two)
     manifest, sections = add_program().parts(kernel)
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
@@ -150,7 +150,7 @@ def test_a_program_of_one_rank_on_the_second_gpu(
         ([0, True], "expected numbers of GPUs"),
     ],
 )
-def test_devices_that_cannot_be(
+def test_invalid_devices_raise(
     installed: Any, two: FakeCuda, devices: list[int], message: str
 ) -> None:
     with pytest.raises(ark.InvalidUsageError, match=message):
@@ -187,7 +187,7 @@ def test_pages_that_do_not_divide_a_part(two: FakeCuda, kernel: bytes, page: int
 
 
 def test_full_memory_on_one_device(two: FakeCuda, kernel: bytes) -> None:
-    """Whatever allocation it is that does not fit."""
+    """Any of the allocations may fail."""
     sizes = (*range(0, 2 * PAGE, PAGE // 4), *range(2 * PAGE, 2 * PAGE + 60_000, 5_000))
     errors: list[str] = []
     for two.devices[1].memory in sizes:
@@ -199,7 +199,7 @@ def test_full_memory_on_one_device(two: FakeCuda, kernel: bytes) -> None:
         gc.collect()
         assert two.held == 0
     assert {"OUT_OF_MEMORY" in error for error in errors if error} == {True}
-    # More memory is never worse.
+    # The number of failures decreases with more memory.
     assert not any(errors[errors.index("") :])
 
 
@@ -240,7 +240,7 @@ def test_a_state_of_a_rank_lies_on_its_gpu(two: FakeCuda, kernel: bytes) -> None
 
 
 def test_the_stand_in_refuses_memory_of_another_gpu(two: FakeCuda, kernel: bytes) -> None:
-    """Otherwise none of the tests here could show that a kernel touches it."""
+    """Without the refusal, no test here could show that a kernel touches such memory."""
     world = bound_world(two, kernel)
     check_run(world)
     driver: Any = world._runner.driver

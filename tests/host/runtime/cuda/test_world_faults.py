@@ -20,7 +20,7 @@ from ark_mlir.testing.toy import ToyProgram, barrier, run, signal, wait
 
 
 def living(cuda: FakeCuda, kernel: bytes) -> None:
-    """Load, bind, two runs, states and close."""
+    """Loads, binds, runs twice, reads states and closes."""
     with bound_world(cuda, kernel) as world:
         check_run(world)
         check_run(world, iterations=2)
@@ -29,12 +29,12 @@ def living(cuda: FakeCuda, kernel: bytes) -> None:
 
 
 def dropping(cuda: FakeCuda, kernel: bytes) -> None:
-    """A world that nobody closes."""
+    """Drops a world without closing it."""
     check_run(bound_world(cuda, kernel))
 
 
 SESSIONS = [living, dropping]
-# Tests among which the calls of a session are divided.
+# The number of tests among which the calls of a session are divided.
 SHARES = 4
 
 
@@ -46,7 +46,7 @@ def test_the_kth_call_fails(
     share: int,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A typed error, nothing is left, nothing hangs."""
+    """A typed error is raised, and nothing leaks or hangs."""
     monkeypatch.setenv("ARK_TIMEOUT", "2")
     dropped: list[str] = []
     monkeypatch.setattr("sys.unraisablehook", lambda args: dropped.append(str(args.exc_value)))
@@ -63,7 +63,7 @@ def test_the_kth_call_fails(
 
 
 def _collected(session: Any, cuda: FakeCuda, kernel: bytes, dropped: list[str]) -> None:
-    """Runs a session; raises its error, or else the last one of a finalizer, without a traceback
+    """Runs a session; raises its error, or else the last error of a finalizer, without a traceback
     that refers to the world."""
     try:
         session(cuda, kernel)
@@ -144,7 +144,7 @@ class Interrupting(FakeCuda):
 
     def _answer(self, name: str, arguments: tuple[Any, ...], result: Any) -> tuple[Any, ...]:
         answer = super()._answer(name, arguments, result)
-        # How often a waiting host asks is no property of a run.
+        # The number of polls of a waiting host varies between runs.
         if name != "cuEventQuery" and self.interrupt_after:
             self.interrupt_after -= 1
             if not self.interrupt_after:
@@ -227,7 +227,7 @@ def test_a_rank_that_hangs(
         for _ in range(2):
             with pytest.raises(ark.HangError) as caught:
                 world.run()
-            # Either GPU may be the first that has waited too long.
+            # Either GPU may reach its timeout first.
             assert f"cause: a cycle of waits: lane {hangs} → lane {hangs}" in str(caught.value)
             assert f"rank{hangs}/count" in str(caught.value)
             assert two.running == 0
@@ -304,7 +304,7 @@ class Stuck:
     """
 
     def __init__(self, cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(cuda_driver, "_GRACE_SECONDS", 0.2)
+        monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", 0.2)
         self.world = fake_world(cuda, kernel, endless_program(), 2).prepare()
         driver: Any = self.world._runner.driver
         slots: Any = self.world._runner.storage.slots()

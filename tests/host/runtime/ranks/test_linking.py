@@ -39,7 +39,7 @@ class Machine:
         self.linked = linked
         self.rng = np.random.default_rng(seed)
         self.counters: Counter[tuple[int, int]] = Counter()
-        # How often each signal of the joined program has been executed.
+        # The number of times that each signal of the joined program was executed.
         self.signals: Counter[int] = Counter()
         self.problems: list[str] = []
 
@@ -109,7 +109,7 @@ def test_a_wait_ends_after_all_arrivals(size: int, collectives: str) -> None:
 
 
 def test_the_interpreter_sees_a_wait_that_ends_early() -> None:
-    """A wait for one arrival fewer: otherwise the test above could not fail."""
+    """A wait for one arrival fewer fails, so that the test above can fail."""
     joined = compile_world(2)
     linked = link(joined)
     part = linked[0]

@@ -125,14 +125,15 @@ def test_a_rank_with_bad_data(world: ark.World) -> None:
 
 
 def wait_for_more_signals(bundle: Bundle) -> dict[str, bytes]:
-    """A lane of rank 0 waits at its last barrier for one signal more than there are."""
+    """Makes a lane of rank 0 wait at its last barrier for one signal more than there are."""
     rows = np.array(bundle.tables.instructions)
     rows[bundle.tables.lanes[0, 2] - 1, 2] += 1
     return {"instructions": rows.tobytes()}
 
 
 def wait_for_more_packets(bundle: Bundle) -> dict[str, bytes]:
-    """A lane of rank 0 waits for a packet that is never sent: the word after those of rank 1."""
+    """Makes a lane of rank 0 wait for a packet that is never sent: the word after those of rank
+    1."""
     operands = np.array(bundle.tables.operands)
     instructions = bundle.tables.instructions
     semaphores = list(bundle.tables.packets)
@@ -161,7 +162,7 @@ def test_a_rank_that_hangs(world: ark.World, spoil: Callable[[Bundle], dict[str,
 
 
 def test_packets_of_a_run_that_failed_are_none_of_the_next(world: ark.World) -> None:
-    """Epochs restart after a failed run: its packets must not be taken for later ones."""
+    """Epochs restart after a failed run: old packets must not be taken for later ones."""
     runner: Any = world._runner
     patience = runner._timeout_ns
     for index in range(4):
@@ -192,7 +193,7 @@ def test_lists_and_names(world: ark.World) -> None:
     assert [buffer.name for buffer in world.inputs][:2] == ["rank0/x", "rank1/x"]
 
 
-def test_what_is_wrong_with_inputs_names_the_rank(world: ark.World) -> None:
+def test_errors_in_inputs_name_the_rank(world: ark.World) -> None:
     with pytest.raises(ark.InvalidUsageError, match="3 ranks need as many dicts, not 2"):
         world.run([{"x": X}, {"x": X}], index=0)
     with pytest.raises(ark.InvalidUsageError, match="input 'rank2/x' is missing"):

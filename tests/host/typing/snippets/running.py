@@ -11,7 +11,7 @@ import ark_mlir as ark
 
 
 class Framework:
-    """An array of a framework that numpy knows nothing of."""
+    """An array of a framework that numpy does not know."""
 
     def __dlpack__(self, *, stream: int | None = None) -> object:
         return self, stream

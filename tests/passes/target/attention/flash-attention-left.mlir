@@ -14,7 +14,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Tensor cores round f32.
+// Tensor cores would round f32, so the body stays.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: scf.forall
 // CHECK-COUNT-10: linalg.generic
@@ -126,7 +126,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Somebody else reads the scores.
+// Another op reads the scores.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: scf.forall
 // CHECK-COUNT-10: linalg.generic
@@ -248,7 +248,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Memory is written in between.
+// Memory is written between the two products.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: scf.forall
 // CHECK-COUNT-10: linalg.generic

@@ -1,12 +1,12 @@
-// One body, rows and depths of which are filled in. This one changes:
+// RUN lines fill in the rows and depths of one body. The pass rewrites this shape:
 // RUN: sed 's/ROWS/8/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=DONE
 // DONE: nvvm.mma.sync
-// More rows than an instruction has columns are blocks of 16, and pairs of columns of each quad.
+// More rows than one mma has columns: blocks of 16 rows, with pairs of columns for each quad.
 // RUN: sed 's/ROWS/9/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=DONE
 // RUN: sed 's/ROWS/9/g; s/DEPTH/72/g; s/STRIDE/72/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s
 // RUN: sed 's/ROWS/9/g; s/DEPTH/144/g; s/STRIDE/144/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s
 // RUN: sed 's/ROWS/9/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/8/g' %s | ark-opt --ark-flash-attention | FileCheck %s
-// Of two blocks, four warps each have parts of the keys, for which there is room: a step of 16 for each.
+// Two blocks of rows: four warps per block split the keys, and each step takes 16 keys per warp.
 // RUN: sed 's/ROWS/30/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=PARTS
 // PARTS: memref.alloca() {alignment = 128 : i64} : memref<4x30x64xf32>
 // PARTS: scf.forall
@@ -19,7 +19,7 @@
 // PARTS: scf.forall
 // PARTS-COUNT-4: memref.load {{.+}} : memref<4x30x64xf32>
 // PARTS-NOT: memref.load {{.+}} : memref<4x30x64xf32>
-// One warp has all keys of its rows, and stores what becomes of them: eight neighbours at once.
+// One warp reads all keys of its rows and stores the result, eight neighbouring elements at once.
 // RUN: sed 's/ROWS/256/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=WHOLE
 // WHOLE-NOT: memref<{{.*}}x256x64xf32>
 // WHOLE: scf.forall
@@ -28,13 +28,13 @@
 // WHOLE-NOT: vector.store
 // WHOLE-NOT: scf.forall
 // WHOLE: {ark.full_register_pressure, mapping = [#gpu.thread<linear_dim_0>]}
-// Queries of wide heads are read again for every step, from a row that the loop does not know.
+// Queries of wide heads are reloaded in every step, from a row that the loop cannot fold.
 // RUN: sed 's/ROWS/256/g; s/DEPTH/128/g; s/STRIDE/128/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=WIDE
 // WIDE: scf.for {{.+}} iter_args
 // WIDE: gpu.shuffle idx
 // WIDE: vector.load %arg4
 // WIDE: nvvm.mma.sync
-// Where a lane has runs of three vCTAs, two teams of eight warps take them in turn.
+// If a lane runs three vCTAs, two teams of eight warps take them in turn.
 // RUN: sed 's/ROWS/128/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g; s/tasks = \[\]/tasks = [{}]/; s/task_table = dense<> : tensor<0x2xi32>/task_table = dense<[[0, 0]]> : tensor<1x2xi32>/; s/instructions = dense<> : tensor<0x4xi32>, lanes = dense<.*> : tensor<1x3xi32>/instructions = dense<[[0, 0, 0, 3]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>/' %s | ark-opt --ark-flash-attention | FileCheck %s --check-prefix=TEAMS
 // TEAMS: scf.forall (%[[THREAD:.+]]) in (512) {
 // TEAMS: %[[TEAM:.+]] = arith.divui %[[THREAD]], %c256
@@ -44,16 +44,16 @@
 // TEAMS: scf.for %{{.+}} = %[[BEGIN]] to %arg1 step %[[STEP]] {
 // TEAMS-NOT: scf.forall
 // TEAMS: nvvm.mma.sync
-// Lanes have no registers for that many columns.
+// A lane has too few registers for so many columns.
 // RUN: sed 's/ROWS/2/g; s/DEPTH/136/g; s/STRIDE/136/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s
-// Depths are no multiple of what a lane loads.
+// The depth is no multiple of a lane's load.
 // RUN: sed 's/ROWS/2/g; s/DEPTH/60/g; s/STRIDE/60/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s
-// A load of 16 bytes would not be aligned; neither would one of a row at such a distance.
+// A load of 16 bytes would be misaligned, at the buffer or at the row stride.
 // RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/8/g' %s | ark-opt --ark-flash-attention | FileCheck %s
 // RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/68/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s
-// What 16 warps have of so much takes 64 KB of shared memory.
+// The partial results of 16 warps would take 64 KB of shared memory.
 // RUN: sed 's/ROWS/8/g; s/DEPTH/128/g; s/STRIDE/128/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention | FileCheck %s
-// In the second loop a lane has one warp's numbers, of a power of two.
+// In the second loop a lane combines one number per warp, so the number of warps must be a power of two.
 // RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-flash-attention=threads=96 | FileCheck %s
 
 #scores = affine_map<(m, n) -> (m, n)>

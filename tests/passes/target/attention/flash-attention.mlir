@@ -14,9 +14,9 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Each warp takes 16 keys, two for every quad: four loads of keys for two halves of the
-// depth, and four of values. Two instructions for every load of a key; for every word of a
-// value, one for each of the three terms of a power.
+// Each warp takes 16 keys, two per quad: four loads of keys for two halves of the depth,
+// and four loads of values. Each load of a key feeds two mma instructions; each word of a
+// value feeds one for each of the three terms into which a probability is split.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<2x64xbf16> {{{.+}}}, %[[K:[a-z0-9]+]]: memref<96x64xbf16> {{{.+}}}, %[[V:[a-z0-9]+]]: memref<96x64xbf16>
 // CHECK-SAME: %[[Y:[a-z0-9]+]]: memref<2x64xbf16> {{{[^%]+}}}, %[[Z:[a-z0-9]+]]: memref<2xf32>
@@ -164,8 +164,8 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// What is left of the row goes out as well, from one lane: the sum. Of f16, two terms are enough
-// for a power. The last piece of a row of 80 is that of the lanes that have one.
+// One lane also stores the sum of the row. Two terms represent a probability in
+// f16. Only some lanes have the last part of a row of 80 columns.
 // CHECK-LABEL: func.func private @body(
 // CHECK: arith.minsi %{{.+}}, %c72
 // CHECK-COUNT-28: nvvm.mma.sync {{.+}} : (vector<2xf16>, vector<2xf16>, f32)
@@ -290,7 +290,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
     instructions = dense<[[0, 0, 0, 1]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Where no lane runs more than one vCTA at once, there is no loop over vCTAs.
+// If no lane runs more than one vCTA at once, the body has no loop over vCTAs.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: scf.for %{{.+}} = %{{.+}} to %arg1
 // CHECK: nvvm.mma.sync
@@ -519,7 +519,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Ops before the attention use a temporary that it fills anew.
+// Ops before the attention use a temporary that the attention fills again.
 // CHECK-LABEL: func.func private @body(
 // CHECK-COUNT-2: linalg.generic
 // CHECK-NOT: linalg.generic

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-bitcast-narrow-floats | FileCheck %s
 // RUN: ark-opt %s --ark-bitcast-narrow-floats --canonicalize | FileCheck %s --check-prefix=FOLDED
 
-// What only moves is no float any more.
+// Floats that are only moved become integers.
 // CHECK-LABEL: llvm.func @copy
 // CHECK-NEXT: %[[BITS:.+]] = llvm.load %{{.+}} {alignment = 2 : i64} : !llvm.ptr -> i16
 // CHECK-NEXT: %[[X:.+]] = llvm.bitcast %[[BITS]] : i16 to bf16
@@ -29,7 +29,7 @@ llvm.func @vectors(%a: !llvm.ptr, %b: !llvm.ptr) {
   llvm.return
 }
 
-// Panels of weights end in masked vectors.
+// The last vectors of weight panels are masked.
 // CHECK-LABEL: llvm.func @masked
 // CHECK-SAME: %[[REST:[a-z0-9]+]]: vector<4xbf16>
 // CHECK: %[[REST_BITS:.+]] = llvm.bitcast %[[REST]] : vector<4xbf16> to vector<4xi16>

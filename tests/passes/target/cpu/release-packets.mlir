@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-release-packets | FileCheck %s
 
-// Through any number of address computations; nothing else changes.
+// The pass follows any chain of address computations, and changes no other store.
 // CHECK-LABEL: llvm.func @put
 // CHECK-SAME: {ark.packets, llvm.noalias}
 // CHECK: llvm.store %{{.+}}, %{{.+}} atomic release {alignment = 8 : i64} : i64, !llvm.ptr

@@ -10,23 +10,23 @@ ark.kernel @onlyTheEntryIsVisible {
 llvm.func @ark_kernel() {
   llvm.return
 }
-// A body keeps a frame of its own; a profile names it.
+// A body is not inlined, so that profiles show its name.
 // CHECK: llvm.func internal @body_relu() attributes {no_inline, sym_visibility = "private"} {
 llvm.func @body_relu() {
   llvm.return
 }
-// What is no body may be inlined.
+// Other functions may be inlined.
 // CHECK: llvm.func internal @ark_run() attributes {sym_visibility = "private"} {
 llvm.func @ark_run() {
   llvm.return
 }
-// What is only declared comes from another library.
+// A declaration refers to another library.
 // CHECK: llvm.func @nanosleep(){{$}}
 llvm.func @nanosleep()
 
 // -----
 
-// Modules without a kernel may be linked to others.
+// The functions of a module without a kernel stay visible to other modules.
 // CHECK-LABEL: module @noKernel
 // CHECK: llvm.func @anyFunction() {
 module @noKernel {

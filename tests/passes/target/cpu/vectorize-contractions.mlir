@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file \
 // RUN:   --pass-pipeline='builtin.module(func.func(ark-vectorize-contractions{vector-lanes=16}))' | FileCheck %s
 
-// Columns of the right operand are contiguous: no panel, whole blocks only.
+// Columns of the right operand are contiguous, so whole blocks need no panel.
 // CHECK-LABEL: func.func @rowMajorProductKeepsABlockInRegisters
 func.func @rowMajorProductKeepsABlockInRegisters(
     %a: memref<16x24xf32>, %b: memref<24x64xf32>, %c: memref<16x64xf32>) {
@@ -41,7 +41,7 @@ func.func @transposedWeightGoesThroughAPanel(
 
 // -----
 
-// One row reads every weight once, in dot products; k = 40 leaves a masked rest.
+// A single row reads every weight once, in dot products; k = 40 leaves a masked remainder.
 // CHECK-LABEL: func.func @fewRowsBecomeDotProducts
 func.func @fewRowsBecomeDotProducts(
     %a: memref<1x40xbf16>, %b: memref<8x40xbf16>, %c: memref<1x8xf32>) {
@@ -77,7 +77,7 @@ func.func @raggedColumnsAreMasked(
 
 // -----
 
-// Integer products are exact in any order and need no vector form of their own.
+// Integer products are exact in any order; LLVM vectorises them.
 // CHECK-LABEL: func.func @integersAreLeft
 func.func @integersAreLeft(%a: memref<8x24xi32>, %b: memref<24x8xi32>, %c: memref<8x8xi32>) {
   // CHECK: linalg.matmul

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-widen-booleans | FileCheck %s
 
-// Any byte but zero is true.
+// A load treats every byte but zero as true.
 // CHECK-LABEL: llvm.func @load
 // CHECK-SAME: (%[[P:.+]]: !llvm.ptr)
 // CHECK-NEXT: %[[BYTE:.+]] = llvm.load %[[P]] {alignment = 1 : i64} : !llvm.ptr -> i8
@@ -12,7 +12,7 @@ llvm.func @load(%p: !llvm.ptr) -> i1 {
   llvm.return %0 : i1
 }
 
-// True is one, which the host relies on.
+// A store writes true as 1, as the host expects.
 // CHECK-LABEL: llvm.func @store
 // CHECK-SAME: (%[[BIT:.+]]: i1, %[[P:.+]]: !llvm.ptr)
 // CHECK-NEXT: %[[BYTE:.+]] = llvm.zext %[[BIT]] : i1 to i8

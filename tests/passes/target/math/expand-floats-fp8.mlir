@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-floats{native-fp8=true expand-bf16-rounding=false},canonicalize,cse))' | FileCheck %s
 
-// One alone has a neighbour of zero bits.
+// A scalar is converted as a pair with zero bits.
 // CHECK-LABEL: func.func @scalar
 // CHECK-SAME: (%[[X:.+]]: f8E4M3FN)
 // CHECK: %[[BITS:.+]] = arith.bitcast %[[X]] : f8E4M3FN to i8
@@ -14,7 +14,7 @@ func.func @scalar(%x: f8E4M3FN) -> f32 {
   return %0 : f32
 }
 
-// Elements of a vector take the two halves of what their pair becomes.
+// Two neighbouring elements of a vector are converted as one pair.
 // CHECK-LABEL: func.func @neighbours
 // CHECK-SAME: (%[[X:.+]]: vector<4xf8E5M2>)
 // CHECK: %[[PAIRS:.+]] = vector.bitcast %[[X]] : vector<4xf8E5M2> to vector<2xi16>
@@ -41,8 +41,8 @@ func.func @vector(%x: vector<4xf8E4M3FN>) -> vector<4xbf16> {
   return %0 : vector<4xbf16>
 }
 
-// What holds no pairs is expanded, and so is what becomes narrow: instructions give the largest
-// number for what is too large.
+// A vector of odd length is expanded into arithmetic, and so is a conversion to
+// fp8: the instructions saturate at the largest number.
 // CHECK-LABEL: func.func @left
 // CHECK-NOT: llvm.call_intrinsic
 // CHECK: return

@@ -1,4 +1,4 @@
-// Every rounding that differs, by folding the arithmetic for constants.
+// Covers every kind of rounding, by folding the expanded arithmetic for constants.
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-floats{expand-fp16=true}),inline,canonicalize)' | FileCheck %s
 
 func.func private @narrow_bf16(%x: f32) -> bf16 {
@@ -107,7 +107,7 @@ func.func @bf16MinusInfinity() -> i16 {
   return %1 : i16
 }
 
-// Cut off, it would be an infinity.
+// Truncated, this NaN would be an infinity.
 // CHECK-LABEL: func.func @bf16NaNInTheLowBitsStays
 // CHECK-NEXT: %[[R:.+]] = arith.constant 32704 : i16
 // CHECK-NEXT: return %[[R]]
@@ -118,7 +118,7 @@ func.func @bf16NaNInTheLowBitsStays() -> i16 {
   return %1 : i16
 }
 
-// Rounded up, it would be minus zero.
+// Rounded up, this NaN would be minus zero.
 // CHECK-LABEL: func.func @bf16NaNOfAllOnesStays
 // CHECK-NEXT: %[[R:.+]] = arith.constant 32767 : i16
 // CHECK-NEXT: return %[[R]]
@@ -399,7 +399,7 @@ func.func @f8E4M3FNLargest() -> i8 {
   return %1 : i8
 }
 
-// 464, half way from the largest number, 448, to what would be 480: even is 448.
+// 464 is half way between 448, the largest number, and 480, which would be next: 448 is even.
 // CHECK-LABEL: func.func @f8E4M3FNTieStaysFinite
 // CHECK-NEXT: %[[R:.+]] = arith.constant 126 : i8
 // CHECK-NEXT: return %[[R]]
@@ -410,7 +410,7 @@ func.func @f8E4M3FNTieStaysFinite() -> i8 {
   return %1 : i8
 }
 
-// There is no infinity.
+// f8E4M3FN has no infinity.
 // CHECK-LABEL: func.func @f8E4M3FNOverflowsToNaN
 // CHECK-NEXT: %[[R:.+]] = arith.constant 127 : i8
 // CHECK-NEXT: return %[[R]]
@@ -481,8 +481,8 @@ func.func @f8E4M3FNWidensASubnormal() -> i32 {
   return %1 : i32
 }
 
-// Integers and other narrow floats go by way of f32. 17 is half way between 16
-// and 18; 2^24 + 1 is rounded on the way, far beyond the largest number.
+// Integers and other narrow floats are converted through f32. 17 is half way
+// between 16 and 18; 2^24 + 1 is rounded in f32, far beyond the largest number.
 func.func private @integer_f8E4M3FN(%x: i32) -> i8 {
   %0 = arith.sitofp %x : i32 to f8E4M3FN
   %1 = arith.bitcast %0 : f8E4M3FN to i8
@@ -503,7 +503,7 @@ func.func @f8E4M3FNOfIntegers() -> (i8, i8, i8) {
   return %0, %1, %2 : i8, i8, i8
 }
 
-// 200 as a signed byte would be -56. Between 192 and 224, it is nearer to the one.
+// As a signed byte, 200 would be -56. Between 192 and 224, 200 is nearer to 192.
 func.func private @unsigned_f8E5M2(%x: i8) -> i8 {
   %0 = arith.uitofp %x : i8 to f8E5M2
   %1 = arith.bitcast %0 : f8E5M2 to i8
@@ -523,7 +523,7 @@ func.func private @half_f8E5M2(%x: f16) -> i8 {
   %1 = arith.bitcast %0 : f8E5M2 to i8
   return %1 : i8
 }
-// 1.125 is a tie and the next larger half is not.
+// 1.125 is a tie; the next larger f16 is not.
 // CHECK-LABEL: func.func @f8E5M2OfHalves
 // CHECK-DAG: %[[TIE:.+]] = arith.constant 60 : i8
 // CHECK-DAG: %[[ABOVE:.+]] = arith.constant 61 : i8

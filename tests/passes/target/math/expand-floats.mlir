@@ -16,7 +16,7 @@ func.func @extendBF16(%x: bf16) -> f32 {
   return %0 : f32
 }
 
-// Where the processor rounds, it does; to widen is a shift anyway.
+// If the processor has a rounding instruction, truncation stays an op; extension is a shift in any case.
 // ROUNDS-LABEL: func.func @extendBF16
 // ROUNDS: arith.shli
 // ROUNDS-LABEL: func.func @truncateBF16
@@ -57,7 +57,7 @@ func.func @vectors(%x: vector<8xbf16>) -> vector<8xbf16> {
   return %2 : vector<8xbf16>
 }
 
-// Most processors have instructions for halves.
+// Most processors convert fp16 in hardware.
 // CHECK-LABEL: func.func @halves
 // NATIVE: arith.extf %{{.+}} : f16 to f32
 // NATIVE: arith.truncf %{{.+}} : f32 to f16
@@ -82,7 +82,7 @@ func.func @wideFloats(%x: f32) -> f32 {
   return %2 : f32
 }
 
-// What canonicalisation makes of a way by f32: MLIR has no lowering for it.
+// Canonicalisation merges a conversion through f32 into this op, for which MLIR has no lowering.
 // CHECK-LABEL: func.func @betweenNarrowFloats
 // CHECK-NOT: arith.truncf %{{.+}} : {{(f16|bf16)}} to
 // CHECK: arith.bitcast %{{.+}} : i8 to f8E4M3FN
@@ -122,7 +122,8 @@ func.func @integersToNarrowFloats(%a: i32, %b: i8, %c: i64)
   return %0, %1, %2 : f8E4M3FN, f8E5M2, bf16
 }
 
-// Where f32 rounds an integer, MLIR would make one conversion of this and of an instruction that rounds to bf16.
+// f32 rounds the integer first: otherwise MLIR would merge this op and an
+// instruction that rounds to bf16 into one conversion.
 // ROUNDS-LABEL: func.func @integersToBF16
 // ROUNDS: arith.uitofp %{{.+}} : i32 to f32
 // ROUNDS-NOT: arith.truncf
@@ -135,7 +136,7 @@ func.func @integersToBF16(%a: i32, %b: i16) -> (bf16, bf16) {
   return %0, %1 : bf16, bf16
 }
 
-// A bit is one of two constants.
+// An i1 selects one of two constants.
 // CHECK-LABEL: func.func @bits
 // CHECK-SAME: %[[BIT:.+]]: i1, %[[BITS:.+]]: vector<4xi1>
 // CHECK-NOT: arith.uitofp
@@ -153,7 +154,7 @@ func.func @bits(%a: i1, %b: vector<4xi1>) -> (f32, f8E4M3FN, vector<4xbf16>) {
   return %0, %1, %2 : f32, f8E4M3FN, vector<4xbf16>
 }
 
-// However wide an integer holds it; a number with a sign is minus one.
+// Conversions of wider integers that extend an i1 select, too; a signed one converts to minus one.
 // CHECK-LABEL: func.func @wideBits
 // CHECK-SAME: %[[BIT:.+]]: i1) ->
 // CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32

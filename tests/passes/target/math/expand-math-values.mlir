@@ -1,4 +1,4 @@
-// What IEEE 754 asks for, by folding the formulas for constants.
+// Checks the values that IEEE 754 requires, by folding the formulas for constants.
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math{fma=false}),inline,canonicalize)' | FileCheck %s
 
 func.func private @exp(%x: f32) -> f32 {
@@ -63,7 +63,7 @@ func.func @expOverflows() -> f32 {
   return %0 : f32
 }
 
-// The least number above zero.
+// The result is the smallest positive number.
 // CHECK-LABEL: func.func @expKeepsSubnormals
 // CHECK-NEXT: %[[R:.+]] = arith.constant 1.401300e-45 : f32
 // CHECK-NEXT: return %[[R]] : f32
@@ -82,7 +82,7 @@ func.func @expUnderflows() -> f32 {
   return %0 : f32
 }
 
-// The polynomial near zero ends in +0 + -0.
+// The polynomial near zero ends in +0 + -0, which is not -0.
 // CHECK-LABEL: func.func @tanhOfMinusZero
 // CHECK-NEXT: %[[R:.+]] = arith.constant -0.000000e+00 : f32
 // CHECK-NEXT: return %[[R]] : f32
@@ -227,7 +227,7 @@ func.func @logOfNaN() -> f32 {
   return %0 : f32
 }
 
-// Of 2^-149.
+// The operand is 2^-149.
 // CHECK-LABEL: func.func @logOfASubnormal
 // CHECK-NEXT: %[[R:.+]] = arith.constant {{-103.2789[0-9]+}} : f32
 // CHECK-NEXT: return %[[R]] : f32

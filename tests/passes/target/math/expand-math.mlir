@@ -3,7 +3,7 @@
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math{fma=false}))' | FileCheck %s --check-prefix=SPLIT
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math{exp2=true}))' | FileCheck %s --check-prefix=POWER
 
-// An instruction has the product, rounded, and a factor what was lost of it; no infinity is subtracted from another.
+// `exp2` takes the rounded product, and a factor corrects its rounding error; no infinity is subtracted from another.
 // POWER-LABEL: func.func @exp
 // POWER-SAME: (%[[X:.+]]: f32)
 // POWER: %[[MORE:.+]] = arith.maximumf %[[X]]
@@ -21,8 +21,8 @@
 // POWER-LABEL: func.func @erf
 // POWER: math.exp2
 
-// Straight-line arithmetic: no branch, no call, no table. Rounding to an integer
-// is an addition, since a conversion of NaN would be undefined.
+// The expansion is straight-line arithmetic without branch, call or table. An
+// addition rounds to an integer, since `fptosi` of NaN is undefined.
 // CHECK-LABEL: func.func @exp
 // CHECK-SAME: (%[[X:.+]]: f32)
 // CHECK-NOT: {{math.exp|scf|cf\.|fptosi}}
@@ -69,7 +69,7 @@ func.func @erf(%x: f32) -> f32 {
   return %0 : f32
 }
 
-// The exponent is a small integer, whose conversion is exact.
+// The exponent is a small integer, so its conversion is exact.
 // CHECK-LABEL: func.func @log
 // CHECK-NOT: {{math.log|scf|cf\.|fptosi}}
 // CHECK: arith.sitofp
@@ -109,7 +109,7 @@ func.func @insideOfALinalgOp(%x: memref<8xf32>) {
   return
 }
 
-// What is left calls the maths library.
+// The remaining functions call the maths library.
 // CHECK-LABEL: func.func @otherFunctionsStay
 // CHECK: math.sin %{{.+}} : f32
 // CHECK: math.rsqrt %{{.+}} : f32
@@ -128,7 +128,7 @@ func.func @otherTypesStay(%x: f64, %y: f16) -> (f64, f16) {
   return %0, %1 : f64, f16
 }
 
-// Contractions have fma of vectors.
+// Contractions have vector fma.
 // CHECK-LABEL: func.func @fmaOfVectors
 // CHECK: vector.fma
 // SPLIT-LABEL: func.func @fmaOfVectors
@@ -139,7 +139,7 @@ func.func @fmaOfVectors(%a: vector<4xf32>, %b: vector<4xf32>, %c: vector<4xf32>)
   return %0 : vector<4xf32>
 }
 
-// Where there is no library, in f64 and without branches.
+// Without a library, these functions are expanded in f64 and without branches.
 // CHECK-LABEL: func.func @rareFunctions
 // CHECK: math.sin
 // CHECK: math.cos
@@ -156,7 +156,7 @@ func.func @rareFunctions(%x: f32, %y: f32) -> (f32, f32, f32) {
   return %0, %1, %2 : f32, f32, f32
 }
 
-// A number of another type has no formula, and stays for the verifier to find.
+// Ops on other types have no expansion, and stay for ark-verify-target to reject.
 // ALONE-LABEL: func.func @rareFunctionsOnOtherTypes
 // ALONE: math.sin %{{.+}} : f64
 // ALONE: math.powf %{{.+}} : f64

@@ -20,7 +20,7 @@ func.func @sum(%x: memref<4x8xf32>, %y: memref<4xf32>) {
 #in = affine_map<(d0, d1) -> (d0, d1)>
 #out = affine_map<(d0, d1) -> (d0)>
 
-// A product that is summed may be fused with the sum, not reordered.
+// A product may be contracted into the sum (fma), but not reassociated.
 // CHECK-LABEL: func.func @sumOfSquares
 // CHECK: %[[SQUARE:.+]] = arith.mulf %{{.+}}, %{{.+}} fastmath<contract> : f32
 // CHECK: arith.addf %{{.+}}, %[[SQUARE]] fastmath<reassoc,contract> : f32
@@ -57,7 +57,7 @@ func.func @product(%x: memref<4x8xf32>, %y: memref<4xf32>) {
 #in = affine_map<(d0, d1) -> (d0, d1)>
 #out = affine_map<(d0, d1) -> (d0)>
 
-// Flags that were there stay.
+// Existing fast-math flags stay.
 // CHECK-LABEL: func.func @flagsAreAdded
 // CHECK: arith.addf %{{.+}}, %{{.+}} fastmath<reassoc,nnan,contract> : f32
 func.func @flagsAreAdded(%x: memref<4x8xf32>, %y: memref<4xf32>) {
@@ -75,7 +75,7 @@ func.func @flagsAreAdded(%x: memref<4x8xf32>, %y: memref<4xf32>) {
 #in = affine_map<(d0, d1) -> (d0, d1)>
 #out = affine_map<(d0, d1) -> (d0)>
 
-// Two results of one op, of which the second is no sum.
+// The op has two results, and the second one is no sum.
 // CHECK-LABEL: func.func @sumAndMaximum
 // CHECK: arith.addf %{{.+}}, %{{.+}} fastmath<reassoc,contract> : f32
 // CHECK: arith.maximumf %{{[^ ]+}}, %{{[^ ]+}} : f32
@@ -111,7 +111,7 @@ func.func @integersNeedNoLeave(%x: memref<4x8xi32>, %y: memref<4xi32>) {
 
 #id = affine_map<(d0) -> (d0)>
 
-// Nothing is reduced: the sum is written as asked for.
+// Without a reduction, the sum keeps its order.
 // CHECK-LABEL: func.func @elementwise
 // CHECK-NOT: fastmath
 func.func @elementwise(%x: memref<8xf32>, %y: memref<8xf32>) {
@@ -130,7 +130,7 @@ func.func @elementwise(%x: memref<8xf32>, %y: memref<8xf32>) {
 #in = affine_map<(d0, d1) -> (d0, d1)>
 #out = affine_map<(d0, d1) -> (d0)>
 
-// What is not the reduction itself keeps its order and its roundings.
+// Arithmetic outside of the reduction keeps its order and its roundings.
 // CHECK-LABEL: func.func @sumOfDifferences
 // CHECK: arith.addf %{{[^ ]+}}, %{{[^ ]+}} : f32
 // CHECK: arith.mulf %{{[^ ]+}}, %{{[^ ]+}} : f32
@@ -154,7 +154,7 @@ func.func @sumOfDifferences(%x: memref<4x8xf32>, %y: memref<4xf32>, %shift: f32)
 #in = affine_map<(d0, d1) -> (d0, d1)>
 #out = affine_map<(d0, d1) -> (d0)>
 
-// A recurrence that is not a sum: acc * in + in.
+// The recurrence acc * in + in is no sum.
 // CHECK-LABEL: func.func @recurrence
 // CHECK-NOT: fastmath
 func.func @recurrence(%x: memref<4x8xf32>, %y: memref<4xf32>) {

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-build-tensor-maps --verify-diagnostics -o /dev/null
 
-// The function takes more operands than the kernel has for it.
+// The function has more operands than the kernel lists for it.
 // expected-error @below {{has fewer operands for a body than its function takes}}
 ark.kernel @operandThatIsNone {
     entry = @ark_kernel, sms = 1 : i64, arena = 1024 : i64,
@@ -15,14 +15,14 @@ func.func private @product(%begin: index, %end: index, %task: index, %status: me
 
 // -----
 
-// The text of the kernel is not here, so that nothing can be completed.
+// The module lacks the kernel's text, so the pass cannot complete its functions.
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_maps'}}
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_rows'}}
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_records'}}
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_scratch'}}
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_count'}}
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_warps'}}
-// expected-error @below {{the kernel has no function '@ark_begin_stream'}}
+// expected-error @below {{the kernel has no function '@ark_begin_tensor_maps'}}
 module {
 ark.kernel @kernelWithoutText {
     entry = @ark_kernel, sms = 1 : i64, arena = 1024 : i64,

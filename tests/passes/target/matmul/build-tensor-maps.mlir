@@ -1,11 +1,11 @@
 // RUN: ark-opt %s --split-input-file --ark-build-tensor-maps | FileCheck %s
 
-// Two tasks share a body that has maps of its second and of its first operand; the task between
-// them has none. A record has the slot and the offset of the task's operand, and the rest of the
-// map, with a distance in bytes.
+// Two tasks share a body with tensor maps of its second and first operands; the
+// task between them has no maps. A record holds the slot and the offset of the
+// task's operand, and the rest of the map, with a stride in bytes.
 // CHECK-DAG: llvm.mlir.global internal constant @ark_tensor_map_rows_table(dense<[0, 2, 2]> : tensor<3xi32>) {addr_space = 4 : i32
 // CHECK-DAG: llvm.mlir.global internal constant @ark_tensor_map_records_table(dense<[2, 0, 192, 128, 384, 128, 1, 0, 192, 256, 1152, 256, 3, 4096, 192, 128, 384, 128, 0, 64, 192, 256, 1152, 256]> : tensor<24xi64>) {addr_space = 1 : i32
-// Two lanes have four maps each, of 128 bytes.
+// Two lanes with four maps each, of 128 bytes.
 // CHECK-DAG: llvm.mlir.global internal @ark_tensor_maps_memory(#llvm.zero) {addr_space = 1 : i32, alignment = 128 : i64} : !llvm.array<1024 x i8>
 ark.kernel @k {
     entry = @ark_kernel, sms = 2 : i64, arena = 1024 : i64, shared_memory = 200 : i64,
@@ -30,7 +30,7 @@ func.func private @ark_tensor_map_count() -> i64
 // CHECK-NEXT: llvm.mlir.addressof @ark_tensor_map_rows_table : !llvm.ptr<4>
 func.func private @ark_tensor_map_rows() -> !llvm.ptr<4>
 func.func private @ark_tensor_map_records() -> !llvm.ptr<1>
-// Behind what is placed already, at a multiple of 128.
+// The scratch space begins behind the other shared memory, at a multiple of 128 bytes.
 // CHECK: func.func private @ark_tensor_map_scratch() -> !llvm.ptr<3> {
 // CHECK-NEXT: %[[MEMORY:.+]] = llvm.mlir.addressof @ark_shared_memory
 // CHECK-NEXT: llvm.getelementptr %[[MEMORY]][256]
@@ -39,19 +39,19 @@ func.func private @ark_tensor_map_scratch() -> !llvm.ptr<3>
 // CHECK-NEXT: arith.constant 16 : i64
 func.func private @ark_tensor_map_warps() -> i64
 func.func private @ark_make_tensor_maps(!llvm.ptr, i64, i64)
-// A lane makes its maps when it begins.
-// CHECK: func.func private @ark_begin_stream(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64, %[[ITERATIONS:.+]]: i64) {
+// A lane makes its tensor maps at the start of the kernel.
+// CHECK: func.func private @ark_begin_tensor_maps(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64, %[[ITERATIONS:.+]]: i64) {
 // CHECK-NEXT: call @ark_make_tensor_maps(%[[CONTEXT]], %[[LANE]], %[[ITERATIONS]])
-func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+func.func private @ark_begin_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }
 
 // -----
 
-// Where no body has maps, none are made.
+// If no body uses tensor maps, the kernel makes none.
 // CHECK-LABEL: ark.kernel @none
 // CHECK-NOT: ark_tensor_maps_memory
-// CHECK: func.func private @ark_begin_stream(
+// CHECK: func.func private @ark_begin_tensor_maps(
 // CHECK-NEXT: return
 ark.kernel @none {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @other, operands = 1 : i64}],
@@ -61,6 +61,6 @@ ark.kernel @none {
 func.func private @other(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<8xbf16>) {
   return
 }
-func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+func.func private @ark_begin_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }

@@ -9,8 +9,8 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Weights of 8 bits: a thread loads eight of them, and widens four for each instruction once all
-// loads are on their way.
+// fp8 weights: a thread loads eight of them, and widens four per instruction
+// after it has issued all loads.
 // CHECK-LABEL: func.func private @body(
 // CHECK: llvm.inline_asm has_side_effects "ld.global.L1::no_allocate.L2::128B.v2.b32 {$0, $1}, [$2];", "=r,=r,l"
 // CHECK: vector.from_elements %{{.+}} : vector<2xi32>
@@ -45,7 +45,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Of both sides: they are multiplied as f16.
+// Both operands are fp8, and are multiplied as f16.
 // CHECK-LABEL: func.func private @body(
 // CHECK: arith.extf %{{.+}} : vector<4xf8E4M3FN> to vector<4xf16>
 // CHECK: arith.extf %{{.+}} : vector<4xf8E5M2> to vector<4xf16>
@@ -76,7 +76,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// f32 is no factor of theirs.
+// f32 is not multiplied with fp8 on tensor cores.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: linalg.generic

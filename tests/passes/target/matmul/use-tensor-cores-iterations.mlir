@@ -9,9 +9,9 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Four warps, and rows of 1024: each has a quarter of the depth, eight pieces, and asks for all of
-// 16 rows at once. There are two times 16: while it multiplies a piece of the first, it asks for
-// the same of the second, and gives away the sums of a turn once it has them.
+// Four warps and rows of 1024: each warp has a quarter of the depth, eight k-chunks, and issues the loads of
+// all chunks of 16 rows at once. 32 rows take two iterations: while a warp multiplies a chunk of the first 16
+// rows, it loads the same chunk of the next 16. It stores its accumulators at the end of each iteration.
 // CHECK-LABEL: func.func private @body(
 // CHECK: %[[PARTS:.+]] = memref.alloca() {{.+}} : memref<4x8x36xf32>
 // CHECK: scf.for
@@ -64,7 +64,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Of rows of 8192, all that four warps have on their way is less than 16 of them: there are no turns.
+// With rows of 8192, four warps have fewer than 16 rows in flight: there is only one iteration.
 // CHECK-LABEL: func.func private @body(
 // CHECK: memref.alloca() {{.+}} : memref<2x8x36xf32>
 // CHECK: scf.forall

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_90a \
 // RUN:   --ark-use-tensor-cores=threads=128 | FileCheck %s
 
-// What stays as it is.
+// The pass leaves these products to other passes.
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k)>
 #y = affine_map<(m, n, k) -> (m, n)>
@@ -10,7 +10,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// A row alone is as fast without.
+// A product of a single row is as fast without tensor cores.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: linalg.generic
@@ -41,7 +41,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// So many rows are more than the warps have registers for.
+// The accumulators of so many rows exceed the registers of the warps.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: linalg.generic
@@ -72,7 +72,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// f32 stays f32.
+// Products of f32 keep the precision of f32.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: linalg.generic
@@ -132,7 +132,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Nothing is known about where the buffers begin.
+// The alignment of the buffers is unknown.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: linalg.generic
@@ -163,7 +163,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// The weights lie the other way round.
+// The weights are not transposed.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: linalg.generic
@@ -194,7 +194,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// There are not as many warps as tiles of 16 columns.
+// There are fewer tiles of 16 columns than warps.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.mma.sync
 // CHECK: linalg.generic

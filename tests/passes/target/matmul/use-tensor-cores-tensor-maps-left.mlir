@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_90a \
 // RUN:   --ark-use-tensor-cores | FileCheck %s
 
-// Tensor maps are for the shapes that were measured to be faster with them.
+// Tensor maps serve only shapes for which a measurement showed a gain.
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k)>
 #y = affine_map<(m, n, k) -> (m, n)>
@@ -12,7 +12,7 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @ark_tensor_map(index, index) -> i64
-// Large tiles of a depth of up to 2048.
+// Large tiles with a depth of up to 2048 use tensor maps.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.cp.async.shared.global
 // CHECK: nvvm.cp.async.bulk.tensor
@@ -47,7 +47,7 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @ark_tensor_map(index, index) -> i64
-// Not deeper ones.
+// Deeper products copy with threads.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.cp.async.bulk
 // CHECK: nvvm.cp.async.shared.global
@@ -82,7 +82,7 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @ark_tensor_map(index, index) -> i64
-// Not smaller tiles.
+// Smaller tiles copy with threads.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.cp.async.bulk
 // CHECK: nvvm.cp.async.shared.global
@@ -116,7 +116,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// And none, where the kernel does not make maps.
+// A kernel that does not make tensor maps copies with threads.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.cp.async.bulk
 // CHECK: nvvm.cp.async.shared.global

@@ -3,7 +3,7 @@
 // RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_86 \
 // RUN:   --ark-use-tensor-cores=all-tensor-maps | FileCheck %s --check-prefix=OLD
 
-// Where a kernel makes tensor maps, boxes of factors become stages of warpgroups.
+// In a kernel that makes tensor maps, TMA copies fill the stages of warpgroups.
 // OLD-NOT: nvvm.cp.async.bulk
 // OLD-NOT: tensor_maps
 #x = affine_map<(m, n, k) -> (m, k)>
@@ -16,14 +16,14 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @ark_tensor_map(index, index) -> i64
-// The rows of 128 of x, and of 256 of w, begin in row 128 i and 256 i of matrices of 512 columns.
+// The boxes begin in row 128 i of x and row 256 i of w, in matrices of 512 columns.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[TASK:[a-z0-9]+]]: index, %{{[a-z0-9]+}}: memref<4xi64>
 // CHECK-SAME: attributes {ark.tensor_maps = [array<i64: 0, 512, 1024, 512, 128>, array<i64: 1, 512, 2048, 512, 256>]}
-// Stages, and behind them 32 bytes for each factor, and 16 for each stage.
+// The allocation holds the stages, 32 bytes for each operand and 16 bytes for each stage.
 // CHECK: memref.alloca() {alignment = 1024 : i64} : memref<49184xf32>
 // CHECK: scf.forall (%[[THREAD:.+]]) in (512) {
-// The first threads of two warpgroups ask.
+// The first thread of each of two warpgroups issues the copies.
 // CHECK: arith.divui %[[THREAD]], %c128
 // CHECK: %[[GROUP:.+]] = arith.divui %[[THREAD]], %c128
 // CHECK: arith.remui %[[THREAD]], %c128
@@ -34,11 +34,11 @@ func.func private @ark_tensor_map(index, index) -> i64
 // CHECK-NOT: nvvm.mbarrier.init
 // CHECK: func.call @ark_tensor_map(%[[TASK]], %c0{{.*}})
 // CHECK: func.call @ark_tensor_map(%[[TASK]], %c1{{.*}})
-// What others have written, these threads' copies see: of global memory and of shared memory.
+// The fences make earlier writes of other threads to global and shared memory visible to the copies.
 // CHECK: gpu.barrier
 // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.global>}
-// Two stages ahead, a box of each factor, by the thread that asks for it.
+// The issuing thread copies a box of its operand two stages ahead.
 // CHECK: nvvm.mbarrier.arrive.expect_tx {{.+}} predicate = %[[ASKS]]
 // CHECK: nvvm.cp.async.bulk.tensor.shared.cluster.global {{.+}} predicate = %[[ASKS]]
 // CHECK: nvvm.cp.async.bulk.tensor
@@ -48,8 +48,8 @@ func.func private @ark_tensor_map(index, index) -> i64
 // CHECK: nvvm.wgmma.fence.aligned
 // CHECK-COUNT-4: nvvm.wgmma.mma_async
 // CHECK-NOT: nvvm.wgmma.mma_async
-// No branch, and no barrier of all threads, is in the loop. A stage is filled again when all warps
-// have read it.
+// The loop has no branch and no barrier of all threads. A stage is refilled
+// after all warps have read it.
 // CHECK-NOT: scf.if
 // CHECK-NOT: gpu.barrier
 // CHECK: nvvm.mbarrier.try_wait.parity
@@ -100,8 +100,8 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @ark_tensor_map(index, index) -> i64
-// A slice of wider rows is a matrix of its columns; heads that lie side by side are columns of one
-// matrix, whose rows all dimensions before share. 
+// A slice of wider rows is a matrix with a larger stride. Adjacent heads are
+// columns of one matrix, with all leading dimensions as its rows.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: ark.tensor_maps = [array<i64: 0, 192, 128, 576, 128>, array<i64: 1, 768, 512, 768, 128>]
 // CHECK: nvvm.cp.async.bulk.tensor
@@ -134,7 +134,7 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @ark_tensor_map(index, index) -> i64
-// Matrices of 128 rows that are not a whole number of rows apart are not one matrix: threads copy.
+// The distance of these matrices is no multiple of a row, so they are not one matrix: threads copy.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.cp.async.bulk
 // CHECK: nvvm.cp.async.shared.global
@@ -170,7 +170,7 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @ark_tensor_map(index, index) -> i64
-// Nor is it known of rows of other views than subviews that each is a row of a matrix.
+// For views other than subviews the pass cannot show that each row is a row of one matrix.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.cp.async.bulk
 // CHECK: nvvm.cp.async.shared.global
@@ -205,7 +205,7 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @ark_tensor_map(index, index) -> i64
-// Both factors from one operand: it has one map.
+// Both operands of the product are one operand of the body, with one map.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: ark.tensor_maps = [array<i64: 0, 192, 256, 192, 128>]
 // CHECK: nvvm.cp.async.bulk.tensor

@@ -1,4 +1,4 @@
-// CTAs that are not whole warpgroups leave products to warps, or to loops.
+// In a CTA whose warps are not whole warpgroups, warps or loops compute the product.
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-use-tensor-cores=threads=64 | FileCheck %s
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-use-tensor-cores=threads=192 | FileCheck %s
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-use-tensor-cores=threads=128 | FileCheck %s --check-prefix=ONE

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_90a \
 // RUN:   --ark-use-tensor-cores | FileCheck %s
 
-// What warpgroups do not multiply: warps do, if they can.
+// Warpgroups do not compute these products; warps do if they can.
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k)>
 #y = affine_map<(m, n, k) -> (m, n)>
@@ -11,7 +11,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// An instruction multiplies 64 rows.
+// A wgmma instruction multiplies 64 rows.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.wgmma
 // CHECK: nvvm.mma.sync
@@ -43,7 +43,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Stages are 64 elements deep.
+// A stage is 64 elements deep.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.wgmma
 // CHECK: nvvm.mma.sync
@@ -75,7 +75,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Three stages are the least.
+// The pipeline needs at least three stages.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.wgmma
 // CHECK: nvvm.mma.sync
@@ -107,7 +107,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Columns of two warpgroups are no multiple of eight each.
+// The columns per warpgroup are no multiple of eight.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.wgmma
 // CHECK: nvvm.mma.sync
@@ -139,7 +139,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// The left side is computed, and lies in shared memory already.
+// The left operand is computed, and is in shared memory already.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.wgmma
 // CHECK: nvvm.mma.sync
@@ -208,7 +208,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Sums of 256 by 256 are more than a half of all registers, and warps alone have no more.
+// Accumulators of 256 by 256 take more than half of all registers, and warps alone have no more.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.
 // CHECK: arith.mulf

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_90a \
 // RUN:   --ark-use-tensor-cores | FileCheck %s
 
-// Products of whole tiles by warpgroups.
+// Warpgroups compute products of whole tiles.
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k)>
 #y = affine_map<(m, n, k) -> (m, n)>
@@ -11,8 +11,8 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Eight warps in each of two columns: a warpgroup has 64 rows, and 128 of the 256 columns.
-// Four stages of 48 KB fit, and the sums take the same memory in the end.
+// Two columns of eight warps each: a warpgroup has 64 rows and 128 of the 256 columns.
+// Four stages of 48 KB fit, and the accumulators reuse this memory at the end.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<128x512xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<256x512xbf16> {{{.+}}}, %[[Y:[a-z0-9]+]]: memref<128x256xbf16>
 // CHECK-NOT: memref.alloca
@@ -26,12 +26,12 @@ ark.kernel @k {
 // CHECK: arith.muli %[[DOWN]], %c64
 // CHECK: %[[ACROSS:.+]] = arith.divui %[[GROUP]], %c2
 // CHECK: arith.muli %[[ACROSS]], %c128
-// Blocks of eight rows are 1024 bytes apart, and their parts exchanged: 64 at bit 32, 1 at bit 62.
+// The descriptor: blocks of eight rows are 1024 bytes apart (64 at bit 32), with the 128-byte swizzle (1 at bit 62).
 // CHECK: %[[LAYOUT:.+]] = arith.constant 4611686293305294848 : i64
 // CHECK: arith.ori %{{.+}}, %[[LAYOUT]]
 // CHECK: %[[ROW:.+]] = arith.divui %[[THREAD]], %c8
 // CHECK: %[[PART:.+]] = arith.remui %[[THREAD]], %c8
-// Two stages are asked for before the first is needed: 16 bytes of six rows a thread.
+// Two stages are copied ahead: each thread copies 16 bytes of six rows.
 // CHECK: %[[IN_BLOCK:.+]] = arith.remui %[[ROW]], %c8
 // CHECK: arith.xori %[[PART]], %[[IN_BLOCK]]
 // CHECK-COUNT-6: nvvm.cp.async.shared.global {{.+}}, 16, cache = cg
@@ -41,7 +41,7 @@ ark.kernel @k {
 // CHECK: nvvm.cp.async.commit.group
 // CHECK-NOT: nvvm.cp.async
 // CHECK: scf.for %[[K:.+]] = %c0{{.*}} to %c512{{.*}} step %c64{{.*}} iter_args(%[[OWN:.+]] = %{{.+}}, %[[STAGE:.+]] = %c0{{.*}}, %[[FREE:.+]] = %c98304{{.*}}) -> (!llvm.struct<({{[f32, ]+}})>, index, index)
-// What threads have copied, instructions read by another way.
+// Threads copied the stage through the generic proxy, and wgmma reads it through the async proxy.
 // CHECK: nvvm.cp.async.wait.group 1
 // CHECK: nvvm.fence.proxy {kind = #nvvm.proxy_kind<async.shared>, space = #nvvm.shared_space<cta>}
 // CHECK: gpu.barrier
@@ -49,8 +49,8 @@ ark.kernel @k {
 // CHECK-COUNT-4: nvvm.wgmma.mma_async {{.+}}, <m = 64, n = 128, k = 16>, D[<f32>, <one>], A[<bf16>, <one>, <row>], B[<bf16>, <one>, <col>]
 // CHECK-NOT: nvvm.wgmma.mma_async
 // CHECK: nvvm.wgmma.commit.group.sync.aligned
-// The stage that is multiplied now may still be read, and the one before: the copy goes to the
-// one before that.
+// The current stage and the previous one may still be read: the copy goes to
+// the stage before them.
 // CHECK: %[[NEXT:.+]] = arith.addi %[[K]], %c128
 // CHECK: arith.cmpi ult, %[[NEXT]], %{{.+}}
 // CHECK: scf.if
@@ -62,7 +62,7 @@ ark.kernel @k {
 // CHECK: gpu.barrier
 // CHECK-COUNT-32: vector.store %{{.+}}, %[[SUMS]][%{{.+}}, %{{.+}}] {alignment = 8 : i64}
 // CHECK-NOT: vector.store
-// The temporary is gone, and what cleared it: the cast reads the sums.
+// The temporary and its fill are gone: the cast reads the accumulators.
 // CHECK: {ark.high_register_pressure, mapping = [#gpu.thread<linear_dim_0>]}
 // CHECK-NEXT: linalg.generic {{.+}} ins(%[[SUMS]] : {{.+}}) outs(%[[Y]] :
 // CHECK-NOT: linalg.generic
@@ -106,8 +106,8 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Two products of one left side are one loop, with sums of 64 columns each; they take turns in one
-// temporary, which both leave.
+// Two products with one left operand are one loop, with accumulators of 64 columns each.
+// Both write their accumulators to the same temporary, one after the other.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[U:[a-z0-9]+]]: memref<128x128xf16> {{{.+}}}, %[[V:[a-z0-9]+]]: memref<128x128xf16>
 // CHECK-NOT: memref.alloca
@@ -185,7 +185,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Sums are added to what the result has.
+// The product is added to the previous content of the result.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[Y:[a-z0-9]+]]: memref<256x128xf32>
 // CHECK: %[[SUMS:.+]] = memref.reinterpret_cast

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_80 \
 // RUN:   --ark-use-tensor-cores=threads=128 | FileCheck %s
 
-// A GPU without asynchronous copies multiplies without stages.
+// On a GPU without asynchronous copies the product has no stages.
 // DEFINE: %{mma} = mma = [#ark.mma<kind = mma_sync, m = 16, n = 8, k = 16, lhs = #ark.fragment<outer = [2, 2], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>, rhs = #ark.fragment<outer = [2, 1], lanes = [4, 8], strides = [1, 4], elements = [2, 1]>, acc = #ark.fragment<outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>>]
 // RUN: ark-opt %s --split-input-file '--ark-assign-target=target={#ark.target<backend = cuda, arch = "sm_80", sms = 108, warps = 16, shared_memory = 166912, bandwidth = 1850, flops = 250000, handoff = 700, barrier = 1200, overhead = 250, gpu = #ark.gpu<warp_size = 32, %{mma}>>}' --ark-use-tensor-cores=threads=128 \
 // RUN:   | FileCheck %s --check-prefix=NO-COPIES
@@ -17,9 +17,9 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Of four warps two have 16 rows of weights each, and of these a half of the depth: four
-// pieces of 32. A thread has a row of activations and two of weights. What the warps have is
-// added up by a reduction.
+// Two groups of two warps have 16 rows of weights each, and each warp of a group has half
+// of the depth: four k-chunks of 32. A thread loads one row of activations and two rows
+// of weights. A reduction adds the partial sums of the warps.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<8x256xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<32x256xbf16> {{{.+}}}, %[[Y:[a-z0-9]+]]: memref<8x32xf32>
 // CHECK: %[[PARTS:.+]] = memref.alloca() {alignment = 128 : i64} : memref<2x8x36xf32>
@@ -92,11 +92,11 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Two products of one left side are one loop, before what needs the first of them. Of the
-// second eight rows of weights are all there is: one load, and zeros for the other half. Ten
-// rows of activations are two blocks; those beyond the end are the last one again. So are
-// rows of weights that another vCTA may not have. How many columns a result has, is known
-// as a minimum, of affine or of what that is lowered to.
+// Two products with one left operand are one loop, before the first reader of either. The
+// second product has only eight rows of weights: one load, and zeros for the other half
+// of the operand. Ten rows of activations are two blocks; rows beyond the end repeat the
+// last row, as do rows of weights beyond the vCTA's. The number of columns of a result is
+// a minimum, of affine or of the ops to which it is lowered.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<10x128xf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<30x128xf16> {{{.+}}}, %[[V:[a-z0-9]+]]: memref<8x128xf16>
 // CHECK-DAG: memref.alloca() {alignment = 128 : i64} : memref<4x16x20xf32>
@@ -164,8 +164,8 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// The left side is computed first. Of 1000 elements the last piece has eight: the others are
-// zeros in both operands. Twelve loads are on their way while the loop runs.
+// The left operand is computed first. The last chunk of 1000 elements has eight, padded
+// with zeros in both operands. Twelve loads are in flight in the loop.
 // CHECK-LABEL: func.func private @body(
 // CHECK: linalg.copy
 // CHECK: scf.forall
@@ -207,9 +207,9 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Of more rows each warp has four blocks of eight, and two units of columns: a piece is
-// eight loads for 16 instructions, and one is on its way. There is a warp for every tile, and one part only.
-// No registers are left for what vCTAs have in common.
+// With more rows, each warp has four blocks of eight rows and two units of columns: a
+// chunk is eight loads for 16 instructions, and one chunk is in flight. Each tile has one
+// warp, with the whole depth. No registers remain for values that vCTAs share.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<60x256xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<64x256xbf16> {{{.+}}}, %[[Y:[a-z0-9]+]]: memref<60x64xf32>
 // CHECK: %[[PARTS:.+]] = memref.alloca() {alignment = 128 : i64} : memref<1x64x68xf32>
@@ -297,8 +297,8 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// There is no memory for sums beside this temporary: those of whole depths are added to the
-// result, as far as it reaches.
+// The temporary leaves no memory for partial sums: accumulators of the whole
+// depth are added to the valid part of the result.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[Y:[a-z0-9]+]]: memref<60x60xf32>
 // CHECK-NOT: memref.alloca() {alignment = 128 : i64}
@@ -339,8 +339,8 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Whole tiles go through shared memory: three stages of two pieces, in the memory that the
-// sums take in the end. Eight threads copy 128 bytes of a row, all of them 16 rows at once.
+// Whole tiles pass through shared memory: three stages of two chunks, whose memory the accumulators
+// reuse at the end. Eight threads copy 128 bytes of a row, and all threads 16 rows at once.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<64x256xbf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<64x256xbf16>
 // CHECK: %[[MEMORY:.+]] = memref.alloca() {alignment = 128 : i64} : memref<12384xf32>

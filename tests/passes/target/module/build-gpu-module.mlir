@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-build-gpu-module=threads=512 | FileCheck %s
 
-// The tables stay; the code moves.
+// The tables stay in the outer module; the code moves into the gpu.module.
 // CHECK: module attributes {{{.*}}gpu.container_module
 // CHECK-NEXT: ark.kernel @k
 // CHECK: gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "sm_90a", features = "+ptx86">] attributes {llvm.data_layout = "e-p6:32:32-i64:64-{{.*}}"} {
@@ -11,7 +11,7 @@
 // CHECK: %[[BLOCK:.+]] = gpu.block_id x
 // CHECK: %[[LANE:.+]] = arith.index_cast %[[BLOCK]] : index to i64
 // CHECK: %[[CODE:.+]] = func.call @ark_dispatch_loop(%[[CONTEXT]], %[[LANE]])
-// Its first thread leaves the code in word 12 of the context's record.
+// The first thread stores the error code in word 12 of the context.
 // CHECK: llvm.getelementptr %[[CONTEXT]][12]
 // CHECK: llvm.store %[[CODE]]
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
@@ -31,13 +31,13 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 // -----
 
-// Where the walk can be run many times, lanes run what does so; its call follows
-// the walk's new name.
+// In a resident kernel, lanes call `ark_stay`, which calls the dispatch loop by
+// its new name.
 // CHECK-LABEL: ark.kernel @stays
 // CHECK: func.func private @ark_dispatch_loop(
 // CHECK: func.func private @ark_stay(
 // CHECK: call @ark_dispatch_loop(
-// What comes after that call reads the lane again, where there is a function for it.
+// Code after that call reads the lane number again, if the module has a function for it.
 // CHECK: gpu.func @ark_kernel(
 // CHECK: %[[CODE:.+]] = func.call @ark_stay(
 // CHECK: %[[AGAIN:.+]] = func.call @ark_lane() : () -> i64
@@ -63,7 +63,7 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 // -----
 
-// For AMD GPUs the code object holds the size of shared memory, here 256 bytes.
+// For AMD GPUs the code object states the size of shared memory, here 256 bytes.
 // CHECK-LABEL: ark.kernel @hip
 // CHECK: gpu.module @ark_gpu [#rocdl.target<O = 3, chip = "gfx942", abi = "500">] {
 // CHECK: llvm.module_flags [#llvm.mlir.module_flag<error, "amdhsa_code_object_version", 500 : i32>]
@@ -87,8 +87,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 // -----
 
-// Beside a body with instructions of warpgroups, which becomes part of the kernel, the
-// others are functions that are called.
+// If one body uses warpgroup instructions, it becomes part of the kernel, and
+// the other bodies stay functions that are called.
 // CHECK-LABEL: ark.kernel @bodies
 // CHECK: func.func private @body({{.*}}attributes {{{.*}}passthrough = ["noinline"]
 // CHECK: func.func private @warpgroups(
@@ -122,7 +122,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 // -----
 
-// Without such a body, LLVM may make one function of all.
+// Without such a body, LLVM may inline all bodies.
 // CHECK-LABEL: ark.kernel @plain
 // CHECK: func.func private @body(
 // CHECK-NOT: noinline

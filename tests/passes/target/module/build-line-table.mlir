@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --pass-pipeline="builtin.module(gpu.module(ark-build-line-table))" \
 // RUN:   --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s
 
-// Ops of bodies have rows of their own, each once.
+// Each op of a body gets one row of the line table.
 // CHECK-LABEL: gpu.module @names_and_lines attributes {ark.line_table = [
 // CHECK-SAME: ["ark_dispatch_loop", "Kernel.mlir", 30, 1],
 // CHECK-SAME: ["body_mul_add", "model.py", 7, 5],
@@ -13,7 +13,7 @@ gpu.module @names_and_lines {
   llvm.func @ark_dispatch_loop() {
     %zero = llvm.mlir.constant(0 : i32) : i32 loc("Kernel.mlir":31:1)
     llvm.br ^next(%zero : i32) loc("Kernel.mlir":32:1)
-  // LLVM makes instructions of arguments, too.
+  // Block arguments have locations, too, since LLVM emits instructions for them.
   // CHECK: ^bb1(%{{.+}}: i32 loc("ark-lines":1:0)):
   ^next(%number: i32 loc("Kernel.mlir":33:1)):
     // CHECK: llvm.return loc("ark-lines":1:0)
@@ -27,7 +27,7 @@ gpu.module @names_and_lines {
     %sum = llvm.fadd %product, %x : f32 loc("bias"("model.py":8:9))
     // CHECK-NEXT: llvm.fmul {{.*}} loc("ark-lines":3:0)
     %twice = llvm.fmul %sum, %x : f32 loc(fused["fc1"("model.py":7:5), "bias"("model.py":8:9)])
-    // What no op made is of the body.
+    // An op without a location gets the row of its body.
     // CHECK-NEXT: llvm.return {{.*}} loc("ark-lines":2:0)
     llvm.return %twice : f32 loc(unknown)
   // CHECK: loc(fused<#llvm.di_subprogram<{{.*}}name = "body_mul_add"{{.*}}line = 2, scopeLine = 2{{.*}}>["ark-lines":2:0])
@@ -38,7 +38,7 @@ gpu.module @names_and_lines {
   } loc("Kernel.mlir":1:1)
 }
 
-// What bodies call, and what that calls, has no scope: inlined, its code is that of the caller.
+// Functions that bodies call have no scope: after inlining, their code belongs to the caller.
 // CHECK-LABEL: gpu.module @helpers attributes {ark.line_table = [
 // CHECK-SAME: ["ark_kernel", "Kernel.mlir", 1, 1],
 // CHECK-SAME: ["body_copy", "model.py", 3, 1],

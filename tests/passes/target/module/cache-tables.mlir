@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-cache-tables=threads=64 | FileCheck %s
 
-// The context is copied first; then the tables, at multiples of 128 bytes, and
-// their places in it change. What the bodies use of the memory lies before.
+// The kernel copies the context first, then the tables to multiples of 128 bytes, and
+// replaces the addresses in the copied context. The shared memory of bodies lies before.
 // CHECK: llvm.mlir.global external @ark_shared_memory() {addr_space = 3 : i32, alignment = 1024 : i64}
 // CHECK-LABEL: ark.kernel @k
 // CHECK-SAME: shared_memory = 536 : i64
@@ -16,10 +16,10 @@
 // CHECK: %[[TO:.+]] = llvm.getelementptr %[[CACHED]][%[[N]]]
 // CHECK: llvm.store %[[WORD]], %[[TO]]
 // CHECK: gpu.barrier
-// Tasks.
+// The table of tasks.
 // CHECK: llvm.getelementptr %[[CONTEXT]][3]
 // CHECK: llvm.getelementptr %{{.+}}[256]
-// Instructions of this lane, so that they end at the same place as those of the longest.
+// The instructions of this lane, which end where the instructions of the longest lane end.
 // CHECK: arith.muli %[[LANE]]
 // CHECK: %[[FIRST:.+]] = arith.extsi
 // CHECK: %[[LAST:.+]] = arith.extsi
@@ -30,7 +30,7 @@
 // CHECK: llvm.getelementptr %{{.+}}[%[[SKIPPED]]]
 // CHECK: llvm.getelementptr %{{.+}}[416]
 // CHECK: llvm.getelementptr %{{.+}}[%[[BEFORE]]]
-// Operands: the address of each, of two words of the table.
+// The operands: the address of each one, from two words of the table.
 // CHECK: %[[BUFFERS:.+]] = llvm.load %{{.+}} : !llvm.ptr -> !llvm.ptr
 // CHECK: llvm.getelementptr %[[CONTEXT]][4]
 // CHECK: %[[OPERANDS:.+]] = llvm.load %{{.+}} : !llvm.ptr -> !llvm.ptr
@@ -49,10 +49,10 @@
 // CHECK: gpu.barrier
 // CHECK-NEXT: %[[REPORT:.+]] = llvm.getelementptr %[[CACHED]][6]
 // CHECK-NEXT: llvm.load %[[REPORT]]
-// What the walk knows of itself comes after the tables.
+// The state of the dispatch loop lies behind the tables.
 // CHECK-LABEL: func.func private @ark_walk_state() -> !llvm.ptr<3> {
 // CHECK: llvm.getelementptr %{{.+}}[528]
-// Rows come from there; those of instructions are counted from the end.
+// The loop reads rows from the copies; rows of instructions count from the end.
 // CHECK-LABEL: func.func private @ark_instruction(
 // CHECK-SAME: %{{.+}}: !llvm.ptr, %{{[^:]+}}: i64, %[[LEFT:[^:]+]]: i64)
 // CHECK: %[[OWN:.+]] = arith.subi %{{.+}}, %[[LEFT]]
@@ -97,7 +97,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 
 // -----
 
-// What does not fit stays where it is: here all but the context.
+// Tables that do not fit stay in global memory: here all but the context.
 // CHECK-LABEL: ark.kernel @k
 // CHECK-SAME: shared_memory = 112 : i64
 // CHECK: func.func @ark_kernel(%[[CONTEXT:.+]]: !llvm.ptr
@@ -121,7 +121,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 
 // -----
 
-// Not even the context.
+// Not even the context fits.
 // CHECK-LABEL: ark.kernel @k
 // CHECK: func.func @ark_kernel(%[[CONTEXT:.+]]: !llvm.ptr
 // CHECK-NEXT: llvm.getelementptr %[[CONTEXT]][6]
@@ -142,7 +142,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 
 // -----
 
-// A module without a kernel stays as it is.
+// The pass ignores a module without a kernel.
 // CHECK-LABEL: func.func @other
 // CHECK-NEXT: return
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 2,
@@ -154,7 +154,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 
 // -----
 
-// Functions that nobody has keep nothing: a kernel without tables caches its context.
+// If the module lacks the reader functions, the kernel copies only its context.
 // CHECK-LABEL: ark.kernel @no_readers
 // CHECK-SAME: shared_memory = 240 : i64
 // CHECK-COUNT-1: scf.for

@@ -1,4 +1,4 @@
-// The target of the module decides, not a flag.
+// The target of the module selects the lowering.
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-compile-to=target | FileCheck %s --check-prefix=CUDA
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --ark-lower-to-target | FileCheck %s --check-prefix=CUDA
 // RUN: ark-opt %s --ark-target=hip:gfx942 --ark-compile-to=target | FileCheck %s --check-prefix=HIP --implicit-check-not=nvvm --implicit-check-not=ocml --implicit-check-not='inline_asm'

@@ -5,8 +5,8 @@
 gpu.module @kernel {
   llvm.func @ark_operand(%context: !llvm.ptr, %number: i64) -> !llvm.ptr
 
-  // What a loop reads, through an address or as a number, is looked up when a vCTA begins, in front of the loop; the
-  // result's address before its first store, behind it.
+  // An operand that a loop reads, as an address or as a number, is looked up at the start of each vCTA,
+  // before the loop. The address of the result is looked up behind the loop, before its first store.
   // CHECK-LABEL: llvm.func internal @body(
   // CHECK-SAME: %[[CONTEXT:arg[0-9]+]]: !llvm.ptr, %[[FIRST:arg[0-9]+]]: i64)
   // CHECK: llvm.br ^[[VCTA:.+]](
@@ -72,8 +72,8 @@ gpu.module @kernel {
 
 // -----
 
-// What is needed before the first vCTA, or without a loop over vCTAs, or where nothing gets to, stays. So does a body that is called twice, as
-// two tables would tell of its operands, and an operand that nothing uses.
+// These operands stay arguments: an operand used before the first vCTA, an operand of a body without a loop over vCTAs, one in unreachable
+// code, one that is unused, and all operands of a body with two callers, whose table rows would differ.
 gpu.module @kernel {
   llvm.func @ark_operand(%context: !llvm.ptr, %number: i64) -> !llvm.ptr
 
@@ -94,7 +94,7 @@ gpu.module @kernel {
     llvm.return
   }
 
-  // A loop over something else, in a body of one vCTA.
+  // The body computes one vCTA, and its loop is over something else.
   // CHECK-LABEL: llvm.func internal @keys(
   // CHECK-SAME: %[[X:[a-z0-9]+]]: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr, %{{[a-z0-9]+}}: !llvm.ptr)
   // CHECK: llvm.load %[[X]]

@@ -108,7 +108,7 @@ llvm.func @body()
 
 // -----
 
-// An instruction of the other GPUs.
+// An NVVM op in code for an AMD GPU.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
     shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -172,7 +172,7 @@ llvm.func @__ocml_tan_f32(f32) -> f32
 
 // -----
 
-// PTX among code of an AMD GPU.
+// PTX in code for an AMD GPU.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
     shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -194,7 +194,7 @@ llvm.func internal @body(%number: i32) {
 
 // -----
 
-// The registers of an NVIDIA GPU.
+// A special register of NVIDIA GPUs in code for an AMD GPU.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
     shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -237,7 +237,7 @@ llvm.func internal @body(%number: i32) {
 
 // -----
 
-// And the other way round.
+// An AMD intrinsic in code for an NVIDIA GPU.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 304, warps = 8,
     shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -280,7 +280,7 @@ llvm.func internal @body(%number: i32) {
 
 // -----
 
-// A processor gets none.
+// A GPU intrinsic in code for a cpu.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-verify-target --verify-diagnostics -o /dev/null
 
-// Whole words, but not one by one.
+// The vector store writes whole words, but several at once.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -23,7 +23,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// One word, but not for other SMs.
+// The store writes one word, but other SMs need not see it.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -47,7 +47,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// By way of numbers, a branch and a function.
+// The address passes through integers, a branch and a function.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -78,7 +78,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// By way of a result.
+// The address passes through a result.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -147,7 +147,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// Copies that run by themselves.
+// Asynchronous copies access packets.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -171,7 +171,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// An address that is kept may be used by anybody.
+// An address that is stored could be used by any code.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -193,7 +193,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// Assembly that is no packet instruction, or more than one.
+// The inline assembly is no packet instruction, or more than one.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -236,7 +236,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// The address is what is sent, and not where to.
+// The address is the value that is sent instead of the destination.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -258,7 +258,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// Nobody knows what the function does.
+// The function's effect is unknown.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -281,7 +281,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// The address is looked up instead of the argument.
+// The body looks up the address in the tables instead of using its argument.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -311,7 +311,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// It may be any operand.
+// The looked-up address may belong to any operand.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -340,7 +340,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// By somebody of whom it is not known which operands are packets.
+// The caller's packet operands are unknown.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -371,7 +371,7 @@ llvm.func internal @ark_prefetch_run(%context: !llvm.ptr, %first: i64) {
 
 // -----
 
-// The attribute was lost, or is at another operand.
+// The attribute `ark.packets` is missing, or is at another operand.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -412,7 +412,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// So was the argument.
+// The argument is missing as well.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
@@ -453,7 +453,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// A wait polls what the task stores last.
+// The wait polls the last word that the task stores.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [{}], tasks = [{}],
     operands = dense<[[1, 0], [0, 8], [0, 8], [0, 16]]> : tensor<4x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
@@ -470,7 +470,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// Without release.
+// The store has no release semantics.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 2 : i64}], buffers = [{}], tasks = [{}],
     operands = dense<[[1, 0], [0, 8], [0, 8], [0, 16]]> : tensor<4x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-verify-target | FileCheck %s
 
-// What is computed from the address of a packet may be sent to and polled, in whatever function; it may
-// be compared. Other operands are free.
+// Addresses computed from a packet operand may be sent to, polled and compared,
+// in any function. Other operands are unrestricted.
 // CHECK: ark.kernel
 // CHECK: gpu.module
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
@@ -67,7 +67,7 @@ llvm.func internal @ark_run(%context: !llvm.ptr, %first: i64) {
 
 // -----
 
-// On a cpu a packet is a store of 64 bits that releases.
+// On a cpu a packet is a release store of 64 bits.
 // CHECK: ark.kernel
 // CHECK: atomic release
 ark.kernel @k {

@@ -65,6 +65,6 @@ llvm.func internal @body() {
 
 // -----
 
-// A module without a kernel is nobody's.
+// The pass ignores a module without a kernel.
 // CHECK: func.func private @other
 func.func private @other()

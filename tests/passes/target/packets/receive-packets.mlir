@@ -1,15 +1,15 @@
 // RUN: ark-opt %s --split-input-file --ark-receive-packets=threads=8 | FileCheck %s
 
-// Threads take four packets at a time, again and again until all of them are of this iteration;
-// here each has two loads, and the last ones of the second round are nobody's.
+// Each thread polls four packets at a time until all have this epoch. Here each
+// thread has two loads, and the last loads of the second round are unused.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[P:[^:]+]]: memref<2x24xi32, strided<[24, 1], offset: ?>> {ark.packets}
 // CHECK: memref.extract_strided_metadata %[[P]]
 // CHECK: %[[WORDS:.+]] = llvm.inttoptr
 // CHECK: %[[VALUES:.+]] = memref.reinterpret_cast %{{.+}} to offset: [0], sizes: [48], strides: [1]
 // CHECK: call @ark_receive_bf16_48_48(%[[WORDS]], %[[VALUES]]) {ark.cta_collective = 1 : i64}
-// What is received one after the other is received at once; and the same function
-// does it wherever packets lie alike.
+// Packets that are received one after the other are received at once, and one
+// function serves all places with the same layout.
 // CHECK: memref.store
 // CHECK: call @ark_receive_bf16_48_48_f16_48_48({{.*}}) {ark.cta_collective = 2 : i64}
 // CHECK: memref.store
@@ -24,7 +24,7 @@
 // CHECK: %[[TAG:.+]] = call @ark_packet_tag()
 // CHECK: %[[BEGIN:.+]] = call @ark_now()
 // CHECK: scf.while (%[[TRIES:[^ ]+]] = %{{[^,]+}}, %[[A:[^ ]+]] = %true, %[[B:[^ ]+]] = %true{{.*}},
-// Only what is missing is loaded again, and rings have their turn while that is on its way.
+// Only missing packets are loaded again, and the rings are served while these loads are in flight.
 // CHECK: %[[FIRST:.+]]:4 = scf.if %[[A]]
 // CHECK: func.call @ark_load_packets
 // CHECK: %[[SECOND:.+]]:4 = scf.if %[[B]]
@@ -71,7 +71,7 @@ func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %see
 
 // -----
 
-// Of rows that lie apart, each thread skips what lies between; values lie so, too.
+// Rows are strided: each thread skips the gaps, and the values have the same strides.
 // CHECK-LABEL: func.func private @body(
 // CHECK: memref.reinterpret_cast %{{.+}} to offset: [0], sizes: [24], strides: [1]
 // CHECK: call @ark_receive_bf16_16_8_16_16_8_16(
@@ -102,7 +102,7 @@ func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %see
 
 // -----
 
-// Nothing else changes.
+// The rest of the body does not change.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NEXT: return
 // CHECK-NOT: func.func private @ark_receive
@@ -117,7 +117,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// A load has two packets of f32.
+// A load holds two packets of f32.
 // CHECK-LABEL: func.func private @body(
 // CHECK: memref.reinterpret_cast %{{.+}} to offset: [0], sizes: [6], strides: [1]
 // CHECK: call @ark_receive_f32_6_6(
@@ -154,7 +154,7 @@ func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %see
 
 // -----
 
-// Eight threads with eight loads each, 256 packets: all again, without a branch for each.
+// 256 packets, eight threads with eight loads each: all are reloaded, without a branch per load.
 // CHECK-LABEL: func.func private @ark_receive_bf16_256_256(
 // CHECK: scf.while
 // CHECK-NOT: scf.if

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-send-packets | FileCheck %s
 
-// Words of packets leave at once and whole, the others as before. The walk over
-// instructions tells what iteration it is.
+// Each packet is one store of a whole word that is not delayed; other stores do
+// not change. The dispatch loop provides the epoch.
 // CHECK-LABEL: ark.kernel @k
 // CHECK-SAME: shared_memory = 280 : i64
 // CHECK-LABEL: func.func private @body(
@@ -13,13 +13,13 @@
 // CHECK: call @ark_send_packet(%[[PLACE]], %[[EPOCH]]) : (!llvm.ptr, i32) -> ()
 // CHECK-NOT: memref.store %{{.+}}, %[[P]]
 // CHECK: memref.store %[[EPOCH]], %[[X]]
-// CHECK: func.func private @ark_begin_stream(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64, %[[ITERATIONS:.+]]: i64)
+// CHECK: func.func private @ark_begin_packets(%[[CONTEXT:.+]]: !llvm.ptr, %[[LANE:.+]]: i64, %[[ITERATIONS:.+]]: i64)
 // CHECK-NEXT: call @ark_packets_begin(%[[CONTEXT]], %[[LANE]], %[[ITERATIONS]])
 // CHECK: func.func private @ark_begin_iteration(%[[ROUND:.+]]: i32)
 // CHECK-NEXT: call @ark_packets_iteration(%[[ROUND]])
 // CHECK: func.func private @ark_begin_run(%[[POSITION:.+]]: i64)
 // CHECK-NEXT: call @ark_packets_run(%[[POSITION]])
-// What it tells lies behind what lies in shared memory so far.
+// The state of packets lies behind the shared memory used so far.
 // CHECK: func.func private @ark_packet_state() -> !llvm.ptr<3> {
 // CHECK: llvm.getelementptr %{{.+}}[256]
 ark.kernel @k {
@@ -36,7 +36,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   memref.store %e, %x[%begin] : memref<16xi32>
   return
 }
-func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+func.func private @ark_begin_packets(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }
 func.func private @ark_begin_iteration(%round: i32) {
@@ -54,10 +54,10 @@ func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
 
 // -----
 
-// Without packets nothing hooks into the walk.
+// Without packets the dispatch loop gets no hook.
 // CHECK-LABEL: func.func private @body(
 // CHECK: memref.store
-// CHECK: func.func private @ark_begin_stream(
+// CHECK: func.func private @ark_begin_packets(
 // CHECK-NEXT: return
 // CHECK: func.func private @ark_begin_iteration(
 // CHECK-NEXT: return
@@ -72,7 +72,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   memref.store %begin, %x[%begin] : memref<16xindex>
   return
 }
-func.func private @ark_begin_stream(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
+func.func private @ark_begin_packets(%context: !llvm.ptr, %lane: i64, %iterations: i64) {
   return
 }
 func.func private @ark_begin_iteration(%round: i32) {
@@ -90,7 +90,7 @@ func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
 
 // -----
 
-// Wide ones as well.
+// Packets of 64 bits are sent in the same way.
 // CHECK-LABEL: func.func private @body(
 // CHECK: arith.muli %{{.+}}, %c8
 // CHECK: call @ark_send_wide_packet(%{{.+}}, %{{.+}}) : (!llvm.ptr, i64) -> ()

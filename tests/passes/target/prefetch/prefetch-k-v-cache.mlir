@@ -9,8 +9,8 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>, packets = 1024 : i64}
 
-// Each thread asks for a line of 128 bytes, a row, and for another one, as far as there are so many: before it
-// polls, and so what tells how many there are comes before that as well.
+// Before it polls, each thread prefetches one or more lines of 128 bytes, a row each, up
+// to the number of keys. Hence the load of this number moves before the polls, too.
 // CHECK-LABEL: func.func private @keys(
 // CHECK-SAME: %[[K:[^:]+]]: memref<32x64xbf16>
 // CHECK: scf.for
@@ -54,7 +54,7 @@ func.func private @keys(%begin: index, %end: index, %task: index, %status: memre
   return
 }
 
-// Nobody knows before how many there are.
+// The number of keys is loaded only after the poll, so it is not known before.
 // CHECK-LABEL: func.func private @received(
 // CHECK-NOT: prefetch
 func.func private @received(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<4x64xi32> {ark.packets, llvm.noalias},
@@ -81,7 +81,7 @@ func.func private @received(%begin: index, %end: index, %task: index, %status: m
   return
 }
 
-// What every run reads alike comes otherwise.
+// Rows that every run reads are not prefetched here.
 // CHECK-LABEL: func.func private @fixed(
 // CHECK-NOT: prefetch
 func.func private @fixed(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<4x64xi32> {ark.packets, llvm.noalias},
@@ -107,7 +107,7 @@ func.func private @fixed(%begin: index, %end: index, %task: index, %status: memr
   return
 }
 
-// There is nothing to wait for.
+// The body does not poll, so a prefetch would not overlap with anything.
 // CHECK-LABEL: func.func private @noPackets(
 // CHECK-NOT: prefetch
 func.func private @noPackets(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %k: memref<32x64xbf16>, %y: memref<32x64xbf16>) {

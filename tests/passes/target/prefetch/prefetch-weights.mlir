@@ -2,8 +2,8 @@
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-prefetch-weights{threads=128})' | FileCheck %s --check-prefix=FEW
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-prefetch-weights)' | FileCheck %s --check-prefix=COUNTERS
 
-// A run that receives packets asks before it looks at them: of a tile of 64 rows by 4096 bytes a line at four places of each row,
-// by a thread each. It is the tile of the run's first vCTA.
+// A run that receives packets prefetches before it polls: for a tile of 64 rows by 4096 bytes, four
+// lines of each row, one per thread. The tile belongs to the first vCTA of the run.
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
 // CHECK-SAME: %[[BEGIN:[^:]+]]: index
 // CHECK-SAME: %[[W:[^:]+]]: memref<8448x2048xbf16>
@@ -26,7 +26,7 @@
 // CHECK: ark.receive_packets
 // CHECK: scf.for
 // CHECK: nvvm.mma.sync
-// Half as many threads as lines ask twice.
+// With half as many threads as lines, each thread prefetches two lines.
 // FEW-LABEL: func.func private @body_rmsnorm_matmul(
 // FEW: scf.forall (%[[THREAD:.+]]) in (128) {
 // FEW-NOT: scf.if
@@ -35,7 +35,7 @@
 // FEW: prefetch.global.L2
 // FEW-NOT: prefetch
 // FEW: scf.for
-// The weights of a run behind a wait are prefetched before the wait, by a function that does nothing else.
+// The weights of a run behind a wait are prefetched before the wait, by a separate function.
 // COUNTERS-NOT: prefetch.global
 // COUNTERS: func.func private @ark_look_ahead(
 // COUNTERS-NEXT: call @ark_prefetch_next_run(
@@ -69,7 +69,7 @@ ark.program @large(%x: tensor<8x2048xbf16> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
-// 16 rows of 4096 bytes are 64 KB: of every row every second line. Of smaller tiles, none.
+// 16 rows of 4096 bytes are 64 KB: every second line of each row is prefetched. Smaller tiles are not.
 // CHECK-LABEL: func.func private @body_matmul(
 // CHECK-SAME: memref<2112x2048xbf16>
 // CHECK-LABEL: func.func private @prefetch_body_matmul(
@@ -97,7 +97,7 @@ ark.program @small(%x: tensor<8x1024xbf16> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
-// A product of one row is left to rings.
+// The rings serve products of one row.
 // CHECK-LABEL: func.func private @body_matmul(
 // CHECK-NOT: prefetch.global
 // CHECK-NOT: @ask_

@@ -13,7 +13,7 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 
-// A lane has no registers for so much of a row.
+// A row this long exceeds the registers of a lane.
 // CHECK-LABEL: func.func private @long(
 // CHECK-COUNT-4: linalg.generic
 func.func private @long(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
@@ -81,7 +81,7 @@ func.func private @crowded(%begin: index, %end: index, %task: index, %status: me
   return
 }
 
-// A vCTA does nothing else: several of them share the threads.
+// The vCTA has no other work: its threads serve several vCTAs.
 // CHECK-LABEL: func.func private @alone(
 // CHECK-COUNT-3: linalg.generic
 func.func private @alone(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
@@ -110,7 +110,7 @@ func.func private @alone(%begin: index, %end: index, %task: index, %status: memr
   return
 }
 
-// What was read for the sum is written before it is read again.
+// The operand of the sum is written before the second read.
 // CHECK-LABEL: func.func private @written(
 // CHECK-COUNT-4: linalg.generic
 func.func private @written(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
@@ -145,7 +145,7 @@ func.func private @written(%begin: index, %end: index, %task: index, %status: me
   return
 }
 
-// A row wants the sum of another one.
+// A row reads the sum of another row.
 // CHECK-LABEL: func.func private @others(
 // CHECK-COUNT-4: linalg.generic
 func.func private @others(%begin: index, %end: index, %task: index, %status: memref<4xi64>,

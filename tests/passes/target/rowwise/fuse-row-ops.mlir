@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-fuse-row-ops)' | FileCheck %s
 
-// Four heads of a key head have the last four warps, and the key's own row the one before. What a lane loads for
-// the sum serves it again; the norm is nowhere in memory.
+// The four query heads of a key head take the last four warps, and the key's row the warp before them. A lane
+// loads each element once, for the sum and for the normalisation; the norm is never stored.
 // CHECK-LABEL: func.func private @body_rmsnorm_rmsnorm_rope_rope(
 // CHECK-SAME: %[[Q:[a-z0-9]+]]: memref<1x8x1x64xbf16> {{{[^}]+}}}, %[[G:[a-z0-9]+]]: memref<64xbf16>
 // CHECK: scf.for
@@ -29,7 +29,7 @@
 // CHECK: arith.cmpi ult, %{{.+}}, %c1
 // CHECK: math.rsqrt
 // CHECK: {mapping = [#gpu.thread<linear_dim_0>]}
-// Keys go to the cache; a softmax stays.
+// Keys are stored in the cache; the softmax is not fused.
 // CHECK-COUNT-5: linalg.generic
 // CHECK-NOT: scf.forall
 // CHECK: return
@@ -52,8 +52,8 @@ ark.program @heads(%q: tensor<1x8x1x64xbf16> {ark.kind = #ark.kind<input>, ark.n
 
 // -----
 
-// Rows of 96: all lanes have three columns for the sum; of a half, 16 lanes have a second one, and the others ask for
-// the last column and store nothing.
+// In rows of 96, each lane has three columns of the sum. In half rows, 16 lanes
+// have a second column; the other lanes load the last column and store nothing.
 // CHECK-LABEL: func.func private @body_rmsnorm_rmsnorm_rope_rope(
 // CHECK: scf.forall (%[[THREAD:.+]]) in (512) {
 // CHECK: %[[LANE:.+]] = arith.remui %[[THREAD]], %c32

@@ -1,8 +1,8 @@
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-fuse-row-prologues)' | FileCheck %s
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-fuse-row-prologues{threads=64})' | FileCheck %s --check-prefix=FEW
 
-// Sixteen warps, eight rows: two warps make a row, which is two loads for each thread of both. Rows lie 64 bytes
-// further apart than they are long.
+// Sixteen warps, eight rows: two warps make a row, with two loads per thread.
+// The row pitch in shared memory is 64 bytes more than the row.
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
 // CHECK-SAME: %[[X:[^:]+]]: memref<8x1024xbf16> {{{[^}]+}}}, %[[G:[^:]+]]: memref<1024xbf16>
 // CHECK-NOT: linalg.generic
@@ -12,12 +12,12 @@
 // CHECK: %[[LANE:.+]] = arith.remui %[[THREAD]], %c32
 // CHECK: %[[ROW:.+]] = arith.divui %[[WARP]], %c2
 // CHECK: %[[PART:.+]] = arith.remui %[[WARP]], %c2
-// All loads first, each once.
+// All loads come first, and each address is loaded once.
 // CHECK-COUNT-2: vector.load %[[X]][%[[ROW]], %{{.+}}] {alignment = 16 : i64} : memref<8x1024xbf16>, vector<8xbf16>
 // CHECK-COUNT-2: vector.load %[[G]][%{{.+}}]
 // CHECK-NOT: vector.load
 // CHECK-COUNT-5: gpu.shuffle xor
-// What a warp has added up, the other one of the row reads.
+// The two warps of a row exchange their partial sums.
 // CHECK: memref.store %{{.+}}, %[[SUMS:.+]][%[[WARP]]] : memref<16xf32>
 // CHECK: gpu.barrier
 // CHECK: %[[FIRST:.+]] = arith.muli %[[ROW]], %c2
@@ -41,7 +41,7 @@ ark.program @eightRows(%x: tensor<8x1024xbf16> {ark.kind = #ark.kind<input>, ark
 
 // -----
 
-// Three rows have four warps each, and four warps make the last part once more. The mean is subtracted before squares are added up.
+// Each of three rows has four warps; four more warps repeat the last row. The mean is subtracted before squares are added.
 // CHECK-LABEL: func.func private @body_layernorm_matmul(
 // CHECK: memref.alloca() {{.*}} : memref<3x2080xf16>
 // CHECK: scf.forall (%[[THREAD:.+]]) in (512) {
@@ -67,7 +67,7 @@ ark.program @threeRows(%x: tensor<3x2048xf16> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// Rows that do not divide into loads of a whole warp, ...
+// These are not fused: rows that no whole number of warp loads covers, ...
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
 // CHECK-NOT: gpu.shuffle
 // CHECK: linalg.generic {{.*}}"reduction"{{.*}} outs(%{{.+}} : memref<8xf32>)
@@ -81,7 +81,7 @@ ark.program @ragged(%x: tensor<8x1000xbf16> {ark.kind = #ark.kind<input>, ark.na
 
 // -----
 
-// ... or are longer than registers of few warps hold.
+// ... and rows longer than the registers of their warps.
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
 // CHECK: gpu.shuffle
 // FEW-LABEL: ark.kernel @long
@@ -97,7 +97,7 @@ ark.program @long(%x: tensor<2x8192xbf16> {ark.kind = #ark.kind<input>, ark.name
 
 // -----
 
-// One row of a product that is streamed: all warps make it, eight bytes a thread.
+// For the single row of a streamed product, all warps make the row, eight bytes per thread.
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
 // CHECK: memref.alloca() {{.*}} : memref<1x2048xbf16>
 // CHECK: scf.forall (%{{.+}}) in (512) {
@@ -117,7 +117,7 @@ ark.program @oneRow(%x: tensor<1x2048xbf16> {ark.kind = #ark.kind<input>, ark.na
 
 // -----
 
-// Sixteen rows, a warp each: a thread has 64 elements of one, and asks for the norm's weights once it knows the sum.
+// Sixteen rows, one per warp: a thread has 64 elements of its row, and loads the weights of the norm after the sum.
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
 // CHECK-SAME: %[[X:[^:]+]]: memref<16x2048xbf16> {{{[^}]+}}}, %[[G:[^:]+]]: memref<2048xbf16>
 // CHECK: scf.forall (%{{.+}}) in (512) {

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-allocate-vote-slots | FileCheck %s
 
-// A word for each of eight warps, behind what lies in shared memory already.
+// One word for each of eight warps, behind the shared memory used so far.
 // CHECK: ark.kernel @votes {{.*}}shared_memory = 288 : i64
 // CHECK-LABEL: func.func private @ark_vote_slots() -> !llvm.ptr<3> {
 // CHECK-NEXT: %[[BASE:.+]] = llvm.mlir.addressof @ark_shared_memory : !llvm.ptr<3>
@@ -22,7 +22,7 @@ func.func private @ark_warps() -> i32
 
 // -----
 
-// A barrier of the GPU votes.
+// If the GPU has a barrier with a vote, the kernel needs no slots.
 // CHECK: ark.kernel @barrier
 // CHECK-NOT: shared_memory
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 304, warps = 8,

@@ -15,7 +15,7 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 
-// A thread would be too long about it.
+// The fused chain would take a single thread too long.
 // CHECK-LABEL: func.func private @long(
 // CHECK-COUNT-6: linalg.generic
 func.func private @long(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %m: memref<65xf32> {llvm.noalias}, %x: memref<65x8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
@@ -61,7 +61,7 @@ func.func private @long(%begin: index, %end: index, %task: index, %status: memre
   return
 }
 
-// Something else reads what the ops have made on the way.
+// Another op reads an intermediate of the chain.
 // CHECK-LABEL: func.func private @seen(
 // CHECK-COUNT-6: linalg.generic
 func.func private @seen(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %m: memref<2xf32> {llvm.noalias}, %x: memref<2x8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
@@ -109,7 +109,7 @@ func.func private @seen(%begin: index, %end: index, %task: index, %status: memre
   return
 }
 
-// A thread would read what another one has written.
+// A thread would read an element that another thread writes.
 // CHECK-LABEL: func.func private @written(
 // CHECK-COUNT-6: linalg.generic
 func.func private @written(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %m: memref<8xf32> {llvm.noalias}, %x: memref<8x8xf32> {llvm.noalias}) {
@@ -155,7 +155,7 @@ func.func private @written(%begin: index, %end: index, %task: index, %status: me
   return
 }
 
-// Sums of sums would be 33 times 33 terms.
+// A sum of sums would have 33 times 33 terms.
 // CHECK-LABEL: func.func private @deep(
 // CHECK-COUNT-5: linalg.generic
 func.func private @deep(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %a: memref<33x33xf32> {llvm.noalias}, %x: memref<33x8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {

@@ -1,13 +1,13 @@
 // RUN: ark-opt %s --ark-fuse-element-ops | FileCheck %s
 // RUN: ark-opt %s --ark-fuse-element-ops=threads=4 | FileCheck %s --check-prefix=FEW
 
-// With fewer threads than elements, one would compute again what others have.
+// With fewer threads than elements, a thread would recompute values of other threads.
 // FEW-LABEL: func.func private @pieces(
 // FEW-NOT: scf.parallel
 // FEW-LABEL: func.func private @scalar(
 
-// Every element of the result is computed with all that it needs: numbers that all of them need come once
-// for each, and temporaries are not written.
+// The iteration of each element computes everything the element needs. A value that the
+// whole chain shares is computed once per element, and temporaries are not written.
 // CHECK-LABEL: func.func private @pieces(
 // CHECK-SAME: %[[M:[^:]+]]: memref<2xf32> {llvm.noalias}, %[[X:[^:]+]]: memref<2x8xf32> {llvm.noalias}, %[[Y:[^:]+]]: memref<8xf32>
 // CHECK: scf.for
@@ -82,7 +82,7 @@ func.func private @pieces(%begin: index, %end: index, %task: index, %status: mem
   return
 }
 
-// A scalar is made in a loop of one iteration, whose place is no place in it.
+// A scalar is computed in a loop of one iteration, whose index does not index the scalar.
 // CHECK-LABEL: func.func private @scalar(
 // CHECK-SAME: %[[X:[^:]+]]: memref<3xi32> {llvm.noalias}, %[[Y:[^:]+]]: memref<i32>
 // CHECK: scf.parallel (%{{.+}}) = (%c0{{.*}}) to (%c1{{.*}}) step (%c1{{.*}}) {

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-hoist-invariants | FileCheck %s
 
-// Packets come once for all vCTAs of a run, and through views of what these share.
+// Packets that all vCTAs of a run read are received once, also through views of shared packets.
 // CHECK-LABEL: func.func private @body(
 // CHECK: %[[ROW:.+]] = memref.subview
 // CHECK: ark.receive_packets %[[ROW]] to %{{.+}} :
@@ -26,7 +26,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Each vCTA has packets of its own.
+// Each vCTA receives its own packets.
 // CHECK-LABEL: func.func private @body(
 // CHECK: scf.for
 // CHECK: ark.receive_packets
@@ -49,7 +49,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// What the vCTA writes over is received again.
+// The vCTA overwrites the temporary, so each vCTA receives it again.
 // CHECK-LABEL: func.func private @body(
 // CHECK: scf.for
 // CHECK: ark.receive_packets

@@ -1,8 +1,8 @@
-// What one thread loads for several results at once.
+// Unroll-and-jam under register pressure: one thread loads operands for several results at once.
 // RUN: ark-opt %s --split-input-file --ark-map-to-threads | FileCheck %s
 
-// The rows of %x are read for every result, and eight pieces of all four are more
-// than registers hold: they come piece by piece, and are not kept.
+// Every result needs the rows of %x. Eight vectors of all four rows exceed the
+// registers, so that they are loaded one at a time and not kept.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -71,7 +71,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// One row of it fits beside the weights.
+// One row of %x fits beside the weights.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -110,7 +110,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// None of the rows stays close to the SM: to ask late would be to wait long.
+// None of the rows stays in the L1, so a late load would stall for long.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -173,7 +173,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// The same for an AMD GPU: nothing in what keeps the loads apart is an instruction.
+// The barrier to scheduling also works for an AMD GPU, as it contains no instruction.
 module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
     shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {

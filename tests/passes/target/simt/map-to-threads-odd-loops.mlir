@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-map-to-threads=threads=64 | FileCheck %s
 
-// Bounds of 0, of -1 and as large as 64 bits can count: there are no iterations, or nobody can count them.
+// With bounds of 0, of -1 and of 2^63 - 1, a loop has no iterations or more than can be counted.
 // CHECK-LABEL: func.func private @body
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],

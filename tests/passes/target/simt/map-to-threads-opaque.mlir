@@ -1,4 +1,4 @@
-// Opaque numbers of an AMD GPU: an empty text, which needs no instruction, and no PTX.
+// On an AMD GPU, ids are made opaque by an empty inline assembly without an instruction, and not by PTX.
 // RUN: ark-opt %s --ark-map-to-threads='threads=512 warp-size=64' | FileCheck %s --implicit-check-not=mov --implicit-check-not=tid
 
 module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
@@ -8,7 +8,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Each vCTA begins with its number and the thread's.
+// Each vCTA rematerialises its own id and the thread's id.
 // CHECK-LABEL: func.func private @anew(
 // CHECK: gpu.thread_id x
 // CHECK: %[[ID:.+]] = gpu.thread_id x
@@ -39,7 +39,7 @@ func.func private @anew(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
-// A loop that needs most registers reads the thread's number, and so does what comes after it.
+// A loop that needs most registers uses an opaque thread id, and so does the code behind it.
 // CHECK-LABEL: func.func private @crowded(
 // CHECK: %[[INSIDE:.+]] = llvm.inline_asm has_side_effects "", "=v,0"
 // CHECK: %[[IN:.+]] = arith.index_castui %[[INSIDE]] : i32 to index

@@ -1,8 +1,8 @@
 // Warps of 64 threads, as AMD GPUs have.
 // RUN: ark-opt %s '--ark-map-to-threads=threads=64 warp-size=64' | FileCheck %s
 
-// One result, shared by the one warp that 64 threads are: nothing passes through
-// shared memory.
+// The single result is shared by 64 threads, which are one warp: nothing passes
+// through shared memory.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

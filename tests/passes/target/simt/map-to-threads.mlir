@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-map-to-threads=threads=64 | FileCheck %s
 
-// Threads take iterations in turn, the last dimension fastest.
+// Threads take iterations round-robin, with the last dimension fastest.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -31,8 +31,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// A write outside of parallel loops is one thread's; it waits for those that
-// still read.
+// One thread executes a write outside of parallel loops, behind a barrier for
+// earlier reads.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -56,7 +56,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// A function that only reads is done by all threads, and ends when all have read.
+// All threads execute a function that only reads, and a barrier follows the last read.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -73,8 +73,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// All threads walk a loop that holds parallel ones. What it reads at its end is
-// read before it begins again with a write.
+// All threads execute a loop that contains parallel loops. A barrier separates
+// the reads at its end from the writes at its start.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -106,7 +106,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Functions that are not bodies stay as they are.
+// Functions that are not bodies do not change.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -123,7 +123,7 @@ func.func @other(%y: memref<f32>) {
 
 // -----
 
-// 64 threads for 4 results: 16 share each, and exchange what they have.
+// 64 threads for 4 results: 16 threads share each result, and combine their values by shuffles.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -137,7 +137,7 @@ ark.kernel @k {
 // CHECK: %[[LANE:.+]] = arith.remui %[[N]], %[[LANES]]
 // CHECK: arith.minui %[[GROUP]]
 // CHECK: %[[FIRST:.+]] = arith.muli %[[LANE]], %{{.+}}
-// Its four values at once.
+// A thread loads its four values at once.
 // CHECK: scf.for %{{.+}} = %[[FIRST]] to %{{.+}} step %{{.+}} iter_args
 // CHECK-COUNT-4: memref.load
 // CHECK-NOT: memref.load
@@ -172,7 +172,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// As many results as threads: each does one alone.
+// With as many results as threads, each thread computes one result.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -204,7 +204,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Of a tile that may be cut short, as many threads as its largest extent leaves.
+// For a tile that may be clipped, the largest extent determines the number of threads per result.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -235,8 +235,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Where rows begin at multiples of 16 bytes, a thread loads as much at once: four
-// pieces before it needs the first of them.
+// If rows begin at multiples of 16 bytes, a thread loads 16 bytes at once, and
+// four vectors before the first use.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -274,7 +274,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Nothing is known of where they begin, or rows are no multiple of it.
+// The alignment of the rows is unknown, or their size is no multiple of 16 bytes.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -315,7 +315,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// One result: both warps share it, and meet in shared memory.
+// Both warps share the single result, and combine their values in shared memory.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -358,7 +358,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Two reductions of an iteration follow each other; the second uses the first.
+// One iteration has two reductions, and the second one uses the result of the first.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -405,7 +405,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Of two values each is exchanged with its own kind.
+// A reduction of two values combines each with its own op.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -447,9 +447,9 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Two loops that know nothing of each other need no barrier between them. Each
-// has threads of its own, and the third, which needs the first, comes after the
-// barrier, though it was before the second.
+// Two independent loops need no barrier between them, and each uses other
+// threads. The third loop depends on the first one and moves behind the
+// barrier, although it was before the second loop.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -494,8 +494,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Buffers that may be the same memory are kept apart, and so is what is read
-// before it is overwritten.
+// A barrier separates accesses to buffers that may alias, and reads from the
+// writes that overwrite them.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -534,7 +534,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Two halves of a temporary are filled at once; its reader waits for both.
+// Two loops fill two halves of a temporary concurrently; their reader waits for both.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -577,9 +577,9 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Of a length that is only known at run time eight at a time, and then four of
-// those that are left: what lies beyond the end is the first of them again,
-// and does not count. The parts of two threads lie four apart.
+// A reduction of dynamic length takes eight elements at a time, and then four
+// of the remainder: loads beyond the end repeat the first element, and are
+// masked. The elements of two threads are four apart.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -625,8 +625,8 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
 
 // -----
 
-// A number is asked for before the loops that do without it, and what depends on
-// it comes after them.
+// The load of a scalar moves before the loops that do not need it; loops that
+// depend on it follow them.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -660,8 +660,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// In the loop over vCTAs it is read again in each, for nothing that is computed
-// from it to move in front of the loop.
+// The scalar is loaded again in every vCTA, so that computations on it cannot
+// be hoisted out of the loop over vCTAs.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -689,8 +689,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// A scalar that a body computes in a loop lies in shared memory: there it is read as it is, after all
-// threads have done their part and before the next iteration writes it.
+// A scalar that a loop carries is in shared memory. All threads load it after a
+// barrier, and a second barrier precedes the write of the next iteration.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -730,7 +730,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// A loop with an iteration for every thread is what each of them does.
+// A loop with one iteration per thread becomes straight-line code of each thread.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -764,8 +764,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Compilers do not know that a loop which needs most registers has the same thread as what comes
-// before and after it: they keep nothing that depends on it meanwhile.
+// A loop that needs most registers gets an opaque copy of the thread id. Compilers cannot tell that
+// the copy equals the thread id outside, so they keep no derived value live across the loop.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -810,8 +810,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Where a loop leaves no registers for what vCTAs have in common, each begins with numbers that compilers do not
-// know: of the vCTA, of the thread.
+// If a loop leaves no registers for values that vCTAs share, each vCTA begins
+// with opaque copies of the vCTA's and the thread's id.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

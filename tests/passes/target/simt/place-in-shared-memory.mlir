@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-place-in-shared-memory | FileCheck %s
 
 // CHECK: llvm.mlir.global external @ark_shared_memory() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<0 x i8>
-// The kernel says how much of it a launch has to give.
+// The kernel states the size of the shared memory that a launch needs.
 // CHECK: ark.kernel @k {{.*}}shared_memory = 256 : i64
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
@@ -14,7 +14,7 @@ ark.kernel @k {
 // CHECK-NEXT: %[[FIRST:.+]] = llvm.getelementptr %[[BASE]][0]
 // CHECK-NEXT: llvm.addrspacecast %[[FIRST]] : !llvm.ptr<3> to !llvm.ptr
 // CHECK: %[[A:.+]] = builtin.unrealized_conversion_cast %{{.+}} to memref<5xf32>
-// The next begins at a line of its own.
+// Each temporary begins at its own cache line.
 // CHECK: llvm.getelementptr %{{.+}}[128]
 // CHECK: %[[B:.+]] = builtin.unrealized_conversion_cast %{{.+}} to memref<f32>
 // CHECK: memref.load %[[A]]
@@ -29,7 +29,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// A temporary that asks for it begins at a multiple of more.
+// A temporary with a larger alignment begins at a multiple of it.
 // CHECK: ark.kernel @k {{.*}}shared_memory = 1280 : i64
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
@@ -52,7 +52,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// No temporaries, no shared memory.
+// A body without temporaries needs no shared memory.
 // CHECK-NOT: ark_shared_memory
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],

@@ -2,7 +2,7 @@
 // RUN: ark-opt %s '--ark-split-reductions=threads=128 warp-size=64' | FileCheck %s
 // RUN: ark-opt %s '--ark-split-reductions=threads=64 warp-size=64' | FileCheck %s --check-prefix=ALONE
 
-// A part for each of two warps.
+// Each of two warps has a part of the reduction.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

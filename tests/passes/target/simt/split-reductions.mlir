@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-split-reductions=threads=64 | FileCheck %s
 
-// Sums over rows of which each column has one: every warp adds up its part of the
-// rows, and the columns add up what the warps have.
+// Each column has a sum over rows: every warp sums its part of the rows, and a
+// second loop adds the partial sums of the warps.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -50,7 +50,7 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
 
 // -----
 
-// Their length is known: the threads of a result read far apart, but all at once.
+// The length is static: the threads of a result read with a large stride, but concurrently.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -86,7 +86,7 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
 
 // -----
 
-// What a result adds up lies side by side itself.
+// The elements of each sum are contiguous, so nothing is split.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -121,7 +121,7 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
 
 // -----
 
-// Fewer results than a warp has threads.
+// There are fewer results than threads in a warp.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -156,7 +156,7 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
 
 // -----
 
-// More results than there are threads.
+// There are more results than threads.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -191,7 +191,7 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
 
 // -----
 
-// The number of results is more than an i64 holds; its low 64 bits are 128.
+// The number of results overflows an i64; its low 64 bits are 128.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-unroll-and-jam --cse --canonicalize | FileCheck %s
 
-// Four rows share what is read of b: it is loaded once.
+// Four rows share the elements of b, which are loaded once.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -45,7 +45,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Eight neighbours in b are one load of 16 bytes.
+// Eight neighbouring elements of b are one load of 16 bytes.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -86,7 +86,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Where nothing is known of the alignment, rows share what they can.
+// With unknown alignment, rows still share scalar loads.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -122,7 +122,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Nothing is shared: every result has elements of its own.
+// No result shares elements with another one.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -156,7 +156,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// One row, and as many columns as there are threads for.
+// One row, with as many columns as threads.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -190,7 +190,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Sums of different lengths.
+// The sums have different lengths.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -224,7 +224,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// A row is computed from the column inside of the sum: no neighbours.
+// The row depends on the column inside of the sum, so columns are not neighbours.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -260,8 +260,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// Over a length that is only known at run time: four rows that share the
-// columns, two of which one load brings.
+// The length of the sum is dynamic: four rows share two columns, which one load
+// brings.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -299,8 +299,8 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
 
 // -----
 
-// As many columns as there are at run time: two of them share the row. One beyond
-// the last does the first of the two again, and stores nothing.
+// The number of columns is dynamic: two columns share the row. An iteration
+// beyond the end repeats the first of its two columns and stores nothing.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -342,7 +342,7 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
 
 // -----
 
-// A row that is cut short has no more than two columns: not worth it.
+// A clipped row has at most two columns, too few for a gain.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

@@ -5,8 +5,8 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// A thread has eight neighbours: what they read is one load, or two of 16 bytes, and what they
-// share is read once.
+// A thread computes eight neighbouring elements: their operands are one load,
+// or two of 16 bytes, and a shared operand is loaded once.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<64x64xf16> {{{.+}}}, %[[B:[a-z0-9]+]]: memref<64xf32> {{{.+}}}, %[[R:[a-z0-9]+]]: memref<64xf32> {{{.+}}}, %[[Y:[a-z0-9]+]]: memref<64x64xf16>
 // CHECK: scf.parallel (%[[M:.+]], %[[I:.+]]) = (%c0, %c0) to (%c64, %c8) step (%c1, %c1) {
@@ -39,8 +39,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// No more than keep all threads busy: 192 elements for 64 threads are four each and three rounds, or two
-// of eight. Of 64, each has one.
+// The width keeps all threads busy: 192 elements for 64 threads are computed four at a
+// time in three rounds, or eight at a time in two. Of 64 elements, each thread has one.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -72,8 +72,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// These stay: rows that are not aligned, columns, single bits, packets, an odd extent, one that only a run
-// knows, and a loop inside of another.
+// These loops stay: unaligned rows, columns, single bits, packets, an odd
+// extent, a dynamic extent, and a loop inside of another one.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

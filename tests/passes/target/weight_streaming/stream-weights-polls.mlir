@@ -1,5 +1,5 @@
-// Where lanes poll for packets, rings have fewer slots, and a run sends before more is asked for. Of runs longer than
-// rings the L2 is asked for as many pieces more.
+// If lanes poll for packets, rings have fewer slots, and a run sends its packets before the next pieces are
+// requested. If a run is longer than the ring, as many further pieces are prefetched to the L2.
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-fuse-row-prologues,ark-receive-packets,ark-stream-weights)' | FileCheck %s --check-prefixes=CHECK,FOUR
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-fuse-row-prologues,ark-receive-packets,ark-stream-weights{polling-depth=3})' | FileCheck %s --check-prefixes=CHECK,THREE
 
@@ -11,7 +11,7 @@
 // CHECK: func.func private @ark_stream_depth() -> i32
 // FOUR-NEXT: arith.constant 4 : i32
 // THREE-NEXT: arith.constant 3 : i32
-// Runs are short: nothing is left for the L2.
+// The runs are short, so no pieces remain for the L2.
 // CHECK: func.func private @ark_stream_beyond() -> i32
 // CHECK-NEXT: arith.constant 0 : i32
 ark.program @chain(%x: tensor<1x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},

@@ -5,18 +5,18 @@
 // RUN: ark-opt %s --split-input-file '--ark-target=#ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 8, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>' --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-weights)' | FileCheck %s --check-prefix=OLD
 // RUN: ark-opt %s --split-input-file '--ark-target=#ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 32, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>' --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-weights)' | FileCheck %s --check-prefix=OLD
 
-// Before sm_90 no copy runs by itself, rings may be switched off, and their texts are for 16 warps: fewer would read
-// some of the pieces, and more would read pieces that nobody copies.
+// No streaming before sm_90, which introduces bulk copies, with the option that turns rings off, or with other than
+// 16 warps: fewer warps would read only some of the pieces, and more would read pieces that nothing copies.
 // OLD-NOT: ark_stream_rows
 // OLD-NOT: ark.cta_collective
 
-// What lanes read, in pieces of 1024 bytes: 64 rows on 16 lanes or more.
+// The stream of each lane, in pieces of 1024 bytes: 64 rows on 16 lanes or more.
 // CHECK: llvm.mlir.global internal constant @ark_stream_rows(dense<{{.*}}> : tensor<{{.*}}xi64>)
 // CHECK-SAME: addr_space = 1
 // CHECK-LABEL: ark.kernel @plain
 // CHECK-SAME: shared_memory =
 
-// The row is the argument; sums lie in a temporary, which the loop over vCTAs reads.
+// The row is an argument of the body. The products are stored in a temporary, which the loop over vCTAs reads.
 // CHECK-LABEL: func.func private @body_matmul(
 // CHECK-SAME: %[[BEGIN:[^:]+]]: index, %[[END:[^:]+]]: index
 // CHECK: %[[ONE:.+]] = arith.constant 1 : i32
@@ -29,7 +29,7 @@
 // CHECK-NOT: "reduction"
 // CHECK: return
 
-// All loads of the row come before the first piece is waited for.
+// All loads of the row come before the wait for the first piece.
 // CHECK-LABEL: func.func private @body_matmul_stream(
 // CHECK-COUNT-2: vector.load %{{.+}} : memref<1x512xbf16>, vector<8xbf16>
 // CHECK: %[[OPEN:.+]]:9 = call @ark_stream_open()
@@ -37,8 +37,8 @@
 // CHECK: %[[PLACE:.+]] = func.call @ark_stream_take(%[[READ]])
 // CHECK-COUNT-2: llvm.load %{{.+}} : !llvm.ptr<3> -> vector<8xbf16>
 // CHECK: func.call @ark_stream_free
-// An instruction for matrices takes a load as it is, and every second word of the row; two of them
-// leave what they are after on their diagonals.
+// An mma takes the loaded words unchanged, and every second word of the row.
+// The sums are on the diagonals of the accumulators of two mma.
 // CHECK-NOT: math.fma
 // CHECK-COUNT-4: nvvm.mma.sync A[%{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}, %{{[0-9]+}}] B[%{{[0-9]+}}, %{{[0-9]+}}] C[{{.*}}multiplicandAPtxType = #nvvm.mma_type<bf16>
 // CHECK: %[[OWN:.+]] = arith.select
@@ -50,19 +50,19 @@
 // CHECK-NEXT: memref.store
 // CHECK: call @ark_stream_close
 
-// The kernel calls what the text has.
+// The kernel's callbacks call the functions for streaming.
 // CHECK: func.func private @ark_begin_stream(
 // CHECK-NEXT: call @ark_stream_begin
 // CHECK: func.func private @ark_idle()
 // CHECK-NEXT: call @ark_stream_idle
-// Nobody polls here.
+// No lane polls for packets in this kernel.
 // CHECK: func.func private @ark_end_run()
 // CHECK-NEXT: return
 // CHECK: func.func private @ark_stream_polls() -> i32
 // CHECK-NEXT: arith.constant 0 : i32
 // CHECK: func.func private @ark_stream_depth() -> i32
 // CHECK-NEXT: arith.constant 5 : i32
-// Rings hold all that a run reads, so that they are filled between runs.
+// The rings hold all pieces of a run, so that they are filled between runs.
 // CHECK: func.func private @ark_stream_pace() -> i32
 // CHECK-NEXT: arith.constant 65 : i32
 ark.program @plain(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -73,7 +73,7 @@ ark.program @plain(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name
 
 // -----
 
-// The row is what ops before the loop have made; the residual is read before the
+// Ops before the loop compute the row; the residual is loaded before the
 // products.
 // CHECK-LABEL: ark.kernel @normed
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul_add(
@@ -101,7 +101,7 @@ ark.program @normed(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
-// Not what a run may find written since, ...
+// These are not streamed: an operand that is written during an iteration, ...
 // CHECK-LABEL: ark.kernel @input
 // CHECK-NOT: call @ark_stream_run
 ark.program @input(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -112,7 +112,7 @@ ark.program @input(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name
 
 // -----
 
-// ... not rows whose bytes are not a multiple of 16, ...
+// ... rows whose size is no multiple of 16 bytes, ...
 // CHECK-LABEL: ark.kernel @unaligned
 // CHECK-NOT: call @ark_stream_run
 ark.program @unaligned(%x: tensor<1x516xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -123,7 +123,7 @@ ark.program @unaligned(%x: tensor<1x516xbf16> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// ... not rows that cannot be cut into 2, 4, 8, 16 or 32 pieces of a multiple of 16 bytes, ...
+// ... rows that cannot be split into 2, 4, 8, 16 or 32 pieces of a multiple of 16 bytes, ...
 // CHECK-LABEL: ark.kernel @indivisible
 // CHECK-NOT: call @ark_stream_run
 ark.program @indivisible(%x: tensor<1x2568xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -134,7 +134,7 @@ ark.program @indivisible(%x: tensor<1x2568xbf16> {ark.kind = #ark.kind<input>, a
 
 // -----
 
-// ... not rows of fewer bytes than a warp loads at once, ...
+// ... rows smaller than one load of a warp, ...
 // CHECK-LABEL: ark.kernel @narrow
 // CHECK-NOT: call @ark_stream_run
 ark.program @narrow(%x: tensor<1x248xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -145,7 +145,7 @@ ark.program @narrow(%x: tensor<1x248xbf16> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
-// ... not 8-bit rows with wider weights, ...
+// ... fp8 rows with wider weights, ...
 // CHECK-LABEL: ark.kernel @narrowRow
 // CHECK-NOT: call @ark_stream_run
 ark.program @narrowRow(%x: tensor<1x512xf8E5M2> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -156,7 +156,7 @@ ark.program @narrowRow(%x: tensor<1x512xf8E5M2> {ark.kind = #ark.kind<input>, ar
 
 // -----
 
-// ... and not what several rows are multiplied with.
+// ... and weights that are multiplied with several rows.
 // CHECK-LABEL: ark.kernel @batch
 // CHECK-NOT: call @ark_stream_run
 ark.program @batch(%x: tensor<3x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -167,8 +167,8 @@ ark.program @batch(%x: tensor<3x512xbf16> {ark.kind = #ark.kind<input>, ark.name
 
 // -----
 
-// An index that is checked is read in the loop, and so the row is made there:
-// products before the loop would read what is no row yet.
+// The checked index is read in the loop, and so the row is computed there:
+// products before the loop would read an incomplete row.
 // CHECK-LABEL: ark.kernel @picked
 // CHECK-NOT: ark_stream_run
 // CHECK-LABEL: func.func private @body_gather_rmsnorm_matmul(
@@ -188,7 +188,7 @@ ark.program @picked(%x: tensor<1x16x512xbf16> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// A run reads more than rings hold: memory is busy with that, and what comes ahead of it takes its time.
+// A run reads more than the rings hold: memory is busy with the run, and copies for later runs compete with it.
 // CHECK-LABEL: ark.kernel @long
 // CHECK: func.func private @ark_stream_pace() -> i32
 // CHECK-NEXT: arith.constant 130 : i32
@@ -200,7 +200,7 @@ ark.program @long(%x: tensor<1x8192xbf16> {ark.kind = #ark.kind<input>, ark.name
 
 // -----
 
-// Halves, and what has no such instruction.
+// fp16 weights, and a type without an mma.
 // CHECK-LABEL: ark.kernel @halves
 // CHECK-LABEL: func.func private @body_matmul_stream(
 // CHECK-NOT: math.fma
@@ -230,7 +230,7 @@ ark.program @singles(%x: tensor<1x512xf32> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
-// Weights of 8 bits: a load brings 16 of them, as many as are loaded of the row, and threads widen them.
+// fp8 weights: one load has 16 of them, and 16 elements of the row; threads widen both.
 // CHECK-LABEL: ark.kernel @eights
 // CHECK-LABEL: func.func private @body_matmul_stream(
 // CHECK: vector.load %{{.+}} : memref<1x512xbf16>, vector<16xbf16>
@@ -249,8 +249,8 @@ ark.program @eights(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
-// A quarter of a row has 1280 bytes: all threads load twice, and the first 16 a third time. Others repeat their first
-// load and multiply zeros.
+// A quarter of a row has 1280 bytes: all threads load twice, and the first 16 threads a
+// third time. The others repeat their first load and multiply it by zeros.
 // CHECK-LABEL: func.func private @body_matmul_stream(
 // CHECK: %[[LANE:.+]] = arith.remui %{{.+}}, %c32
 // CHECK: %[[FIRST:.+]] = vector.load {{.*}} vector<8xbf16>

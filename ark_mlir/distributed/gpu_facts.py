@@ -1,0 +1,157 @@
+"""The GPU of each rank: its choice, and the comparison of what the ranks say about theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..devices import check_devices
+from ..errors import InvalidUsageError, UnsupportedError
+from ..runtime.cuda.api import CudaApi, count_devices
+from ..runtime.cuda.peers import page_size
+from ..runtime.ranks.parts import own_lanes
+
+if TYPE_CHECKING:
+    from ..bundle import Bundle
+    from .circle import Words
+
+__all__ = ["check_facts", "choose_device", "peer_problem", "read_facts"]
+
+
+def choose_device(rank: int, local_rank: int, size: int, devices: Sequence[int] | None) -> int:
+    """Returns the number of a rank's GPU among those that its process sees.
+
+    Args:
+        rank: the rank.
+        local_rank: the number of the rank among those of its host.
+        size: the number of ranks.
+        devices: the GPU of this rank, or those of all ranks; None takes the GPU with the number
+            `local_rank`, or the only GPU that the process sees.
+
+    Raises InvalidUsageError if the numbers do not fit the ranks, and UnsupportedError if the
+    process does not see the GPU.
+    """
+    count = count_devices()
+    if devices is not None:
+        numbers = check_devices(devices)
+        if len(numbers) not in (1, size):
+            raise InvalidUsageError(
+                f"devices={list(numbers)}: a rank takes one GPU, or a list with one for each of "
+                f"the {size} ranks"
+            )
+        chosen = numbers[rank if len(numbers) > 1 else 0]
+        if chosen >= count:
+            raise InvalidUsageError(
+                f"devices={list(numbers)}: rank {rank} would take GPU {chosen}, and its process "
+                f"sees {count}"
+            )
+        return chosen
+    if local_rank < count:
+        return local_rank
+    if count == 1:
+        return 0  # the launcher shows each process a GPU of its own
+    raise UnsupportedError(
+        f"rank {rank} has local rank {local_rank}, and its process sees {count} GPUs: start at "
+        "most one rank for each GPU, or name a GPU with devices="
+    )
+
+
+def read_facts(api: CudaApi) -> dict[str, Any]:
+    """Returns the properties of a GPU that ranks compare."""
+    major = api.attribute("COMPUTE_CAPABILITY_MAJOR")
+    minor = api.attribute("COMPUTE_CAPABILITY_MINOR")
+    return {
+        "uuid": _uuid(api, api.device),
+        "kind": f"{_name(api)} (sm_{major}{minor})",
+        "sms": api.attribute("MULTIPROCESSOR_COUNT"),
+        "driver": int(api.call("cuDriverGetVersion")),
+        "ordinal": api.ordinal,
+        "page": page_size(api),
+        "mps": _has_mps(api),
+    }
+
+
+def check_facts(words: Words, bundle: Bundle) -> None:
+    """Raises UnsupportedError, the same at every rank, if the ranks' GPUs cannot run together."""
+    first = words[0].body
+    for word in words:
+        for what, name in (("driver", "CUDA version of the driver"), ("kind", "kind of GPU")):
+            if word.body[what] != first[what]:
+                raise UnsupportedError(
+                    f"the {name} differs: {first[what]} at rank 0, {word.body[what]} at rank "
+                    f"{word.sender}"
+                )
+    _check_pages(words, bundle)
+    by_gpu: dict[str, list[int]] = {}
+    for word in words:
+        by_gpu.setdefault(word.body["uuid"], []).append(word.sender)
+    for uuid, ranks in by_gpu.items():
+        if len(ranks) > 1:
+            _check_shared_gpu(uuid, ranks, words, bundle)
+
+
+def _check_pages(words: Words, bundle: Bundle) -> None:
+    part = bundle.manifest.arena // bundle.manifest.ranks
+    page = max(word.body["page"] for word in words)
+    if part % page or (2 << 20) % page:
+        raise UnsupportedError(
+            f"the GPUs share memory in pages of {page} bytes, and the program was compiled for "
+            "pages of 2 MiB"
+        )
+
+
+def _check_shared_gpu(uuid: str, ranks: list[int], words: Words, bundle: Bundle) -> None:
+    """Raises UnsupportedError unless the kernels of several processes fit on one GPU at once."""
+    names = " and ".join(map(str, ranks))
+    ordinal = words[ranks[0]].body["ordinal"]
+    if not all(words[rank].body["mps"] for rank in ranks):
+        raise UnsupportedError(
+            f"ranks {names} are on one GPU ({uuid}), where kernels of two processes do not run at "
+            f"the same time: take a GPU for each rank, or one process with devices=[{ordinal}], "
+            "or start MPS (nvidia-cuda-mps-control -d)"
+        )
+    lanes = sum(len(own_lanes(bundle, rank)) for rank in ranks)
+    if lanes > words[ranks[0]].body["sms"]:
+        raise UnsupportedError(
+            f"ranks {names} are on one GPU ({uuid}) with {words[ranks[0]].body['sms']} SMs, and "
+            f"have {lanes} lanes: compile the program with devices=[{ordinal}] in one process, "
+            "which gives each rank a share of the SMs, then load the bundle in each rank"
+        )
+
+
+def peer_problem(api: CudaApi, words: Words, rank: int) -> str | None:
+    """Returns why the GPU of this rank cannot access another rank's GPU; None if it can, or if this
+    process does not see the other GPU."""
+    visible: dict[str, Any] = {}
+    for ordinal in range(int(api.call("cuDeviceGetCount"))):
+        device = api.call("cuDeviceGet", ordinal)
+        visible[_uuid(api, device)] = device
+    for word in words:
+        other = visible.get(word.body["uuid"])
+        if other is None or word.body["uuid"] == words[rank].body["uuid"]:
+            continue
+        if not api.call("cuDeviceCanAccessPeer", api.device, other):
+            return (
+                f"the GPU of rank {rank} ({words[rank].body['uuid']}) cannot access the memory of "
+                f"that of rank {word.sender} ({word.body['uuid']}): ranks need GPUs linked by "
+                "NVLink, or by PCIe with peer access"
+            )
+    return None
+
+
+def _uuid(api: CudaApi, device: object) -> str:
+    # The second version tells the instances of a partitioned GPU apart; later packages have only
+    # one version, which does the same.
+    has_second = hasattr(api.driver, "cuDeviceGetUuid_v2")
+    uuid = api.call("cuDeviceGetUuid_v2" if has_second else "cuDeviceGetUuid", device)
+    text = bytes(uuid.bytes).hex()
+    return f"GPU-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def _name(api: CudaApi) -> str:
+    return bytes(api.call("cuDeviceGetName", 128, api.device)).split(b"\0")[0].decode()
+
+
+def _has_mps(api: CudaApi) -> bool:
+    known = hasattr(api.driver.CUdevice_attribute, "CU_DEVICE_ATTRIBUTE_MPS_ENABLED")
+    return known and bool(api.attribute("MPS_ENABLED"))

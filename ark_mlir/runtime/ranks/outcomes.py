@@ -1,0 +1,114 @@
+"""Outcomes of ranks that have a GPU each, in terms of the program of all ranks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...bundle import Opcode
+from ..abi import Abort
+from ..driver import Outcome, Stop
+from .linking import LinkedRank
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from ...bundle import Bundle
+
+__all__ = ["join_outcomes", "join_traces"]
+
+
+def join_outcomes(
+    bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outcome]
+) -> Outcome:
+    """One outcome, in terms of the program of all ranks."""
+    codes = [0] * len(bundle.tables.lanes)
+    for part, outcome in zip(linked, outcomes, strict=True):
+        for lane, code in zip(part.lanes.tolist(), outcome.codes, strict=True):
+            codes[lane] = code
+    counters = _join_counters(bundle, linked, outcomes)
+    stops = (
+        _translate(bundle, part, outcome.stop, counters)
+        for part, outcome in zip(linked, outcomes, strict=True)
+        if outcome.stop.abort
+    )
+    # A lane that saw the abort of another one has less to tell than that one. A barrier waits for
+    # all lanes, so that a lane that waits for something else is the reason.
+    stop = min(stops, key=lambda stop: (stop.abort, _is_barrier(bundle, stop)), default=Stop())
+    fault = next((outcome.fault for outcome in outcomes if outcome.fault.code), outcomes[0].fault)
+    # Only the GPU whose task ended the launch early has told after how many iterations.
+    iterations = min(outcome.iterations for outcome in outcomes)
+    trace = join_traces(bundle, linked, outcomes)
+    return Outcome(tuple(codes), stop, fault, counters, outcomes[0].epoch, iterations, trace)
+
+
+def _is_barrier(bundle: Bundle, stop: Stop) -> bool:
+    entries = bundle.tables.instructions
+    return stop.instruction < len(entries) and bool(entries[stop.instruction, 0] == Opcode.BARRIER)
+
+
+def _join_counters(
+    bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outcome]
+) -> NDArray[np.uint64]:
+    """The counters of the program: where a semaphore is waited for, the least of the GPUs'; of a
+    barrier, the arrivals at all of them."""
+    count = len(bundle.manifest.semaphores)
+    result = np.zeros(count, np.uint64)
+    # A GPU whose launch was good does not report its counters.
+    reported = [
+        (part, outcome.counters)
+        for part, outcome in zip(linked, outcomes, strict=True)
+        if len(outcome.counters)
+    ]
+    entries = bundle.tables.instructions
+    barriers = set(entries[entries[:, 0] == Opcode.BARRIER, 1].tolist())
+    for number in range(count):
+        seen = [int(values[number]) for part, values in reported if _waits_for(part, number)]
+        result[number] = (sum(seen) if number in barriers else min(seen)) if seen else 0
+    return result
+
+
+def _waits_for(part: LinkedRank, semaphore: int) -> bool:
+    tables = part.bundle.tables
+    return bool((tables.instructions[tables.waits, 1] == semaphore).any())
+
+
+def _translate(bundle: Bundle, part: LinkedRank, stop: Stop, counters: NDArray[np.uint64]) -> Stop:
+    """A report of one GPU in terms of the program of all ranks."""
+    if stop.abort == Abort.HOST and stop.expected:
+        # The host ended a kernel that had just reported a hang.
+        stop = replace(stop, abort=Abort.HANG)
+    if stop.lane >= len(part.lanes) or stop.instruction >= len(part.origins):
+        return stop  # the report makes no sense, which the caller finds
+    origin = int(part.origins[stop.instruction])
+    code, semaphore, arrivals, _ = bundle.tables.instructions[origin].tolist()
+    translated = replace(
+        stop, lane=int(part.lanes[stop.lane]), instruction=origin, semaphore=semaphore
+    )
+    linked_arrivals = int(part.bundle.tables.instructions[stop.instruction, 2])
+    if code != Opcode.BARRIER or not linked_arrivals or not len(counters):
+        return translated
+    rounds = stop.expected // linked_arrivals
+    return replace(translated, seen=int(counters[semaphore]), expected=rounds * arrivals)
+
+
+def join_traces(
+    bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outcome]
+) -> NDArray[np.int64] | None:
+    """Begin and end of each instruction of the program: from the begin of the first to the end of
+    the last one that it was linked to."""
+    if any(outcome.trace is None for outcome in outcomes):
+        return None
+    times = np.zeros((len(bundle.tables.instructions), 2), np.int64)
+    for part, outcome in zip(linked, outcomes, strict=True):
+        trace = outcome.trace
+        assert trace is not None
+        _, firsts = np.unique(part.origins, return_index=True)
+        lasts = np.append(firsts[1:], len(part.origins)) - 1
+        origins = part.origins[firsts]
+        times[origins, 0] = trace[firsts, 0]
+        times[origins, 1] = trace[lasts, 1]
+    return times

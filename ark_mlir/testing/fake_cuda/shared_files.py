@@ -1,0 +1,67 @@
+"""Memory of the stand-in that several processes map: anonymous files."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import weakref
+
+_NAME = "fake_cuda_"
+_FIXED = 0x10
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.mmap.restype = ctypes.c_void_p
+_libc.mmap.argtypes = [
+    ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_long
+]  # fmt: skip
+
+
+class SharedFile:
+    """An open file with the bytes of one allocation; closed with the last reference to it.
+
+    Attributes:
+        ordinal: the number of the GPU whose memory it stands for.
+        nbytes: the size.
+    """
+
+    def __init__(self, file: int, ordinal: int, nbytes: int) -> None:
+        self._file = file
+        self.ordinal = ordinal
+        self.nbytes = nbytes
+        weakref.finalize(self, os.close, file).atexit = False
+
+    def duplicate(self) -> int:
+        """Returns another descriptor of the file, which the caller closes."""
+        return os.dup(self._file)
+
+    def map(self, address: int) -> None:
+        """Maps the file at reserved addresses."""
+        _map(address, self.nbytes, mmap.MAP_SHARED, self._file)
+
+    def unmap(self, address: int) -> None:
+        """Replaces a mapping of the file by memory of the process, as before."""
+        _map(address, self.nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
+
+
+def create_file(ordinal: int, nbytes: int) -> SharedFile:
+    """Returns memory of a GPU that other processes can map."""
+    file = os.memfd_create(f"{_NAME}{ordinal}", os.MFD_CLOEXEC)
+    os.ftruncate(file, nbytes)
+    return SharedFile(file, ordinal, nbytes)
+
+
+def open_file(file: int) -> SharedFile | None:
+    """Returns the memory of a file descriptor that a process has exported; None if it is none."""
+    target = os.readlink(f"/proc/self/fd/{file}")
+    name = target.removeprefix("/memfd:").removesuffix(" (deleted)")
+    if not name.startswith(_NAME):
+        return None
+    ordinal = int(name.removeprefix(_NAME))
+    return SharedFile(os.dup(file), ordinal, os.fstat(file).st_size)
+
+
+def _map(address: int, nbytes: int, flags: int, file: int) -> None:
+    access = mmap.PROT_READ | mmap.PROT_WRITE
+    result = _libc.mmap(address, nbytes, access, flags | _FIXED, file, 0)
+    if result != address:
+        raise OSError(ctypes.get_errno(), "mmap failed")

@@ -1,0 +1,135 @@
+//===- KernelText.cpp - MLIR texts of the kernel's functions --------------===//
+
+#include "passes/kernel/KernelText.h"
+
+#include "passes/kernel/KernelAbi.h"
+
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+static std::optional<int64_t> lookUpConstant(StringRef name) {
+  using namespace abi;
+  return llvm::StringSwitch<std::optional<int64_t>>(name)
+#define ARK_CONTEXT_FIELD(name, value) .Case(#name, value)
+#define ARK_OPCODE(name, value) .Case("kOpcode" #name, value)
+#define ARK_CONSTANT(name, value) .Case(#name, value)
+#include "passes/kernel/KernelAbi.def"
+      .Default(std::nullopt);
+}
+
+static bool isIdentifier(char c) { return llvm::isAlnum(c) || c == '_'; }
+
+/// Returns the length of the token at the begin of `text`. Comments, strings
+/// and words are single tokens, and so is a word with its sigil (`%x`, `@x`);
+/// every other character is a token of its own.
+static size_t getTokenLength(StringRef text) {
+  if (text.starts_with("//"))
+    return std::min(text.find('\n'), text.size());
+  if (text.front() == '"') {
+    size_t end = 1;
+    while (end < text.size() && text[end] != '"')
+      end += text[end] == '\\' ? 2 : 1;
+    return std::min(end + 1, text.size());
+  }
+  size_t length = text.drop_front().take_while(isIdentifier).size() + 1;
+  bool isWord =
+      isIdentifier(text.front()) || StringRef("%@^#!").contains(text.front());
+  return isWord ? length : 1;
+}
+
+/// Names of constants look like `kReport`; no word of MLIR's syntax does.
+static bool isConstantName(StringRef token) {
+  return token.size() > 1 && token[0] == 'k' && llvm::isUpper(token[1]);
+}
+
+/// Replaces the names of constants by their values. Reports an error and fails
+/// if a name is unknown.
+static FailureOr<std::string> expandConstants(KernelText kernel,
+                                              MLIRContext *context) {
+  std::string expanded;
+  bool isKnown = true;
+  for (StringRef rest = kernel.text; !rest.empty();) {
+    StringRef token = rest.take_front(getTokenLength(rest));
+    if (!isConstantName(token)) {
+      expanded += token;
+    } else if (std::optional<int64_t> value = lookUpConstant(token)) {
+      expanded += std::to_string(*value);
+    } else {
+      StringRef before = kernel.text.drop_back(rest.size());
+      unsigned line = before.count('\n') + 1;
+      unsigned column = before.size() - (before.rfind('\n') + 1) + 1;
+      emitError(FileLineColLoc::get(context, kernel.name, line, column))
+          << "KernelAbi.def has no constant '" << token << "'";
+      isKnown = false;
+    }
+    rest = rest.drop_front(token.size());
+  }
+  if (!isKnown)
+    return failure();
+  return expanded;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+static bool isDeclaration(Operation *op) {
+  auto function = dyn_cast_or_null<FunctionOpInterface>(op);
+  return function && function.isExternal();
+}
+
+static Type getFunctionType(Operation *op) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  return function ? function.getFunctionType() : Type();
+}
+
+LogicalResult KernelTextLinker::add(KernelText kernel) {
+  FailureOr<std::string> expanded =
+      expandConstants(kernel, module.getContext());
+  if (failed(expanded))
+    return failure();
+  OwningOpRef<ModuleOp> text = parseSourceString<ModuleOp>(
+      *expanded, ParserConfig(module.getContext()), kernel.name);
+  if (!text)
+    return failure();
+  SymbolTable symbols(module);
+  for (Operation &op : llvm::make_early_inc_range(text->getOps()))
+    if (failed(add(&op, symbols)))
+      return failure();
+  return success();
+}
+
+LogicalResult KernelTextLinker::add(Operation *function, SymbolTable &symbols) {
+  StringAttr name = SymbolTable::getSymbolName(function);
+  if (Operation *other = symbols.lookup(name)) {
+    bool isFromText = added.contains(name.getValue());
+    if (isFromText && getFunctionType(function) != getFunctionType(other)) {
+      InFlightDiagnostic error = function->emitOpError("has type ");
+      error << getFunctionType(function) << ", but another kernel text gives '@"
+            << name.getValue() << "' type " << getFunctionType(other);
+      error.attachNote(other->getLoc()) << "the other text";
+      return error;
+    }
+    // Two texts may declare a function of a third text, and each may declare
+    // functions of the other.
+    if (isDeclaration(function) && (isDeclaration(other) || isFromText))
+      return success();
+    if (!isDeclaration(other) || isDeclaration(function))
+      return other->emitOpError("has the name of a function of the kernel, '@")
+             << name.getValue() << "'";
+    symbols.erase(other);
+  }
+  function->remove();
+  symbols.insert(function);
+  added.insert(name.getValue());
+  return success();
+}

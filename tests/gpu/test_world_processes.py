@@ -1,0 +1,162 @@
+"""A process for every rank, each with a GPU of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.runtime.cuda.api import count_devices
+
+SCRIPT = Path(__file__).with_name("world_scenarios.py")
+# Sum of 3 * i for i below 4096, and 3 * 3: what the programs of two ranks compute.
+SUMS = [3.0 * 4095 * 4096 / 2, 9.0]
+Launch = Callable[..., "list[Any]"]
+
+pytestmark = pytest.mark.gpu
+
+
+def count_gpus() -> int:
+    """The number of GPUs; zero without a driver."""
+    try:
+        return count_devices()
+    except ark.UnsupportedError:
+        return 0
+
+
+two_gpus = pytest.mark.skipif(
+    count_gpus() < 2, reason="needs two GPUs that access each other's memory (NVLink)"
+)
+
+
+@pytest.fixture
+def launch() -> Iterator[Launch]:
+    """``launch(name)``: what the process of each rank printed, or its exit status."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def run(name: str, unheard: int = -1) -> list[Any]:
+        job = uuid.uuid4().hex
+        for rank in range(2):
+            place = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": job}
+            process = subprocess.Popen(
+                [sys.executable, SCRIPT, name],
+                env={**os.environ, **place},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            processes.append(process)
+        return [
+            None if rank == unheard else read(process) for rank, process in enumerate(processes)
+        ]
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def read(process: subprocess.Popen[str]) -> Any:
+    output, errors = process.communicate(timeout=240)
+    if process.returncode > 0:
+        pytest.fail(errors[-2000:])
+    return process.returncode or json.loads(output.splitlines()[-1])
+
+
+@two_gpus
+def test_values_and_epochs(launch: Launch) -> None:
+    assert launch("values") == [[[SUMS] * 5, 105]] * 2
+
+
+@two_gpus
+def test_no_file_stays_open(launch: Launch) -> None:
+    assert launch("files") == [True, True]
+
+
+@two_gpus
+def test_devices_by_number(launch: Launch) -> None:
+    assert launch("swapped") == [SUMS, SUMS]
+
+
+@two_gpus
+def test_tensors_on_the_gpus(launch: Launch) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    assert launch("tensors") == [[f"cuda:{rank}", SUMS[0]] for rank in range(2)]
+
+
+@two_gpus
+def test_an_index_out_of_range(launch: Launch) -> None:
+    other, own = launch("bad_index")
+    assert own[0][0] == "InvalidUsageError"
+    assert "5000" in own[0][1]
+    assert other[0][0] == "RankFailedError"
+    assert "rank 1 failed" in other[0][1]
+    assert [own[1], other[1]] == [SUMS, SUMS]
+
+
+@two_gpus
+def test_a_hang(launch: Launch) -> None:
+    for results in launch("hang"):
+        for kind, text, seconds, after in results:
+            assert kind == "HangError", text
+            assert "rank0/" in text
+            assert seconds < 5
+            assert after == SUMS
+
+
+@two_gpus
+def test_a_killed_rank(launch: Launch) -> None:
+    begin = time.monotonic()
+    survivor, killed = launch("kill")
+    assert killed == -signal.SIGKILL
+    first, seconds, second, total = survivor
+    assert first[0] == second[0] == "RankFailedError"
+    assert "rank 1 (process" in first[1]
+    assert "has ended" in first[1]
+    assert seconds < 5
+    assert total == pytest.approx(64, rel=1e-5)
+    assert time.monotonic() - begin < 60
+
+
+@two_gpus
+def test_an_interrupted_rank(launch: Launch) -> None:
+    other, own = launch("interrupt")
+    assert own[0][0] == "KeyboardInterrupt"
+    assert other[0][0] == "RankFailedError"
+    assert [own[1], other[1]] == [SUMS, SUMS]
+
+
+@two_gpus
+def test_a_stopped_rank(launch: Launch) -> None:
+    kind, text = launch("stopped", unheard=1)[0]
+    assert kind == "RankFailedError"
+    assert "did not come" in text
+    assert "is stopped" in text
+
+
+@pytest.mark.skipif(count_gpus() < 1, reason="needs a GPU")
+def test_two_ranks_on_one_gpu_are_refused(launch: Launch) -> None:
+    for kind, text in launch("one_gpu"):
+        assert kind == "UnsupportedError"
+        assert "ranks 0 and 1 are on one GPU (GPU-" in text
+        assert "devices=[0]" in text
+
+
+@two_gpus
+def test_the_duration_of_runs(
+    launch: Launch, record_property: Callable[[str, object], None]
+) -> None:
+    for rank, (run, iteration) in enumerate(launch("duration")):
+        print(f"rank {rank}: {run:.0f} us a run, {iteration:.2f} us an iteration")
+        record_property(f"rank{rank}_run_us", run)
+        assert run < 100_000

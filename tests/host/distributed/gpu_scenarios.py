@@ -1,0 +1,295 @@
+"""Scenarios of test_gpu_processes.py: functions that each process of a world runs, on a stand-in
+for CUDA.
+
+``python gpu_scenarios.py NAME`` runs one and prints its result as JSON.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import json
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import ark_mlir as ark
+from ark_mlir.bundle import Bundle, Opcode
+from ark_mlir.runtime.cuda import api as cuda_api
+from ark_mlir.runtime.cuda import driver as cuda_driver
+from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.toy import compile_kernel, ring_program
+
+FOREVER = 1 << 31
+
+
+class Machine(FakeCuda):
+    """A stand-in that kills its process at the first call of a function.
+
+    Attributes:
+        kills_at: the name of the function.
+    """
+
+    kills_at = ""
+
+    def _refuse(self, name: str, arguments: tuple[Any, ...]) -> int:
+        if name == self.kills_at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super()._refuse(name, arguments)
+
+
+CUDA = Machine(devices=4)
+cuda_api._import_driver = lambda: CUDA
+world: Any = None
+
+
+def bundle(spoilt: bool = False) -> Bundle:
+    """Each rank sends to the next one; if spoilt, rank 0 waits for an arrival too many."""
+    size = world.world_size
+    manifest, sections = ring_program(size).parts(compile_kernel(), ranks=size)
+    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    manifest["options"]["clears_queued"] = True
+    if spoilt:
+        table = np.frombuffer(sections["instructions"], np.int32).reshape(-1, 4).copy()
+        table[np.argmax(table[:, 0] == Opcode.WAIT), 2] += 1
+        sections["instructions"] = table.tobytes()
+    return Bundle.from_parts(manifest, sections)
+
+
+def bound(devices: list[int] | None = None, **options: Any) -> Any:
+    executable = world.load(bundle(**options), devices)
+    try:
+        return executable.bind({"w": np.full(128, world.rank + 1, np.float32)})
+    except BaseException:
+        executable.close()
+        raise
+
+
+def run(executable: Any, **options: Any) -> float:
+    """The sum that the rank before this one sends, less than what it should be."""
+    source = (world.rank - 1) % world.world_size
+    y = executable.run(x=np.full(128, 10 * world.rank, np.float32), **options)["y"]
+    assert (y == y[0]).all()
+    return float(y[0]) - (10 * source + source + 1 + 0.5)
+
+
+def error_of(work: Callable[[], Any]) -> list[str]:
+    kinds = (ark.HangError, ark.RankFailedError, ark.InvalidUsageError, ark.UnsupportedError)
+    try:
+        return ["none", repr(work())]
+    except (ark.ArkError, KeyboardInterrupt) as error:
+        kind = next((each for each in kinds if isinstance(error, each)), type(error))
+        return [kind.__name__, str(error)]
+
+
+def left() -> list[int]:
+    """What this process holds: handles of the driver, and open files."""
+    gc.collect()
+    return [CUDA.held, len(os.listdir("/proc/self/fd"))]
+
+
+def after(seconds: float, work: Callable[[], Any]) -> None:
+    timer = threading.Timer(seconds, work)
+    timer.daemon = True
+    timer.start()
+
+
+def values() -> Any:
+    before = left()
+    with bound() as executable:
+        errors = [run(executable, iterations=count) for count in (1, 3, 2)]
+        count = int(executable.states["n"])
+        with executable.resident() as resident:
+            resident.run(x=np.zeros(128, np.float32))
+        errors.append(run(executable))
+        used = [device.ordinal for device in CUDA.devices if device.retained]
+    return [errors, count, used, CUDA.foreign_accesses, left() == before]
+
+
+def chosen() -> Any:
+    """GPUs by number: those of all ranks, or this rank's."""
+    seen: list[int] = []
+    for devices in ([3, 1], [world.rank + 1]):
+        with bound(devices) as executable:
+            assert run(executable) == 0
+            seen += [device.ordinal for device in CUDA.devices if device.retained]
+    return seen
+
+
+def wrong_devices() -> Any:
+    lists = ([0, 1, 2], [9], [0, 0], [0])
+    return [error_of(functools.partial(bound, devices)) for devices in lists]
+
+
+def differ(what: str) -> Any:
+    """Rank 1's GPU or driver is different; then a program runs."""
+    before = left()
+    if world.rank == 1:
+        if what == "kind":
+            for device in CUDA.devices:
+                device.name = "other"
+        elif what == "version":
+            CUDA.version = 13000
+        elif what == "page":
+            CUDA.page = 4 << 20
+        elif what == "link":
+            CUDA.unlinked = {(1, 0)}
+        elif what in ("export", "import"):
+            setattr(CUDA, f"refuses_{what}", True)
+        elif what == "memory":
+            CUDA.memory = 3 << 20
+        elif what == "lanes":
+            CUDA.sms = 1
+    error = error_of(bound)
+    CUDA.version, CUDA.page, CUDA.sms, CUDA.memory = 12080, 2 << 20, 132, 1 << 30
+    CUDA.unlinked, CUDA.refuses_export, CUDA.refuses_import = set(), False, False
+    for device in CUDA.devices:
+        device.name = "stand-in"
+    clean = left() == before
+    with bound() as executable:
+        return [*error, clean, run(executable)]
+
+
+def mps() -> Any:
+    """One GPU for both ranks, with MPS."""
+    CUDA.mps = True
+    with bound([2]) as executable:
+        return run(executable)
+
+
+def faults() -> Any:
+    """Each call of the driver fails once at rank 1, in loading, binding and a run."""
+    before, first = left(), len(CUDA.calls)
+    with bound() as executable:
+        run(executable)
+        count = len(CUDA.calls) - first
+    with world.turn("count") as turn:
+        count = turn.meet("calls", count)[1].body
+    kinds: list[str] = []
+    texts: set[str] = set()
+    leaks = 0
+    for number in range(1, count + 1):
+        if world.rank == 1:
+            CUDA.fail_at = len(CUDA.calls) + number
+        executable = None
+        try:
+            executable = bound()
+            assert run(executable) == 0
+            kinds.append("none")
+        except ark.ArkError as error:
+            kinds.append(type(error).__name__)
+            texts.add(str(error))
+            del error
+        if executable is not None:
+            if world.rank == 1:
+                CUDA.fail_at = -1
+            executable.close()
+        executable = None
+        with world.turn("next") as turn:
+            turn.meet("number", number)
+        leaks += left() != before
+    CUDA.fail_at = -1
+    with bound() as executable:
+        return [count, sorted(set(kinds)), kinds.count("none"), leaks, run(executable)]
+
+
+def retries() -> Any:
+    """Each call of the driver in a run fails once at rank 1; then the same program runs."""
+    with bound() as executable:
+        run(executable)
+        first = len(CUDA.calls)
+        run(executable)
+        count = len(CUDA.calls) - first
+        kinds: set[str] = set()
+        for number in range(1, count + 1):
+            if world.rank == 1:
+                CUDA.fail_at = len(CUDA.calls) + number
+            kinds.add(error_of(lambda: run(executable))[0])
+            CUDA.fail_at = -1
+            assert run(executable) == 0
+        return [count, sorted(kinds)]
+
+
+def killed(where: str) -> Any:
+    """Rank 1 is killed at a call of the driver, or in the midst of a run."""
+    before = left()
+    if world.rank == 1 and where.startswith("cu"):
+        CUDA.kills_at = where
+
+    def work() -> None:
+        with bound() as executable:
+            run(executable)
+            if world.rank == 1:
+                after(0.3, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            run(executable, iterations=FOREVER)
+
+    begin = time.monotonic()
+    error = error_of(work)
+    seconds = time.monotonic() - begin
+    after_death = error_of(bound)
+    return [*error, seconds, left()[0] - before[0], *after_death]
+
+
+def stopped(when: str) -> Any:
+    """Rank 1 is stopped between runs, or in a run; the others go on without it."""
+    with bound() as executable, ark.knobs.scope(ARK_TIMEOUT="1"):
+        run(executable)
+        if world.rank == 1:
+            if when == "between":
+                os.kill(os.getpid(), signal.SIGSTOP)
+            after(0.3, lambda: os.kill(os.getpid(), signal.SIGSTOP))
+        return error_of(lambda: run(executable, iterations=FOREVER))
+
+
+def hang() -> Any:
+    with ark.knobs.scope(ARK_TIMEOUT="0.5"), bound(spoilt=True) as hung, bound() as good:
+        results: list[Any] = []
+        for _ in range(2):
+            begin = time.monotonic()
+            error = error_of(lambda: run(hung))
+            results.append([*error, time.monotonic() - begin < 8, run(good)])
+    return [results, CUDA.held]
+
+
+def interrupted() -> Any:
+    with bound() as executable:
+        run(executable)
+        if world.rank == 1:
+            after(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+        error = error_of(lambda: run(executable, iterations=FOREVER))
+        return [error, run(executable)]
+
+
+def other_iterations() -> Any:
+    with bound() as executable:
+        error = error_of(lambda: run(executable, iterations=world.rank + 1))
+        return [*error, run(executable)]
+
+
+def captured() -> Any:
+    """A run cannot be part of a graph."""
+    stream = CUDA.new_stream()
+    with bound() as executable:
+        CUDA.begin_capture(stream)
+        error = error_of(lambda: run(executable, stream=stream))
+        CUDA.end_capture(stream)
+        return [*error, run(executable)]
+
+
+def main() -> None:
+    global world
+    name, *arguments = sys.argv[1:]
+    timeout = 3.0 if name == "stopped" else 60.0
+    cuda_driver.GRACE_SECONDS = 5.0
+    with ark.distributed.init(timeout=timeout) as world:
+        print(json.dumps(globals()[name](*arguments)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

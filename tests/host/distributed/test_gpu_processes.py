@@ -1,0 +1,192 @@
+"""A process for every rank, each with a GPU of its own, on a stand-in for CUDA."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCENARIOS = Path(__file__).parent / "gpu_scenarios.py"
+
+Launch = Callable[..., "list[Any]"]
+
+
+@pytest.fixture
+def launch() -> Iterator[Launch]:
+    """``launch(name, *arguments)``: what the process of each rank printed, or its exit status."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def run(*words: str, size: int = 2, unheard: int | None = None) -> list[Any]:
+        job = uuid.uuid4().hex
+        for rank in range(size):
+            place = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": job}
+            processes.append(
+                subprocess.Popen(
+                    [sys.executable, SCENARIOS, *words],
+                    env={**os.environ, **place},
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+        return [None if rank == unheard else read(each) for rank, each in enumerate(processes)]
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def read(process: subprocess.Popen[str]) -> Any:
+    output, _ = process.communicate(timeout=400)
+    return process.returncode or json.loads(output.splitlines()[-1])
+
+
+@pytest.mark.parametrize("size", [2, 3])
+def test_values_states_and_resident_runs(launch: Launch, size: int) -> None:
+    """Each process uses the GPU of its local rank alone, and holds nothing afterwards."""
+    results = launch("values", size=size)
+    assert results == [[[0.0] * 4, 6, [rank], [], True] for rank in range(size)]
+
+
+def test_gpus_by_number(launch: Launch) -> None:
+    """A list names the GPUs of all ranks, and one number that of this rank."""
+    assert launch("chosen") == [[3, 1], [1, 2]]
+
+
+def test_devices_that_cannot_be(launch: Launch) -> None:
+    for errors in launch("wrong_devices"):
+        kinds, texts = zip(*errors, strict=True)
+        assert kinds == (*["InvalidUsageError"] * 3, "UnsupportedError")
+        assert "one for each of the 2 ranks" in texts[0]
+        assert "its process sees 4" in texts[1]
+        assert "a GPU is named twice" in texts[2]
+        assert "ranks 0 and 1 are on one GPU (GPU-" in texts[3]
+        assert "one process with devices=[0]" in texts[3]
+
+
+def test_one_gpu_with_mps(launch: Launch) -> None:
+    assert launch("mps") == [0.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("kind", "the kind of GPU differs: stand-in (sm_90) at rank 0, other (sm_90) at rank 1"),
+        ("version", "the CUDA version of the driver differs: 12080 at rank 0, 13000 at rank 1"),
+        ("page", "share memory in pages of 4194304 bytes"),
+        ("link", "rank 1: the GPU of rank 1"),
+        ("export", "rank 1: this driver cannot share memory with other processes"),
+        ("import", "rank 1: this driver cannot map the memory of other processes"),
+    ],
+)
+def test_ranks_that_cannot_run_together(launch: Launch, what: str, message: str) -> None:
+    """Every rank raises the same error and holds nothing; afterwards a program runs."""
+    first, second = launch("differ", what)
+    assert first == second
+    kind, text, clean, difference = first
+    assert kind == "UnsupportedError"
+    assert message in text
+    assert (clean, difference) == (True, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("what", "kind", "message"),
+    [
+        ("memory", "DeviceError", "CUDA_ERROR_OUT_OF_MEMORY"),
+        ("lanes", "UnsupportedError", "this GPU holds 1 of its CTAs at once"),
+    ],
+)
+def test_a_rank_that_cannot_load(launch: Launch, what: str, kind: str, message: str) -> None:
+    other, own = launch("differ", what)
+    assert (own[0], other[0]) == (kind, "RankFailedError")
+    assert message in own[1]
+    assert "rank 1 failed" in other[1]
+    assert message in other[1]
+    assert own[2:] == other[2:] == [True, 0.0]
+
+
+def test_a_fault_at_every_call_of_the_driver(launch: Launch) -> None:
+    """Both ranks raise an error each time, nothing is left behind, and the next program runs."""
+    (count, others, none, leaks, after), (_, own, own_none, own_leaks, own_after) = launch("faults")
+    assert count > 100
+    assert set(others) <= {"RankFailedError", "UnsupportedError"}
+    assert set(own) <= {"DeviceError", "UnsupportedError"}
+    assert (none, leaks, after) == (own_none, own_leaks, own_after) == (0, 0, 0.0)
+
+
+def test_a_fault_at_every_call_of_a_run(launch: Launch) -> None:
+    """The same program runs afterwards, each time."""
+    (_, others), (count, own) = launch("retries")
+    assert count > 4
+    assert (others, own) == (["RankFailedError"], ["DeviceError"])
+
+
+@pytest.mark.parametrize(
+    "where",
+    [
+        "cuDevicePrimaryCtxRetain", "cuMemCreate", "cuMemExportToShareableHandle",
+        "cuMemImportFromShareableHandle", "cuMemSetAccess", "cuModuleLoadData", "cuMemAlloc",
+        "cuLaunchKernelEx", "run",
+    ],
+)  # fmt: skip
+def test_a_killed_rank(launch: Launch, where: str) -> None:
+    survivor, killed = launch("killed", where)
+    assert killed == -signal.SIGKILL
+    kind, text, seconds, held, kind_after, text_after = survivor
+    assert kind == kind_after == "RankFailedError"
+    assert "rank 1 (process" in text
+    assert text == text_after
+    assert "has ended" in text
+    assert seconds < 10
+    assert held == 0
+
+
+def test_a_rank_that_is_stopped_between_runs(launch: Launch) -> None:
+    kind, text = launch("stopped", "between", unheard=1)[0]
+    assert kind == "RankFailedError"
+    assert "did not come to run 'toy' within 3 s" in text
+    assert "is stopped, by a signal or a debugger" in text
+
+
+def test_a_rank_that_is_stopped_in_a_run(launch: Launch) -> None:
+    kind, text = launch("stopped", "in a run", unheard=1)[0]
+    assert kind == "HangError"
+    assert "waited more than 1 s" in text
+
+
+def test_a_hang(launch: Launch) -> None:
+    """All ranks raise the same error, which names the wait; other programs run afterwards."""
+    first, second = launch("hang")
+    assert first[0] == second[0]
+    for kind, text, in_time, difference in first[0]:
+        assert kind == "HangError"
+        assert "'rank0/receive'" in text
+        assert "waits for 2 arrivals at 'rank0/arrived'" in text
+        assert in_time
+        assert difference == 0.0
+
+
+def test_an_interrupted_rank(launch: Launch) -> None:
+    other, own = launch("interrupted")
+    assert own == [["KeyboardInterrupt", ""], 0.0]
+    assert other[0] == ["RankFailedError", "rank 0 cannot go on: rank 1 failed: KeyboardInterrupt"]
+    assert other[1] == 0.0
+
+
+def test_other_iterations(launch: Launch) -> None:
+    error = ["InvalidUsageError", "rank 0 runs 1 iterations, and rank 1 runs 2", 0.0]
+    assert launch("other_iterations") == [error, error]
+
+
+def test_a_run_is_not_part_of_a_graph(launch: Launch) -> None:
+    for kind, text, difference in launch("captured"):
+        assert (kind, difference) == ("InvalidUsageError", 0.0)
+        assert "cannot be part of a CUDA graph" in text

@@ -1,0 +1,53 @@
+"""Passes ask anchors for facts through their interface and list no ops."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("passes", "lib/analysis", "lib/support")
+# Not `Case<...>`: a switch over ops picks the code that expands each of them.
+QUESTION = re.compile(r"\b(?:isa|isa_and_nonnull|isa_and_present)<([^<>;]*)>")
+OP = re.compile(r"^### `ark\.[\w.]+` \(ark::(\w+)\)$(.*?)(?=^### |\Z)", re.M | re.S)
+
+
+def get_anchors() -> set[str]:
+    """The classes of all ops with `AnchorOpInterface`, from the reference of the dialect."""
+    text = (ROOT / "dialects/ark/ArkDialect.md").read_text()
+    return {name for name, entry in OP.findall(text) if "`AnchorOpInterface`" in entry}
+
+
+def find_lists(text: str, anchors: set[str]) -> list[str]:
+    """The questions that name two or more anchors, or an anchor beside all anchors."""
+    return [
+        question[0]
+        for question in QUESTION.finditer(text)
+        if len((anchors | {"AnchorOpInterface"}) & set(re.split(r"[\s,]+", question[1]))) > 1
+    ]
+
+
+def test_anchors() -> None:
+    anchors = get_anchors()
+    assert {"MatmulOp", "ConcatOp", "UpdateOp", "AllReduceOp", "RopeOp"} <= anchors
+    assert not {"AddOp", "ReshapeOp", "RecvOp"} & anchors
+
+
+def test_lists() -> None:
+    anchors = get_anchors()
+    found = {
+        str(path.relative_to(ROOT)): lists
+        for folder in FOLDERS
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in (".cpp", ".h")
+        if (lists := find_lists(path.read_text(), anchors))
+    }
+    assert not found
+
+
+def test_what_is_found() -> None:
+    anchors = {"RopeOp", "SoftmaxOp"}
+    assert find_lists("isa<RopeOp,\n    SoftmaxOp>(op)", anchors)
+    assert find_lists("isa_and_present<SoftmaxOp, RopeOp>(op)", anchors)
+    assert find_lists("isa<AnchorOpInterface, RopeOp>(op)", anchors)
+    assert not find_lists("isa<RopeOp>(op) || isa<AddOp, MulOp>(op)", anchors)

@@ -1,0 +1,11 @@
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/CudaKernel.mlir | FileCheck %s
+
+// Order and scope of memory accesses are PTX.
+// CHECK-LABEL: func.func private @ark_load_acquire(
+// CHECK: llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}"
+// CHECK-LABEL: func.func private @ark_add_release(
+// CHECK: llvm.inline_asm has_side_effects "red.release.gpu.add.u64 [$0], $1;", "l,l,~{memory}"
+// CHECK-LABEL: func.func private @ark_claim(
+// CHECK: llvm.inline_asm has_side_effects "atom.acq_rel.gpu.cas.b64 $0, [$1], $2, $3;"
+// CHECK-LABEL: func.func private @ark_load_host(
+// CHECK: llvm.inline_asm has_side_effects "ld.acquire.sys.u64 $0, [$1];"

@@ -1,0 +1,10 @@
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/target/weight_streaming/CudaStream.mlir | FileCheck %s
+
+// A warp waits for a piece, and requests the next piece of the run that has begun.
+// CHECK-LABEL: func.func private @ark_stream_open(
+// CHECK: call @ark_sync_warp
+// CHECK-LABEL: func.func private @ark_stream_take(
+// CHECK: nvvm.mbarrier.try_wait
+// CHECK-LABEL: func.func private @ark_stream_free(
+// CHECK: arith.constant 16 : i32
+// CHECK: call @ark_stream_copy

@@ -1,0 +1,11 @@
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/target/matmul/CudaTensorMaps.mlir | FileCheck %s
+
+// A lane builds maps of 128 bytes from records of six words.
+// CHECK-LABEL: func.func private @ark_tensor_maps_of(
+// CHECK: arith.constant 128 : i64
+// CHECK-LABEL: func.func private @ark_make_tensor_maps(
+// CHECK: arith.constant 32 : i64
+// CHECK: arith.constant 6 : i64
+// CHECK: tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned
+// CHECK: nvvm.fence.proxy.acquire
+// CHECK: gpu.barrier

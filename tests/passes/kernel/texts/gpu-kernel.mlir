@@ -1,0 +1,23 @@
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/GpuKernel.mlir | FileCheck %s
+
+// The text orders the hooks of a lane's begin. Scratch of tensor maps may overlap the state of packets, so tensor maps
+// come first.
+// CHECK-LABEL: func.func @ark_kernel(
+// CHECK: llvm.getelementptr %{{.+}}[7]
+// CHECK: llvm.getelementptr %{{.+}}[8]
+// CHECK: call @ark_begin_tensor_maps(
+// CHECK-NEXT: call @ark_begin_packets(
+// CHECK-NEXT: call @ark_begin_stream(
+// CHECK: cf.switch %{{.+}} : i32, [
+// CHECK-NEXT: default:
+// CHECK-NEXT: 0:
+// CHECK-NEXT: 1:
+// CHECK-NEXT: 2:
+// CHECK-NEXT: 3:
+// CHECK-NEXT: 5:
+// CHECK-NEXT: ]
+// CHECK-LABEL: func.func private @ark_instruction(
+// CHECK: arith.constant 4 : i64
+// CHECK: llvm.getelementptr %{{.+}}[1]
+// CHECK-LABEL: func.func private @ark_report_index(
+// CHECK: call @ark_claim

@@ -1,0 +1,14 @@
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/GpuResident.mlir | FileCheck %s
+
+// The doorbell has counters in cache lines of their own, the host's words and the number of lanes.
+// CHECK-LABEL: func.func private @ark_stay(
+// CHECK: llvm.getelementptr %{{.+}}[13]
+// CHECK-LABEL: func.func private @ark_tell_begin(
+// CHECK: llvm.getelementptr %{{.+}}[7]
+// CHECK: llvm.store volatile
+// CHECK-LABEL: func.func private @ark_await_ring(
+// CHECK: arith.constant -1 : i64
+// CHECK: llvm.getelementptr %arg1[16]
+// CHECK-LABEL: func.func private @ark_answer(
+// CHECK: llvm.getelementptr %arg1[8]
+// CHECK: llvm.getelementptr %arg1[17]

@@ -1,0 +1,10 @@
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/HipKernel.mlir | FileCheck %s
+
+// Order and scope are those of LLVM's atomics; warps have 64 threads.
+// CHECK-LABEL: func.func private @ark_load_acquire(
+// CHECK: llvm.load %{{.+}} atomic syncscope("agent") acquire
+// CHECK-LABEL: func.func private @ark_write_back(
+// CHECK: llvm.fence syncscope("agent") release
+// CHECK-NEXT: rocdl.s.waitcnt 3952
+// CHECK-LABEL: func.func private @ark_any(
+// CHECK: arith.constant 64 : i32
