@@ -4,6 +4,7 @@
 #   make build   the compiler and the Python package, incrementally
 #   make demo    an embedding model from its weights to a schedule
 #   make test    all tests that need no GPU
+#   make check-pythons   the quick tests with other versions of Python
 #   make soak    many random cases, for hours; SCALE=0.01 runs a hundredth of them
 #   make check-asan   the lit tests with AddressSanitizer and UBSan
 #   make check-tsan   the lit tests with ThreadSanitizer
@@ -22,12 +23,14 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test check-ark test-host browser soak check-asan check-tsan soak-asan build-asan build-tsan gpu-bundles test-gpu wheel check-wheel lint format docs docs-html clean
+.PHONY: setup build demo test check-ark test-host check-pythons browser soak check-asan check-tsan soak-asan build-asan build-tsan gpu-bundles test-gpu wheel check-wheel lint format docs docs-html clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
 VENV := .venv
 BIN := $(VENV)/bin
+# Versions of `make check-pythons` and of `make wheel`.
+PYTHONS ?= 3.10 3.11 3.12 3.13
 WHEEL_PYTHONS ?= 3.11 3.12
 GPU_TARGET ?= cuda:sm_90a
 # Of `make soak`: the share of the cases of the long runs, the first case, and which scripts.
@@ -79,6 +82,9 @@ browser:
 
 test-host: build browser $(VENV)/.setup-nvjitlink
 	@$(BIN)/python -m pytest tests/host -n $(JOBS)
+
+check-pythons: build
+	@JOBS=$(JOBS) lib/tools/check_pythons.sh $(VENV) build $(PYTHONS)
 
 soak: build
 	@$(BIN)/python tests/soak/run.py --scale $(SCALE) --seed $(SEED) $(if $(ONLY),--only $(ONLY))

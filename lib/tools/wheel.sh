@@ -7,31 +7,20 @@ folder=$1
 output=$2
 tools=$(dirname "$0")
 
-say() { echo "ark: $*" >&2; }
+source "$tools/find_python.sh"
 
-# Prints an interpreter of a version that has its headers, from PATH or from pyenv.
-find_python() {
-  local candidate
-  for candidate in "python$1" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$1".*"/bin/python$1"; do
-    if "$candidate" - 2>/dev/null <<'PYTHON'; then
-import pathlib, sys, sysconfig
-sys.exit(not pathlib.Path(sysconfig.get_path("include"), "Python.h").is_file())
-PYTHON
-      echo "$candidate"
-      return
-    fi
-  done
-  say "a wheel for Python $1 needs python$1 with its headers: install python$1-dev and" \
-      "python$1-venv or pyenv's $1, or name other versions, as in" \
-      "\`make wheel WHEEL_PYTHONS=3.11\`"
-  return 1
-}
+say() { echo "ark: $*" >&2; }
 
 # All versions of Python share one build tree, so code that does not depend on Python, which is most
 # of it, is compiled once.
 build_wheel() {
   local python venv=$folder/python-$1 tag=cp${1/./}
-  python=$(find_python "$1")
+  if ! python=$(find_python "$1"); then
+    say "a wheel for Python $1 needs python$1 with its headers: install python$1-dev and" \
+        "python$1-venv or pyenv's $1, or name other versions, as in" \
+        "\`make wheel WHEEL_PYTHONS=3.11\`"
+    return 1
+  fi
   if [[ ! $venv/.setup -nt pyproject.toml ]]; then
     PYTHON=$python "$tools/setup.sh" "$venv" build
     touch "$venv/.setup"

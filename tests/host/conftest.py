@@ -15,6 +15,24 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+HOST = Path(__file__).parent
+# Folders and files of tests/host whose tests run with every version of Python. They cover arrays,
+# threads, signals, ctypes and the bindings, which differ between versions, in two minutes.
+QUICK = (
+    "bundle",
+    "e2e/test_lanes.py",
+    "e2e/test_states.py",
+    "e2e/test_stop.py",
+    "frontend",
+    "reference",
+    "runtime",
+    "test_json_checks.py",
+    "testing",
+    "tuning",
+)
+# They make each call of CUDA's driver fail, which takes minutes.
+NOT_QUICK = ("runtime/cuda",)
+
 # A busy machine may be slow, which is no failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -47,6 +65,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and "pick_target" in item.fixturenames:
             item.add_marker("any_target")
+        if is_below(item.path, QUICK) and not is_below(item.path, NOT_QUICK):
+            item.add_marker("quick")
+
+
+def is_below(path: Path, places: tuple[str, ...]) -> bool:
+    return any(path.is_relative_to(HOST / place) for place in places)
 
 
 @pytest.fixture(scope="session")

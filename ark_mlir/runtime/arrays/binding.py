@@ -12,10 +12,11 @@ import numpy as np
 
 from ...errors import InvalidUsageError, a_type
 from ..driver import Driver, Memory
-from .device import DeviceArray, describe, device_of, foreign_message, unusable, usable_tensor
-from .frameworks import mismatch, store, to_numpy
+from .device import DeviceArray, receive_device
+from .frameworks import receive_host, store
 from .safetensors import read_safetensors
-from .streams import HOST_DEVICES, RunStream
+from .scalars import receive_scalar
+from .streams import RunStream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
 
 # An array on the host, or on the device that the program runs on.
 Array = Union["NDArray[Any]", DeviceArray]
+
+# Classes of values that have neither a device nor a gradient.
+_PLAIN = frozenset((int, np.ndarray))
 
 # Limit of the problems that an error lists: a wrong file may have thousands.
 _MAX_PROBLEMS = 20
@@ -102,89 +106,21 @@ def check_arrays(
         if buffer.name not in values:
             continue
         value = values[buffer.name]
-        if not where.on_host and (tensor := usable_tensor(value, buffer, where)) is not None:
-            arrays[buffer.name] = tensor
-            continue
-        if buffer.kind == "scalar" and value.__class__ is int and _in_range(value, buffer):
-            arrays[buffer.name] = _filled(buffer, cast("int", value))
-            continue
-        name = f"{buffer.kind} {buffer.name!r}"
+        plain = value.__class__ in _PLAIN
+        # Parameters of a model in training may be bound; an input that requires a gradient is an
+        # error.
+        if not plain and buffer.kind != "input" and getattr(value, "requires_grad", False):
+            value = cast("Any", value).detach()
         try:
-            array = receive(value, buffer, name, where)
+            array = None if plain or where.on_host else receive_device(value, buffer, where)
+            if array is None:
+                receive = receive_scalar if buffer.kind == "scalar" else receive_host
+                array = receive(value, buffer)
         except InvalidUsageError as error:
             problems.append(error.message)
-            continue
-        problem = mismatch(array, buffer)
-        if problem is None and isinstance(array, DeviceArray):
-            problem = unusable(array, buffer)
-        if problem:
-            problems.append(f"{name} {problem}")
         else:
             arrays[buffer.name] = array
     return arrays
-
-
-def receive(value: object, buffer: Buffer, name: str, where: RunStream) -> Array:
-    """Returns one value as an array on the host or on the device `where`.
-
-    Raises InvalidUsageError, which calls the value `name`, if it is not an array or is on another
-    device.
-    """
-    device = None if where.on_host else device_of(value)
-    if device is not None and device[0] not in HOST_DEVICES:
-        if device != where.device:
-            raise InvalidUsageError(foreign_message(name, device, where))
-        array = describe(_plain(value, buffer), name, where)
-        if buffer.kind == "scalar" and array.size == 1:
-            # The host cannot check the bound of a value on the device.
-            array.shape = buffer.shape
-        return array
-    if buffer.kind == "scalar":
-        return _scalar(value, buffer, name)
-    return to_numpy(_plain(value, buffer), name)
-
-
-def _plain(value: object, buffer: Buffer) -> object:
-    """Returns a value detached from its autograd history, unless it is an input.
-
-    Parameters of a model in training may be bound; an input that requires a gradient is an error.
-    """
-    if buffer.kind != "input" and getattr(value, "requires_grad", False):
-        return cast("Any", value).detach()
-    return value
-
-
-def _scalar(value: object, buffer: Buffer, name: str) -> NDArray[Any]:
-    """Returns a scalar on the host as an array; raises InvalidUsageError if it is not one integer
-    within its bound."""
-    if isinstance(value, float):
-        raise InvalidUsageError(f"{name} is {value}; it must be one integer")
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
-        array = to_numpy(value, name)
-        if array.dtype.kind not in "iu" or array.size != 1:
-            raise InvalidUsageError(f"{name} must be one integer")
-        value = array.item()
-    number = int(cast("int", value))
-    if not _in_range(number, buffer):
-        low, high = _range(buffer)
-        raise InvalidUsageError(f"{name} is {number}; it must be in [{low}, {high}]")
-    return _filled(buffer, number)
-
-
-def _filled(buffer: Buffer, number: int) -> NDArray[Any]:
-    array: NDArray[Any] = np.empty(buffer.shape, buffer.dtype.numpy)
-    array[...] = number
-    return array
-
-
-def _in_range(number: Any, buffer: Buffer) -> bool:
-    low, high = _range(buffer)
-    return low <= number <= high
-
-
-def _range(buffer: Buffer) -> tuple[int, int]:
-    """Returns the least and the greatest value of a scalar."""
-    return buffer.dtype.integer_range if buffer.maximum is None else (0, buffer.maximum)
 
 
 def name_problems(

@@ -10,8 +10,9 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import InvalidUsageError
+from .checks import label, mismatch
 from .dlpack import DeviceExporter, describe_dlpack, is_dense
-from .streams import CUDA, RunStream, device_name, torch_of
+from .streams import CUDA, HOST_DEVICES, RunStream, device_name, torch_of
 
 if TYPE_CHECKING:
     from ...bundle import Buffer
@@ -57,7 +58,33 @@ class DeviceArray:
         return count
 
 
-def device_of(value: Any) -> tuple[int, int] | None:
+def receive_device(value: object, buffer: Buffer, run_stream: RunStream) -> DeviceArray | None:
+    """Returns the description of an array on the device of `run_stream`, which can serve as a
+    buffer in place, or None if the value is on the host. Adds the producer's stream to
+    `run_stream`.
+
+    Raises InvalidUsageError if the array is on another device, is not exported by its framework,
+    or has a wrong shape, dtype or layout.
+    """
+    if (tensor := _usable_tensor(value, buffer, run_stream)) is not None:
+        return tensor
+    device = _device_of(value)
+    if device is None or device[0] in HOST_DEVICES:
+        return None
+    name = label(buffer)
+    if device != run_stream.device:
+        there, here = device_name(device), device_name(run_stream.device)
+        raise InvalidUsageError(f"{name} is on {there}; the program runs on {here}")
+    array = _describe(value, name, run_stream)
+    if buffer.kind == "scalar" and array.size == 1:
+        # The host cannot check the bound of a value on the device.
+        array.shape = buffer.shape
+    if problem := mismatch(array, buffer) or _unusable(array, buffer):
+        raise InvalidUsageError(f"{name} {problem}")
+    return array
+
+
+def _device_of(value: Any) -> tuple[int, int] | None:
     """Returns the device of an array as DLPack's type and number, or None if it has none."""
     if isinstance(value, (np.ndarray, np.generic, int)):
         return None
@@ -74,7 +101,7 @@ def device_of(value: Any) -> tuple[int, int] | None:
     return None
 
 
-def describe(value: Any, name: str, run_stream: RunStream) -> DeviceArray:
+def _describe(value: Any, name: str, run_stream: RunStream) -> DeviceArray:
     """Returns the description of an array on the device of `run_stream`, and adds the stream of its
     producer to `run_stream`.
 
@@ -117,7 +144,7 @@ def _address_of_tensor(tensor: Any) -> int:
         return 0
 
 
-def usable_tensor(value: Any, buffer: Buffer, run_stream: RunStream) -> DeviceArray | None:
+def _usable_tensor(value: Any, buffer: Buffer, run_stream: RunStream) -> DeviceArray | None:
     """Returns the description of a torch tensor that can serve as a buffer in place, or None if the
     value needs the full checks.
 
@@ -186,7 +213,7 @@ def _describe_interface(value: Any, name: str, run_stream: RunStream) -> DeviceA
     return DeviceArray(address, dtype.numpy, shape, dense, value)
 
 
-def unusable(array: DeviceArray, buffer: Buffer) -> str | None:
+def _unusable(array: DeviceArray, buffer: Buffer) -> str | None:
     """Returns the reason why a kernel cannot use an array of the right type and shape in place, or
     None."""
     if not array.dense:
@@ -258,10 +285,3 @@ def _import(exported: DeviceExporter, like: Any) -> Any:
     library = cast("Any", sys.modules.get(type(like).__module__.partition(".")[0]))
     from_dlpack = getattr(library, "from_dlpack", None)
     return exported if from_dlpack is None else from_dlpack(exported)
-
-
-def foreign_message(name: str, device: tuple[int, int], run_stream: RunStream) -> str:
-    """Returns the error message for an array on another device than the program."""
-    return (
-        f"{name} is on {device_name(device)}; the program runs on {device_name(run_stream.device)}"
-    )

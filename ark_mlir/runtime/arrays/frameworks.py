@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from ... import dtypes
 from ...errors import InvalidUsageError, a_type
+from .checks import label, mismatch
 from .dlpack import Exporter, import_dlpack
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from ...bundle import Buffer
     from ..driver import Memory
-    from .device import DeviceArray
 
 _log = logging.getLogger("ark")
 
@@ -52,18 +51,16 @@ def fetch(memory: Memory, buffer: Buffer) -> NDArray[Any]:
     return memory.read(buffer.dtype.numpy, buffer.shape)
 
 
-def mismatch(array: NDArray[Any] | DeviceArray, buffer: Buffer) -> str | None:
-    """Returns the difference between an array and the declaration of a buffer, or None."""
-    got: Any = array.dtype
-    if got != buffer.dtype.numpy:
-        dtype = dtypes.from_numpy(got)
-        elements = dtype.name if dtype else got.name
-        if dtype is buffer.dtype:
-            elements += " in another byte order"
-        return f"has elements of {elements}, should have {buffer.dtype.name}"
-    if array.shape != buffer.shape:
-        return f"has shape {list(array.shape)}, should have {list(buffer.shape)}"
-    return None
+def receive_host(value: object, buffer: Buffer) -> NDArray[Any]:
+    """Returns an array in host memory as a NumPy array with the shape and dtype of `buffer`.
+
+    Raises InvalidUsageError if it is not an array, or has another shape or dtype.
+    """
+    name = label(buffer)
+    array = to_numpy(value, name)
+    if problem := mismatch(array, buffer):
+        raise InvalidUsageError(f"{name} {problem}")
+    return array
 
 
 def framework(values: list[object]) -> Wrap:

@@ -1,74 +1,32 @@
-"""Fixtures that tests of bad input share."""
+"""The comparison of compiled programs with the interpreter."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
+from small_programs import Agree, Arrays, Pick
+
+import ark_mlir as ark
 
 
-@pytest.fixture
-def place(request: pytest.FixtureRequest) -> Callable[[str], str]:
-    """``place(marker)`` returns ``file:line`` of the line of the test's file that ends in that
-    comment."""
-    lines = request.path.read_text(encoding="utf-8").splitlines()
+@pytest.fixture(scope="session")
+def agree(pick_target: Pick) -> Agree:
+    """``agree(source, inputs, parameters, target)`` checks that the compiled program gives the
+    shape, dtype and values of the interpreter."""
 
-    def find(marker: str) -> str:
-        (line,) = (n for n, text in enumerate(lines, 1) if text.endswith(f"  # {marker}"))
-        return f"{request.path.name}:{line}"
+    def check(
+        source: Any, inputs: Arrays, parameters: Arrays | None = None, target: str = "cpu:2"
+    ) -> None:
+        expected = ark.reference.run(source, {**inputs, **(parameters or {})})
+        with ark.compile(source, target=pick_target(target)) as executable:
+            if parameters:
+                executable.bind(parameters)
+            got = executable.run(inputs)
+        assert got.keys() == expected.keys()
+        for name, value in expected.items():
+            assert got[name].shape == value.shape
+            np.testing.assert_allclose(got[name], value, rtol=1e-4, atol=1e-5)
 
-    return find
-
-
-@pytest.fixture
-def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
-    """Runs ``ark`` in a separate process and a new folder; returns its one message."""
-    monkeypatch.chdir(tmp_path)
-
-    def command(*arguments: object) -> str:
-        result = subprocess.run(
-            [sys.executable, "-m", "ark_mlir.cli", *map(str, arguments)],
-            capture_output=True,
-            text=True,
-            timeout=500,
-            check=False,
-        )
-        assert result.returncode == 1, (result.returncode, result.stderr[-2000:])
-        assert result.stdout == ""
-        first, *notes = result.stderr.splitlines()
-        assert first.startswith("ark: error: ")
-        assert "internal error" not in first
-        # There is one message: its further lines belong to it.
-        assert all(note.startswith("  note: ") for note in notes), result.stderr
-        return result.stderr
-
-    return command
-
-
-@pytest.fixture
-def compile_with_little_memory(tmp_path: Path) -> Callable[[str], str]:
-    """The message of ``ark compile`` in a process with 2 GiB; it must not crash."""
-
-    def command(text: str) -> str:
-        (tmp_path / "huge.mlir").write_text(text, encoding="utf-8")
-        script = (
-            "import resource, sys\n"
-            "resource.setrlimit(resource.RLIMIT_AS, (2 << 30, 2 << 30))\n"
-            "resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n"
-            "from ark_mlir.cli import main\n"
-            "sys.exit(main(['compile', 'huge.mlir', '-o', 'huge.arkbin']))\n"
-        )
-        result = subprocess.run(
-            [sys.executable, "-c", script],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert result.returncode in (0, 1), (result.returncode, result.stderr[-1000:])
-        return result.stderr
-
-    return command
+    return check
