@@ -6,6 +6,7 @@ in linking do, too.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +27,8 @@ from ark_mlir.runtime.ranks.parts import own_lanes
 SEEDS = range(4)
 # Seconds for all seeds of a mutant, on a busy machine.
 LIMIT = 60
-PEERS = "CudaPeerRanks.mlir"
+# Instructions of system scope that do not connect the GPUs of these programs.
+OTHERS_OF_SYSTEM = re.compile(r"ark_(load|store)_(host|stop)")
 Programs = list[ark.Program]
 
 
@@ -129,8 +131,12 @@ class World:
         return judge(self.run, dict(changes), seeds, LIMIT)
 
     def peer_mutants(self) -> list[Mutant]:
-        """Returns mutants of the instructions that exchange signals between GPUs."""
-        return [mutant for mutant in list_mutants(self.emulation.sites) if PEERS in mutant.name]
+        """Returns mutants of the signals and packets between GPUs."""
+        return [
+            mutant
+            for mutant in list_mutants(self.emulation.sites)
+            if ".sys" in mutant.name and not OTHERS_OF_SYSTEM.search(mutant.name)
+        ]
 
 
 Make = Callable[..., World]
@@ -206,18 +212,27 @@ def test_a_stop_ends_all_ranks_after_the_same_iteration(
 # -- mistakes --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("build", [all_collectives, stepping])
-def test_weaker_signals_between_gpus_show(build: Callable[[int], Programs], make: Make) -> None:
-    """Each release and acquire of system scope becomes relaxed, or gets the scope of a GPU."""
+SIGNALS = {
+    (name, mutation)
+    for name in ("ptx_red_add.release.sys", "ptx_ld.acquire.sys")
+    for mutation in (Mutation.RELAX, Mutation.NARROW_TO_GPU)
+}
+PACKETS = {
+    (name, Mutation.NARROW_TO_GPU) for name in ("ptx_st.relaxed.sys", "ptx_ld.relaxed.sys")
+}
+
+
+@pytest.mark.parametrize(
+    ("build", "expected"), [(all_collectives, SIGNALS | PACKETS), (stepping, SIGNALS)]
+)
+def test_weaker_accesses_between_gpus_show(
+    build: Callable[[int], Programs], expected: set[tuple[str, Mutation]], make: Make
+) -> None:
+    """Each release and acquire becomes relaxed, and each access gets the scope of a GPU."""
     world = make(build(2), 2, iterations=3)
     assert not world.judge({})
     mutants = world.peer_mutants()
-    kinds = {(mutant.name.split(" ")[0], mutant.mutation) for mutant in mutants}
-    assert kinds == {
-        (name, mutation)
-        for name in ("ptx_red_add.release.sys", "ptx_ld.acquire.sys")
-        for mutation in (Mutation.RELAX, Mutation.NARROW_TO_GPU)
-    }
+    assert {(mutant.name.split(" ")[0], mutant.mutation) for mutant in mutants} == expected
     for mutant in mutants:
         assert world.judge(mutant.changes()), mutant.name
 

@@ -34,11 +34,7 @@
 // CHECK: call @ark_gather
 // CHECK: call @ark_add_release
 // CHECK: call @ark_store_host
-// Packets are single words with single loads and stores, and are reloaded until all carry this epoch.
-// CHECK-LABEL: func.func private @ark_send_packet
-// CHECK: llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u32 [$0], $1;", "l,r,~{memory}"
-// CHECK-LABEL: func.func private @ark_load_packets
-// CHECK: llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];"
+// Packets are reloaded until all carry this epoch.
 // CHECK-LABEL: func.func private @ark_packets_poll
 // CHECK: call @ark_poll
 // CHECK-LABEL: func.func private @ark_packets_look
@@ -46,6 +42,11 @@
 // All threads of a warp take the same branch.
 // CHECK-LABEL: func.func private @ark_any_of_warp
 // CHECK: nvvm.vote.sync any
+// Packets are single words with single loads and stores.
+// CHECK-LABEL: func.func private @ark_send_packet
+// CHECK: llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u32 [$0], $1;", "l,r,~{memory}"
+// CHECK-LABEL: func.func private @ark_load_packets
+// CHECK: llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];"
 // CHECK-LABEL: func.func @ark_kernel(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32
 // CHECK: call @ark_begin_iteration
 // CHECK: call @ark_begin_run

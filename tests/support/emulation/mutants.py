@@ -141,7 +141,7 @@ def _mutations_of(site: Site) -> list[Mutation]:
 
 def _weaker(site: Site) -> list[Mutation]:
     if site.order == "relaxed":
-        return []
+        return [Mutation.NARROW_TO_GPU] if site.scope == "sys" else []
     narrower = Mutation.NARROW_TO_GPU if site.scope == "sys" else Mutation.NARROW_TO_CTA
     return [Mutation.RELAX, narrower]
 
