@@ -217,9 +217,7 @@ SIGNALS = {
     for name in ("ptx_red_add.release.sys", "ptx_ld.acquire.sys")
     for mutation in (Mutation.RELAX, Mutation.NARROW_TO_GPU)
 }
-PACKETS = {
-    (name, Mutation.NARROW_TO_GPU) for name in ("ptx_st.relaxed.sys", "ptx_ld.relaxed.sys")
-}
+PACKETS = {(name, Mutation.NARROW_TO_GPU) for name in ("ptx_st.relaxed.sys", "ptx_ld.relaxed.sys")}
 
 
 @pytest.mark.parametrize(
