@@ -68,13 +68,13 @@ VectorType StreamReader::getVectorType(Type element) const {
   return VectorType::get(kLoadBytes * 8 / bits, element);
 }
 
-/// Returns the number of loads with which a thread reads its share of a piece.
+/// Returns the number of loads with which a thread reads its share of a chunk.
 static int64_t getNumLoads(const WeightStream &stream) {
   return llvm::divideCeil(stream.pieceBytes, kWarpLoadBytes);
 }
 
 /// Returns an i1 that is true if load `load` of the thread lies inside of the
-/// piece. Returns null if the load lies inside for all threads.
+/// chunk. Returns null if the load lies inside for all threads.
 Value StreamReader::isInPiece(const WeightStream &stream, int64_t load) {
   int64_t bytes = stream.pieceBytes - load * kWarpLoadBytes;
   if (bytes >= kWarpLoadBytes)
@@ -99,7 +99,7 @@ Value StreamReader::zeroUnless(Value condition, Value loaded) {
   return selectIf(condition, loaded, zeros);
 }
 
-/// Loads a piece. A thread whose load lies beyond the end of the piece repeats
+/// Loads a chunk. A thread whose load lies beyond the end of the chunk repeats
 /// its first load and replaces the result by zeros.
 SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
                                            Value place) {
@@ -130,7 +130,7 @@ SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
   return values;
 }
 
-/// Loads the elements of the row that a thread multiplies by its pieces.
+/// Loads the elements of the row that a thread multiplies by its chunks.
 SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
                                          Value part) {
   int64_t size =
@@ -169,7 +169,7 @@ bool StreamReader::usesTensorCores(ArrayRef<Value> row) const {
 }
 
 /// Creates the accumulators of a result. Tensor cores use two fragments of four
-/// accumulators. Scalar code uses one accumulator per load of a piece, so that
+/// accumulators. Scalar code uses one accumulator per load of a chunk, so that
 /// consecutive additions are independent.
 SmallVector<Value> StreamReader::createAccumulators(const WeightStream &stream,
                                                     ArrayRef<Value> row) {
@@ -212,7 +212,7 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
 }
 
 /// Multiplies on tensor cores. An `mma` instruction multiplies 16 rows by 8
-/// columns. The words that a lane loads of a piece alternate between rows g and
+/// columns. The words that a lane loads of a chunk alternate between rows g and
 /// g + 8 of operand A, where g is the quad of the lane, and the words of the
 /// row form column g of operand B. The wanted sums are therefore the diagonals
 /// of the fragment, and all other results are unused. Lanes exchange no data
@@ -327,8 +327,8 @@ void StreamReader::keepEarly(ArrayRef<std::pair<Value, Value>> elements,
   }
 }
 
-/// Builds the loop over the rows in which a warp has pieces. A warp takes every
-/// sixteenth piece, and hence the same columns of all rows.
+/// Builds the loop over the rows in which a warp has chunks. A warp takes every
+/// sixteenth chunk, and hence the same columns of all rows.
 void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
                              Value part, Value sums) {
   Type indexType = builder.getIndexType(), i32 = builder.getI32Type();
@@ -363,8 +363,8 @@ void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
                        loop.getResults());
 }
 
-/// Waits for the next piece of the ring and multiplies it by elements of the
-/// row. `state` holds the number of pieces read, then the request cursor.
+/// Waits for the next chunk of the ring and multiplies it by elements of the
+/// row. `state` holds the number of chunks read, then the request cursor.
 void StreamReader::multiplyPiece(const WeightStream &stream,
                                  ArrayRef<Value> row,
                                  SmallVectorImpl<Value> &state,
