@@ -121,8 +121,12 @@ class Model:
     ) -> dict[str, NDArray[Any]]:
         """Runs the program `name` once and returns its outputs by name.
 
-        If `reference`, the float64 interpreter runs it, without states. Raises InvalidUsageError if
-        inputs do not fit, or the model is not compiled.
+        Args:
+            name: the name of a program in ``programs``.
+            inputs: an array for each input, and an int for each scalar, by name.
+            reference: True runs the program in the float64 interpreter, with the initial states.
+
+        Raises InvalidUsageError if inputs do not fit, or the model is not compiled.
 
         >>> model = ark.models.load(folder, length=4)
         >>> [name] = model.programs
