@@ -126,8 +126,11 @@ def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
     """Returns the sizes of each rank's part; raises InvalidUsageError if they are not divisible."""
     for name in _DIVIDED:
         if getattr(config, name) % size:
+            common = math.gcd(*(getattr(config, each) for each in _DIVIDED))
+            fitting = [str(each) for each in range(1, common + 1) if common % each == 0]
             raise InvalidUsageError(
-                f"tensor_parallel {size} does not divide {name} {getattr(config, name)}"
+                f"tensor_parallel {size} does not divide {name} {getattr(config, name)}; this "
+                f"model can have {', '.join(fitting)} ranks"
             )
     parts = {name: getattr(config, name) // size for name in _DIVIDED}
     return [replace(config, **parts, shard=Shard(rank, size)) for rank in range(size)]

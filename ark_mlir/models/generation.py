@@ -196,15 +196,18 @@ class GenerativeModel(Model):
         options: CompileOptions | None = None,
         **overrides: Unpack[CompileKeywords],
     ) -> Self:
-        """Compiles both programs, which share their states; see :meth:`Model.compile`.
+        """Compiles both programs, which share states and parameters; see :meth:`Model.compile`.
 
         >>> model = ark.models.load(decoder_folder).compile("cpu:2")
         >>> sorted(model.programs)
         ['decode', 'prefill']
         """
-        super().compile(target, options, **overrides)
-        self.executables["decode"].share_states(self.executables["prefill"])
-        return self
+        return super().compile(target, options, **overrides)
+
+    def _bind(self) -> None:
+        """Binds the parameters once: a copy on a GPU serves both programs."""
+        self._bind_program("prefill")
+        self.executables["decode"].share_states(self.executables["prefill"], parameters=True)
 
     @property
     def max_length(self) -> int:

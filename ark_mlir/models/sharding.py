@@ -54,6 +54,13 @@ class Shard:
     rank: int = 0
     size: int = 1
 
+    @classmethod
+    def of(cls, program: Program) -> Shard:
+        """Returns the part that the rank of a program has."""
+        if program.rank is None or program.world_size is None:
+            return ALONE
+        return cls(program.rank, program.world_size)
+
     def program(self, name: str) -> Program:
         """Returns an empty program of this rank."""
         if self.size == 1:
@@ -82,7 +89,9 @@ class Shard:
         return range(begin, begin + extent)
 
     def part(self, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Returns this rank's part of an array; the part has the shape `shape`."""
+        """Returns this rank's part of an array, a view; the part has the shape `shape`."""
+        if self.size == 1:
+            return array
         parts = (
             self.interval(whole, extent) for extent, whole in zip(shape, array.shape, strict=True)
         )
@@ -145,6 +154,11 @@ def _order(values: Tensor) -> Tensor:
 
 class Replicas(World):
     """A world whose ranks all have the same inputs and the same outputs."""
+
+    @classmethod
+    def of(cls, world: World) -> Replicas:
+        """Returns the world of the same program, on the same devices."""
+        return cls(world.bundle, world._drivers)
 
     def run(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, inputs: Inputs | None = None, /, **options: Any

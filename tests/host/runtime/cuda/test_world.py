@@ -159,8 +159,15 @@ def test_invalid_devices_raise(
 
 
 def test_no_such_device(installed: Any, two: FakeCuda) -> None:
-    with pytest.raises(ark.UnsupportedError, match="cuDeviceGet failed: CUDA_ERROR_INVALID_DEVICE"):
+    with pytest.raises(ark.UnsupportedError, match="there is no GPU 2: this process sees 2") as e:
         installed(two, [0, 2]).bind(weights(2))
+    assert e.value.notes == ("compile with devices=[0] to run all ranks on one GPU",)
+
+
+def test_fewer_devices_than_ranks(installed: Any) -> None:
+    with pytest.raises(ark.UnsupportedError, match="there is no GPU 1: this process sees 1") as e:
+        installed(FakeCuda(devices=1), None).bind(weights(2))
+    assert e.value.notes == ("compile with devices=[0] to run all ranks on one GPU",)
 
 
 def test_as_many_devices_as_ranks(two: FakeCuda, kernel: bytes) -> None:
@@ -173,8 +180,9 @@ def test_as_many_devices_as_ranks(two: FakeCuda, kernel: bytes) -> None:
 def test_no_peer_access(two: FakeCuda, kernel: bytes, pair: tuple[int, int]) -> None:
     two.unlinked = {pair}
     message = f"GPU {pair[0]} cannot access the memory of GPU {pair[1]}"
-    with pytest.raises(ark.UnsupportedError, match=message):
+    with pytest.raises(ark.UnsupportedError, match=message) as e:
         bound_world(two, kernel)
+    assert e.value.notes == ("compile with devices=[0] to run all ranks on one GPU",)
     assert two.held == 0
 
 
