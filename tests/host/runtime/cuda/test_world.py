@@ -186,6 +186,19 @@ def test_no_peer_access(two: FakeCuda, kernel: bytes, pair: tuple[int, int]) -> 
     assert two.held == 0
 
 
+def test_worlds_with_one_copy_of_the_parameters(two: FakeCuda, kernel: bytes) -> None:
+    with bound_world(two, kernel) as owner:
+        guest = fake_world(two, kernel, ring_program(2), 2).prepare()
+        two.calls.clear()
+        guest.share_states(owner, parameters=True)
+        assert "cuMemcpyHtoDAsync" not in two.calls
+        check_run(owner)
+        check_run(guest)
+        assert int(owner.states["rank1/n"]) == 2
+        guest.close()
+    assert (two.held, two.foreign_accesses) == (0, [])
+
+
 @pytest.mark.parametrize("page", [4 << 20, 3 << 20])
 def test_pages_that_do_not_divide_a_part(two: FakeCuda, kernel: bytes, page: int) -> None:
     two.page = page
