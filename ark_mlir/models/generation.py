@@ -298,9 +298,10 @@ def load_decoder(
         chunk: number of tokens of a prompt per run of ``prefill``.
         dtype: dtype of parameters and hidden states; by default that of the configuration.
         sampling: True if ``generate`` can sample tokens.
-        tensor_parallel: number of ranks that share the attention heads and the MLP; see
-            ``ark_mlir.models.sharding``. It must divide the number of heads, the number of key
-            heads and the MLP's width. All ranks run in this process. After
+        tensor_parallel: number of ranks that share the attention heads, the MLP and the vocabulary
+            head; see ``ark_mlir.models.sharding``. It must divide the number of heads, the number
+            of key heads and the MLP's width. All ranks run in this process: with ``cuda``, each on
+            a GPU of its own, or all on one with ``compile(devices=[0])``. After
             ``ark.distributed.init``, each rank runs in its own process: the world must have this
             number of ranks, and each of them must compile and generate.
     """
