@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidUsageError
 from .common import (
@@ -13,13 +13,13 @@ from .common import (
     add_compile_options,
     count,
     load_model,
-    open_program,
+    load_programs,
     the_compiler,
     unique,
 )
 
 if TYPE_CHECKING:
-    from ..runtime import Executable
+    from ..bundle import Bundle
 
 
 def add(commands: Commands) -> None:
@@ -70,9 +70,9 @@ def run(options: argparse.Namespace) -> int:
             f"--world {options.world} is above the {topology.gpus} GPUs of topology "
             f"{topology.name!r}"
         )
-    executable = open_world(options)
+    bundle = open_world(options)
     prediction = simulate(
-        executable,
+        bundle,
         topology,
         world=options.world,
         costs=costs,
@@ -81,7 +81,7 @@ def run(options: argparse.Namespace) -> int:
     print(prediction)
     if options.output is not None:
         write_timeline(
-            executable,
+            bundle,
             options.output,
             simulated=prediction.timeline,
             figures=prediction.figures(),
@@ -90,18 +90,34 @@ def run(options: argparse.Namespace) -> int:
     return 0
 
 
-def open_world(options: argparse.Namespace) -> Executable:
-    """Loads a bundle, or compiles an ``.mlir`` file or the programs of all ranks of a model.
+def open_world(options: argparse.Namespace) -> Bundle:
+    """Reads a bundle, or compiles the schedule of an ``.mlir`` file or of all ranks of a model.
 
     Raises InvalidUsageError if a model has several programs and ``--program`` names none of them.
     """
-    if not Path(options.source).is_dir() or options.world in (None, 1):
-        return open_program(options.source, options)
-    settings = {**unique(options.settings, "--set"), "tensor_parallel": options.world}
-    model, chosen = load_model(options.source, settings)
-    if options.program not in model.ranks:
+    from ..bundle import read_bundle
+
+    source = Path(options.source)
+    if not source.is_dir() and source.suffix != ".mlir":
+        return read_bundle(source)
+    if source.is_dir() and options.world is not None:
+        options.settings.append(("tensor_parallel", options.world))
+    programs, settings = load_worlds(options)
+    if options.program is None and len(programs) == 1:
+        (options.program,) = programs
+    if options.program not in programs:
         raise InvalidUsageError(
-            f"has programs {', '.join(model.ranks)}; choose one with --program",
+            f"has programs {', '.join(programs)}; choose one with --program",
             location=options.source,
         )
-    return the_compiler().compile(model.ranks[options.program], target=options.target, **chosen)
+    return the_compiler().compile_schedule(
+        programs[options.program], target=options.target, **settings
+    )
+
+
+def load_worlds(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the programs by name, as lists if there are several ranks, and the settings."""
+    if not Path(options.source).is_dir():
+        return load_programs(options.source, options)
+    model, settings = load_model(options.source, unique(options.settings, "--set"))
+    return {**model.programs, **model.ranks}, settings

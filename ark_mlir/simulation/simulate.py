@@ -153,8 +153,9 @@ class _CriticalPath:
         if cause < 0:
             return self._before(index), self._spans[index][0]
         at_barrier = self._rows[cause][0] == Opcode.BARRIER
-        # A lane arrives at a barrier when it begins to wait there.
-        sent = min(self._spans[cause][0 if at_barrier else 1], after)
+        # A lane arrives at a barrier, and signals to another rank, at the begin of the instruction.
+        at_begin = at_barrier or self._rank_of(cause) != self._rank_of(index)
+        sent = min(self._spans[cause][0 if at_begin else 1], after)
         self._add("hand-off", index, index, sent, after)
         return (self._before(cause) if at_barrier else cause), sent
 
@@ -176,8 +177,11 @@ class _CriticalPath:
     def _add(self, kind: str, named: int, index: int, start: float, end: float) -> None:
         """Adds a step on the lane of instruction `index` with the name of instruction `named`."""
         if end > start:
-            lane = self._lane_of[index]
-            self._steps.append(Step(kind, self._name(named), self._ranks[lane], lane, start, end))
+            lane, rank = self._lane_of[index], self._rank_of(index)
+            self._steps.append(Step(kind, self._name(named), rank, lane, start, end))
+
+    def _rank_of(self, index: int) -> int:
+        return self._ranks[self._lane_of[index]]
 
     def _before(self, index: int) -> int:
         """Returns the instruction before one in its lane, -1 if there is none."""
