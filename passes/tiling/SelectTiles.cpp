@@ -477,6 +477,9 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
     }
     for (auto group : getOperation().getBody().getOps<GroupOp>())
       alignTiles(group, movable, target);
+    // Runs when the tiles of all producers are final.
+    for (auto group : getOperation().getBody().getOps<GroupOp>())
+      alignPut(group, movable);
   }
 };
 } // namespace

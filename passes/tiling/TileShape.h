@@ -62,6 +62,11 @@ void alignTiles(GroupOp group,
                 const llvm::SmallPtrSetImpl<Operation *> &movable,
                 TargetAttr target);
 
+/// Aligns the tiles of a `movable` group that copies a tensor to another rank
+/// with the tiles of the group that computes the tensor. The vCTAs that compute
+/// can then store to the other rank as well.
+void alignPut(GroupOp group, const llvm::SmallPtrSetImpl<Operation *> &movable);
+
 } // namespace mlir::ark
 
 #endif // ARK_PASSES_TILING_TILESHAPE_H
