@@ -25,6 +25,7 @@ NAMES = (
     "generate",
     "check",
     "show",
+    "simulate",
     "bench",
     "profile",
     "tune",
