@@ -68,8 +68,9 @@ class Model:
             >>> model = ark.models.load(folder, length=12).compile("cpu")
         """
         chosen: dict[str, Any] = {"target": target, "options": options, **overrides}
-        self.executables = {name: self._compile(name, chosen) for name in self.programs}
-        self._bind()
+        for name in self.programs:
+            self.executables[name] = self._compile(name, chosen)
+            self._bind(name)
         return self
 
     def _compile(self, name: str, chosen: Mapping[str, Any]) -> Executable:
@@ -82,12 +83,8 @@ class Model:
             return Replicas.of(compile_program(programs, **chosen))
         return compile_program(programs[0], **chosen)
 
-    def _bind(self) -> None:
-        """Binds the parameters of all programs."""
-        for name in self.programs:
-            self._bind_program(name)
-
-    def _bind_program(self, name: str) -> None:
+    def _bind(self, name: str) -> None:
+        """Binds the parameters of a program that was compiled."""
         from .sharding import Replicas, Shard
 
         executable = self.executables[name]
