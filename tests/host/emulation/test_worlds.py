@@ -28,8 +28,23 @@ from emulation.worlds import (
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.dtypes import DType
+from ark_mlir.models.sharding import Shard
 from ark_mlir.runtime.ranks import linking
 from ark_mlir.runtime.ranks.parts import own_lanes
+
+
+def heads(size: int) -> Programs:
+    """Returns programs in which each rank has a part of three rows of 37 logits."""
+    programs: Programs = []
+    for rank in range(size):
+        shard = Shard(rank, size)
+        with ark.Program("head", rank=rank, world_size=size) as program:
+            part = ark.input("part", (3, len(shard.interval(37))))
+            ark.output("logits", shard.gather(part, 37))
+            ark.output("token", shard.argmax(part, 37))
+        programs.append(program)
+    return programs
+
 
 Make = Callable[..., World]
 
@@ -80,6 +95,13 @@ def test_iterations_that_send_other_values(
     build: Callable[[int], Programs], size: int, devices: int, make: Make
 ) -> None:
     world = make(build(size), devices, iterations=4)
+    for seed in SEEDS:
+        world.run(seed)
+
+
+@pytest.mark.parametrize(("size", "devices"), [*where(2), *where(3)])
+def test_parts_of_a_vocabulary(size: int, devices: int, make: Make) -> None:
+    world = make(heads(size), devices)
     for seed in SEEDS:
         world.run(seed)
 
