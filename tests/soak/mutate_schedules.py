@@ -459,9 +459,10 @@ def run(
     begin, rng = time.monotonic(), random.Random(options.seed)
     verdicts = Verdicts()
     kinds = itertools.cycle(classes)
+    programs = min(PROGRAMS_PER_BATCH, 1 + options.count // len(classes))
     while verdicts.count < options.count:
         mutants = []
-        for program, sms in draw(rng, options.ark_opt, PROGRAMS_PER_BATCH):
+        for program, sms in draw(rng, options.ark_opt, programs):
             drawn = (mutate(rng, next(kinds), program, sms, mutations) for _ in classes)
             mutants += [mutant for mutant in drawn if mutant is not None]
         verdicts.compare(options.ark_opt, mutants)
