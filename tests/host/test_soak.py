@@ -35,6 +35,7 @@ SLICES = [
     ("race_cache", 160),
     ("delays", 50),
     ("emulate_programs", 4),
+    ("mutate_ranks", 300),
     ("mutate_schedules", 300),
     ("random_programs", 25),
     ("sanitize_kernels", 2),

@@ -92,27 +92,39 @@ class RankMutations(Mutations):
     def drop_wait_for_a_rank(self) -> bool:
         return self.drop_at(self.crossing("wait"))
 
-    def redirect(self, way: str, opposite: str) -> bool:
-        """Makes a signal or a wait name a semaphore of another rank than it did."""
-        if (place := self.crossing(way)) is None:
+    def signal_to_the_wrong_rank(self) -> bool:
+        """Exchanges the semaphores of two signals for which different ranks wait."""
+        if (place := self.crossing("signal")) is None:
+            return False
+        own = self.lanes[place[0]][place[1]]
+        waiters = self.ranks_of(own[1], "wait")
+        others = [
+            (row, index)
+            for row, lane in enumerate(self.lanes)
+            for index, item in enumerate(lane)
+            if item[0] == "signal" and self.ranks_of(item[1], "wait") != waiters
+        ]
+        if not others:
+            return False
+        row, index = self.rng.choice(others)
+        self.lanes[place[0]][place[1]], self.lanes[row][index] = self.lanes[row][index], own
+        return True
+
+    def wait_for_the_wrong_rank(self) -> bool:
+        """Makes a wait name a semaphore that other ranks signal."""
+        if (place := self.crossing("wait")) is None:
             return False
         row, index = place
-        before = self.ranks_of(self.lanes[row][index][1], opposite)
+        signallers = self.ranks_of(self.lanes[row][index][1], "signal")
         names = [
             name
             for name in self.mutant.program.semaphores
-            if (ranks := self.ranks_of(name, opposite)) and ranks != before
+            if (ranks := self.ranks_of(name, "signal")) and ranks != signallers
         ]
         if not names:
             return False
-        self.lanes[row][index] = (way, self.rng.choice(names))
+        self.lanes[row][index] = ("wait", self.rng.choice(names))
         return True
-
-    def signal_to_the_wrong_rank(self) -> bool:
-        return self.redirect("signal", "wait")
-
-    def wait_for_the_wrong_rank(self) -> bool:
-        return self.redirect("wait", "signal")
 
     def signal_by_the_wrong_rank(self) -> bool:
         """Moves a signal to a lane of another rank."""

@@ -14,7 +14,7 @@ SEEDS = range(3)
 # Seconds for all runs of a mutant, on a busy machine.
 LIMIT = 120
 # Programs, and the interval at which their mutants are sampled.
-SLICE = {"states": 1, "boxes": 4, "decode": 8}
+SLICE = {"states": 1, "boxes": 4, "decode": 8, "ranks: sums of rows": 1}
 
 
 def choose(mutants: list[Mutant], every: int) -> list[Mutant]:
