@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from . import reference as reference
     from . import runtime as runtime
     from . import show as show
+    from . import simulation as simulation
     from . import targets as targets
     from . import tuning as tuning
     from . import typing as typing
@@ -93,8 +94,8 @@ _FRONTEND = (
 )  # fmt: skip
 _SUBPACKAGES = (
     "bundle", "cli", "compiler", "distributed", "dtypes", "errors", "frontend", "ir", "knobs",
-    "models", "passmanager", "pytorch", "reference", "runtime", "show", "targets", "tuning",
-    "typing",
+    "models", "passmanager", "pytorch", "reference", "runtime", "show", "simulation", "targets",
+    "tuning", "typing",
 )  # fmt: skip
 
 # Public name -> (module, name there); __all__ and __dir__ are derived from it.

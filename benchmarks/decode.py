@@ -32,7 +32,6 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Generator
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -109,15 +108,13 @@ def say(text: str) -> None:
 def compile_setting(name: str, folder: Path, target: str) -> bool:
     """Writes ``<name>.npz``, cosines and sines for PyTorch, and ``<name>.arkbin``, unless
     compilation fails."""
-    from ark_mlir.models.decoder import DecoderConfig, RopeScaling, build_decode, rope_tables
+    from decode_programs import decoder_config, save_rope_tables
+
+    from ark_mlir.models.decoder import build_decode
 
     setting = SETTINGS[name]
-    fields = asdict(setting.sizes)
-    scaling = fields.pop("scaling")
-    config = DecoderConfig(**fields, scaling=None if scaling is None else RopeScaling(*scaling))
-    folder.mkdir(parents=True, exist_ok=True)
-    cos, sin = rope_tables(config, setting.context)
-    np.savez(folder / f"{name}.npz", cos=cos, sin=sin)
+    config = decoder_config(setting)
+    save_rope_tables(name, setting, folder)
     path = folder / f"{name}.arkbin"
     path.unlink(missing_ok=True)
     start = time.monotonic()

@@ -40,6 +40,21 @@ def make_caches(setting: Setting, device: str, seed: int = 1000) -> dict[str, Te
     }
 
 
+class OneRank:
+    """The products of a decoder that are exchanged between GPUs, on a single GPU: nothing is.
+
+    A subclass adds the partial products of its ranks and gathers their parts of the logits.
+    """
+
+    def partial_product(self, x: Tensor, weight: Tensor) -> Tensor:
+        """Returns the product of `x` and the transposed `weight`, summed over all ranks."""
+        return F.linear(x, weight)
+
+    def gather_logits(self, logits: Tensor) -> Tensor:
+        """Returns the logits ``[batch, vocabulary]`` from each rank's part of the vocabulary."""
+        return logits
+
+
 class TorchDecoder(nn.Module):
     """A step from the embedding to the most probable token; see :meth:`forward`.
 
@@ -48,6 +63,7 @@ class TorchDecoder(nn.Module):
         rope: cosines and sines ``[context, head / 2]``.
         fused: whether q, k and v are one product, and gate and up another. Models of
             transformers have a product for each.
+        ranks: the exchange with other GPUs, if `setting` has the sizes of one rank's part.
     """
 
     def __init__(
@@ -58,15 +74,18 @@ class TorchDecoder(nn.Module):
         rope: tuple[Tensor, Tensor],
         dtype: torch.dtype = torch.bfloat16,
         fused: bool = False,
+        ranks: OneRank | None = None,
     ) -> None:
         super().__init__()
+        self.ranks = ranks or OneRank()
         self.sizes = sizes = setting.sizes
         weights = {name: weight.to(dtype) for name, weight in weights.items()}
         self.embedding = _constant(weights["model.embed_tokens.weight"])
         self.head = self.embedding if sizes.tied else _constant(weights["lm_head.weight"])
         self.norm = _constant(weights["model.norm.weight"])
         self.layers = nn.ModuleList(
-            _Layer(sizes, index, weights, caches, dtype, fused) for index in range(sizes.layers)
+            _Layer(sizes, index, weights, caches, dtype, fused, self.ranks)
+            for index in range(sizes.layers)
         )
         device = self.embedding.device
         for name, table in zip(("cos", "sin"), rope, strict=True):
@@ -95,7 +114,7 @@ class TorchDecoder(nn.Module):
         for layer in self.layers:
             x = layer(x, self.position, rotation, mask)
         x = F.rms_norm(x, self.norm.shape, self.norm, self.sizes.eps)
-        logits = F.linear(x, self.head).float()
+        logits = self.ranks.gather_logits(F.linear(x, self.head)).float()
         self.token.copy_(logits.argmax(-1))
         self.position.add_(1)
         return logits
@@ -110,6 +129,7 @@ class _Layer(nn.Module):
         caches: Mapping[str, Tensor],
         dtype: torch.dtype,
         fused: bool,
+        ranks: OneRank,
     ) -> None:
         super().__init__()
 
@@ -120,7 +140,7 @@ class _Layer(nn.Module):
             parts = [named(name) for name in names]
             return nn.ParameterList(map(_constant, [torch.cat(parts)] if fused else parts))
 
-        self.sizes = sizes
+        self.sizes, self.ranks = sizes, ranks
         self.before = _constant(named("input_layernorm"))
         self.qkv = products("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj")
         self.out = _constant(named("self_attn.o_proj"))
@@ -139,7 +159,7 @@ class _Layer(nn.Module):
         x = x + self.attention(self.normed(x, self.before), position, rotation, mask)
         inner = self.normed(x, self.between)
         gate, up = _split(inner, self.gate_up, [self.sizes.intermediate] * 2)
-        return x + F.linear(F.silu(gate) * up, self.down)
+        return x + self.ranks.partial_product(F.silu(gate) * up, self.down)
 
     def attention(
         self, x: Tensor, position: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor
@@ -155,7 +175,7 @@ class _Layer(nn.Module):
         # The queries that share a key head are rows of one product.
         q = q.view(batch, sizes.kv_heads, -1, sizes.head)
         mixed = F.scaled_dot_product_attention(q, self.key, self.value, attn_mask=mask)
-        return F.linear(mixed.reshape(batch, -1), self.out)
+        return self.ranks.partial_product(mixed.reshape(batch, -1), self.out)
 
     def normed(self, x: Tensor, weight: Tensor) -> Tensor:
         return F.rms_norm(x, weight.shape, weight, self.sizes.eps)

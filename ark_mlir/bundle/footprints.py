@@ -14,6 +14,8 @@ from ..json_checks import Node
 from .format import MAX_BYTES, MAX_RANK
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ..dtypes import DType
 
 ACCESSES = ("read", "write", "update")
@@ -324,6 +326,22 @@ def _magnitude(expression: Expression) -> int:
     symbol, left, right = expression
     first, second = _magnitude(left), _magnitude(right)
     return first * second if symbol == "*" else first + second
+
+
+def region_starts(operand: Operand, grid: tuple[int, ...]) -> NDArray[np.int64]:
+    """Returns the first element of each vCTA's region, int64 ``[vctas, dimensions]``.
+
+    Example:
+        >>> row = Operand("read", dtypes.fp32, (8,), (1,), 0, 4, (("*", "d0", 4),), (4,))
+        >>> region_starts(row, (2,)).tolist()
+        [[0], [4]]
+    """
+    count = math.prod(grid)
+    values = {f"d{dim}": indices.ravel() for dim, indices in enumerate(np.indices(grid, np.int64))}
+    starts = np.zeros((count, len(operand.offsets)), np.int64)
+    for dim, offset in enumerate(operand.offsets):
+        starts[:, dim] = _evaluate(offset, values)
+    return starts
 
 
 def _evaluate(expression: Expression, values: dict[str, Any]) -> Any:

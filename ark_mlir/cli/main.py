@@ -13,9 +13,35 @@ from typing import NoReturn
 
 from .. import knobs
 from ..errors import ArkError, UnprovenWarning
-from . import bench, check, compile_, env, generate, profile, run, schedule, show, sign, tune
+from . import (
+    bench,
+    check,
+    compile_,
+    env,
+    generate,
+    profile,
+    run,
+    schedule,
+    show,
+    sign,
+    simulate,
+    tune,
+)
 
-COMMANDS = (compile_, run, generate, check, schedule, show, sign, bench, profile, tune, env)
+COMMANDS = (
+    compile_,
+    run,
+    generate,
+    check,
+    schedule,
+    show,
+    simulate,
+    sign,
+    bench,
+    profile,
+    tune,
+    env,
+)
 
 EPILOG = """\
 exit status: 0 on success, 1 on an error, 2 on wrong usage.

@@ -7,6 +7,7 @@ from .check import CheckResult, check, check_bundle
 from .compile import compile
 from .export import export_schedule
 from .options import CompileKeywords, CompileOptions
+from .schedule import compile_schedule
 from .stages import stages
 
 __all__ = [
@@ -16,6 +17,7 @@ __all__ = [
     "check",
     "check_bundle",
     "compile",
+    "compile_schedule",
     "export_schedule",
     "stages",
 ]

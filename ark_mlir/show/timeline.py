@@ -8,6 +8,7 @@ import json
 import os
 import re
 import zlib
+from collections.abc import Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,9 @@ def write_timeline(
     program: Bundle | Executable,
     path: str | os.PathLike[str],
     trace: str | os.PathLike[str] | None = None,
+    *,
+    simulated: NDArray[np.int64] | None = None,
+    figures: Sequence[tuple[str, str]] = (),
 ) -> None:
     """Writes a page that shows a schedule: lanes as rows, tasks as bars, waits hatched.
 
@@ -45,6 +49,9 @@ def write_timeline(
         program: a bundle or an executable.
         path: the ``.html`` file.
         trace: a trace of the same program (``run(trace=…)``), shown beside the prediction.
+        simulated: start and duration of each instruction in ns, int64 ``[I, 2]``, in place of the
+            compiler's prediction (:mod:`ark_mlir.simulation`).
+        figures: further pairs of a name and a text, at the head of the page.
 
     Raises:
         InvalidUsageError: the trace cannot be read or is not a trace of this program.
@@ -56,12 +63,20 @@ def write_timeline(
     bundle = program if isinstance(program, Bundle) else program.bundle
     times = None if trace is None else read_trace(trace, bundle)
     with replacing(as_path(path, "the page to write")) as file:
-        file.write(_page(bundle, times).encode())
+        file.write(_page(bundle, times, simulated, figures).encode())
 
 
-def _page(bundle: Bundle, traced: NDArray[np.int64] | None) -> str:
+def _page(
+    bundle: Bundle,
+    traced: NDArray[np.int64] | None,
+    simulated: NDArray[np.int64] | None,
+    figures: Sequence[tuple[str, str]],
+) -> str:
     tables = bundle.tables
-    timeline = tables.timeline if tables.predicted_ns else estimate_timeline(bundle)
+    if simulated is not None:
+        timeline = simulated
+    else:
+        timeline = tables.timeline if tables.predicted_ns else estimate_timeline(bundle)
     spans = None if traced is None else _spans(traced)
     data = {
         "rows": _pack(tables.instructions.astype("<i4")),
@@ -71,7 +86,7 @@ def _page(bundle: Bundle, traced: NDArray[np.int64] | None) -> str:
     parts = {
         "title": html.escape(bundle.manifest.program),
         "css": _file("page.css"),
-        "meta": _script_json(_meta(bundle, timeline, spans)),
+        "meta": _script_json(_meta(bundle, timeline, spans, figures)),
         "data": _script_json(data),
         "report": html.escape(str(make_report(bundle))),
         "js": "\n".join(map(_file, _SCRIPTS)),
@@ -106,14 +121,17 @@ def _spans(times: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def _meta(
-    bundle: Bundle, timeline: NDArray[np.int64], spans: NDArray[np.float64] | None
+    bundle: Bundle,
+    timeline: NDArray[np.int64],
+    spans: NDArray[np.float64] | None,
+    figures: Sequence[tuple[str, str]],
 ) -> dict[str, Any]:
     manifest, tables = bundle.manifest, bundle.tables
     return {
         "program": manifest.program,
         "producer": manifest.producer,
         "target": f"{manifest.target.backend} {manifest.target.arch}",
-        "figures": _figures(bundle, timeline, spans),
+        "figures": [*figures, *_figures(bundle, timeline, spans)],
         "kinds": [{"name": kind.name, "light": kind.light, "dark": kind.dark} for kind in KINDS],
         "lanes": tables.lanes.tolist(),
         "tasks": [

@@ -265,6 +265,35 @@ def IsolateResultsPass : Pass<"ark-isolate-results", "::mlir::ark::ProgramOp"> {
   let statistics = [Statistic<"numCopies", "copies", "Copies inserted">];
 }
 
+def RecomputeSumsPass : Pass<"ark-recompute-sums", "::mlir::ark::ProgramOp"> {
+  let summary = "Recompute sums over ranks in the norms that read them (GPU)";
+  let description = [{
+    In a decoder, the sum of an all-reduce is added to the residual, and both a norm and a later sum
+    read the result. In a task of its own, the sum would cost the norm a hand-off between SMs. The
+    pass gives the norm its own copy of the elementwise ops between the tensors of other ranks and
+    the norm, so that the copy joins the group of the norm. The original has all other readers.
+
+    ```mlir
+    %1 = ark.channel.get %c : !ark.channel -> tensor<1x64xf32>
+    %2 = ark.add %own, %1 : (tensor<1x64xf32>, tensor<1x64xf32>) -> tensor<1x64xf32>
+    %3 = ark.rmsnorm %2 eps = 1.0e-5 : (tensor<1x64xf32>) -> tensor<1x64xf32>
+    %4 = ark.exp %2 : (tensor<1x64xf32>) -> tensor<1x64xf32>
+    ```
+    becomes
+    ```mlir
+    %1 = ark.channel.get %c : !ark.channel -> tensor<1x64xf32>
+    %2 = ark.add %own, %1 : (tensor<1x64xf32>, tensor<1x64xf32>) -> tensor<1x64xf32>
+    %5 = ark.add %own, %1 : (tensor<1x64xf32>, tensor<1x64xf32>) -> tensor<1x64xf32>
+    %3 = ark.rmsnorm %5 eps = 1.0e-5 : (tensor<1x64xf32>) -> tensor<1x64xf32>
+    %4 = ark.exp %2 : (tensor<1x64xf32>) -> tensor<1x64xf32>
+    ```
+
+    The pass skips sums with more rows than an SM has warps, whose norms are not recomputed, and sums
+    with a plan of the user. On cpu, it does nothing.
+  }];
+  let statistics = [Statistic<"numSums", "sums", "Sums recomputed">];
+}
+
 def FormGroupsPass : Pass<"ark-form-groups", "::mlir::ark::ProgramOp"> {
   let summary = "Group every anchor op with its cheap producers and consumers";
   let description = [{

@@ -29,6 +29,8 @@ void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
   program.addPass(createSplitAttentionPass());
   // Runs after CSE, which would merge the inserted copies.
   program.addPass(createIsolateResultsPass());
+  // Runs after CSE, too, and before the copies of sums join groups.
+  program.addPass(createRecomputeSumsPass());
   program.addPass(createFormGroupsPass());
   // Runs after grouping: no group may contain ops of two ranks.
   pm.addPass(createJoinRanksPass());

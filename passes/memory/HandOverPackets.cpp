@@ -3,6 +3,7 @@
 #include "lib/analysis/CostModel.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/PacketRows.h"
+#include "passes/memory/ForwardCopies.h"
 #include "passes/memory/PacketMatch.h"
 #include "passes/memory/Passes.h"
 #include "passes/memory/RankParts.h"
@@ -333,6 +334,8 @@ void HandOverPacketsPass::runOnOperation() {
   TargetAttr target = findTarget(program);
   if (!target || !target.hasPolledPackets())
     return;
+  for (auto task : program.getBody().getOps<TaskOp>())
+    forwardCopies(task, maxElements);
   SmallVector<HandOver> handOvers;
   for (auto buffer : program.getBody().getOps<memref::AllocOp>())
     if (std::optional<HandOver> handOver = HandOver::match(buffer, maxElements))

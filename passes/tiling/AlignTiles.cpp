@@ -153,6 +153,22 @@ static void alignWithMatmul(GroupOp group, MatmulOp matmul,
     producer.setTile(legalize(producer, Tile(getShape(rows))));
 }
 
+/// Returns the operand of a group that only copies it, or null.
+static Value getCopied(GroupOp group) {
+  Operation &op = group.getBody().front().front();
+  auto copy = dyn_cast<CopyOp>(op);
+  bool isOnly = copy && op.getNextNode()->hasTrait<OpTrait::IsTerminator>();
+  return isOnly ? getOperand(group, copy.getOperand()) : Value();
+}
+
+void ark::alignPut(GroupOp group, const Movable &movable) {
+  Value copied = getCopied(group);
+  auto producer = copied ? copied.getDefiningOp<GroupOp>() : GroupOp();
+  if (producer && movable.contains(group) && isReadByAnotherRank(group) &&
+      getDomain(group) == getDomain(producer))
+    group.setTile(legalize(group, Tile(*producer.getTile())));
+}
+
 void ark::alignTiles(GroupOp group, const Movable &movable, TargetAttr target) {
   Operation *anchor = getTileAnchor(group);
   if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor)) {

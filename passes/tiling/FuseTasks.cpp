@@ -118,6 +118,35 @@ static bool feedsAnotherRank(TaskOp task) {
          });
 }
 
+/// Returns true if `task` waits for a tensor of another rank that `other` does
+/// not wait for.
+static bool waitsForAnotherRank(TaskOp task, TaskOp other) {
+  return llvm::any_of(task.getInputs(), [&](Value input) {
+    TaskOp producer = getProducer(input);
+    return producer && getRank(producer) != getRank(task) &&
+           !llvm::is_contained(other.getInputs(), input);
+  });
+}
+
+/// Returns true if a put of the merged task waits for another rank on behalf of
+/// the other task. The ranks would then take turns: one puts when it has what
+/// the other one has put.
+static bool delaysPut(TaskOp first, TaskOp second) {
+  bool depends = readsResultOf(second, first);
+  if (!depends && feedsAnotherRank(first) != feedsAnotherRank(second))
+    return true;
+  return (feedsAnotherRank(first) && waitsForAnotherRank(second, first)) ||
+         (feedsAnotherRank(second) && !depends &&
+          waitsForAnotherRank(first, second));
+}
+
+/// Returns true if `task` only copies a tensor to another rank.
+static bool isPut(TaskOp task) {
+  return feedsAnotherRank(task) &&
+         llvm::all_of(task.getBody().front().without_terminator(),
+                      llvm::IsaPred<linalg::CopyOp>);
+}
+
 static bool isContraction(Operation *op) {
   auto structured = dyn_cast<linalg::LinalgOp>(op);
   return structured && (isa<linalg::ContractOp>(op) ||
@@ -335,6 +364,9 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   int64_t sms = target.getSms(), count = second.getNumVCTAs();
   if (!readsResultOf(second, first))
     return isWorthSideBySide(getLoad(first), getLoad(second), count);
+  // The other rank gets the data one hand-off earlier, whoever else reads them.
+  if (isPut(second))
+    return kind == MergeKind::Pairwise;
   double saved = predictHandoffNs(target, std::min(count, sms));
   double firstNs = getVCTANs(first, first.getNumVCTAs());
   int64_t share = kind == MergeKind::Repeated ? kRowsShare : kMemoryShare;
@@ -353,10 +385,7 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
   // possible.
   if (putsPackets(first) || putsPackets(second))
     return false;
-  // Side by side with a task that waits for another rank, a put would come
-  // late, and the ranks would take turns.
-  if (!readsResultOf(second, first) &&
-      feedsAnotherRank(first) != feedsAnotherRank(second))
+  if (delaysPut(first, second))
     return false;
   if (kind == MergeKind::Pairwise
           ? first.getGrid() != second.getGrid()

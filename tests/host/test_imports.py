@@ -37,6 +37,7 @@ USES = {
     "reference": {"dialects", "frontend", "mlir"},
     "runtime": {"bundle"},
     "show": {"bundle", "runtime"},
+    "simulation": {"bundle", "tuning"},
     "targets": set[str](),
     "testing": {"bundle", "runtime"},
     "tuning": set[str](),

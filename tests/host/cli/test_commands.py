@@ -227,6 +227,22 @@ def test_generate_with_settings(ark: Ark, fake_compiler: Calls, fake_model: list
     assert fake_model[0].chosen == {"scheduler": "list"}
 
 
+def test_generate_on_several_ranks(ark: Ark, fake_model: list[Any]) -> None:
+    ranks = ("--tensor-parallel", 2, "--devices", "3,1", "--target", "cuda:sm_90a")
+    result = ark("generate", "model", "--prompt-ids", "1", *ranks)
+    assert result.status == 0, result.err
+    assert fake_model[0].options == {"tensor_parallel": 2}
+    assert (fake_model[0].target, fake_model[0].chosen) == ("cuda:sm_90a", {"devices": (3, 1)})
+
+
+def test_the_number_of_ranks_is_given_once(ark: Ark, fake_model: list[Any]) -> None:
+    ranks = ("--tensor-parallel", 2, "--set", "tensor_parallel=2")
+    result = ark("generate", "model", "--prompt-ids", "1", *ranks)
+    assert result.status == 1
+    assert "--tensor-parallel and --set tensor_parallel are both given" in result.err
+    assert not fake_model
+
+
 def test_sampling_options_without_temperature_raise(ark: Ark, fake_model: list[Any]) -> None:
     result = ark("generate", "model", "--prompt-ids", "1", "--top-k", 5, "--seed", 0)
     assert result.status == 1
@@ -332,3 +348,32 @@ def test_env_shows_the_cache(ark: Ark, tmp_path: Path, monkeypatch: pytest.Monke
     }
     monkeypatch.setenv("ARK_CACHE_SIZE", "large")
     assert "ARK_CACHE_SIZE" in shown()["place"]
+
+
+def test_simulate_a_bundle(ark: Ark, tmp_path: Path) -> None:
+    write_bundle(tmp_path / "a.arkbin", *add_program().parts())
+    result = ark("simulate", "a.arkbin", "--topology", "h200", "--measured", "10", "-o", "a.html")
+    assert result.status == 0, result.err
+    assert result.out.startswith("toy: 1 ranks on h200\n")
+    assert "error of the prediction" in result.out
+    assert result.out.endswith("a.html\n")
+    assert '["simulated",' in (tmp_path / "a.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--topology", "h200", "--world", "2"), "program 'toy' has 1 ranks, not 2"),
+        (("--topology", "h200", "--world", "9"), "--world 9 is above the 8 GPUs of topology"),
+        (("--topology", "none.json"), "none.json: cannot be read: No such file"),
+        (("--topology", "h200", "--measured", "-1"), "measured_ns must be a positive number"),
+        (("--topology", "h200", "--costs", "none.json"), "none.json: cannot be read"),
+    ],
+)
+def test_simulate_names_what_is_wrong(
+    ark: Ark, tmp_path: Path, arguments: tuple[str, ...], message: str
+) -> None:
+    write_bundle(tmp_path / "a.arkbin", *add_program().parts())
+    result = ark("simulate", "a.arkbin", *arguments)
+    assert (result.status, result.out) == (1, "")
+    assert message in result.err

@@ -461,3 +461,51 @@ ark.program @otherTypes(
   ark.return
 }
 }
+
+// -----
+
+// An op between the computation of the values and their copy overwrites what they are computed
+// from, so the copy stays, and its source stays in memory.
+// CHECK-LABEL: ark.program @overwritten(
+// CHECK: linalg.copy
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @overwritten(
+    %x: memref<1x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1x64xbf16> {ark.kind = #ark.kind<output>, ark.name = "y"},
+    %z: memref<1x64xbf16> {ark.kind = #ark.kind<output>, ark.name = "z"}) {
+  %h = memref.alloc() : memref<1x64xbf16>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>)
+      outs(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>,
+           %z[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>) {
+  ^bb0(%i: index, %a: memref<1x16xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x16xbf16, strided<[64, 1], offset: ?>>, %c: memref<1x16xbf16, strided<[64, 1], offset: ?>>):
+    %t = memref.alloc() : memref<1x16xf32>
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%t : memref<1x16xf32>) {
+    ^bb0(%in: bf16, %out: f32):
+      %v = arith.extf %in : bf16 to f32
+      linalg.yield %v : f32
+    }
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%t : memref<1x16xf32>) outs(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: bf16):
+      %v = arith.truncf %in : f32 to bf16
+      linalg.yield %v : bf16
+    }
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t : memref<1x16xf32>)
+    linalg.copy ins(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%c : memref<1x16xbf16, strided<[64, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.task "b" grid [4]
+      ins(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>) {
+  ^bb0(%i: index, %a: memref<1x16xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x16xbf16, strided<[64, 1], offset: ?>>):
+    linalg.copy ins(%a : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+}

@@ -536,3 +536,60 @@ ark.program @otherTypes(
   ark.return
 }
 }
+
+// -----
+
+// A copy of one result to another result becomes a second computation of the values, so that both
+// results become packets: "c" reads one, "d" the other.
+// CHECK-LABEL: ark.program @copied(
+// CHECK: ark.task "a"
+// CHECK: ^bb0(%{{.+}}: index, %[[IN:.+]]: memref<1x16xf32, {{.+}}>, %[[FIRST:.+]]: memref<1x16xi32, {{.+}}>, %[[SECOND:.+]]: memref<1x16xi32, {{.+}}>):
+// CHECK: linalg.generic {{.+}} ins(%[[IN]] {{.+}} outs(%[[FIRST]]
+// CHECK:   arith.truncf
+// CHECK: linalg.generic {{.+}} ins(%[[IN]] {{.+}} outs(%[[SECOND]]
+// CHECK:   arith.truncf
+// CHECK-NOT: linalg.copy
+// CHECK: ark.task "c"
+// CHECK: ark.receive_packets
+// CHECK: ark.task "d"
+// CHECK: ark.receive_packets
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @copied(
+    %x: memref<1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1x64xbf16> {ark.kind = #ark.kind<output>, ark.name = "y"},
+    %z: memref<1x64xbf16> {ark.kind = #ark.kind<output>, ark.name = "z"}) {
+  %h = memref.alloc() : memref<1x64xbf16>
+  %g = memref.alloc() : memref<1x64xbf16>
+  ark.task "a" grid [4]
+      ins(%x[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xf32>)
+      outs(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>,
+           %g[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>) {
+  ^bb0(%i: index, %a: memref<1x16xf32, strided<[64, 1], offset: ?>>, %b: memref<1x16xbf16, strided<[64, 1], offset: ?>>, %c: memref<1x16xbf16, strided<[64, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x16xf32, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: bf16):
+      %v = arith.truncf %in : f32 to bf16
+      linalg.yield %v : bf16
+    }
+    linalg.copy ins(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%c : memref<1x16xbf16, strided<[64, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.task "c" grid [4]
+      ins(%h[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>)
+      outs(%y[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>) {
+  ^bb0(%i: index, %a: memref<1x16xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x16xbf16, strided<[64, 1], offset: ?>>):
+    linalg.copy ins(%a : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.task "d" grid [4]
+      ins(%g[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>)
+      outs(%z[#ark.region<(d0) -> (0, d0 * 16), [1, 16]>] : memref<1x64xbf16>) {
+  ^bb0(%i: index, %a: memref<1x16xbf16, strided<[64, 1], offset: ?>>, %b: memref<1x16xbf16, strided<[64, 1], offset: ?>>):
+    linalg.copy ins(%a : memref<1x16xbf16, strided<[64, 1], offset: ?>>) outs(%b : memref<1x16xbf16, strided<[64, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+}

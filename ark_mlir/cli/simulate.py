@@ -1,0 +1,123 @@
+"""``ark simulate``: predicts the time of a program of several ranks on a topology."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..errors import InvalidUsageError
+from .common import (
+    Commands,
+    add_command,
+    add_compile_options,
+    count,
+    load_model,
+    load_programs,
+    the_compiler,
+    unique,
+)
+
+if TYPE_CHECKING:
+    from ..bundle import Bundle
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "simulate",
+        "predict the time of a program of several ranks, with the contention of links",
+        "ark simulate decode.arkbin --world 8 --topology h200 -o decode.html",
+        run,
+    )
+    parser.add_argument(
+        "source", metavar="BUNDLE|FILE", help="bundle, or .mlir file or model folder to compile"
+    )
+    parser.add_argument(
+        "--topology",
+        metavar="FILE",
+        required=True,
+        help="topology in JSON, or one that ark has: h200, h200x8, h100x2",
+    )
+    parser.add_argument(
+        "--world",
+        metavar="N",
+        type=count,
+        help="number of ranks: that of a bundle, or the tensor parallelism of a model folder",
+    )
+    parser.add_argument(
+        "--costs", metavar="COSTS", help="measured times of tasks, a file of `ark profile`"
+    )
+    parser.add_argument(
+        "--measured", metavar="MICROSECONDS", type=float, help="print the prediction's error, too"
+    )
+    parser.add_argument("-o", "--output", metavar="OUT.html", help="write the timeline as a page")
+    parser.add_argument("--program", metavar="NAME", help="program of a model with several ones")
+    add_compile_options(parser)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    from ..show import write_timeline
+    from ..simulation import Topology, simulate
+    from ..tuning import Costs
+
+    topology = Topology.read(options.topology)
+    costs = None if options.costs is None else Costs.read(options.costs)
+    if options.world is not None and options.world > topology.gpus:
+        raise InvalidUsageError(
+            f"--world {options.world} is above the {topology.gpus} GPUs of topology "
+            f"{topology.name!r}"
+        )
+    bundle = open_world(options)
+    prediction = simulate(
+        bundle,
+        topology,
+        world=options.world,
+        costs=costs,
+        measured_ns=None if options.measured is None else 1e3 * options.measured,
+    )
+    print(prediction)
+    if options.output is not None:
+        write_timeline(
+            bundle,
+            options.output,
+            simulated=prediction.timeline,
+            figures=prediction.figures(),
+        )
+        print(options.output)
+    return 0
+
+
+def open_world(options: argparse.Namespace) -> Bundle:
+    """Reads a bundle, or compiles the schedule of an ``.mlir`` file or of all ranks of a model.
+
+    Raises InvalidUsageError if a model has several programs and ``--program`` names none of them.
+    """
+    from ..bundle import read_bundle
+
+    source = Path(options.source)
+    if not source.is_dir() and source.suffix != ".mlir":
+        return read_bundle(source)
+    if source.is_dir() and options.world is not None:
+        options.settings.append(("tensor_parallel", options.world))
+    programs, settings = load_worlds(options)
+    if options.program is None and len(programs) == 1:
+        (options.program,) = programs
+    if options.program not in programs:
+        raise InvalidUsageError(
+            f"has programs {', '.join(programs)}; choose one with --program",
+            location=options.source,
+        )
+    return the_compiler().compile_schedule(
+        programs[options.program], target=options.target, **settings
+    )
+
+
+def load_worlds(options: argparse.Namespace) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Returns the programs by name, as lists if there are several ranks, and the settings."""
+    if not Path(options.source).is_dir():
+        return load_programs(options.source, options)
+    model, settings = load_model(options.source, unique(options.settings, "--set"))
+    return {**model.programs, **model.ranks}, settings

@@ -1,0 +1,56 @@
+"""``ark.compiler.compile_schedule``: a schedule without machine code, to be simulated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from typing_extensions import Unpack
+
+from ..bundle import Bundle
+from ..progress import Progress
+from ..targets import Code, Target, backend_of
+from .lowering import choose_target, lower, shares_device
+from .options import CompileKeywords, CompileOptions
+from .packaging import take_kernel
+from .source import load_module
+
+if TYPE_CHECKING:
+    from ..typing import Source
+
+__all__ = ["compile_schedule"]
+
+# The section `kernel` of a bundle must not be empty; no driver accepts these bytes.
+_NO_CODE = b"no machine code"
+
+
+def compile_schedule(
+    source: Source | Sequence[Source],
+    target: str | Target | None = None,
+    options: CompileOptions | None = None,
+    **overrides: Unpack[CompileKeywords],
+) -> Bundle:
+    """Compiles a program up to its schedule; the bundle has no code and cannot run.
+
+    :func:`ark_mlir.simulation.simulate` and ``ark simulate`` need no more than the schedule. Worlds
+    of many ranks take most of their compile time for code that they do not share.
+
+    Args:
+        source, target, options, overrides: arguments as those of :func:`ark_mlir.compile`.
+
+    Raises the errors of :func:`ark_mlir.compile`.
+
+    Example:
+        >>> ark.compiler.compile_schedule(program, "cuda:sm_90a").manifest.target.sms
+        132
+    """
+    chosen = replace(CompileOptions.make(options, overrides), line_info=False)
+    module = load_module(source)
+    machine = choose_target(module, target, chosen.devices)
+    backend = backend_of(machine.backend)
+    with Progress("compiling the schedule") as progress:
+        lower(module, machine, backend, chosen, "kernel", progress)
+        shared = shares_device(module, machine, chosen.devices)
+        parts = take_kernel(module, machine, chosen, shared)
+        return Bundle.from_parts(*parts.finish(Code(_NO_CODE, machine.arch, ()), None))

@@ -1,0 +1,12 @@
+"""Predicts the time of a schedule on a machine that is not at hand.
+
+>>> from ark_mlir.simulation import simulate
+>>> simulate(exe, "h200").total_ns > 0
+True
+"""
+
+from .report import LinkUse, Prediction, Step
+from .simulate import simulate
+from .topology import Topology, topologies
+
+__all__ = ["LinkUse", "Prediction", "Step", "Topology", "simulate", "topologies"]

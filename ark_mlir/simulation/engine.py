@@ -1,0 +1,327 @@
+"""The discrete-event simulation of a schedule on a topology.
+
+Every lane executes its instructions in order; events are lanes that go on. A message occupies each
+link of its path in turn, first come first served, and the lane that sends it goes on when the
+message has left the first link.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..bundle import Bundle, Opcode
+from ..errors import InvalidUsageError
+from .exchanges import Exchanges, rank_of_lanes
+from .topology import Topology
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+@dataclass
+class LinkState:
+    """A link of the world: when it is free again, and what it has carried."""
+
+    free: float = 0.0
+    bytes: int = 0
+    messages: int = 0
+    busy: float = 0.0
+
+    def carry(self, ready: float, size: int, occupation: float) -> float:
+        """Sends a message that is at the link at `ready`; returns its begin."""
+        begin = max(ready, self.free)
+        self.free = begin + occupation
+        self.bytes += size
+        self.messages += 1
+        self.busy += occupation
+        return begin
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The times of a simulation.
+
+    Attributes:
+        spans: start and end of each instruction in ns, ``[I, 2]``.
+        computed: the end of the computation of each work item, whose messages may leave later.
+        causes: for each instruction, the one that it waited for last, -1 if it never waited.
+        links: the links that carried messages, by name.
+    """
+
+    spans: NDArray[np.float64]
+    computed: NDArray[np.float64]
+    causes: NDArray[np.int64]
+    links: dict[str, LinkState]
+
+    @property
+    def total(self) -> float:
+        """The end of the last instruction."""
+        return float(self.spans[:, 1].max(initial=0.0))
+
+
+class _Semaphore:
+    """The arrivals of one iteration, as lanes of each rank see them."""
+
+    def __init__(self, arrivals: int) -> None:
+        self.arrivals = arrivals
+        self.arrived = 0
+        self.waiting: list[int] = []
+        # By rank: the time at which the last arrival is seen, and its instruction.
+        self.seen: dict[int, tuple[float, int]] = {}
+        # By rank: the last arrival of a barrier.
+        self.last: dict[int, tuple[float, int]] = {}
+
+    def see(self, rank: int, time: float, index: int) -> None:
+        self.seen[rank] = max(self.seen.get(rank, (0.0, -1)), (time, index))
+
+
+class Simulation:
+    """One simulation; `durations` are the ns that each instruction takes without waits."""
+
+    def __init__(
+        self,
+        bundle: Bundle,
+        exchanges: Exchanges,
+        topology: Topology,
+        durations: NDArray[np.float64],
+    ) -> None:
+        tables, manifest = bundle.tables, bundle.manifest
+        self._topology = topology
+        self._exchanges = exchanges
+        self._rows: list[list[int]] = tables.instructions.tolist()
+        self._lanes: list[list[int]] = tables.lanes.tolist()
+        self._rank = rank_of_lanes(bundle)
+        self._sms = manifest.target.sms
+        self._durations: list[float] = durations.tolist()
+        self._semaphores = [_Semaphore(each.arrivals) for each in manifest.semaphores]
+        self._waiters = self._waiting_ranks()
+        count = len(self._rows)
+        self._begin = [0.0] * count
+        self._end = [-1.0] * count
+        self._computed = [0.0] * count
+        self._causes = [-1] * count
+        self._lane_of: list[int] = tables.lane_of.tolist()
+        self._next = [first for _, first, _ in self._lanes]
+        self._entered = [False] * len(self._lanes)
+        # The time at which all messages of a lane have arrived, which its signals release.
+        self._delivered = [0.0] * len(self._lanes)
+        self._arrival: dict[tuple[int, int], float] = {}
+        self._receivers: dict[int, list[int]] = defaultdict(list)
+        self._routes: dict[tuple[int, int], list[tuple[LinkState, str]]] = {}
+        self._links: dict[str, LinkState] = {}
+        self._events: list[tuple[float, int]] = []
+
+    def run(self) -> Outcome:
+        """Simulates one iteration; raises InvalidUsageError if lanes wait for each other."""
+        self._events = [(0.0, lane) for lane in range(len(self._lanes))]
+        heapq.heapify(self._events)
+        while self._events:
+            now, lane = heapq.heappop(self._events)
+            if self._next[lane] < self._lanes[lane][2]:
+                self._step(lane, now)
+        for lane, (_, _, last) in enumerate(self._lanes):
+            if self._next[lane] < last:
+                raise InvalidUsageError(
+                    f"lane {lane} waits for ever at instruction {self._next[lane]}: lanes of the "
+                    "schedule wait for each other"
+                )
+        return Outcome(
+            np.stack([np.array(self._begin), np.array(self._end)], axis=1),
+            np.array(self._computed),
+            np.array(self._causes, np.int64),
+            self._links,
+        )
+
+    def _waiting_ranks(self) -> list[list[int]]:
+        """Returns the ranks of the lanes that wait for each semaphore."""
+        ranks: list[set[int]] = [set() for _ in self._semaphores]
+        for rank, (_, first, last) in zip(self._rank, self._lanes, strict=True):
+            for code, semaphore, _, _ in self._rows[first:last]:
+                if code in (Opcode.WAIT, Opcode.BARRIER):
+                    ranks[semaphore].add(rank)
+        return [sorted(each) for each in ranks]
+
+    # -- lanes -------------------------------------------------------------------------------------
+
+    def _step(self, lane: int, now: float) -> None:
+        """Executes the next instruction of a lane, or registers the lane where it has to wait."""
+        index = self._next[lane]
+        code = self._rows[index][0]
+        if not self._entered[lane]:
+            self._begin[index] = now
+        if code == Opcode.RUN:
+            self._run(lane, index, now)
+        elif code == Opcode.WAIT:
+            self._wait(lane, index, now)
+        elif code == Opcode.BARRIER:
+            self._barrier(lane, index, now)
+        else:
+            if code == Opcode.SIGNAL:
+                self._signal(lane, index, now)
+            self._finish(lane, index, now + self._durations[index])
+
+    def _finish(self, lane: int, index: int, end: float) -> None:
+        self._end[index] = end
+        self._next[lane] = index + 1
+        self._entered[lane] = False
+        heapq.heappush(self._events, (end, lane))
+        for receiver in self._receivers.pop(index, ()):
+            heapq.heappush(self._events, (end, receiver))
+
+    # -- work items --------------------------------------------------------------------------------
+
+    def _run(self, lane: int, index: int, now: float) -> None:
+        if not self._entered[lane]:
+            ready, cause = self._received(lane, index)
+            if ready is None:
+                self._receivers[cause].append(lane)
+                return
+            if ready > now:
+                self._causes[index] = cause
+                heapq.heappush(self._events, (ready, lane))
+                return
+            self._begin[index] = now
+            self._computed[index] = now + self._durations[index]
+        sends = self._exchanges.sends.get(index)
+        if sends is None:
+            self._finish(lane, index, self._computed[index])
+        elif not self._entered[lane] and (issue := self._issue_time(lane, index, sends)) > now:
+            self._entered[lane] = True
+            heapq.heappush(self._events, (issue, lane))
+        else:
+            self._finish(lane, index, self._send(lane, index, sends, now))
+
+    def _received(self, lane: int, index: int) -> tuple[float | None, int]:
+        """Returns when the packets of a work item have arrived, and the last sender.
+
+        The time is None if the sender has not run yet.
+        """
+        ready, cause = 0.0, -1
+        rank = self._rank[lane]
+        for sender in self._exchanges.senders.get(index, ()):
+            if self._end[sender] < 0:
+                return None, sender
+            other = self._lane_of[sender]
+            if other == lane:
+                continue
+            arrival = self._arrival.get((sender, rank))
+            if arrival is None:
+                arrival = self._end[sender] + self._topology.gpu.packet_ns
+            if arrival > ready:
+                ready, cause = arrival, sender
+        return ready, cause
+
+    def _issue_time(self, lane: int, index: int, sends: dict[int, int]) -> float:
+        """Returns when a work item begins to send: its last byte leaves the lane at the end of its
+        computation, unless the lane or a link is too slow."""
+        streaming = self._streaming_time(lane, sends)
+        return max(self._begin[index], self._computed[index] - streaming)
+
+    def _streaming_time(self, lane: int, sends: dict[int, int]) -> float:
+        source = self._rank[lane]
+        return sum(
+            size / self._topology.path(source, target).lane_gbps for target, size in sends.items()
+        )
+
+    def _send(self, lane: int, index: int, sends: dict[int, int], now: float) -> float:
+        """Sends the messages of a work item; returns when the lane goes on."""
+        source = self._rank[lane]
+        end, issue = self._computed[index], now
+        for target, size in sends.items():
+            path = self._topology.path(source, target)
+            issued = issue + size / path.lane_gbps
+            head, last = issue, issued
+            for number, (link, name) in enumerate(self._route(source, target)):
+                occupation = self._topology.links[name].occupation(size)
+                head = link.carry(head, size, occupation)
+                last = max(last, head + occupation)
+                if number == 0:
+                    end = max(end, issued, head + occupation)
+            arrival = last + path.latency_ns
+            self._arrival[index, target] = arrival
+            self._delivered[lane] = max(self._delivered[lane], arrival)
+            issue = issued
+        return end
+
+    def _route(self, source: int, target: int) -> list[tuple[LinkState, str]]:
+        key = source, target
+        if key not in self._routes:
+            names = self._topology.link_names(source, target)
+            kinds = self._topology.path(source, target).links
+            self._routes[key] = [
+                (self._links.setdefault(name, LinkState()), kind)
+                for name, kind in zip(names, kinds, strict=True)
+            ]
+        return self._routes[key]
+
+    # -- semaphores --------------------------------------------------------------------------------
+
+    def _signal(self, lane: int, index: int, now: float) -> None:
+        number = self._rows[index][1]
+        semaphore, rank = self._semaphores[number], self._rank[lane]
+        end = now + self._durations[index]
+        for waiter in self._waiters[number]:
+            if waiter == rank:
+                seen = end + self._topology.gpu.handoff_ns
+            else:
+                signal = self._topology.path(rank, waiter).signal_ns
+                seen = max(now + signal, self._delivered[lane])
+            semaphore.see(waiter, seen, index)
+        self._arrive(semaphore, now)
+
+    def _arrive(self, semaphore: _Semaphore, now: float) -> None:
+        semaphore.arrived += 1
+        if semaphore.arrived == semaphore.arrivals:
+            for lane in semaphore.waiting:
+                heapq.heappush(self._events, (now, lane))
+            semaphore.waiting.clear()
+
+    def _wait(self, lane: int, index: int, now: float) -> None:
+        semaphore = self._semaphores[self._rows[index][1]]
+        self._entered[lane] = True
+        if semaphore.arrived < semaphore.arrivals:
+            semaphore.waiting.append(lane)
+            return
+        # Arrivals at one counter follow each other.
+        gpu = self._topology.gpu
+        each = max(0.0, gpu.barrier_ns - gpu.handoff_ns) / self._sms
+        seen, cause = semaphore.seen[self._rank[lane]]
+        self._resume(lane, index, seen + each * (semaphore.arrivals - 1), cause)
+
+    def _resume(self, lane: int, index: int, ready: float, cause: int) -> None:
+        if ready > self._begin[index]:
+            self._causes[index] = cause
+        self._finish(lane, index, max(ready, self._begin[index]))
+
+    def _barrier(self, lane: int, index: int, now: float) -> None:
+        semaphore, rank = self._semaphores[self._rows[index][1]], self._rank[lane]
+        if not self._entered[lane]:
+            self._entered[lane] = True
+            # The end of an iteration also releases all that the lane sent.
+            arrival = max(now, self._delivered[lane])
+            semaphore.last[rank] = max(semaphore.last.get(rank, (0.0, -1)), (arrival, index))
+            semaphore.waiting.append(lane)
+            self._arrive(semaphore, now)
+            return
+        if semaphore.arrived < semaphore.arrivals:
+            return
+        ready, cause = self._release(semaphore.last, rank)
+        self._resume(lane, index, ready, cause)
+
+    def _release(self, last: dict[int, tuple[float, int]], rank: int) -> tuple[float, int]:
+        """Returns when a barrier lets the lanes of a rank go on, and the last arrival.
+
+        Each rank counts its lanes, tells all others, and releases its lanes when all have told it.
+        """
+        gpu = self._topology.gpu
+        told = [
+            (time + (self._topology.path(other, rank).signal_ns if other != rank else 0.0), index)
+            for other, (time, index) in last.items()
+        ]
+        time, index = max(told)
+        return time + gpu.barrier_ns, index

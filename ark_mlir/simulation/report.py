@@ -1,0 +1,156 @@
+"""The prediction of a simulation, and its text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from ..units import duration, size
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_MOST_LINES = 24
+_LONGEST_NAME = 60
+
+
+@dataclass(frozen=True)
+class LinkUse:
+    """What one link carries in an iteration.
+
+    Attributes:
+        busy_ns: time for which messages occupy the link.
+        utilisation: the part of the total time for which the link is busy.
+    """
+
+    name: str
+    bytes: int
+    messages: int
+    busy_ns: float
+    utilisation: float
+
+
+@dataclass(frozen=True)
+class Step:
+    """A part of the critical path.
+
+    Attributes:
+        kind: ``compute`` for a work item, ``send`` while it waits for a link, ``hand-off`` from
+            one lane to another, or ``other`` for a signal, a prefetch or a stop.
+        what: the name of the task; for a hand-off, the task or semaphore that is waited for.
+    """
+
+    kind: str
+    what: str
+    rank: int
+    lane: int
+    start_ns: float
+    end_ns: float
+
+    @property
+    def ns(self) -> float:
+        """The duration."""
+        return self.end_ns - self.start_ns
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """The predicted timeline of one iteration of a schedule.
+
+    Attributes:
+        program: name of the program.
+        topology: name of the topology.
+        ranks: number of ranks.
+        total_ns: time of an iteration.
+        exposed_ns: the part of it that would be saved if messages took no time.
+        sent_bytes: bytes that ranks send to each other.
+        links: the links that carry messages.
+        critical_path: the steps that determine the total time, in order.
+        timeline: start and duration of each instruction in ns, int64 ``[I, 2]``.
+        measured_ns: the measured time, if there is one.
+    """
+
+    program: str
+    topology: str
+    ranks: int
+    total_ns: float
+    exposed_ns: float
+    sent_bytes: int
+    links: tuple[LinkUse, ...]
+    critical_path: tuple[Step, ...]
+    timeline: NDArray[np.int64] = field(repr=False)
+    measured_ns: float | None = None
+
+    @property
+    def error(self) -> float | None:
+        """The relative error of the prediction, None without a measurement."""
+        if self.measured_ns is None:
+            return None
+        return self.total_ns / self.measured_ns - 1
+
+    def figures(self) -> list[tuple[str, str]]:
+        """Returns the main figures, as pairs of name and text."""
+        result = [
+            ("simulated", duration(self.total_ns)),
+            ("exposed communication", duration(self.exposed_ns)),
+            ("between ranks", size(self.sent_bytes)),
+        ]
+        if self.measured_ns is not None and self.error is not None:
+            result.append(("measured", duration(self.measured_ns)))
+            result.append(("error of the prediction", f"{100 * self.error:+.1f} %"))
+        return result
+
+    def __str__(self) -> str:
+        head = f"{self.program}: {self.ranks} ranks on {self.topology}"
+        figures = [f"  {name:<24} {text}" for name, text in self.figures()]
+        return "\n".join([head, *figures, *self._link_lines(), *self._path_lines()])
+
+    def _link_lines(self) -> list[str]:
+        if not self.links:
+            return []
+        busiest = sorted(self.links, key=lambda link: -link.busy_ns)
+        lines = [
+            f"  {link.name:<24} {size(link.bytes):>10} {link.messages:>8,} "
+            f"{100 * link.utilisation:>6.1f} %"
+            for link in busiest[:_MOST_LINES]
+        ]
+        return ["links: bytes, messages, utilisation", *lines, *_more(busiest)]
+
+    def _path_lines(self) -> list[str]:
+        steps = _joined(self.critical_path)
+        lines = [
+            f"  {step.start_ns / 1e3:>10.2f} {step.ns / 1e3:>9.2f}  rank {step.rank} "
+            f"{step.kind:<9} {_shortened(step.what)}"
+            for step in steps[:_MOST_LINES]
+        ]
+        kinds = sorted({step.kind for step in self.critical_path})
+        shares = (
+            f"{kind} {duration(sum(step.ns for step in self.critical_path if step.kind == kind))}"
+            for kind in kinds
+        )
+        head = [f"critical path: {', '.join(shares)}", "  start, µs  time, µs"]
+        return [*head, *lines, *_more(steps)]
+
+
+def _joined(steps: Sequence[Step]) -> list[Step]:
+    """Returns steps of which consecutive ones of one kind, task and lane are one step."""
+    result: list[Step] = []
+    for step in steps:
+        before = result[-1] if result else None
+        if before and (before.kind, before.what, before.lane) == (step.kind, step.what, step.lane):
+            result[-1] = Step(
+                step.kind, step.what, step.rank, step.lane, before.start_ns, step.end_ns
+            )
+        else:
+            result.append(step)
+    return result
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…"
+
+
+def _more(lines: Sequence[object]) -> list[str]:
+    return [f"  … and {len(lines) - _MOST_LINES} more"] if len(lines) > _MOST_LINES else []

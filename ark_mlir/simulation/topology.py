@@ -1,0 +1,245 @@
+"""Topologies: which links lie between the GPUs of a world, and how fast they are.
+
+A topology is a JSON file; docs/how-to/simulating.md describes it. Its figures are those of the
+model LogGP, for each link and for each path of several links.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from ..errors import InvalidUsageError
+from ..json_checks import Document, Node, parse_json
+from ..paths import as_path
+
+FORMAT = 1
+SUFFIX = ".json"
+
+# What a link belongs to: all messages with the same source GPU share one, and so on.
+OWNERS = ("source-gpu", "target-gpu", "source-host", "target-host", "pair", "rail", "world")
+# The relations of two GPUs, from the nearest to the farthest.
+RELATIONS = ("host", "rail", "world")
+_MAX_GPUS = 1 << 16
+_FOLDER = Path(__file__).parent / "topologies"
+
+
+@dataclass(frozen=True)
+class Gpu:
+    """The hand-offs within a GPU.
+
+    Attributes:
+        handoff_ns: time from a signal until the waiting lane goes on.
+        barrier_ns: time from the last arrival at a barrier of all SMs until all lanes go on.
+        packet_ns: time from the end of a work item until a lane has received its packets.
+    """
+
+    handoff_ns: float
+    barrier_ns: float
+    packet_ns: float
+
+
+@dataclass(frozen=True)
+class Link:
+    """A kind of link.
+
+    Attributes:
+        owner: one of OWNERS; messages with the same owner share a link.
+        gbps: bytes per ns.
+        gap_ns: least time between the begins of two messages.
+    """
+
+    owner: str
+    gbps: float
+    gap_ns: float = 0.0
+
+    def occupation(self, size: int) -> float:
+        """Returns the ns for which a message of `size` bytes occupies the link."""
+        return max(self.gap_ns, size / self.gbps)
+
+
+@dataclass(frozen=True)
+class Route:
+    """The way of messages between two GPUs.
+
+    Attributes:
+        links: names of links, from the source to the target.
+        latency_ns: time until the last byte of a message that has left the links is seen.
+        signal_ns: time of a signal, from its begin until the waiting lane goes on.
+        lane_gbps: bytes per ns that one lane can send.
+    """
+
+    links: tuple[str, ...]
+    latency_ns: float
+    signal_ns: float
+    lane_gbps: float
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The GPUs of a world and the links between them; rank r is GPU r, host by host.
+
+    Attributes:
+        name: the file's name.
+        hosts, gpus_per_host: the number of GPUs is their product.
+        gpu: the hand-offs within a GPU.
+        links: kinds of links by name.
+        paths: paths by relation: ``host`` for GPUs of one host, ``rail`` for GPUs with the same
+            number on two hosts, ``world`` for all others.
+
+    Example:
+        >>> Topology.read("h200").gpus
+        8
+    """
+
+    name: str
+    hosts: int
+    gpus_per_host: int
+    gpu: Gpu
+    links: Mapping[str, Link]
+    paths: Mapping[str, Route]
+
+    @classmethod
+    def read(cls, path: str | os.PathLike[str]) -> Topology:
+        """Reads a file, or one of the topologies that ark has, by its name.
+
+        Raises:
+            InvalidUsageError: the file cannot be read, or its contents are no topology.
+        """
+        name = str(as_path(path, "the topology to read"))
+        shipped = topologies()
+        if name in shipped:
+            data = (_FOLDER / f"{name}{SUFFIX}").read_bytes()
+        else:
+            data = _contents(name, shipped)
+        root = parse_json(data, Document(name, "topology", InvalidUsageError))
+        return _parse(root, Path(name).stem)
+
+    @property
+    def gpus(self) -> int:
+        """The number of GPUs."""
+        return self.hosts * self.gpus_per_host
+
+    def path(self, source: int, target: int) -> Route:
+        """Returns the path between two GPUs; raises InvalidUsageError if there is none."""
+        relation = self._relation(source, target)
+        if relation not in self.paths:
+            raise InvalidUsageError(
+                f"topology {self.name!r} has no path {relation!r}, which GPUs {source} and "
+                f"{target} need"
+            )
+        return self.paths[relation]
+
+    def link_names(self, source: int, target: int) -> list[str]:
+        """Returns the names of the links between two GPUs, such as ``nic-out of GPU 3``."""
+        return [
+            f"{link} of {self._owner(self.links[link].owner, source, target)}"
+            for link in self.path(source, target).links
+        ]
+
+    def without_delays(self) -> Topology:
+        """Returns a topology whose messages take no time."""
+        return replace(
+            self,
+            links={
+                name: replace(link, gbps=float("inf"), gap_ns=0.0)
+                for name, link in self.links.items()
+            },
+            paths={
+                name: replace(path, latency_ns=0.0, signal_ns=0.0, lane_gbps=float("inf"))
+                for name, path in self.paths.items()
+            },
+        )
+
+    def _relation(self, source: int, target: int) -> str:
+        here, there = divmod(source, self.gpus_per_host), divmod(target, self.gpus_per_host)
+        if here[0] == there[0]:
+            return "host"
+        return "rail" if here[1] == there[1] else "world"
+
+    def _owner(self, owner: str, source: int, target: int) -> str:
+        gpu = source if owner.startswith("source") else target
+        if owner.endswith("-gpu"):
+            return f"GPU {gpu}"
+        if owner.endswith("-host"):
+            return f"host {gpu // self.gpus_per_host}"
+        if owner == "pair":
+            return f"GPUs {source} and {target}"
+        return f"rail {source % self.gpus_per_host}" if owner == "rail" else "the world"
+
+
+def topologies() -> list[str]:
+    """Returns the names of the topologies that ark has.
+
+    Example:
+        >>> "h200" in topologies()
+        True
+    """
+    return sorted(path.stem for path in _FOLDER.glob(f"*{SUFFIX}"))
+
+
+def _contents(name: str, shipped: list[str]) -> bytes:
+    try:
+        return Path(name).read_bytes()
+    except OSError as error:
+        raise InvalidUsageError(
+            f"cannot be read: {error.strerror}",
+            location=name,
+            notes=[f"ark has the topologies {', '.join(shipped)}"],
+        ) from None
+
+
+def _parse(root: Node, name: str) -> Topology:
+    root.keys(frozenset({"format", "hosts", "gpus_per_host", "gpu", "links", "paths"}))
+    root["format"].integer(FORMAT, FORMAT)
+    hosts, each = (root[key].integer(1, _MAX_GPUS) for key in ("hosts", "gpus_per_host"))
+    if hosts * each > _MAX_GPUS:
+        raise root["hosts"].error(f"{hosts * each} GPUs; the limit is {_MAX_GPUS}")
+    gpu = root["gpu"]
+    gpu.keys(frozenset({"handoff_ns", "barrier_ns", "packet_ns"}))
+    links = {link: _link(root["links"][link]) for link in root["links"].names()}
+    paths = {word: _route(root["paths"][word], links) for word in root["paths"].names()}
+    for word in paths:
+        Node(word, "paths", root.document).word(RELATIONS)
+    return Topology(
+        name,
+        hosts,
+        each,
+        Gpu(*(float(gpu[key].number(0)) for key in ("handoff_ns", "barrier_ns", "packet_ns"))),
+        links,
+        paths,
+    )
+
+
+def _link(node: Node) -> Link:
+    node.keys(frozenset({"owner", "gbps"}), frozenset({"gap_ns"}))
+    return Link(
+        node["owner"].word(OWNERS),
+        _rate(node["gbps"]),
+        float(node["gap_ns"].number(0)) if "gap_ns" in node else 0.0,
+    )
+
+
+def _route(node: Node, links: Mapping[str, Link]) -> Route:
+    node.keys(frozenset({"links", "latency_ns", "signal_ns"}), frozenset({"lane_gbps"}))
+    names = node["links"].each(Node.text)
+    for item, link in zip(node["links"].items(), names, strict=True):
+        if link not in links:
+            raise item.error(f"there is no link {link!r}; links are {', '.join(sorted(links))}")
+    if not names:
+        raise node["links"].error("a path needs a link")
+    return Route(
+        names,
+        float(node["latency_ns"].number(0)),
+        float(node["signal_ns"].number(0)),
+        _rate(node["lane_gbps"]) if "lane_gbps" in node else float("inf"),
+    )
+
+
+def _rate(node: Node) -> float:
+    rate = float(node.number(0))
+    if rate <= 0:
+        raise node.error("a rate must be above 0")
+    return rate

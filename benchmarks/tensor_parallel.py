@@ -1,0 +1,435 @@
+"""Tensor-parallel decode on several GPUs: ark in its kernel, NCCL, and PyTorch's symmetric memory.
+
+    python benchmarks/tensor_parallel.py --compile FOLDER              # with the compiler
+    python benchmarks/tensor_parallel.py --bundles FOLDER [--output F] # with the GPUs
+
+The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and PyTorch. All
+arms have the same random bf16 weights and caches, of which each rank has its part, and take turns
+in one run; a table has the medians of their times for one token.
+
+nccl      PyTorch's kernels and NCCL's all-reduce, in a CUDA graph for each rank; with one rank a
+          graph without an all-reduce
+one-shot  the same with the one-shot all-reduce of PyTorch's symmetric memory
+ark       one launch for each GPU, which exchanges partial sums itself
+
+PyTorch's time is that of events around the replays, on the slowest rank. ark's time is that of the
+caller: the additional time of a launch of all steps over one of the first fifth of them, divided by
+the additional steps. All times are of steps at the same positions. NVLink multicast is off in all
+arms.
+
+Rows for more ranks than the machine has GPUs are "not measured". Before the measurement, logits of
+a few positions are compared with PyTorch in fp32 on one GPU: an arm whose relative error is above
+twice that of PyTorch's bf16 on one GPU has no times, and the exit status is 1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+# NVLink multicast may disturb GPUs that others use.
+os.environ.update(
+    NCCL_NVLS_ENABLE="0", TORCH_SYMM_MEM_DISABLE_MULTICAST="1", NVSHMEM_DISABLE_NVLS="1"
+)
+
+import numpy as np
+from bundle_options import bundle_parser
+from decode_settings import SETTINGS
+from table import table
+
+import ark_mlir as ark
+from ark_mlir.bundle import read_bundle
+
+ARMS = ("nccl", "one-shot", "ark")
+# Upper bounds of ark's time for a token in ms, by setting and ranks.
+AIMS = {("A", 2): 0.46, ("A", 4): 0.34, ("Qwen3-8B", 2): 1.95, ("Qwen3-8B", 4): 1.15}
+CHECKED = 4
+MOST_RANKS = 8
+
+
+def main() -> int:
+    options = parse()
+    if options.compile is not None:
+        return compile_settings(options)
+    session = Session(options)
+    for name in options.settings:
+        session.measure(name)
+    text = session.text()
+    print(text)
+    if options.output is not None:
+        options.output.write_text(text + "\n", encoding="utf-8")
+    return int(session.failed)
+
+
+def parse() -> argparse.Namespace:
+    parser = bundle_parser(__doc__)
+    parser.add_argument(
+        "--settings",
+        type=listed(setting_name),
+        default=("A", "Qwen3-8B"),
+        help=f"some of {', '.join(SETTINGS)} (default A,Qwen3-8B)",
+    )
+    parser.add_argument(
+        "--ranks", type=listed(rank_count), default=(1, 2, 4), help="worlds (default 1,2,4)"
+    )
+    parser.add_argument("--samples", type=positive, default=9, help="samples of a time (default 9)")
+    return parser.parse_args()
+
+
+def listed(read: Callable[[str], Any]) -> Callable[[str], tuple[Any, ...]]:
+    """Returns a parser of values that commas separate."""
+    return lambda text: tuple(read(word) for word in text.split(","))
+
+
+def setting_name(text: str) -> str:
+    if text not in SETTINGS:
+        raise argparse.ArgumentTypeError(f"unknown setting {text!r}; known: {', '.join(SETTINGS)}")
+    return text
+
+
+def positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
+
+
+def rank_count(text: str) -> int:
+    if positive(text) > MOST_RANKS:
+        raise argparse.ArgumentTypeError(f"{text} ranks; at most {MOST_RANKS} share a decoder")
+    return int(text)
+
+
+def say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')}  {text}", flush=True)
+
+
+# -- with the compiler -----------------------------------------------------------------------------
+
+
+def bundle_path(folder: Path, name: str, ranks: int) -> Path:
+    return folder / f"{name}-{ranks}-ranks.arkbin"
+
+
+def compile_settings(options: argparse.Namespace) -> int:
+    """Compiles a bundle for each setting and world, and writes the tables of PyTorch's arms.
+
+    Returns 1 if one of them cannot be compiled.
+    """
+    from decode_programs import save_rope_tables
+
+    status = 0
+    for name in options.settings:
+        save_rope_tables(name, SETTINGS[name], options.compile)
+        for ranks in options.ranks:
+            try:
+                compile_world(name, ranks, options)
+            except ark.ArkError as error:
+                print(f"tensor_parallel: {name}, ranks {ranks}: {error}", file=sys.stderr)
+                status = 1
+    return status
+
+
+def compile_world(name: str, ranks: int, options: argparse.Namespace) -> None:
+    """Compiles the bundle of one setting for a number of ranks."""
+    from decode_programs import decoder_config
+
+    from ark_mlir.models.decoder import build_decode, divide
+
+    setting, config = SETTINGS[name], decoder_config(SETTINGS[name])
+    path = bundle_path(options.compile, name, ranks)
+    path.unlink(missing_ok=True)
+    programs = [
+        build_decode(each, batch=setting.batch, max_length=setting.context)
+        for each in (divide(config, ranks) if ranks > 1 else [config])
+    ]
+    begin = time.monotonic()
+    ark.compile(programs if ranks > 1 else programs[0], target=options.target, cache=False).save(
+        path
+    )
+    say(f"{name}, ranks {ranks}: compiled in {time.monotonic() - begin:.1f} s")
+
+
+# -- ark -------------------------------------------------------------------------------------------
+
+
+class ArkRanks:
+    """The decoder of a bundle on all of its ranks."""
+
+    def __init__(self, path: Path, arrays: Mapping[str, Any]) -> None:
+        self._executable = ark.load(path)
+        bindings = {
+            buffer.name: rank_part(buffer, arrays)
+            for buffer in (*self._executable.parameters, *self._executable.bundle.manifest.states)
+            if buffer.name.rpartition("/")[2] in arrays
+        }
+        self._executable.bind(bindings)
+        self._ends = np.full(8, -1, np.int32)
+
+    def logits(self, token: Any, position: int) -> Any:
+        """Returns the logits of one step on rank 0, fp32 ``[batch, vocabulary]``."""
+        self._put(token, position)
+        return np.asarray(self._outputs(1)[0]["logits"], np.float32)
+
+    def seconds(self, token: Any, steps: int) -> float:
+        """Returns the seconds of a launch of the first steps."""
+        self._put(token, 0)
+        begin = time.perf_counter()
+        self._outputs(steps)
+        return time.perf_counter() - begin
+
+    def tokens(self) -> list[Any]:
+        """Returns the tokens so far of each rank."""
+        states = self._executable.states
+        return [states[name] for name in states if name.rpartition("/")[2] == "tokens"]
+
+    def close(self) -> None:
+        self._executable.close()
+
+    def _put(self, token: Any, position: int) -> None:
+        place = np.array(position, np.int32)
+        self._executable.bind({"token": token.astype(np.int32)[:, None], "position": place})
+
+    def _outputs(self, iterations: int) -> list[dict[str, Any]]:
+        outputs: Any = self._executable.run(ends=self._ends, iterations=iterations)
+        return outputs if isinstance(outputs, list) else [outputs]
+
+
+def rank_part(buffer: Any, arrays: Mapping[str, Any]) -> Any:
+    """Returns the part of an array that a rank's buffer ``rank<n>/<name>`` holds."""
+    from tensor_parallel_torch import part
+
+    rank, _, name = buffer.name.rpartition("/")
+    number = int(rank.removeprefix("rank")) if rank else 0
+    return np.ascontiguousarray(part(arrays[name], buffer.shape, number))
+
+
+# -- one run ---------------------------------------------------------------------------------------
+
+
+class Session:
+    """The settings of a run, and their results."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        import torch
+
+        self.options = options
+        self.failed = False
+        self._rows: list[tuple[str, ...]] = []
+        self._alone: dict[str, float] = {}
+        self._device = self._device_of_bundles()
+        self._gpus = torch.cuda.device_count() if self._device == "cuda" else MOST_RANKS
+        device = torch.cuda.get_device_name() if self._device == "cuda" else "cpu"
+        self._machine = f"{self._gpus} x {device}, PyTorch {torch.__version__}"
+
+    def _device_of_bundles(self) -> str:
+        for name in self.options.settings:
+            for ranks in self.options.ranks:
+                path = bundle_path(self.options.bundles, name, ranks)
+                if path.exists():
+                    return read_bundle(path).manifest.target.backend
+        raise SystemExit(f"tensor_parallel: {self.options.bundles} has no bundle of these settings")
+
+    def measure(self, name: str) -> None:
+        """Adds the rows of one setting."""
+        worlds = [ranks for ranks in self.options.ranks if self._can_run(name, ranks)]
+        problem = Problem(name, self.options.bundles, self._device) if worlds else None
+        for ranks in self.options.ranks:
+            times: dict[str, float] = {}
+            if problem is not None and ranks in worlds:
+                say(f"{name}, ranks {ranks}")
+                times = self._measure_world(problem, ranks)
+            self._add_row(name, ranks, times)
+
+    def _can_run(self, name: str, ranks: int) -> bool:
+        if ranks > self._gpus:
+            return False
+        path = bundle_path(self.options.bundles, name, ranks)
+        if not path.exists():
+            self._fail(f"there is no {path}")
+        return path.exists()
+
+    def _fail(self, what: str) -> None:
+        self.failed = True
+        print(f"tensor_parallel: {what}", file=sys.stderr, flush=True)
+
+    def _measure_world(self, problem: Problem, ranks: int) -> dict[str, float]:
+        """Returns the median seconds of a token by arm, of the arms with right results."""
+        from tensor_parallel_torch import Job, TorchRanks
+
+        mine: ArkRanks | None = None
+        job = Job(problem.name, ranks, problem.rope, self._device)
+        with TorchRanks(job) as others:
+            arms: dict[str, Arm] = {"nccl": TorchArm(others, "nccl", problem)}
+            if ranks > 1 and self._device == "cuda":
+                arms["one-shot"] = TorchArm(others, "one-shot", problem)
+            try:
+                path = bundle_path(self.options.bundles, problem.name, ranks)
+                mine = ArkRanks(path, problem.arrays)
+                arms["ark"] = ArkArm(mine, problem)
+            except Exception as error:
+                self._fail(f"{problem.name}, ranks {ranks}, ark: {error}")
+            try:
+                return self._medians(problem, ranks, arms)
+            finally:
+                if mine is not None:
+                    mine.close()
+
+    def _medians(self, problem: Problem, ranks: int, arms: dict[str, Arm]) -> dict[str, float]:
+        samples: dict[str, list[float]] = {}
+        for name, arm in arms.items():
+            try:
+                error = problem.error_of(arm.logits())
+            except Exception as failure:
+                self._fail(f"{problem.name}, ranks {ranks}, {name}: {failure}")
+                continue
+            say(f"  {name}: relative error {error:.5f}")
+            if not error <= 2 * problem.bound:
+                what = f"relative error {error:.5f}, above {2 * problem.bound:.5f}"
+                self._fail(f"{problem.name}, ranks {ranks}, {name}: WRONG: {what}")
+                continue
+            samples[name] = []
+        for sample in range(self.options.samples + 1):
+            for name in list(samples):
+                try:
+                    seconds = arms[name].seconds_of_token()
+                except Exception as failure:
+                    self._fail(f"{problem.name}, ranks {ranks}, {name}: {failure}")
+                    del samples[name]
+                    continue
+                if sample:  # the first one is a warm-up
+                    samples[name].append(seconds)
+        return {name: statistics.median(values) for name, values in samples.items()}
+
+    def _add_row(self, name: str, ranks: int, times: dict[str, float]) -> None:
+        cells = [f"{1e3 * times[arm]:.3f}" if arm in times else "not measured" for arm in ARMS]
+        if ranks == 1:
+            cells[ARMS.index("one-shot")] = ""
+        mine = times.get("ark")
+        if mine is not None and ranks == 1:
+            self._alone[name] = mine
+        best = min((times[arm] for arm in times if arm != "ark"), default=None)
+        ratio = "" if mine is None or best is None else f"{mine / best:.2f}"
+        gain = "" if mine is None or name not in self._alone else f"{self._alone[name] / mine:.2f}"
+        aim = AIMS.get((name, ranks))
+        row = (name, str(ranks), *cells, ratio, gain, "" if aim is None else f"{aim:.2f}")
+        self._rows.append(row)
+        say("  ".join(row))
+
+    def text(self) -> str:
+        """Returns the machine and the table, in Markdown."""
+        head = (
+            "setting",
+            "ranks",
+            *(f"{arm}, ms" for arm in ARMS),
+            "ark / best",
+            "one rank / ark",
+            "aim, ms",
+        )
+        return f"{self._machine}\n\n{table(head, self._rows)}"
+
+
+class Problem:
+    """The weights, caches and right logits of a setting.
+
+    Attributes:
+        arrays: weights and caches in host memory, for ark.
+        bound: the relative error of PyTorch in bf16 on one device.
+    """
+
+    def __init__(self, name: str, folder: Path, device: str) -> None:
+        self.name, self.rope = name, folder / f"{name}.npz"
+        self.setting = setting = SETTINGS[name]
+        generator = np.random.default_rng(0)
+        tokens = generator.integers(0, setting.sizes.vocabulary, (CHECKED, setting.batch))
+        places = np.linspace(self.first, setting.context - 1, CHECKED).astype(int)
+        self.pairs = list(zip(tokens, places.tolist(), strict=True))
+        self.arrays, self._right, found = self._compute(device)
+        self.bound = self.error_of(found)
+        if device == "cuda":
+            import torch
+
+            torch.cuda.empty_cache()  # the weights of :meth:`_compute`, which is at its end
+
+    def _compute(self, device: str) -> tuple[dict[str, Any], Any, Any]:
+        """Returns weights and caches in host memory, and the logits in fp32 and in bf16."""
+        import torch
+        from decode_arms import TorchArm as OneDevice
+        from decode_arms import as_array
+        from torch_decoder import TorchDecoder, make_caches, make_weights
+
+        setting, tables = self.setting, np.load(self.rope)
+        rope = torch.from_numpy(tables["cos"]), torch.from_numpy(tables["sin"])
+        weights, caches = make_weights(setting.sizes, device), make_caches(setting, device)
+
+        def logits(dtype: torch.dtype) -> Any:
+            model = TorchDecoder(setting, weights, caches, rope, dtype)
+            arm = OneDevice(model, model)
+            return np.stack([arm.logits(*pair) for pair in self.pairs])
+
+        arrays = {key: as_array(value) for key, value in {**weights, **caches}.items()}
+        return arrays, logits(torch.float32), logits(torch.bfloat16)
+
+    @property
+    def first(self) -> int:
+        """The position of the first step that is timed."""
+        return self.setting.context // 5
+
+    @property
+    def steps(self) -> int:
+        """The number of steps that are timed."""
+        return self.setting.context - self.first
+
+    def error_of(self, logits: Any) -> float:
+        """Returns the relative error of logits."""
+        from decode_arms import error_of
+
+        return error_of(logits, self._right)
+
+
+class TorchArm:
+    """An arm of PyTorch, in the processes of all ranks."""
+
+    def __init__(self, ranks: Any, name: str, problem: Problem) -> None:
+        self._ranks, self._name, self._problem = ranks, name, problem
+
+    def logits(self) -> Any:
+        """Returns the logits of the problem's pairs."""
+        return self._ranks.logits(self._name, self._problem.pairs)
+
+    def seconds_of_token(self) -> float:
+        """Returns the mean seconds of a step."""
+        problem = self._problem
+        return self._ranks.time(self._name, problem.pairs[0][0], problem.first, problem.steps)
+
+
+class ArkArm:
+    """ark's kernel on all ranks."""
+
+    def __init__(self, ranks: ArkRanks, problem: Problem) -> None:
+        self._ranks, self._problem = ranks, problem
+
+    def logits(self) -> Any:
+        """Returns the logits of the problem's pairs."""
+        return np.stack([self._ranks.logits(*pair) for pair in self._problem.pairs])
+
+    def seconds_of_token(self) -> float:
+        """Returns the mean seconds of a step; raises RuntimeError if ranks have other tokens."""
+        problem, token = self._problem, self._problem.pairs[0][0]
+        few = self._ranks.seconds(token, problem.first)
+        many = self._ranks.seconds(token, problem.setting.context)
+        first, *others = self._ranks.tokens()
+        if any(not np.array_equal(first, other) for other in others):
+            raise RuntimeError("ranks have different tokens")
+        return (many - few) / problem.steps
+
+
+Arm = TorchArm | ArkArm
+
+if __name__ == "__main__":
+    sys.exit(main())

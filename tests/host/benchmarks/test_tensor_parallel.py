@@ -1,0 +1,118 @@
+"""benchmarks/tensor_parallel.py on the cpu: it runs, and refuses wrong results and arguments."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+from .conftest import run_benchmark
+
+
+def benchmark(*arguments: object, prelude: str = "") -> subprocess.CompletedProcess[str]:
+    return run_benchmark("tensor_parallel", *arguments, prelude=prelude)
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundles")
+    done = benchmark("--compile", folder, "--ranks", "1,2", *TINY, "--target", "cpu:2")
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+TINY = ("--settings", "tiny")
+QUICK = (*TINY, "--samples", 1)
+
+
+def cells(text: str) -> dict[int, list[str]]:
+    """Rows of the table by number of ranks."""
+    rows = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("| tiny")]
+    return {int(row[1]): [cell.strip() for cell in row[2:]] for row in rows}
+
+
+def test_arms_are_checked_and_timed(bundles: Path, tmp_path: Path) -> None:
+    output = tmp_path / "t.md"
+    done = benchmark("--bundles", bundles, "--ranks", "1,2", *QUICK, "--output", output)
+    assert done.returncode == 0, done.stderr
+    table = cells(output.read_text(encoding="utf-8"))
+    for ranks in (1, 2):
+        nccl, _, mine, ratio, *_ = table[ranks]
+        assert float(nccl) > 0
+        assert float(ratio) == pytest.approx(float(mine) / float(nccl), abs=0.01)
+    assert table[1][1] == ""
+    assert table[2][1] == "not measured"  # the cpu has no symmetric memory
+
+
+def test_more_ranks_than_gpus_are_not_measured(bundles: Path) -> None:
+    done = benchmark(
+        "--bundles",
+        bundles,
+        "--ranks",
+        "1,2",
+        *QUICK,
+        prelude="tensor_parallel.MOST_RANKS = 1\ntensor_parallel.rank_count = int",
+    )
+    assert done.returncode == 0, done.stderr
+    assert cells(done.stdout)[2][:3] == ["not measured"] * 3
+    assert cells(done.stdout)[1][2] != "not measured"
+
+
+def test_wrong_results_have_no_times(bundles: Path) -> None:
+    """Rank 1 has the part of rank 0."""
+    spoil = """
+def spoilt(buffer, arrays, made=tensor_parallel.rank_part):
+    class Other:
+        name, shape = buffer.name.replace("rank1", "rank0"), buffer.shape
+    return made(Other, arrays)
+tensor_parallel.rank_part = spoilt
+"""
+    done = benchmark("--bundles", bundles, "--ranks", "2", *QUICK, prelude=spoil)
+    assert done.returncode == 1
+    assert "tiny, ranks 2, ark: WRONG: relative error" in done.stderr
+    assert cells(done.stdout)[2][2] == "not measured"
+    assert float(cells(done.stdout)[2][0]) > 0
+
+
+def test_a_missing_bundle_is_named(bundles: Path, tmp_path: Path) -> None:
+    for name in ("tiny.npz", "tiny-1-ranks.arkbin"):
+        (tmp_path / name).write_bytes((bundles / name).read_bytes())
+    done = benchmark("--bundles", tmp_path, "--ranks", "1,2", *QUICK)
+    assert done.returncode == 1
+    assert f"there is no {tmp_path / 'tiny-2-ranks.arkbin'}" in done.stderr
+    assert cells(done.stdout)[1][2] != "not measured"
+
+
+def test_a_folder_without_bundles_is_named(tmp_path: Path) -> None:
+    done = benchmark("--bundles", tmp_path)
+    assert done.returncode == 1
+    assert f"{tmp_path} has no bundle of these settings" in done.stderr
+
+
+def test_sizes_that_the_ranks_do_not_divide_are_an_error(tmp_path: Path) -> None:
+    done = benchmark("--compile", tmp_path, "--ranks", "8", *TINY, "--target", "cpu:2")
+    assert done.returncode == 1
+    assert "tensor_parallel: tiny, ranks 8: tensor_parallel 8 does not divide" in done.stderr
+    assert not list(tmp_path.glob("*.arkbin"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--ranks", "0"), "'0' is not a positive number"),
+        (("--ranks", "2,x"), "'x' is not a positive number"),
+        (("--ranks", "16"), "16 ranks; at most 8"),
+        (("--settings", "tiny,huge"), "unknown setting 'huge'"),
+        (("--samples", "-1"), "'-1' is not a positive number"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    arguments: tuple[str, str], message: str, tmp_path: Path
+) -> None:
+    done = benchmark("--bundles", tmp_path, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
