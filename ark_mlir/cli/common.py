@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from ..devices import check_devices
 from ..errors import InvalidUsageError, UnsupportedError
 from ..progress import Progress
 
@@ -73,6 +74,14 @@ def count(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError(f"expected a positive integer, got {text!r}")
     return value
+
+
+def device_numbers(text: str) -> tuple[int, ...]:
+    """The numbers of GPUs in an argument, such as ``0,1``."""
+    try:
+        return check_devices([int(number) for number in text.split(",")])
+    except (ValueError, InvalidUsageError):
+        raise argparse.ArgumentTypeError(f"{text!r}: expected numbers, such as 0,1") from None
 
 
 def unique(pairs: Sequence[tuple[str, Any]], option: str) -> dict[str, Any]:
@@ -189,6 +198,17 @@ def open_program(path: str, options: argparse.Namespace) -> Executable:
             f"has programs {', '.join(programs)}; choose one with --program", location=path
         )
     return programs[options.program]
+
+
+def add_devices_option(parser: argparse.ArgumentParser) -> None:
+    """Adds the option ``--devices``."""
+    parser.add_argument(
+        "--devices",
+        type=device_numbers,
+        metavar="N,…",
+        help="numbers of the GPUs to run on: one for each rank, or one for all ranks (default: "
+        "the first GPUs of the machine)",
+    )
 
 
 # -- arrays --------------------------------------------------------------------------------------

@@ -5,10 +5,19 @@ from __future__ import annotations
 import argparse
 import contextlib
 import sys
+from typing import Any
 
 from ..errors import DeviceError, InvalidUsageError, UnsupportedError
 from ..progress import Progress
-from .common import Commands, add_command, add_compile_options, count, load_model, unique
+from .common import (
+    Commands,
+    add_command,
+    add_compile_options,
+    add_devices_option,
+    count,
+    load_model,
+    unique,
+)
 
 
 def add(commands: Commands) -> None:
@@ -57,6 +66,14 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument("--seed", metavar="S", type=int, help="random seed (default: 0)")
     parser.add_argument(
+        "--tensor-parallel",
+        metavar="N",
+        type=count,
+        help="number of ranks that share the model: GPUs of this process, or processes that "
+        "torchrun or mpirun has started (default: 1)",
+    )
+    add_devices_option(parser)
+    parser.add_argument(
         "--report",
         action="store_true",
         help="print tokens per second to stderr even if it is not a terminal",
@@ -74,6 +91,9 @@ def token_ids(text: str) -> list[int]:
 
 def run(options: argparse.Namespace) -> int:
     """Runs the command."""
+    from ..distributed import init
+    from ..distributed.launcher import is_launched
+
     settings = unique(options.settings, "--set")
     if options.temperature:
         settings.setdefault("sampling", True)
@@ -82,9 +102,26 @@ def run(options: argparse.Namespace) -> int:
     ]:
         flags = ", ".join(f"--{name.replace('_', '-')}" for name in chance)
         raise InvalidUsageError(f"{flags}: sampling needs --temperature")
+    if options.tensor_parallel is not None:
+        if "tensor_parallel" in settings:
+            raise InvalidUsageError("--tensor-parallel and --set tensor_parallel are both given")
+        settings["tensor_parallel"] = options.tensor_parallel
+    if settings.get("tensor_parallel", 1) == 1 or not is_launched():
+        _generate(options, settings)
+        return 0
+    with init() as world:
+        _generate(options, settings, prints=world.rank == 0)
+    return 0
+
+
+def _generate(
+    options: argparse.Namespace, settings: dict[str, Any], *, prints: bool = True
+) -> None:
     model, chosen = load_model(options.folder, settings)
     if not hasattr(model, "generate"):
         raise UnsupportedError("this model cannot generate text", location=options.folder)
+    if options.devices is not None:
+        chosen["devices"] = options.devices
     model.compile(options.target, **chosen)
 
     def reached() -> str:
@@ -103,7 +140,8 @@ def run(options: argparse.Namespace) -> int:
             top_p=1.0 if options.top_p is None else options.top_p,
             seed=options.seed or 0,
         )
+    if not prints:  # all ranks have the same tokens
+        return
     if options.report or sys.stderr.isatty():
         print(f"ark: {model.timing}", file=sys.stderr)
     print(",".join(map(str, tokens)))
-    return 0

@@ -6,13 +6,13 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..devices import check_devices
 from ..errors import InvalidUsageError
 from ..progress import Progress
 from .common import (
     Commands,
     add_binding_options,
     add_command,
+    add_devices_option,
     bind_parameters,
     count,
     name_value,
@@ -53,22 +53,8 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--trace", metavar="FILE", help="write a trace of the tasks, for https://ui.perfetto.dev"
     )
-    parser.add_argument(
-        "--devices",
-        type=device_numbers,
-        metavar="N,…",
-        help="numbers of the GPUs to run on: one for each rank, or one for all ranks (default: "
-        "the first GPUs of the machine)",
-    )
+    add_devices_option(parser)
     parser.add_argument("--report", action="store_true", help="print a report of the program")
-
-
-def device_numbers(text: str) -> tuple[int, ...]:
-    """The numbers of GPUs in an argument, such as ``0,1``."""
-    try:
-        return check_devices([int(number) for number in text.split(",")])
-    except (ValueError, InvalidUsageError):
-        raise argparse.ArgumentTypeError(f"{text!r}: expected numbers, such as 0,1") from None
 
 
 def add_input_option(parser: argparse.ArgumentParser) -> None:

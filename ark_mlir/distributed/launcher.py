@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .. import knobs
 from ..errors import InvalidUsageError, UnsupportedError
 
-__all__ = ["Identity", "read_identity"]
+__all__ = ["Identity", "is_launched", "read_identity"]
 
 # The variables of the launchers: torchrun, Open MPI, MPICH and Intel MPI, PMIx.
 _RANKS = (knobs.RANK, knobs.OMPI_RANK, knobs.PMI_RANK, knobs.PMIX_RANK)
@@ -72,6 +72,16 @@ def read_identity(
         raise InvalidUsageError(f"there is no rank {rank} in a world of {size}{source}")
     local_rank = rank if local_rank is None else local_rank
     return Identity(rank, size, local_rank, _job() if job is None else job)
+
+
+def is_launched() -> bool:
+    """Returns True if a launcher has started this process as one of several ranks.
+
+    Example:
+        >>> is_launched()
+        False
+    """
+    return any(knob.is_set for knob in _RANKS) and (_agreed(_SIZES) or 1) > 1
 
 
 def _agreed(variables: tuple[knobs.Knob[int | None], ...]) -> int | None:

@@ -126,8 +126,11 @@ def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
     """Returns the sizes of each rank's part; raises InvalidUsageError if they are not divisible."""
     for name in _DIVIDED:
         if getattr(config, name) % size:
+            common = math.gcd(*(getattr(config, each) for each in _DIVIDED))
+            fitting = [str(each) for each in range(1, common + 1) if common % each == 0]
             raise InvalidUsageError(
-                f"tensor_parallel {size} does not divide {name} {getattr(config, name)}"
+                f"tensor_parallel {size} does not divide {name} {getattr(config, name)}; this "
+                f"model can have {', '.join(fitting)} ranks"
             )
     parts = {name: getattr(config, name) // size for name in _DIVIDED}
     return [replace(config, **parts, shard=Shard(rank, size)) for rank in range(size)]
@@ -224,8 +227,8 @@ def build_decode(
     with config.shard.program("decode") as program:
         progress = Progress.declare(batch, max_length)
         graph = _Graph(config, batch, 1, max_length, as_float_dtype(dtype), progress.position)
-        logits = graph.logits(graph.hidden(progress.token), None)
-        _choose(logits, progress, progress.position, sampling, first=False)
+        token = graph.next_token(graph.hidden(progress.token), None, progress.position, sampling)
+        progress.advance(token, progress.position, first=False)
     return program
 
 
@@ -255,19 +258,10 @@ def build_prefill(
         progress = Progress.declare(batch, max_length)
         graph = _Graph(config, batch, chunk, max_length, as_float_dtype(dtype), begin)
         last = ark.scalar("last", int32, max=chunk - 1) if chunk > 1 else None
-        logits = graph.logits(graph.hidden(ids), last)
         position = begin if last is None else ark.add(begin, last, name="at")
-        _choose(logits, progress, position, sampling, first=True)
+        token = graph.next_token(graph.hidden(ids), last, position, sampling)
+        progress.advance(token, position, first=True)
     return program
-
-
-def _choose(
-    logits: Tensor, progress: Progress, position: Tensor, sampling: bool, *, first: bool
-) -> None:
-    """Chooses the token after the one at `position`, and records it as the next one to read."""
-    token = draw(logits, position) if sampling else ark.argmax(logits, -1, name="token")
-    ark.output("token", token)
-    progress.advance(token, position, first=first)
 
 
 def _check_length(config: DecoderConfig, max_length: int) -> None:
@@ -378,17 +372,33 @@ class _Graph:
             x = self.layer(x, rotation, f"model.layers.{layer}")
         return x
 
-    def logits(self, hidden: Tensor, last: Tensor | None) -> Tensor:
-        """Returns the logits of the next token, fp32 ``[batch, vocabulary]``, as an output.
+    def next_token(
+        self, hidden: Tensor, last: Tensor | None, position: Tensor, sampling: bool
+    ) -> Tensor:
+        """Returns the token ``[batch]`` after the one at `position`, as an output.
 
-        Only the logits of one token of each sequence, `last`, are computed.
+        Its logits are an output, too: fp32 ``[batch, vocabulary]``. Only the logits of one token
+        of each sequence, `last`, are computed.
         """
+        shard, vocabulary = self.config.shard, self.config.vocabulary
+        part = ark.cast(self.head(hidden, last), fp32, name="logits")
+        logits = ark.output("logits", shard.gather(part, vocabulary))
+        # Sampling needs the sum over all tokens.
+        token = draw(logits, position) if sampling else shard.argmax(part, vocabulary)
+        return ark.output("token", token)
+
+    def head(self, hidden: Tensor, last: Tensor | None) -> Tensor:
+        """Returns the logits of this rank's part of the vocabulary."""
+        config = self.config
         if last is not None:
-            hidden = ark.reshape(hidden, (self.batch, self.tokens, self.config.hidden))
+            hidden = ark.reshape(hidden, (self.batch, self.tokens, config.hidden))
             hidden = ark.gather(hidden, last, 1, name="last")
         hidden = self.norm(hidden, "model.norm")
-        if self.config.tied:
-            logits = ark.matmul(hidden, self.table, transpose_other=True, name="lm_head")
-        else:
-            logits = self.dense(hidden, "lm_head", self.config.vocabulary)
-        return ark.output("logits", ark.cast(logits, fp32, name="logits"))
+        rows = config.shard.interval(config.vocabulary)
+        if not config.tied:
+            return self.dense(hidden, "lm_head", len(rows))
+        # The head reads its rows of the table, which every rank has for the embeddings.
+        table = self.table
+        if len(rows) < config.vocabulary:
+            table = ark.slice(table, (rows.start, 0), (rows.stop, config.hidden), name="lm_head")
+        return ark.matmul(hidden, table, transpose_other=True, name="lm_head")

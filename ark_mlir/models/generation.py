@@ -196,15 +196,18 @@ class GenerativeModel(Model):
         options: CompileOptions | None = None,
         **overrides: Unpack[CompileKeywords],
     ) -> Self:
-        """Compiles both programs, which share their states; see :meth:`Model.compile`.
+        """Compiles both programs, which share states and parameters; see :meth:`Model.compile`.
 
         >>> model = ark.models.load(decoder_folder).compile("cpu:2")
         >>> sorted(model.programs)
         ['decode', 'prefill']
         """
-        super().compile(target, options, **overrides)
-        self.executables["decode"].share_states(self.executables["prefill"])
-        return self
+        return super().compile(target, options, **overrides)
+
+    def _bind(self) -> None:
+        """Binds the parameters once: a copy on a GPU serves both programs."""
+        self._bind_program("prefill")
+        self.executables["decode"].share_states(self.executables["prefill"], parameters=True)
 
     @property
     def max_length(self) -> int:
@@ -295,9 +298,10 @@ def load_decoder(
         chunk: number of tokens of a prompt per run of ``prefill``.
         dtype: dtype of parameters and hidden states; by default that of the configuration.
         sampling: True if ``generate`` can sample tokens.
-        tensor_parallel: number of ranks that share the attention heads and the MLP; see
-            ``ark_mlir.models.sharding``. It must divide the number of heads, the number of key
-            heads and the MLP's width. All ranks run in this process. After
+        tensor_parallel: number of ranks that share the attention heads, the MLP and the vocabulary
+            head; see ``ark_mlir.models.sharding``. It must divide the number of heads, the number
+            of key heads and the MLP's width. All ranks run in this process: with ``cuda``, each on
+            a GPU of its own, or all on one with ``compile(devices=[0])``. After
             ``ark.distributed.init``, each rank runs in its own process: the world must have this
             number of ranks, and each of them must compile and generate.
     """

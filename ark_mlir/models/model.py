@@ -67,44 +67,38 @@ class Model:
         Example:
             >>> model = ark.models.load(folder, length=12).compile("cpu")
         """
-        from ..compiler import compile as compile_program
-
         chosen: dict[str, Any] = {"target": target, "options": options, **overrides}
-        for name, program in self.programs.items():
-            if name in self.ranks:
-                programs = self.ranks[name]
-                compile_them = self._compile_ranks if len(programs) > 1 else self._compile_part
-                self.executables[name] = compile_them(programs, chosen)
-                continue
-            executable = compile_program(program, **chosen)
-            executable.bind(self.parameters_of(name))
-            self.executables[name] = executable
+        self.executables = {name: self._compile(name, chosen) for name in self.programs}
+        self._bind()
         return self
 
-    def _compile_part(self, programs: list[Program], chosen: Mapping[str, Any]) -> Executable:
-        """Compiles the part of this process, if each rank is a process."""
+    def _compile(self, name: str, chosen: Mapping[str, Any]) -> Executable:
+        """Compiles one program, for all ranks of this process."""
         from ..compiler import compile as compile_program
-        from .sharding import Shard
+        from .sharding import Replicas
 
-        (program,) = programs
-        assert program.rank is not None
-        assert program.world_size is not None
-        executable = compile_program(program, **chosen)
-        return executable.bind(
-            Shard(program.rank, program.world_size).parts(self.parameters, program)
-        )
+        programs = self.ranks.get(name, [self.programs[name]])
+        if len(programs) > 1:
+            return Replicas.of(compile_program(programs, **chosen))
+        return compile_program(programs[0], **chosen)
 
-    def _compile_ranks(self, programs: list[Program], chosen: Mapping[str, Any]) -> Executable:
-        from ..compiler import compile as compile_program
+    def _bind(self) -> None:
+        """Binds the parameters of all programs."""
+        for name in self.programs:
+            self._bind_program(name)
+
+    def _bind_program(self, name: str) -> None:
         from .sharding import Replicas, Shard
 
-        world = Replicas(compile_program(programs, **chosen).bundle)
-        return world.bind(
-            [
-                Shard(rank, len(programs)).parts(self.parameters, program)
-                for rank, program in enumerate(programs)
-            ]
-        )
+        executable = self.executables[name]
+        parts: list[Arrays] = [
+            Shard.of(program).parts(self.parameters, program)
+            for program in self.ranks.get(name, [self.programs[name]])
+        ]
+        if isinstance(executable, Replicas):
+            executable.bind(parts)
+        else:
+            executable.bind(parts[0])
 
     def parameters_of(self, name: str) -> dict[str, NDArray[Any]]:
         """Returns the arrays of the parameters of program `name`, by parameter name.

@@ -1,10 +1,17 @@
 """Tensor parallelism of decoders.
 
-Attention heads and the inner columns of the MLP are divided among the ranks; each rank has the
-whole embedding, norms and head. ``o_proj`` and ``down_proj`` compute partial sums in the dtype of
-the model, which an ``all_reduce`` adds: two in each layer. It adds in fp32 in order of rank, and
-rounds once; the ring algorithm begins with the rank after the one that keeps the part. All ranks
-get the same bits, and so the same token.
+Attention heads, the inner columns of the MLP and the rows of the vocabulary head are divided among
+the ranks; each rank has all norms and the whole table of embeddings. If the head is tied to the
+table, it reads its rows of the table.
+
+``o_proj`` and ``down_proj`` compute partial sums in the dtype of the model, which an ``all_reduce``
+adds: two in each layer. It adds in fp32 in order of rank, and rounds once; the ring algorithm
+begins with the rank after the one that keeps the part. All ranks get the same bits.
+
+Each rank computes the logits of its part of the vocabulary, which an ``all_gather`` brings to all
+ranks. An ``all_reduce`` of eight bytes for each sequence finds the most probable token, so that the
+next token does not wait for the logits of other ranks. With sampling, all ranks draw the same token
+from all logits.
 """
 
 # The stubs of numpy leave the elements of arrays unknown.
@@ -20,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from numpy.typing import NDArray
 
 from .. import frontend as ark
+from ..dtypes import int32, int64
 from ..frontend import Program, Tensor
 from ..runtime import World
 
@@ -31,6 +39,7 @@ __all__ = ["ALONE", "Replicas", "Shard"]
 
 # Layers with divided inputs, whose results are partial sums.
 _PARTIAL = ("o_proj", "down_proj")
+_LEAST, _MOST = int32.integer_range
 
 
 @dataclass(frozen=True)
@@ -45,6 +54,13 @@ class Shard:
     rank: int = 0
     size: int = 1
 
+    @classmethod
+    def of(cls, program: Program) -> Shard:
+        """Returns the part that the rank of a program has."""
+        if program.rank is None or program.world_size is None:
+            return ALONE
+        return cls(program.rank, program.world_size)
+
     def program(self, name: str) -> Program:
         """Returns an empty program of this rank."""
         if self.size == 1:
@@ -57,13 +73,66 @@ class Shard:
             return product
         return ark.all_reduce(product, name=f"{layer}.sum")
 
+    def interval(self, whole: int, extent: int | None = None) -> range:
+        """Returns this rank's part of `whole` entries; each rank's part has `extent` of them.
+
+        By default parts are as short as possible. If they are longer together than `whole`, the
+        last ones end at the last entry and overlap the parts before them, since an ``all_gather``
+        requires parts of one length.
+
+        Example:
+            >>> [Shard(rank, 2).interval(5) for rank in range(2)]
+            [range(0, 3), range(2, 5)]
+        """
+        extent = -(-whole // self.size) if extent is None else extent
+        begin = min(self.rank * extent, whole - extent)
+        return range(begin, begin + extent)
+
     def part(self, array: NDArray[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Returns this rank's part of an array; the part has the shape `shape`."""
-        places = tuple(
-            slice(None) if extent == whole else slice(self.rank * extent, (self.rank + 1) * extent)
-            for extent, whole in zip(shape, array.shape, strict=True)
+        """Returns this rank's part of an array, a view; the part has the shape `shape`."""
+        if self.size == 1:
+            return array
+        parts = (
+            self.interval(whole, extent) for extent, whole in zip(shape, array.shape, strict=True)
         )
-        return array[places]
+        return array[tuple(slice(each.start, each.stop) for each in parts)]
+
+    def gather(self, logits: Tensor, vocabulary: int) -> Tensor:
+        """Returns the logits ``[batch, vocabulary]``, from those of this rank's part."""
+        if self.size == 1:
+            return logits
+        batch, extent = logits.shape
+        gathered = ark.all_gather(logits, 1, name="logits.parts")
+        if extent * self.size == vocabulary:
+            return gathered
+        kept: list[Tensor] = []
+        for rank in range(self.size):
+            first = rank * extent
+            overlap = first - Shard(rank, self.size).interval(vocabulary).start
+            if overlap < extent:
+                bounds = (0, first + overlap), (batch, first + extent)
+                kept.append(ark.slice(gathered, *bounds, name="logits.part"))
+        return ark.concat(kept, 1, name="logits.parts")
+
+    def argmax(self, logits: Tensor, vocabulary: int) -> Tensor:
+        """Returns the most probable tokens ``[batch]``, from the logits of this rank's part.
+
+        The result is that of ``ark.argmax`` of all logits: the first of several largest ones, and
+        the first NaN if there is one.
+        """
+        if self.size == 1:
+            return ark.argmax(logits, -1, name="token")
+        batch, extent = logits.shape
+        best = ark.argmax(logits, -1, name="best")
+        place = ark.add(best, ark.mul(ark.arange(batch), extent), name="best.place")
+        largest = ark.gather(ark.reshape(logits, (-1,)), place, 0, name="largest")
+        token = ark.add(best, self.interval(vocabulary).start, name="best.token")
+        # One maximum over the ranks finds logit and token: the logit in the upper half of a key
+        # has precedence; of equal logits, the smallest token makes the largest key.
+        upper = ark.mul(ark.cast(_order(largest), int64), 1 << 32, name="best.key")
+        key = ark.sub(upper, ark.cast(token, int64), name="best.key")
+        key = ark.all_reduce(key, "max", name="best.keys")
+        return ark.neg(ark.cast(key, int32), name="token")
 
     def parts(self, arrays: Arrays, program: Program) -> Arrays:
         """Returns the parts of a model's arrays for the parameters of this rank's program."""
@@ -76,8 +145,20 @@ class Shard:
 ALONE = Shard()
 
 
+def _order(values: Tensor) -> Tensor:
+    """Maps fp32 to int32 in the same order; NaN is the largest, and zeros are equal."""
+    bits = ark.bitcast(values, int32)
+    order = ark.where(ark.less(bits, 0), ark.sub(_LEAST, bits), bits, name="order")
+    return ark.where(ark.equal(values, values), order, _MOST, name="order")
+
+
 class Replicas(World):
     """A world whose ranks all have the same inputs and the same outputs."""
+
+    @classmethod
+    def of(cls, world: World) -> Replicas:
+        """Returns the world of the same program, on the same devices."""
+        return cls(world.bundle, world._drivers)
 
     def run(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, inputs: Inputs | None = None, /, **options: Any

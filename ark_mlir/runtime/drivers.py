@@ -69,9 +69,15 @@ def drivers_for(bundle: Bundle, devices: Sequence[int] | None = None) -> DriverT
 def _cuda_on(devices: Sequence[int]) -> Driver:
     from .cuda.api import CudaApi
     from .cuda.driver import CudaDriver
+    from .cuda.peers import USE_ONE
     from .cuda.world import CudaWorldDriver
 
-    apis = [CudaApi(ordinal=number) for number in devices]
+    try:
+        apis = [CudaApi(ordinal=number) for number in devices]
+    except UnsupportedError as error:
+        if len(devices) > 1:
+            error.notes += (USE_ONE,)
+        raise
     return CudaDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)
 
 

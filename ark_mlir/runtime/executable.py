@@ -334,7 +334,7 @@ class Executable(_Runs):
             runner.bind(values, strict)
         return self
 
-    def share_states(self, owner: Executable) -> Self:
+    def share_states(self, owner: Executable, *, parameters: bool = False) -> Self:
         """Replaces the states of this executable by those of `owner`: both then share one memory.
 
         `owner` must have every state of this program, with the same shape and dtype and on the same
@@ -343,19 +343,26 @@ class Executable(_Runs):
         that uses them; afterwards none of the others can run. The memory is freed when the last of
         them is closed.
 
+        Args:
+            owner: the executable that has the states.
+            parameters: also binds each parameter that `owner` has bound and this program has, too,
+                without a copy; `owner` must have allocated the states. A later `bind` of one of
+                the two does not change the other. Sharing the states of another executable
+                afterwards unbinds these parameters.
+
         Returns:
             The executable, so that calls can be chained.
 
         Raises:
-            InvalidUsageError: `owner` lacks a state or has it with another shape or dtype (the
-                error lists all of them); one of the two is closed; this one is resident; or they
-                are on different devices.
+            InvalidUsageError: `owner` lacks a state, or has a state or parameter with another shape
+                or dtype (the error lists all of them); one of the two is closed; this one is
+                resident; or they are on different devices.
 
         Example:
             >>> owner, sharer = (ark.compile(count, target="cpu") for _ in range(2))
             >>> sharer = sharer.share_states(owner)
         """
-        self._runner.share(owner._runner)
+        self._runner.share(owner._runner, parameters)
         return self
 
     def reset(self) -> None:

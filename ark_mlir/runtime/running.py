@@ -198,8 +198,8 @@ class Runner:
         # The cached owners keep the previous parameters alive.
         self._fixed = None
 
-    def share(self, lender: Runner) -> None:
-        """Replaces the states by those of another executable.
+    def share(self, lender: Runner, parameters: bool) -> None:
+        """Replaces the states, and with `parameters` those, by the ones of another executable.
 
         Raises InvalidUsageError if the states differ, or one of the two executables is closed.
         """
@@ -211,10 +211,10 @@ class Runner:
                     held.enter_context(states.turn(self.name))
                 # Another `share` may have replaced the states meanwhile, as in `_turn`.
                 if mine is self.storage.states and theirs is lender.storage.states:
-                    self._share(lender)
+                    self._share(lender, parameters)
                     return
 
-    def _share(self, lender: Runner) -> None:
+    def _share(self, lender: Runner, parameters: bool) -> None:
         for each in (lender, self):
             each._refuse_closed()
         if self.resident is not None:
@@ -222,8 +222,9 @@ class Runner:
         if self.bundle.manifest.target.backend != lender.bundle.manifest.target.backend:
             raise InvalidUsageError(f"{self.name!r} and {lender.name!r} are for different devices")
         with self._looking:
-            if self.storage.borrow_states(lender.storage):
-                # Copies of the states use the context of the lender's device.
+            if lender is not self and self.storage.borrow(lender.storage, parameters):
+                # Copies of the states use the context of the lender's device, and the lender's
+                # driver frees the parameters.
                 self._lender = lender
                 self._fixed = None
 

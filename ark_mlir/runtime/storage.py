@@ -56,6 +56,8 @@ class Storage:
         self._user = object()
         self._own.join(self._user)
         self._values = _Values({}, {}, self._own, 0)
+        # Names of the parameters whose memory is that of another program.
+        self._borrowed: set[str] = set()
         try:
             # New memory is zero already, and large states such as caches stay untouched.
             self._write_initial([buffer for buffer in states if buffer.init != 0], {})
@@ -99,6 +101,7 @@ class Storage:
                 bound.free()
             raise
         old = self._values
+        self._borrowed -= made.keys()
         self._values = old._replace(
             parameters={**old.parameters, **made},
             initial={**old.initial, **initial},
@@ -168,12 +171,52 @@ class Storage:
         """Sets all states to their initial values."""
         self._write_initial(self._manifest.states, self._values.initial)
 
-    def borrow_states(self, lender: Storage) -> bool:
-        """Uses the memory of another program's states: of all of them or, on an error, none.
+    def borrow(self, lender: Storage, parameters: bool) -> bool:
+        """Uses the memory of another program's states and, with `parameters`, of its parameters.
 
-        Returns True if the memory changed. Raises InvalidUsageError if the lender lacks a state or
-        has it with another shape or dtype.
+        Returns True if an address changed. Raises InvalidUsageError if the lender lacks a state, or
+        has a state or a parameter with another shape or dtype; then nothing changes.
         """
+        problems = self._unlike_states(lender)
+        if parameters and lender.states is not lender._own:
+            # All users of states end with their owner, but not with another user.
+            problems.append(f"{lender.states.name!r} owns its states: share those of that program")
+        borrowed = self._like(lender, problems) if parameters else {}
+        refuse(problems, f"share the memory of {lender._manifest.program!r}")
+        old, states = self._values, lender.states
+        own = dict(old.parameters)
+        if states is old.states and not borrowed:
+            return False
+        if states is not old.states:
+            states.join(self._user)
+            # The previous lender may free the parameters that it has lent.
+            own = {name: bound for name, bound in own.items() if name not in self._borrowed}
+            self._borrowed = set()
+        self._borrowed |= borrowed.keys()
+        self._values = old._replace(
+            parameters={**own, **borrowed}, states=states, version=old.version + 1
+        )
+        if states is not old.states:
+            old.states.leave(self._user)
+        return True
+
+    def _like(self, lender: Storage, problems: list[str]) -> dict[str, Bound]:
+        """Returns the lender's bound parameters that this program has, too; appends to `problems`
+        those that differ."""
+        found: dict[str, Bound] = {}
+        theirs = {buffer.name: buffer for buffer in lender._manifest.parameters}
+        for mine in self._manifest.parameters:
+            bound = lender._values.parameters.get(mine.name)
+            if bound is None:
+                continue
+            other = theirs[mine.name]
+            if (mine.shape, mine.dtype) == (other.shape, other.dtype):
+                found[mine.name] = bound
+            else:
+                problems.append(_difference("parameter", mine, other))
+        return found
+
+    def _unlike_states(self, lender: Storage) -> list[str]:
         theirs = {buffer.name: buffer for buffer in lender._manifest.states}
         problems: list[str] = []
         for mine in self._manifest.states:
@@ -181,18 +224,8 @@ class Storage:
             if other is None:
                 problems.append(f"it has no state {mine.name!r}")
             elif (mine.shape, mine.dtype) != (other.shape, other.dtype):
-                problems.append(
-                    f"its state {mine.name!r} is {other.dtype} {list(other.shape)}, "
-                    f"not {mine.dtype} {list(mine.shape)}"
-                )
-        refuse(problems, f"share the states of {lender._manifest.program!r}")
-        old, states = self._values, lender.states
-        if states is old.states:
-            return False
-        states.join(self._user)
-        self._values = old._replace(states=states, version=old.version + 1)
-        old.states.leave(self._user)
-        return True
+                problems.append(_difference("state", mine, other))
+        return problems
 
     def _write_initial(
         self, buffers: Iterable[Buffer], initial: Mapping[str, NDArray[Any]]
@@ -228,6 +261,13 @@ class Storage:
         self._values = _Values({}, {}, states, self.version + 1)
         self._constants.clear()
         states.leave(self._user)
+
+
+def _difference(kind: str, mine: Buffer, other: Buffer) -> str:
+    return (
+        f"its {kind} {mine.name!r} is {other.dtype} {list(other.shape)}, "
+        f"not {mine.dtype} {list(mine.shape)}"
+    )
 
 
 def _constant(bundle: Bundle, buffer: Buffer) -> NDArray[Any]:

@@ -66,6 +66,7 @@ def Ark_MmaKind : Ark_I32Enum<"MmaKind", "family of matrix instructions", [
   I32EnumAttrCase<"MmaSync", 0, "mma_sync">, // `mma.sync` of NVIDIA
   I32EnumAttrCase<"Wgmma", 1, "wgmma">,      // `wgmma` of NVIDIA
   I32EnumAttrCase<"Mfma", 2, "mfma">,        // `v_mfma` of AMD
+  I32EnumAttrCase<"Other", 3, "other">,      // a family that no lowering of ark creates
 ]>;
 
 /// An asynchronous copy from global to shared memory.

@@ -28,8 +28,8 @@ static LogicalResult verifyTable(KernelOp kernel, StringRef name,
     if (rows >= 0 && rows <= kMaxTableElements / columns)
       return success();
     return kernel.emitOpError("table '")
-           << name << "' has " << rows << " rows, more than the "
-           << kMaxTableElements / columns << " of a table (kernel_c1)";
+           << name << "' has " << rows << " rows; a table has 0 to "
+           << kMaxTableElements / columns << " (kernel_c1)";
   }
   return kernel.emitOpError("table '")
          << name << "' is " << type << ", not a dense tensor<?x" << columns

@@ -53,6 +53,8 @@ def Ark_MmaAttr : Ark_Attr<"Mma", "mma"> {
     The instruction adds the product of a left operand of `m` by `k` and a right operand of `k` by
     `n` to `m` by `n` accumulators of f32. The operands are f16 or bf16.
 
+    - `kind`: the family, which decides the op that lowerings create. Instructions of the kind `other`
+      are facts for lowerings outside of ark, whose passes never select them.
     - `warps`: warps that execute the instruction together. Each has an equal share of the rows.
     - `lhs`, `rhs`: the fragments of the operands in a warp. Without them, the instruction reads
       the operands from shared memory.

@@ -158,7 +158,29 @@ LogicalResult PacketChecker::checkExclusive(TaskOp putter) const {
   return success();
 }
 
+/// Checks that the task packets are integers of 32 or 64 bits, which one
+/// instruction stores and loads as a whole.
+static LogicalResult checkTaskPackets(const ProgramAccesses &program) {
+  for (const BufferAccesses &buffer : program.getBuffers()) {
+    if (!isPackets(buffer.root))
+      continue;
+    for (const OperandAccess *access : buffer.accesses) {
+      Type word = access->view.elementType;
+      if (word.isSignlessInteger(32) || word.isSignlessInteger(64))
+        continue;
+      TaskOp task = program.getTasks()[access->task];
+      return task.emitOpError("operand ")
+             << access->operand << " of '" << task.getName()
+             << "' has packets of " << word
+             << ", which are no words of 32 or 64 bits";
+    }
+  }
+  return success();
+}
+
 LogicalResult PacketChecker::run() {
+  if (failed(checkTaskPackets(program)))
+    return failure();
   if (packets.empty())
     return success();
   for (const Lane &lane : lanes)

@@ -11,7 +11,8 @@
 
 namespace mlir::ark::checker {
 
-/// Checks the semaphores of kind `packet`. A wait on such a semaphore polls
+/// Checks that task packets are words of 32 or 64 bits, and checks the
+/// semaphores of kind `packet`. A wait on such a semaphore polls
 /// packets instead of a counter. The wait means the same as any other if each
 /// signal comes right after the run that writes the polled packets, and if
 /// nothing else ever writes their bytes.

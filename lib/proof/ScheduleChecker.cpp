@@ -4,6 +4,7 @@
 #include "lib/proof/CheckerCells.h"
 #include "lib/proof/CheckerExecution.h"
 #include "lib/proof/CheckerPackets.h"
+#include "lib/proof/CheckerRanks.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/STLExtras.h"
@@ -89,6 +90,8 @@ private:
                      uint32_t cell, Visit visit);
   LogicalResult write(const Buffer &buffer, const CellPartition &partition,
                       uint32_t cell, Visit visit);
+  LogicalResult checkWords(const CellPartition &partition, uint32_t cell,
+                           Visit sender, Visit receiver);
   void addRead(Cell &cell, Visit visit) const;
   bool isOrdered(uint32_t before, uint32_t after) const;
   bool isUpdate(Visit visit) const;
@@ -98,6 +101,10 @@ private:
   TaskOp getTaskOp(uint32_t vcta) const {
     return program.getTasks()[getTask(vcta)];
   }
+  int64_t getElementBytes(Visit visit) const {
+    Type type = getTaskOp(visit.vcta)->getOperand(visit.operand).getType();
+    return ark::getElementBytes(cast<ShapedType>(type).getElementType());
+  }
   std::string describe(Visit visit) const;
   LogicalResult reportHazard(StringRef hazard, const Buffer &buffer,
                              const CellPartition &partition, uint32_t cell,
@@ -105,6 +112,8 @@ private:
   LogicalResult reportUnwritten(const Buffer &buffer,
                                 const CellPartition &partition, uint32_t cell,
                                 Visit visit);
+  LogicalResult reportWords(const CellPartition &partition, uint32_t cell,
+                            Visit sender, Visit receiver);
   LogicalResult reportSecondPacket(const CellPartition &partition,
                                    uint32_t cell, Visit first, Visit second);
   LogicalResult reportOverlap(const Buffer &buffer,
@@ -261,7 +270,7 @@ LogicalResult RaceChecker::read(const Buffer &buffer,
   Cell &cell = cells[number];
   // The execution has shown that packets have arrived when they are read.
   if (isPackets(buffer.root) && cell.lastWrite.vcta != kNone)
-    return success();
+    return checkWords(partition, number, cell.lastWrite, visit);
   if (cell.lastWrite.vcta == kNone) {
     if (isArena(buffer.root) || isPackets(buffer.root))
       return reportUnwritten(buffer, partition, number, visit);
@@ -271,6 +280,16 @@ LogicalResult RaceChecker::read(const Buffer &buffer,
   }
   addRead(cell, visit);
   return success();
+}
+
+/// Checks that packets are received in the words in which they were sent. Each
+/// word has its own epoch, and offsets are multiples of the size of words.
+LogicalResult RaceChecker::checkWords(const CellPartition &partition,
+                                      uint32_t cell, Visit sender,
+                                      Visit receiver) {
+  return getElementBytes(sender) == getElementBytes(receiver)
+             ? success()
+             : reportWords(partition, cell, sender, receiver);
 }
 
 /// Adds a read to a cell. Of the runs of one lane that read the cell, the last
@@ -448,6 +467,21 @@ LogicalResult RaceChecker::reportUnwritten(const Buffer &buffer,
   return diagnostic;
 }
 
+LogicalResult RaceChecker::reportWords(const CellPartition &partition,
+                                       uint32_t cell, Visit sender,
+                                       Visit receiver) {
+  InFlightDiagnostic diagnostic =
+      getRun(receiver)->emitOpError()
+      << describe(receiver) << " reads "
+      << describeBytes(partition.getBytes(cell)) << " of the packets as words "
+      << "of " << getElementBytes(receiver) << " bytes, which "
+      << describe(sender) << " writes as words of " << getElementBytes(sender)
+      << " bytes";
+  attachOperand(diagnostic, sender);
+  attachOperand(diagnostic, receiver);
+  return diagnostic;
+}
+
 LogicalResult RaceChecker::reportSecondPacket(const CellPartition &partition,
                                               uint32_t cell, Visit first,
                                               Visit second) {
@@ -474,7 +508,8 @@ FailureOr<ScheduleProof> mlir::ark::checkSchedule(ScheduleOp schedule) {
   Execution execution(schedule, program, lanes, items);
   // All lanes must end first: otherwise there are no clocks to compare.
   if (failed(execution.run()) || failed(checkFinalBarrier(lanes)) ||
-      failed(checkPackets(schedule, program, lanes)))
+      failed(checkPackets(schedule, program, lanes)) ||
+      failed(checkRanks(schedule, program, lanes, items)))
     return failure();
   return RaceChecker(program, lanes, items, execution).run();
 }

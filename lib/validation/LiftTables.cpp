@@ -63,6 +63,8 @@ ProgramOp Lifter::addProgram() {
     types.push_back(MemRefType::get(buffer.shape, buffer.element));
   auto program = ProgramOp::create(builder, loc, manifest.program,
                                    builder.getFunctionType(types, {}));
+  if (manifest.ranks > 1)
+    program.setWorldSizeAttr(builder.getI64IntegerAttr(manifest.ranks));
   program.getBody().emplaceBlock().addArguments(
       types, SmallVector<Location>(types.size(), loc));
   for (auto [index, buffer] : llvm::enumerate(manifest.buffers)) {

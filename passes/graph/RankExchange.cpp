@@ -159,7 +159,20 @@ SmallVector<Value> RankExchange::split(Value value, int64_t axis) {
 }
 
 Value RankExchange::join(ArrayRef<Value> parts, int64_t axis) {
-  return create<ConcatOp>(parts, axis);
+  RankedTensorType type = getTensorType(parts.front());
+  bool areEqual = llvm::all_equal(
+      llvm::map_range(parts, [](Value part) { return part.getType(); }));
+  if (parts.size() == 1 || !areEqual)
+    return create<ConcatOp>(parts, axis);
+  // A tile contains the axis of a concatenation completely. Parts of equal
+  // shape are joined along an axis of their own, so that tiles divide `axis`.
+  SmallVector<int64_t> row(type.getShape()), whole(type.getShape());
+  row.insert(row.begin() + axis, 1);
+  whole[axis] *= parts.size();
+  SmallVector<Value> rows;
+  for (Value part : parts)
+    rows.push_back(create<ReshapeOp>(part, row));
+  return create<ReshapeOp>(create<ConcatOp>(rows, axis), whole);
 }
 
 Value RankExchange::reshape(Value value, RankedTensorType type) {

@@ -57,8 +57,9 @@ def VerifySynchronizationPass
     : Pass<"ark-verify-synchronization", "::mlir::ark::ProgramOp"> {
   let summary = "Prove that a schedule neither races nor hangs";
   let description = [{
-    Runs at every compilation. The proof is exact, and shares no code with the scheduler or with the
-    pass that inserts synchronisation. docs/schedule.md contains the argument.
+    Runs at every compilation, unless the option `verify` is false. The proof is exact, and shares no
+    code with the scheduler or with the pass that inserts synchronisation. docs/schedule.md contains
+    the argument.
 
     - every operand, and the region of every vCTA in it, lies within its buffer, and the operand
       begins at a multiple of the size of its elements;

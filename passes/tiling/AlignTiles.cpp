@@ -161,19 +161,6 @@ static Value getCopied(GroupOp group) {
   return isOnly ? getOperand(group, copy.getOperand()) : Value();
 }
 
-/// Returns the rank of a group; null in a program of one rank.
-static Attribute getRank(GroupOp group) {
-  DictionaryAttr plan = group.getPlanAttr();
-  return plan ? plan.get(ArkDialect::kRankKey) : Attribute();
-}
-
-static bool isReadByAnotherRank(GroupOp group) {
-  return llvm::any_of(group->getUsers(), [&](Operation *user) {
-    auto reader = dyn_cast<GroupOp>(user);
-    return reader && getRank(reader) != getRank(group);
-  });
-}
-
 void ark::alignPut(GroupOp group, const Movable &movable) {
   Value copied = getCopied(group);
   auto producer = copied ? copied.getDefiningOp<GroupOp>() : GroupOp();

@@ -156,6 +156,7 @@ private:
   bool fitScores(int64_t scores, int64_t bytes) const;
   Tile selectAttention(AttentionOpInterface op, ArrayRef<int64_t> domain) const;
   Tile selectPieces(AttentionOpInterface op, ArrayRef<int64_t> domain) const;
+  int64_t getWantedBytes(GroupOp group, ArrayRef<int64_t> domain) const;
   Tile selectRows(GroupOp group, ArrayRef<int64_t> domain) const;
 };
 } // namespace
@@ -369,6 +370,18 @@ Tile TileSelector::selectPieces(AttentionOpInterface op,
   return tile;
 }
 
+/// Returns the bytes of a tile of rows. A hand-off between GPUs takes longer
+/// than one between SMs, so that an SM of a GPU has one tile to put or to
+/// receive.
+int64_t TileSelector::getWantedBytes(GroupOp group,
+                                     ArrayRef<int64_t> domain) const {
+  if (isCPU() || !(isReadByAnotherRank(group) || readsAnotherRank(group)))
+    return rowBytes;
+  int64_t bytes =
+      ShapedType::getNumElements(domain) * getBytesPerElement(group);
+  return std::max<int64_t>(rowBytes, divideCeil(bytes, getLeastTiles()));
+}
+
 Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   SmallVector<int64_t> wholeDims, serialDims;
@@ -385,6 +398,7 @@ Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
           : divideCeil(kSectorBytes * 8,
                        getType(group.getResult(0)).getElementTypeBitWidth());
   int64_t bytes = getBytesPerElement(group);
+  int64_t tileBytes = getWantedBytes(group, domain);
   Tile tile(rank, 1);
   for (int64_t dim : wholeDims) {
     tile[dim] = std::max<int64_t>(domain[dim], 1);
@@ -394,7 +408,7 @@ Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
   for (int64_t dim = rank - 1; dim >= 0; --dim) {
     if (llvm::is_contained(wholeDims, dim))
       continue;
-    int64_t wanted = std::max<int64_t>(rowBytes / bytes, 1);
+    int64_t wanted = std::max<int64_t>(tileBytes / bytes, 1);
     tile[dim] = divideEvenly(domain[dim], wanted, dim == rank - 1 ? 16 : 1);
     bytes *= tile[dim];
     if (tile[dim] < domain[dim])
@@ -404,6 +418,8 @@ Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
   // vCTA. The threads of a GPU's CTA wait for a large tile as long as for a
   // small one.
   int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
+  if (tileBytes > rowBytes)
+    wantedTiles = getLeastTiles();
   for (int64_t dim = 0; dim < rank; ++dim)
     while (countTiles(domain, tile) < wantedTiles &&
            tile[dim] > (dim == rank - 1 ? leastLast : 1) &&

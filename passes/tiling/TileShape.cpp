@@ -33,6 +33,34 @@ ArrayRef<int64_t> ark::getDomain(GroupOp group) {
   return anchor ? anchor.getDomain(result) : result;
 }
 
+/// Returns the rank of a group; null in a program of one rank.
+static Attribute getRank(GroupOp group) {
+  DictionaryAttr plan = group.getPlanAttr();
+  return plan ? plan.get(ArkDialect::kRankKey) : Attribute();
+}
+
+static bool isReadByAnotherRank(Value value, Attribute rank) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (isa<ViewOpInterface>(user))
+      return isReadByAnotherRank(user->getResult(0), rank);
+    auto reader = dyn_cast<GroupOp>(user);
+    return reader && getRank(reader) != rank;
+  });
+}
+
+bool ark::isReadByAnotherRank(GroupOp group) {
+  return ::isReadByAnotherRank(group.getResult(0), getRank(group));
+}
+
+bool ark::readsAnotherRank(GroupOp group) {
+  return llvm::any_of(group.getInputs(), [&](Value input) {
+    while (auto view = input.getDefiningOp<ViewOpInterface>())
+      input = view.getViewSource();
+    auto producer = input.getDefiningOp<GroupOp>();
+    return producer && getRank(producer) != getRank(group);
+  });
+}
+
 int64_t ark::countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile) {
   int64_t count = 1;
   for (auto [extent, size] : llvm::zip(domain, tile))

@@ -47,6 +47,12 @@ int64_t getBytesPerElement(GroupOp group);
 /// with the same number of query heads per key head in every tile.
 Tile legalize(GroupOp group, Tile tile);
 
+/// Returns true if a group of another rank reads the result of `group`.
+bool isReadByAnotherRank(GroupOp group);
+
+/// Returns true if `group` reads the result of a group of another rank.
+bool readsAnotherRank(GroupOp group);
+
 /// Divides a tile further, in any dimension, if there are fewer tiles than SMs
 /// and the cost model predicts an earlier end of the task.
 Tile cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target);

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,6 +16,11 @@ import pytest
 
 import ark_mlir as ark
 
+# Modules that several tests share lie beside them.
+sys.path.insert(0, str(Path(__file__).parent))
+from processes import Launch, read_result
+
+SCRIPT = Path(__file__).with_name("world_scenarios.py")
 FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
 
 
@@ -95,3 +103,31 @@ def tensors(torch: Any, arrays: dict[str, Any]) -> dict[str, Any]:
     result = {name: torch.from_numpy(a).view(torch.bfloat16).cuda() for name, a in bits.items()}
     torch.cuda.synchronize()
     return {**result, "position": int(arrays["input.position"])}
+
+
+@pytest.fixture
+def launch() -> Iterator[Launch]:
+    """``launch(name, *arguments)``: what the process of each rank printed, or its exit status."""
+    processes: list[subprocess.Popen[str]] = []
+
+    def run(*words: str, unheard: int = -1) -> list[Any]:
+        job = uuid.uuid4().hex
+        for rank in range(2):
+            place = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": job}
+            process = subprocess.Popen(
+                [sys.executable, SCRIPT, *words],
+                env={**os.environ, **place},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+            )
+            processes.append(process)
+        return [
+            None if rank == unheard else read_result(process)
+            for rank, process in enumerate(processes)
+        ]
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()

@@ -24,23 +24,13 @@ import op_cases
 import state_bodies
 from compact import compact
 from export_models import as_bytes, export_models
+from export_runtime import copy_runtime
+from export_shared_models import export_shared_models
 
 import ark_mlir as ark
 from ark_mlir.targets import cuda
 
-PACKAGES = ("bundle", "distributed", "runtime", "testing")
 RUN, WAIT = 0, 2
-
-
-def copy_runtime(folder: Path) -> None:
-    """Copies the modules that do not import the compiler."""
-    source, package = Path(ark.__file__).parent, folder / "ark_mlir"
-    package.mkdir(parents=True)
-    for module in source.glob("*.py"):
-        shutil.copy(module, package)
-    for name in PACKAGES:
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(source / name, package / name, ignore=ignored)
 
 
 def export(case: Any, dtype: Any, path: Path, target: str) -> None:
@@ -348,6 +338,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_worlds(root, target)
     export_assemblers(root / "assemblers", target)
     models = export_models(root / "models", target, say)
+    models += export_shared_models(root / "shared-models", target, say)
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     print(
         f"{len(pairs)} ops and {models} models for {target} in {root}: {size / 2**20:.0f} MiB",

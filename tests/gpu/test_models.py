@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from decoding import Decoder
 
 import ark_mlir as ark
 from ark_mlir.testing.bounds import assert_within
@@ -25,10 +26,6 @@ FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "bui
 MODELS = FOLDER / "models"
 DECODERS = sorted(path.parent.name for path in MODELS.glob("*/decode.arkbin"))
 ENCODERS = sorted(path.parent.name for path in MODELS.glob("*/embed.arkbin"))
-ENDS = 8
-CHOICES = {
-    "temperature": np.float32, "top_p": np.float32, "top_k": np.int32, "seed": np.int64
-}  # fmt: skip
 
 pytestmark = pytest.mark.gpu
 
@@ -61,35 +58,6 @@ class Model:
         }
 
 
-class Decoder:
-    """Both programs of a decoder on one set of states, as `ark.models` drives them."""
-
-    def __init__(self, model: Model) -> None:
-        self.prefill, self.decode = model.programs["prefill"], model.programs["decode"]
-        self.decode.share_states(self.prefill)
-        (ids,) = (buffer for buffer in self.prefill.inputs if buffer.name == "ids")
-        self.chunk = ids.shape[1]
-
-    def generate(
-        self, prompt: list[int], count: int, ends: list[int], choice: Mapping[str, Any]
-    ) -> list[int]:
-        common: dict[str, Any] = {"ends": np.array((ends + [-1] * ENDS)[:ENDS], np.int32)}
-        common |= {name: np.array(value, CHOICES[name]) for name, value in choice.items()}
-        begin = 0
-        while begin < len(prompt):
-            begin = max(0, min(begin, len(prompt) - self.chunk))
-            part = prompt[begin : begin + self.chunk]
-            row = np.zeros((1, self.chunk), np.int32)
-            row[0, : len(part)] = part
-            self.prefill.run(common, ids=row, begin=begin, last=len(part) - 1)
-            begin += self.chunk
-        if count > 1 and not self.decode.states["done"]:
-            self.decode.run(common, iterations=count - 1)
-        made = int(self.decode.states["position"]) - len(prompt)
-        tokens = np.array(self.decode.states["tokens"])
-        return tokens[0, len(prompt) - 1 : len(prompt) + made].tolist()
-
-
 @pytest.fixture
 def open_model(load: Load) -> Callable[[str], Model]:
     """``open_model(name)``: a model, closed after the test."""
@@ -118,7 +86,7 @@ def test_generation(open_model: Callable[[str], Model], name: str) -> None:
     """Compares the tokens of one launch, which ends early at an end token. Sampled tokens are
     equal, too, since their noise is deterministic."""
     model = open_model(name)
-    decoder = Decoder(model)
+    decoder = Decoder(model.programs["prefill"], model.programs["decode"])
     driver: Any = decoder.decode._runner.driver
     for case in model.cases["generations"]:
         before = driver.epoch

@@ -2,75 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import os
 import signal
-import subprocess
-import sys
 import time
-import uuid
-from collections.abc import Callable, Iterator
-from pathlib import Path
-from typing import Any
+from collections.abc import Callable
 
 import pytest
+from processes import Launch, count_gpus, two_gpus
 
-import ark_mlir as ark
-from ark_mlir.runtime.cuda.api import count_devices
-
-SCRIPT = Path(__file__).with_name("world_scenarios.py")
 # Sum of 3 * i for i below 4096, and 3 * 3: what the programs of two ranks compute.
 SUMS = [3.0 * 4095 * 4096 / 2, 9.0]
-Launch = Callable[..., "list[Any]"]
 
 pytestmark = pytest.mark.gpu
-
-
-def count_gpus() -> int:
-    """The number of GPUs; zero without a driver."""
-    try:
-        return count_devices()
-    except ark.UnsupportedError:
-        return 0
-
-
-two_gpus = pytest.mark.skipif(
-    count_gpus() < 2, reason="needs two GPUs that access each other's memory (NVLink)"
-)
-
-
-@pytest.fixture
-def launch() -> Iterator[Launch]:
-    """``launch(name)``: what the process of each rank printed, or its exit status."""
-    processes: list[subprocess.Popen[str]] = []
-
-    def run(name: str, unheard: int = -1) -> list[Any]:
-        job = uuid.uuid4().hex
-        for rank in range(2):
-            place = {"RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": job}
-            process = subprocess.Popen(
-                [sys.executable, SCRIPT, name],
-                env={**os.environ, **place},
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                text=True,
-            )
-            processes.append(process)
-        return [
-            None if rank == unheard else read(process) for rank, process in enumerate(processes)
-        ]
-
-    yield run
-    for process in processes:
-        process.kill()
-        process.communicate()
-
-
-def read(process: subprocess.Popen[str]) -> Any:
-    output, errors = process.communicate(timeout=240)
-    if process.returncode > 0:
-        pytest.fail(errors[-2000:])
-    return process.returncode or json.loads(output.splitlines()[-1])
 
 
 @two_gpus

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import shared_models
 
 import ark_mlir as ark
 
@@ -176,10 +177,15 @@ def duration() -> Any:
     return [sorted(times[:50])[25], times[50] / 20_000]
 
 
+def generate(name: str) -> Any:
+    """Tokens of a model of `export_shared_models.py`."""
+    return shared_models.generate(name)
+
+
 def main() -> None:
     timeout = 4.0 if sys.argv[1] == "stopped" else PATIENCE
     with ark.distributed.init(timeout=timeout):
-        print(json.dumps(globals()[sys.argv[1]]()), flush=True)
+        print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])), flush=True)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -132,3 +133,47 @@ def test_changelog_names_every_command() -> None:
     assert listed is not None
     names = {command.__name__.rpartition(".")[2].rstrip("_") for command in COMMANDS}
     assert set(re.findall(r"\w+", listed[1])) - {"and"} == names
+
+
+SOAK = ROOT / "tests" / "soak"
+COMMAND = re.compile(r"`((?:make [a-z-]+|(?:python )?[\w/]+\.py)(?: [^`]+)?)`")
+
+
+def find_scripts(command: str) -> list[Path]:
+    """Returns the scripts that a command in a page names."""
+    scripts = [SOAK / f"{name}.py" for name in re.findall(r"ONLY=(\w+)", command)]
+    for name in re.findall(r"[\w/]+\.py", command):
+        places = [ROOT / name, SOAK / name, *ROOT.glob(f"tests/**/{name}")]
+        scripts.append(next((path for path in places if path.is_file()), ROOT / name))
+    return scripts
+
+
+def test_every_figure_of_reliability_has_a_command() -> None:
+    """A command names a goal of make, or a script, and every long test has one."""
+    goals = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M)
+    scripts: set[Path] = set()
+    for command in COMMAND.findall(read_page("reliability.md")):
+        name, *words = command.split()
+        assert name != "make" or words[0] in goals, command
+        found = find_scripts(command)
+        assert [path for path in found if not path.is_file()] == [], command
+        scripts |= set(found)
+    long = {path for path in SOAK.glob("*.py") if "\nFULL_COUNT" in path.read_text("utf-8")}
+    assert len(long) > 10
+    assert long - scripts == set()
+
+
+def test_commands_of_reliability_start() -> None:
+    pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+    options: dict[Path, set[str]] = {}
+    for command in COMMAND.findall(read_page("reliability.md")):
+        for path in find_scripts(command):
+            if path.parent == SOAK:
+                options.setdefault(path, {"--count", "--seed"}).update(
+                    re.findall(r"--[a-z-]+", command)
+                )
+    for path, names in options.items():
+        usage = subprocess.run(
+            [sys.executable, path, "--help"], capture_output=True, text=True, check=True
+        ).stdout
+        assert {name for name in names if name not in usage} == set(), path

@@ -6,6 +6,7 @@ void mlir::ark::registerArkTestPasses() {
   registerTestBufferViewPass();
   registerTestKernelTextsPass();
   registerTestLivenessPass();
+  registerTestMatrixInstructionsPass();
   registerTestCostPasses();
   registerTestDeleteEachWaitPass();
   registerTestPrintDependencesPass();

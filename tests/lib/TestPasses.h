@@ -11,6 +11,7 @@ void registerArkTestPasses();
 void registerTestBufferViewPass();
 void registerTestKernelTextsPass();
 void registerTestLivenessPass();
+void registerTestMatrixInstructionsPass();
 void registerTestCostPasses();
 void registerTestDeleteEachWaitPass();
 void registerTestPrintDependencesPass();

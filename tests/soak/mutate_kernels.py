@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 
 from emulation import build_library
 from emulation.mutants import Verdict, judge_all
-from emulation.programs import CASES, Prepared
+from emulation.programs import NAMES, prepare
 from emulation.survivors import count
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -39,7 +39,7 @@ def main() -> int:
     parser.add_argument("--count", type=int, default=FULL_COUNT, help="how many mutants to try")
     parser.add_argument("--seed", type=int, default=0, help="the first seed of the emulator")
     parser.add_argument("--limit", type=float, default=120, help="seconds for all runs of a mutant")
-    parser.add_argument("--only", action="append", choices=list(CASES), help="a program")
+    parser.add_argument("--only", action="append", choices=NAMES, help="a program")
     parser.add_argument("--json", type=Path, help="writes all verdicts to a file")
     arguments = parser.parse_args()
     begin = time.monotonic()
@@ -50,8 +50,8 @@ def main() -> int:
     seeds = range(arguments.seed, arguments.seed + SEEDS)
     every = max(1, FULL_COUNT // arguments.count)
     with tempfile.TemporaryDirectory(prefix="ark-mutants-") as folder:
-        for name in arguments.only or CASES:
-            prepared = Prepared(CASES[name], library, Path(folder))
+        for name in arguments.only or NAMES:
+            prepared = prepare(name, library, Path(folder))
             tell = partial(print_verdict, name)
             mutants = prepared.find_mutants(seeds)[::every]
             found = judge_all(prepared.run, mutants, seeds, arguments.limit, tell)

@@ -28,10 +28,13 @@ sys.path.insert(0, str(_ROOT / "tests" / "passes" / "synchronization" / "Inputs"
 
 import brute_force  # noqa: E402 - the path above leads to it
 import random_schedules as schedules  # noqa: E402
-from brute_force import BYTES, PACKETS, Operand, Program  # noqa: E402
+from brute_force import ARENA, BYTES, PACKETS, Operand, Program  # noqa: E402
+from brute_force_ranks import keeps_ranks  # noqa: E402
 
 FULL_COUNT = 10_000
 PROGRAMS_PER_BATCH = 40
+# A program, and the number of its SMs.
+Scheduled = tuple[Program, int]
 
 
 @dataclass
@@ -64,8 +67,9 @@ class Mutant:
         return (
             not self.arrivals
             and runs_each_vcta_once(self.program)
-            and all(fits(o) for task in self.program.tasks for o in task.operands)
+            and all(fits(self.program, o) for task in self.program.tasks for o in task.operands)
             and all(stays_inside(task, o) for task in self.program.tasks for o in task.operands)
+            and (self.program.ranks == 1 or keeps_ranks(self.program, schedules.ROOT_BYTES))
             and brute_force.is_correct(self.program)
         )
 
@@ -91,12 +95,10 @@ def runs_each_vcta_once(program: Program) -> bool:
     return runs == expected and all(0 <= item[2] <= item[3] for item in ranges)
 
 
-def fits(operand: Operand) -> bool:
+def fits(program: Program, operand: Operand) -> bool:
     """Returns True if a view lies in its buffer, aligned to the size of its elements."""
-    size = BYTES[operand.dtype]
-    span = sum((n - 1) * s for n, s in zip(operand.shape, operand.strides, strict=True))
-    end = operand.offset + size * (1 + span)
-    return operand.offset % size == 0 and operand.offset >= 0 and end <= schedules.ROOT_BYTES
+    span, whole = operand.span(), schedules.root_bytes(program, operand.root)
+    return span.start % BYTES[operand.dtype] == 0 and span.start >= 0 and span.stop <= whole
 
 
 def stays_inside(task: brute_force.Task, operand: Operand) -> bool:
@@ -123,7 +125,13 @@ class Mutations:
         program = mutant.program
         self.lanes = [list(lane) for lane in program.lanes]
         self.tasks = [replace(task, operands=list(task.operands)) for task in program.tasks]
-        mutant.program = Program(self.tasks, self.lanes, list(program.semaphores))
+        mutant.program = replace(
+            program,
+            tasks=self.tasks,
+            lanes=self.lanes,
+            semaphores=list(program.semaphores),
+            kinds=dict(program.kinds),
+        )
 
     # Random choices.
 
@@ -298,7 +306,8 @@ class Mutations:
         place = self.operand(lambda o: o.root != PACKETS)
         if place is None:
             return False
-        roots = range(PACKETS)
+        roots = list(range(len(schedules.argument_names(self.mutant.program))))
+        roots += [ARENA] if schedules.uses(self.mutant.program, ARENA) else []
         return self.change_operand(place, root=self.rng.choice(roots), offset=0)
 
     def leave_buffer(self) -> bool:
@@ -307,11 +316,8 @@ class Mutations:
         if place is None:
             return False
         operand = self.tasks[place[0]].operands[place[1]]
-        size = BYTES[operand.dtype]
-        span = size * (
-            1 + sum((n - 1) * s for n, s in zip(operand.shape, operand.strides, strict=True))
-        )
-        first = schedules.ROOT_BYTES - span + size
+        size, span = BYTES[operand.dtype], len(operand.span())
+        first = schedules.root_bytes(self.mutant.program, operand.root) - span + size
         return self.change_operand(place, offset=first + size * self.rng.randrange(3))
 
     def misalign(self) -> bool:
@@ -339,36 +345,46 @@ CLASSES = (
 )  # fmt: skip
 
 
-def mutate(rng: random.Random, kind: str, program: Program, sms: int) -> Mutant | None:
+def mutate(
+    rng: random.Random,
+    kind: str,
+    program: Program,
+    sms: int,
+    mutations: type[Mutations] = Mutations,
+) -> Mutant | None:
     """Applies a mutation; returns None if it is not applicable, or if the text would not parse."""
     mutant = Mutant(kind, program, sms)
-    if not getattr(Mutations(rng, mutant), kind)():
+    if not getattr(mutations(rng, mutant), kind)():
         return None
     changed = mutant.program
     signalled = {
         item[1] for lane in changed.lanes for item in lane if item[0] in ("signal", "barrier")
     }
     waited = {item[1] for lane in changed.lanes for item in lane if item[0] == "wait"}
-    # A semaphore without signals has no number of arrivals that a declaration could state.
-    if waited - signalled:
+    declared = signalled | mutant.arrivals.keys()
+    # A semaphore without signals has no number of arrivals, unless the mutation declares one.
+    if waited - declared:
         return None
-    changed.semaphores = [name for name in changed.semaphores if name in signalled]
+    changed.semaphores = [name for name in changed.semaphores if name in declared]
     return mutant
 
 
 # -- driver ------------------------------------------------------------------------------------
 
 
-def synchronized_programs(
-    rng: random.Random, ark_opt: list[str], count: int
-) -> list[tuple[Program, int]]:
-    """Yields random programs with the synchronisation of the compiler."""
-    programs = []
+def synchronized_programs(rng: random.Random, ark_opt: list[str], count: int) -> list[Scheduled]:
+    """Returns random programs with the synchronisation of the compiler."""
+    programs: list[Scheduled] = []
     for _ in range(count):
         tasks, sms = schedules.random_tasks(rng), rng.randint(2, 4)
         if rng.random() < 0.5:
             schedules.random_packets(rng, tasks)
         programs.append((Program(tasks, schedules.random_lanes(rng, tasks, sms)), sms))
+    return synchronize(ark_opt, programs)
+
+
+def synchronize(ark_opt: list[str], programs: list[Scheduled]) -> list[Scheduled]:
+    """Returns programs, whose lanes have runs alone, with the synchronisation of the compiler."""
     modules = [schedules.to_mlir(program, sms) for program, sms in programs]
     outputs, failed, errors = schedules.run_ark_opt(
         ark_opt, modules, "--ark-insert-synchronization", "--ark-verify-synchronization"
@@ -376,57 +392,90 @@ def synchronized_programs(
     if failed:
         sys.exit(f"the compiler refuses its own schedule:\n{modules[min(failed)]}\n{errors}")
     return [
-        (schedules.read_schedule(output, program.tasks, sms), sms)
+        (schedules.read_schedule(output, program.tasks, sms, program.ranks), sms)
         for (program, sms), output in zip(programs, outputs, strict=True)
     ]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--count", type=int, default=FULL_COUNT, help="mutants")
+@dataclass
+class Verdicts:
+    """How many mutants of each class are right or wrong, and how many verdicts differ."""
+
+    right: collections.Counter[str] = field(default_factory=collections.Counter)
+    wrong: collections.Counter[str] = field(default_factory=collections.Counter)
+    accepted_wrong: int = 0
+    refused_right: int = 0
+
+    @property
+    def count(self) -> int:
+        """The number of mutants."""
+        return self.right.total() + self.wrong.total()
+
+    def compare(self, ark_opt: list[str], mutants: list[Mutant]) -> None:
+        """Proves mutants, and prints those for which brute force has another verdict."""
+        modules = [mutant.text() for mutant in mutants]
+        _, failed, errors = schedules.run_ark_opt(ark_opt, modules, "--ark-verify-synchronization")
+        for number, mutant in enumerate(mutants):
+            expected = mutant.is_right()
+            (self.right if expected else self.wrong)[mutant.kind] += 1
+            if expected != (number in failed):
+                continue
+            self.accepted_wrong += not expected
+            self.refused_right += expected
+            verdict = "refused, but right" if expected else "accepted, but wrong"
+            print(f"{mutant.kind}: {verdict}\n{modules[number]}\n", flush=True)
+            if expected:
+                print(errors[-3000:], flush=True)
+
+
+def run(
+    description: str,
+    name: str,
+    full_count: int,
+    classes: tuple[str, ...],
+    draw: Callable[[random.Random, list[str], int], list[Scheduled]],
+    mutations: type[Mutations] = Mutations,
+) -> int:
+    """Compares mutants of drawn programs, prints the result, and returns the exit status."""
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--count", type=int, default=full_count, help="mutants")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--ark-opt", nargs="+", default=[str(_ROOT / "build/bin/ark-opt")])
     options = parser.parse_args()
     if shutil.which(options.ark_opt[0]) is None:
         sys.exit(f"{options.ark_opt[0]} is not there: run `make build`")
     begin, rng = time.monotonic(), random.Random(options.seed)
-    right, wrong = collections.Counter[str](), collections.Counter[str]()
-    accepted_wrong = refused_right = 0
-    classes = itertools.cycle(CLASSES)
-    while sum(right.values()) + sum(wrong.values()) < options.count:
+    verdicts = Verdicts()
+    kinds = itertools.cycle(classes)
+    while verdicts.count < options.count:
         mutants = []
-        for program, sms in synchronized_programs(rng, options.ark_opt, PROGRAMS_PER_BATCH):
-            drawn = (mutate(rng, next(classes), program, sms) for _ in CLASSES)
+        for program, sms in draw(rng, options.ark_opt, PROGRAMS_PER_BATCH):
+            drawn = (mutate(rng, next(kinds), program, sms, mutations) for _ in classes)
             mutants += [mutant for mutant in drawn if mutant is not None]
-        modules = [mutant.text() for mutant in mutants]
-        _, failed, errors = schedules.run_ark_opt(
-            options.ark_opt, modules, "--ark-verify-synchronization"
-        )
-        for number, mutant in enumerate(mutants):
-            expected = mutant.is_right()
-            (right if expected else wrong)[mutant.kind] += 1
-            if expected == (number in failed):
-                accepted_wrong += not expected
-                refused_right += expected
-                verdict = "refused, but right" if expected else "accepted, but wrong"
-                print(f"{mutant.kind}: {verdict}\n{modules[number]}\n", flush=True)
-                if expected:
-                    print(errors[-3000:], flush=True)
+        verdicts.compare(options.ark_opt, mutants)
+    failures = verdicts.accepted_wrong + verdicts.refused_right
     result = {
-        "name": Path(__file__).stem,
-        "count": sum(right.values()) + sum(wrong.values()),
-        "failures": accepted_wrong + refused_right,
+        "name": name,
+        "count": verdicts.count,
+        "failures": failures,
         "seconds": round(time.monotonic() - begin, 1),
-        "classes": len(CLASSES),
-        "right": sum(right.values()),
-        "wrong": sum(wrong.values()),
-        "false accepts": accepted_wrong,
-        "false rejects": refused_right,
-        "wrong by class": dict(wrong),
+        "classes": len(classes),
+        "right": verdicts.right.total(),
+        "wrong": verdicts.wrong.total(),
+        "false accepts": verdicts.accepted_wrong,
+        "false rejects": verdicts.refused_right,
+        "right by class": dict(verdicts.right),
+        "wrong by class": dict(verdicts.wrong),
     }
     print(json.dumps(result))
-    sys.exit(1 if result["failures"] else 0)
+    return 1 if failures else 0
+
+
+def main() -> int:
+    """Compares the mutants of programs of one rank; returns the exit status."""
+    description = (__doc__ or "").splitlines()[0]
+    return run(description, Path(__file__).stem, FULL_COUNT, CLASSES, synchronized_programs)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

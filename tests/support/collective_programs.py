@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -43,9 +44,15 @@ def everything(rank: int, size: int, dtype: DType) -> ark.Program:
 
 
 def draw(rng: np.random.Generator, program: ark.Program) -> dict[str, Array]:
+    return draw_arguments(rng, program.inputs)
+
+
+def draw_arguments(
+    rng: np.random.Generator, arguments: Mapping[str, Any], scale: float = 4
+) -> dict[str, Array]:
     def values(argument: Any) -> Array:
         if argument.dtype.is_float:
-            return (4 * rng.standard_normal(argument.shape)).astype(argument.dtype.numpy)
+            return (scale * rng.standard_normal(argument.shape)).astype(argument.dtype.numpy)
         return rng.integers(0, 100, argument.shape).astype(argument.dtype.numpy)
 
-    return {name: values(argument) for name, argument in program.inputs.items()}
+    return {name: values(argument) for name, argument in arguments.items()}

@@ -14,6 +14,7 @@ from ...errors import ArkError, BusyError, DeviceError, UnsupportedError
 from . import backlog
 from .backlog import Stuck, backlog_of
 
+_INVALID_DEVICE = 101
 _NOT_READY = 600
 _CAPTURE_IMPLICIT = 906
 # The handle of the default stream, with which blocking streams synchronise.
@@ -51,6 +52,10 @@ class CudaApi:
             device = self.driver.cuDeviceGet(ordinal)
         except RuntimeError as error:  # the package is there, and no driver of NVIDIA
             raise UnsupportedError(f"a program for cuda needs a GPU of NVIDIA: {error}") from None
+        if int(device[0]) == _INVALID_DEVICE:
+            raise UnsupportedError(
+                f"there is no GPU {ordinal}: this process sees {self.call('cuDeviceGetCount')}"
+            )
         self.device = _check(self.driver, "cuDeviceGet", device, UnsupportedError)
 
     def call(self, name: str, *arguments: object) -> Any:

@@ -18,7 +18,12 @@ from .memory import DeviceBytes
 if TYPE_CHECKING:
     from .api import CudaApi
 
-__all__ = ["ExportedPart", "MappedParts", "PeerMemory", "page_size", "require_peer_access"]
+__all__ = [
+    "USE_ONE", "ExportedPart", "MappedParts", "PeerMemory", "page_size", "require_peer_access"
+]  # fmt: skip
+
+# The remedy, where there are not enough GPUs, or GPUs without a link.
+USE_ONE = "compile with devices=[0] to run all ranks on one GPU"
 
 
 def require_peer_access(apis: Sequence[CudaApi]) -> None:
@@ -30,7 +35,8 @@ def require_peer_access(apis: Sequence[CudaApi]) -> None:
             if not api.call("cuDeviceCanAccessPeer", api.device, other.device):
                 raise UnsupportedError(
                     f"GPU {api.ordinal} cannot access the memory of GPU {other.ordinal}: ranks on "
-                    "GPUs of their own need GPUs linked by NVLink, or by PCIe with peer access"
+                    "GPUs of their own need GPUs linked by NVLink, or by PCIe with peer access",
+                    notes=[USE_ONE],
                 )
 
 

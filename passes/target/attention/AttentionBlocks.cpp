@@ -3,12 +3,9 @@
 #include "passes/target/attention/AttentionTiles.h"
 #include "passes/target/support/Alignment.h"
 #include "passes/target/support/Bodies.h"
-#include "passes/target/support/Warp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -18,15 +15,13 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Rows of a block per lane: row g of quad g, and row g + 8.
-static constexpr int64_t kOwnRows = 2;
 /// Up to this depth, registers hold the queries throughout the loop.
 static constexpr int64_t kMaxKeptDepth = 32;
 
 namespace {
-/// Online softmax of a warp for 16 rows. The first product multiplies queries
-/// by keys, the second one exponentials by values. The first product leaves the
-/// exponentials in the registers that the second one reads.
+/// Online softmax of a warp for a block of rows. The first product multiplies
+/// queries by keys, the second one exponentials by values. The first product
+/// leaves the exponentials in the registers that the second one reads.
 ///
 /// Queries and keys use the same permuted order of the depth, the order in
 /// which lanes load it. The columns of values are permuted as well: a quad
@@ -41,18 +36,21 @@ private:
   /// lane's partial sums of exponentials, and the accumulators of the weighted
   /// sums of values, by instruction.
   struct State {
-    SmallVector<Value, kOwnRows> maxima, sums;
-    SmallVector<Value> products;
+    SmallVector<Value> maxima, sums, products;
 
     SmallVector<Value> flatten() const;
-    void assign(ValueRange all);
+    /// Takes the values from `all`, for lanes with `rows` rows.
+    void assign(ValueRange all, int64_t rows);
   };
   /// Neighbouring columns that each quad loads at once.
   struct Chunk {
     int64_t begin, columns;
   };
 
-  int64_t getStepTiles() const { return shape.getStepKeys() / kTileKeys; }
+  /// Returns the number of products of queries by keys per step.
+  int64_t getStepTiles() const {
+    return shape.getStepKeys() / shape.getTileColumns();
+  }
   int64_t getNumParts() const { return shape.parts; }
   bool isWholeStep();
   void findChunks();
@@ -79,7 +77,7 @@ private:
   SmallVector<Chunk> chunks;
   Value part;
   /// The row indices of the lane, and the same indices clamped to the last row.
-  SmallVector<Value, kOwnRows> numbers, rows;
+  SmallVector<Value> numbers, rows;
   SmallVector<SmallVector<Value>> places;
   SmallVector<SmallVector<Words>> queries;
   /// The keys of the lane's scores in this step, and an i1 for each that is
@@ -95,10 +93,10 @@ SmallVector<Value> BlockBuilder::State::flatten() const {
   return all;
 }
 
-void BlockBuilder::State::assign(ValueRange all) {
-  maxima = llvm::to_vector_of<Value>(all.take_front(kOwnRows));
-  sums = llvm::to_vector_of<Value>(all.slice(kOwnRows, kOwnRows));
-  products = llvm::to_vector_of<Value>(all.drop_front(2 * kOwnRows));
+void BlockBuilder::State::assign(ValueRange all, int64_t rows) {
+  maxima = llvm::to_vector_of<Value>(all.take_front(rows));
+  sums = llvm::to_vector_of<Value>(all.slice(rows, rows));
+  products = llvm::to_vector_of<Value>(all.drop_front(2 * rows));
 }
 
 //===----------------------------------------------------------------------===//
@@ -116,9 +114,9 @@ void BlockBuilder::findChunks() {
   while (begin < attention.depth) {
     int64_t columns = std::min<int64_t>(
         shape.width,
-        llvm::bit_floor<uint64_t>((attention.depth - begin) / kTileKeys));
+        llvm::bit_floor<uint64_t>((attention.depth - begin) / getNumQuads()));
     chunks.push_back({begin, columns});
-    begin += columns * kTileKeys;
+    begin += columns * getNumQuads();
   }
 }
 
@@ -128,9 +126,10 @@ void BlockBuilder::findRows(Value block) {
   rows.clear();
   places.clear();
   queries.clear();
-  for (int64_t own = 0; own < kOwnRows; ++own) {
-    numbers.push_back(add(add(mul(block, kBlockRows), quad), own * kTileKeys));
-    rows.push_back(shape.rows % kBlockRows == 0
+  for (int64_t own = 0; own < getOwnRows(); ++own) {
+    numbers.push_back(add(add(mul(block, shape.getBlockRows()), quad),
+                          own * getLhs().getBlockExtent(0)));
+    rows.push_back(shape.rows % shape.getBlockRows() == 0
                        ? numbers.back()
                        : arith::MinSIOp::create(builder, numbers.back(),
                                                 index(shape.rows - 1))
@@ -146,7 +145,8 @@ void BlockBuilder::findRows(Value block) {
 
 AttentionTiles::Words BlockBuilder::loadQueries(Value row, int64_t number) {
   return load(attention.query, getPlace(row),
-              mul(add(inQuad, number * kQuad), shape.width), kQuad);
+              mul(add(inQuad, number * getQuadLanes()), shape.width),
+              getQuadLanes());
 }
 
 void BlockBuilder::findKeys(Value first) {
@@ -157,8 +157,9 @@ void BlockBuilder::findKeys(Value first) {
       isWhole ? Value()
               : arith::SubIOp::create(builder, length, index(1)).getResult();
   for (int64_t tile = 0; tile < getStepTiles(); ++tile)
-    for (int64_t next = 0; next < 2; ++next) {
-      Value key = add(add(first, mul(inQuad, 2)), tile * kTileKeys + next);
+    for (int64_t next = 0; next < getOwnColumns(); ++next) {
+      Value key = add(add(first, mul(inQuad, getOwnColumns())),
+                      tile * shape.getTileColumns() + next);
       keyExists.push_back(isWhole ? Value() : isLess(key, length));
       ownKeys.push_back(
           isWhole ? key
@@ -172,12 +173,13 @@ SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
                                                           int64_t number) {
   SmallVector<Words> keys;
   for (int64_t tile = 0; tile < getStepTiles(); ++tile) {
-    Value key = add(add(first, quad), tile * kTileKeys);
+    Value key = add(add(first, quad), tile * shape.getTileColumns());
     if (!isWholeStep())
       key = arith::MinSIOp::create(
           builder, key, arith::SubIOp::create(builder, length, index(1)));
     keys.push_back(load(attention.key, key,
-                        mul(add(inQuad, number * kQuad), shape.width), kQuad));
+                        mul(add(inQuad, number * getQuadLanes()), shape.width),
+                        getQuadLanes()));
   }
   return keys;
 }
@@ -208,31 +210,37 @@ AttentionTiles::Words BlockBuilder::loadValues(Value key, Value exists,
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Returns two scores of each tile, by row. The parts of the depth are
+/// Returns the lane's scores of each tile, by row. The parts of the depth are
 /// processed one after the other, because registers do not hold all keys.
 SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
-  SmallVector<SmallVector<Value>> sums(getStepTiles(),
-                                       SmallVector<Value>(kSums, number(0)));
-  SmallVector<Value, kOwnRows> pinned;
+  SmallVector<SmallVector<Value>> sums(
+      getStepTiles(), SmallVector<Value>(instruction->getNumSums(), number(0)));
+  SmallVector<Value> pinned;
   // Without registers for the queries, every step reads them again.
   if (queries.empty())
     for (Value row : rows)
       pinned.push_back(pinToPlace(row));
   for (int64_t part = 0; part < getKeyLoads(); ++part) {
     SmallVector<Words> keys = loadKeys(first, part);
-    Words a = pinned.empty() ? queries[0][part] : loadQueries(pinned[0], part);
-    Words b = pinned.empty() ? queries[1][part] : loadQueries(pinned[1], part);
+    SmallVector<Words> rowWords;
+    for (int64_t own = 0; own < getOwnRows(); ++own)
+      rowWords.push_back(pinned.empty() ? queries[own][part]
+                                        : loadQueries(pinned[own], part));
     for (auto [key, own] : llvm::zip(keys, sums))
-      for (int64_t half = 0; half < kWords; half += 2)
-        llvm::copy(multiply({a[half], b[half], a[half + 1], b[half + 1]},
-                            {key[half], key[half + 1]}, own),
-                   own.begin());
+      for (int64_t first = 0; first < kWords; first += getOwnWords()) {
+        auto select = [&](const Words &all) {
+          return Words(ArrayRef<Value>(all).slice(first, getOwnWords()));
+        };
+        llvm::copy(
+            multiply(llvm::map_to_vector(rowWords, select), select(key), own),
+            own.begin());
+      }
   }
-  SmallVector<SmallVector<Value>> scores(kOwnRows);
+  SmallVector<SmallVector<Value>> scores(getOwnRows());
   for (ArrayRef<Value> tile : sums)
-    for (int64_t own = 0; own < kOwnRows; ++own)
-      scores[own].append({tile[own * 2], tile[own * 2 + 1]});
-  for (int64_t own = 0; own < kOwnRows; ++own)
+    for (int64_t own = 0; own < getOwnRows(); ++own)
+      llvm::append_range(scores[own], getRow(tile, own));
+  for (int64_t own = 0; own < getOwnRows(); ++own)
     for (auto [score, key, exists] : llvm::zip(scores[own], ownKeys, keyExists))
       score = finishScore(score, places[own], key, exists);
   return scores;
@@ -241,27 +249,32 @@ SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
 /// Computes products += exponentials * values.
 void BlockBuilder::addValues(State &state,
                              ArrayRef<SmallVector<Value>> exponentials) {
-  for (size_t first = 0; first < ownKeys.size(); first += kOwnKeys) {
-    SmallVector<Words> terms[kOwnRows];
-    for (int64_t own = 0; own < kOwnRows; ++own)
-      terms[own] = split(ArrayRef(exponentials[own]).slice(first, kOwnKeys));
+  int64_t sums = instruction->getNumSums();
+  for (size_t first = 0; first < ownKeys.size(); first += getOwnKeys()) {
+    // The words of the lane's rows, by term.
+    SmallVector<SmallVector<Words>> terms;
+    for (ArrayRef<Value> row : exponentials)
+      for (auto [term, words] :
+           llvm::enumerate(split(row.slice(first, getOwnKeys())))) {
+        terms.resize(std::max(terms.size(), term + 1));
+        terms[term].push_back(words);
+      }
     MutableArrayRef<Value> products = state.products;
     for (const Chunk &chunk : chunks) {
       SmallVector<Words> values;
-      for (int64_t number = 0; number < kOwnKeys; ++number)
+      for (int64_t number = 0; number < getOwnKeys(); ++number)
         values.push_back(loadValues(ownKeys[first + number],
                                     keyExists[first + number], chunk));
       for (int64_t column = 0; column < chunk.columns; ++column) {
         Words words;
-        for (int64_t pair = 0; pair < kOwnKeys; pair += 2) {
+        for (int64_t pair = 0; pair < getOwnKeys(); pair += 2) {
           Value a = values[pair][column / 2], b = values[pair + 1][column / 2];
           words.push_back(column % 2 ? joinHigh(a, b) : joinLow(a, b));
         }
-        for (auto [a, b] : llvm::zip(terms[0], terms[1]))
-          llvm::copy(multiply({a[0], b[0], a[1], b[1]}, words,
-                              products.take_front(kSums)),
+        for (ArrayRef<Words> term : terms)
+          llvm::copy(multiply(term, words, products.take_front(sums)),
                      products.begin());
-        products = products.drop_front(kSums);
+        products = products.drop_front(sums);
       }
     }
   }
@@ -270,12 +283,13 @@ void BlockBuilder::addValues(State &state,
 void BlockBuilder::step(State &state, Value first) {
   findKeys(first);
   SmallVector<SmallVector<Value>> scores = getScores(first);
-  SmallVector<Value, kOwnRows> corrections;
-  for (int64_t own = 0; own < kOwnRows; ++own) {
+  SmallVector<Value> corrections;
+  for (int64_t own = 0; own < getOwnRows(); ++own) {
     Value largest = state.maxima[own];
     for (Value score : scores[own])
       largest = arith::MaximumFOp::create(builder, largest, score);
-    largest = combine<arith::MaximumFOp>(largest, {2, 1});
+    largest =
+        combine<arith::MaximumFOp>(largest, getAcc().getSharerDistances(0));
     Value finite = getFinite(largest);
     corrections.push_back(getExponential(finite, state.maxima[own]));
     state.maxima[own] = largest;
@@ -288,8 +302,9 @@ void BlockBuilder::step(State &state, Value first) {
     state.sums[own] = sum;
   }
   for (auto [number, product] : llvm::enumerate(state.products))
-    product = arith::MulFOp::create(builder, product,
-                                    corrections[number % kSums / 2]);
+    product = arith::MulFOp::create(
+        builder, product,
+        corrections[number % instruction->getNumSums() / getOwnColumns()]);
   addValues(state, scores);
 }
 
@@ -299,22 +314,24 @@ void BlockBuilder::step(State &state, Value first) {
 
 BlockBuilder::State BlockBuilder::stream() {
   State state;
-  state.maxima.assign(kOwnRows, getLeast());
-  state.sums.assign(kOwnRows, number(0));
-  state.products.assign(attention.depth / kTileKeys * kSums, number(0));
+  state.maxima.assign(getOwnRows(), getLeast());
+  state.sums.assign(getOwnRows(), number(0));
+  state.products.assign(attention.depth / shape.getTileColumns() *
+                            instruction->getNumSums(),
+                        number(0));
   int64_t keys = shape.getStepKeys();
   auto loop = scf::ForOp::create(builder, mul(part, keys), length,
                                  index(getNumParts() * keys), state.flatten());
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
-    state.assign(loop.getRegionIterArgs());
+    state.assign(loop.getRegionIterArgs(), getOwnRows());
     step(state, loop.getInductionVar());
     scf::YieldOp::create(builder, state.flatten());
   }
-  state.assign(loop.getResults());
+  state.assign(loop.getResults(), getOwnRows());
   for (Value &sum : state.sums)
-    sum = combine<arith::AddFOp>(sum, {2, 1});
+    sum = combine<arith::AddFOp>(sum, getAcc().getSharerDistances(0));
   return state;
 }
 
@@ -323,17 +340,18 @@ BlockBuilder::State BlockBuilder::stream() {
 SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
                                             int64_t chunk, int64_t own,
                                             int64_t next) {
-  int64_t first = chunks[chunk].begin / kTileKeys;
+  int64_t first = chunks[chunk].begin / getNumQuads();
   SmallVector<Value> columns;
   for (int64_t column = 0; column < chunks[chunk].columns; ++column)
-    columns.push_back(products[(first + column) * kSums + own * 2 + next]);
+    columns.push_back(products[(first + column) * instruction->getNumSums() +
+                               own * getOwnColumns() + next]);
   return columns;
 }
 
 /// Inserts a branch that is taken if the lane's row exists, and moves the
 /// builder into it. The last block may be incomplete.
 void BlockBuilder::enterRow(int64_t own) {
-  if (shape.rows % kBlockRows == 0)
+  if (shape.rows % shape.getBlockRows() == 0)
     return;
   auto branch = scf::IfOp::create(
       builder, isLess(numbers[own], index(shape.rows)), /*withElse=*/false);
@@ -342,7 +360,7 @@ void BlockBuilder::enterRow(int64_t own) {
 
 /// Stores partial results for the loop that combines the parts of a row.
 void BlockBuilder::store(const State &state) {
-  for (int64_t own = 0; own < kOwnRows; ++own) {
+  for (int64_t own = 0; own < getOwnRows(); ++own) {
     OpBuilder::InsertionGuard guard(builder);
     enterRow(own);
     // All lanes of a quad store the same scalars.
@@ -351,9 +369,9 @@ void BlockBuilder::store(const State &state) {
     memref::StoreOp::create(builder, state.sums[own], buffers.sums,
                             ValueRange{part, numbers[own]});
     for (auto [chunk, of] : llvm::enumerate(chunks))
-      for (int64_t next = 0; next < 2; ++next) {
-        Value column =
-            add(mul(add(mul(inQuad, 2), next), of.columns), of.begin);
+      for (int64_t next = 0; next < getOwnColumns(); ++next) {
+        Value column = add(
+            mul(add(mul(inQuad, getOwnColumns()), next), of.columns), of.begin);
         SmallVector<Value> columns =
             getColumns(state.products, chunk, own, next);
         int64_t count = std::min(of.columns, kStoreElements);
@@ -409,7 +427,7 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
 
 /// Finishes rows whose keys all belong to one warp.
 void BlockBuilder::finish(const State &state) {
-  for (int64_t own = 0; own < kOwnRows; ++own) {
+  for (int64_t own = 0; own < getOwnRows(); ++own) {
     OpBuilder::InsertionGuard guard(builder);
     enterRow(own);
     RowNumbers all;
@@ -417,10 +435,12 @@ void BlockBuilder::finish(const State &state) {
     all[RowValue::Finite] = getFinite(state.maxima[own]);
     all[RowValue::Sum] = state.sums[own];
     for (auto [chunk, of] : llvm::enumerate(chunks))
-      for (int64_t next = 0; next < 2; ++next)
-        finishColumns(all, own,
-                      add(mul(add(mul(inQuad, 2), next), of.columns), of.begin),
-                      getColumns(state.products, chunk, own, next));
+      for (int64_t next = 0; next < getOwnColumns(); ++next)
+        finishColumns(
+            all, own,
+            add(mul(add(mul(inQuad, getOwnColumns()), next), of.columns),
+                of.begin),
+            getColumns(state.products, chunk, own, next));
   }
 }
 

@@ -2,8 +2,6 @@
 
 #include "passes/target/attention/AttentionBuilder.h"
 
-#include "passes/target/support/Warp.h"
-
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -53,7 +51,7 @@ Value AttentionBuilder::isLess(Value a, Value b) {
 
 Value AttentionBuilder::exchange(Value value, int64_t distance) {
   return gpu::ShuffleOp::create(builder, value, static_cast<int32_t>(distance),
-                                static_cast<int32_t>(kWarpSize),
+                                static_cast<int32_t>(shape.getWarpSize()),
                                 gpu::ShuffleMode::XOR)
       .getShuffleResult();
 }
@@ -61,7 +59,7 @@ Value AttentionBuilder::exchange(Value value, int64_t distance) {
 Value AttentionBuilder::fetch(Value value, Value lane) {
   Value number =
       arith::IndexCastOp::create(builder, builder.getI32Type(), lane);
-  Value width = arith::ConstantIntOp::create(builder, kWarpSize, 32);
+  Value width = arith::ConstantIntOp::create(builder, shape.getWarpSize(), 32);
   return gpu::ShuffleOp::create(builder, value, number, width,
                                 gpu::ShuffleMode::IDX)
       .getShuffleResult();
@@ -124,7 +122,7 @@ Value AttentionBuilder::getExponential(Value finite, Value score) {
 Value AttentionBuilder::pinToPlace(Value number) {
   Type i32 = builder.getI32Type();
   Value narrow = arith::IndexCastOp::create(builder, i32, number);
-  Value width = arith::ConstantIntOp::create(builder, kWarpSize, 32);
+  Value width = arith::ConstantIntOp::create(builder, shape.getWarpSize(), 32);
   Value own = arith::IndexCastOp::create(builder, i32, lane);
   auto shuffle = gpu::ShuffleOp::create(builder, narrow, own, width,
                                         gpu::ShuffleMode::IDX);

@@ -74,7 +74,7 @@ void buildAttentionStreams(ImplicitLocOpBuilder &builder,
                            const AttentionShape &shape,
                            const AttentionBuffers &buffers, Value thread);
 
-/// Builds the loop over the keys for blocks of 16 rows. A warp that has all
+/// Builds the loop over the keys for blocks of rows. A warp that has all
 /// keys of a row also computes the row ops.
 void buildAttentionBlocks(ImplicitLocOpBuilder &builder,
                           const AttentionOps &attention,

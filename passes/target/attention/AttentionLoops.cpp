@@ -6,8 +6,8 @@
 #include "passes/target/support/Alignment.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
+#include "passes/target/support/MatrixInstruction.h"
 #include "passes/target/support/SharedMemory.h"
-#include "passes/target/support/Warp.h"
 #include "passes/target/support/WideLoad.h"
 
 #include "lib/support/BufferView.h"
@@ -26,6 +26,16 @@ static constexpr int64_t kSumBytes = 4, kHalfBytes = 2;
 //===----------------------------------------------------------------------===//
 // Shares
 //===----------------------------------------------------------------------===//
+
+/// Returns true if the accumulators of neighbouring products of queries and
+/// keys are an operand of the next product as they are, and if a lane holds
+/// two rows, which are the columns of a word of values.
+static bool areSupported(MmaAttr mma) {
+  return haveOperandsOfSameLanes(mma) && haveSumsOfSameLanes(mma) &&
+         MatrixFragment(mma.getLhs()).getOwn(0) == 2 &&
+         mma.getLhs().getElements()[1] == mma.getAcc().getElements()[1] &&
+         kLoadBytes / kHalfBytes % MatrixFragment(mma.getLhs()).getOwn(1) == 0;
+}
 
 /// Returns true if rows can be loaded in vectors of `elements` elements.
 static bool isLoadable(Value buffer, int64_t elements) {
@@ -67,18 +77,22 @@ static int64_t chooseParts(const AttentionOps &attention, AttentionShape shape,
 }
 
 std::optional<AttentionShape>
-AttentionShape::choose(const AttentionOps &attention, int64_t threads,
-                       int64_t room, int64_t run) {
+AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
+                       int64_t threads, int64_t room, int64_t run) {
+  if (!areSupported(mma))
+    return std::nullopt;
   AttentionShape shape;
-  shape.warps = shape.parts = threads / kWarpSize;
+  shape.mma = mma;
+  int64_t warpSize = shape.getWarpSize();
+  shape.warps = shape.parts = threads / warpSize;
   shape.rows = attention.getNumRows();
   shape.depth = attention.depth;
   shape.width = kLoadBytes / kHalfBytes;
   // The second loop assigns one warp's partial results to each lane, which
   // limits the warps to the number of lanes. In a block, a quad holds pairs of
   // columns.
-  int64_t unit = shape.hasFewRows() ? shape.width : 2 * shape.width;
-  if (threads % kWarpSize != 0 || shape.warps > kWarpSize ||
+  int64_t unit = shape.hasFewRows() ? shape.width : 2 * shape.getTileColumns();
+  if (threads % warpSize != 0 || shape.warps > warpSize ||
       !llvm::isPowerOf2_64(shape.warps) || shape.rows < 1 ||
       shape.depth > kMaxDepth || shape.depth % unit != 0 ||
       !areLoadable(attention, shape.width))
@@ -121,10 +135,11 @@ int64_t AttentionShape::getBytes() const {
 /// value with itself. Values that depend on the number are hence computed here.
 /// Otherwise a compiler would compute them before the loop over vCTAs, and
 /// their registers would be missing in the loop.
-static Value pin(ImplicitLocOpBuilder &builder, Value thread) {
+static Value pin(ImplicitLocOpBuilder &builder, Value thread,
+                 int64_t warpSize) {
   Type i32 = builder.getI32Type();
   Value number = arith::IndexCastOp::create(builder, i32, thread);
-  Value width = arith::ConstantIntOp::create(builder, kWarpSize, 32);
+  Value width = arith::ConstantIntOp::create(builder, warpSize, 32);
   Value lane = arith::RemUIOp::create(builder, number, width);
   auto shuffle = gpu::ShuffleOp::create(builder, number, lane, width,
                                         gpu::ShuffleMode::IDX);
@@ -147,10 +162,11 @@ void ark::createAttentionLoops(ImplicitLocOpBuilder &builder,
     loops.push_back(buildAttentionRows);
   for (auto *build : loops) {
     OpBuilder::InsertionGuard guard(builder);
-    Value thread =
-        createMappedLoop(builder, shape.teams * shape.warps * kWarpSize);
+    Value thread = createMappedLoop(builder, shape.teams * shape.warps *
+                                                 shape.getWarpSize());
     if (!shape.hasFewRows())
       setFullRegisterPressure(thread.getParentBlock()->getParentOp());
-    build(builder, attention, shape, buffers, pin(builder, thread));
+    build(builder, attention, shape, buffers,
+          pin(builder, thread, shape.getWarpSize()));
   }
 }

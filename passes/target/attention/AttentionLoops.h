@@ -5,35 +5,42 @@
 
 #include "passes/target/attention/AttentionOps.h"
 
+#include "dialects/ark/ArkAttrs.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 namespace mlir::ark {
 
-/// Query rows of one instruction.
-inline constexpr int64_t kBlockRows = 16;
-
 /// The division of an attention among threads. With few rows, all warps share
-/// the keys. More rows are divided into blocks of 16; each block has one warp
-/// per part of the keys.
+/// the keys. More rows are divided into blocks with as many rows as an
+/// instruction has; each block has one warp per part of the keys.
 struct AttentionShape {
-  /// Returns nothing if the attention cannot be divided among the threads, or
-  /// needs more than `room` bytes of shared memory. `run` is the largest number
-  /// of vCTAs in a run.
+  /// Returns nothing if the fragments of `mma` are not supported, if the
+  /// attention cannot be divided among the threads, or if it needs more than
+  /// `room` bytes of shared memory. `run` is the largest number of vCTAs in a
+  /// run.
   static std::optional<AttentionShape> choose(const AttentionOps &attention,
-                                              int64_t threads, int64_t room,
-                                              int64_t run);
+                                              MmaAttr mma, int64_t threads,
+                                              int64_t room, int64_t run);
 
   /// Returns the bytes of shared memory for the warps' partial results.
   int64_t getBytes() const;
 
-  /// Returns true if the rows fit into the 8 columns of an instruction.
-  bool hasFewRows() const { return rows <= kBlockRows / 2; }
+  int64_t getWarpSize() const { return mma.getAcc().getNumLanes(); }
+  /// Returns the query rows of a block.
+  int64_t getBlockRows() const { return mma.getM(); }
+  /// Returns the columns of an instruction.
+  int64_t getTileColumns() const { return mma.getN(); }
+  /// Returns true if the rows fit into the columns of an instruction.
+  bool hasFewRows() const { return rows <= getTileColumns(); }
   /// Returns true if a second loop combines partial results of a row.
   bool hasParts() const { return parts > 1 || hasFewRows(); }
-  int64_t getBlocks() const { return (rows + kBlockRows - 1) / kBlockRows; }
+  int64_t getBlocks() const {
+    return (rows + getBlockRows() - 1) / getBlockRows();
+  }
   /// Returns the number of keys of a block that a warp processes per step.
-  int64_t getStepKeys() const { return depth <= 32 ? 32 : 16; }
+  int64_t getStepKeys() const { return (depth <= 32 ? 2 : 1) * mma.getK(); }
 
+  MmaAttr mma;
   /// Warps that share a vCTA, and the number of teams of this many warps.
   /// Different teams process different vCTAs.
   int64_t warps = 0, teams = 1;

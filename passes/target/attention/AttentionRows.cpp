@@ -1,7 +1,6 @@
 //===- AttentionRows.cpp - Attention loop that combines parts -------------===//
 
 #include "passes/target/attention/AttentionBuilder.h"
-#include "passes/target/support/Warp.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -59,18 +58,19 @@ void RowBuilder::addWarps(Value row, Value column) {
 }
 
 void RowBuilder::build(Value thread) {
-  warp = div(thread, kWarpSize);
-  lane = rem(thread, kWarpSize);
-  int64_t across = llvm::divideCeil(attention.depth, kWarpSize);
+  int64_t warpSize = shape.getWarpSize();
+  warp = div(thread, warpSize);
+  lane = rem(thread, warpSize);
+  int64_t across = llvm::divideCeil(attention.depth, warpSize);
   auto loop = scf::ForOp::create(builder, warp, index(shape.rows * across),
                                  index(shape.warps));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value row = div(loop.getInductionVar(), across);
-  Value column = add(mul(rem(loop.getInductionVar(), across), kWarpSize), lane);
+  Value column = add(mul(rem(loop.getInductionVar(), across), warpSize), lane);
   // Lanes beyond the last column recompute the last column and do not store it.
   Value clamped =
-      attention.depth % kWarpSize == 0
+      attention.depth % warpSize == 0
           ? column
           : arith::MinSIOp::create(builder, column, index(attention.depth - 1));
   addWarps(row, clamped);

@@ -1,12 +1,9 @@
 //===- AttentionStreams.cpp - Attention loop for few rows -----------------===//
 
 #include "passes/target/attention/AttentionTiles.h"
-#include "passes/target/support/Warp.h"
 #include "passes/target/support/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -20,12 +17,13 @@ using namespace mlir::ark;
 static constexpr int64_t kMaxDepthAtOnce = 64;
 
 namespace {
-/// Online softmax of a warp, with 16 keys per step. Every step updates the
-/// state of a row: the maximum score, and the sum of exponentials and the
-/// weighted sum of values relative to the maximum.
+/// Online softmax of a warp, with as many keys per step as an instruction has
+/// elements along K. Every step updates the state of a row: the maximum score,
+/// and the sum of exponentials and the weighted sum of values relative to the
+/// maximum.
 ///
-/// Instructions multiply 16 rows by 8 columns. The scores are products of
-/// queries, whose upper 8 rows are zero, by keys. The weighted sums are
+/// The scores are products of queries, all of whose rows but the first of each
+/// lane are zero, by keys. The weighted sums are
 /// products of values, with their columns as rows, by exponentials. A lane
 /// hence computes the scores whose exponentials it needs, and lanes exchange no
 /// data between the products. Queries and keys use the same permuted order of
@@ -61,7 +59,13 @@ private:
   /// Returns the number of 16-byte loads per lane with which all quads together
   /// read the values of a key.
   int64_t getValueLoads() {
-    return llvm::divideCeil(attention.depth, kTileKeys * shape.width);
+    return llvm::divideCeil(attention.depth, getNumQuads() * shape.width);
+  }
+  /// Returns the number of keys per step.
+  int64_t getStepKeys() const { return instruction->getDepth(); }
+  /// Returns the number of products of queries by keys per step.
+  int64_t getStepTiles() const {
+    return getStepKeys() / instruction->getColumns();
   }
   /// The row of the quad, clamped to the last row.
   Value row;
@@ -90,7 +94,7 @@ void StreamBuilder::State::assign(ValueRange all) {
 
 void StreamBuilder::dealLanes(Value thread) {
   AttentionTiles::dealLanes(thread);
-  row = shape.rows == kTileKeys
+  row = shape.rows == getNumQuads()
             ? quad
             : arith::MinSIOp::create(builder, quad, index(shape.rows - 1))
                   .getResult();
@@ -99,22 +103,24 @@ void StreamBuilder::dealLanes(Value thread) {
 void StreamBuilder::loadQueries() {
   SmallVector<Value> place = getPlace(row);
   for (int64_t number = 0; number < getKeyLoads(); ++number)
-    queries.push_back(load(attention.query, place,
-                           mul(add(inQuad, number * kQuad), shape.width),
-                           kQuad));
+    queries.push_back(
+        load(attention.query, place,
+             mul(add(inQuad, number * getQuadLanes()), shape.width),
+             getQuadLanes()));
 }
 
-/// Loads a key for every quad and each of two tiles, clamped to the last key.
+/// Loads a key for every quad and tile, clamped to the last key.
 SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
   SmallVector<Words> keys;
   Value last = arith::SubIOp::create(builder, length, index(1));
-  for (int64_t tile = 0; tile < 2; ++tile) {
+  for (int64_t tile = 0; tile < getStepTiles(); ++tile) {
     Value key = arith::MinSIOp::create(
-        builder, add(add(first, quad), tile * kTileKeys), last);
+        builder, add(add(first, quad), tile * instruction->getColumns()), last);
     for (int64_t number = 0; number < getKeyLoads(); ++number)
-      keys.push_back(load(attention.key, key,
-                          mul(add(inQuad, number * kQuad), shape.width),
-                          kQuad));
+      keys.push_back(
+          load(attention.key, key,
+               mul(add(inQuad, number * getQuadLanes()), shape.width),
+               getQuadLanes()));
   }
   return keys;
 }
@@ -127,8 +133,8 @@ SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
   for (int64_t number = 0; number < getValueLoads(); ++number)
     for (auto [key, exists] : llvm::zip(ownKeys, keyExists)) {
       values.push_back(load(attention.value, key,
-                            mul(add(quad, number * kTileKeys), shape.width),
-                            kTileKeys));
+                            mul(add(quad, number * getNumQuads()), shape.width),
+                            getNumQuads()));
       for (Value &value : values.back())
         value = arith::SelectOp::create(builder, exists, value, word(0));
     }
@@ -139,20 +145,23 @@ SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Returns two scores of each tile for the row of the quad.
+/// Returns the lane's scores of each tile for the row of the quad.
 SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
   SmallVector<Value> scores;
   int64_t loads = getKeyLoads();
   Value zero = number(0), none = word(0);
-  for (int64_t tile = 0; tile < 2; ++tile) {
-    SmallVector<Value, kSums> sums(kSums, zero);
+  SmallVector<Words> rows(getOwnRows(), Words(getOwnWords(), none));
+  for (int64_t tile = 0; tile < getStepTiles(); ++tile) {
+    SmallVector<Value> sums(instruction->getNumSums(), zero);
     for (int64_t load = 0; load < loads; ++load)
-      for (int64_t half = 0; half < kWords; half += 2) {
-        const Words &query = queries[load], &key = keys[tile * loads + load];
-        sums = multiply({query[half], none, query[half + 1], none},
-                        {key[half], key[half + 1]}, sums);
+      for (int64_t first = 0; first < kWords; first += getOwnWords()) {
+        auto select = [&](const Words &all) {
+          return ArrayRef<Value>(all).slice(first, getOwnWords());
+        };
+        rows.front() = Words(select(queries[load]));
+        sums = multiply(rows, select(keys[tile * loads + load]), sums);
       }
-    scores.append({sums[0], sums[1]});
+    llvm::append_range(scores, getRow(sums, /*own=*/0));
   }
   SmallVector<Value> place = getPlace(row);
   for (auto [score, key, exists] : llvm::zip(scores, ownKeys, keyExists))
@@ -164,17 +173,20 @@ SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
 void StreamBuilder::addValues(State &state, ArrayRef<Words> values,
                               ArrayRef<Words> exponentials) {
   MutableArrayRef<Value> products = state.products;
-  for (; !values.empty(); values = values.drop_front(kOwnKeys))
-    for (int64_t column = 0; column < kWords; ++column) {
-      SmallVector<Value> words;
-      for (int64_t pair = 0; pair < kOwnKeys; pair += 2) {
-        Value a = values[pair][column], b = values[pair + 1][column];
-        words.append({joinLow(a, b), joinHigh(a, b)});
+  int64_t sums = instruction->getNumSums();
+  for (; !values.empty(); values = values.drop_front(getOwnKeys()))
+    for (int64_t word = 0; word < kWords; ++word) {
+      // The two columns of a word are rows of the operand.
+      SmallVector<Words> columns(2);
+      for (int64_t pair = 0; pair < getOwnKeys(); pair += 2) {
+        Value a = values[pair][word], b = values[pair + 1][word];
+        columns[0].push_back(joinLow(a, b));
+        columns[1].push_back(joinHigh(a, b));
       }
       for (const Words &term : exponentials)
-        llvm::copy(multiply(words, term, products.take_front(kSums)),
+        llvm::copy(multiply(columns, term, products.take_front(sums)),
                    products.begin());
-      products = products.drop_front(kSums);
+      products = products.drop_front(sums);
     }
 }
 
@@ -182,9 +194,11 @@ void StreamBuilder::step(State &state, Value first) {
   Value last = arith::SubIOp::create(builder, length, index(1));
   ownKeys.clear();
   keyExists.clear();
-  for (int64_t number = 0; number < kOwnKeys; ++number) {
-    int64_t distance = number / 2 * kTileKeys + number % 2;
-    Value key = add(add(first, mul(inQuad, 2)), distance);
+  MatrixFragment exponentials = instruction->getRhs();
+  for (int64_t number = 0; number < getOwnKeys(); ++number) {
+    int64_t distance = exponentials.getOffset(number).first;
+    Value key =
+        add(add(first, mul(inQuad, exponentials.getConsecutive(0))), distance);
     keyExists.push_back(isLess(key, length));
     ownKeys.push_back(arith::MinSIOp::create(builder, key, last));
   }
@@ -198,7 +212,7 @@ void StreamBuilder::step(State &state, Value first) {
   Value largest = state.maximum;
   for (Value score : scores)
     largest = arith::MaximumFOp::create(builder, largest, score);
-  largest = combine<arith::MaximumFOp>(largest, {2, 1});
+  largest = combine<arith::MaximumFOp>(largest, getAcc().getSharerDistances(0));
   Value finite = getFinite(largest);
   Value correction = getExponential(finite, state.maximum);
   state.maximum = largest;
@@ -209,11 +223,13 @@ void StreamBuilder::step(State &state, Value first) {
   }
   // The accumulators of the weighted sums belong to rows of two other quads.
   SmallVector<Value> corrections;
-  for (int64_t next = 0; next < 2; ++next)
+  for (int64_t next = 0; next < getOwnColumns(); ++next)
     corrections.push_back(
-        fetch(correction, mul(add(mul(inQuad, 2), next), kQuad)));
+        fetch(correction, mul(add(mul(inQuad, getOwnColumns()), next),
+                              getAcc().getStride(0))));
   for (auto [number, product] : llvm::enumerate(state.products))
-    product = arith::MulFOp::create(builder, product, corrections[number % 2]);
+    product = arith::MulFOp::create(builder, product,
+                                    corrections[number % getOwnColumns()]);
   addValues(state, values, split(scores));
 }
 
@@ -221,24 +237,25 @@ void StreamBuilder::step(State &state, Value first) {
 // The loop
 //===----------------------------------------------------------------------===//
 
-/// Stores the accumulators of two rows. Every load corresponds to neighbouring
-/// columns.
+/// Stores the accumulators of the lane's rows. Every load corresponds to
+/// neighbouring columns.
 void StreamBuilder::storeProducts(const State &state) {
   auto type = VectorType::get(kStoreElements, builder.getF32Type());
   for (int64_t load = 0; load < getValueLoads(); ++load)
-    for (int64_t next = 0; next < 2; ++next) {
+    for (int64_t next = 0; next < getOwnColumns(); ++next) {
       OpBuilder::InsertionGuard guard(builder);
-      Value own = add(mul(inQuad, 2), next);
-      Value column = mul(add(quad, load * kTileKeys), shape.width);
+      Value own = add(mul(inQuad, getOwnColumns()), next);
+      Value column = mul(add(quad, load * getNumQuads()), shape.width);
       Value exists = arith::AndIOp::create(
           builder, isLess(own, index(shape.rows)), isInside(column));
       auto branch = scf::IfOp::create(builder, exists, /*withElse=*/false);
       builder.setInsertionPointToStart(branch.thenBlock());
-      // Every instruction computes two columns of two rows.
+      // Columns of the operand are rows of the result.
       SmallVector<Value> elements;
       for (int64_t number = 0; number < shape.width; ++number)
         elements.push_back(
-            state.products[load * kWords * kSums + number * 2 + next]);
+            state.products[load * kWords * instruction->getNumSums() +
+                           number * getOwnColumns() + next]);
       for (int64_t begin = 0; begin < shape.width; begin += kStoreElements) {
         Value vector = vector::FromElementsOp::create(
             builder, type, ArrayRef(elements).slice(begin, kStoreElements));
@@ -251,7 +268,7 @@ void StreamBuilder::storeProducts(const State &state) {
 }
 
 void StreamBuilder::store(const State &state) {
-  Value sum = combine<arith::AddFOp>(state.sum, {2, 1});
+  Value sum = combine<arith::AddFOp>(state.sum, getAcc().getSharerDistances(0));
   {
     OpBuilder::InsertionGuard guard(builder);
     auto branch = scf::IfOp::create(builder, isLess(quad, index(shape.rows)),
@@ -269,9 +286,10 @@ void StreamBuilder::build(Value thread) {
   findLength();
   loadQueries();
   State state{getLeast(), number(0), {}};
-  state.products.assign(getValueLoads() * kWords * kSums, number(0));
-  Value begin = mul(warp, 2 * kTileKeys);
-  Value stride = index(shape.warps * 2 * kTileKeys);
+  state.products.assign(getValueLoads() * kWords * instruction->getNumSums(),
+                        number(0));
+  Value begin = mul(warp, getStepKeys());
+  Value stride = index(shape.warps * getStepKeys());
   auto loop =
       scf::ForOp::create(builder, begin, length, stride, state.flatten());
   {

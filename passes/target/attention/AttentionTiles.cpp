@@ -2,12 +2,10 @@
 
 #include "passes/target/attention/AttentionTiles.h"
 
-#include "passes/target/support/Warp.h"
 #include "passes/target/support/WideLoad.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -21,10 +19,10 @@ using namespace mlir::ark;
 
 void AttentionTiles::dealLanes(Value thread) {
   element = attention.getElementType();
-  warp = div(thread, kWarpSize);
-  lane = rem(thread, kWarpSize);
-  quad = div(lane, kQuad);
-  inQuad = rem(lane, kQuad);
+  warp = div(thread, shape.getWarpSize());
+  lane = rem(thread, shape.getWarpSize());
+  quad = getLhs().createPart(builder, builder.getLoc(), lane, /*dim=*/0);
+  inQuad = getLhs().createPart(builder, builder.getLoc(), lane, /*dim=*/1);
 }
 
 void AttentionTiles::findLength() {
@@ -34,7 +32,7 @@ void AttentionTiles::findLength() {
 }
 
 int64_t AttentionTiles::getKeyLoads() {
-  return llvm::divideCeil(attention.depth, kQuad * shape.width);
+  return llvm::divideCeil(attention.depth, getQuadLanes() * shape.width);
 }
 
 Value AttentionTiles::isInside(Value column) {
@@ -92,30 +90,15 @@ Value AttentionTiles::joinHigh(Value a, Value b) {
   return arith::OrIOp::create(builder, low, high);
 }
 
-SmallVector<Value, kSums> AttentionTiles::multiply(ArrayRef<Value> a,
-                                                   ArrayRef<Value> b,
-                                                   ArrayRef<Value> sums) {
-  bool isHalf = element.isF16();
-  auto cast = [&](ArrayRef<Value> words) {
-    SmallVector<Value> operands(words);
-    for (Value &operand : operands)
-      if (isHalf)
-        operand = LLVM::BitcastOp::create(
-            builder, VectorType::get({2}, element), operand);
-    return operands;
-  };
-  auto type = isHalf ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-  auto result = LLVM::LLVMStructType::getLiteral(
-      builder.getContext(), SmallVector<Type>(kSums, builder.getF32Type()));
-  auto mma = NVVM::MmaOp::create(
-      builder, result, cast(a), cast(b), sums, ArrayRef<int64_t>{16, 8, 16},
-      /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
-      std::array{type, type},
-      std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-  SmallVector<Value, kSums> made;
-  for (int64_t number = 0; number < kSums; ++number)
-    made.push_back(LLVM::ExtractValueOp::create(builder, mma.getRes(), number));
-  return made;
+SmallVector<Value> AttentionTiles::multiply(ArrayRef<Words> rows,
+                                            ArrayRef<Value> column,
+                                            ArrayRef<Value> sums) {
+  SmallVector<Value> words;
+  for (const Words &row : rows)
+    llvm::append_range(words, row);
+  return instruction->multiply(
+      builder, element, getLhs().sortWords(words, /*depth=*/1),
+      instruction->getRhs().sortWords(column, /*depth=*/0), sums);
 }
 
 /// Rounds two exponentials to the values' type and packs them into one word.

@@ -4,27 +4,19 @@
 #define ARK_PASSES_TARGET_ATTENTION_ATTENTIONTILES_H
 
 #include "passes/target/attention/AttentionBuilder.h"
+#include "passes/target/support/MatrixInstruction.h"
 
 namespace mlir::ark {
 
-/// Keys of an instruction, as rows or columns of one operand. Each lane of a
-/// quad holds two of these keys.
-inline constexpr int64_t kTileKeys = 8;
-/// Lanes of a quad.
-inline constexpr int64_t kQuad = 4;
 /// 32-bit words per load, with two elements each.
 inline constexpr int64_t kWords = 4;
 inline constexpr int64_t kWordBits = 32, kHalfBits = 16;
-/// Accumulators of an instruction per lane.
-inline constexpr int64_t kSums = 4;
-/// Keys per lane of every 16 keys: two of each tile of 8.
-inline constexpr int64_t kOwnKeys = 4;
 /// Elements of the widest store of accumulators, and bytes of one element.
 inline constexpr int64_t kStoreElements = 4;
 inline constexpr int64_t kSumBytes = 4;
 
 /// Base class of both loops over the keys: packs elements into words and issues
-/// the instruction that multiplies 16 rows by 8 columns.
+/// the matrix instruction.
 class AttentionTiles : public AttentionBuilder {
 public:
   using AttentionBuilder::AttentionBuilder;
@@ -44,8 +36,10 @@ protected:
   /// products are exact. Every term has one word with two exponentials and one
   /// with the next two.
   SmallVector<Words> split(ArrayRef<Value> exponentials);
-  SmallVector<Value, kSums> multiply(ArrayRef<Value> a, ArrayRef<Value> b,
-                                     ArrayRef<Value> sums);
+  /// Multiplies the words of the lane's rows, row by row, by those of its
+  /// column.
+  SmallVector<Value> multiply(ArrayRef<Words> rows, ArrayRef<Value> column,
+                              ArrayRef<Value> sums);
   Value word(uint32_t value);
   Value number(float value);
   Value getLeast();
@@ -57,10 +51,31 @@ protected:
   /// Returns an i1 that is true if `column` lies inside of the row.
   Value isInside(Value column);
 
+  MatrixFragment getLhs() const { return instruction->getLhs(); }
+  MatrixFragment getAcc() const { return instruction->getAcc(); }
+  /// Returns the number of lanes that share a row.
+  int64_t getQuadLanes() const { return getLhs().getSharers(0); }
+  int64_t getNumQuads() const { return getLhs().getSharers(1); }
+  /// Returns the number of rows of a lane.
+  int64_t getOwnRows() const { return getAcc().getOwn(0); }
+  /// Returns the number of columns of a lane, which are neighbours.
+  int64_t getOwnColumns() const { return getAcc().getOwn(1); }
+  /// Returns the number of keys of a lane in the product by the values.
+  int64_t getOwnKeys() const { return getLhs().getOwn(1); }
+  /// Returns the words of a row or column of a lane.
+  int64_t getOwnWords() const { return getOwnKeys() / 2; }
+  /// Returns the accumulators of one of the lane's rows.
+  ArrayRef<Value> getRow(ArrayRef<Value> sums, int64_t own) const {
+    return sums.slice(own * getOwnColumns(), getOwnColumns());
+  }
+
+  std::unique_ptr<MatrixInstruction> instruction =
+      MatrixInstruction::create(shape.mma);
   Type element;
   /// The number of keys.
   Value length;
-  /// The quad of the lane, and the position of the lane in it.
+  /// The lanes that share a row are a quad: its number, which is the row in a
+  /// block of the fragment, and the position of the lane in it.
   Value quad, inQuad;
 
 private:

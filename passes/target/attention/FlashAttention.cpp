@@ -6,7 +6,7 @@
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/KernelTables.h"
 #include "passes/target/support/MappedLoop.h"
-#include "passes/target/support/Warp.h"
+#include "passes/target/support/MatrixInstruction.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -36,9 +36,8 @@ struct FlashAttentionPass
   using FlashAttentionPassBase::FlashAttentionPassBase;
 
   void runOnOperation() override {
-    auto target =
-        getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-    if (target && !target.findMma(MmaKind::MmaSync))
+    mma = findMma(getOperation(), MmaKind::MmaSync);
+    if (!mma)
       return;
     for (func::FuncOp body : getBodies(getOperation())) {
       scf::ForOp vctas = getVctaLoop(body);
@@ -59,6 +58,9 @@ private:
   void replace(const AttentionOps &attention, const AttentionShape &shape);
   static void unwrap(scf::ForOp vctas);
   static void share(scf::ForOp vctas, const AttentionShape &shape);
+
+  /// The instruction of a warp.
+  MmaAttr mma;
 };
 } // namespace
 
@@ -92,7 +94,7 @@ std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
       continue;
     int64_t run = hasOnlyAttention(block, *attention) ? longest : 1;
     std::optional<AttentionShape> shape =
-        AttentionShape::choose(*attention, threads, kMostBytes, run);
+        AttentionShape::choose(*attention, mma, threads, kMostBytes, run);
     if (shape)
       found.emplace_back(std::move(*attention), *shape);
   }
@@ -113,7 +115,7 @@ int64_t FlashAttentionPass::getLongest(func::FuncOp body) {
 /// are independent, so that no barrier is needed between two vCTAs.
 void FlashAttentionPass::share(scf::ForOp vctas, const AttentionShape &shape) {
   ImplicitLocOpBuilder builder(vctas.getLoc(), vctas);
-  int64_t threads = shape.warps * kWarpSize;
+  int64_t threads = shape.warps * shape.getWarpSize();
   Value thread = createMappedLoop(builder, shape.teams * threads);
   Value size = arith::ConstantIndexOp::create(builder, threads);
   Value team = arith::DivUIOp::create(builder, thread, size);

@@ -33,7 +33,11 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     results of rows without any key, are those of the original ops. All other results differ from
     the original ones by rounding only.
 
-    The pass skips ops in any other order, head sizes above 128, head sizes that are not a multiple
+    The instruction, and the elements that each lane holds, come from the target's `#ark.mma`; the
+    figures here are those of `mma.sync`. The pass skips instructions whose accumulators lie in other
+    lanes than the operands of the next product.
+
+    The pass also skips ops in any other order, head sizes above 128, head sizes that are not a multiple
     of 16 if there are more than 8 rows, rows that are not aligned to 16 bytes, and attentions that
     would need more than 40 KB of shared memory. If every work item has a single vCTA, and only
     elementwise ops remain beside the attention, the body of the loop over vCTAs replaces the loop.

@@ -43,17 +43,14 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
       buildCpuLowering(lowering, vectorLanes);
       break;
     case Backend::CUDA:
+      if (failed(verifyWarpSize(target, kWarpSize)))
+        return signalPassFailure();
       buildCudaLowering(lowering, target.getWarps() * target.getWarpSize(),
                         target.getGpu().getFp8());
       break;
     case Backend::HIP:
-      // The kernel's text requires warps of 64 threads.
-      if (target.getWarpSize() != kWavefrontSize) {
-        getOperation().emitError("has warps of ")
-            << target.getWarpSize() << " threads; kernels for hip need "
-            << kWavefrontSize;
+      if (failed(verifyWarpSize(target, kWavefrontSize)))
         return signalPassFailure();
-      }
       buildHipLowering(lowering, target.getArch(),
                        target.getWarps() * target.getWarpSize(),
                        target.getWarpSize());
@@ -61,6 +58,17 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
     }
     if (failed(runPipeline(lowering, getOperation())))
       signalPassFailure();
+  }
+
+private:
+  /// Fails unless warps have as many threads as the backend's kernel texts
+  /// require.
+  LogicalResult verifyWarpSize(TargetAttr target, int64_t required) {
+    if (target.getWarpSize() == required)
+      return success();
+    return getOperation().emitError("has warps of ")
+           << target.getWarpSize() << " threads; kernels for "
+           << stringifyBackend(target.getBackend()) << " need " << required;
   }
 };
 } // namespace

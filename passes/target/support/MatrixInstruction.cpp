@@ -84,6 +84,16 @@ SmallVector<Value> MatrixFragment::sortWords(ArrayRef<Value> words,
 // Instructions
 //===----------------------------------------------------------------------===//
 
+/// Returns the words in the form of a type: i32 or vectors of two elements.
+static SmallVector<Value> convertWords(ImplicitLocOpBuilder &builder,
+                                       ValueRange words, Type type) {
+  SmallVector<Value> converted(words);
+  for (Value &word : converted)
+    if (word.getType() != type)
+      word = LLVM::BitcastOp::create(builder, type, word);
+  return converted;
+}
+
 static LLVM::LLVMStructType getStruct(Type element, int64_t count) {
   return LLVM::LLVMStructType::getLiteral(element.getContext(),
                                           SmallVector<Type>(count, element));
@@ -99,14 +109,10 @@ public:
                               ValueRange lhs, ValueRange rhs,
                               ValueRange sums) const override {
     auto type = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-    // Operands of f16 are vectors, and those of bf16 are words.
-    auto pair = VectorType::get({2}, element);
+    Type operand = element.isF16() ? Type(VectorType::get({2}, element))
+                                   : builder.getI32Type();
     auto convert = [&](ValueRange words) {
-      SmallVector<Value> operands(words);
-      for (Value &word : operands)
-        if (element.isF16() && word.getType() != pair)
-          word = LLVM::BitcastOp::create(builder, pair, word);
-      return operands;
+      return convertWords(builder, words, operand);
     };
     auto mma = NVVM::MmaOp::create(
         builder, getStruct(builder.getF32Type(), sums.size()), convert(lhs),
@@ -166,7 +172,8 @@ public:
     auto join = [&](ValueRange words) -> Value {
       auto type = VectorType::get({static_cast<int64_t>(words.size())},
                                   builder.getI32Type());
-      Value all = vector::FromElementsOp::create(builder, type, words);
+      Value all = vector::FromElementsOp::create(
+          builder, type, convertWords(builder, words, builder.getI32Type()));
       return vector::BitCastOp::create(
           builder,
           VectorType::get({static_cast<int64_t>(2 * words.size())}, operand),
@@ -202,8 +209,33 @@ std::unique_ptr<MatrixInstruction> MatrixInstruction::create(MmaAttr facts) {
     return std::make_unique<Wgmma>(facts);
   case MmaKind::Mfma:
     return std::make_unique<Mfma>(facts);
+  case MmaKind::Other:
+    return nullptr;
   }
   llvm_unreachable("not a kind of matrix instructions");
+}
+
+bool ark::haveOperandsOfSameLanes(MmaAttr mma) {
+  FragmentAttr lhs = mma.getLhs(), rhs = mma.getRhs();
+  if (!lhs)
+    return false;
+  auto isMirrored = [](ArrayRef<int64_t> left, ArrayRef<int64_t> right) {
+    return left[0] == right[1] && left[1] == right[0];
+  };
+  return isMirrored(lhs.getLanes(), rhs.getLanes()) &&
+         isMirrored(lhs.getStrides(), rhs.getStrides()) &&
+         lhs.getOuter()[1] == rhs.getOuter()[0] && rhs.getOuter()[1] == 1 &&
+         lhs.getElements()[1] == rhs.getElements()[0] &&
+         rhs.getElements()[1] == 1;
+}
+
+bool ark::haveSumsOfSameLanes(MmaAttr mma) {
+  FragmentAttr lhs = mma.getLhs(), acc = mma.getAcc();
+  return lhs && lhs.getLanes() == acc.getLanes() &&
+         lhs.getStrides() == acc.getStrides() &&
+         lhs.getOuter()[0] == acc.getOuter()[0] && acc.getOuter()[1] == 1 &&
+         lhs.getElements()[0] == 1 && acc.getElements()[0] == 1 &&
+         acc.getElements()[1] == 2;
 }
 
 MmaAttr ark::findMma(ModuleOp module, MmaKind kind) {

@@ -25,6 +25,9 @@ public:
   int64_t getNumElements() const { return layout.getNumElements(); }
   /// Returns the number of lanes that share a row (0) or a column (1).
   int64_t getSharers(unsigned dim) const { return layout.getLanes()[1 - dim]; }
+  /// Returns the distance between lanes with neighbouring rows (0) or columns
+  /// (1) of a block.
+  int64_t getStride(unsigned dim) const { return layout.getStrides()[dim]; }
   /// Returns the number of consecutive rows (0) or columns (1) of a lane.
   int64_t getConsecutive(unsigned dim) const {
     return layout.getElements()[dim];
@@ -80,7 +83,7 @@ public:
   explicit MatrixInstruction(MmaAttr facts) : facts(facts) {}
   virtual ~MatrixInstruction() = default;
 
-  /// Returns the lowering of a known family of instructions.
+  /// Returns the lowering of a family of instructions, or null if ark has none.
   static std::unique_ptr<MatrixInstruction> create(MmaAttr facts);
 
   MmaAttr getFacts() const { return facts; }
@@ -104,6 +107,16 @@ public:
 private:
   MmaAttr facts;
 };
+
+/// Returns true if every lane holds the same elements of K of both operands and
+/// one column of the right operand, which has the lane's position among the
+/// rows of a block of the left operand. Both operands may then use any common
+/// order of K, such as the order in which the lanes load it.
+bool haveOperandsOfSameLanes(MmaAttr mma);
+
+/// Returns true if the lanes hold accumulators of the rows of which they hold
+/// the left operand, in pairs of neighbouring columns, row by row.
+bool haveSumsOfSameLanes(MmaAttr mma);
 
 /// Returns the target's first matrix instruction of a kind, or null. Modules
 /// without a target have `mma.sync` only.

@@ -9,7 +9,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
@@ -20,8 +19,6 @@ using namespace mlir::ark;
 
 static constexpr int64_t kLoadWords = kLoadBytes / 4;
 static constexpr int64_t kWarpLoadBytes = kWarpSize * kLoadBytes;
-/// Accumulator registers of a thread per `mma` instruction.
-static constexpr int64_t kFragment = 4;
 static constexpr unsigned kSharedAddressSpace = 3;
 
 std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
@@ -50,10 +47,28 @@ std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
   return EarlyRead{source, *elements, Value()};
 }
 
+/// Returns true if the words of one load are the left operand as they are, and
+/// if neighbouring elements of the diagonals lie in lanes with fixed XOR
+/// distances.
+static bool isSupported(MmaAttr mma) {
+  if (!mma || !haveOperandsOfSameLanes(mma) || !haveSumsOfSameLanes(mma))
+    return false;
+  MatrixFragment lhs(mma.getLhs());
+  return lhs.getNumElements() == 2 * kLoadWords &&
+         lhs.getBlockExtent(0) == mma.getN() && llvm::isPowerOf2_64(mma.getN());
+}
+
+/// Returns the instruction for the body's target, or null.
+static std::unique_ptr<MatrixInstruction> createInstruction(func::FuncOp body) {
+  MmaAttr mma = findMma(body->getParentOfType<ModuleOp>(), MmaKind::MmaSync);
+  return isSupported(mma) ? MatrixInstruction::create(mma) : nullptr;
+}
+
 StreamReader::StreamReader(func::FuncOp body, ArrayRef<WeightStream> streams,
                            ArrayRef<EarlyRead> reads, ArrayRef<Value> sums)
     : body(body), streams(streams), reads(reads), sums(sums),
-      builder(body.getLoc(), body.getContext()) {}
+      builder(body.getLoc(), body.getContext()),
+      instruction(createInstruction(body)) {}
 
 Value StreamReader::index(int64_t value) {
   return arith::ConstantIndexOp::create(builder, value);
@@ -162,20 +177,25 @@ SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
   return values;
 }
 
-/// Returns true if both operands have the same 16-bit float type.
+/// Returns true if the target has a matrix instruction for the operands, which
+/// have the same 16-bit float type.
 bool StreamReader::usesTensorCores(ArrayRef<Value> row) const {
   Type type = cast<VectorType>(row.front().getType()).getElementType();
-  return getWeightType() == type && type.getIntOrFloatBitWidth() == 16;
+  return instruction && getWeightType() == type &&
+         type.getIntOrFloatBitWidth() == 16;
 }
 
-/// Creates the accumulators of a result. Tensor cores use two fragments of four
-/// accumulators. Scalar code uses one accumulator per load of a piece, so that
-/// consecutive additions are independent.
+/// Creates the accumulators of a result. Tensor cores use one fragment for each
+/// of the lane's rows. Scalar code uses one accumulator per load of a piece, so
+/// that consecutive additions are independent.
 SmallVector<Value> StreamReader::createAccumulators(const WeightStream &stream,
                                                     ArrayRef<Value> row) {
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
-  return SmallVector<Value>(
-      usesTensorCores(row) ? 2 * kFragment : getNumLoads(stream), zero);
+  return SmallVector<Value>(usesTensorCores(row)
+                                ? instruction->getLhs().getOwn(0) *
+                                      instruction->getNumSums()
+                                : getNumLoads(stream),
+                            zero);
 }
 
 /// Multiplies with scalar fused multiply-adds.
@@ -195,7 +215,7 @@ void StreamReader::multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> piece,
   }
 }
 
-/// Returns the 32-bit words of a load as operands of an `mma` instruction.
+/// Returns the 32-bit words of a load as operands of an instruction.
 SmallVector<Value> StreamReader::getWords(Value vector) {
   Type word = builder.getI32Type();
   Value words = vector::BitCastOp::create(
@@ -211,53 +231,66 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
   return all;
 }
 
-/// Multiplies on tensor cores. An `mma` instruction multiplies 16 rows by 8
-/// columns. The words that a lane loads of a piece alternate between rows g and
-/// g + 8 of operand A, where g is the quad of the lane, and the words of the
-/// row form column g of operand B. The wanted sums are therefore the diagonals
-/// of the fragment, and all other results are unused. Lanes exchange no data
-/// before the products, because a loaded register is an operand as it is. The
-/// first fragment accumulates rows g, the second one rows g + 8.
+/// Multiplies on tensor cores. The words that a lane loads of a piece are
+/// operand A: with `mma.sync`, they alternate between rows g and g + 8, where g
+/// is the quad of the lane. The words of the row that belong to one of these
+/// rows form column g of operand B. The wanted sums are therefore the diagonals
+/// of a block of the result, and all other results are unused. Lanes exchange
+/// no data before the products, because a loaded register is an operand as it
+/// is. Each of the lane's rows has a fragment of accumulators.
 void StreamReader::multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> piece,
                                     MutableArrayRef<Value> accumulators) {
-  auto type =
-      getWeightType().isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
-  auto made = LLVM::LLVMStructType::getLiteral(
-      builder.getContext(), SmallVector<Type>(kFragment, builder.getF32Type()));
+  MatrixFragment lhs = instruction->getLhs();
+  int64_t numSums = instruction->getNumSums();
   for (auto [a, b] : llvm::zip(row, piece)) {
     SmallVector<Value> own = getWords(a), weights = getWords(b);
-    for (int64_t half = 0; half < 2; ++half) {
+    for (int64_t block = 0; block < lhs.getOwn(0); ++block) {
+      SmallVector<Value> column;
+      for (auto [number, word] : llvm::enumerate(own))
+        if (lhs.getOffset(2 * number).first == block * lhs.getBlockExtent(0))
+          column.push_back(word);
       MutableArrayRef<Value> sums =
-          accumulators.slice(half * kFragment, kFragment);
-      auto mma = NVVM::MmaOp::create(
-          builder, made, weights, ValueRange{own[half], own[half + 2]}, sums,
-          ArrayRef<int64_t>{16, 8, 16}, /*b1Op=*/std::nullopt,
-          /*intOverflow=*/std::nullopt, std::array{type, type},
-          std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
-      for (int64_t at = 0; at < kFragment; ++at)
-        sums[at] = LLVM::ExtractValueOp::create(builder, mma.getRes(), at);
+          accumulators.slice(block * numSums, numSums);
+      llvm::copy(instruction->multiply(builder, getWeightType(), weights,
+                                       column, ValueRange(sums)),
+                 sums.begin());
     }
   }
+}
+
+/// Adds the elements of the diagonals. The result is valid in lane 0.
+Value StreamReader::addDiagonals(ArrayRef<Value> accumulators) {
+  MatrixFragment acc = instruction->getAcc();
+  // Column g belongs to lane g / 2 of a quad, as the first or the second of its
+  // two columns.
+  SmallVector<Value> columns;
+  for (int64_t column = 0; column < acc.getConsecutive(1); ++column) {
+    Value sum;
+    for (int64_t block = 0; block < acc.getNumBlocks(0); ++block) {
+      Value own =
+          accumulators[block * (acc.getNumElements() + acc.getOwn(1)) + column];
+      sum = sum ? arith::AddFOp::create(builder, sum, own).getResult() : own;
+    }
+    columns.push_back(sum);
+  }
+  Value isOdd = arith::CmpIOp::create(
+      builder, arith::CmpIPredicate::ne,
+      arith::AndIOp::create(builder, lane, index(acc.getStride(0))), index(0));
+  Value own = arith::SelectOp::create(builder, isOdd, columns[1], columns[0]);
+  // Diagonal element g lies in row g, at column g. Lanes of elements whose
+  // numbers differ in one bit hence differ by a fixed XOR distance.
+  SmallVector<int64_t> distances;
+  for (int64_t bit = 1; bit < acc.getBlockExtent(0); bit *= 2)
+    distances.push_back(bit * acc.getStride(0) +
+                        bit / acc.getConsecutive(1) * acc.getStride(1));
+  return addLanes(own, distances);
 }
 
 /// Reduces the accumulators of a warp. The result is valid in lane 0.
 Value StreamReader::addAccumulators(ArrayRef<Value> row,
                                     ArrayRef<Value> accumulators) {
-  if (usesTensorCores(row)) {
-    // Column g of quad g belongs to lane g / 2, as the first or the second of
-    // its two columns.
-    Value even =
-        arith::AddFOp::create(builder, accumulators[0], accumulators[6]);
-    Value odd =
-        arith::AddFOp::create(builder, accumulators[1], accumulators[7]);
-    Value isOdd = arith::CmpIOp::create(
-        builder, arith::CmpIPredicate::ne,
-        arith::AndIOp::create(builder, lane, index(4)), index(0));
-    Value own = arith::SelectOp::create(builder, isOdd, odd, even);
-    // The lane of diagonal element g is 4 * g + g / 2. Lanes of neighbouring
-    // elements hence differ by these XOR distances.
-    return addLanes(own, {4, 8 + 1, 16 + 2});
-  }
+  if (usesTensorCores(row))
+    return addDiagonals(accumulators);
   SmallVector<Value> sums(accumulators);
   while (sums.size() > 1) {
     SmallVector<Value> pairs;
@@ -271,10 +304,11 @@ Value StreamReader::addAccumulators(ArrayRef<Value> row,
 }
 
 /// Adds `sum` over the lanes at these distances. The result is valid in lane 0.
-Value StreamReader::addLanes(Value sum, ArrayRef<int32_t> distances) {
-  for (int32_t distance : distances) {
-    Value other = gpu::ShuffleOp::create(builder, sum, distance, kWarpSize,
-                                         gpu::ShuffleMode::XOR)
+Value StreamReader::addLanes(Value sum, ArrayRef<int64_t> distances) {
+  for (int64_t distance : distances) {
+    Value other = gpu::ShuffleOp::create(
+                      builder, sum, static_cast<int32_t>(distance),
+                      static_cast<int32_t>(kWarpSize), gpu::ShuffleMode::XOR)
                       .getShuffleResult();
     sum = arith::AddFOp::create(builder, sum, other);
   }

@@ -3,6 +3,7 @@
 #ifndef ARK_PASSES_TARGET_WEIGHT_STREAMING_STREAMREADER_H
 #define ARK_PASSES_TARGET_WEIGHT_STREAMING_STREAMREADER_H
 
+#include "passes/target/support/MatrixInstruction.h"
 #include "passes/target/weight_streaming/WeightStreams.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -57,13 +58,14 @@ private:
   SmallVector<Value> getWords(Value vector);
   void multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> piece,
                         MutableArrayRef<Value> accumulators);
+  Value addDiagonals(ArrayRef<Value> accumulators);
   Value addAccumulators(ArrayRef<Value> row, ArrayRef<Value> accumulators);
   void multiplyPiece(const WeightStream &stream, ArrayRef<Value> row,
                      SmallVectorImpl<Value> &state,
                      MutableArrayRef<Value> accumulators);
   void buildLoop(const WeightStream &stream, ArrayRef<Value> row, Value part,
                  Value sums);
-  Value addLanes(Value sum, ArrayRef<int32_t> distances);
+  Value addLanes(Value sum, ArrayRef<int64_t> distances);
 
   func::FuncOp body;
   ArrayRef<WeightStream> streams;
@@ -71,6 +73,8 @@ private:
   ArrayRef<Value> sums;
   func::FuncOp function;
   ImplicitLocOpBuilder builder;
+  /// Null if the target has no supported instruction.
+  std::unique_ptr<MatrixInstruction> instruction;
   Value thread, lane;
 };
 

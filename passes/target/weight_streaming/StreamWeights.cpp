@@ -137,8 +137,9 @@ SmallVector<EarlyRead> StreamRewriter::readEarly() {
   for (auto op : vctas.getBody()->getOps<linalg::GenericOp>())
     for (OpOperand *operand : op.getDpsInputOperands()) {
       auto tile = operand->get().getDefiningOp<memref::SubViewOp>();
-      std::optional<EarlyRead> read =
-          tile ? matchEarlyRead(tile, vctas) : std::nullopt;
+      std::optional<EarlyRead> read;
+      if (tile && isUnchangedBefore(op, tile, vctas))
+        read = matchEarlyRead(tile, vctas);
       if (!read || longestRun * read->elementsPerVcta > kMaxEarlyElements)
         continue;
       auto source = cast<MemRefType>(read->source.getType());

@@ -3,6 +3,7 @@
 #include "passes/target/weight_streaming/WeightStreams.h"
 
 #include "lib/support/BufferView.h"
+#include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Alignment.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/KernelTables.h"
@@ -134,6 +135,20 @@ static bool isOnlyRead(Value row, scf::ForOp vctas) {
   });
 }
 
+bool ark::isUnchangedBefore(linalg::GenericOp reader, Value buffer,
+                            scf::ForOp vctas) {
+  Access read = {buffer, /*writes=*/false};
+  for (Operation &op : *vctas.getBody()) {
+    if (&op == reader)
+      return true;
+    if (llvm::any_of(getAccesses(&op), [&](const Access &access) {
+          return conflict(access, read);
+        }))
+      return false;
+  }
+  return false;
+}
+
 /// Returns true if both types are the same float type, or if the weight has 8
 /// bits and can be converted in registers.
 static bool canMultiply(Type row, Type weight) {
@@ -151,8 +166,9 @@ static std::optional<WeightStream> match(linalg::GenericOp op,
   auto row = cast<MemRefType>(stream.row.getType());
   auto tile = op.getInputs()[1].getDefiningOp<memref::SubViewOp>();
   if (!tile || !vctas.isDefinedOutsideOfLoop(stream.row) ||
-      !isOnlyRead(stream.row, vctas) || !row.getLayout().isIdentity() ||
-      !row.hasStaticShape() ||
+      !isOnlyRead(stream.row, vctas) ||
+      !isUnchangedBefore(op, stream.row, vctas) ||
+      !row.getLayout().isIdentity() || !row.hasStaticShape() ||
       !(stream.row.getDefiningOp<memref::AllocaOp>() ||
         isAlignedArgument(stream.row)))
     return std::nullopt;

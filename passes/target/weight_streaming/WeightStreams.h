@@ -44,6 +44,12 @@ struct WeightStream {
 /// a multiple of the vCTA's number.
 std::optional<int64_t> getVctaStride(OpFoldResult offset, scf::ForOp vctas);
 
+/// Returns true if no op of the loop over vCTAs before `reader` may write
+/// `buffer`. A run can then read `buffer` before the loop: vCTAs of one run do
+/// not write what other vCTAs of the run read.
+bool isUnchangedBefore(linalg::GenericOp reader, Value buffer,
+                       scf::ForOp vctas);
+
 /// Returns the products of a body whose parameters can be streamed, in program
 /// order.
 SmallVector<WeightStream> findWeightStreams(KernelOp kernel, func::FuncOp body);

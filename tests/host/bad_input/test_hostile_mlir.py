@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,6 +76,44 @@ def test_damaged_bytecode(tmp_path: Path) -> None:
         file.write_bytes(data[:place] + bytes([data[place] ^ 0x80]) + data[place + 1 :])
         with pytest.raises(ark.ArkError):
             ark.compile(file, target="cpu:1")
+
+
+_KERNEL = """
+ark.kernel @f {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64,
+    bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<0> : tensor<12345x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>) {
+  return
+}
+"""
+
+
+def _zigzag_varint(value: int) -> bytes:
+    """Returns a signed number as MLIR's bytecode encodes it."""
+    unsigned = value * 2 if value >= 0 else -value * 2 - 1
+    size = next(size for size in range(1, 9) if unsigned < 1 << (7 * size))
+    return (unsigned << size | 1 << (size - 1)).to_bytes(size, "little")
+
+
+def test_a_table_with_a_negative_number_of_rows(tmp_path: Path) -> None:
+    """The parser of text refuses such a type; only damaged bytecode declares one."""
+    data, rows = _bytecode(_KERNEL), _zigzag_varint(12345)
+    assert data.count(rows) == 1
+    file = tmp_path / "damaged.mlir"
+    file.write_bytes(data)
+    with pytest.raises(ark.CompileError) as caught:
+        ark.compile(file, target="cpu:1")
+    assert "kernel_c1" not in str(caught.value)
+    file.write_bytes(data.replace(rows, _zigzag_varint(-12345)))
+    message = "table 'operands' has -12345 rows; a table has 0 to 33554432 (kernel_c1)"
+    with pytest.raises(ark.CompileError, match=re.escape(message)):
+        ark.compile(file, target="cpu:1")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")

@@ -227,6 +227,22 @@ def test_generate_with_settings(ark: Ark, fake_compiler: Calls, fake_model: list
     assert fake_model[0].chosen == {"scheduler": "list"}
 
 
+def test_generate_on_several_ranks(ark: Ark, fake_model: list[Any]) -> None:
+    ranks = ("--tensor-parallel", 2, "--devices", "3,1", "--target", "cuda:sm_90a")
+    result = ark("generate", "model", "--prompt-ids", "1", *ranks)
+    assert result.status == 0, result.err
+    assert fake_model[0].options == {"tensor_parallel": 2}
+    assert (fake_model[0].target, fake_model[0].chosen) == ("cuda:sm_90a", {"devices": (3, 1)})
+
+
+def test_the_number_of_ranks_is_given_once(ark: Ark, fake_model: list[Any]) -> None:
+    ranks = ("--tensor-parallel", 2, "--set", "tensor_parallel=2")
+    result = ark("generate", "model", "--prompt-ids", "1", *ranks)
+    assert result.status == 1
+    assert "--tensor-parallel and --set tensor_parallel are both given" in result.err
+    assert not fake_model
+
+
 def test_sampling_options_without_temperature_raise(ark: Ark, fake_model: list[Any]) -> None:
     result = ark("generate", "model", "--prompt-ids", "1", "--top-k", 5, "--seed", 0)
     assert result.status == 1

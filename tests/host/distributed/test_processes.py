@@ -97,6 +97,39 @@ def test_tensor_parallel_llama(launch: Launch, tiny: Any, tmp_path: Path) -> Non
     assert launch(2, "llama", str(folder)) == {0: tokens, 1: tokens}
 
 
+def test_generate_in_a_process_for_each_rank(tiny: Any, tmp_path: Path) -> None:
+    """The first rank prints the tokens of one rank; the others print nothing."""
+    folder = tiny.write_model(tmp_path / "llama", "llama")
+    alone = ark.models.load(folder, max_length=24, chunk=4).compile("cpu:1")
+    tokens = alone.generate([3, 1, 4, 1, 5], max_new_tokens=6, stop=())
+    ranks = [generate(folder, rank, 2, 2) for rank in range(2)]
+    texts = [rank.communicate(timeout=400) for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0, 0], texts
+    assert texts == [(",".join(map(str, tokens)) + "\n", ""), ("", "")]
+
+
+def test_generate_in_a_world_of_another_size(tiny: Any, tmp_path: Path) -> None:
+    folder = tiny.write_model(tmp_path / "llama", "llama")
+    ranks = [generate(folder, rank, 3, 2) for rank in range(3)]
+    for rank in ranks:
+        _, errors = rank.communicate(timeout=400)
+        assert rank.returncode == 1
+        assert "tensor_parallel 2 in a world of 3 ranks" in errors
+
+
+def generate(folder: Path, rank: int, processes: int, ranks: int) -> subprocess.Popen[str]:
+    """Starts ``ark generate`` as one of several processes."""
+    words = ["--prompt-ids", "3,1,4,1,5", "--max-new-tokens", "6", "--target", "cpu:1"]
+    words += ["--set", "chunk=4", "--set", "max_length=24", "--tensor-parallel", str(ranks)]
+    return subprocess.Popen(
+        [sys.executable, "-m", "ark_mlir.cli", "generate", str(folder), *words],
+        env={**os.environ, "RANK": str(rank), "WORLD_SIZE": str(processes)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
 @pytest.mark.parametrize("tasks", [1000, 6000])
 def test_large_profiles(launch: Launch, tasks: int) -> None:
     """Ranks compare options as text, here of some 70 and 420 KiB; errors name what differs."""

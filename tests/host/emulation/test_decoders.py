@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from emulation import Emulation
 from small_decoders import CONFIG, LENGTH, make_arrays
 
-from ark_mlir.models.decoder import build_decode, build_prefill
+import ark_mlir as ark
+from ark_mlir.models.decoder import build_decode, build_prefill, divide
+from ark_mlir.testing.bounds import assert_within
 
 
 @pytest.mark.parametrize(
@@ -28,3 +33,24 @@ def test_one_token_on_smaller_ctas(check: Callable[..., Any]) -> None:
 def test_prompt(check: Callable[..., Any]) -> None:
     program = build_prefill(CONFIG, chunk=33, max_length=LENGTH)
     check(program, make_arrays(program))
+
+
+@pytest.mark.parametrize("devices", [1, 2])
+def test_one_token_of_two_ranks(devices: int, library: Path, tmp_path: Path) -> None:
+    """Each rank has a half of the heads, of the MLP and, with one row in common, of the vocabulary
+    head. Both get the same bits, within the bounds of one rank's."""
+    sizes = divide(CONFIG, 2)
+    programs = [build_decode(part, max_length=LENGTH) for part in sizes]
+    whole = build_decode(CONFIG, max_length=LENGTH)
+    arrays = make_arrays(whole)
+    expected = ark.reference.evaluate(whole, arrays, bound=True)
+    parameters = [
+        part.shard.parts(arrays, program) for part, program in zip(sizes, programs, strict=True)
+    ]
+    emulation = Emulation(programs, library, tmp_path, devices=devices)
+    with emulation.executable as world:
+        world.bind(parameters)
+        first, second = emulation.run({name: arrays[name] for name in whole.inputs})
+    for name, array in first.items():
+        np.testing.assert_array_equal(second[name], array)
+        assert_within(array, expected.outputs[name], expected.bounds[name], name)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from emulation.mutants import Mutant, Verdict, judge_all
-from emulation.programs import CASES, Prepared
+from emulation.programs import prepare
 from emulation.survivors import count
 
 SEEDS = range(3)
@@ -27,7 +27,7 @@ def choose(mutants: list[Mutant], every: int) -> list[Mutant]:
 def test_mutants_are_caught(library: Path, tmp_path: Path) -> None:
     verdicts: list[tuple[str, Verdict]] = []
     for name, every in SLICE.items():
-        prepared = Prepared(CASES[name], library, tmp_path)
+        prepared = prepare(name, library, tmp_path)
         mutants = choose(prepared.find_mutants(SEEDS), every)
         found = judge_all(prepared.run, mutants, SEEDS, LIMIT, lambda verdict: None)
         verdicts += [(name, verdict) for verdict in found]
@@ -38,6 +38,6 @@ def test_mutants_are_caught(library: Path, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["states", "resident"])
 def test_no_seed_changes_results(name: str, library: Path, tmp_path: Path) -> None:
-    prepared = Prepared(CASES[name], library, tmp_path)
+    prepared = prepare(name, library, tmp_path)
     for seed in range(8):
         prepared.run(seed)

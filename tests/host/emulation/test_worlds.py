@@ -6,137 +6,44 @@ in linking do, too.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from collective_programs import draw, everything
 from emulation import Emulation
-from emulation.mutants import Mutant, Mutation, judge, list_mutants
+from emulation.mutants import Mutation
+from emulation.worlds import (
+    SEEDS,
+    Programs,
+    World,
+    all_collectives,
+    counting,
+    forwarding,
+    stepping,
+)
 
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.dtypes import DType
+from ark_mlir.models.sharding import Shard
 from ark_mlir.runtime.ranks import linking
 from ark_mlir.runtime.ranks.parts import own_lanes
 
-SEEDS = range(4)
-# Seconds for all seeds of a mutant, on a busy machine.
-LIMIT = 60
-# Instructions of system scope that do not connect the GPUs of these programs.
-OTHERS_OF_SYSTEM = re.compile(r"ark_(load|store)_(host|stop)")
-Programs = list[ark.Program]
 
-
-def all_collectives(size: int, dtype: DType = ark.fp32) -> Programs:
-    return [everything(rank, size, dtype) for rank in range(size)]
-
-
-def stepping(size: int) -> Programs:
-    """Returns programs with a state that every iteration sums over all ranks, so that messages
-    change each time."""
+def heads(size: int) -> Programs:
+    """Returns programs in which each rank has a part of three rows of 37 logits."""
     programs: Programs = []
     for rank in range(size):
-        with ark.Program("stepping", rank=rank, world_size=size) as program:
-            x = ark.input("x", (4, 96), ark.int32)
-            state = ark.state("state", (4, 96), ark.int32)
-            mine = ark.add(ark.mul(state, ark.constant([rank + 2], ark.int32)), x)
-            total = ark.update(state, ark.all_reduce(mine), (0, 0))
-            ark.output("y", ark.identity(total))
+        shard = Shard(rank, size)
+        with ark.Program("head", rank=rank, world_size=size) as program:
+            part = ark.input("part", (3, len(shard.interval(37))))
+            ark.output("logits", shard.gather(part, 37))
+            ark.output("token", shard.argmax(part, 37))
         programs.append(program)
     return programs
-
-
-def forwarding(size: int) -> Programs:
-    """Returns programs in which rank 0 sends a state, which changes each time, and receives
-    nothing."""
-    programs: Programs = []
-    for rank in range(size):
-        with ark.Program("forwarding", rank=rank, world_size=size) as program:
-            x = ark.input("x", (4, 96), ark.int32)
-            state = ark.state("state", (4, 96), ark.int32)
-            factor = ark.constant([3], ark.int32)
-            sent = x if rank else ark.update(state, ark.add(ark.mul(state, factor), x), (0, 0))
-            received = ark.broadcast(sent, 0)
-            if rank:
-                received = ark.update(state, ark.add(ark.mul(state, factor), received), (0, 0))
-            ark.output("y", ark.identity(received))
-        programs.append(program)
-    return programs
-
-
-def counting(size: int, stopper: int) -> Programs:
-    """Returns programs in which one rank stops the launch once a sum over all ranks exceeds 11."""
-    programs: Programs = []
-    for rank in range(size):
-        with ark.Program("counting", rank=rank, world_size=size) as program:
-            total = ark.state("total", (1,), ark.int32)
-            one = ark.all_reduce(ark.constant([1], ark.int32))
-            total = ark.update(total, ark.add(total, one), (0,))
-            if rank == stopper:
-                done = ark.state("done", (1,), ark.int32)
-                ark.update(done, ark.cast(ark.greater(total, 11), ark.int32), (0,))
-                ark.stop_when(done)
-        programs.append(program)
-    return programs
-
-
-class World:
-    """Programs of ranks on emulated GPUs, with the outputs of the target cpu.
-
-    Args:
-        programs: the program of each rank.
-        library: the emulator.
-        folder: for files of the host's compiler.
-        devices: the number of GPUs.
-        iterations: of each run.
-        options: of :class:`Emulation`.
-    """
-
-    def __init__(
-        self,
-        programs: Programs,
-        library: Path,
-        folder: Path,
-        devices: int,
-        iterations: int = 1,
-        **options: Any,
-    ) -> None:
-        settings = {"sms": 2, "warps": 4, **options}
-        self.emulation = Emulation(programs, library, folder, devices=devices, **settings)
-        rng = np.random.default_rng(0)
-        self._inputs = [draw(rng, program) for program in programs]
-        self._iterations = iterations
-        chosen = {name: options[name] for name in ("collectives",) if name in options}
-        with ark.compile(programs, target=f"cpu:{2 * len(programs)}", **chosen) as cpu:
-            self._expected = cpu.run(self._inputs, iterations=iterations)
-
-    def run(self, seed: int, mutations: Mapping[int, int] | None = None) -> None:
-        """Runs twice with a seed; raises an error if a bit is wrong or a rule is broken."""
-        self.emulation.load(seed, mutations)
-        with self.emulation.executable as executable:
-            for _ in range(2):
-                outputs = self.emulation.run(self._inputs, iterations=self._iterations)
-                for rank, (got, expected) in enumerate(zip(outputs, self._expected, strict=True)):
-                    for name, array in expected.items():
-                        assert got[name].tobytes() == array.tobytes(), f"rank {rank}: {name}"
-                executable.reset()
-
-    def judge(self, changes: Mapping[int, int], seeds: Sequence[int] = SEEDS) -> str:
-        """Returns the problem of a run with mutated instructions; empty if there is none."""
-        return judge(self.run, dict(changes), seeds, LIMIT)
-
-    def peer_mutants(self) -> list[Mutant]:
-        """Returns mutants of the signals and packets between GPUs."""
-        return [
-            mutant
-            for mutant in list_mutants(self.emulation.sites)
-            if ".sys" in mutant.name and not OTHERS_OF_SYSTEM.search(mutant.name)
-        ]
 
 
 Make = Callable[..., World]
@@ -188,6 +95,13 @@ def test_iterations_that_send_other_values(
     build: Callable[[int], Programs], size: int, devices: int, make: Make
 ) -> None:
     world = make(build(size), devices, iterations=4)
+    for seed in SEEDS:
+        world.run(seed)
+
+
+@pytest.mark.parametrize(("size", "devices"), [*where(2), *where(3)])
+def test_parts_of_a_vocabulary(size: int, devices: int, make: Make) -> None:
+    world = make(heads(size), devices)
     for seed in SEEDS:
         world.run(seed)
 

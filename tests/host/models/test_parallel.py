@@ -68,11 +68,39 @@ def test_tokens_are_those_of_one_rank(folders: dict[str, Path], kind: str) -> No
     assert shared.generate(PROMPT, 8, reference=True) == expected
 
 
-def test_a_layer_exchanges_two_sums(folders: dict[str, Path]) -> None:
+def test_sampled_tokens_are_those_of_one_rank(folders: dict[str, Path]) -> None:
+    options: Any = {"max_length": 24, "chunk": 4, "dtype": "fp32", "sampling": True}
+    alone = ark.models.load(folders["llama"], **options).compile("cpu:1")
+    shared = ark.models.load(folders["llama"], **options, tensor_parallel=2).compile("cpu:1")
+    settings: Any = {"temperature": 0.8, "top_k": 9, "seed": 3, "stop": ()}
+    assert shared.generate(PROMPT, 8, **settings) == alone.generate(PROMPT, 8, **settings)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_four_ranks_with_a_vocabulary_that_they_do_not_divide(
+    tiny: Any, tmp_path: Path, tied: bool
+) -> None:
+    config = {"num_key_value_heads": 4, "tie_word_embeddings": tied}
+    folder = tiny.write_model(tmp_path, "llama", tiny.weights("llama", config), config)
+    alone = ark.models.load(folder, max_length=24, chunk=4).compile("cpu:1")
+    shared = ark.models.load(folder, max_length=24, chunk=4, tensor_parallel=4).compile("cpu:1")
+    assert shared.generate(PROMPT, 8, stop=()) == alone.generate(PROMPT, 8, stop=())
+    (head,) = [
+        argument.shape
+        for name, argument in shared.ranks["decode"][0].parameters.items()
+        if name == ("model.embed_tokens.weight" if tied else "lm_head.weight")
+    ]
+    assert head == ((37, 32) if tied else (10, 32))
+
+
+def test_ranks_exchange_two_sums_a_layer_and_the_logits(folders: dict[str, Path]) -> None:
     model = ark.models.load(folders["llama"], max_length=16, chunk=4, tensor_parallel=2)
     for program in model.ranks["decode"]:
-        assert program.mlir.count("ark.all_reduce") == 2 * 2
+        assert program.mlir.count("ark.all_reduce sum") == 2 * 2
+        assert program.mlir.count("ark.all_reduce max") == 1
+        assert program.mlir.count("ark.all_gather") == 1
         assert "tensor<1x1x16x8xf32>" in program.mlir  # one of two key heads in the cache
+        assert "tensor<1x19xf32>" in program.mlir  # half of 37 tokens
 
 
 def test_models_that_ranks_cannot_divide_raise(folders: dict[str, Path]) -> None:

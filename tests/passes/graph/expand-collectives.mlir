@@ -31,6 +31,7 @@
 // TWO-COUNT-2: ark.channel.put_packet %{{.+}}, %[[SUM]]
 // TWO: %[[FIRST:.+]] = ark.channel.read_packet %{{.+}} -> tensor<3xf32>
 // TWO: %[[LAST:.+]] = ark.channel.read_packet %{{.+}} -> tensor<2xf32>
+// Parts of different extents are joined along the axis.
 // TWO: ark.concat %[[FIRST]], %[[SUM]], %[[LAST]] axis = 0
 
 // Each rank first sends the part of the rank behind it.
@@ -82,7 +83,11 @@ ark.program @narrow(%x: tensor<4xbf16> {ark.kind = #ark.kind<input>, ark.name = 
 // CHECK-LABEL: ark.program @others
 // CHECK: ark.channel.put_packet %{{.+}}, %[[X:.+]] : !ark.channel, tensor<4xi32>
 // CHECK: %[[P:.+]] = ark.channel.read_packet
-// CHECK: %[[GATHERED:.+]] = ark.concat %[[X]], %[[P]] axis = 0
+// Parts of equal shape are joined along an axis of their own.
+// CHECK: %[[ROW0:.+]] = ark.reshape %[[X]] shape = [1, 4]
+// CHECK: %[[ROW1:.+]] = ark.reshape %[[P]] shape = [1, 4]
+// CHECK: %[[ROWS:.+]] = ark.concat %[[ROW0]], %[[ROW1]] axis = 0 : {{.+}} -> tensor<2x4xi32>
+// CHECK: %[[GATHERED:.+]] = ark.reshape %[[ROWS]] shape = [8]
 // CHECK: %[[PART0:.+]] = ark.slice %[[GATHERED]] starts = [0] stops = [4]
 // CHECK: %[[PART1:.+]] = ark.slice %[[GATHERED]] starts = [4] stops = [8]
 // CHECK: ark.channel.put_packet %{{.+}}, %[[PART1]]

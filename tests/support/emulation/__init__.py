@@ -8,35 +8,30 @@ llvm-dis-22, which whoever builds ark has.
 
 from __future__ import annotations
 
-import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from ark_mlir import ir
 from ark_mlir.compiler import compile as compile_program
-from ark_mlir.dialects import gpu
-from ark_mlir.passmanager import PassManager
 from ark_mlir.runtime import Driver, Executable, World
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.cuda.driver import CudaDriver
 from ark_mlir.runtime.cuda.world import CudaWorldDriver
 from ark_mlir.targets import resolve
 from ark_mlir.targets.cuda import use_toolchain
-from ark_mlir.targets.cuda_assembler import Assembled
-from ark_mlir.targets.cuda_math import define_functions
 
-from .host_code import build_library, compile_kernel, load_library, missing_tools
+from .gpus import emulated_gpus
+from .host_code import build_library, load_library, missing_tools
 from .kernels import Outcome, TextKernel
-from .lower import Lowered, Site, lower
+from .lower import Site
 from .machine import Behaviour, EmulatedCuda, Shape
+from .toolchain import HostToolchain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
     from ark_mlir.frontend import Program
-    from ark_mlir.targets.cuda_lines import SourceLine
 
 __all__ = [
     "Behaviour",
@@ -46,6 +41,7 @@ __all__ = [
     "Site",
     "TextKernel",
     "build_library",
+    "emulated_gpus",
     "missing_tools",
 ]
 
@@ -90,7 +86,7 @@ class Emulation:
         # Ranks that share a GPU share its SMs.
         self._sms = sms * ranks // devices
         target = replace(known, sms=self._sms, warps=warps or known.warps)
-        toolchain = _HostToolchain(library, folder, races)
+        toolchain = HostToolchain(library, folder, races)
         with use_toolchain(toolchain):
             compiled = compile_program(
                 program, target, cache=False, devices=range(devices), **options
@@ -128,46 +124,3 @@ class Emulation:
         """Raises RuntimeError if threads broke a rule of the GPU."""
         if self._cuda.failure:
             raise RuntimeError(self._cuda.failure)
-
-
-@dataclass
-class _HostToolchain:
-    """Compiles a kernel to host code instead of a cubin."""
-
-    library: Path
-    folder: Path
-    races: bool
-    text: str = ""
-    lowered: Lowered = field(default_factory=Lowered)
-    name: str = "host"
-
-    def fingerprint(self) -> str:
-        """Excludes the results of this assembler from the cache."""
-        return ""
-
-    def make(
-        self, module: ir.Operation, arch: str, opt_level: int, lines: list[SourceLine] | None
-    ) -> Assembled:
-        """Returns the host code of a module of LLVM IR."""
-        del arch, opt_level
-        self.text = _to_llvm(module, self.folder)
-        self.lowered = lower(self.text, lines or (), self.races)
-        return Assembled(compile_kernel(self.lowered, self.library, self.folder), 0, 0)
-
-
-def _to_llvm(module: ir.Operation, folder: Path) -> str:
-    """Returns the optimised IR from which LLVM makes PTX."""
-    define_functions(_find(module, "gpu.module"))
-    with module.context:
-        manager = PassManager.parse("builtin.module(gpu-module-to-binary{format=llvm})")
-    manager.run(module)  # pyright: ignore[reportUnknownMemberType]
-    objects = ir.ArrayAttr(_find(module, "gpu.binary").attributes["objects"])
-    code: bytes = cast("Any", gpu).ObjectAttr(objects[0]).object
-    source = folder / "kernel.bc"
-    source.write_bytes(code)
-    command = ["llvm-dis-22", str(source), "-o", "-"]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
-
-
-def _find(module: ir.Operation, name: str) -> ir.Operation:
-    return next(op.operation for op in module.regions[0].blocks[0] if op.operation.name == name)

@@ -20,6 +20,16 @@ from ark_mlir.testing.bounds import assert_within
 
 from . import Emulation
 from .mutants import Mutant, list_mutants
+from .worlds import (
+    Programs,
+    World,
+    all_collectives,
+    counting,
+    decoding,
+    forwarding,
+    sharing,
+    stepping,
+)
 
 Arrays = dict[str, Any]
 # A wait that fails should cost little time of the host, except in resident kernels.
@@ -43,6 +53,23 @@ class Case:
     iterations: int = 1
     resident: bool = False
     options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+
+@dataclass(frozen=True)
+class WorldCase:
+    """Programs of ranks on a GPU for each rank.
+
+    Attributes:
+        build: makes the program of each rank.
+        iterations: of each run.
+        exact: True if bits are those of the target cpu.
+        between: pattern of the ops whose packets go to other GPUs, if not all do.
+    """
+
+    build: Callable[[], Programs]
+    iterations: int = 1
+    exact: bool = True
+    between: str = ""
 
 
 class Prepared:
@@ -198,3 +225,38 @@ CASES: dict[str, Case] = {
     "states": Case(_build_states, _state_runs, iterations=3),
     "resident": Case(_build_states, _state_runs, iterations=2, resident=True),
 }
+
+# Three SMs for each rank, so that the lane that speaks for a GPU waits for two others.
+WORLD_CASES: dict[str, WorldCase] = {
+    "ranks: collectives": WorldCase(lambda: all_collectives(2), iterations=3),
+    "ranks: states": WorldCase(lambda: stepping(2), iterations=4),
+    "ranks: sums of rows": WorldCase(lambda: sharing(2), iterations=3),
+    "ranks: decode": WorldCase(lambda: decoding(2), exact=False, between=r"\.sum "),
+    "ranks: one sender of three": WorldCase(lambda: forwarding(3), iterations=4),
+    "ranks: stop": WorldCase(lambda: counting(2, stopper=1), iterations=100),
+}
+NAMES = (*CASES, *WORLD_CASES)
+
+
+def prepare(name: str, library: Path, folder: Path) -> Prepared | World:
+    """Returns the compiled case of a name.
+
+    Args:
+        name: one of `NAMES`.
+        library: the emulator.
+        folder: for files of the host's compiler.
+    """
+    if name in CASES:
+        return Prepared(CASES[name], library, folder)
+    case = WORLD_CASES[name]
+    programs = case.build()
+    return World(
+        programs,
+        library,
+        folder,
+        devices=len(programs),
+        iterations=case.iterations,
+        exact=case.exact,
+        between=case.between,
+        sms=3,
+    )

@@ -159,8 +159,15 @@ def test_invalid_devices_raise(
 
 
 def test_no_such_device(installed: Any, two: FakeCuda) -> None:
-    with pytest.raises(ark.UnsupportedError, match="cuDeviceGet failed: CUDA_ERROR_INVALID_DEVICE"):
+    with pytest.raises(ark.UnsupportedError, match="there is no GPU 2: this process sees 2") as e:
         installed(two, [0, 2]).bind(weights(2))
+    assert e.value.notes == ("compile with devices=[0] to run all ranks on one GPU",)
+
+
+def test_fewer_devices_than_ranks(installed: Any) -> None:
+    with pytest.raises(ark.UnsupportedError, match="there is no GPU 1: this process sees 1") as e:
+        installed(FakeCuda(devices=1), None).bind(weights(2))
+    assert e.value.notes == ("compile with devices=[0] to run all ranks on one GPU",)
 
 
 def test_as_many_devices_as_ranks(two: FakeCuda, kernel: bytes) -> None:
@@ -173,9 +180,23 @@ def test_as_many_devices_as_ranks(two: FakeCuda, kernel: bytes) -> None:
 def test_no_peer_access(two: FakeCuda, kernel: bytes, pair: tuple[int, int]) -> None:
     two.unlinked = {pair}
     message = f"GPU {pair[0]} cannot access the memory of GPU {pair[1]}"
-    with pytest.raises(ark.UnsupportedError, match=message):
+    with pytest.raises(ark.UnsupportedError, match=message) as e:
         bound_world(two, kernel)
+    assert e.value.notes == ("compile with devices=[0] to run all ranks on one GPU",)
     assert two.held == 0
+
+
+def test_worlds_with_one_copy_of_the_parameters(two: FakeCuda, kernel: bytes) -> None:
+    with bound_world(two, kernel) as owner:
+        guest = fake_world(two, kernel, ring_program(2), 2).prepare()
+        two.calls.clear()
+        guest.share_states(owner, parameters=True)
+        assert "cuMemcpyHtoDAsync" not in two.calls
+        check_run(owner)
+        check_run(guest)
+        assert int(owner.states["rank1/n"]) == 2
+        guest.close()
+    assert (two.held, two.foreign_accesses) == (0, [])
 
 
 @pytest.mark.parametrize("page", [4 << 20, 3 << 20])

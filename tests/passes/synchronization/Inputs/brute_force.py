@@ -10,9 +10,10 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-BYTES = {"f32": 4, "i32": 4, "f16": 2, "i8": 1}
-# The root of what is handed over as packets; others come before it.
-PACKETS = 2
+BYTES = {"f32": 4, "i32": 4, "f16": 2, "i8": 1, "i64": 8}
+# Roots other than arguments, which are numbered from 0.
+PACKETS = -1
+ARENA = -2
 
 
 @dataclass
@@ -40,13 +41,22 @@ class Operand:
             result.update(range(first, first + size))
         return frozenset(result)
 
+    def span(self) -> range:
+        """Returns the bytes from the first to the last element."""
+        steps = sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+        return range(self.offset, self.offset + BYTES[self.dtype] * (1 + steps))
+
 
 @dataclass
 class Task:
+    """`rank` is that of its lanes; a task that stamps has a body with `ark.epoch`."""
+
     name: str
     grid: list[int]
     operands: list[Operand]
     in_place: bool
+    rank: int = 0
+    stamps: bool = False
 
     def indices(self) -> list[tuple[int, ...]]:
         return list(itertools.product(*(range(extent) for extent in self.grid)))
@@ -54,11 +64,17 @@ class Task:
 
 @dataclass
 class Program:
-    """`lanes` holds items: ("run", task, begin, end), ("wait", semaphore), ..."""
+    """`lanes` holds items: ("run", task, begin, end), ("wait", semaphore), ...
+
+    There is a lane for each SM, and each rank has an equal share of them. `kinds` has the kinds of
+    semaphores that are no counters.
+    """
 
     tasks: list[Task]
     lanes: list[list[tuple]] = field(default_factory=list)
     semaphores: list[str] = field(default_factory=list)
+    ranks: int = 1
+    kinds: dict[str, str] = field(default_factory=dict)
 
 
 Vcta = tuple[int, int]
@@ -66,12 +82,14 @@ Vcta = tuple[int, int]
 
 @dataclass
 class Access:
-    """What one vCTA touches through one operand."""
+    """What one vCTA touches through one operand. To update is to read and to write."""
 
     vcta: Vcta
     root: int
+    reads: bool
     writes: bool
     touched: frozenset[int]
+    word: int  # bytes of an element
 
 
 def accesses(program: Program) -> Iterator[Access]:
@@ -81,7 +99,9 @@ def accesses(program: Program) -> Iterator[Access]:
         for vcta, index in enumerate(task.indices()):
             for operand in operands:
                 touched = operand.touched(index)
-                yield Access((number, vcta), operand.root, operand.writes, touched)
+                reads = task.in_place or not operand.writes
+                word = BYTES[operand.dtype]
+                yield Access((number, vcta), operand.root, reads, operand.writes, touched, word)
 
 
 def find_conflicts(task: Task) -> set[Vcta]:
@@ -129,7 +149,11 @@ def is_correct(program: Program) -> bool:
     last = {lane[-1] for lane in program.lanes if lane}
     if len(last) != 1 or next(iter(last))[0] != "barrier":
         return False
-    return are_packets_whole(program) and is_free_of_races(program, before)
+    return (
+        are_packets_whole(program)
+        and is_arena_written(program)
+        and is_free_of_races(program, before)
+    )
 
 
 def execute(program: Program) -> dict[Vcta, set[Vcta]] | None:
@@ -202,17 +226,30 @@ def find_senders(program: Program) -> dict[Vcta, set[Vcta]]:
 
 
 def are_packets_whole(program: Program) -> bool:
-    """Whether each is written once at most, and before anybody reads it."""
-    written: set[int] = set()
+    """Whether each is written once at most, before anybody reads it, and read as that word."""
+    written: dict[int, int] = {}
     for access in accesses(program):
         if access.root != PACKETS:
             continue
         if access.writes:
-            if written & access.touched:
+            if written.keys() & access.touched:
                 return False
-            written |= access.touched
-        elif access.touched - written:
+            written |= dict.fromkeys(access.touched, access.word)
+        elif any(written.get(byte) != access.word for byte in access.touched):
             return False
+    return True
+
+
+def is_arena_written(program: Program) -> bool:
+    """Whether each byte of the arena is written before a task reads or updates it."""
+    written: set[int] = set()
+    for access in accesses(program):
+        if access.root != ARENA:
+            continue
+        if access.reads and access.touched - written:
+            return False
+        if access.writes:
+            written |= access.touched
     return True
 
 

@@ -13,6 +13,7 @@ import sys
 from dataclasses import replace
 
 from brute_force import (
+    ARENA,
     BYTES,
     PACKETS,
     Operand,
@@ -23,7 +24,10 @@ from brute_force import (
     is_correct,
 )
 
+# The bytes of an argument, and of one rank's part of the arena and of the packets.
 ROOT_BYTES = 64
+# The number of arguments of a program of one rank.
+ARGUMENTS = 2
 VALUES = ("f32", "f16", "i8")
 
 
@@ -56,7 +60,7 @@ def random_operand(rng: random.Random, grid: list[int], writes: bool) -> Operand
             offsets.append(random_offset(rng, grid, extent))
             sizes.append(rng.choice([1, 1, 2, 3, extent]))
         return Operand(
-            rng.randrange(PACKETS), offset, dtype, shape, strides, offsets, sizes, writes
+            rng.randrange(ARGUMENTS), offset, dtype, shape, strides, offsets, sizes, writes
         )
 
 
@@ -150,20 +154,37 @@ def cut_conflicts(task: Task, cuts: list[int]) -> list[int]:
 # ----------------------------------------------------------------------------
 
 
+def argument_names(program: Program) -> list[str]:
+    """Returns the names of the arguments: a state for each of several ranks."""
+    if program.ranks > 1:
+        return [f"rank{rank}/s" for rank in range(program.ranks)]
+    return [f"r{number}" for number in range(ARGUMENTS)]
+
+
+def root_bytes(program: Program, root: int) -> int:
+    return ROOT_BYTES * program.ranks if root in (ARENA, PACKETS) else ROOT_BYTES
+
+
+def root_name(root: int) -> str:
+    return {ARENA: "%arena", PACKETS: "%packets"}.get(root, f"%r{root}")
+
+
 def to_mlir(program: Program, sms: int) -> str:
     lines = [
         'module attributes {ark.target = #ark.target<backend = cpu, arch = "host",'
-        f" sms = {sms}, warps = 1, shared_memory = 0, bandwidth = 10, flops = 10,"
+        f" sms = {sms // program.ranks}, warps = 1, shared_memory = 0, bandwidth = 10, flops = 10,"
         " handoff = 100, barrier = 300, overhead = 50>} {"
     ]
-    sends = has_packets(program)
     arguments = ", ".join(
-        f'%r{r}: memref<{ROOT_BYTES}xi8> {{ark.kind = #ark.kind<state>, ark.name = "r{r}"}}'
-        for r in range(PACKETS)
+        f'%r{r}: memref<{ROOT_BYTES}xi8> {{ark.kind = #ark.kind<state>, ark.name = "{name}"}}'
+        for r, name in enumerate(argument_names(program))
     )
-    lines.append(f"ark.program @p({arguments}) {{")
-    if sends:
-        lines.append(f"  %r{PACKETS} = ark.packets : memref<{ROOT_BYTES}xi8>")
+    world = f" attributes {{world_size = {program.ranks} : i64}}" if program.ranks > 1 else ""
+    lines.append(f"ark.program @p({arguments}){world} {{")
+    for op, root in (("arena", ARENA), ("packets", PACKETS)):
+        if uses(program, root):
+            kind = f"memref<{root_bytes(program, root)}xi8>"
+            lines.append(f"  {root_name(root)} = ark.{op} : {kind}")
     number = 0
     for task in program.tasks:
         texts: dict[bool, list[str]] = {False: [], True: []}
@@ -174,11 +195,12 @@ def to_mlir(program: Program, sms: int) -> str:
             size = BYTES[operand.dtype]
             base = f"%v{number}"
             shape = "x".join(map(str, operand.shape))
-            left = (ROOT_BYTES - operand.offset) // size
+            whole = root_bytes(program, operand.root)
+            left = (whole - operand.offset) // size
             lines.append(f"  %o{number} = arith.constant {operand.offset} : index")
             lines.append(
-                f"  {base} = memref.view %r{operand.root}[%o{number}][]"
-                f" : memref<{ROOT_BYTES}xi8> to memref<{left}x{operand.dtype}>"
+                f"  {base} = memref.view {root_name(operand.root)}[%o{number}][]"
+                f" : memref<{whole}xi8> to memref<{left}x{operand.dtype}>"
             )
             kind = f"memref<{shape}x{operand.dtype}, strided<{operand.strides}>>"
             lines.append(
@@ -208,14 +230,21 @@ def to_mlir(program: Program, sms: int) -> str:
             f'  ark.task "{task.name}" grid {task.grid} ins({", ".join(texts[False])})'
             f" outs({', '.join(texts[True])}){attributes} {{"
         )
-        lines.append(f"  ^bb0({', '.join(indices + tiles)}):\n    ark.yield\n  }}")
+        lines.append(f"  ^bb0({', '.join(indices + tiles)}):")
+        if task.stamps:
+            lines.append(f"    %e{number} = ark.epoch : i32")
+        lines.append("    ark.yield\n  }")
     lines.append(schedule_text(program, sms))
     lines.append("  ark.return\n}\n}")
     return "\n".join(lines)
 
 
+def uses(program: Program, root: int) -> bool:
+    return any(operand.root == root for task in program.tasks for operand in task.operands)
+
+
 def has_packets(program: Program) -> bool:
-    return any(operand.root == PACKETS for task in program.tasks for operand in task.operands)
+    return uses(program, PACKETS)
 
 
 def without_packets(program: Program) -> Program:
@@ -234,7 +263,8 @@ def schedule_text(program: Program, sms: int) -> str:
             for lane in program.lanes
             for item in lane
         )
-        lines.append(f"    ark.semaphore @{name} arrivals = {arrivals}")
+        kind = f" handoff = {program.kinds[name]}" if name in program.kinds else ""
+        lines.append(f"    ark.semaphore @{name} arrivals = {arrivals}{kind}")
     for sm, lane in enumerate(program.lanes):
         if not lane:
             continue
@@ -251,15 +281,17 @@ def schedule_text(program: Program, sms: int) -> str:
     return "\n".join(lines)
 
 
-def read_schedule(text: str, tasks: list[Task], sms: int) -> Program:
+def read_schedule(text: str, tasks: list[Task], sms: int, ranks: int = 1) -> Program:
     """The schedule of one printed module."""
-    program = Program(tasks, [[] for _ in range(sms)])
+    program = Program(tasks, [[] for _ in range(sms)], ranks=ranks)
     names = {task.name: number for number, task in enumerate(tasks)}
     current: list[int] = []
     for line in text.splitlines():
         line = line.strip()
-        if match := re.match(r"ark\.semaphore @(\S+) ", line):
+        if match := re.match(r"ark\.semaphore @(\S+) arrivals = \d+(?: handoff = (\w+))?", line):
             program.semaphores.append(match[1])
+            if match[2]:
+                program.kinds[match[1]] = match[2]
         elif match := re.match(r"ark\.lane sms = \[(\d+), (\d+)\]", line):
             current = list(range(int(match[1]), int(match[2])))
         elif match := re.match(r'ark\.run "(\w+)" \[(.*), (.*)\]', line):
@@ -335,7 +367,7 @@ def mutate(rng: random.Random, program: Program) -> Program:
     if special < 0.35:
         return stop_updating(rng, program)
     lanes = [list(lane) for lane in program.lanes]
-    mutant = Program(program.tasks, lanes, list(program.semaphores))
+    mutant = replace(program, lanes=lanes, semaphores=list(program.semaphores))
     places = [(row, i) for row, lane in enumerate(lanes) for i in range(len(lane))]
     syncs = [(row, i) for row, i in places if lanes[row][i][0] in ("wait", "signal")]
     kind = rng.choice(["delete", "delete", "retarget", "swap", "move", "duplicate", "shift"])

@@ -1,0 +1,35 @@
+"""Processes that are ranks, and the number of GPUs for them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.runtime.cuda.api import count_devices
+
+Launch = Callable[..., "list[Any]"]
+
+
+def count_gpus() -> int:
+    """The number of GPUs; zero without a driver."""
+    try:
+        return count_devices()
+    except ark.UnsupportedError:
+        return 0
+
+
+two_gpus = pytest.mark.skipif(
+    count_gpus() < 2, reason="needs two GPUs that access each other's memory (NVLink)"
+)
+
+
+def read_result(process: subprocess.Popen[str]) -> Any:
+    output, errors = process.communicate(timeout=240)
+    if process.returncode > 0:
+        pytest.fail(errors[-2000:])
+    return process.returncode or json.loads(output.splitlines()[-1])

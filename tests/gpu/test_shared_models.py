@@ -1,0 +1,38 @@
+"""Decoders that two ranks share generate the interpreter's tokens on one GPU and on two, in one
+process and in two.
+
+Programs, arrays and tokens come from `export_shared_models.py`, made where the compiler is.
+"""
+
+from __future__ import annotations
+
+import pytest
+import shared_models
+from processes import Launch, two_gpus
+
+pytestmark = pytest.mark.gpu
+
+MODELS = sorted(path.parent.name for path in shared_models.FOLDER.glob("*/cases.json"))
+
+
+def test_there_are_models() -> None:
+    assert len(MODELS) >= 4
+    assert any("drawn" in name for name in MODELS)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_on_one_gpu(name: str) -> None:
+    assert shared_models.generate(name, [0]) == shared_models.tokens(name)
+
+
+@two_gpus
+@pytest.mark.parametrize("devices", [[0, 1], [1, 0]], ids=str)
+@pytest.mark.parametrize("name", MODELS)
+def test_on_two_gpus(name: str, devices: list[int]) -> None:
+    assert shared_models.generate(name, devices) == shared_models.tokens(name)
+
+
+@two_gpus
+@pytest.mark.parametrize("name", MODELS)
+def test_in_two_processes(launch: Launch, name: str) -> None:
+    assert launch("generate", name) == [shared_models.tokens(name)] * 2

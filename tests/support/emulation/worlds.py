@@ -1,0 +1,200 @@
+"""Programs of several ranks, which run on emulated GPUs; their bits are those of the target cpu."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from collective_programs import draw, draw_arguments, everything
+from small_decoders import CONFIG, LENGTH
+
+import ark_mlir as ark
+from ark_mlir.dtypes import DType
+from ark_mlir.models.decoder import build_decode, divide
+
+from . import Emulation
+from .mutants import Mutant, Mutation, judge, list_mutants
+
+SEEDS = range(4)
+# Seconds for all seeds of a mutant, on a busy machine.
+LIMIT = 60
+# Instructions of system scope that do not connect the GPUs of these programs.
+_OTHERS_OF_SYSTEM = re.compile(r"ark_(load|store)_(host|stop)")
+Programs = list[ark.Program]
+
+
+def all_collectives(size: int, dtype: DType = ark.fp32) -> Programs:
+    return [everything(rank, size, dtype) for rank in range(size)]
+
+
+def stepping(size: int) -> Programs:
+    """Returns programs with a state that every iteration sums over all ranks, so that messages
+    change each time."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("stepping", rank=rank, world_size=size) as program:
+            x = ark.input("x", (4, 96), ark.int32)
+            state = ark.state("state", (4, 96), ark.int32)
+            mine = ark.add(ark.mul(state, ark.constant([rank + 2], ark.int32)), x)
+            total = ark.update(state, ark.all_reduce(mine), (0, 0))
+            ark.output("y", ark.identity(total))
+        programs.append(program)
+    return programs
+
+
+def forwarding(size: int) -> Programs:
+    """Returns programs in which rank 0 sends a state, which changes each time, and receives
+    nothing."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("forwarding", rank=rank, world_size=size) as program:
+            x = ark.input("x", (4, 96), ark.int32)
+            state = ark.state("state", (4, 96), ark.int32)
+            factor = ark.constant([3], ark.int32)
+            sent = x if rank else ark.update(state, ark.add(ark.mul(state, factor), x), (0, 0))
+            received = ark.broadcast(sent, 0)
+            if rank:
+                received = ark.update(state, ark.add(ark.mul(state, factor), received), (0, 0))
+            ark.output("y", ark.identity(received))
+        programs.append(program)
+    return programs
+
+
+def sharing(size: int) -> Programs:
+    """Returns programs in which each SM needs, in each iteration, what other SMs of its rank and
+    what other ranks have made of a state."""
+    shape = (24, 32)
+    programs: Programs = []
+    for rank in range(size):
+        with (
+            ark.Program("sharing", rank=rank, world_size=size) as program,
+            ark.planner(tile=(8, 16)),
+        ):
+            state = ark.state("state", shape, ark.int32)
+            mine = ark.add(ark.mul(state, ark.constant([rank + 2], ark.int32)), 1)
+            rows = ark.reduce_sum(mine, axis=0)
+            total = ark.all_reduce(ark.mul(mine, rows))
+            columns = ark.transpose(ark.reduce_sum(total, axis=1), (1, 0))
+            mixed = ark.add(ark.mul(total, rows), ark.reduce_sum(columns, axis=1))
+            ark.output("y", ark.identity(ark.update(state, mixed, (0, 0))))
+        programs.append(program)
+    return programs
+
+
+def decoding(size: int) -> Programs:
+    """Returns the programs of a decoder's step that ranks share."""
+    return [build_decode(config, batch=1, max_length=LENGTH) for config in divide(CONFIG, size)]
+
+
+def counting(size: int, stopper: int) -> Programs:
+    """Returns programs in which one rank stops the launch once a sum over all ranks exceeds 11."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("counting", rank=rank, world_size=size) as program:
+            total = ark.state("total", (1,), ark.int32)
+            one = ark.all_reduce(ark.constant([1], ark.int32))
+            total = ark.update(total, ark.add(total, one), (0,))
+            if rank == stopper:
+                done = ark.state("done", (1,), ark.int32)
+                ark.update(done, ark.cast(ark.greater(total, 11), ark.int32), (0,))
+                ark.stop_when(done)
+            ark.output("y", ark.identity(total))
+        programs.append(program)
+    return programs
+
+
+class World:
+    """Programs of ranks on emulated GPUs, with the outputs of the target cpu.
+
+    Args:
+        programs: the program of each rank.
+        library: the emulator.
+        folder: for files of the host's compiler.
+        devices: the number of GPUs.
+        iterations: of each run.
+        exact: True if bits are those of the target cpu. If not, bits are those of a run without
+            mutations, and differ from the target cpu's by rounding.
+        between: pattern of the ops whose packets go to other GPUs. The scope of a GPU suffices for
+            other packets.
+        options: of :class:`Emulation`.
+    """
+
+    def __init__(
+        self,
+        programs: Programs,
+        library: Path,
+        folder: Path,
+        devices: int,
+        iterations: int = 1,
+        exact: bool = True,
+        between: str = "",
+        **options: Any,
+    ) -> None:
+        settings: dict[str, Any] = {"sms": 2, "warps": 4, **options}
+        self.emulation = Emulation(programs, library, folder, devices=devices, **settings)
+        rng = np.random.default_rng(0)
+        self._inputs = [draw(rng, program) for program in programs]
+        self._parameters = [draw_arguments(rng, program.parameters, 0.1) for program in programs]
+        self._iterations = iterations
+        self._between = re.compile(between)
+        chosen = {name: options[name] for name in ("collectives",) if name in options}
+        with ark.compile(programs, target=f"cpu:{2 * len(programs)}", **chosen) as cpu:
+            cpu.bind(self._parameters)
+            self._expected = cpu.run(self._inputs, iterations=iterations)
+        if not exact:
+            self._accept_rounding()
+
+    def _accept_rounding(self) -> None:
+        self.emulation.load(0)
+        with self.emulation.executable as executable:
+            executable.bind(self._parameters)
+            outputs = self.emulation.run(self._inputs, iterations=self._iterations)
+        for got, expected in zip(outputs, self._expected, strict=True):
+            for name, array in expected.items():
+                np.testing.assert_allclose(got[name], array, rtol=0.02, atol=0.02, err_msg=name)
+        self._expected = outputs
+
+    def run(self, seed: int, mutations: Mapping[int, int] | None = None) -> None:
+        """Runs twice with a seed; raises an error if a bit is wrong or a rule is broken."""
+        self.emulation.load(seed, mutations)
+        with self.emulation.executable as executable:
+            executable.bind(self._parameters)
+            for _ in range(2):
+                outputs = self.emulation.run(self._inputs, iterations=self._iterations)
+                for rank, (got, expected) in enumerate(zip(outputs, self._expected, strict=True)):
+                    for name, array in expected.items():
+                        assert got[name].tobytes() == array.tobytes(), f"rank {rank}: {name}"
+                executable.reset()
+
+    def judge(self, changes: Mapping[int, int], seeds: Sequence[int] = SEEDS) -> str:
+        """Returns the problem of a run with mutated instructions; empty if there is none."""
+        return judge(self.run, dict(changes), seeds, LIMIT)
+
+    def find_mutants(self, seeds: Iterable[int]) -> list[Mutant]:
+        """Returns the mutants of instructions that the runs execute; no instruction is mutated
+        here."""
+        executed: set[int] = set()
+        for seed in seeds:
+            self.run(seed)
+            executed |= self.emulation.executed
+        mutants = list_mutants(site for site in self.emulation.sites if site.number in executed)
+        return [mutant for mutant in mutants if not self._is_harmless(mutant)]
+
+    def _is_harmless(self, mutant: Mutant) -> bool:
+        """Returns True for packets within a GPU that have the scope of the GPU."""
+        return (
+            mutant.mutation == Mutation.NARROW_TO_GPU
+            and not mutant.is_shared
+            and not self._between.search(mutant.name)
+        )
+
+    def peer_mutants(self) -> list[Mutant]:
+        """Returns mutants of the signals and packets between GPUs."""
+        return [
+            mutant
+            for mutant in list_mutants(self.emulation.sites)
+            if ".sys" in mutant.name and not _OTHERS_OF_SYSTEM.search(mutant.name)
+        ]
