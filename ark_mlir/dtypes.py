@@ -177,7 +177,7 @@ def _dtype_name(value: object) -> str:
 
 
 def from_numpy(dtype: np.dtype[Any]) -> DType | None:
-    """Returns the element type of a numpy dtype, or None if ark lacks it (float64).
+    """Returns the element type of the numpy type `dtype`, or None if ark lacks it (float64).
 
     Example:
         >>> from_numpy(np.dtype("float32")), from_numpy(np.dtype("float64"))
@@ -187,7 +187,9 @@ def from_numpy(dtype: np.dtype[Any]) -> DType | None:
 
 
 def from_mlir(text: str) -> DType:
-    """Returns the element type with this MLIR spelling; raises InvalidUsageError if none has it.
+    """Returns the element type whose MLIR spelling is `text`.
+
+    Raises InvalidUsageError if no element type of ark has that spelling.
 
     Example:
         >>> from_mlir("ui8"), from_mlir("f32")

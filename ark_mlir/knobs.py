@@ -108,9 +108,12 @@ def registry() -> dict[str, Knob[Any]]:
 
 @contextmanager
 def scope(**variables: str | None) -> Generator[None, None, None]:
-    """Sets variables for the duration of a ``with`` block; None unsets a variable.
+    """Sets environment variables for the duration of a ``with`` block.
 
-    Raises InvalidUsageError if no knob has a name, to catch misspelt names.
+    Args:
+        **variables: the text of each variable, or None to unset the variable.
+
+    Raises InvalidUsageError if ark has no variable of such a name.
 
     Example:
         >>> with scope(ARK_TARGET="cpu:2"):

@@ -51,9 +51,13 @@ class Bundle:
         where: str = "bundle",
         signature: Signature | None = None,
     ) -> Bundle:
-        """Returns the bundle of a manifest (a record, an object or JSON text) and its sections.
+        """Returns the bundle of a manifest and its sections.
 
-        `signature` is the signature of the file that the parts were read from.
+        Args:
+            manifest: a record, a JSON object or JSON text.
+            sections: the bytes of each section by name.
+            where: the name of the bundle in error messages.
+            signature: the signature of the file from which the parts were read.
 
         Raises BundleError if a reader would reject a file with these parts.
         """
@@ -84,7 +88,7 @@ class Bundle:
         return self._cache["mlir"]
 
     def constant(self, buffer: Buffer) -> memoryview:
-        """Returns the bytes of a constant buffer, without a copy."""
+        """Returns the bytes of `buffer`, which is a constant, without a copy."""
         return self.sections["constants"][buffer.offset : buffer.offset + buffer.bytes]
 
     def save(self, path: str | os.PathLike[str]) -> None:

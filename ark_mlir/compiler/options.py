@@ -127,8 +127,10 @@ class CompileOptions:
 
     @classmethod
     def make(cls, options: CompileOptions | None, overrides: Mapping[str, Any]) -> CompileOptions:
-        """Returns `options` with some fields replaced; raises InvalidUsageError if a field does not
-        exist."""
+        """Returns `options` (None: the defaults) with the fields in `overrides` replaced.
+
+        Raises InvalidUsageError if a field does not exist.
+        """
         known = [item.name for item in fields(cls)]
         if unknown := sorted(set(overrides) - set(known)):
             raise InvalidUsageError(

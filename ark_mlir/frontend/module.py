@@ -111,8 +111,9 @@ class Module(metaclass=_Constructed):
     # ---------------------------------------------------------------- calling
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Computes the module's result. A subclass must define it; this one raises
-        NotImplementedError.
+        """Computes the module's result from the arguments of the call.
+
+        A subclass must define this method. The method of ``ark.Module`` raises NotImplementedError.
 
         >>> class Double(ark.Module):
         ...     def forward(self, x):
@@ -287,7 +288,7 @@ class ModuleList(Module):
     _items: list[Module]
 
     def append(self, module: Module) -> None:
-        """Appends a module, whose path ends in its index.
+        """Appends `module`, whose path ends in its index.
 
         >>> layers = ark.ModuleList()
         >>> layers.append(ark.Module())

@@ -204,10 +204,12 @@ class GenerativeModel(Model):
         """
         return super().compile(target, options, **overrides)
 
-    def _bind(self) -> None:
+    def _bind(self, name: str) -> None:
         """Binds the parameters once: a copy on a GPU serves both programs."""
-        self._bind_program("prefill")
-        self.executables["decode"].share_states(self.executables["prefill"], parameters=True)
+        if name == "prefill":
+            super()._bind(name)
+        else:
+            self.executables[name].share_states(self.executables["prefill"], parameters=True)
 
     @property
     def max_length(self) -> int:

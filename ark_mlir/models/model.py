@@ -68,8 +68,9 @@ class Model:
             >>> model = ark.models.load(folder, length=12).compile("cpu")
         """
         chosen: dict[str, Any] = {"target": target, "options": options, **overrides}
-        self.executables = {name: self._compile(name, chosen) for name in self.programs}
-        self._bind()
+        for name in self.programs:
+            self.executables[name] = self._compile(name, chosen)
+            self._bind(name)
         return self
 
     def _compile(self, name: str, chosen: Mapping[str, Any]) -> Executable:
@@ -82,12 +83,8 @@ class Model:
             return Replicas.of(compile_program(programs, **chosen))
         return compile_program(programs[0], **chosen)
 
-    def _bind(self) -> None:
-        """Binds the parameters of all programs."""
-        for name in self.programs:
-            self._bind_program(name)
-
-    def _bind_program(self, name: str) -> None:
+    def _bind(self, name: str) -> None:
+        """Binds the parameters of a program that was compiled."""
         from .sharding import Replicas, Shard
 
         executable = self.executables[name]
@@ -115,8 +112,12 @@ class Model:
     ) -> dict[str, NDArray[Any]]:
         """Runs the program `name` once and returns its outputs by name.
 
-        If `reference`, the float64 interpreter runs it, without states. Raises InvalidUsageError if
-        inputs do not fit, or the model is not compiled.
+        Args:
+            name: the name of a program in ``programs``.
+            inputs: an array for each input, and an int for each scalar, by name.
+            reference: True runs the program in the float64 interpreter, with the initial states.
+
+        Raises InvalidUsageError if inputs do not fit, or the model is not compiled.
 
         >>> model = ark.models.load(folder, length=4)
         >>> [name] = model.programs

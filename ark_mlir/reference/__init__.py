@@ -200,9 +200,13 @@ def run(
 ) -> Any:
     """Interprets a program and returns its outputs by name.
 
-    If `return_states`, returns a tuple of the outputs and the states after the run. For a list of
-    programs, one for each rank, inputs, states and results are lists. Other arguments and errors
-    are those of :func:`evaluate`.
+    Args:
+        program: a program, or a list with the program of each rank. With a list, `inputs`, `state`
+            and the results are lists by rank, too.
+        return_states: True returns a tuple of the outputs and the states after the run.
+
+    Other arguments are those of :func:`evaluate`. Raises InvalidUsageError if `iterations` is not 1
+    for a list of programs, and the errors of :func:`evaluate`.
 
     Example:
         >>> with ark.Program("count") as count:
@@ -237,9 +241,15 @@ def evaluate_ranks(
     bound: bool = False,
     round_to_dtype: bool = False,
 ) -> list[Evaluation]:
-    """Interprets the programs of all ranks concurrently; arguments and results are lists by rank.
+    """Interprets the programs of all ranks concurrently and returns an evaluation for each rank.
 
-    Other arguments and errors are those of :func:`evaluate`.
+    Args:
+        programs: the program of each rank.
+        inputs: a dict of inputs and parameters for each rank.
+        states: a dict of the states' values for each rank; by default the initial values.
+
+    Other arguments are those of :func:`evaluate`. Raises InvalidUsageError if `inputs` or `states`
+    is not a list of one dict per rank, and the errors of :func:`evaluate`.
 
     Example:
         >>> given = [{"x": x0, "w": w0}, {"x": x1, "w": w1}]
@@ -289,12 +299,17 @@ def error_spread(
     """Evaluates a program with error bounds that are estimated from samples.
 
     The bounds of :func:`error_bound` assume that all errors add up, and are infinite after two
-    layers of a model. This function interprets the program `samples` more times, and each time adds
+    layers of a model. This function interprets the program `samples` more times. Each time it adds
     random noise to each op's float results, up to the largest error of that op alone. The noise
     propagates through the program as rounding errors do. The bound of an element is `deviations`
-    times the root mean square of the samples' distances to the exact value, or that of its row if
-    it is larger. It is infinite if an op may have any result. Errors of an implementation beyond
-    rounding exceed the bound.
+    times the root mean square of the samples' distances to the exact value, or of those distances
+    in the element's row if that is larger. The bound is infinite if an op may have any result.
+    Errors of an implementation beyond rounding exceed the bound.
+
+    Args:
+        samples: number of noisy evaluations, at least 2.
+        deviations: factor of the bounds.
+        seed: seed of the noise; equal seeds give equal bounds.
 
     Other arguments and errors are those of :func:`evaluate`.
 

@@ -73,7 +73,7 @@ class _Runs(ABC):
         out: Arrays | None = None,
         **named: Array | int,
     ) -> dict[str, Any]:
-        """Runs the program, and waits for its end.
+        """Runs the program and waits until the run has ended.
 
         For a program on a GPU, arrays on that GPU are used in place: they must be dense, row-major
         and aligned to 16 bytes. Arrays on the host are copied.
@@ -86,10 +86,9 @@ class _Runs(ABC):
         intermediates and must not overlap. `check` raises the errors of replays.
 
         Args:
-            inputs: inputs by name; names that are Python identifiers may be keywords instead.
-                Arrays have the shape and dtype of their buffer. A scalar is an int in
-                ``[0, max]`` or an array of one element; the value of an array on the device is
-                not checked.
+            inputs: inputs by name. Arrays have the shape and dtype of their buffer. A scalar is an
+                int in ``[0, max]`` or an array of one element; the value of an array on the device
+                is not checked.
             iterations: the number of iterations in this one launch.
             trace: the file for a trace of the last iteration, which https://ui.perfetto.dev
                 opens; the program must have been compiled with ``trace=True``.
@@ -97,11 +96,13 @@ class _Runs(ABC):
                 cuda.core. None selects torch's current stream if any argument is a torch tensor on
                 the GPU, else a stream of the executable. The run starts after the work of the
                 streams that produce the arrays, as DLPack specifies.
-            out: arrays by the names of outputs, which are written in place of new arrays.
+            out: arrays by the names of outputs. The run writes to these arrays instead of new
+                arrays.
+            **named: further inputs, whose names are Python identifiers.
 
         Returns:
-            The outputs of the last iteration by name. Arrays of `out` are returned as they were
-            given. Other outputs are arrays of the framework of the inputs (numpy, torch, …), on
+            The outputs of the last iteration by name. Arrays of `out` are returned themselves.
+            Other outputs are arrays of the framework of the inputs (numpy, torch, …), on
             the device if any input is there, else on the host.
 
         Raises:
@@ -241,7 +242,7 @@ class Executable(_Runs):
         return _States(self._runner)
 
     def glance(self, state: str) -> NDArray[Any]:
-        """Returns a copy of a state's value without waiting for a run that may be writing it.
+        """Returns a copy of the state `state` without waiting for a run that may be writing it.
 
         Useful to follow the progress of a long run by a state that counts its steps.
 

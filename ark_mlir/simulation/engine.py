@@ -80,6 +80,19 @@ class _Semaphore:
         self.seen[rank] = max(self.seen.get(rank, (0.0, -1)), (time, index))
 
 
+@dataclass(frozen=True)
+class _Arrivals:
+    """The last packets of a group that a rank receives, each with its time and its sender.
+
+    Attributes:
+        last: the last of all.
+        last_elsewhere: the last of those that another lane than the sender of `last` sends.
+    """
+
+    last: tuple[float, int]
+    last_elsewhere: tuple[float, int]
+
+
 class Simulation:
     """One simulation; `durations` are the ns that each instruction takes without waits."""
 
@@ -111,7 +124,13 @@ class Simulation:
         # The time at which all messages of a lane have arrived, which its signals release.
         self._delivered = [0.0] * len(self._lanes)
         self._arrival: dict[tuple[int, int], float] = {}
+        self._missing = [len(senders) for senders in exchanges.groups]
+        self._groups_of_sender: dict[int, list[int]] = defaultdict(list)
+        for group, senders in enumerate(exchanges.groups):
+            for sender in senders:
+                self._groups_of_sender[sender].append(group)
         self._receivers: dict[int, list[int]] = defaultdict(list)
+        self._arrivals: dict[tuple[int, int], _Arrivals] = {}
         self._routes: dict[tuple[int, int], list[tuple[LinkState, str]]] = {}
         self._links: dict[str, LinkState] = {}
         self._events: list[tuple[float, int]] = []
@@ -170,17 +189,21 @@ class Simulation:
         self._next[lane] = index + 1
         self._entered[lane] = False
         heapq.heappush(self._events, (end, lane))
-        for receiver in self._receivers.pop(index, ()):
-            heapq.heappush(self._events, (end, receiver))
+        for group in self._groups_of_sender.get(index, ()):
+            self._missing[group] -= 1
+            if self._missing[group] == 0:
+                for receiver in self._receivers.pop(group, ()):
+                    heapq.heappush(self._events, (end, receiver))
 
     # -- work items --------------------------------------------------------------------------------
 
     def _run(self, lane: int, index: int, now: float) -> None:
         if not self._entered[lane]:
-            ready, cause = self._received(lane, index)
-            if ready is None:
-                self._receivers[cause].append(lane)
+            group = self._exchanges.group_of.get(index)
+            if group is not None and self._missing[group]:
+                self._receivers[group].append(lane)
                 return
+            ready, cause = (0.0, -1) if group is None else self._received(lane, group)
             if ready > now:
                 self._causes[index] = cause
                 heapq.heappush(self._events, (ready, lane))
@@ -196,25 +219,30 @@ class Simulation:
         else:
             self._finish(lane, index, self._send(lane, index, sends, now))
 
-    def _received(self, lane: int, index: int) -> tuple[float | None, int]:
-        """Returns when the packets of a work item have arrived, and the last sender.
+    def _received(self, lane: int, group: int) -> tuple[float, int]:
+        """Returns when a lane has received the packets of a group, and the last sender.
 
-        The time is None if the sender has not run yet.
+        A lane does not wait for packets of its own.
         """
-        ready, cause = 0.0, -1
-        rank = self._rank[lane]
-        for sender in self._exchanges.senders.get(index, ()):
-            if self._end[sender] < 0:
-                return None, sender
-            other = self._lane_of[sender]
-            if other == lane:
-                continue
-            arrival = self._arrival.get((sender, rank))
-            if arrival is None:
-                arrival = self._end[sender] + self._topology.gpu.packet_ns
-            if arrival > ready:
-                ready, cause = arrival, sender
-        return ready, cause
+        key = group, self._rank[lane]
+        if key not in self._arrivals:
+            self._arrivals[key] = self._find_arrivals(*key)
+        arrivals = self._arrivals[key]
+        last = arrivals.last
+        return arrivals.last_elsewhere if self._lane_of[last[1]] == lane else last
+
+    def _find_arrivals(self, group: int, rank: int) -> _Arrivals:
+        times = [
+            (
+                self._arrival.get((sender, rank), self._end[sender] + self._topology.gpu.packet_ns),
+                sender,
+            )
+            for sender in self._exchanges.groups[group]
+        ]
+        last = max(times, default=(0.0, -1))
+        lane = self._lane_of[last[1]]
+        others = (each for each in times if self._lane_of[each[1]] != lane)
+        return _Arrivals(last, max(others, default=(0.0, -1)))
 
     def _issue_time(self, lane: int, index: int, sends: dict[int, int]) -> float:
         """Returns when a work item begins to send: its last byte leaves the lane at the end of its

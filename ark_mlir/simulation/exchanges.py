@@ -34,7 +34,8 @@ class Exchanges:
 
     Attributes:
         sends: for each instruction that sends to other ranks, the bytes by rank.
-        senders: for each work item that receives task packets, the work items that send them.
+        groups: sets of work items whose task packets some work items receive, without duplicates.
+        group_of: for each work item that receives task packets, its index in `groups`.
     """
 
     def __init__(self, bundle: Bundle) -> None:
@@ -46,7 +47,10 @@ class Exchanges:
         self._words: dict[tuple[Operand, tuple[int, ...]], NDArray[np.int64]] = {}
         self._items = _items_of_tasks(bundle)
         self.sends = self._find_sends()
-        self.senders = self._find_senders() if manifest.packets else {}
+        self.groups: list[tuple[int, ...]] = []
+        self.group_of: dict[int, int] = {}
+        if manifest.packets:
+            self._find_senders()
 
     # -- bytes to other ranks ----------------------------------------------------------------------
 
@@ -94,22 +98,31 @@ class Exchanges:
 
     # -- task packets ------------------------------------------------------------------------------
 
-    def _find_senders(self) -> dict[int, tuple[int, ...]]:
+    def _find_senders(self) -> None:
+        """Finds the groups of senders, in which many work items share one."""
         writers = self._packet_writers()
-        result: dict[int, set[int]] = defaultdict(set)
+        parts: dict[tuple[int, ...], int] = {}
+        numbers: dict[frozenset[int], int] = {}
+        received: dict[int, set[int]] = defaultdict(set)
         for task, items in zip(self._manifest.tasks, self._items, strict=True):
             for operand, (slot, offset) in self._operands(task):
                 if slot != self._packet_slot or operand.access == "write" or not items:
                     continue
                 starts = self._starts(operand, task.grid)
-                found: dict[tuple[int, ...], NDArray[np.int64]] = {}
+                found: dict[tuple[int, ...], int] = {}
                 for index, begin, end in items:
                     for start in set(map(tuple, starts[begin:end].tolist())):
                         if start not in found:
                             words = writers[offset // 4 + self._words_of(operand, start)]
-                            found[start] = np.unique(words[words >= 0])
-                        result[index].update(found[start].tolist())
-        return {index: tuple(sorted(items)) for index, items in result.items()}
+                            senders = tuple(np.unique(words[words >= 0]).tolist())
+                            found[start] = parts.setdefault(senders, len(parts))
+                        received[index].add(found[start])
+        senders_of = list(parts)
+        for index, members in received.items():
+            number = numbers.setdefault(frozenset(members), len(numbers))
+            if number == len(self.groups):
+                self.groups.append(tuple(sorted({s for part in members for s in senders_of[part]})))
+            self.group_of[index] = number
 
     def _packet_writers(self) -> NDArray[np.int64]:
         """Returns the work item that writes each 32-bit word of the task packets, -1 for none."""

@@ -43,8 +43,8 @@ static void printList(AsmPrinter &printer, ArrayRef<T> list) {
   printer << ']';
 }
 
-/// Parses `, gpu = #ark.gpu<...>`. Without it, takes what ark knows of the
-/// architecture.
+/// Parses `, gpu = #ark.gpu<...>`. If it is missing, uses ark's description of
+/// the architecture.
 static ParseResult parseGpu(AsmParser &parser, GpuAttr &gpu, Backend backend,
                             StringRef arch) {
   if (succeeded(parser.parseOptionalComma()))

@@ -1,9 +1,9 @@
 //===- ArkBodyAttrs.h - Attributes of bodies on GPUs ------------*- C++ -*-===//
 //
-// Discardable attributes that passes of the target stage leave for later ones.
-// Without the first two, generated code would be wrong, so the code that
-// depends on them is verified too. Without the hints, code is slower and still
-// correct.
+// Discardable attributes that passes of the target stage set for later passes.
+// If one of the first two were dropped, generated code would be wrong, so the
+// code that depends on them is verified, too. Dropping a hint makes code slower
+// and keeps it correct.
 //
 //===----------------------------------------------------------------------===//
 

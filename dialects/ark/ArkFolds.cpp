@@ -20,7 +20,7 @@ OpFoldResult ConstantOp::fold(FoldAdaptor) { return getValue(); }
 // ReshapeOp
 //===----------------------------------------------------------------------===//
 
-/// Folds a chain of reshapes to the last one.
+/// Folds a chain of reshapes to the last reshape.
 OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
   if (getSource().getType() == getType())
     return getSource();
@@ -37,7 +37,8 @@ OpFoldResult ReshapeOp::fold(FoldAdaptor adaptor) {
 // BitcastOp
 //===----------------------------------------------------------------------===//
 
-/// Folds a chain of bitcasts to the last one: all have the same bytes.
+/// Folds a chain of bitcasts to the last bitcast, since all have the same
+/// bytes.
 OpFoldResult BitcastOp::fold(FoldAdaptor) {
   if (getSource().getType() == getType())
     return getSource();

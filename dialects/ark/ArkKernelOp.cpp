@@ -1,8 +1,8 @@
 //===- ArkKernelOp.cpp - The tables of a kernel ---------------------------===//
 //
-// Checks carry the constraint labels of ArkScheduleOps.td. The checks ensure
-// that a table is safe to read. The end of the `kernel` stage checks what the
-// tables mean together.
+// Checks carry the constraint labels of ArkScheduleOps.td. These checks ensure
+// that a table is safe to read. `ark-verify-kernel` checks that the tables
+// agree with each other.
 //
 //===----------------------------------------------------------------------===//
 

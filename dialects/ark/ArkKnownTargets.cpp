@@ -44,8 +44,8 @@ static constexpr StringLiteral kAda =
     R"(#ark.gpu<warp_size = 32, features = "+ptx81", copies = [cp_async],
                 packet = 8, fp8 = true, mma = [)" MMA_SYNC "]>";
 
-// The times of tiles are those of an H200. For a 4096 cubed matmul, tiles of
-// 128 by 128 take 1.55 times as long as large ones.
+// The times of tiles were measured on an H200. For a 4096 cubed matmul, tiles
+// of 128 by 128 take 1.55 times as long as large tiles.
 static constexpr StringLiteral kHopper =
     R"(#ark.gpu<warp_size = 32, features = "+ptx86",
                 copies = [cp_async, bulk, tensor_map], cluster = 8, packet = 8,
@@ -77,9 +77,9 @@ struct KnownGpu {
 };
 } // namespace
 
-// One representative device per architecture. `bandwidth` and `flops` are the
-// figures that a good kernel reaches, not those of the data sheet. Those of the
-// H200 are measured. Those of the other devices are figures of data sheets,
+// One representative device per architecture. `bandwidth` and `flops` are rates
+// that a good kernel reaches, not rates of the data sheet. The rates of the
+// H200 are measured. The rates of the other devices are rates of data sheets,
 // multiplied by the fraction of its data sheet that the H200 reaches.
 static constexpr KnownGpu knownGpus[] = {
     // A100 80 GB

@@ -19,7 +19,7 @@ static uint64_t atLeastOne(int64_t extent) {
   return std::max<int64_t>(extent, 1);
 }
 
-/// Returns the elements up to the last one of a dense tensor or buffer.
+/// Returns the number of elements of a dense tensor or buffer.
 static uint64_t getDenseSpan(ArrayRef<int64_t> shape) {
   uint64_t span = 1;
   for (int64_t extent : shape)
@@ -27,8 +27,8 @@ static uint64_t getDenseSpan(ArrayRef<int64_t> shape) {
   return span;
 }
 
-/// Returns the elements up to the last one of a strided buffer. Other checks
-/// refuse negative strides and offsets.
+/// Returns the number of elements from the begin to the last element of a
+/// strided buffer. Other checks refuse negative strides and offsets.
 static uint64_t getStridedSpan(ArrayRef<int64_t> shape,
                                ArrayRef<int64_t> strides, int64_t offset) {
   uint64_t span = std::max<int64_t>(offset, 0) + uint64_t(1);

@@ -1,7 +1,7 @@
 //===- ArkLimits.h - Limits on the size of a program ------------*- C++ -*-===//
 //
-// Sizes beyond these limits are mistakes. Checks where a size enters keep sums
-// and products of sizes within 64 bits everywhere else.
+// Sizes beyond these limits are mistakes. The verifiers check each size once,
+// so that all other code can add and multiply sizes without 64-bit overflow.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,7 +14,7 @@ namespace mlir::ark {
 
 /// The most SMs of a target and of a schedule.
 inline constexpr int64_t kMaxSms = int64_t(1) << 16;
-/// The most ranks of a world. Each rank has at least one SM.
+/// Maximum number of ranks of a world. Each rank has at least one SM.
 inline constexpr int64_t kMaxRanks = kMaxSms;
 /// The most dimensions of a tensor: as many as an array of the oldest numpy
 /// that runs bundles can have. ArkTypes.td and frontend/shapes.py have the same
@@ -22,15 +22,16 @@ inline constexpr int64_t kMaxRanks = kMaxSms;
 inline constexpr int64_t kMaxDimensions = 32;
 /// The most bytes of a splat constant, which a bundle writes out in full.
 inline constexpr int64_t kMaxSplatBytes = int64_t(1) << 31;
-/// The most vCTAs of one task.
+/// Maximum number of vCTAs of a task.
 inline constexpr int64_t kMaxVCTAs = int64_t(1) << 22;
-/// The most bytes of one tensor or buffer: as many as a process can address.
+/// Maximum number of bytes of a tensor or buffer: the address space of a
+/// process.
 inline constexpr int64_t kMaxBytes = int64_t(1) << 47;
 
-/// Returns true if the bytes up to the last element, gaps between strides
-/// included, are at most `kMaxBytes`. A dimension without elements counts as
-/// one of extent 1, since its strides are products of the other extents. A
-/// dynamic dimension counts as one of extent 1, too.
+/// Returns true if the bytes up to the last element, including gaps between
+/// strides, are at most `kMaxBytes`. A dimension of extent 0 counts as extent
+/// 1, since its strides are products of the other extents. A dynamic dimension
+/// counts as extent 1, too.
 bool isAddressable(ShapedType type);
 
 /// Returns the number of vCTAs of a grid. Returns nothing if an extent is not

@@ -88,8 +88,8 @@ struct TaskRuns {
   std::vector<Range> ranges;
 };
 
-/// Checks a schedule in one walk. A schedule may hold tens of thousands of
-/// items, so names are looked up in maps and never by symbol walks.
+/// Checks a schedule in one walk. A schedule may have tens of thousands of
+/// items, so the verifier looks names up in maps and not by symbol walks.
 class ScheduleVerifier {
 public:
   explicit ScheduleVerifier(ScheduleOp schedule) : schedule(schedule) {}

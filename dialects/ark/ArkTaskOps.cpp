@@ -109,9 +109,10 @@ static LogicalResult verifyDimensions(ProgramOp program, StringRef what,
          << " are possible (program_c8)";
 }
 
-/// Checks that arguments and results carry what the host needs to bind them.
+/// Checks that arguments and results have the attributes that the host needs to
+/// bind them.
 static LogicalResult verifyInterface(ProgramOp program) {
-  // A caller binds arguments by name, asks for outputs by name and never sees
+  // Callers bind arguments by name, get outputs by name, and never access
   // constants, so an output may have the name of an input.
   llvm::StringSet<> bound, outputs, constants;
   for (unsigned i = 0, e = program.getNumArguments(); i < e; ++i) {

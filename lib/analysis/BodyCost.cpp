@@ -14,7 +14,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The floating-point operations that one op of the `math` dialect counts as.
+/// Number of floating-point operations that the model assigns to one op of the
+/// `math` dialect.
 static constexpr int64_t kFlopsOfFunction = 8;
 
 //===----------------------------------------------------------------------===//

@@ -11,9 +11,9 @@ namespace mlir::ark {
 /// extent.
 int64_t countBodyFlops(TaskOp task);
 
-/// Returns the bytes of one operand's tile that the body touches. These are all
-/// bytes of the tile, unless the body picks parts of it at run time (rows of an
-/// embedding table); then only the bytes of the picked parts count.
+/// Returns the bytes of an operand's tile that the body accesses. If the body
+/// selects parts of the tile at run time (rows of an embedding table), returns
+/// the bytes of the selected parts; otherwise all bytes of the tile.
 int64_t countTouchedBytes(TaskOp task, unsigned operand);
 
 } // namespace mlir::ark

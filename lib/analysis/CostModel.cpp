@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The most bandwidth that one SM can use, in multiples of its equal share.
+/// Maximum bandwidth that one SM can use, in multiples of its equal share.
 static constexpr double kMaxBandwidthShare = 2;
 
 TargetAttr mlir::ark::findTarget(Operation *op) {
@@ -56,9 +56,9 @@ void CostModel::VCTATimes::scale(double factor) {
     sum *= factor;
 }
 
-/// Scales the times of every task to its measurement, or by the median factor
-/// if it has none. One factor per task keeps the ratio between clipped vCTAs
-/// and the first vCTA, which is not clipped.
+/// Scales the times of every task to its measurement. Tasks without a
+/// measurement are scaled by the median factor. One factor per task keeps the
+/// ratio between clipped vCTAs and the first vCTA, which is not clipped.
 void CostModel::fitMeasurements(ArrayRef<TaskOp> tasks) {
   SmallVector<std::optional<double>> factors;
   SmallVector<double> known;
@@ -94,7 +94,7 @@ double mlir::ark::predictVCTANs(TargetAttr target, int64_t count, double bytes,
          std::max(bytes / perSm, flops * sms / target.getFlops());
 }
 
-/// Returns the part of the full region that one box of an operand holds.
+/// Returns the size of one box of an operand as a fraction of the full region.
 static double getShare(const RegionBoxes &boxes, unsigned box,
                        RegionAttr region) {
   double share = 1;

@@ -1,8 +1,9 @@
 //===- CostModel.h - Cost of vCTAs and hand-offs ----------------*- C++ -*-===//
 //
-// Estimates in nanoseconds, from `#ark.target` and from the measured times of
-// tasks where these are known. The estimates choose between correct schedules
-// and appear in reports. Correctness does not rely on them.
+// Estimates in nanoseconds, from `#ark.target` and from measured times of
+// tasks, if any. Schedulers choose between correct schedules by these
+// estimates, and reports print them. Correctness does not depend on the
+// estimates.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,7 +24,7 @@ TargetAttr findTarget(Operation *op);
 double predictVCTANs(TargetAttr target, int64_t count, double bytes,
                      double flops);
 /// Predicts the time from the last of `arrivals` signals until the waiting lane
-/// goes on.
+/// continues.
 double predictHandoffNs(TargetAttr target, int64_t arrivals);
 
 /// Totals over all vCTAs of a task.
@@ -52,12 +53,12 @@ public:
   double getTaskNs(unsigned task) const;
 
   /// Returns the time from the last of `arrivals` signals until the waiting
-  /// lane goes on.
+  /// lane continues.
   double getHandoffNs(int64_t arrivals) const;
   /// Returns the time from the end of a run to the start of a run that receives
   /// its packets.
   double getPacketNs() const;
-  /// Returns the cost of one signal for the lane that gives it.
+  /// Returns the cost of a signal for the signalling lane.
   double getSignalNs() const;
   double getBarrierNs() const { return target.getBarrier(); }
 

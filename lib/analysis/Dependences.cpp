@@ -9,9 +9,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A footprint of more pieces than this counts as its hull. The hull may add
-/// candidates for a dependence, and loses none. The relation of each candidate
-/// is then computed exactly.
+/// Maximum number of byte intervals of a footprint. The hull replaces a larger
+/// footprint: it may add candidates for a dependence, and loses none. The
+/// relation of each candidate is then computed exactly.
 static constexpr size_t kMaxFootprintPieces = 256;
 
 StringRef mlir::ark::stringifyHazard(Hazard hazard) {
@@ -31,8 +31,8 @@ StringRef mlir::ark::stringifyHazard(Hazard hazard) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// For every byte, the accesses that later ones depend on: the last writes,
-/// several if each covers a part, and the reads since.
+/// Keeps, for every byte, the accesses on which later accesses depend: the last
+/// writes (several if each covers a part), and the reads after these writes.
 class ByteHistory {
 public:
   struct Piece {
@@ -59,7 +59,7 @@ public:
   }
 
 private:
-  /// Splits the piece around a position, so that a piece begins there.
+  /// Splits the interval around a position, so that an interval begins there.
   void split(int64_t position) {
     auto after = pieces.lower_bound(position);
     if (after == pieces.begin())
@@ -226,9 +226,9 @@ void DependenceBuilder::findBefore(unsigned task) {
     ByteHistory &history = histories[accesses[i].view.root];
     for (Interval bytes : getBytes(accesses[i], exact))
       history.forEachPiece(bytes, [&](ByteHistory::Piece &piece) {
-        // The write covers every byte of the piece and so implies the
-        // dependences on older tasks. Accesses of this task stay: one vCTA may
-        // read a byte after another one wrote it.
+        // The write covers every byte of the interval and so implies the
+        // dependences on older tasks. Accesses of this task stay: a vCTA may
+        // read a byte after another vCTA has written it.
         if (exact) {
           auto isOlder = [&](unsigned other) {
             return accesses[other].task != task;

@@ -49,9 +49,9 @@ struct Dependence {
   std::shared_ptr<const Relation> relation;
 };
 
-/// The dependences of one program, without those that others imply byte by
-/// byte: a read depends on the last write, and a write on the last write and on
-/// the reads since.
+/// The direct dependences of a program: a read of a byte depends on the last
+/// write, and a write depends on the last write and on the reads after it. The
+/// transitive dependences follow and are not stored.
 class Dependences {
 public:
   /// Fails with an error if an operand cannot be resolved to bytes. Emits a

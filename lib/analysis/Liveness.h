@@ -19,18 +19,18 @@ struct Intermediate {
   /// True if the first task that touches the buffer, in program order, has it
   /// among its outs only.
   bool writtenFirst = false;
-  /// True for packets. A reader must not mistake the words of the last
-  /// iteration for words of this one, so no other buffer may ever share these
-  /// bytes.
+  /// True for packets. A reader must not confuse the words of the last
+  /// iteration with words of the current iteration, so no other buffer may
+  /// share these bytes.
   bool isExclusive = false;
 };
 
 /// Computes the lifetimes of the intermediates of a bufferised program, under
 /// the partial order of the data dependences between its tasks.
 ///
-/// A task depends on an earlier task if both touch bytes of one buffer and one
-/// of them writes. Bytes of the arena that two intermediates already share make
-/// no dependence here: this analysis decides whether they may be shared.
+/// A task depends on an earlier task if both access bytes of one buffer and one
+/// of them writes. Arena bytes that two intermediates already share create no
+/// dependence here, since this analysis decides whether they may be shared.
 class Liveness {
 public:
   /// Fails, with an error, if an operand of a task cannot be resolved.
@@ -45,8 +45,8 @@ public:
     return predecessors[later].test(earlier);
   }
 
-  /// Returns true if every task that touches one intermediate precedes every
-  /// task that touches the other one, and neither intermediate is exclusive.
+  /// Returns true if every task that accesses one intermediate precedes every
+  /// task that accesses the other one, and neither intermediate is exclusive.
   bool mayShare(unsigned first, unsigned second) const;
 
   /// Returns the most bytes of intermediates that are in use at a time when

@@ -15,8 +15,8 @@ public:
   /// Fails with an error if an operand cannot be resolved to bytes.
   static FailureOr<PacketSenders> compute(const ExpandedSchedule &schedule);
 
-  /// Visits the senders of a run. Every task that sends has one item a lane:
-  /// the last one that the run needs.
+  /// Visits the senders of a run: for every sending task and every lane, the
+  /// last item that the run needs.
   void forEach(ItemRef run, llvm::function_ref<void(ItemRef)> visit) const;
   /// Returns the first sender that has not happened according to `hasHappened`.
   std::optional<ItemRef>

@@ -11,9 +11,9 @@ namespace mlir::ark {
 bool putsPackets(TaskOp task);
 
 /// Returns the reason why a wait cannot rely on the packets of a task alone, or
-/// nothing if it can. A wait can if the task has one vCTA, if the vCTA writes
-/// nothing but the packets, and if the packets lie side by side in the arena.
-/// Requires a program on buffers.
+/// nothing. A wait can rely on packets if the task has one vCTA, the vCTA
+/// writes only packets, and the packets are contiguous in the arena. Requires a
+/// program on buffers.
 std::optional<StringRef> findPacketObstacle(TaskOp task);
 
 } // namespace mlir::ark

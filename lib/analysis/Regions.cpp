@@ -101,8 +101,8 @@ bool RegionBoxes::getUnion(SmallVectorImpl<Interval> &box) const {
       tuple.append({begin, end});
     distinct.insert(tuple);
   }
-  // If there are as many boxes as combinations of one range of every dimension,
-  // each combination is a box.
+  // If the number of boxes equals the number of combinations of one range per
+  // dimension, each combination is a box.
   uint64_t combinations = 1;
   for (unsigned dim = 0; dim < rank; ++dim) {
     SmallVector<Interval> ranges;
@@ -125,7 +125,7 @@ bool RegionBoxes::getUnion(SmallVectorImpl<Interval> &box) const {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A box as a contiguous piece that repeats along some dimensions.
+/// A box as a contiguous interval that repeats along some dimensions.
 struct Pieces {
   int64_t begin = 0, bytes = 0;
   /// Count and distance in bytes of every repetition, outermost (largest)
@@ -149,7 +149,7 @@ static Pieces decompose(ArrayRef<Interval> box, const BufferView &view) {
     pieces.repeats.clear();
   llvm::sort(pieces.repeats,
              [](auto a, auto b) { return a.second > b.second; });
-  // Innermost first: repetitions without a gap join into one piece.
+  // Innermost first: repetitions without a gap join into one interval.
   while (!pieces.repeats.empty() &&
          pieces.repeats.back().second <= pieces.bytes) {
     auto [count, distance] = pieces.repeats.pop_back_val();

@@ -33,8 +33,9 @@ bool isDisjoint(RegionAttr region, ArrayRef<int64_t> grid);
 /// Evaluates an expression without symbols.
 int64_t evaluateAffine(AffineExpr expr, ArrayRef<int64_t> dims);
 
-/// The boxes of elements of one operand that the vCTAs of a task touch. Equal
-/// boxes are stored once: every vCTA of a matmul's row reads the same rows.
+/// The boxes of elements of one operand that the vCTAs of a task access. Equal
+/// boxes are stored once, since all vCTAs in a row of a matmul's grid read the
+/// same rows.
 class RegionBoxes {
 public:
   RegionBoxes(RegionAttr region, ArrayRef<int64_t> grid,
@@ -44,7 +45,7 @@ public:
   unsigned getNumBoxes() const { return rank ? bounds.size() / rank : 1; }
   int64_t getNumVCTAs() const { return boxOf.size(); }
   unsigned getBoxOf(int64_t vcta) const { return boxOf[vcta]; }
-  /// Returns one range for every dimension, clipped to the shape.
+  /// Returns a range per dimension, clipped to the shape.
   ArrayRef<Interval> getBox(unsigned box) const {
     return ArrayRef<Interval>(bounds).slice(box * rank, rank);
   }
@@ -77,7 +78,7 @@ Interval getByteHull(ArrayRef<Interval> box, const BufferView &view);
 void appendByteIntervals(ArrayRef<Interval> box, const BufferView &view,
                          SmallVectorImpl<Interval> &intervals);
 
-/// Sorts ranges and joins those that touch or overlap.
+/// Sorts ranges and joins adjacent or overlapping ranges.
 void mergeRanges(SmallVectorImpl<Interval> &ranges);
 
 } // namespace mlir::ark

@@ -7,9 +7,10 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The most byte intervals of one operand for which the comparison is byte by
-/// byte; beyond, it is conservative. Row-major tiles of a 32768 x 32768 matrix
-/// stay below the limit. A transposed view of single elements may not.
+/// Maximum number of byte intervals of one operand for an exact comparison;
+/// beyond the limit the comparison is conservative. Row-major tiles of a 32768
+/// x 32768 matrix stay below the limit. A transposed view of single elements
+/// may exceed it.
 static constexpr int64_t kMaxIntervals = int64_t(1) << 23;
 
 //===----------------------------------------------------------------------===//
@@ -38,8 +39,8 @@ static std::vector<int64_t> getBytesKey(const Access &access) {
   return key;
 }
 
-/// Returns a key of two accesses. Only the distance between both views matters,
-/// not their place in the buffer.
+/// Returns a key of two accesses. The key contains the distance between both
+/// views, not their offsets in the buffer.
 static std::vector<int64_t> getPairKey(const Access &a, const Access &b) {
   std::vector<int64_t> key = getBytesKey(a);
   std::vector<int64_t> other = getBytesKey(b);
@@ -105,8 +106,8 @@ void SortedRanges::forEachOverlapping(
       visit(entries[i - 1].second);
 }
 
-/// Returns true if equal coordinates name equal bytes, and different ones
-/// different bytes.
+/// Returns true if equal coordinates are equal bytes in both views, and
+/// different coordinates are different bytes.
 static bool shareCoordinates(const BufferView &a, const BufferView &b) {
   if (a.byteOffset != b.byteOffset || a.strides != b.strides ||
       a.elementBytes != b.elementBytes)
@@ -164,8 +165,8 @@ static BoxPairs overlapInCoordinates(const RegionBoxes &producer,
   return pairs;
 }
 
-/// Appends the bytes of one box, moved by `shift`; their hull if `exact` is
-/// false.
+/// Appends the bytes of one box, moved by `shift`. If `exact` is false, appends
+/// the hull of these bytes.
 static void appendBytes(ArrayRef<Interval> box, const BufferView &view,
                         int64_t shift, bool exact,
                         SmallVectorImpl<Interval> &bytes) {

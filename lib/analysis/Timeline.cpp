@@ -18,8 +18,8 @@ double Timeline::getMakespan() const {
   return end;
 }
 
-/// Sorts the runs by start. A run that starts at the same time as one that it
-/// depends on was simulated later, so a stable sort keeps the dependences.
+/// Sorts the runs by start. If a run starts at the same time as a run on which
+/// it depends, it was simulated later, so a stable sort keeps the dependences.
 static void sortByStart(Timeline &timeline) {
   llvm::stable_sort(timeline.order, [&](ItemRef a, ItemRef b) {
     return timeline.at(a).start < timeline.at(b).start;
@@ -38,7 +38,7 @@ static Timeline makeTimeline(const ExpandedSchedule &schedule) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Simulates every lane until it has to wait. The lane goes on when the
+/// Simulates every lane until it has to wait. The lane continues when the
 /// semaphore is complete or the packets have arrived.
 class SemaphoreSimulation {
 public:

@@ -90,8 +90,8 @@ static std::string describe(Location loc) {
 MlirLogicalResult arkProveTables(const ArkBundleTables *tables,
                                  ArkTableProof *proof,
                                  ArkProblemCallback report, void *userData) {
-  // No threads: the process may be about to fork, and the context serves one
-  // program once.
+  // No threads, since the caller may fork afterwards, and the context serves a
+  // single program.
   MLIRContext context(MLIRContext::Threading::DISABLED);
   // Printing an op of a schedule would print the whole program.
   context.printOpOnDiagnostic(false);

@@ -14,10 +14,12 @@ using namespace mlir;
 using namespace mlir::ark;
 using namespace mlir::ark::checker;
 
-/// A grid whose boxes break into more pieces than `kMaxPieces` is listed box by
-/// box. A box of more pieces than `kMaxPiecesOfBox` counts with all bytes
-/// between its first and its last one. At either limit the proof may reject a
-/// correct schedule, and never accepts a wrong one.
+/// Limits on the number of contiguous intervals. If the boxes of a grid consist
+/// of more than `kMaxPieces` intervals, the checker lists the grid box by box.
+/// If one box consists of more than `kMaxPiecesOfBox` intervals, the checker
+/// uses all bytes between the first and the last byte of the box. At either
+/// limit the proof may reject a correct schedule, and never accepts a wrong
+/// one.
 static constexpr int64_t kMaxPieces = int64_t(1) << 26;
 static constexpr int64_t kMaxPiecesOfBox = int64_t(1) << 16;
 
@@ -30,7 +32,7 @@ static bool isEmpty(ArrayRef<Bounds> box) {
 // Layouts
 //===----------------------------------------------------------------------===//
 
-/// Returns the dimensions with several elements at different places, largest
+/// Returns the dimensions with several elements at different offsets, largest
 /// stride first.
 static SmallVector<unsigned> getDims(const BufferView &view) {
   SmallVector<unsigned> dims;
@@ -54,8 +56,8 @@ static bool isInjective(const BufferView &view, ArrayRef<unsigned> dims) {
   return true;
 }
 
-/// Returns the number of outer dimensions that are stepped through element by
-/// element. The cuts of the next dimension give contiguous pieces.
+/// Returns the number of outer dimensions that the partition visits element by
+/// element. The cuts of the next dimension give contiguous intervals.
 static size_t getSteppedLevels(const BufferView &view, ArrayRef<unsigned> dims,
                                ArrayRef<std::vector<int64_t>> cuts) {
   int64_t contiguous = 1;
@@ -147,9 +149,9 @@ uint32_t CellPartition::countBoxes(const Layout &layout) const {
   return count;
 }
 
-/// Handles a layout in which no dimension tells places apart: all vCTAs that
-/// touch anything touch the same bytes. A buffer without elements has such a
-/// layout, too, since its strides are zero.
+/// Handles a layout in which all elements have the same offset: all vCTAs that
+/// access an element access the same bytes. A buffer without elements has such
+/// a layout, too, since its strides are zero.
 void CellPartition::cutSinglePlace(Layout &layout, Accesses accesses) {
   bool isTouched = false;
   for (unsigned number : layout.accesses) {
@@ -208,7 +210,7 @@ static std::vector<Bounds> getPieces(const BufferView &view,
   std::vector<Bounds> pieces = {{view.byteOffset, view.byteOffset}};
   pieces.front().second += view.elementBytes;
   SmallVector<unsigned> dims = getDims(view);
-  // Innermost first, so that elements join into contiguous pieces early.
+  // Innermost first, so that elements join into contiguous intervals early.
   for (unsigned dim : llvm::reverse(dims)) {
     int64_t stride = view.strides[dim] * view.elementBytes;
     auto [begin, end] = box[dim];
@@ -300,7 +302,7 @@ struct PieceWalk {
     if (level == dims.size())
       return visit(byte, byte + view.elementBytes, box);
     int64_t stride = view.strides[dims[level]] * view.elementBytes;
-    // From level `stepped` on, pieces are contiguous, and deeper levels have
+    // From level `stepped` on, intervals are contiguous, and deeper levels have
     // one box each.
     for (uint32_t k = 0; k + 1 < cuts[level].size(); ++k) {
       uint32_t inner = box * (cuts[level].size() - 1) + k;

@@ -11,13 +11,13 @@
 
 namespace mlir::ark::checker {
 
-/// Splits the bytes of one buffer into cells, so that every vCTA touches a cell
-/// as a whole or not at all. Hazards between vCTAs are then hazards on cells,
-/// and the other way round.
+/// Splits the bytes of one buffer into cells, so that every vCTA accesses a
+/// cell as a whole or not at all. So two vCTAs have a hazard on bytes if and
+/// only if they have a hazard on cells.
 ///
-/// Operands with one layout cut its dimensions at the bounds of their regions,
-/// which gives a grid of boxes. Where layouts overlap, as with reuse of the
-/// arena, a sweep over the bytes separates those that lie in different boxes.
+/// The bounds of regions cut the dimensions of a layout, which gives a grid of
+/// boxes. If layouts overlap, as with reuse of the arena, a sweep over the
+/// bytes separates bytes that lie in different boxes.
 class CellPartition {
 public:
   /// Requires accesses with one root.
@@ -55,8 +55,8 @@ private:
     /// Number of the first box. Boxes are numbered in row-major order of
     /// `dims`.
     uint32_t firstBox = 0;
-    /// The bytes of every box that some vCTA touches, if elements overlap or
-    /// lie scattered. This list replaces the grid and counts as one dimension.
+    /// The bytes of every box that a vCTA accesses, if elements overlap or are
+    /// scattered. This list replaces the grid and counts as one dimension.
     std::vector<std::vector<Bounds>> listed;
     /// The range from the first to the last byte.
     Bounds bytes;

@@ -93,7 +93,7 @@ std::optional<Item> Execution::findMissingSender(unsigned lane) const {
   return std::nullopt;
 }
 
-/// Takes one item of a lane. Returns false if the lane has to wait.
+/// Executes the next item of a lane. Returns false if the lane has to wait.
 bool Execution::step(unsigned lane) {
   if (isa<RunOp>(lanes[lane].items[next[lane]])) {
     std::optional<Item> missing = findMissingSender(lane);
@@ -166,7 +166,7 @@ static std::string describeVctas(RunOp run, int64_t sm) {
       .str();
 }
 
-/// Describes the next run of a lane after an item, or the last one before it.
+/// Describes the next run of a lane after an item, or the last run before it.
 static std::string describeRun(const Lane &lane, unsigned item, bool after) {
   for (int64_t i = item; i >= 0 && i < int64_t(lane.items.size());
        i += after ? 1 : -1)

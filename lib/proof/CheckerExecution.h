@@ -13,11 +13,12 @@
 
 namespace mlir::ark::checker {
 
-/// Executes one iteration of a schedule under all-join semantics. A wait goes
-/// on when all signals of its semaphore were given. A run that receives packets
-/// goes on when all runs that send them have happened. A wait that is ready
-/// stays ready, so all interleavings get equally far and one of them stands for
-/// all. What a lane has acquired at an item is the same in all interleavings.
+/// Executes one iteration of a schedule in which waits need all signals. A wait
+/// continues when all lanes have signalled its semaphore. A run that receives
+/// packets continues when all runs that send these packets have happened. A
+/// wait that is ready stays ready, so all interleavings reach the same end, and
+/// a lane has acquired the same items at an item in all interleavings.
+/// Executing one interleaving is therefore enough.
 class Execution {
 public:
   /// `places` gives the item that runs each vCTA. `program`, `lanes` and

@@ -59,7 +59,7 @@ static bool carriesEpoch(TaskOp task) {
   return walk.wasInterrupted();
 }
 
-/// Returns true if the one vCTA of a task touches every element of an operand.
+/// Returns true if the one vCTA of a task accesses every element of an operand.
 static bool touchesAll(const OperandAccess &access) {
   bool isWhole = true;
   forEachRegion(access, [&](int64_t, ArrayRef<Bounds> box) {
@@ -96,7 +96,7 @@ std::optional<StringRef> PacketChecker::findObstacle(TaskOp task) const {
   return std::nullopt;
 }
 
-/// Checks that the one vCTA of `run` writes packets and nothing else.
+/// Checks that the only vCTA of `run` writes packets and nothing else.
 LogicalResult PacketChecker::checkSignal(SignalOp signal, RunOp run,
                                          int64_t sm) {
   if (!run || run.getRangeOn(sm).first == run.getRangeOn(sm).second)
@@ -135,8 +135,8 @@ LogicalResult PacketChecker::checkLane(const Lane &lane) {
   return success();
 }
 
-/// Checks that no other task writes a byte of a task's packets. The bytes then
-/// hold what the task wrote in this iteration or in the last one.
+/// Checks that no other task writes a byte of a task's packets. The packets
+/// are then those of this iteration or of the previous iteration.
 LogicalResult PacketChecker::checkExclusive(TaskOp putter) const {
   const BufferView &own = writes.lookup(putter).front()->view;
   for (TaskOp task : program.getTasks()) {

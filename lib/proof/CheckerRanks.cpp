@@ -58,7 +58,7 @@ LogicalResult RankChecker::checkShares() {
   if (sms % ranks)
     return schedule.emitOpError("has ")
            << sms << " SMs, which " << ranks
-           << " ranks do not share equally (ranks_c1)";
+           << " ranks do not share equally (sharing_c1)";
   smsOfRank = sms / ranks;
   for (const BufferAccesses &buffer : program.getBuffers()) {
     Operation *memory = buffer.root.getDefiningOp();
@@ -68,7 +68,7 @@ LogicalResult RankChecker::checkShares() {
     if (bytes % ranks)
       return memory->emitOpError("has ")
              << bytes << " bytes, which " << ranks
-             << " ranks do not share equally (ranks_c1)";
+             << " ranks do not share equally (sharing_c1)";
   }
   return success();
 }
@@ -97,14 +97,15 @@ LogicalResult RankChecker::checkSemaphore(SemaphoreOp semaphore,
       return use.item->emitOpError("of '@")
              << semaphore.getSymName() << "' on SM " << use.sm
              << ": lanes of several ranks meet at a semaphore, or signal it "
-                "and wait for it (ranks_c3)";
+                "and wait for it (sharing_c3)";
   if (connectsRanks(semaphore.getHandoff(), isMeeting))
     return success();
   InFlightDiagnostic diagnostic =
       other->item->emitOpError("of '@")
       << semaphore.getSymName() << "' on SM " << other->sm << " connects rank "
       << getRank(other->sm) << " with rank " << rank << ", which the kind "
-      << stringifyHandoffKind(semaphore.getHandoff()) << " does not (ranks_c2)";
+      << stringifyHandoffKind(semaphore.getHandoff())
+      << " does not (sharing_c2)";
   diagnostic.attachNote(uses.front().item->getLoc())
       << "rank " << rank << " uses the semaphore here";
   return diagnostic;
@@ -170,7 +171,7 @@ LogicalResult RankChecker::checkArgument(const OperandAccess &access,
     return success();
   return reportVCTA(access, vcta, at)
          << " touches '" << name
-         << "', which is no argument of its rank (ranks_c5)";
+         << "', which is no argument of its rank (sharing_c5)";
 }
 
 /// Checks that the bytes that a vCTA reads are in the part of its rank.
@@ -191,7 +192,7 @@ LogicalResult RankChecker::checkPart(const OperandAccess &access, int64_t vcta,
          << " reads bytes [" << begin << ", " << end << ") of "
          << (isPackets(view.root) ? "the packets" : "the arena")
          << "; its rank has bytes [" << rank * part << ", " << (rank + 1) * part
-         << ") (ranks_c4)";
+         << ") (sharing_c4)";
 }
 
 LogicalResult RankChecker::checkAccess(const OperandAccess &access) {

@@ -14,13 +14,15 @@ namespace mlir::ark::checker {
 /// Checks the rules for programs of several ranks. Each rank may have a GPU of
 /// its own, so ranks share no more than these rules allow:
 ///
-/// - (ranks_c1) ranks have equal shares of the SMs, the arena and the packets.
-/// - (ranks_c2) a semaphore with items on several ranks has the kind `barrier`
-///   if lanes meet at it, and the kind `peer` or `packet` if not.
-/// - (ranks_c3) lanes of several ranks that meet at a semaphore only meet
+/// - (sharing_c1) ranks have equal shares of the SMs, the arena and the
+///   packets.
+/// - (sharing_c2) a semaphore with items on several ranks has the kind
+///   `barrier` if lanes meet at it, and the kind `peer` or `packet` if not.
+/// - (sharing_c3) lanes of several ranks that meet at a semaphore only meet
 ///   there: no lane signals it or waits for it.
-/// - (ranks_c4) a vCTA reads its own rank's parts of the arena and the packets.
-/// - (ranks_c5) a vCTA touches no argument of another rank but constants.
+/// - (sharing_c4) a vCTA reads its own rank's parts of the arena and the
+///   packets.
+/// - (sharing_c5) a vCTA touches no argument of another rank but constants.
 LogicalResult checkRanks(ScheduleOp schedule, const ProgramAccesses &program,
                          ArrayRef<Lane> lanes, ArrayRef<Item> places);
 

@@ -66,7 +66,8 @@ void PacketSenders::add(const ProgramAccesses &program,
                   found[at.lane][at.item].insert(writersOf[cell].begin(),
                                                  writersOf[cell].end());
                 });
-  // Items of a lane happen in order, so the last one stands for all before it.
+  // Items of a lane happen in order, so the last item implies all earlier
+  // items.
   for (auto [sets, ofLane] : llvm::zip(found, senders))
     for (auto [set, last] : llvm::zip(sets, ofLane))
       for (Item item : set) {

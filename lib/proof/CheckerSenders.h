@@ -20,7 +20,7 @@ public:
   PacketSenders(const ProgramAccesses &program, ArrayRef<Lane> lanes,
                 ArrayRef<Item> places);
 
-  /// Returns the runs that send to the run at an item: the last one of every
+  /// Returns the runs that send to the run at an item: the last run of every
   /// lane.
   ArrayRef<Item> getSendersOf(Item run) const;
 

@@ -17,9 +17,9 @@ using namespace mlir::ark::checker;
 // End of an iteration
 //===----------------------------------------------------------------------===//
 
-/// Checks that every lane ends in one barrier of all lanes. No item of the next
-/// iteration can then happen before all items of this one have. Signals are
-/// never counted for the wrong iteration, and buffers may be reused.
+/// Checks that every lane ends with one barrier of all lanes. No item of the
+/// next iteration can then happen before all items of this iteration. So no
+/// signal counts for the wrong iteration, and iterations may reuse buffers.
 static LogicalResult checkFinalBarrier(ArrayRef<Lane> lanes) {
   BarrierOp first;
   for (const Lane &lane : lanes) {
@@ -50,8 +50,8 @@ static LogicalResult checkFinalBarrier(ArrayRef<Lane> lanes) {
 
 namespace {
 /// Visits all accesses in program order. For every cell the class keeps the
-/// last write and the reads since. If each access is ordered after those kept,
-/// then, one by one, all pairs are ordered.
+/// last write and the reads after it. If each access is ordered after the kept
+/// accesses, all pairs are ordered, by induction.
 class RaceChecker {
 public:
   RaceChecker(const ProgramAccesses &program, ArrayRef<Lane> lanes,
@@ -69,8 +69,8 @@ private:
   };
   struct Cell {
     Visit lastWrite;
-    /// The reads since the last write: at most two for every stretch of reads
-    /// in one lane, the first and the last vCTA of the last run.
+    /// The reads since the last write: at most two for consecutive reads of one
+    /// lane, the first and the last vCTA of the last run.
     SmallVector<Visit, 1> reads;
   };
   /// The item that runs a vCTA, and the number of the clock at that item.
@@ -127,7 +127,7 @@ private:
   const ProgramAccesses &program;
   ArrayRef<Lane> lanes;
   const Execution &execution;
-  /// The place of every vCTA.
+  /// The item that runs each vCTA.
   std::vector<Place> places;
   std::vector<Cell> cells;
   ScheduleProof proof;
@@ -135,7 +135,7 @@ private:
 } // namespace
 
 /// Returns true for the arena, which has no value when an iteration begins.
-/// Arguments have one.
+/// Arguments have values then.
 static bool isArena(Value root) {
   return isa_and_nonnull<ArenaOp>(root.getDefiningOp());
 }
@@ -153,8 +153,8 @@ RaceChecker::RaceChecker(const ProgramAccesses &program, ArrayRef<Lane> lanes,
   }
 }
 
-/// Returns true if a vCTA has ended before another one begins. The vCTAs of one
-/// run have no order: a target may run them at once.
+/// Returns true if a vCTA ends before another vCTA begins. The vCTAs of one run
+/// have no order: a target may execute them concurrently.
 bool RaceChecker::isOrdered(uint32_t before, uint32_t after) const {
   const Place &a = places[before], &b = places[after];
   if (a.lane != b.lane)
@@ -177,8 +177,8 @@ FailureOr<ScheduleProof> RaceChecker::run() {
 }
 
 /// The boxes that vCTAs of one run have read through one operand. A repeated
-/// read shows nothing new: other lanes see a run as a whole, and no vCTA of its
-/// task writes these boxes.
+/// read adds no information: other lanes are ordered with a run as a whole, and
+/// no vCTA of the same task writes these boxes.
 namespace {
 class SeenReads {
 public:
@@ -217,7 +217,7 @@ LogicalResult RaceChecker::checkBuffer(const Buffer &buffer) {
   cells.assign(partition.getNumCells(), Cell());
   proof.cells += cells.size();
   for (size_t first = 0; first < buffer.accesses.size();) {
-    // Accesses of one task are adjacent, those to inputs first.
+    // Accesses of one task are adjacent; accesses to inputs come first.
     uint32_t task = buffer.accesses[first]->task;
     size_t end = first;
     while (end < buffer.accesses.size() && buffer.accesses[end]->task == task)
@@ -292,10 +292,10 @@ LogicalResult RaceChecker::checkWords(const CellPartition &partition,
              : reportWords(partition, cell, sender, receiver);
 }
 
-/// Adds a read to a cell. Of the runs of one lane that read the cell, the last
-/// one stands for all. Of its vCTAs, the first and the last stand for all: a
-/// vCTA that writes in that run differs from one of the two, or is the only
-/// reader.
+/// Adds a read to a cell. The last run of a lane that reads the cell represents
+/// all earlier runs of the lane. The first and the last reading vCTA represent
+/// all vCTAs of that run: a writing vCTA of the run differs from one of the
+/// two, or is the only reader.
 void RaceChecker::addRead(Cell &cell, Visit visit) const {
   if (cell.reads.empty()) {
     cell.reads.push_back(visit);
@@ -340,8 +340,8 @@ LogicalResult RaceChecker::write(const Buffer &buffer,
                                  const CellPartition &partition,
                                  uint32_t number, Visit visit) {
   Cell &cell = cells[number];
-  // A reader that polls cannot tell two packets of one iteration apart,
-  // whatever their order.
+  // A polling reader cannot distinguish two packets of one iteration, whatever
+  // their order.
   if (isPackets(buffer.root) && cell.lastWrite.vcta != kNone)
     return reportSecondPacket(partition, number, cell.lastWrite, visit);
   if (cell.lastWrite.vcta != kNone && isOverlap(cell.lastWrite, visit))

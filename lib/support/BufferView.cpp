@@ -68,7 +68,7 @@ int64_t BufferView::getByteEnd() const {
 bool mlir::ark::isDense(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides) {
   int64_t stride = 1;
   for (size_t dim = shape.size(); dim-- > 0;) {
-    // The stride along a dimension of one element is never used.
+    // The stride of a dimension of extent 1 is never used.
     if (shape[dim] != 1 && strides[dim] != stride)
       return false;
     stride *= shape[dim];

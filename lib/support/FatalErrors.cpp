@@ -11,8 +11,8 @@
 using namespace mlir;
 
 namespace {
-/// The place at which this thread goes on after a fatal error, and the message
-/// of the error.
+/// The stack frame at which this thread continues after a fatal error, and the
+/// message of the error.
 struct Recovery {
   std::jmp_buf target;
   std::string message;

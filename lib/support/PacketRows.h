@@ -24,7 +24,7 @@ struct PacketRows {
 
   /// Returns nothing if a buffer of values or packets has another layout.
   static std::optional<PacketRows> match(MemRefType type);
-  /// Returns the number of elements from the first to the last one.
+  /// Returns the number of elements from the first to the last element.
   int64_t getSpan() const { return (count - 1) * stride + size; }
   int64_t getNumLoads() const { return count * size / perLoad; }
 };

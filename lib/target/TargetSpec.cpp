@@ -9,12 +9,12 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns the figures of one core with wide vectors, times the workers. A
-/// worker stands for a core even on a machine with fewer cores, so that a
-/// program compiled for cpu:N is the same on every machine.
+/// Returns the rates of one core with wide vectors, multiplied by the number of
+/// workers. A worker represents a core even on a machine with fewer cores, so
+/// that a program compiled for cpu:N is the same on every machine.
 static TargetAttr getCpu(MLIRContext *context, int64_t workers) {
-  // A lane is one thread, whatever its number of warps. Several warps let an SM
-  // have several lanes.
+  // A lane is one thread, whatever its number of warps. An SM with several
+  // warps can have several lanes.
   return TargetAttr::get(context, Backend::CPU, "host", workers, /*warps=*/8,
                          /*sharedMemory=*/256 << 10, /*bandwidth=*/10 * workers,
                          /*flops=*/80 * workers, /*handoff=*/200,

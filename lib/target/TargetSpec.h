@@ -7,7 +7,7 @@
 
 namespace mlir::ark {
 
-/// Returns the description that a target's short name stands for:
+/// Returns the description of a target with a short name:
 ///
 ///   cpu, cpu:<workers>     worker threads; one per core of this machine
 ///   cuda:<arch>            sm_80, sm_86, sm_89, sm_90a, sm_100a

@@ -36,7 +36,7 @@ using FootprintRecord = std::vector<OperandRecord>;
 struct BodyRecord {
   std::string name;
   SmallVector<FootprintRecord> footprints;
-  /// True if the body stamps words with the number of the iteration.
+  /// True if the body puts rank packets, which carry the epoch.
   bool stamps = false;
 };
 
@@ -110,7 +110,7 @@ struct OperandRow {
 struct Tables {
   std::vector<Instruction> instructions;
   std::vector<LaneRecord> lanes;
-  /// For every task, its body and its first row of operands.
+  /// For every task, its body and its first entry in `operands`.
   std::vector<std::pair<int64_t, int64_t>> tasks;
   std::vector<OperandRow> operands;
 };

@@ -52,7 +52,7 @@ private:
 // Operands
 //===----------------------------------------------------------------------===//
 
-/// Returns a problem with the place of an operand, or an empty string.
+/// Returns a problem with the slot or offset of an operand, or an empty string.
 StringRef TableChecker::findProblem(const OperandRecord &operand,
                                     OperandRow row,
                                     const ValueRecord &value) const {
@@ -106,7 +106,7 @@ LogicalResult TableChecker::checkLanes() {
 // Waits on packets of other ranks
 //===----------------------------------------------------------------------===//
 
-/// Returns the words that a task stamps: those of its one write.
+/// Returns the rank packets of a task: the words of its only write.
 std::optional<TableChecker::Words> TableChecker::getWords(int64_t task) const {
   const TaskRecord &record = manifest.tasks[task];
   if (!manifest.bodies[record.body].stamps)
@@ -210,7 +210,7 @@ std::optional<int64_t> TableChecker::findLastWriter(int64_t slot) const {
 }
 
 /// Checks that a state which ends the launch is read once, by the lane that has
-/// just run the one vCTA that writes the state last.
+/// just run the vCTA that writes the state last.
 LogicalResult TableChecker::checkStop() {
   std::optional<size_t> found;
   for (const LaneRecord &lane : tables.lanes)

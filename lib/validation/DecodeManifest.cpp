@@ -41,7 +41,7 @@ SmallVector<int64_t> Manifest::getSlotBytes() const {
 }
 
 namespace {
-/// Reads fields one by one. After the first error all reads return defaults,
+/// Reads fields in sequence. After the first error all reads return defaults,
 /// and `decode` fails.
 class Decoder {
 public:

@@ -1,4 +1,4 @@
-//===- DecodeTables.cpp - From bytes to rows ------------------------------===//
+//===- DecodeTables.cpp - Decode the tables of a bundle -------------------===//
 
 #include "lib/validation/DecodeTables.h"
 
@@ -9,7 +9,7 @@ using namespace mlir::ark;
 using namespace mlir::ark::validation;
 
 namespace {
-/// The rows of one section.
+/// The entries of one section.
 template <typename T, unsigned columns>
 class Rows {
 public:

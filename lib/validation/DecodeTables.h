@@ -1,4 +1,4 @@
-//===- DecodeTables.h - From bytes to rows ----------------------*- C++ -*-===//
+//===- DecodeTables.h - Decode the tables of a bundle -----------*- C++ -*-===//
 //
 // Part of the proof of tables: see TableProof.h.
 //
@@ -12,15 +12,15 @@
 
 namespace mlir::ark::validation {
 
-/// Splits the sections into rows and checks each row alone: indices name
+/// Splits the sections into entries and checks each entry alone: indices name
 /// existing records, and lanes partition the instructions. Fails with an error
-/// at `loc` that names the row.
+/// at `loc` that names the entry.
 FailureOr<Tables> decodeTables(const RawTables &raw, const Manifest &manifest,
                                Location loc);
 
-/// Checks the rules between rows that a schedule cannot express: the place of
-/// operands, the words that waits poll, the end of a launch, and the rank of
-/// tasks and buffers.
+/// Checks the rules between entries that a schedule cannot express: slots and
+/// offsets of operands, the words that waits poll, the end of a launch, and the
+/// rank of tasks and buffers.
 LogicalResult checkTables(const Tables &tables, const Manifest &manifest,
                           Location loc);
 

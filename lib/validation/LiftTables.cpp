@@ -1,4 +1,4 @@
-//===- LiftTables.cpp - From rows to a program ----------------------------===//
+//===- LiftTables.cpp - Lift tables to a program --------------------------===//
 
 #include "lib/validation/LiftTables.h"
 
@@ -125,8 +125,8 @@ Type Lifter::getTileType(const TaskRecord &record,
   return MemRefType::get(extents, operand.element);
 }
 
-/// Adds a body with the one thing that the checker looks for: an `ark.epoch` if
-/// words are stamped.
+/// Adds a body with an `ark.epoch` if the task puts rank packets: the checker
+/// looks for no other op.
 void Lifter::addBody(TaskOp task, const TaskRecord &record,
                      ArrayRef<const OperandRecord *> operands) {
   SmallVector<Type> types(record.grid.size(), builder.getIndexType());
@@ -198,7 +198,7 @@ void Lifter::addItem(const Instruction &row, int64_t number) {
     return;
   case Opcode::Prefetch:
   case Opcode::Stop:
-    // A prefetch is a hint, and a stop reads what its own lane has written.
+    // A prefetch is a hint, and a stop reads a state that its own lane wrote.
     return;
   }
 }

@@ -1,4 +1,4 @@
-//===- LiftTables.h - From rows to a program --------------------*- C++ -*-===//
+//===- LiftTables.h - Lift tables to a program ------------------*- C++ -*-===//
 //
 // Part of the proof of tables: see TableProof.h.
 //

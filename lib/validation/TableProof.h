@@ -1,10 +1,9 @@
 //===- TableProof.h - The proof of a bundle's tables ------------*- C++ -*-===//
 //
 // Translation validation: decodes the instructions of a kernel from the bytes
-// of a bundle, turns them into a program and a schedule again, and proves the
-// schedule as any other. The code is independent of the passes that make
-// tables. docs/schedule.md says what the proof shows, and docs/bundle.md what
-// the bytes mean.
+// of a bundle, lifts them to a program and a schedule, and proves the schedule.
+// The code is independent of the passes that build tables. docs/schedule.md
+// describes the proof, and docs/bundle.md describes the bytes.
 //
 //===----------------------------------------------------------------------===//
 
@@ -26,7 +25,7 @@ struct RawTables {
 };
 
 /// Proves the schedule that tables describe. Fails with an error at the first
-/// field that contradicts another one, or if the schedule cannot be proven.
+/// field that contradicts another field, or if the schedule cannot be proven.
 /// Loads the ark dialect into the context.
 FailureOr<ScheduleProof> proveTables(const RawTables &raw,
                                      MLIRContext &context);

@@ -54,7 +54,7 @@ Algorithm Choice::choose(RankedTensorType type, int64_t ranks) const {
 // all_reduce
 //===----------------------------------------------------------------------===//
 
-/// Reduces in one shot: every rank sends its whole tensor to every other rank.
+/// Reduces in one shot: every rank sends its whole tensor to all other ranks.
 static Value reduceInOneShot(RankExchange &exchange, Value value,
                              ReductionKind kind) {
   for (int64_t peer : exchange.getPeers())
@@ -180,15 +180,15 @@ static Value expand(BroadcastOp op, RankExchange &exchange,
 // Pass
 //===----------------------------------------------------------------------===//
 
-/// Returns the largest message for which flags in its words are faster than one
-/// counter for the message; benchmarks/log.md has the measurements.
+/// Returns the bytes of the largest tensor for which rank packets are faster
+/// than a counter; benchmarks/log.md has the measurements.
 static int64_t getPacketBytes(ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   auto target = module
                     ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
                     : TargetAttr();
-  // On a GPU, the semaphores of packets are counters, so packets would only
-  // double the bytes.
+  // On a GPU, the semaphores of rank packets are counters, so rank packets
+  // would only double the bytes.
   return target && target.isGpu() ? 0 : 1 << 10;
 }
 

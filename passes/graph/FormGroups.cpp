@@ -110,9 +110,9 @@ void Clustering::join(Cluster &cluster, Operation *op) {
     cluster.plan = op->getDiscardableAttr(ArkDialect::kPlanAttr);
 }
 
-/// Returns true if `op` may join a cluster with result `root`: it is in no
-/// cluster, has no other plan, and all ops that move to a later position still
-/// read the same values.
+/// Returns true if `op` may join a cluster with result `root`: `op` is in no
+/// cluster and has no other plan, and all ops that move to a later position
+/// still read the same values.
 bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
   if (!isa<ElementwiseOpInterface>(op) || clusterOf.count(op) ||
       static_cast<int64_t>(cluster.ops.size()) >= maxOps)

@@ -33,7 +33,7 @@ static double predictReduction(TargetAttr target, int64_t results,
          predictHandoffNs(target, std::min(results, target.getSms()));
 }
 
-/// Returns the number of pieces; 1 if the dimension should not be split.
+/// Returns the number of partitions; 1 if the dimension should not be split.
 static int64_t choosePieces(TargetAttr target, int64_t rows, int64_t extent,
                             double bytesOfElement) {
   constexpr int64_t kPackedBytes = 8;

@@ -58,9 +58,9 @@ Sizes::Sizes(AttentionOp op) {
       llvm::divideCeil(getTensorType(op.getKey()).getElementTypeBitWidth(), 8);
 }
 
-/// Predicts the time to process all pieces of the keys, with one vCTA per piece
-/// and key head. All SMs are assumed to share the bandwidth equally: a single
-/// vCTA cannot use the bandwidth of idle SMs.
+/// Predicts the time to process all partitions of the keys, with one vCTA per
+/// partition and key head. All SMs are assumed to share the bandwidth equally:
+/// a single vCTA cannot use the bandwidth of idle SMs.
 double Sizes::predictPart(TargetAttr target, int64_t pieces) const {
   double part = static_cast<double>(keys) / pieces, rows = sharing * queries;
   int64_t tiles = keyHeads * pieces;
@@ -76,7 +76,7 @@ double Sizes::predictWhole(TargetAttr target) const {
 }
 
 /// Predicts the time of the split form, in which one vCTA per key head combines
-/// the pieces.
+/// the partitions.
 double Sizes::predictSplit(TargetAttr target, int64_t pieces) const {
   constexpr int64_t kSumBytes = 4;
   double sums = static_cast<double>(sharing) * queries * pieces * (columns + 2);
@@ -86,7 +86,7 @@ double Sizes::predictSplit(TargetAttr target, int64_t pieces) const {
          predictHandoffNs(target, std::min(keyHeads, target.getSms()));
 }
 
-/// Returns the number of pieces; 1 if the keys should not be split.
+/// Returns the number of partitions; 1 if the keys should not be split.
 static int64_t choosePieces(const Sizes &sizes, TargetAttr target) {
   double best = sizes.predictWhole(target) * (1 - kMinGain);
   int64_t chosen = 1;
@@ -117,7 +117,7 @@ static Value cutDim(OpBuilder &builder, Location loc, Value tensor, int64_t dim,
 }
 
 /// Splits the key dimension of a mask. If the mask has one entry for all keys,
-/// the result has one entry for all pieces.
+/// the result has one entry for all partitions.
 static Value cutMask(OpBuilder &builder, Location loc, Value mask,
                      int64_t pieces) {
   int64_t rank = getTensorType(mask).getRank();

@@ -143,7 +143,7 @@ static void buildTraced(func::FuncOp function, bool trace) {
 
 namespace {
 /// Builds the body of @ark_run: a switch over the task bodies. Each case calls
-/// one body with memrefs that are made from rows of the operand table.
+/// one body with memrefs for its entries of the operand table.
 class DispatchBuilder {
 public:
   DispatchBuilder(func::FuncOp run, SymbolTable &symbols)

@@ -28,7 +28,7 @@ static_assert(static_cast<int32_t>(abi::Opcode::Run) == KernelOp::kRunOpcode);
 static constexpr int64_t kArenaSlot = 0;
 
 namespace {
-/// Builds the tables of one program, row by row.
+/// Builds the tables of one program, entry by entry.
 class TableBuilder {
 public:
   TableBuilder(ProgramOp program, ScheduleOp schedule)
@@ -96,8 +96,8 @@ private:
 // Buffers
 //===----------------------------------------------------------------------===//
 
-/// Returns the bytes of a constant as they lie in memory: a splat is written
-/// out, and a bool takes one byte.
+/// Returns the bytes of a constant in memory: a splat is expanded, and a bool
+/// takes one byte.
 static DenseElementsAttr getBytes(DenseElementsAttr value) {
   SmallVector<int8_t> bytes;
   if (value.getElementType().isInteger(1)) {

@@ -59,7 +59,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %failed, ^finish(%code : i32), ^answer
 
 ^answer:
-  // After this increment the lane reads nothing of this run, and the host may prepare the next one.
+  // After this increment the lane reads no data of this run, and the host may prepare the next run.
   %answers = llvm.getelementptr %doorbell[kDoorbellAnswers] : (!llvm.ptr) -> !llvm.ptr, i64
   %old = llvm.atomicrmw add %answers, %one release : !llvm.ptr, i64
   %next_run = arith.addi %run, %one : i64
@@ -171,7 +171,7 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   %round = arith.addi %epoch, %next_iteration : i64
   // All lanes store the same value: after the barrier between iterations, no lane is behind.
   llvm.store %round, %round_word atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
-  // Every iteration overwrites the record of the previous one, since any iteration may be the last.
+  // Every iteration overwrites the previous record, since any iteration may be the last.
   %record = func.call @ark_traced() : () -> i1
   cf.br ^instruction(%first : i64)
 
@@ -267,8 +267,8 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
 // End of a launch
 //===----------------------------------------------------------------------===//
 
-// Makes this iteration the last one if the word in a buffer is not zero. The barrier at the end of
-// the iteration makes the change visible to all lanes before they read the word `stop`.
+// Makes this iteration the last iteration if the word in a buffer is not zero. The barrier at the
+// end of the iteration makes the change visible to all lanes before they read the word `stop`.
 func.func private @ark_stop(%context: !llvm.ptr, %stop: !llvm.ptr, %slot: i64, %iterations: i64) {
   %zero = arith.constant 0 : i32
   %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr

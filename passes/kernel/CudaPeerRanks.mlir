@@ -1,7 +1,7 @@
 // Exchange between ranks in a program of several ranks. The ranks may share one NVIDIA GPU, or have
 // a GPU each.
 //
-// A GPU holds the counters of the semaphores that its own lanes wait for. The counters of
+// A GPU holds the counters of the semaphores for which its own lanes wait. The counters of
 // consecutive GPUs lie kRankCounterWords apart. So the number of a semaphore in a signal is
 // relative to the signalling GPU: its upper bits, from bit kRankShift on, are the distance to the
 // GPU of the counter.
@@ -12,8 +12,9 @@
 func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
 
-// A GPU numbers its own lanes from zero, while tables that are part of the code have the lanes of
-// all ranks. The host writes that number in place of the SM in a lane's row.
+// Returns the number of a lane among the lanes of all ranks. A GPU numbers its own lanes from zero,
+// while tables in the code have the lanes of all ranks. The host writes the number to the field of
+// the SM in a lane's entry.
 func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
   %fields = arith.constant kLaneFields : i64
   %field = llvm.getelementptr %context[kLanes] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -25,9 +26,9 @@ func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
   return %number_i64 : i64
 }
 
-// A release at the scope of the system takes about twice as long as one at the scope of a GPU, so
-// only signals to other GPUs have it. It also covers stores to a peer that other lanes of this GPU
-// have signalled before: causality order is transitive over scopes.
+// A release with the scope of the system takes about twice as long as a release with the scope of a
+// GPU, so only signals to other GPUs have that scope. The release also covers stores to the peer by
+// other lanes of this GPU that have signalled before: causality order is transitive over scopes.
 func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -56,7 +57,7 @@ func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64 {
   return %arrivals : i64
 }
 
-// Returns the word with the last iteration on the GPU at a distance from this one.
+// Returns the word with the last iteration on the GPU at a distance from this GPU.
 func.func private @ark_stop_word(%context: !llvm.ptr, %distance: i64) -> !llvm.ptr {
   %words = arith.constant kRankCounterWords : i64
   %before = arith.constant kStopCounterWord : i64

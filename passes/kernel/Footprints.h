@@ -1,7 +1,7 @@
 //===- Footprints.h - Memory footprints of tasks ----------------*- C++ -*-===//
 //
-// The tables of a kernel name a slot and a byte offset for every operand. A
-// footprint adds what lies there: the value, the layout that the body sees, and
+// The tables of a kernel have a slot and a byte offset for every operand. A
+// footprint adds the value of the operand, the layout that the body sees, and
 // the region of every vCTA. docs/bundle.md describes footprints.
 //
 //===----------------------------------------------------------------------===//

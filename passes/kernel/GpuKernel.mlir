@@ -1,9 +1,9 @@
 // Persistent kernel of a GPU: the part that is the same for every program.
 //
 // All threads of a CTA execute the instructions of one lane together. Thread 0, the leader,
-// signals, waits and reports for the CTA. ark-build-kernel adds this text and that of the backend,
-// which defines the primitives that are only declared here. KernelAbi.def defines the constants,
-// such as kReport; docs/bundle.md describes the records.
+// signals, waits and reports for the CTA. ark-build-kernel adds this text and the text of the
+// backend, which defines the primitives that this text only declares. KernelAbi.def defines the
+// constants, such as kReport; docs/bundle.md describes the records.
 
 // Hooks. Each is empty unless a pass of the target stage makes it call one function.
 //
@@ -159,7 +159,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 ^begin:
   func.call @ark_set_round(%round) : (i32) -> ()
   gpu.barrier
-  // Every iteration overwrites the record of the previous one, since any iteration may be the last.
+  // Every iteration overwrites the previous record, since any iteration may be the last.
   %record = func.call @ark_traced() : () -> i1
   %same_lane = func.call @ark_lane() : () -> i64
   %own_first, %own_last = func.call @ark_lane_instructions(%context, %same_lane)
@@ -255,7 +255,7 @@ func.func private @ark_is_leader() -> i1 {
   return %leads : i1
 }
 
-// Returns the numbers of a lane's first instruction and of the one after its last.
+// Returns the index of a lane's first instruction, and the index after its last instruction.
 func.func private @ark_lane_instructions(%context: !llvm.ptr, %lane: i64) -> (i32, i32) {
   %lane_fields = arith.constant kLaneFields : i64
   %lanes_field = llvm.getelementptr %context[kLanes] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -308,8 +308,8 @@ func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) 
 // End of a launch
 //===----------------------------------------------------------------------===//
 
-// Makes this iteration the last one if the word in a buffer is not zero. The barrier at the end of
-// the iteration makes the change visible to all lanes before they read the word `stop`.
+// Makes this iteration the last iteration if the word in a buffer is not zero. The barrier at the
+// end of the iteration makes the change visible to all lanes before they read the word `stop`.
 func.func private @ark_stop(%context: !llvm.ptr, %slot: i64, %distance: i32,
                             %iterations: i64) {
   %zero = arith.constant 0 : i32

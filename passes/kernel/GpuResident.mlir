@@ -60,7 +60,7 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %any_failed, ^finish(%code : i32), ^answer
 
 ^answer:
-  // No lane proceeds past the next ring before all lanes have answered this one.
+  // No lane proceeds past the next ring of the doorbell before all lanes have answered this ring.
   %number = func.call @ark_load_relaxed(%doorbell_again) : (!llvm.ptr) -> i64
   func.call @ark_answer(%context, %doorbell_again, %number)
       : (!llvm.ptr, !llvm.ptr, i64) -> ()
@@ -72,8 +72,8 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
 }
 
 // One thread of the grid tells the host that the kernel is running. The host has no other way to
-// know, and must not wait for ever for a kernel that is queued behind a kernel that never ends. No
-// thread waits for the completion of this store.
+// detect that, and must not wait for ever for a kernel that is queued behind a kernel that never
+// ends. No thread waits for the completion of this store.
 func.func private @ark_tell_begin(%context: !llvm.ptr, %lane: i64) {
   %zero = arith.constant 0 : i64
   %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64

@@ -5,7 +5,7 @@ func.func private @ark_begin_wait()
 func.func private @ark_end_wait()
 func.func private @ark_idle()
 
-// One arrival at a counter, and the arrivals so far. The texts LocalRanks.mlir and
+// Adds an arrival to a counter, and reads the arrivals of a counter. The texts LocalRanks.mlir and
 // CudaPeerRanks.mlir define both functions, with the scopes that the ranks of a program need.
 func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64)
 func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64

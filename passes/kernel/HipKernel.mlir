@@ -112,8 +112,8 @@ func.func private @ark_back_off() {
 func.func private @ark_vote_slots() -> !llvm.ptr<3>
 func.func private @ark_warps() -> i32
 
-// Block-wide vote: every warp stores whether the predicate holds in one of its threads, and reads
-// the words of all warps. The second barrier keeps the next vote from overwriting this one.
+// Block-wide vote: every warp stores true if the predicate holds in one of its threads, and reads
+// the words of all warps. The second barrier keeps the next vote from overwriting these words.
 func.func private @ark_any(%predicate: i1) -> i1 {
   %none = arith.constant 0 : i64
   %nobody = arith.constant 0 : i32

@@ -25,7 +25,7 @@ inline constexpr llvm::StringLiteral kTaskFunction = "ark_task";
 inline constexpr llvm::StringLiteral kOperandFunction = "ark_operand";
 /// Function that records an index out of range.
 inline constexpr llvm::StringLiteral kReportIndex = "ark_report_index";
-/// Function that returns the number of the iteration.
+/// Function that returns the epoch.
 inline constexpr llvm::StringLiteral kEpochFunction = "ark_epoch";
 /// Attribute of an outlined task: the symbol of its body's function.
 inline constexpr llvm::StringLiteral kBodyAttr = "body";

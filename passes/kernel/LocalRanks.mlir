@@ -1,5 +1,5 @@
-// Exchange between ranks in a program of one rank: all lanes are on one GPU, so the scope of the
-// backend's primitives, which is one GPU, suffices.
+// Exchange between ranks in a program of one rank. All lanes are on one GPU, so the primitives of
+// the backend, which have the scope of one GPU, suffice.
 
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64

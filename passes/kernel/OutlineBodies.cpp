@@ -25,8 +25,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns a symbol for the body, made of the names of its ops, or else of the
-/// task's name.
+/// Returns a symbol for the body: the names of its ops joined, or else the name
+/// of the task.
 static std::string nameOfBody(TaskOp task) {
   // Four names suffice to distinguish bodies, even for a softmax of eight ops.
   constexpr size_t maxOps = 4;
@@ -146,7 +146,7 @@ void Outliner::hoistTemporaries() {
       builder.clone(*temporary, mapping);
 }
 
-/// Maps the grid indices to those of a vCTA, in row-major order.
+/// Maps the grid indices to the indices of a vCTA, in row-major order.
 void Outliner::mapIndices(Value vcta) {
   ValueRange indices = task.getGridIndices();
   if (indices.empty())

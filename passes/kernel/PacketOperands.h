@@ -13,13 +13,14 @@ namespace mlir::ark {
 /// The kernel's tables alone decide: on a GPU, the operands in the slot of
 /// packets; on a CPU, the last operand of a task if a wait polls its words.
 ///
-/// Fails with an error if tables name rows that do not exist or, on a GPU, if
-/// an operand is packets in one task of a body and not in another.
+/// Fails with an error if tables name entries that do not exist or, on a GPU,
+/// if an operand is packets in one task of a body and not in another.
 FailureOr<SmallVector<llvm::BitVector>> findPacketOperands(KernelOp kernel);
 
-/// Checks that the arguments of bodies carry `ark.packets` where `packets` says
-/// so; `bodies` is in the kernel's order. On a CPU, other arguments may carry
-/// the attribute as well, since a task may put packets that nothing polls.
+/// Checks that the arguments of bodies have the attribute `ark.packets` if
+/// `packets` is set for them; `bodies` is in the kernel's order. On a CPU,
+/// other arguments may have the attribute as well, since a task may put packets
+/// that no wait polls.
 LogicalResult verifyPacketArguments(KernelOp kernel,
                                     ArrayRef<llvm::BitVector> packets,
                                     ArrayRef<FunctionOpInterface> bodies);

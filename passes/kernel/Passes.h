@@ -19,7 +19,7 @@ struct KernelPipelineOptions {
   bool trace = false;
 };
 
-/// Turns a synchronised schedule into one kernel function, tables and bodies.
+/// Lowers a synchronised schedule to one kernel function, tables and bodies.
 void buildKernelPipeline(OpPassManager &pm,
                          const KernelPipelineOptions &options = {});
 

@@ -153,9 +153,9 @@ static LogicalResult makeAllStatic(RewriterBase &rewriter, TaskOp task) {
 // Dropped dimensions
 //===----------------------------------------------------------------------===//
 
-/// Returns true if the verifier of memref.subview may mistake another dimension
-/// for the dropped one. It compares strides if unit extents are ambiguous, and
-/// strides may be equal.
+/// Returns true if the verifier of memref.subview may take another dimension
+/// for the dropped dimension. The verifier compares strides if unit extents are
+/// ambiguous, and strides may be equal.
 static bool isAmbiguous(MemRefType whole,
                         const llvm::SmallDenseSet<unsigned> &dropped) {
   SmallVector<int64_t> strides = whole.getStridesAndOffset().first;

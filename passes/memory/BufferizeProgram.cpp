@@ -155,8 +155,8 @@ static void bufferizeBoundary(TaskOp task, ArrayRef<TilePair> shared) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Bufferizes one program. New arguments follow the old ones until the end,
-/// when the old ones have no users left.
+/// Bufferizes one program. New arguments follow the old arguments. At the end
+/// the old arguments have no users, and are erased.
 class ProgramBufferizer {
 public:
   explicit ProgramBufferizer(ProgramOp program)

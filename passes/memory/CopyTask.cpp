@@ -42,7 +42,7 @@ static SmallVector<int64_t> pickTile(const TensorLayout &source, int64_t sms) {
           std::max<int64_t>(1, pickExtent(shape[dim], std::min(rest, limit)));
   };
 
-  // The copy is dense, so its fastest dimension is the last one.
+  // The copy is dense, so the stride of its last dimension is 1.
   if (!shape.empty()) {
     size_t fastest = shape.size() - 1;
     for (size_t dim = 0; dim < shape.size(); ++dim)

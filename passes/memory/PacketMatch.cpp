@@ -269,8 +269,8 @@ static bool justifiesWidePackets(const PacketReceipt &receipt,
          2 * llvm::product_of(receipt.region.getSizes()) <= maxElements;
 }
 
-/// Adds the operands of one task. Operands that are not received as packets
-/// still wait.
+/// Adds the operands of one task. The task still waits for operands that it
+/// does not receive as packets.
 void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements) {
   SmallVector<TaskUse> candidates;
   for (TaskUse use : uses)

@@ -14,7 +14,7 @@ namespace mlir::ark {
 #define GEN_PASS_REGISTRATION
 #include "passes/memory/Passes.h.inc"
 
-/// Options of the stage, which turns tasks on tensors into tasks on buffers of
+/// Options of the stage, which lowers tasks on tensors to tasks on buffers of
 /// one arena.
 struct MemoryPipelineOptions {
   /// Hands small activations over as packets if possible.

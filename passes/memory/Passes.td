@@ -156,8 +156,9 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
     }
     ```
 
-    The pass applies to targets whose kernels poll packets, and to intermediates whose tasks all have
-    one rank.
+    The pass applies to targets whose kernels poll packets, and to intermediates whose readers all
+    have one rank. In a program of several ranks, each rank has a part of `ark.packets`, and the
+    words lie in the part of the readers' rank, which may be on another GPU than the writer.
   }];
   let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
                            "::mlir::memref::MemRefDialect"];

@@ -52,9 +52,9 @@ private:
 };
 } // namespace
 
-/// Returns the rank of an intermediate. A tensor that one rank sends lies with
-/// the receiving rank: the last task of an intermediate is a reader if there is
-/// one.
+/// Returns the rank of an intermediate. A tensor that one rank sends lies in
+/// the part of the receiving rank. The last task of an intermediate is a
+/// reader, if the intermediate has readers.
 static int64_t getRank(const Intermediate &intermediate,
                        ArrayRef<TaskOp> tasks) {
   if (intermediate.tasks.empty())
@@ -123,9 +123,9 @@ Plan Planner::run() const {
     ArrayRef<unsigned> tasks = intermediates[i].tasks;
     return tasks.empty() ? 0 : tasks.back() - tasks.front() + 1;
   };
-  // No order is best for all programs. Placing large intermediates first leaves
-  // small gaps for small ones; placing long-lived ones first keeps them out of
-  // the way of the others.
+  // No order is best for all programs. If large intermediates come first, small
+  // intermediates fit into the gaps. If long-lived intermediates come first,
+  // they do not fragment the space of the others.
   auto getOrder = [&](llvm::function_ref<int64_t(unsigned)> weight) {
     auto order = llvm::to_vector(llvm::seq<unsigned>(0, intermediates.size()));
     llvm::sort(order, [&](unsigned a, unsigned b) {

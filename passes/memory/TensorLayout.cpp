@@ -35,8 +35,8 @@ TensorLayout TensorLayout::getSplat(ArrayRef<int64_t> shape) {
 
 bool TensorLayout::isDense() const { return ark::isDense(shape, strides); }
 
-/// Sets the strides of dimensions of extent one, which have no meaning, to
-/// those of a dense tensor. Types that differ only in such strides become
+/// Sets the strides of dimensions of extent one, which have no meaning, to the
+/// strides of a dense tensor. Types that differ only in such strides become
 /// equal, and so do the bodies that use them.
 static TensorLayout normalized(TensorLayout layout) {
   int64_t stride = 1;
@@ -108,7 +108,7 @@ static TensorLayout sliceLayout(const TensorLayout &source, SliceOp slice) {
   result.shape.assign(slice.getType().getShape().begin(),
                       slice.getType().getShape().end());
   for (size_t dim = 0; dim < source.shape.size(); ++dim) {
-    // An empty slice may start one past the end.
+    // An empty slice may start after the last element.
     if (result.shape[dim] != 0)
       result.offset += slice.getStarts()[dim] * source.strides[dim];
     result.strides[dim] *= slice.getSteps()[dim];
@@ -127,8 +127,8 @@ static TensorLayout broadcastLayout(const TensorLayout &source,
   return result;
 }
 
-/// Returns the layout of a bitcast: wider elements join neighbours, narrower
-/// ones split an element.
+/// Returns the layout of a bitcast: a wider element joins neighbouring
+/// elements, and narrower elements split an element.
 static std::optional<TensorLayout> bitcastLayout(const TensorLayout &source,
                                                  BitcastOp bitcast) {
   RankedTensorType type = bitcast.getType();

@@ -1,11 +1,12 @@
 //===- Auto.cpp - Choose the best of three schedules ----------------------===//
 //
-// No scheduler is best for all programs. The list scheduler places critical
-// tasks first, at the earliest end. It does not foresee that a task placed late
-// waits for a lane that was filled early. The round-robin scheduler, which
-// divides every task among all SMs, avoids that. The rounds scheduler uses the
-// fewest SMs that take no longer, which keeps dependent vCTAs on one SM. All
-// three take little time, so all three are tried.
+// No scheduler is best for all programs. The list scheduler schedules critical
+// tasks first, at the earliest end. It does not foresee that a task that it
+// schedules late waits for a lane that it filled early. The round-robin
+// scheduler, which divides every task among all SMs, avoids that. The rounds
+// scheduler uses the fewest SMs that take no longer, which keeps dependent
+// vCTAs on one SM. All three take little time, so this scheduler tries all
+// three.
 //
 //===----------------------------------------------------------------------===//
 

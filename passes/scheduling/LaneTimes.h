@@ -38,7 +38,7 @@ public:
     int64_t begin, end;
     double startTime, endTime;
   };
-  /// An interval in which a lane is idle; the last one never ends.
+  /// An interval in which a lane is idle; the last interval never ends.
   struct Gap {
     double begin, end;
   };

@@ -1,11 +1,11 @@
-//===- ListScheduler.cpp - Place critical tasks where they end early ------===//
+//===- ListScheduler.cpp - List scheduling by the critical path -----------===//
 //
-// Places tasks one by one, those with the longest path to the end of the
-// program first. Each task is tried in several ways: spread over all lanes, on
-// fewer lanes, or in the lanes that produced its inputs. The task gets the
-// placement that lets its consumers begin earliest. Gaps between earlier placed
-// runs are filled, so that tasks off the critical path run while tasks on the
-// path wait.
+// A list scheduler: the task with the longest path to the end of the program
+// comes first. The scheduler tries several placements of each task: on all
+// lanes, on fewer lanes, or in the lanes that produced its inputs. It selects
+// the placement with which the consumers of the task can begin earliest. It
+// fills gaps between runs, so that tasks off the critical path run while tasks
+// on the path wait.
 //
 //===----------------------------------------------------------------------===//
 
@@ -44,7 +44,7 @@ struct Stretch {
   int64_t capacity, count = 0;
 };
 
-/// One way to place a task.
+/// A candidate placement of a task.
 struct Candidate {
   SmallVector<Chunk> chunks;
   /// Time at which consumers in other lanes could begin.
@@ -87,8 +87,8 @@ private:
   /// of its relation.
   std::vector<std::pair<const Relation *, std::vector<ProducerEnds>>> ends;
   int64_t numVCTAs = 0;
-  /// For every producer whose data each vCTA reads from one lane: that lane, by
-  /// vCTA. `tiedHomes` holds the producers that the plan ties the task to.
+  /// For every producer whose data each vCTA reads from one lane, that lane, by
+  /// vCTA. `tiedHomes` has the producers whose lanes the plan requires.
   std::vector<std::vector<unsigned>> homes, tiedHomes;
   bool dependsOnItself = false;
   double earliest = 0, latest = 0;
@@ -224,7 +224,7 @@ void TaskPlacer::findReadyBounds() {
 //===----------------------------------------------------------------------===//
 
 /// Sets start and end of every chunk, and the cost of the candidate. The start
-/// of a chunk is initially the earliest one that its lane permits.
+/// of a chunk is initially the earliest start that its lane permits.
 void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
   double last = 0;
   SmallVector<unsigned> used;
@@ -270,7 +270,7 @@ TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
   return stretches;
 }
 
-/// Places one vCTA after the other at the place with the earliest end; the lane
+/// Assigns each vCTA in turn to the lane in which it ends earliest. The lane
 /// with the smallest load wins ties.
 void TaskPlacer::fillStretches(MutableArrayRef<Stretch> stretches,
                                int64_t share) const {
@@ -319,7 +319,8 @@ void TaskPlacer::divideEvenly(unsigned task,
   }
 }
 
-/// Fills the idle intervals of some lanes so that the last one ends early.
+/// Fills the idle intervals of some lanes so that the last of these lanes ends
+/// early.
 Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
   SmallVector<Stretch> stretches = collectStretches(lanes);
   int64_t numLanes = lanes.size();
@@ -348,7 +349,7 @@ Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
   return candidate;
 }
 
-/// Places every vCTA in the lane that produced one of its inputs.
+/// Assigns every vCTA to the lane that produced one of its inputs.
 Candidate TaskPlacer::follow(unsigned task, ArrayRef<unsigned> home) const {
   Candidate candidate;
   llvm::DenseMap<unsigned, double> free;
@@ -398,7 +399,7 @@ Candidate TaskPlacer::chooseCandidate(unsigned task) const {
     return tied;
   SmallVector<unsigned> preferred = getPreferredLanes();
   Candidate best = spread(task, {preferred.front()});
-  // vCTAs that depend on each other run one after the other in any placement.
+  // vCTAs that depend on each other run in sequence in any placement.
   if (dependsOnItself)
     return best;
   double handoff = input.costs.getHandoffNs(allLanes.size());

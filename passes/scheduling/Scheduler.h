@@ -1,7 +1,7 @@
 //===- Scheduler.h - Interface of schedulers --------------------*- C++ -*-===//
 //
-// A scheduler places and orders vCTAs. Reading pins, emitting the result as IR
-// and predicting its time are common to all schedulers.
+// A scheduler assigns vCTAs to lanes, in order. Reading pins, emitting the
+// result as IR and predicting its time are common to all schedulers.
 //
 //===----------------------------------------------------------------------===//
 
@@ -72,7 +72,7 @@ public:
     return success();
   }
   /// Returns the schedulers to try. The schedule with the least predicted time
-  /// is kept; ties go to the first one.
+  /// is kept; the first scheduler wins ties.
   virtual SmallVector<const Scheduler *> getCandidates() const {
     return {this};
   }

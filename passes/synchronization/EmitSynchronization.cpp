@@ -114,10 +114,10 @@ int64_t SynchronizationEmitter::getRank(ItemRef item) {
          static_cast<int64_t>(op.getSms());
 }
 
-/// Returns the kind of hand-off of a semaphore. A hand-off between ranks has a
-/// special kind: stores must reach the other device before the signal, unless
-/// they are packets, which carry their epoch. Packets suffice only if all
-/// signalled data are packets.
+/// Returns the kind of hand-off of a semaphore. Hand-offs between ranks have
+/// special kinds, since stores must reach the other device before the signal.
+/// Rank packets carry their epoch and need no signal, so the kind is `packet`
+/// if all signalled data are rank packets.
 HandoffKind SynchronizationEmitter::getKind(const PlannedSemaphore &semaphore) {
   if (semaphore.isBarrier)
     return HandoffKind::Barrier;
@@ -203,7 +203,7 @@ SynchronizationCounts SynchronizationEmitter::emit() {
   }
   builder.setInsertionPointToEnd(&op.getBody().front());
   for (unsigned lane = 0; lane < schedule.lanes.size();) {
-    // Neighbouring SMs of one lane op with equal steps stay together.
+    // Neighbouring SMs of one lane op with equal steps share a lane op.
     unsigned first = lane++;
     while (lane < schedule.lanes.size() &&
            schedule.lanes[lane].op == schedule.lanes[first].op &&

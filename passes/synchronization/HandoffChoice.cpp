@@ -99,8 +99,8 @@ void HandoffChooser::decide(unsigned producer, unsigned consumer) {
     precise.push_back(std::move(runs));
   }
 
-  // A task that depends on itself hands over part by part, because it is never
-  // complete before its own runs.
+  // A task that depends on itself hands over part by part, because the task is
+  // never complete before its own runs.
   if (producer != consumer && precise.size() > 1) {
     SmallVector<ItemRef> runs;
     for (const Class &member : precise)

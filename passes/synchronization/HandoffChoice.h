@@ -14,8 +14,8 @@ class HandoffChooser {
 public:
   explicit HandoffChooser(const SynchronizationInput &input);
 
-  /// Returns the items, at most one per lane, that cover a run's need of a
-  /// producer.
+  /// Returns items of a producer, at most one per lane, that cover a need of a
+  /// run.
   ArrayRef<ItemRef> choose(unsigned consumer, RunDependences::Need need);
 
   /// Returns the position of an item in the order of the timeline.

@@ -10,7 +10,7 @@ namespace mlir::ark {
 /// For every lane, the number of its items that are known to have happened.
 using Clock = std::vector<unsigned>;
 
-/// Raises every entry of `clock` to that of `other`.
+/// Sets every entry of `clock` to the maximum with the entry of `other`.
 void joinClock(Clock &clock, const Clock &other);
 
 /// The vector clocks of all lanes over time. An item is visited after all items
@@ -25,7 +25,7 @@ public:
   }
   /// Returns the clock of the lane right after an item, including the item.
   Clock getClockAfter(ItemRef item) const;
-  /// Joins a clock into that of the lane before an item that has not run.
+  /// Joins a clock into the clock of the item's lane. The item has not run yet.
   void learn(ItemRef item, const Clock &clock);
 
   /// Returns true if a lane with this clock knows that an item has run.

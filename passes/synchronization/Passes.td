@@ -71,6 +71,15 @@ def VerifySynchronizationPass
     - every lane ends in one barrier of all lanes, so that semaphores and buffers can be reused
       safely in the next iteration.
 
+    For programs of several ranks, each of which may have a GPU of its own:
+
+    - (sharing_c1) ranks have equal shares of the SMs, the arena and the packets;
+    - (sharing_c2) a semaphore with items on several ranks has the kind `barrier` if lanes meet at it,
+      and otherwise the kind `peer` or `packet`;
+    - (sharing_c3) lanes of several ranks that meet at a semaphore only meet there;
+    - (sharing_c4) a vCTA reads its own rank's parts of the arena and the packets;
+    - (sharing_c5) a vCTA touches no argument of another rank but constants.
+
     Errors name the vCTAs, the bytes and the source locations. Changes nothing.
   }];
   let statistics = [

@@ -171,7 +171,7 @@ void SemaphorePlanner::mergeEqualWaits() {
     other.task = std::max(other.task, planned.task);
     llvm::append_range(other.signals, planned.signals);
     planned.waits.clear();
-    // Of two signals of one lane, the later one implies the earlier one.
+    // The later of two signals of one lane implies the earlier signal.
     llvm::sort(other.signals);
     happensBefore.joinAfter(other.signals);
     auto isImplied = [&](ItemRef item) {
@@ -198,7 +198,7 @@ static bool isAdjacent(const ExpandedLane &lane, unsigned signal,
   return signal < wait;
 }
 
-/// Turns a semaphore that all lanes signal and wait for into a barrier: one
+/// Converts a semaphore that all lanes signal and wait for to a barrier: one
 /// item instead of two.
 void SemaphorePlanner::findBarriers() {
   size_t lanes = input.schedule.lanes.size();

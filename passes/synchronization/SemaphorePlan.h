@@ -7,7 +7,7 @@
 
 namespace mlir::ark {
 
-/// One counter. Every signal directly follows its item, and every wait directly
+/// A counter. Every signal directly follows its item, and every wait directly
 /// precedes its item.
 struct PlannedSemaphore {
   /// The producing task, from which the semaphore gets its name.
@@ -34,10 +34,10 @@ struct SynchronizationInput {
   const Dependences &dependences;
   const RunDependences &runDependences;
   const CostModel &costs;
-  /// Times without synchronisation. The order of the timeline is one in which
-  /// all runs can happen.
+  /// Times without synchronisation. All runs can happen in the order of the
+  /// timeline.
   const Timeline &timeline;
-  /// Most semaphores between one pair of tasks.
+  /// Maximum number of semaphores between two tasks.
   unsigned maxSemaphores;
 };
 

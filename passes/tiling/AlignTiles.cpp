@@ -1,4 +1,4 @@
-//===- AlignTiles.cpp - Align tiles with those of the only reader ---------===//
+//===- AlignTiles.cpp - Align tiles with tiles of the only reader ---------===//
 //
 // Queries and the cache rows of attention come from small tasks. If the tiles
 // of such a task match those of attention, each of its vCTAs serves one vCTA of

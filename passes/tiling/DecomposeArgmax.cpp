@@ -152,7 +152,7 @@ struct DecomposeArgmax : OpConversionPattern<ArgmaxOp> {
   }
 };
 
-/// Computes both for every piece, and packs them into one word.
+/// Computes maximum and index for every partition, and packs them into a word.
 struct DecomposePartialArgmax : OpConversionPattern<PartialArgmaxOp> {
   using OpConversionPattern::OpConversionPattern;
 

@@ -11,10 +11,10 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Builds the ops of an attention over all keys, or over every partition
-/// (piece) of the keys. Iteration spaces start with the dimensions of the
-/// result except the last: (batch..., head, query) and, with partitions, the
-/// piece. The key follows.
+/// Builds the ops of an attention over all keys, or over every partition of the
+/// keys. Iteration spaces start with the dimensions of the result except the
+/// last: (batch..., head, query) and, with partitions, the partition. The key
+/// follows.
 class AttentionBuilder {
 public:
   template <typename OpTy>
@@ -23,13 +23,13 @@ public:
 
   /// Builds normalised rows.
   Value buildWhole();
-  /// Builds the accumulators, maxima and sums of exponentials of every piece,
-  /// side by side.
+  /// Builds the accumulators, maxima and sums of exponentials of every
+  /// partition, in consecutive columns.
   Value buildPieces();
 
 private:
-  /// Returns the number of keys of a row, or of a row's piece, if all keys are
-  /// valid.
+  /// Returns the number of keys of a row, or of a partition of a row, if all
+  /// keys are valid.
   int64_t getMaxKeys() { return keyType.getDimSize(queryRank - 2); }
   int64_t getNumPieces() {
     return hasPieces ? keyType.getDimSize(queryRank - 1) : 1;
@@ -72,7 +72,7 @@ private:
   /// Number of dimensions of iteration spaces before the key.
   int64_t rows;
   /// Number of keys, and number of keys in a row of scores, which is smaller
-  /// with pieces. Both may be dynamic.
+  /// with partitions. Both may be dynamic.
   OpFoldResult length, extent;
 };
 } // namespace
@@ -116,7 +116,7 @@ void AttentionBuilder::bindLength(Value scalar) {
   SmallVector<Value> operands = {checked};
   AffineExpr count = dim(0);
   if (hasPieces) {
-    // Piece `p` consists of every `pieces`-th key from key `p` on.
+    // Partition `p` consists of every `pieces`-th key from key `p` on.
     operands.push_back(TileOffsetOp::create(rewriter, loc, rows - 1));
     count = (dim(0) - dim(1) + (pieces - 1)).floorDiv(pieces);
   }
@@ -196,7 +196,7 @@ AffineMap AttentionBuilder::getKeyMap(AffineExpr key, AffineExpr depth) {
 }
 
 /// Maps the space of the scores to the mask. The mask has the key before the
-/// piece.
+/// partition.
 AffineMap AttentionBuilder::getMaskMap() {
   SmallVector<int64_t> shape(type.getShape().take_front(queryRank - 1));
   shape.push_back(getMaxKeys());

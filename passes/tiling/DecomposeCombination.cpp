@@ -1,4 +1,4 @@
-//===- DecomposeCombination.cpp - Combine the pieces of an attention ------===//
+//===- DecomposeCombination.cpp - Combine partitions of an attention ------===//
 
 #include "passes/tiling/Decompose.h"
 
@@ -8,7 +8,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Slices columns of a combination's operand, for all pieces.
+/// Slices columns of a combination's operand, for all partitions.
 static Value sliceColumns(OpBuilder &builder, Location loc, Value tensor,
                           int64_t column, int64_t columns) {
   auto type = cast<RankedTensorType>(tensor.getType());
@@ -22,9 +22,9 @@ static Value sliceColumns(OpBuilder &builder, Location loc, Value tensor,
                                         ones);
 }
 
-/// Builds the combination of all pieces. The weight of a piece rescales its
-/// exponentials to the maximum score of all pieces; a piece without valid keys
-/// has weight zero.
+/// Builds the combination of all partitions. The weight of a partition rescales
+/// its exponentials to the maximum score of all partitions. A partition without
+/// valid keys has weight zero.
 static Value buildCombination(OpBuilder &builder, Location loc, Value operand) {
   auto type = cast<RankedTensorType>(operand.getType());
   MLIRContext *context = builder.getContext();
@@ -34,7 +34,7 @@ static Value buildCombination(OpBuilder &builder, Location loc, Value operand) {
   Value maxima = sliceColumns(builder, loc, operand, columns, 1);
   Value totals = sliceColumns(builder, loc, operand, columns + 1, 1);
 
-  // Shapes with one column: (row..., 1) and (row..., piece, 1).
+  // Shapes with one column: (row..., 1) and (row..., partition, 1).
   SmallVector<int64_t> one(type.getShape().drop_back(2)), all(one);
   SmallVector<int64_t> ofPieces(type.getShape());
   one.push_back(1);
@@ -61,7 +61,7 @@ static Value buildCombination(OpBuilder &builder, Location loc, Value operand) {
                           return emitExponential(b, l, v[0], v[1]);
                         });
 
-  // Sums over the pieces in the space (row..., column, piece).
+  // Sums over the partitions in the space (row..., column, partition).
   auto weigh = [&](Value parts, ArrayRef<int64_t> shape) {
     SmallVector<AffineExpr> weight, part, sum;
     for (int64_t position = 0; position < rank - 2; ++position)

@@ -56,7 +56,7 @@ struct DecomposeElementwiseOp
   }
 };
 
-/// Decomposes a splat constant that an op other than an elementwise one reads.
+/// Decomposes a splat constant that a non-elementwise op reads.
 struct DecomposeConstant : OpConversionPattern<ConstantOp> {
   using OpConversionPattern::OpConversionPattern;
 

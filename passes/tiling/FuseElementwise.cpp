@@ -58,7 +58,8 @@ static int64_t countBytesAtOnce(linalg::GenericOp producer) {
 
 /// Returns true if a tile of the producer's result takes more than half of a
 /// GPU's shared memory, so that two such tiles do not fit. A value with the
-/// type of the group's result needs no memory, because it is placed in the out.
+/// type of the group's result needs no memory, because it is computed in the
+/// out.
 static bool exceedsSharedMemory(linalg::GenericOp producer) {
   TargetAttr target = findTarget(producer);
   auto group = producer->getParentOfType<GroupOp>();

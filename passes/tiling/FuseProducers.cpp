@@ -96,9 +96,9 @@ static FailureOr<Value> sliceOfInsertion(RewriterBase &rewriter,
                                      sourceSizes, producer.getMixedStrides()));
 }
 
-/// Replaces a strided slice by a slice of a dense one, because structured ops
-/// compute dense tiles. The skipped elements are computed as well, and may
-/// serve other readers.
+/// Replaces a strided slice by a strided slice of a dense slice, because
+/// structured ops compute dense tiles. The skipped elements are computed as
+/// well, and other readers may read them.
 static void coverStrides(RewriterBase &rewriter, ExtractSliceOp slice) {
   if (slice.hasUnitStride())
     return;

@@ -1,8 +1,8 @@
 //===- IdleSMs.cpp - Cut tiles further if SMs would be idle ---------------===//
 //
-// The cost model works on bodies, which do not exist yet, so bytes and
-// operations of a tile are estimated from its shape. Estimates are only
-// compared between two tiles of one group; costs that both omit do not matter.
+// The cost model works on bodies, which do not exist yet, so this file
+// estimates bytes and operations of a tile from its shape. Estimates are only
+// compared between two tiles of one group, so equal costs may be omitted.
 //
 //===----------------------------------------------------------------------===//
 

@@ -67,7 +67,7 @@ void InputSharers::remove(TaskOp task) {
         list.erase(position);
 }
 
-/// A chain remains one when tasks inside of it are removed.
+/// Removing tasks from the middle of a chain leaves a chain.
 unsigned InputSharers::getChainBegin(Positions &list, Positions::iterator it) {
   SmallVector<Positions::iterator> chain;
   unsigned begin = it->second;

@@ -32,10 +32,10 @@ struct TaskLoad {
 bool dependsOn(Operation *second, Operation *first);
 
 /// The tasks of a block that read the same part of a tensor, for one visit of
-/// all tasks from the last to the first. Tasks with one input in common may be
-/// many, and most of them may depend on each other, such as all layers that
-/// read one table. So tasks are filed by their loads, and a chain of tasks that
-/// depend on each other is skipped as a whole.
+/// all tasks from the last to the first. Many tasks may share an input, and
+/// most of these may depend on each other, such as all layers that read one
+/// table. So this class indexes tasks by their loads, and skips a chain of
+/// tasks that depend on each other as a whole.
 class InputSharers {
 public:
   using GetLoad = llvm::function_ref<TaskLoad(TaskOp)>;
@@ -47,10 +47,11 @@ public:
   /// Removes a task that was visited, moved, or is about to be erased.
   void remove(TaskOp task);
 
-  /// Calls `fuse` for `producers`, tasks before `second` of whose results
-  /// `second` reads some, and for all other tasks before `second` that share an
-  /// input with it and whose load is accepted. The nearest task comes first.
-  /// Stops when `fuse` returns true, and returns whether that happened.
+  /// Calls `fuse` for `producers`, the tasks before `second` whose results
+  /// `second` reads, and for all other tasks before `second` that share an
+  /// input with `second` and whose load is accepted. The nearest task comes
+  /// first. Stops when `fuse` returns true. Returns true if a call returned
+  /// true.
   ///
   /// Skips tasks that share an input with `second` if `second` depends on them
   /// through other tasks.

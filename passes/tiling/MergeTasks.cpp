@@ -112,8 +112,8 @@ ark::getPlaceInPart(TaskOp first, unsigned out, TaskOp second, unsigned input,
   return place;
 }
 
-/// Returns a region in terms of the merged task's grid, which is that of
-/// `second`.
+/// Returns a region as a function of the merged task's grid, which is the grid
+/// of `second`.
 RegionAttr TaskMerger::getRegion(TaskOp task, unsigned operand) {
   return task == second ? task.getRegion(operand)
                         : getMergedRegion(task, operand, second, kind);
@@ -184,7 +184,8 @@ TaskOp TaskMerger::createTask() {
     outRegions.push_back(region);
     results.push_back(value.getType());
   }
-  // The location of `second` comes first; errors report the first one.
+  // The location of `second` comes first, since errors report the first
+  // location.
   Location loc = rewriter.getFusedLoc({second.getLoc(), first.getLoc()});
   auto task = TaskOp::create(
       rewriter, loc, results,

@@ -36,10 +36,10 @@ std::optional<SmallVector<int64_t>> getPlaceInPart(TaskOp first, unsigned out,
                                                    unsigned input,
                                                    MergeKind kind);
 
-/// Replaces two tasks by one task at the place of `second`, whose vCTAs execute
-/// the work of `first` and then that of `second`. Results of `first` that only
-/// `second` reads become temporaries; results with other readers remain
-/// results.
+/// Replaces two tasks by one task at the position of `second`. Its vCTAs
+/// execute the work of `first` and then the work of `second`. Results of
+/// `first` that only `second` reads become temporaries; results with other
+/// readers remain results.
 ///
 /// The caller ensures that each vCTA of `second` reads only results of its
 /// partner in `first`, and that no op between the two tasks depends on `first`.

@@ -50,7 +50,7 @@ static constexpr int64_t kLeastMatrixColumns = 8, kTileColumns = 4;
 /// Candidates for the columns of a vCTA that streams weights.
 static constexpr int64_t kStreamingColumns[] = {64, 48, 32, 24, 16, 12,
                                                 8,  6,  4,  3,  2,  1};
-/// One of kIdleShare SMs may have no tile of a matmul with more rows: tiles of
+/// One of kIdleShare SMs may be idle in a matmul with more rows, since tiles of
 /// half the size would read both operands twice.
 static constexpr int64_t kIdleShare = 16;
 /// Bytes of the smallest memory transaction.
@@ -161,9 +161,9 @@ private:
 };
 } // namespace
 
-/// Returns the number of columns of a tile for which the SMs' numbers of
-/// columns, in whole tiles, are nearly equal. Smaller tiles divide more evenly;
-/// larger ones spend less time on starting vCTAs.
+/// Returns the number of columns of a tile for which all SMs get nearly equal
+/// numbers of columns, in whole tiles. Smaller tiles divide more evenly; with
+/// larger tiles, starting vCTAs takes less time.
 int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
                                              double imbalance) const {
   int64_t sms = target.getSms();
@@ -197,9 +197,9 @@ int64_t TileSelector::selectMatrixColumns(int64_t batches,
   });
 }
 
-/// Returns the columns of one tile per core. A core computes the dot products
-/// of a long tile as fast as those of several short ones, and starts only one
-/// vCTA.
+/// Returns the number of columns with one tile per core. A core computes the
+/// dot products of a long tile as fast as those of several short tiles, and
+/// starts only one vCTA.
 int64_t TileSelector::selectDotColumns(int64_t batches, int64_t columns) const {
   columns = std::max<int64_t>(columns, 1);
   int64_t share = divideCeil(batches * columns, target.getSms());
@@ -444,8 +444,8 @@ Tile TileSelector::select(GroupOp group) const {
   return selectRows(group, domain);
 }
 
-/// Returns true for an attention over pieces of the keys, whose tiles are not
-/// cut further: every SM has a piece.
+/// Returns true for an attention over partitions of the keys. Its tiles are not
+/// cut further, since every SM has a partition.
 static bool hasPieces(Operation *anchor) {
   auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor);
   return attention && attention.hasPieces();

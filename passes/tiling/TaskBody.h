@@ -1,4 +1,4 @@
-//===- TaskBody.h - Turn a group's body into a task's body ------*- C++ -*-===//
+//===- TaskBody.h - Lower a group's body to a task's body -------*- C++ -*-===//
 //
 // Steps of ark-tile-groups that work on the body of one task.
 //
@@ -55,8 +55,8 @@ void nameContractions(RewriterBase &rewriter, TaskOp task);
 /// reads. Most bodies then need no memory for intermediates.
 void computeInDestination(RewriterBase &rewriter, TaskOp task);
 
-/// Gives every accumulator and temporary its own init op after CSE has merged
-/// equal ones.
+/// Creates a separate init op for every accumulator and temporary, since CSE
+/// has merged equal init ops.
 void unshareInits(RewriterBase &rewriter, Block &body);
 
 /// Adds the tile of an operand to a task's body, at the end or before argument

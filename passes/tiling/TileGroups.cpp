@@ -34,9 +34,9 @@ struct Update {
   Value value;
   BlockArgument state;
   SmallVector<OpFoldResult> offsets;
-  /// Set if tiles are interleaved pieces of the state: the dimension of the
-  /// state's rows, and the number of pieces. The task sees the state with an
-  /// additional dimension for the pieces after the rows.
+  /// Set if tiles are interleaved parts of the state: the dimension of the
+  /// state's rows, and the number of parts. The task sees the state with an
+  /// additional dimension for the parts after the rows.
   std::optional<int64_t> pieceDim = std::nullopt;
   int64_t pieces = 1;
 
@@ -58,8 +58,8 @@ static RankedTensorType getType(Value value) {
 // Plans
 //===----------------------------------------------------------------------===//
 
-/// Returns the warps of a vCTA: those of the plan, or all warps of the target.
-/// On cpu a lane is one thread, however many warps it represents.
+/// Returns the number of warps of a vCTA, from the plan or else from the
+/// target. On cpu a lane is one thread, whatever its number of warps.
 static FailureOr<int64_t> getWarps(GroupOp group) {
   DictionaryAttr plan = group.getPlanAttr();
   if (Attribute attr = plan ? plan.get("warps") : Attribute()) {
@@ -173,8 +173,8 @@ static Value getRoot(GroupOp group, const std::optional<Update> &update) {
   return group.getBody().front().getTerminator()->getOperand(0);
 }
 
-/// Returns the type of the task's result. The pieces of a state are a dimension
-/// of it.
+/// Returns the type of the task's result. The parts of a state are a dimension
+/// of this type.
 static RankedTensorType getTaskType(GroupOp group,
                                     const std::optional<Update> &update) {
   RankedTensorType type = getType(group.getResult(0));
@@ -283,8 +283,8 @@ SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
   return offsets;
 }
 
-/// Emits the number of rows that the vCTA writes: one if the row belongs to its
-/// piece, otherwise zero.
+/// Emits the number of rows that the vCTA writes: one if the row belongs to the
+/// vCTA's part of the state, otherwise zero.
 Value GroupTiler::countRows(ValueRange indices) {
   int64_t dim = *update->pieceDim;
   AffineExpr row = rewriter.getAffineSymbolExpr(0);
@@ -369,7 +369,7 @@ void GroupTiler::resolveTileOffsets(TaskOp task) {
 
 /// Replaces the group's results. Readers that reshape the state to the task's
 /// type read the task's result; other readers get a reshape that joins the
-/// pieces.
+/// parts.
 void GroupTiler::replaceGroup(TaskOp task) {
   Value result = task.getResult(0);
   if (type != group.getResult(0).getType()) {
@@ -404,7 +404,7 @@ FailureOr<TaskOp> GroupTiler::run(int64_t warps,
                                   const FrozenRewritePatternSet &cleanup) {
   rewriter.setInsertionPoint(group);
   if (getType(group.getResult(0)).getNumElements() == 0) {
-    // One vCTA without work.
+    // Keeps one vCTA, which has no work.
     TaskOp task = createTask(warps);
     rewriter.setInsertionPointToEnd(&task.getBody().front());
     YieldOp::create(rewriter, loc, ValueRange(task.getOutTiles()));

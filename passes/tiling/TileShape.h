@@ -18,18 +18,18 @@ using Tile = SmallVector<int64_t>;
 /// ops are elementwise.
 AnchorOpInterface getTileAnchor(GroupOp group);
 
-/// Returns the tiled shape: that of the result, or that of the part of the
+/// Returns the tiled shape: the shape of the result, or of the part of the
 /// result that the anchor writes.
 ArrayRef<int64_t> getDomain(GroupOp group);
 
-/// Returns true if a tile of an update is a piece of the state: the tile is
-/// longer than the single row that the update writes, at a dynamic offset. With
-/// `P` pieces of as many rows as the tile, vCTA `p` owns the rows whose number
-/// is `p` modulo `P`, and writes the row if it owns it.
+/// Returns true if a tile of an update is an interleaved part of the state: the
+/// tile has more rows than the single row that the update writes, at a dynamic
+/// offset. With `P` parts, vCTA `p` owns the rows whose number is `p` modulo
+/// `P`. The vCTA that owns the row writes it.
 bool isPiece(int64_t rows, int64_t rowsOfState, int64_t size);
 
-/// Returns the dimension in which a tile of the group is such a piece, or
-/// nothing.
+/// Returns the dimension in which a tile of the group is an interleaved part of
+/// a state, or nothing.
 std::optional<int64_t> getPieceDim(GroupOp group, ArrayRef<int64_t> tile);
 
 int64_t countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile);

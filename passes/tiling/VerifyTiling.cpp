@@ -83,7 +83,7 @@ static LogicalResult verifyBody(TaskOp task) {
 }
 
 /// Checks the operands of a task (tiling_c5). `writers` has the states that
-/// earlier tasks update; those that this task updates are added.
+/// earlier tasks update; the function adds the states that this task updates.
 static LogicalResult verifyStateOrder(TaskOp task,
                                       DenseMap<Value, TaskOp> &writers) {
   for (Value operand : task.getOperands()) {

@@ -8,6 +8,7 @@ function or program.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -46,6 +47,14 @@ def find_tested() -> dict[str, Path]:
         for path in sorted((ROOT / "tests").rglob("*.mlir"))
         for label in find_tested_in(path.read_text())
     }
+
+
+def test_a_label_belongs_to_one_file() -> None:
+    """Ops of one file share constraints. In two files a label would name two constraints, of which
+    one could lack a test."""
+    paths = [path for folder in ("dialects", "passes") for path in (ROOT / folder).rglob("*.td")]
+    labels = Counter(label for path in paths for label in set(DOCUMENTED.findall(path.read_text())))
+    assert [label for label, count in labels.items() if count > 1] == []
 
 
 def test_every_constraint_has_a_test() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-CONFTEST = Path(__file__).parents[1] / "gpu" / "conftest.py"
+FOLDER = Path(__file__).parents[1] / "gpu"
 TESTS = """
 import pytest
 
@@ -47,7 +47,8 @@ def test_four():
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
 def test_exit_status(options: list[str], status: int, tmp_path: Path) -> None:
-    shutil.copy(CONFTEST, tmp_path)
+    for name in ("conftest.py", "processes.py"):
+        shutil.copy(FOLDER / name, tmp_path)
     (tmp_path / "test_these.py").write_text(TESTS, encoding="utf-8")
     (tmp_path / "pytest.ini").write_text("[pytest]\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *options, str(tmp_path)]

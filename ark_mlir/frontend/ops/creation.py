@@ -23,11 +23,12 @@ def constant(value: NumberArray, dtype: DTypeLike | None = None, name: str | Non
     """Returns a constant with the value and the shape of a number, a nested list or an array.
 
     Args:
+        value: a number, a nested list of numbers, or an array.
         dtype: element type; by default that of a numpy array, else fp32 for floats, int32 for
             integers, and bool.
 
-    Raises InvalidUsageError if the value is not numeric, is larger than 1 GiB, or the dtype is
-    unknown or cannot hold it.
+    Raises InvalidUsageError if the value is not numeric or is larger than 1 GiB, or if the dtype is
+    unknown or cannot hold the value.
 
     Example:
         >>> scale = ark.constant(np.array([1, 2, 4]), ark.fp32)
@@ -47,7 +48,12 @@ def _default(value: object) -> DType:
 
 
 def full(shape: Shape, value: Number, dtype: DTypeLike = fp32, name: str | None = None) -> Tensor:
-    """Returns a constant of shape `shape` whose elements all have the value `value`.
+    """Returns a constant whose elements all have one value.
+
+    Args:
+        shape: the extents of the constant.
+        value: a number, the value of every element.
+        dtype: the element type.
 
     Raises InvalidUsageError if an extent is negative, the dtype is unknown or cannot hold the
     value, or `value` is not a number.

@@ -50,7 +50,7 @@ class World(Executable):
         return self.bundle.manifest.ranks
 
     def rank(self, number: int) -> Rank:
-        """Returns one rank, which a thread of its own runs beside the others.
+        """Returns the rank `number`, which a thread can run while other threads run other ranks.
 
         Raises InvalidUsageError if there is no such rank.
 
@@ -103,6 +103,7 @@ class World(Executable):
             inputs: a list with a dict of inputs for each rank. A single dict, or keywords, apply
                 to every rank that has the name; a name may also begin with a rank, as ``rank0/x``.
             iterations, trace: as for :meth:`Executable.run`.
+            **named: inputs by name, as a dict in `inputs`.
 
         Returns:
             A list with a dict of outputs for each rank.

@@ -55,8 +55,8 @@ MLIR_CAPI_EXPORTED MlirLogicalResult
 arkTranslateToObject(MlirModule module, const ArkCodegenOptions *options,
                      MlirStringCallback callback, void *userData);
 
-/// Delivers this machine's triple, cpu name and feature string, by one callback
-/// each. The last three arguments are the user data of these callbacks.
+/// Passes this machine's triple, CPU name and feature string to `callback`, in
+/// three calls. The last three arguments are the user data of these calls.
 MLIR_CAPI_EXPORTED void arkGetHostCpu(MlirStringCallback callback, void *triple,
                                       void *name, void *features);
 
@@ -79,7 +79,7 @@ typedef struct {
 } ArkTableProof;
 
 /// Receives a message of an error. `location` is `file:line` or a file, and
-/// `message` says what is wrong. Notes follow the message that they belong to.
+/// `message` describes the error. Notes follow their error.
 typedef void (*ArkProblemCallback)(MlirStringRef location,
                                    MlirStringRef message, bool isNote,
                                    void *userData);

@@ -23,11 +23,11 @@ namespace {
 /// maximum.
 ///
 /// The scores are products of queries, all of whose rows but the first of each
-/// lane are zero, by keys. The weighted sums are
-/// products of values, with their columns as rows, by exponentials. A lane
-/// hence computes the scores whose exponentials it needs, and lanes exchange no
-/// data between the products. Queries and keys use the same permuted order of
-/// the depth, the order in which lanes load it.
+/// lane are zero, by keys. The weighted sums are products of values, with their
+/// columns as rows, by exponentials. A lane hence computes the scores whose
+/// exponentials it needs, and lanes exchange no data between the products.
+/// Queries and keys use the same permuted order of the depth, the order in
+/// which lanes load it.
 class StreamBuilder : public AttentionTiles {
 public:
   using AttentionTiles::AttentionTiles;

@@ -8,8 +8,8 @@
 
 namespace mlir::ark {
 
-/// One loop of a contraction. A loop that is absent, as in a vector instead of
-/// a matrix, has extent one and no dimension.
+/// A loop of a contraction. If an operand is a vector instead of a matrix, the
+/// missing loop has extent 1 and no dimension.
 struct ContractionDim {
   std::optional<unsigned> dim;
   /// The extent, if it is static.

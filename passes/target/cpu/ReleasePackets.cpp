@@ -36,9 +36,9 @@ struct ReleasePacketsPass
 };
 } // namespace
 
-/// Adds release ordering to the packet store of a body. A body must have one
-/// such store: with several, a reader could mistake an earlier one for the
-/// last.
+/// Adds release ordering to the packet store of a body. A body must have
+/// exactly one packet store: with several, a reader could take an earlier store
+/// for the last store.
 LogicalResult ReleasePacketsPass::release(LLVM::LLVMFuncOp function,
                                           Value packets) {
   SmallVector<LLVM::StoreOp> stores;

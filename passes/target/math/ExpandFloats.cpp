@@ -339,8 +339,8 @@ struct SelectForBit : OpRewritePattern<Op> {
   }
 
 private:
-  /// Returns the bit that a number equals, or null if the number may be other
-  /// than one or zero.
+  /// Returns the bit that a number equals, or null if the number may differ
+  /// from one and zero.
   static Value findBit(Value number) {
     if (std::is_same_v<Op, arith::SIToFPOp> &&
         getElementTypeOrSelf(number).isInteger(1))

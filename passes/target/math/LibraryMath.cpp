@@ -59,8 +59,8 @@ struct Reduced {
 // Sine and cosine
 //===----------------------------------------------------------------------===//
 
-/// 2 / pi in pieces of 24 bits from the binary point on, enough of them for the
-/// largest f32. A product of a piece and an f32 is exact.
+/// 2 / pi in parts of 24 bits from the binary point on, enough parts for the
+/// largest f32. A product of a part and an f32 is exact.
 static constexpr int64_t kTwoOverPi[] = {0xA2F983, 0x6E4E44, 0x1529FC,
                                          0x2757D1, 0xF534DD, 0xC0DB62,
                                          0x95993C, 0x439041};

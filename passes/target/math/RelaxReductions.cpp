@@ -54,7 +54,7 @@ private:
     using arith::FastMathFlags;
     addFlags(cast<arith::ArithFastMathInterface>(combiner),
              FastMathFlags::reassoc | FastMathFlags::contract);
-    // A product may be contracted into the sum that it is added to.
+    // A product and the following addition may be contracted to an fma.
     for (Value operand : combiner->getOperands())
       if (auto product = operand.getDefiningOp<arith::MulFOp>())
         addFlags(cast<arith::ArithFastMathInterface>(*product),

@@ -90,8 +90,8 @@ Value TableCache::loadTable(abi::ContextField field) {
   return LLVM::LoadOp::create(builder, pointer, place);
 }
 
-/// Copies the instructions of this lane so that they end at `end`, like those
-/// of the longest lane.
+/// Copies the instructions of this lane so that they end at `end`, like the
+/// instructions of the longest lane.
 void TableCache::cacheInstructions(int64_t end) {
   Type i64 = builder.getI64Type(), i32 = builder.getI32Type();
   Value fields = arith::ConstantIntOp::create(builder, abi::kLaneFields, 64);
@@ -133,9 +133,9 @@ void TableCache::cacheOperands(int64_t rows, int64_t offset) {
   });
 }
 
-/// Fills in the function that reads rows of a table: it loads them from shared
-/// memory at `offset`. The last argument of the function is the row. A function
-/// with three arguments counts rows back from the end of the table, which is
+/// Builds the function that reads entries of a table: it loads an entry from
+/// shared memory at `offset`. The last argument is the index. A function
+/// with three arguments counts entries back from the end of the table, which is
 /// then `offset`.
 void TableCache::readShared(func::FuncOp function, int64_t offset) {
   Location loc = function.getLoc();

@@ -17,8 +17,8 @@ void buildCpuLowering(OpPassManager &pm, int64_t vectorLanes);
 void buildCudaLowering(OpPassManager &pm, int64_t threads,
                        bool hasFp8Conversions);
 
-/// Registers the interfaces that `buildCudaLowering` needs beyond those of all
-/// GPUs.
+/// Registers the interfaces that `buildCudaLowering` needs in addition to the
+/// interfaces for all GPUs.
 void registerCudaLowering(DialectRegistry &registry);
 
 /// Adds the passes that lower kernel and bodies to a `gpu.module` in the LLVM

@@ -19,7 +19,7 @@ using namespace mlir::ark;
 
 static constexpr StringLiteral kOperand = "ark_operand";
 
-/// Collects the uses of an address, including those through address
+/// Collects the uses of an address, including uses through address
 /// computations.
 static void collectUses(Value address, SmallVectorImpl<OpOperand *> &uses) {
   for (OpOperand &use : address.getUses()) {

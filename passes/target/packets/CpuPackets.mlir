@@ -1,13 +1,12 @@
-// Packets between ranks on a CPU: 64-bit words with data in the lower half and the number of the
-// iteration in the upper half.
+// Rank packets on a CPU: 64-bit words with data in the lower half and the epoch in the upper half.
 
 func.func private @ark_missing(%word: !llvm.ptr, %shift: i64, %target: i64) -> i64
 func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, %semaphore: i64,
                             %word: !llvm.ptr, %shift: i64, %target: i64, %expected: i64,
                             %lacking: i64) -> i32
 
-// Waits until all packets of a semaphore carry the number of this iteration. The operand table
-// holds the first and the last packet of each of the `arrivals`, from row `first` on.
+// Waits until all packets of a semaphore carry the epoch of this iteration. The operand table holds
+// the first and the last packet of each of the `arrivals`, from entry `first` on.
 func.func private @ark_wait_packets(%context: !llvm.ptr, %lane: i64, %instruction: i64,
                                     %semaphore: i64, %arrivals: i64, %first: i64,
                                     %round: i64) -> i32 {
@@ -67,7 +66,7 @@ func.func private @ark_wait_packets(%context: !llvm.ptr, %lane: i64, %instructio
   return %result : i32
 }
 
-// Returns the number of the iteration as packets carry it: its lower 32 bits.
+// Returns the epoch as packets carry it: its lower 32 bits.
 func.func private @ark_epoch(%status: memref<4xi64>) -> i32 {
   %address = memref.extract_aligned_pointer_as_index %status : memref<4xi64> -> index
   %address_i64 = arith.index_cast %address : index to i64

@@ -1,6 +1,6 @@
 // LL packets between tasks: words that hold a value and, in their upper half, a tag of the epoch. A
-// packet has 32 bits; a wide packet has 64 bits, and its upper half equals that of a 32-bit packet.
-// The receiver polls the word itself, so a hand-off takes one store and one load.
+// packet has 32 bits; a wide packet has 64 bits and the same tag in its upper 16 bits. The receiver
+// polls the word itself, so a hand-off takes one store and one load.
 
 // State of the dispatch loop that bodies read, in shared memory; the leader writes it. The words are
 // the epoch, the number of instructions left in the lane, and the address of the context.
@@ -127,7 +127,7 @@ func.func private @ark_packets_poll() {
 }
 
 // Called by the first thread of a warp that has polled `tries` times. Checks every 32nd time if the
-// warp must give up, because another lane has aborted or the timeout has passed since `begin`.
+// warp must stop, because another lane has aborted or the timeout has passed since `begin`.
 func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 {
   %no = arith.constant false
   %yes = arith.constant true
@@ -189,7 +189,7 @@ func.func private @ark_any_of_warp(%predicate: i1) -> i1 {
 }
 
 // Called by all threads of a warp. Returns true if the warp must poll again because a thread still
-// misses packets, and false if all packets have arrived or the warp gives up.
+// misses packets, and false if all packets have arrived or the warp must stop.
 func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1 {
   %no = arith.constant false
   %any = func.call @ark_any_of_warp(%missing) : (i1) -> i1

@@ -13,9 +13,9 @@ namespace mlir::ark {
 ///   - arguments of bodies carry `ark.packets` if the tables say that they are
 ///     packets;
 ///   - only packet instructions use values that are computed from the address
-///     of a packet. On cuda, these are relaxed stores of one word and the
-///     relaxed loads of CudaPackets.mlir; on cpu, 64-bit stores with release
-///     ordering.
+///     of a packet. On cuda, these are the relaxed stores and loads of
+///     CudaPacketWords.mlir or, with several ranks, CudaPeerPacketWords.mlir;
+///     on cpu, 64-bit stores with release ordering.
 LogicalResult verifyPacketAccesses(KernelOp kernel, Operation *container,
                                    Backend backend);
 

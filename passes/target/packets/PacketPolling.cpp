@@ -81,10 +81,11 @@ static SmallVector<Value> loadAgain(ImplicitLocOpBuilder &builder,
   return branch.getResults();
 }
 
-/// Builds one polling step of a thread. Loads are repeated until all packets
+/// Builds one polling step of a thread, which repeats loads until all packets
 /// carry the epoch of this iteration. A repeated load delays the packets of
-/// other threads, so only loads that miss packets are repeated. But many loads
-/// with one branch each take longer than all loads together.
+/// other threads, so the step repeats only loads that miss packets. If a thread
+/// has many loads, it repeats all of them, since a branch for each load takes
+/// longer.
 static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
                      ArrayRef<PacketLoad> loads, Value tag, Value begin) {
   Type i1 = builder.getI1Type();

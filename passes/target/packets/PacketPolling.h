@@ -19,8 +19,8 @@ struct PacketLoad {
 };
 
 /// Polls until all packets of the loads carry the epoch of this iteration.
-/// Returns one i64 per load with its values side by side. All threads of a warp
-/// must execute the loop.
+/// Returns an i64 per load that contains the values of the load. All threads of
+/// a warp must execute the loop.
 SmallVector<Value> pollPackets(ImplicitLocOpBuilder &builder,
                                ArrayRef<PacketLoad> loads);
 

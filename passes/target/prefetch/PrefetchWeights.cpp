@@ -30,8 +30,8 @@ static constexpr int64_t kMinBytes = 64 * 1024;
 /// queue behind more prefetches.
 static constexpr int64_t kMaxLines = 256;
 
-/// Prefetches lines of the tile at `address` into the L2. The lines are the
-/// first ones of the tile's rows, which warps read first.
+/// Prefetches lines of the tile at `address` into the L2: the first lines of
+/// the tile's rows, which warps read first.
 static void prefetchTile(ImplicitLocOpBuilder &builder, TileOfRows tile,
                          Value address, Value thread, int64_t threads) {
   auto constant = [&](int64_t number) -> Value {

@@ -16,9 +16,10 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Builds the code with which a warp computes a row. Lane `i` computes columns
-/// `i`, `i + 32`, ..., so that one loaded element serves the reduction and the
-/// later ops. All loads come first, so that they are in flight together.
+/// Builds the code with which a warp computes a row. Thread `i` computes
+/// columns `i`, `i + 32`, ..., so that the reduction and the later ops use the
+/// same loaded element. All loads come first, so that they are in flight
+/// together.
 class RowWarpBuilder {
 public:
   RowWarpBuilder(ImplicitLocOpBuilder &builder, const RowChain &chain,

@@ -27,7 +27,7 @@ struct Access {
 };
 
 /// Returns the accesses of an op and of the ops nested in it. An allocation is
-/// not an access. A call accesses only the buffers that it is passed, because a
+/// not an access. A call accesses only buffers that are its operands, because a
 /// kernel has no globals.
 SmallVector<Access> getAccesses(Operation *op);
 

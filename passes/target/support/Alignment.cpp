@@ -27,7 +27,7 @@ static uint64_t getDivisor(OpFoldResult value) {
   return apply ? apply.getAffineMap().getResult(0).getLargestKnownDivisor() : 1;
 }
 
-/// Returns the alignment of an address `bytes` behind an aligned one.
+/// Returns the alignment of an address `bytes` after an aligned address.
 static uint64_t getAlignmentAt(uint64_t alignment, uint64_t bytes) {
   return bytes == 0 ? alignment : llvm::MinAlign(alignment, bytes);
 }

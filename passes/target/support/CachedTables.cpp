@@ -8,10 +8,10 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns the most instructions that one instruction becomes when the program
-/// is linked for a GPU of each rank (ark_mlir/runtime/ranks/linking.py): a
-/// signal goes to the GPU of every rank that waits, a stop to all GPUs, and a
-/// barrier has two levels.
+/// Returns the maximum number of instructions that linking for a GPU of each
+/// rank (ark_mlir/runtime/ranks/linking.py) makes of one instruction: a signal
+/// goes to the GPU of every rank that waits, a stop to all GPUs, and a barrier
+/// has two levels.
 static int64_t getLinkedLength(abi::Opcode opcode, int64_t ranks) {
   if (opcode == abi::Opcode::Signal || opcode == abi::Opcode::Stop)
     return ranks;

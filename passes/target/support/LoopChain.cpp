@@ -119,8 +119,7 @@ bool LoopChain::hasSameSpace(linalg::LinalgOp op) const {
   return true;
 }
 
-/// Returns true if these operands allow two ops to run iteration by iteration
-/// instead of one after the other.
+/// Returns true if these operands allow interleaving the iterations of two ops.
 static bool mayInterleave(OpOperand &a, OpOperand &b) {
   auto writes = [](OpOperand &operand) {
     return cast<linalg::LinalgOp>(operand.getOwner()).isDpsInit(&operand);

@@ -28,9 +28,9 @@ struct BufferExtent {
 /// Possibly only one of them has a constant bound.
 SmallVector<BufferExtent> getExtents(linalg::LinalgOp op, unsigned loop);
 
-/// Consecutive ops on buffers with equal parallel dimensions: an op reads only
-/// what an earlier op writes in the same iteration. One parallel loop can
-/// execute all of them and pass values in registers.
+/// Consecutive ops on buffers with equal parallel dimensions. An op reads only
+/// elements that an earlier op writes in the same iteration. One parallel loop
+/// can execute all ops of the chain and pass values in registers.
 class LoopChain {
 public:
   /// Appends `op` if the same loop can execute it. Returns true if `op` was
@@ -40,8 +40,8 @@ public:
   bool empty() const { return ops.empty(); }
   ArrayRef<linalg::LinalgOp> getOps() const { return ops; }
 
-  /// Returns true if no op outside of the chain reads what the chain writes to
-  /// `buffer`.
+  /// Returns true if no op outside of the chain reads the values that the chain
+  /// writes to `buffer`.
   bool isPrivate(Value buffer) const;
 
 private:

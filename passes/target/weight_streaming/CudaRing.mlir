@@ -1,19 +1,19 @@
 // Weight streaming through rings of shared-memory slots, from sm_90 on.
 //
-// Every warp has a ring of slots. The warp copies pieces of parameters to its ring in the order in
+// Every warp has a ring of slots. The warp copies chunks of parameters to its ring in the order in
 // which it will read them, across tasks: the schedule fixes at compile time what a lane reads. As
-// soon as a slot has been read, the warp requests the next piece for the slot, so that memory stays
+// soon as a slot has been read, the warp requests the next chunk for the slot, so that memory stays
 // busy while lanes wait for each other. ark-stream-weights builds the functions that are only
 // declared here and the loops that read the rings; CudaStream.mlir has the functions that those
 // loops call.
 //
-// A piece is the data of one bulk copy; to request a piece is to issue its copy. A segment is the
-// data that one matmul of one run reads: consecutive pieces of equal size, which the warps read in
+// A chunk is the data of one bulk copy; to request a chunk is to issue its copy. A segment is the
+// data that one matmul of one run reads: consecutive chunks of equal size, which the warps read in
 // round-robin order. The segments of a lane lie in shared memory. Each has an address and a packed
-// word with the number of its pieces, the bytes of a piece and the warp of its first piece.
+// word with the number of its chunks, the bytes of a chunk and the warp of its first chunk.
 //
 // The first thread of a warp writes the warp's state. The request cursor in it points at the next
-// piece to request. KernelAbi.def lists the fields (kRing...).
+// chunk to request. KernelAbi.def lists the fields (kRing...).
 
 // Parts of the rings in shared memory: states of the warps, one mbarrier per slot, segments of the
 // lane, slots.
@@ -26,9 +26,9 @@ func.func private @ark_stream_depth() -> i32
 func.func private @ark_stream_slot_bytes() -> i32
 // Returns 1 if lanes poll for packets, 0 if they only wait for semaphores.
 func.func private @ark_stream_polls() -> i32
-// Clocks between two requests of an SM for pieces of later runs.
+// Clocks between two requests of an SM for chunks of later runs.
 func.func private @ark_stream_pace() -> i32
-// Pieces beyond its ring that a warp prefetches to the L2.
+// Chunks beyond its ring that a warp prefetches to the L2.
 func.func private @ark_stream_beyond() -> i32
 // Segments of all lanes, in global memory. The table begins with the number of the first segment of
 // every lane, and the number after the last segment. A record per segment follows: buffer, offset,
@@ -94,8 +94,8 @@ func.func private @ark_stream_count() -> i32 {
   return %count : i32
 }
 
-// Returns the number of pieces of a segment, the first piece of this warp, and the bytes of a
-// piece.
+// Returns the number of chunks of a segment, the first chunk of this warp, and the bytes of a
+// chunk.
 func.func private @ark_stream_row(%row: i32) -> (i32, i32, i32) {
   %last_warp = arith.constant kLastStreamWarp : i32
   %half = arith.constant kSegmentBytesShift : i64
@@ -120,8 +120,8 @@ func.func private @ark_stream_row(%row: i32) -> (i32, i32, i32) {
   return %count, %first, %bytes : i32, i32, i32
 }
 
-// Returns this warp's number of pieces in a segment, the bytes of a piece, and the address of this
-// warp's first piece.
+// Returns this warp's number of chunks in a segment, the bytes of a chunk, and the address of this
+// warp's first chunk.
 func.func private @ark_stream_share(%row: i32) -> (i32, i32, i64) {
   %zero = arith.constant 0 : i32
   %last_warp = arith.constant kLastStreamWarp : i32
@@ -142,8 +142,8 @@ func.func private @ark_stream_share(%row: i32) -> (i32, i32, i64) {
   return %pieces, %bytes, %address : i32, i32, i64
 }
 
-// Returns the slot of piece `number` of the ring, its mbarrier, and the parity of the phase that
-// ends when the piece arrives.
+// Returns the slot of chunk `number` of the ring, its mbarrier, and the parity of the phase that
+// ends when the chunk arrives.
 func.func private @ark_stream_slot(%number: i32) -> (i32, !llvm.ptr<3>, i32) {
   %one = arith.constant 1 : i32
   %depth = func.call @ark_stream_depth() : () -> i32
@@ -171,8 +171,8 @@ func.func private @ark_stream_place(%index: i32) -> !llvm.ptr<3> {
 //===----------------------------------------------------------------------===//
 
 // Called by the first thread of a warp. Moves the request cursor to the first segment, from `row`
-// on, that has a piece for this warp. Sets the cursor to -1 if no iteration is left, or if no
-// segment of an iteration has a piece for this warp.
+// on, that has a chunk for this warp. Sets the cursor to -1 if no iteration is left, or if no
+// segment of an iteration has a chunk for this warp.
 func.func private @ark_stream_seek(%row: i32) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -230,7 +230,7 @@ func.func private @ark_stream_seek(%row: i32) {
   return
 }
 
-// Called by one thread. Issues the bulk copy of piece `number` of the ring.
+// Called by one thread. Issues the bulk copy of chunk `number` of the ring.
 func.func private @ark_stream_copy(%number: i32, %address: i64, %bytes: i32) {
   %index, %barrier, %parity = func.call @ark_stream_slot(%number)
       : (i32) -> (i32, !llvm.ptr<3>, i32)
@@ -242,7 +242,7 @@ func.func private @ark_stream_copy(%number: i32, %address: i64, %bytes: i32) {
   return
 }
 
-// Called by the first thread of a warp that has a free slot. Requests the piece at the cursor.
+// Called by the first thread of a warp that has a free slot. Requests the chunk at the cursor.
 func.func private @ark_stream_request() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -278,7 +278,7 @@ func.func private @ark_stream_request() {
   return
 }
 
-// Called by the first thread of a warp that has requested all its pieces of a segment. Moves the
+// Called by the first thread of a warp that has requested all its chunks of a segment. Moves the
 // cursor to the next segment.
 func.func private @ark_stream_leave() {
   %one = arith.constant 1 : i32
@@ -293,7 +293,7 @@ func.func private @ark_stream_leave() {
   return
 }
 
-// Returns true if the warp has a free slot and a piece to request.
+// Returns true if the warp has a free slot and a chunk to request.
 func.func private @ark_stream_can_request() -> i1 {
   %zero = arith.constant 0 : i32
   %read_field = arith.constant kRingRead : i32
@@ -310,7 +310,7 @@ func.func private @ark_stream_can_request() -> i1 {
   return %can : i1
 }
 
-// Called by the first thread of a warp. Requests pieces of the run that has begun.
+// Called by the first thread of a warp. Requests chunks of the run that has begun.
 func.func private @ark_stream_request_begun() {
   %zero = arith.constant 0 : i32
   %ahead_field = arith.constant kRingCursorSegments : i32
@@ -334,9 +334,9 @@ func.func private @ark_stream_request_begun() {
   return
 }
 
-// Called by the first thread of a warp without a free slot. Prefetches into the L2 the next piece
+// Called by the first thread of a warp without a free slot. Prefetches into the L2 the next chunk
 // of the segment that is neither requested nor prefetched. Returns true if there is one. A later
-// copy of the piece then hits in the L2.
+// copy of the chunk then hits in the L2.
 func.func private @ark_stream_prefetch_beyond() -> i1 {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32

@@ -36,9 +36,9 @@ func.func private @ark_stream_run(%segments: i32) {
   return
 }
 
-// Called by all threads before they read a segment. Returns the first piece of this warp in the
-// segment and the segment's number of pieces; the pieces that the ring has read and requested; and
-// the request cursor: row, segments before it, pieces left, bytes of a piece, address. All threads
+// Called by all threads before they read a segment. Returns the first chunk of this warp in the
+// segment and the segment's number of chunks; the chunks that the ring has read and requested; and
+// the request cursor: row, segments before it, chunks left, bytes of a chunk, address. All threads
 // keep these values in registers while they read.
 func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, i32, i64) {
   %zero = arith.constant 0 : i32
@@ -85,7 +85,7 @@ func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, 
       : index, index, i32, i32, i32, i32, i32, i32, i64
 }
 
-// Called by all threads of a warp. Waits for piece `number` of the ring, and returns its address.
+// Called by all threads of a warp. Waits for chunk `number` of the ring, and returns its address.
 func.func private @ark_stream_take(%number: i32) -> !llvm.ptr<3> {
   %index, %barrier, %parity = func.call @ark_stream_slot(%number)
       : (i32) -> (i32, !llvm.ptr<3>, i32)
@@ -100,8 +100,8 @@ func.func private @ark_stream_take(%number: i32) -> !llvm.ptr<3> {
   return %place : !llvm.ptr<3>
 }
 
-// Called by all threads of a warp that have read a piece. Requests a piece of the run that has
-// begun. The number of requested pieces and the request cursor are passed in and returned.
+// Called by all threads of a warp that have read a chunk. Requests a chunk of the run that has
+// begun. The number of requested chunks and the request cursor are passed in and returned.
 func.func private @ark_stream_free(%asked: i32, %row: i32, %ahead: i32, %left: i32, %bytes: i32,
                                    %address: i64) -> (i32, i32, i32, i32, i32, i64) {
   %zero = arith.constant 0 : i32
@@ -158,7 +158,7 @@ func.func private @ark_stream_free(%asked: i32, %row: i32, %ahead: i32, %left: i
       : i32, i32, i32, i32, i32, i64
 }
 
-// Called by all threads of a warp that have read their pieces of a segment.
+// Called by all threads of a warp that have read their chunks of a segment.
 func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahead: i32, %left: i32,
                                     %bytes: i32, %address: i64) {
   %zero = arith.constant 0 : i32
@@ -196,8 +196,8 @@ func.func private @ark_stream_close(%read: i32, %asked: i32, %ask_row: i32, %ahe
   return
 }
 
-// Called by the first thread of a warp that has read its pieces of a run. If the warp has requested
-// all of them, requests two pieces of later runs: memory would otherwise be idle until the lane
+// Called by the first thread of a warp that has read its chunks of a run. If the warp has requested
+// all of them, requests two chunks of later runs: memory would otherwise be idle until the lane
 // polls or waits.
 func.func private @ark_stream_proceed() {
   %zero = arith.constant 0 : i32

@@ -158,7 +158,7 @@ func.func private @ark_stream_end() {
   return
 }
 
-// Called by all threads but the leader while the leader waits for a signal. Requests pieces of
+// Called by all threads but the leader while the leader waits for a signal. Requests chunks of
 // later runs a few at a time, because data in flight delays the signal. The polling of the word
 // that the leader increments at the end of its wait is an intended race.
 func.func private @ark_stream_idle() {
@@ -206,7 +206,7 @@ func.func private @ark_stream_idle() {
   return
 }
 
-// Called by the first thread of a warp while its loads of packets are in flight. Requests pieces
+// Called by the first thread of a warp while its loads of packets are in flight. Requests chunks
 // like @ark_stream_idle, and prefetches to the L2 if the ring is full.
 func.func private @ark_stream_poll() {
   %warps = arith.constant kStreamWarps : i32
@@ -239,7 +239,7 @@ func.func private @ark_stream_poll() {
   return
 }
 
-// Called by the leader before it waits: the leader requests no pieces during the wait.
+// Called by the leader before it waits: the leader requests no chunks during the wait.
 func.func private @ark_stream_hurry() {
   cf.br ^look
 

@@ -83,13 +83,13 @@ VectorType StreamReader::getVectorType(Type element) const {
   return VectorType::get(kLoadBytes * 8 / bits, element);
 }
 
-/// Returns the number of loads with which a thread reads its share of a piece.
+/// Returns the number of loads with which a thread reads its share of a chunk.
 static int64_t getNumLoads(const WeightStream &stream) {
   return llvm::divideCeil(stream.pieceBytes, kWarpLoadBytes);
 }
 
 /// Returns an i1 that is true if load `load` of the thread lies inside of the
-/// piece. Returns null if the load lies inside for all threads.
+/// chunk. Returns null if the load lies inside for all threads.
 Value StreamReader::isInPiece(const WeightStream &stream, int64_t load) {
   int64_t bytes = stream.pieceBytes - load * kWarpLoadBytes;
   if (bytes >= kWarpLoadBytes)
@@ -114,7 +114,7 @@ Value StreamReader::zeroUnless(Value condition, Value loaded) {
   return selectIf(condition, loaded, zeros);
 }
 
-/// Loads a piece. A thread whose load lies beyond the end of the piece repeats
+/// Loads a chunk. A thread whose load lies beyond the end of the chunk repeats
 /// its first load and replaces the result by zeros.
 SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
                                            Value place) {
@@ -145,7 +145,7 @@ SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
   return values;
 }
 
-/// Loads the elements of the row that a thread multiplies by its pieces.
+/// Loads the elements of the row that a thread multiplies by its chunks.
 SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
                                          Value part) {
   int64_t size =
@@ -186,7 +186,7 @@ bool StreamReader::usesTensorCores(ArrayRef<Value> row) const {
 }
 
 /// Creates the accumulators of a result. Tensor cores use one fragment for each
-/// of the lane's rows. Scalar code uses one accumulator per load of a piece, so
+/// of the lane's rows. Scalar code uses one accumulator per load of a chunk, so
 /// that consecutive additions are independent.
 SmallVector<Value> StreamReader::createAccumulators(const WeightStream &stream,
                                                     ArrayRef<Value> row) {
@@ -231,7 +231,7 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
   return all;
 }
 
-/// Multiplies on tensor cores. The words that a lane loads of a piece are
+/// Multiplies on tensor cores. The words that a lane loads of a chunk are
 /// operand A: with `mma.sync`, they alternate between rows g and g + 8, where g
 /// is the quad of the lane. The words of the row that belong to one of these
 /// rows form column g of operand B. The wanted sums are therefore the diagonals
@@ -361,8 +361,8 @@ void StreamReader::keepEarly(ArrayRef<std::pair<Value, Value>> elements,
   }
 }
 
-/// Builds the loop over the rows in which a warp has pieces. A warp takes every
-/// sixteenth piece, and hence the same columns of all rows.
+/// Builds the loop over the rows in which a warp has chunks. A warp takes every
+/// sixteenth chunk, and hence the same columns of all rows.
 void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
                              Value part, Value sums) {
   Type indexType = builder.getIndexType(), i32 = builder.getI32Type();
@@ -397,8 +397,8 @@ void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
                        loop.getResults());
 }
 
-/// Waits for the next piece of the ring and multiplies it by elements of the
-/// row. `state` holds the number of pieces read, then the request cursor.
+/// Waits for the next chunk of the ring and multiplies it by elements of the
+/// row. `state` holds the number of chunks read, then the request cursor.
 void StreamReader::multiplyPiece(const WeightStream &stream,
                                  ArrayRef<Value> row,
                                  SmallVectorImpl<Value> &state,

@@ -189,13 +189,13 @@ void StreamRewriter::rewrite() {
 
 namespace {
 /// The segments (work items) of all lanes in the order of their reads. A
-/// segment is one product of one run: its first row and its number of pieces.
+/// segment is one product of one run: its first row and its number of chunks.
 class SegmentTable {
 public:
   SegmentTable(KernelOp kernel, ArrayRef<StreamedBody> bodies);
 
   int64_t getLongestLane() const { return longest; }
-  /// Returns the average number of pieces of a run.
+  /// Returns the average number of chunks of a run.
   int64_t getPiecesOfRun() const { return runs ? allPieces / runs : 0; }
   /// Returns the number of words before the first segment.
   int64_t getFirst() const { return first; }
@@ -342,7 +342,7 @@ static bool polls(ModuleOp module) {
   return poll && !SymbolTable::symbolKnownUseEmpty(poll, module);
 }
 
-/// Lays out the rings. Each ring gets as many slots for the largest piece as
+/// Lays out the rings. Each ring gets as many slots for the largest chunk as
 /// fit into shared memory.
 RingLayout StreamWeightsPass::layOut(ArrayRef<StreamedBody> bodies,
                                      int64_t segments, int64_t bytes) {

@@ -18,16 +18,16 @@ using namespace mlir::ark;
 /// The size and the addresses of a bulk copy are multiples of this number of
 /// bytes. A load of a thread has the same size.
 static constexpr int64_t kCopyBytes = 16;
-/// Size of the smallest piece: one load per thread of a warp.
+/// Size of the smallest chunk: one load per thread of a warp.
 static constexpr int64_t kMinPieceBytes = 512;
-/// Size of the largest piece: four loads per thread. With eight loads, the
-/// registers would not hold both the piece and the elements of the row.
+/// Size of the largest chunk: four loads per thread. With eight loads, the
+/// registers would not hold both the chunk and the elements of the row.
 static constexpr int64_t kMaxPieceBytes = 2048;
-/// Size of the largest piece of 8-bit weights. It has as many elements as the
-/// largest piece of 16-bit weights.
+/// Size of the largest chunk of 8-bit weights. It has as many elements as the
+/// largest chunk of 16-bit weights.
 static constexpr int64_t kMaxNarrowPieceBytes = 1024;
 /// A warp reads the same columns of every row, so that the elements of the
-/// activation row stay in registers. The registers suffice for two pieces.
+/// activation row stay in registers. The registers suffice for two chunks.
 static constexpr int64_t kMaxPiecesPerRow = 2 * kStreamWarps;
 
 MemRefType WeightStream::getType() const {
@@ -107,7 +107,7 @@ static bool isNarrow(Type type) {
   return isa<Float8E4M3FNType, Float8E5M2Type>(type);
 }
 
-/// Cuts a row into the fewest possible pieces. Returns false if no division
+/// Cuts a row into the fewest possible chunks. Returns false if no division
 /// exists.
 static bool cutRow(WeightStream &stream) {
   MemRefType type = stream.getType();
@@ -187,7 +187,7 @@ static std::optional<WeightStream> match(linalg::GenericOp op,
   return stream;
 }
 
-/// Returns true if a thread multiplies pieces of both by the same elements.
+/// Returns true if a thread multiplies chunks of both by the same elements.
 static bool haveOneRow(const WeightStream &a, const WeightStream &b) {
   return a.row == b.row && a.piecesPerRow == b.piecesPerRow &&
          a.getType().getElementType() == b.getType().getElementType();

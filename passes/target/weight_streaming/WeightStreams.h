@@ -25,17 +25,17 @@ struct WeightStream {
   Value row;
   BlockArgument parameter;
   int64_t rowsPerVcta = 0;
-  /// A row consists of a power of two of pieces of equal size, which the warps
+  /// A row consists of a power of two of chunks of equal size, which the warps
   /// read in round-robin order.
   int64_t piecesPerRow = 0, pieceBytes = 0;
 
   int64_t getNumRows() const;
   /// Returns the number of warps that share a row.
   int64_t getWarpsPerRow() const;
-  /// Returns the number of pieces of one row that a warp reads. The number is
+  /// Returns the number of chunks of one row that a warp reads. The number is
   /// greater than 1 only if all warps share the row.
   int64_t getPiecesPerWarp() const;
-  /// Returns the number of pieces in the rows of vCTAs [begin, end).
+  /// Returns the number of chunks in the rows of vCTAs [begin, end).
   int64_t getNumPieces(int64_t begin, int64_t end) const;
   MemRefType getType() const;
 };

@@ -125,6 +125,13 @@ def test_a_file_without_read_permission_raises(tmp_path: Path) -> None:
         ark.compile(file)
 
 
+@pytest.mark.skipif(not Path("/proc/self/mem").exists(), reason="the system has no /proc")
+def test_a_file_that_cannot_be_read_raises() -> None:
+    """Reading the first page of memory fails for every user, root included."""
+    with pytest.raises(ark.CompileError, match="/proc/self/mem: cannot be read: Input/output err"):
+        ark.compile("/proc/self/mem")
+
+
 def test_messages_are_those_of_the_parser(tmp_path: Path) -> None:
     """The error names the line and the file, and includes the notes of MLIR's reader."""
     text = (

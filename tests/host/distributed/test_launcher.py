@@ -11,7 +11,7 @@ import ark_mlir as ark
 from ark_mlir import knobs
 from ark_mlir.compiler.ranks import compile_part
 from ark_mlir.compiler.source import load_part
-from ark_mlir.distributed.launcher import Identity, read_identity
+from ark_mlir.distributed.launcher import Identity, is_launched, read_identity
 
 VARIABLES = [name for name in knobs.registry() if not name.startswith(("ARK_", "XDG_"))]
 
@@ -52,6 +52,22 @@ def test_open_mpi() -> None:
 def test_mpich() -> None:
     identity = read(PMI_RANK="0", PMI_SIZE="2", MPI_LOCALRANKID="0", MPI_LOCALNRANKS="2")
     assert identity == Identity(0, 2, 0, f"parent {os.getppid()}")
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({}, False),
+        ({"RANK": "0", "WORLD_SIZE": "1"}, False),
+        ({"WORLD_SIZE": "2"}, False),
+        ({"RANK": "0", "WORLD_SIZE": "2"}, True),
+        ({"OMPI_COMM_WORLD_RANK": "1", "OMPI_COMM_WORLD_SIZE": "2"}, True),
+        ({"PMI_RANK": "0", "PMI_SIZE": "4"}, True),
+    ],
+)
+def test_one_of_several_processes(variables: dict[str, str], expected: bool) -> None:
+    with knobs.scope(**variables):
+        assert is_launched() is expected
 
 
 def test_arguments_override_variables() -> None:

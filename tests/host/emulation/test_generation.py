@@ -29,6 +29,20 @@ def expected(folder: Path) -> list[int]:
     return load(folder).compile("cpu:1").generate(PROMPT, 4, stop=())
 
 
+def test_machines_that_cannot_run_all_ranks(folder: Path, library: Path, tmp_path: Path) -> None:
+    remedy = "compile with devices=[0] to run all ranks on one GPU"
+    model = load(folder, tensor_parallel=2)
+    with emulated_gpus(library, tmp_path, 1) as (cuda, target):
+        with pytest.raises(ark.UnsupportedError, match="there is no GPU 1") as few:
+            model.compile(target)
+        assert few.value.notes == (remedy,)
+    with emulated_gpus(library, tmp_path, 2) as (cuda, target):
+        cuda.unlinked = {(0, 1)}
+        with pytest.raises(ark.UnsupportedError, match="GPU 0 cannot access") as unlinked:
+            model.compile(target)
+        assert unlinked.value.notes == (remedy,)
+
+
 def test_ark_generate(
     folder: Path,
     expected: list[int],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -93,6 +94,21 @@ def test_four_ranks_with_a_vocabulary_that_they_do_not_divide(
     assert head == ((37, 32) if tied else (10, 32))
 
 
+def test_weights_are_bound_once(folders: dict[str, Path]) -> None:
+    shared = ark.models.load(folders["llama"], max_length=24, chunk=4, tensor_parallel=2)
+    bound: list[str] = []
+
+    def bind(world: ark.World, *arguments: Any, **options: Any) -> ark.World:
+        bound.append(world.name)
+        return original(world, *arguments, **options)
+
+    original = ark.World.bind
+    with mock.patch.object(ark.World, "bind", bind):
+        shared.compile("cpu:1")
+    assert bound == ["prefill"]
+    assert len(shared.generate(PROMPT, 3, stop=())) == 3
+
+
 def test_ranks_exchange_two_sums_a_layer_and_the_logits(folders: dict[str, Path]) -> None:
     model = ark.models.load(folders["llama"], max_length=16, chunk=4, tensor_parallel=2)
     for program in model.ranks["decode"]:
@@ -105,7 +121,7 @@ def test_ranks_exchange_two_sums_a_layer_and_the_logits(folders: dict[str, Path]
 
 def test_models_that_ranks_cannot_divide_raise(folders: dict[str, Path]) -> None:
     for size, message in (
-        (4, "tensor_parallel 4 does not divide kv_heads 2"),
+        (4, "tensor_parallel 4 does not divide kv_heads 2; this model can have 1, 2 ranks"),
         (3, "tensor_parallel 3 does not divide heads 4"),
         (0, "tensor_parallel must be at least 1, not 0"),
     ):

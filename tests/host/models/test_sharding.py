@@ -62,3 +62,12 @@ def test_parts_have_one_length_and_cover_all(size: int, vocabulary: int) -> None
     assert len({len(part) for part in parts}) == 1
     assert sorted(set().union(*parts)) == list(range(vocabulary))
     assert [part.start for part in parts] == sorted(part.start for part in parts)
+
+
+@pytest.mark.parametrize("shape", [(6, 8), (3, 8), (6, 4), (4, 8)])
+def test_parts_are_views(shape: tuple[int, int]) -> None:
+    whole = np.arange(48).reshape(6, 8)
+    for rank in range(2):
+        part = Shard(rank, 2).part(whole, shape)
+        assert part.shape == shape
+        assert np.shares_memory(part, whole)

@@ -14,6 +14,7 @@ import pytest
 from ark_mlir.bundle import Bundle
 from ark_mlir.errors import InvalidUsageError
 from ark_mlir.simulation import Topology, simulate
+from ark_mlir.simulation.exchanges import Exchanges
 from ark_mlir.simulation.topology import Gpu, Link, Route
 from ark_mlir.testing.toy import ToyProgram, barrier, run, signal, wait
 from ark_mlir.tuning import Costs
@@ -161,7 +162,11 @@ def packets_program(ranks: int) -> Bundle:
     take = program.task("add", 1, [(y, 0), (packets, 64), (packets, 64)], f"{second}take")
     program.lane(0, [run(make, 0, 1), barrier(end, 2)])
     program.lane(1, [run(take, 0, 1), barrier(end, 2)])
-    manifest, sections = program.parts(packets=128, ranks=ranks)
+    return with_packets(program, 128, ranks)
+
+
+def with_packets(program: ToyProgram, packets: int, ranks: int) -> Bundle:
+    manifest, sections = program.parts(packets=packets, ranks=ranks)
     manifest["target"].update(backend="cuda", arch="sm_90a")  # the cpu has no task packets
     return Bundle.from_parts(manifest, sections)
 
@@ -241,3 +246,19 @@ def test_a_schedule_without_times_is_an_error() -> None:
     sections["timeline"] = np.zeros((6, 2), "<i8").tobytes()
     with pytest.raises(InvalidUsageError, match="compiled without predicted times"):
         simulate(Bundle.from_parts(manifest, sections), topology())
+
+
+def test_readers_of_the_same_packets_share_a_group() -> None:
+    """Without groups, a task that all lanes read would be looked up once for each of them."""
+    program = ToyProgram(sms=4)
+    x = program.buffer("x", "input", "fp32", [16])
+    y = program.buffer("y", "output", "fp32", [32])
+    end = program.semaphore(3, "end")
+    make = program.task("add", 1, [(3, 0), (x, 0), (x, 0)])
+    takes = [program.task("add", 1, [(y, 64 * i), (3, 0), (3, 0)]) for i in range(2)]
+    program.lane(0, [run(make, 0, 1), barrier(end, 3)])
+    for lane, take in enumerate(takes, 1):
+        program.lane(lane, [run(take, 0, 1), barrier(end, 3)])
+    exchanges = Exchanges(with_packets(program, 64, 1))
+    assert exchanges.groups == [(0,)]
+    assert exchanges.group_of == {2: 0, 4: 0}

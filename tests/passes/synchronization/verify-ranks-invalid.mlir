@@ -16,7 +16,7 @@ ark.program @unequalShares(
   ^bb0(%i: index, %t0: memref<4xf32, strided<[1], offset: ?>>, %t1: memref<4xf32, strided<[1], offset: ?>>):
     ark.yield
   }
-  // expected-error @below {{has 3 SMs, which 2 ranks do not share equally (ranks_c1)}}
+  // expected-error @below {{has 3 SMs, which 2 ranks do not share equally (sharing_c1)}}
   ark.schedule "hand" sms = 3 {
     ark.semaphore @p arrivals = 1 handoff = peer
     ark.semaphore @end arrivals = 2 handoff = barrier
@@ -40,7 +40,7 @@ ark.program @unequalArena(
     %x0: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"},
     %y0: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "rank0/y"},
     %y1: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "rank1/y"}) attributes {world_size = 2 : i64} {
-  // expected-error @below {{'ark.arena' op has 129 bytes, which 2 ranks do not share equally (ranks_c1)}}
+  // expected-error @below {{'ark.arena' op has 129 bytes, which 2 ranks do not share equally (sharing_c1)}}
   %arena = ark.arena : memref<129xi8>
   %cp = arith.constant 64 : index
   %p = memref.view %arena[%cp][] : memref<129xi8> to memref<4xf32>
@@ -97,7 +97,7 @@ ark.program @counterBetweenRanks(
       ark.barrier @end
     }
     ark.lane sms = [2, 3] warps = [0, 1] {
-      // expected-error @below {{'ark.wait' op of '@p' on SM 2 connects rank 1 with rank 0, which the kind counter does not (ranks_c2)}}
+      // expected-error @below {{'ark.wait' op of '@p' on SM 2 connects rank 1 with rank 0, which the kind counter does not (sharing_c2)}}
       ark.wait @p
       ark.run "read" [0, 1]
       ark.barrier @end
@@ -152,7 +152,7 @@ ark.program @lastHopIsACounter(
       ark.barrier @end
     }
     ark.lane sms = [2, 3] warps = [0, 1] {
-      // expected-error @below {{of '@p' on SM 2 connects rank 1 with rank 0, which the kind counter does not (ranks_c2)}}
+      // expected-error @below {{of '@p' on SM 2 connects rank 1 with rank 0, which the kind counter does not (sharing_c2)}}
       ark.wait @p
       ark.run "read" [0, 1]
       ark.barrier @end
@@ -191,7 +191,7 @@ ark.program @barrierOfAWrongKind(
     ark.lane sms = [2, 3] warps = [0, 1] {
       ark.wait @p
       ark.run "read" [0, 1]
-      // expected-error @below {{'ark.barrier' op of '@end' on SM 2 connects rank 1 with rank 0, which the kind peer does not (ranks_c2)}}
+      // expected-error @below {{'ark.barrier' op of '@end' on SM 2 connects rank 1 with rank 0, which the kind peer does not (sharing_c2)}}
       ark.barrier @end
     }
   }
@@ -225,7 +225,7 @@ ark.program @signalOfABarrier(
       ark.barrier @end
     }
     ark.lane sms = [2, 3] warps = [0, 1] {
-      // expected-error @below {{of '@p' on SM 2 connects rank 1 with rank 0, which the kind barrier does not (ranks_c2)}}
+      // expected-error @below {{of '@p' on SM 2 connects rank 1 with rank 0, which the kind barrier does not (sharing_c2)}}
       ark.wait @p
       ark.run "read" [0, 1]
       ark.barrier @end
@@ -261,7 +261,7 @@ ark.program @meetingAndCounting(
       ark.barrier @end
     }
     ark.lane sms = [2, 3] warps = [0, 1] {
-      // expected-error @below {{'ark.signal' op of '@p' on SM 2: lanes of several ranks meet at a semaphore, or signal it and wait for it (ranks_c3)}}
+      // expected-error @below {{'ark.signal' op of '@p' on SM 2: lanes of several ranks meet at a semaphore, or signal it and wait for it (sharing_c3)}}
       ark.signal @p
       ark.wait @p
       ark.run "read" [0, 1]
@@ -337,7 +337,7 @@ ark.program @readsArenaOfAnotherRank(
     }
     ark.lane sms = [2, 3] warps = [0, 1] {
       ark.wait @p
-      // expected-error @below {{'ark.run' op vCTA 0 of 'read' on SM 2 of rank 1 reads bytes [0, 16) of the arena; its rank has bytes [64, 128) (ranks_c4)}}
+      // expected-error @below {{'ark.run' op vCTA 0 of 'read' on SM 2 of rank 1 reads bytes [0, 16) of the arena; its rank has bytes [64, 128) (sharing_c4)}}
       ark.run "read" [0, 1]
       ark.barrier @end
     }
@@ -373,7 +373,7 @@ ark.program @readsAcrossTheBound(
     }
     ark.lane sms = [2, 3] warps = [0, 1] {
       ark.wait @p
-      // expected-error @below {{vCTA 0 of 'read' on SM 2 of rank 1 reads bytes [60, 72) of the arena; its rank has bytes [64, 128) (ranks_c4)}}
+      // expected-error @below {{vCTA 0 of 'read' on SM 2 of rank 1 reads bytes [60, 72) of the arena; its rank has bytes [64, 128) (sharing_c4)}}
       ark.run "read" [0, 1]
       ark.barrier @end
     }
@@ -410,7 +410,7 @@ ark.program @updatesArenaOfAnotherRank(
     ark.semaphore @end arrivals = 2 handoff = barrier
     ark.lane sms = [0, 1] warps = [0, 1] {
       ark.wait @f
-      // expected-error @below {{vCTA 0 of 'update' on SM 0 of rank 0 reads bytes [64, 80) of the arena; its rank has bytes [0, 64) (ranks_c4)}}
+      // expected-error @below {{vCTA 0 of 'update' on SM 0 of rank 0 reads bytes [64, 80) of the arena; its rank has bytes [0, 64) (sharing_c4)}}
       ark.run "update" [0, 1]
       ark.signal @p
       ark.barrier @end
@@ -452,7 +452,7 @@ ark.program @receivesPacketsOfAnotherRank(
       ark.barrier @end
     }
     ark.lane sms = [1, 2] warps = [0, 1] {
-      // expected-error @below {{vCTA 0 of 'read' on SM 1 of rank 0 reads bytes [64, 80) of the packets; its rank has bytes [0, 64) (ranks_c4)}}
+      // expected-error @below {{vCTA 0 of 'read' on SM 1 of rank 0 reads bytes [64, 80) of the packets; its rank has bytes [0, 64) (sharing_c4)}}
       ark.run "read" [0, 1]
       ark.barrier @end
     }
@@ -486,7 +486,7 @@ ark.program @packetsForTheWrongRank(
       ark.barrier @end
     }
     ark.lane sms = [2, 3] warps = [0, 1] {
-      // expected-error @below {{vCTA 0 of 'read' on SM 2 of rank 1 reads bytes [0, 16) of the packets; its rank has bytes [64, 128) (ranks_c4)}}
+      // expected-error @below {{vCTA 0 of 'read' on SM 2 of rank 1 reads bytes [0, 16) of the packets; its rank has bytes [64, 128) (sharing_c4)}}
       ark.run "read" [0, 1]
       ark.barrier @end
     }
@@ -516,7 +516,7 @@ ark.program @packetsFromTheWrongRank(
   ark.schedule "hand" sms = 4 {
     ark.semaphore @end arrivals = 2 handoff = barrier
     ark.lane sms = [2, 3] warps = [0, 1] {
-      // expected-error @below {{vCTA 0 of 'put' on SM 2 of rank 1 touches 'rank0/x', which is no argument of its rank (ranks_c5)}}
+      // expected-error @below {{vCTA 0 of 'put' on SM 2 of rank 1 touches 'rank0/x', which is no argument of its rank (sharing_c5)}}
       ark.run "put" [0, 1]
       ark.barrier @end
     }
@@ -542,7 +542,7 @@ ark.program @argumentWithoutARank(
   ark.schedule "hand" sms = 4 {
     ark.semaphore @end arrivals = 1 handoff = barrier
     ark.lane sms = [0, 1] warps = [0, 1] {
-      // expected-error @below {{vCTA 0 of 'a' on SM 0 of rank 0 touches 'x', which is no argument of its rank (ranks_c5)}}
+      // expected-error @below {{vCTA 0 of 'a' on SM 0 of rank 0 touches 'x', which is no argument of its rank (sharing_c5)}}
       ark.run "a" [0, 1]
       ark.barrier @end
     }

@@ -4,6 +4,11 @@
 
 // RUN: ark-opt %s --ark-test-matrix-instructions --inline --canonicalize --cse | FileCheck %s
 
+// LLVM accepts the types of the operands.
+// RUN: ark-opt %s --ark-test-matrix-instructions --convert-vector-to-llvm --finalize-memref-to-llvm --convert-func-to-llvm --convert-arith-to-llvm --convert-index-to-llvm --reconcile-unrealized-casts | sed 's/attributes {ark.target = [^{]*} {/{/' | mlir-translate --mlir-to-llvmir | FileCheck %s --check-prefix=LLVM
+// LLVM: call <4 x float> @llvm.amdgcn.mfma.f32.16x16x16f16(<4 x half> %{{.+}}, <4 x half> %{{.+}}, <4 x float> %{{.+}}, i32 0, i32 0, i32 0)
+// LLVM: call <4 x float> @llvm.amdgcn.mfma.f32.16x16x16bf16.1k(<4 x i16> %{{.+}}, <4 x i16> %{{.+}}, <4 x float> %{{.+}}, i32 0, i32 0, i32 0)
+
 module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
     shared_memory = 65536, bandwidth = 4300, flops = 800000, handoff = 1500, barrier = 2500, overhead = 400>} {
 
