@@ -8,6 +8,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
+/// A tensor of at most this many bytes is one tile anyway.
+static constexpr int64_t kBytesOfOneTile = 32768;
+
 int64_t ark::getBytes(RankedTensorType type) {
   return type.getNumElements() *
          llvm::divideCeil(type.getElementTypeBitWidth(), 8);
@@ -162,7 +165,7 @@ Value RankExchange::join(ArrayRef<Value> parts, int64_t axis) {
   RankedTensorType type = getTensorType(parts.front());
   bool areEqual = llvm::all_equal(
       llvm::map_range(parts, [](Value part) { return part.getType(); }));
-  if (parts.size() == 1 || !areEqual)
+  if (!areEqual || getBytes(type) * int64_t(parts.size()) <= kBytesOfOneTile)
     return create<ConcatOp>(parts, axis);
   // A tile contains the axis of a concatenation completely. Parts of equal
   // shape are joined along an axis of their own, so that tiles divide `axis`.

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from emulation import Emulation
-from emulation.mutants import Mutation
+from emulation.mutants import Mutant, Mutation
 from emulation.worlds import (
     SEEDS,
     Programs,
@@ -134,17 +134,39 @@ SIGNALS = {
 PACKETS = {(name, Mutation.NARROW_TO_GPU) for name in ("ptx_st.relaxed.sys", "ptx_ld.relaxed.sys")}
 
 
-@pytest.mark.parametrize(
-    ("build", "expected"), [(all_collectives, SIGNALS | PACKETS), (stepping, SIGNALS)]
-)
-def test_weaker_accesses_between_gpus_show(
-    build: Callable[[int], Programs], expected: set[tuple[str, Mutation]], make: Make
-) -> None:
-    """Each release and acquire becomes relaxed, and each access gets the scope of a GPU."""
+def scattering(size: int) -> Programs:
+    """Returns programs whose packets all go to another GPU."""
+    programs: Programs = []
+    for rank in range(size):
+        with ark.Program("scattering", rank=rank, world_size=size) as program:
+            x = ark.input("x", (2 * size, 3))
+            ark.output("y", ark.reduce_scatter(x, 0))
+        programs.append(program)
+    return programs
+
+
+def is_packet(mutant: Mutant) -> bool:
+    return ".relaxed" in mutant.name
+
+
+@pytest.mark.parametrize("build", [all_collectives, stepping])
+def test_weaker_signals_between_gpus_show(build: Callable[[int], Programs], make: Make) -> None:
+    """Each release and acquire becomes relaxed, and gets the scope of a GPU."""
     world = make(build(2), 2, iterations=3)
     assert not world.judge({})
-    mutants = world.peer_mutants()
-    assert {(mutant.name.split(" ")[0], mutant.mutation) for mutant in mutants} == expected
+    mutants = [mutant for mutant in world.peer_mutants() if not is_packet(mutant)]
+    assert {(mutant.name.split(" ")[0], mutant.mutation) for mutant in mutants} == SIGNALS
+    for mutant in mutants:
+        assert world.judge(mutant.changes()), mutant.name
+
+
+def test_packets_with_the_scope_of_a_gpu_show(make: Make) -> None:
+    """In programs of several ranks, packets within a GPU have the scope of the system as well. It
+    is wider than they need, so this program has none."""
+    world = make(scattering(2), 2, iterations=3)
+    assert not world.judge({})
+    mutants = [mutant for mutant in world.peer_mutants() if is_packet(mutant)]
+    assert {(mutant.name.split(" ")[0], mutant.mutation) for mutant in mutants} == PACKETS
     for mutant in mutants:
         assert world.judge(mutant.changes()), mutant.name
 

@@ -83,11 +83,7 @@ ark.program @narrow(%x: tensor<4xbf16> {ark.kind = #ark.kind<input>, ark.name = 
 // CHECK-LABEL: ark.program @others
 // CHECK: ark.channel.put_packet %{{.+}}, %[[X:.+]] : !ark.channel, tensor<4xi32>
 // CHECK: %[[P:.+]] = ark.channel.read_packet
-// Parts of equal shape are joined along an axis of their own.
-// CHECK: %[[ROW0:.+]] = ark.reshape %[[X]] shape = [1, 4]
-// CHECK: %[[ROW1:.+]] = ark.reshape %[[P]] shape = [1, 4]
-// CHECK: %[[ROWS:.+]] = ark.concat %[[ROW0]], %[[ROW1]] axis = 0 : {{.+}} -> tensor<2x4xi32>
-// CHECK: %[[GATHERED:.+]] = ark.reshape %[[ROWS]] shape = [8]
+// CHECK: %[[GATHERED:.+]] = ark.concat %[[X]], %[[P]] axis = 0
 // CHECK: %[[PART0:.+]] = ark.slice %[[GATHERED]] starts = [0] stops = [4]
 // CHECK: %[[PART1:.+]] = ark.slice %[[GATHERED]] starts = [4] stops = [8]
 // CHECK: ark.channel.put_packet %{{.+}}, %[[PART1]]
@@ -131,4 +127,18 @@ ark.program @alone(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x
   %0 = ark.all_reduce sum %x world_size = 1 : (tensor<4xf32>) -> tensor<4xf32>
   %1 = ark.all_gather %n axis = 0 world_size = 1 : (tensor<0x4xf32>) -> tensor<0x4xf32>
   ark.return %0, %1 : tensor<4xf32>, tensor<0x4xf32>
+}
+
+// Large parts of equal shape are joined along an axis of their own, so that tiles divide `axis`.
+// CHECK-LABEL: ark.program @largeParts
+// CHECK-SAME: (%[[OWN:.+]]: tensor<2x8192xi32>
+// CHECK: %[[OTHER:.+]] = ark.channel.get
+// CHECK: %[[ROW0:.+]] = ark.reshape %[[OWN]] shape = [2, 1, 8192]
+// CHECK: %[[ROW1:.+]] = ark.reshape %[[OTHER]] shape = [2, 1, 8192]
+// CHECK: %[[ROWS:.+]] = ark.concat %[[ROW0]], %[[ROW1]] axis = 1 : {{.+}} -> tensor<2x2x8192xi32>
+// CHECK: ark.reshape %[[ROWS]] shape = [2, 16384]
+ark.program @largeParts(%x: tensor<2x8192xi32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2x16384xi32> {ark.name = "y"}) attributes {rank = 0 : i64, world_size = 2 : i64} {
+  %0 = ark.all_gather %x axis = 1 world_size = 2 : (tensor<2x8192xi32>) -> tensor<2x16384xi32>
+  ark.return %0 : tensor<2x16384xi32>
 }
