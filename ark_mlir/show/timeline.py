@@ -50,7 +50,7 @@ def write_timeline(
         path: the ``.html`` file.
         trace: a trace of the same program (``run(trace=…)``), shown beside the prediction.
         simulated: start and duration of each instruction in ns, int64 ``[I, 2]``, in place of the
-            compiler's prediction (:mod:`ark_mlir.simulation`).
+            compiler's prediction (:func:`ark_mlir.simulation.simulate`).
         figures: further pairs of a name and a text, at the head of the page.
 
     Raises:

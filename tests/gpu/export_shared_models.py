@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from export_models import as_bytes, continuation, load, prompt_of
+from export_models import Steps, as_bytes, continuation, load, prompt_of
 from export_runtime import copy_runtime
 
 import ark_mlir as ark
@@ -42,12 +42,33 @@ def export_shared_models(root: Path, target: str, report: Callable[[str], None])
     """Exports all models, each in its own folder; returns their number."""
     for name, (kind, changes, options, scale) in MODELS.items():
         report(f"{name}, two ranks")
-        options = {**options, "tensor_parallel": RANKS}
-        export_shared_model(root / name, load(kind, changes, options, scale), target)
+        shared = load(kind, changes, {**options, "tensor_parallel": RANKS}, scale)
+        export_shared_model(root / name, shared, load(kind, changes, options, scale), target)
     return len(MODELS)
 
 
-def export_shared_model(folder: Path, model: Any, target: str) -> None:
+def count_decided(whole: Any, prompt: list[int], count: int) -> int:
+    """Returns how many tokens no rounding can change: before the first one whose logit is less
+    than the two bounds above that of another token."""
+    parameters = whole.programs["decode"].parameters.values()
+    if all(parameter.dtype != ark.bf16 for parameter in parameters):
+        return count
+    steps = Steps(whole)
+    steps.follow(prompt, count - 1, {})
+    begin = len(steps.names) - count
+    for number in range(count):
+        logits, bounds = (
+            np.asarray(steps.arrays[f"{begin + number}.{kind}.logits"], np.float64).reshape(-1)
+            for kind in ("output", "bound")
+        )
+        best = int(logits.argmax())
+        rest = np.delete(logits + bounds, best)
+        if logits[best] - bounds[best] <= rest.max():
+            return number
+    return count
+
+
+def export_shared_model(folder: Path, model: Any, whole: Any, target: str) -> None:
     folder.mkdir(parents=True)
     for place, devices in DEVICES.items():
         for name, programs in model.ranks.items():
@@ -66,6 +87,8 @@ def export_shared_model(folder: Path, model: Any, target: str) -> None:
     for case in cases:
         tokens = model.generate(case["prompt"], case["count"], stop=(), **choice)
         assert tokens == case["tokens"], (folder.name, case, tokens)
+        case["decided"] = count_decided(whole, case["prompt"], case["count"])
+    assert any(case["decided"] for case in cases)
     (folder / "cases.json").write_text(json.dumps(cases), encoding="utf-8")
 
 

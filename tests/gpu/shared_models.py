@@ -29,10 +29,16 @@ def tokens(name: str) -> list[list[int]]:
     return [case["tokens"] for case in cases(name)]
 
 
+def decided(name: str, generated: list[list[int]]) -> list[list[int]]:
+    """Returns the tokens of each prompt before the first one that rounding may change."""
+    return [some[: case["decided"]] for some, case in zip(generated, cases(name), strict=True)]
+
+
 def generate(name: str, devices: list[int] | None = None) -> list[list[int]]:
     """Returns the tokens for each prompt, on some GPUs, or as a rank of a world of processes."""
     folder = FOLDER / name
     place = "one GPU" if devices is not None and len(devices) == 1 else "a GPU for each rank"
+    unused = ("tokens", "decided")
     with ExitStack() as stack:
         prefill, decode = (
             stack.enter_context(ark.load(folder / f"{program} on {place}.arkbin", devices=devices))
@@ -56,6 +62,6 @@ def generate(name: str, devices: list[int] | None = None) -> list[list[int]]:
         decode.share_states(prefill, parameters=True)
         decoder = Decoder(prefill, decode, rank)
         return [
-            decoder.generate(**{key: value for key, value in case.items() if key != "tokens"})
+            decoder.generate(**{key: value for key, value in case.items() if key not in unused})
             for case in cases(name)
         ]
