@@ -36,7 +36,7 @@ class ArmError(RuntimeError):
 
 @dataclass(frozen=True)
 class Job:
-    """What the ranks of one measurement share."""
+    """Settings that all ranks of one measurement have."""
 
     name: str
     ranks: int

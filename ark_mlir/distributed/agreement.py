@@ -1,4 +1,4 @@
-"""What the ranks compare before a run."""
+"""Ranks compare their programs, targets and versions before a run."""
 
 from __future__ import annotations
 

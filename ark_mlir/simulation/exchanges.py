@@ -1,4 +1,4 @@
-"""What the work items of a schedule send: bytes to other ranks, and task packets to readers."""
+"""Transfers of a schedule: bytes that work items put to other ranks, and task packets."""
 
 # The stubs of numpy leave the elements of arrays unknown.
 # pyright: reportUnknownMemberType=false, reportUnknownVariableType=false

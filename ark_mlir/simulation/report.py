@@ -18,7 +18,7 @@ _LONGEST_NAME = 60
 
 @dataclass(frozen=True)
 class LinkUse:
-    """What one link carries in an iteration.
+    """The traffic of one link in an iteration.
 
     Attributes:
         busy_ns: time for which messages occupy the link.

@@ -18,7 +18,7 @@ from ..paths import as_path
 FORMAT = 1
 SUFFIX = ".json"
 
-# What a link belongs to: all messages with the same source GPU share one, and so on.
+# Kinds of sharing: messages with the same source GPU share a link, and so on.
 OWNERS = ("source-gpu", "target-gpu", "source-host", "target-host", "pair", "rail", "world")
 # The relations of two GPUs, from the nearest to the farthest.
 RELATIONS = ("host", "rail", "world")

@@ -364,7 +364,8 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   int64_t sms = target.getSms(), count = second.getNumVCTAs();
   if (!readsResultOf(second, first))
     return isWorthSideBySide(getLoad(first), getLoad(second), count);
-  // The other rank gets the data one hand-off earlier, whoever else reads them.
+  // Fusion saves the other rank a hand-off. Other readers of the data stay as
+  // they are.
   if (isPut(second))
     return kind == MergeKind::Pairwise;
   double saved = predictHandoffNs(target, std::min(count, sms));

@@ -21,7 +21,7 @@ import shared_models
 import ark_mlir as ark
 
 FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
-# Of every collective call in a scenario, in seconds.
+# The time limit of every collective call in a scenario, in seconds.
 PATIENCE = 20.0
 X = np.arange(4096, dtype=np.float32)
 FOREVER = 1 << 31

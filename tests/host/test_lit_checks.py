@@ -9,7 +9,7 @@ import pytest
 
 TESTS = Path(__file__).parents[1]
 FOLDERS = ("analysis", "dialects", "lib", "passes", "pipelines", "python")
-# What a name of capitals before a colon may be, other than a check.
+# Words in capitals before a colon that are no checks.
 KEYWORDS = {"RUN", "DEFINE", "REDEFINE", "REQUIRES", "UNSUPPORTED", "XFAIL", "END"}
 CHECK = re.compile(
     r"^\s*(?://|#)\s*(?P<prefix>[A-Z][A-Z\d_-]*?)"

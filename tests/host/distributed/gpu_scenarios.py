@@ -95,7 +95,7 @@ def error_of(work: Callable[[], Any]) -> list[str]:
 
 
 def left() -> list[int]:
-    """What this process holds: handles of the driver, and open files."""
+    """Counts the resources of this process: handles of the driver, and open files."""
     gc.collect()
     return [CUDA.held, len(os.listdir("/proc/self/fd"))]
 

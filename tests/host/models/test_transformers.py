@@ -177,7 +177,7 @@ def narrow_errors(name: str, dtype: str, folder: Path, target: str) -> tuple[flo
 def test_narrow_decoders_are_no_further_off_than_pytorch(
     dtype: str, tmp_path: Path, pick_target: Pick
 ) -> None:
-    """The errors are compared on average, since those of a single small model vary by chance."""
+    """Compares mean errors over several models, since the error of one small model is noise."""
     ratios: dict[str, float] = {}
     for number, name in enumerate(("grouped", "long prompt", "wide heads", "qwen3", "qwen3, tied")):
         ours, theirs = narrow_errors(name, dtype, tmp_path / str(number), pick_target("cpu:2"))

@@ -30,7 +30,7 @@ ark.program @by_turns_is_better() {
   ark.return
 }
 
-// Of schedules with equal times, the first wins.
+// If schedules have equal times, the pass keeps the first one.
 // CHECK-LABEL: ark.program @both_are_alike
 // CHECK: ark.schedule "list" sms = 2 predicted_ns = 2000 {
 // CHECK-NOT: ark.schedule

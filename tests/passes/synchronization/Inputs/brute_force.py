@@ -82,7 +82,7 @@ Vcta = tuple[int, int]
 
 @dataclass
 class Access:
-    """What one vCTA touches through one operand. To update is to read and to write."""
+    """The bytes that one vCTA accesses through one operand. An update reads and writes them."""
 
     vcta: Vcta
     root: int
@@ -226,7 +226,8 @@ def find_senders(program: Program) -> dict[Vcta, set[Vcta]]:
 
 
 def are_packets_whole(program: Program) -> bool:
-    """Whether each is written once at most, before anybody reads it, and read as that word."""
+    """Returns True if each packet is written at most once, before all reads, and if each read has
+    the word size of the write."""
     written: dict[int, int] = {}
     for access in accesses(program):
         if access.root != PACKETS:
@@ -241,7 +242,7 @@ def are_packets_whole(program: Program) -> bool:
 
 
 def is_arena_written(program: Program) -> bool:
-    """Whether each byte of the arena is written before a task reads or updates it."""
+    """Returns True if a task writes each byte of the arena before a task reads or updates it."""
     written: set[int] = set()
     for access in accesses(program):
         if access.root != ARENA:
