@@ -1,4 +1,4 @@
-"""Ranks compare their programs, targets and versions before a run."""
+"""Ranks compare their numbers of iterations and their epochs before a run."""
 
 from __future__ import annotations
 

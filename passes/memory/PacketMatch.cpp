@@ -5,6 +5,7 @@
 #include "lib/analysis/Regions.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/PacketRows.h"
+#include "lib/support/PlanRank.h"
 
 #include "mlir/IR/TypeUtilities.h"
 
@@ -284,14 +285,6 @@ void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements) {
     receipts.push_back(std::move(receipt));
   }
   hasOtherReaders |= received < uses.size();
-}
-
-/// Returns the rank of a task; 0 in a program of one rank.
-static int64_t getRank(TaskOp task) {
-  auto rank = task.getPlan()
-                  ? task.getPlan()->getAs<IntegerAttr>(ArkDialect::kRankKey)
-                  : IntegerAttr();
-  return rank ? rank.getInt() : 0;
 }
 
 bool HandOver::isWide() { return buffer.getType().getElementType().isF32(); }

@@ -2,6 +2,7 @@
 
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/Liveness.h"
+#include "lib/support/PlanRank.h"
 #include "passes/memory/Passes.h"
 #include "passes/memory/RankParts.h"
 
@@ -59,9 +60,7 @@ static int64_t getRank(const Intermediate &intermediate,
                        ArrayRef<TaskOp> tasks) {
   if (intermediate.tasks.empty())
     return 0;
-  DictionaryAttr plan = TaskOp(tasks[intermediate.tasks.back()]).getPlanAttr();
-  auto rank = plan ? plan.getAs<IntegerAttr>(ArkDialect::kRankKey) : nullptr;
-  return rank ? rank.getInt() : 0;
+  return getRank(TaskOp(tasks[intermediate.tasks.back()]));
 }
 
 Planner::Planner(const Liveness &liveness, ProgramOp program)

@@ -1,5 +1,6 @@
 //===- ResolveViews.cpp - Make every view expressible by strides ----------===//
 
+#include "lib/support/PlanRank.h"
 #include "passes/memory/CopyTask.h"
 #include "passes/memory/InPlaceReads.h"
 #include "passes/memory/Passes.h"
@@ -49,17 +50,12 @@ static void addWholeInput(TaskOp task, Value tensor) {
   task.setInputRegionsAttr(ArrayAttr::get(context, regions));
 }
 
-static Attribute getRank(TaskOp task) {
-  return task.getPlan() ? task.getPlan()->get(ArkDialect::kRankKey)
-                        : Attribute();
-}
-
 /// Returns the rank of a task that reads `tensor` through views, or null.
 static Attribute findRankOfReader(Value tensor) {
   for (Operation *user : tensor.getUsers()) {
     Attribute rank;
     if (auto task = dyn_cast<TaskOp>(user))
-      rank = getRank(task);
+      rank = getRankAttr(task);
     else if (isa<ViewOpInterface>(user))
       rank = findRankOfReader(user->getResult(0));
     if (rank)
@@ -172,12 +168,12 @@ void ResolveViewsPass::placeCopies() {
   auto tasks = llvm::to_vector(getOperation().getBody().getOps<TaskOp>());
   // Readers come first, because they may be copies themselves.
   for (TaskOp task : llvm::reverse(tasks)) {
-    if (getRank(task))
+    if (getRankAttr(task))
       continue;
     Attribute rank = findRankOfReader(task.getResult(0));
     if (auto producer = skipViews(task.getInputs()[0]).getDefiningOp<TaskOp>();
         !rank && producer)
-      rank = getRank(producer);
+      rank = getRankAttr(producer);
     if (rank)
       task.setPlanAttr(DictionaryAttr::get(
           task.getContext(),

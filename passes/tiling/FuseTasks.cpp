@@ -6,6 +6,7 @@
 #include "lib/analysis/Regions.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/DimIndices.h"
+#include "lib/support/PlanRank.h"
 #include "passes/tiling/InputSharers.h"
 #include "passes/tiling/MergeTasks.h"
 #include "passes/tiling/Passes.h"
@@ -93,18 +94,12 @@ static bool readsResultOf(TaskOp second, TaskOp first) {
                       [&](Value input) { return getProducer(input) == first; });
 }
 
-/// Returns the rank of a task; null in a program of one rank.
-static Attribute getRank(TaskOp task) {
-  return task.getPlan() ? task.getPlan()->get(ArkDialect::kRankKey)
-                        : Attribute();
-}
-
 /// Returns true if a task of another rank than `rank` reads `value`, possibly
 /// with another shape.
 static bool isReadByAnotherRank(Value value, Attribute rank) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (auto task = dyn_cast<TaskOp>(user))
-      return getRank(task) != rank;
+      return getRankAttr(task) != rank;
     return isa<ReshapeOp>(user) &&
            isReadByAnotherRank(user->getResult(0), rank);
   });
@@ -112,7 +107,7 @@ static bool isReadByAnotherRank(Value value, Attribute rank) {
 
 /// Returns true if another rank waits for a result of `task`.
 static bool feedsAnotherRank(TaskOp task) {
-  Attribute rank = getRank(task);
+  Attribute rank = getRankAttr(task);
   return rank && llvm::any_of(task->getResults(), [&](Value result) {
            return isReadByAnotherRank(result, rank);
          });
@@ -123,7 +118,7 @@ static bool feedsAnotherRank(TaskOp task) {
 static bool waitsForAnotherRank(TaskOp task, TaskOp other) {
   return llvm::any_of(task.getInputs(), [&](Value input) {
     TaskOp producer = getProducer(input);
-    return producer && getRank(producer) != getRank(task) &&
+    return producer && getRankAttr(producer) != getRankAttr(task) &&
            !llvm::is_contained(other.getInputs(), input);
   });
 }

@@ -2,6 +2,8 @@
 
 #include "passes/tiling/TileShape.h"
 
+#include "lib/support/PlanRank.h"
+
 #include "llvm/Support/MathExtras.h"
 
 #include <numeric>
@@ -33,23 +35,17 @@ ArrayRef<int64_t> ark::getDomain(GroupOp group) {
   return anchor ? anchor.getDomain(result) : result;
 }
 
-/// Returns the rank of a group; null in a program of one rank.
-static Attribute getRank(GroupOp group) {
-  DictionaryAttr plan = group.getPlanAttr();
-  return plan ? plan.get(ArkDialect::kRankKey) : Attribute();
-}
-
 static bool isReadByAnotherRank(Value value, Attribute rank) {
   return llvm::any_of(value.getUsers(), [&](Operation *user) {
     if (isa<ViewOpInterface>(user))
       return isReadByAnotherRank(user->getResult(0), rank);
     auto reader = dyn_cast<GroupOp>(user);
-    return reader && getRank(reader) != rank;
+    return reader && getRankAttr(reader) != rank;
   });
 }
 
 bool ark::isReadByAnotherRank(GroupOp group) {
-  return ::isReadByAnotherRank(group.getResult(0), getRank(group));
+  return ::isReadByAnotherRank(group.getResult(0), getRankAttr(group));
 }
 
 bool ark::readsAnotherRank(GroupOp group) {
@@ -57,7 +53,7 @@ bool ark::readsAnotherRank(GroupOp group) {
     while (auto view = input.getDefiningOp<ViewOpInterface>())
       input = view.getViewSource();
     auto producer = input.getDefiningOp<GroupOp>();
-    return producer && getRank(producer) != getRank(group);
+    return producer && getRankAttr(producer) != getRankAttr(group);
   });
 }
 
