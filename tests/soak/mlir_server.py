@@ -160,7 +160,7 @@ def _limit(program: Path) -> None:
 def _cpu_seconds(process: int) -> float:
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
         return 0.0
     return (int(fields[11]) + int(fields[12])) / _TICKS
 
@@ -168,6 +168,6 @@ def _cpu_seconds(process: int) -> float:
 def _resident_bytes(process: int) -> int:
     try:
         pages = Path(f"/proc/{process}/statm").read_text().split()[1]
-    except (FileNotFoundError, ProcessLookupError):
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
         return 0
     return int(pages) * _PAGE_BYTES
