@@ -73,7 +73,7 @@ def compare(drawn: programs.Drawn, executable: ark.Executable, tally: Tally) -> 
 # and a tile for a result of rank 0.
 REFUSALS = (
     "the order of the lanes contradicts the dependences",
-    "in the same run as",
+    "in the same work item as",
     "which cannot be cut like that",
     "expected a positive extent for each of its last dimensions",
 )

@@ -101,5 +101,5 @@ def test_on_an_emulated_gpu(x: np.ndarray[Any, Any], library: Path, tmp_path: Pa
 @pytest.mark.parametrize("target", ["cpu:1", "cuda:sm_90a"])
 def test_a_single_run_of_all_vctas_raises(target: str) -> None:
     text = SHIFT.replace("// SCHEDULE", TOGETHER)
-    with pytest.raises(ark.VerificationError, match="in the same run as vCTA 0 of 'shift'"):
+    with pytest.raises(ark.VerificationError, match="in the same work item as vCTA 0 of 'shift'"):
         ark.compile(text, target=target, cache=False)

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-resolve-views))' --verify-diagnostics | FileCheck %s
 
-// The layout of attention's result makes the merge of heads a view.
+// With the layout of the result of attention, the merge of heads is a view.
 // CHECK-LABEL: ark.program @transposeThenReshape
 // CHECK-NOT: "copy"
 ark.program @transposeThenReshape(%x: tensor<2x12x64x32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
