@@ -168,7 +168,7 @@ class FakeCuda(MemoryFunctions):
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu"):
             raise AttributeError(name)
-        function = getattr(self, f"_{name}", self._nothing)
+        function = getattr(self, f"_{name}", self._succeed)
 
         def call(*arguments: Any) -> tuple[Any, ...]:
             with self._alone():
@@ -255,7 +255,7 @@ class FakeCuda(MemoryFunctions):
         """Returns the description of an error."""
         return 0, ERRORS.get(code, ERRORS[INVALID_VALUE])[1].encode()
 
-    def _nothing(self, *arguments: Any) -> int:
+    def _succeed(self, *arguments: Any) -> int:
         del arguments
         return 1
 

@@ -174,7 +174,7 @@ def test_examples_run(
     assert ark.distributed.current() is None
 
 
-def test_no_example_is_left_out() -> None:
+def test_every_example_is_found() -> None:
     """The finder sees every docstring, and no example has a directive that skips it."""
     written: dict[str, int] = {}
     for path in PACKAGE.rglob("*.py"):

@@ -49,7 +49,7 @@ def test_reading(tmp_path: Path) -> None:
     assert sorted(tensors) == ["a", "b"]
 
 
-def test_what_the_library_writes(tmp_path: Path) -> None:
+def test_files_of_the_library_are_read(tmp_path: Path) -> None:
     library = pytest.importorskip("safetensors.numpy")
     arrays = {
         "f": np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32),
