@@ -163,7 +163,7 @@ def test_links_lead_somewhere(document: str) -> None:
     assert dead_links(document) == []
 
 
-def test_what_is_not_printed_is_noticed() -> None:
+def test_output_that_is_not_printed_is_noticed() -> None:
     """The comparison of blocks fails for other output."""
     assert is_shown("a  1 b\n", "a ... b\n")
     assert not is_shown("a 1 c\n", "a ... b\n")

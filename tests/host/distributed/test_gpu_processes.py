@@ -21,7 +21,7 @@ Launch = Callable[..., "list[Any]"]
 
 @pytest.fixture
 def launch() -> Iterator[Launch]:
-    """``launch(name, *arguments)``: what the process of each rank printed, or its exit status."""
+    """``launch(name, *arguments)`` returns each rank's output or, if it failed, its exit status."""
     processes: list[subprocess.Popen[str]] = []
 
     def run(*words: str, size: int = 2, unheard: int | None = None) -> list[Any]:
@@ -61,7 +61,7 @@ def test_gpus_by_number(launch: Launch) -> None:
     assert launch("chosen") == [[3, 1], [1, 2]]
 
 
-def test_devices_that_cannot_be(launch: Launch) -> None:
+def test_invalid_devices(launch: Launch) -> None:
     for errors in launch("wrong_devices"):
         kinds, texts = zip(*errors, strict=True)
         assert kinds == (*["InvalidUsageError"] * 3, "UnsupportedError")

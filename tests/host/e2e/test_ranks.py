@@ -237,7 +237,7 @@ def test_one_module_of_all_ranks() -> None:
     assert world.run(x=np.ones(4, np.float32))[1]["y"].tolist() == [2, 2, 2, 2]
 
 
-# ---------------------------------------------------------------------- what cannot be compiled
+# ------------------------------------------------------------------ programs that are refused
 
 
 def two(

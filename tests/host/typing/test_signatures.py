@@ -36,7 +36,7 @@ MADE_BY_ARK = {
     "Bundle", "EmbeddingModel", "Executable", "GenerativeModel", "Member", "Model", "Rank",
     "RankExecutable", "Resident", "ResidentWorld", "Tensor", "TorchProgram", "World",
 }  # fmt: skip
-# What the parts of ark call on each other.
+# Functions that only other parts of ark call.
 INTERNAL = {"Member.attach", "Member.load", "Member.turn"}
 # Interfaces that a new backend implements; its parts know each other's types.
 FOR_BACKENDS = {"Driver", "Launch", "Memory"}
