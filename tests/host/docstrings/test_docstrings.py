@@ -159,7 +159,8 @@ def test_examples_run(
     if test.name in GPU:
         pytest.skip("needs a GPU and PyTorch")
     if test.name in PACKAGES:
-        pytest.importorskip(PACKAGES[test.name])
+        package = PACKAGES[test.name]
+        pytest.importorskip(package, reason=f"{package} is not installed")
     monkeypatch.chdir(workplace.folder)
     # A world of one rank, which ends with the example.
     for name, value in {"RANK": "0", "WORLD_SIZE": "1"}.items():

@@ -50,7 +50,7 @@ def test_reading(tmp_path: Path) -> None:
 
 
 def test_files_of_the_library_are_read(tmp_path: Path) -> None:
-    library = pytest.importorskip("safetensors.numpy")
+    library = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
     arrays = {
         "f": np.random.default_rng(0).standard_normal((3, 5)).astype(np.float32),
         "d": np.ones(3),
