@@ -108,7 +108,7 @@ def decoder(cuda: IdleCuda) -> Executable:
     logits = program.buffer("logits", "output", "fp32", [1, 64])
     task = program.task("gather", 1, [(logits, 0), (token, 0), (first, 0)])
     program.lane(0, [run(task, 0, 1)])
-    manifest, sections = program.parts(b"\x7fELF, which nobody looks at")
+    manifest, sections = program.parts(b"\x7fELF, which is not read")
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16)
     for buffer in manifest["buffers"]:
         buffer["alignment"] = 16

@@ -51,7 +51,7 @@ func.func private @ark_delay(%lane: i64, %round: i64, %instruction: i64) {
   %shift = arith.constant 29 : i64
   %rare = arith.constant 3 : i64
   %nanoseconds = arith.constant 0x3FFFF : i64
-  // Of a lane in a launch: it is slow, or only some of its instructions are.
+  // In each launch, either all instructions of a lane are slow, or some of them.
   %a = arith.muli %round, %mix_round : i64
   %b = arith.muli %lane, %mix_lane : i64
   %c = arith.addi %a, %b : i64

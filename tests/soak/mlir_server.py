@@ -36,7 +36,7 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one run of ark-opt ended.
+    """The outcome of one run of ark-opt.
 
     Attributes:
         status: the exit status, or None if a signal ended the run.

@@ -300,7 +300,7 @@ def _order(program: Program) -> str | None:
         writes = access.kind != "read"
         before = written.get(slot, 0)
         if access.kind != "write" and slot in (0, packets) and mask & ~before:
-            return f"vCTA {access.vcta} reads bytes of slot {slot} that nobody wrote"
+            return f"vCTA {access.vcta} reads bytes of slot {slot} that no task wrote"
         if slot == packets and writes and mask & before:
             return f"vCTA {access.vcta} writes packets twice"
         for other, wrote, bytes_of in seen.get(slot, []):

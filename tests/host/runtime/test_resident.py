@@ -237,7 +237,7 @@ from ark_mlir.runtime.cpu import driver as cpu
 from ark_mlir.testing.toy import add_program, compile_kernel
 x = np.ones((8, 16), np.float32)
 add = Executable.from_parts(*add_program().parts(compile_kernel())).bind({{"w": x.reshape(-1)}})
-cpu.GRACE_SECONDS = cpu.INTERRUPT_GRACE_SECONDS = 1e6  # whoever waits for lanes waits for ever
+cpu.GRACE_SECONDS = cpu.INTERRUPT_GRACE_SECONDS = 1e6  # waits for lanes have no limit
 block = add.resident()
 resident = block.__enter__()
 def child():
