@@ -82,8 +82,8 @@ LogicalResult PartialArgmaxOp::inferReturnTypes(MLIRContext *context, Loc loc,
   if (failed(shape))
     return failure();
   if (axis == 0)
-    return emitOptionalError(loc, "there is no dimension of partitions before "
-                                  "dimension 0 (partial_argmax_c1)");
+    return emitOptionalError(
+        loc, "there are no pieces before dimension 0 (partial_argmax_c1)");
   RankedTensorType type = tensorType(adaptor.getOperand());
   // partial_argmax_c2
   if (type.getElementTypeBitWidth() > 32)
@@ -93,7 +93,7 @@ LogicalResult PartialArgmaxOp::inferReturnTypes(MLIRContext *context, Loc loc,
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
   if (type.getDimSize(axis - 1) > kMost / type.getDimSize(axis))
     return emitOptionalError(loc, "indices of ", type.getDimSize(axis - 1),
-                             " partitions of ", type.getDimSize(axis),
+                             " pieces of ", type.getDimSize(axis),
                              " elements do not fit i32 (partial_argmax_c3)");
   return infer(types, *shape, IntegerType::get(context, 64));
 }

@@ -144,7 +144,7 @@ void DependenceBuilder::add(unsigned producer, unsigned consumer, Hazard hazard,
     result.tasks[to.task].emitRemark("dependence of operand ")
         << to.operand << " on operand " << from.operand << " of '"
         << result.tasks[from.task].getName()
-        << "' is not exact: the regions have too many intervals";
+        << "' is not exact: the regions have too many pieces";
   result.dependences.push_back({from.task, to.task, from.operand, to.operand,
                                 hazard, isPackets(from.view.root),
                                 std::move(relation)});

@@ -181,7 +181,7 @@ LogicalResult TableChecker::checkHandoffs() {
       if (row.opcode == Opcode::Signal && row.c) {
         if (!last)
           return fail("instructions", item)
-                 << "does not directly follow a work item that sends packets";
+                 << "does not come right after a run that sends packets";
         sent[row.a].push_back(*last);
       }
     }

@@ -31,7 +31,7 @@ struct Sizes {
   explicit Sizes(AttentionOp op);
 
   double predictWhole(TargetAttr target) const;
-  double predictSplit(TargetAttr target, int64_t partitions) const;
+  double predictSplit(TargetAttr target, int64_t pieces) const;
 
   /// Key heads of all batches, query heads per key head, and queries per query
   /// head.
@@ -39,7 +39,7 @@ struct Sizes {
   int64_t keys, depth, columns, bytes;
 
 private:
-  double predictPart(TargetAttr target, int64_t partitions) const;
+  double predictPart(TargetAttr target, int64_t pieces) const;
 };
 } // namespace
 
@@ -61,10 +61,9 @@ Sizes::Sizes(AttentionOp op) {
 /// Predicts the time to process all partitions of the keys, with one vCTA per
 /// partition and key head. All SMs are assumed to share the bandwidth equally:
 /// a single vCTA cannot use the bandwidth of idle SMs.
-double Sizes::predictPart(TargetAttr target, int64_t partitions) const {
-  double part = static_cast<double>(keys) / partitions,
-         rows = sharing * queries;
-  int64_t tiles = keyHeads * partitions;
+double Sizes::predictPart(TargetAttr target, int64_t pieces) const {
+  double part = static_cast<double>(keys) / pieces, rows = sharing * queries;
+  int64_t tiles = keyHeads * pieces;
   return llvm::divideCeil(tiles, target.getSms()) *
              predictVCTANs(
                  target, target.getSms(), part * (depth + columns) * bytes,
@@ -78,28 +77,27 @@ double Sizes::predictWhole(TargetAttr target) const {
 
 /// Predicts the time of the split form, in which one vCTA per key head combines
 /// the partitions.
-double Sizes::predictSplit(TargetAttr target, int64_t partitions) const {
+double Sizes::predictSplit(TargetAttr target, int64_t pieces) const {
   constexpr int64_t kSumBytes = 4;
-  double sums =
-      static_cast<double>(sharing) * queries * partitions * (columns + 2);
-  return predictPart(target, partitions) +
+  double sums = static_cast<double>(sharing) * queries * pieces * (columns + 2);
+  return predictPart(target, pieces) +
          llvm::divideCeil(keyHeads, target.getSms()) *
              predictVCTANs(target, keyHeads, sums * kSumBytes, 2 * sums) +
          predictHandoffNs(target, std::min(keyHeads, target.getSms()));
 }
 
 /// Returns the number of partitions; 1 if the keys should not be split.
-static int64_t choosePartitions(const Sizes &sizes, TargetAttr target) {
+static int64_t choosePieces(const Sizes &sizes, TargetAttr target) {
   double best = sizes.predictWhole(target) * (1 - kMinGain);
   int64_t chosen = 1;
-  for (int64_t partitions = 2; partitions * sizes.keyHeads <= target.getSms();
-       ++partitions) {
-    if (sizes.keys % partitions != 0)
+  for (int64_t pieces = 2; pieces * sizes.keyHeads <= target.getSms();
+       ++pieces) {
+    if (sizes.keys % pieces != 0)
       continue;
-    double predicted = sizes.predictSplit(target, partitions);
+    double predicted = sizes.predictSplit(target, pieces);
     if (predicted < best) {
       best = predicted;
-      chosen = partitions;
+      chosen = pieces;
     }
   }
   return chosen;
@@ -109,36 +107,35 @@ static int64_t choosePartitions(const Sizes &sizes, TargetAttr target) {
 // Pass
 //===----------------------------------------------------------------------===//
 
-/// Splits dimension `dim` into two dimensions, the second of extent
-/// `partitions`.
+/// Splits dimension `dim` into two dimensions, the second of extent `pieces`.
 static Value cutDim(OpBuilder &builder, Location loc, Value tensor, int64_t dim,
-                    int64_t partitions) {
+                    int64_t pieces) {
   SmallVector<int64_t> shape(getTensorType(tensor).getShape());
-  shape[dim] /= partitions;
-  shape.insert(shape.begin() + dim + 1, partitions);
+  shape[dim] /= pieces;
+  shape.insert(shape.begin() + dim + 1, pieces);
   return ReshapeOp::create(builder, loc, tensor, shape);
 }
 
 /// Splits the key dimension of a mask. If the mask has one entry for all keys,
 /// the result has one entry for all partitions.
 static Value cutMask(OpBuilder &builder, Location loc, Value mask,
-                     int64_t partitions) {
+                     int64_t pieces) {
   int64_t rank = getTensorType(mask).getRank();
   if (rank == 0)
     return mask;
   bool isSame = getTensorType(mask).getShape().back() == 1;
-  return cutDim(builder, loc, mask, rank - 1, isSame ? 1 : partitions);
+  return cutDim(builder, loc, mask, rank - 1, isSame ? 1 : pieces);
 }
 
-static void split(RewriterBase &rewriter, AttentionOp op, int64_t partitions) {
+static void split(RewriterBase &rewriter, AttentionOp op, int64_t pieces) {
   rewriter.setInsertionPoint(op);
   Location loc = op.getLoc();
   RankedTensorType query = getTensorType(op.getQuery());
   int64_t keyDim = query.getRank() - 2;
-  Value key = cutDim(rewriter, loc, op.getKey(), keyDim, partitions);
-  Value value = cutDim(rewriter, loc, op.getValue(), keyDim, partitions);
+  Value key = cutDim(rewriter, loc, op.getKey(), keyDim, pieces);
+  Value value = cutDim(rewriter, loc, op.getValue(), keyDim, pieces);
   Value mask =
-      op.getMask() ? cutMask(rewriter, loc, op.getMask(), partitions) : Value();
+      op.getMask() ? cutMask(rewriter, loc, op.getMask(), pieces) : Value();
   // A causal mask admits all valid keys of a single query.
   bool causal = op.getCausal() && query.getDimSize(keyDim) > 1;
   auto partial =
@@ -160,7 +157,7 @@ struct SplitAttentionPass
     : ark::impl::SplitAttentionPassBase<SplitAttentionPass> {
   using SplitAttentionPassBase::SplitAttentionPassBase;
 
-  int64_t getPartitions(AttentionOp op) {
+  int64_t getPieces(AttentionOp op) {
     auto plan = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr.str());
     if (plan && plan.contains("tile"))
       return 1;
@@ -168,17 +165,17 @@ struct SplitAttentionPass
     if (sizes.sharing * sizes.queries > maxRows || sizes.keyHeads == 0 ||
         sizes.sharing * sizes.queries * sizes.columns == 0 || sizes.keys == 0)
       return 1;
-    if (partitions > 0)
-      return sizes.keys % partitions == 0 ? partitions : 1;
+    if (pieces > 0)
+      return sizes.keys % pieces == 0 ? pieces : 1;
     TargetAttr target = findTarget(op);
-    return target ? choosePartitions(sizes, target) : 1;
+    return target ? choosePieces(sizes, target) : 1;
   }
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     for (auto op : llvm::make_early_inc_range(
              getOperation().getBody().getOps<AttentionOp>())) {
-      int64_t count = getPartitions(op);
+      int64_t count = getPieces(op);
       if (count == 1)
         continue;
       split(rewriter, op, count);

@@ -116,7 +116,7 @@ func.func private @ark_warps() -> i32
 // the words of all warps. The second barrier keeps the next vote from overwriting these words.
 func.func private @ark_any(%predicate: i1) -> i1 {
   %none = arith.constant 0 : i64
-  %zero = arith.constant 0 : i32
+  %nobody = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %size = arith.constant kHipWarpSize : i32
   %votes = func.call @ark_vote_slots() : () -> !llvm.ptr<3>
@@ -135,8 +135,8 @@ func.func private @ark_any(%predicate: i1) -> i1 {
   %last = arith.subi %warps, %one : i32
   %reads = arith.minui %lane, %last : i32
   %other = llvm.getelementptr %votes[%reads] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
-  %other_vote = llvm.load %other : !llvm.ptr<3> -> i32
-  %yes = arith.cmpi ne, %other_vote, %zero : i32
+  %said = llvm.load %other : !llvm.ptr<3> -> i32
+  %yes = arith.cmpi ne, %said, %nobody : i32
   %all = rocdl.ballot %yes : i64
   gpu.barrier
   %result = arith.cmpi ne, %all, %none : i64

@@ -1,9 +1,9 @@
 //===- MatrixInstruction.h - Fragments and instructions ---------*- C++ -*-===//
 //
-// The facts about a matrix instruction that lowerings of matrix products use:
-// the elements of a matrix that each thread of a warp holds, from
-// `#ark.fragment`, and the op that multiplies. Adding a family of instructions
-// is a class derived from `MatrixInstruction`.
+// What lowerings of matrix products know of a matrix instruction: the elements
+// of a matrix that each lane holds, from `#ark.fragment`, and the op that
+// multiplies. Adding a family of instructions is a class derived from
+// `MatrixInstruction`.
 //
 //===----------------------------------------------------------------------===//
 

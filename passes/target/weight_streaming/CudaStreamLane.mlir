@@ -65,8 +65,8 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
   cf.br ^copy(%next_row : i64)
 
 ^prepare:
-  %first_thread = arith.constant 0 : index
-  %leader = arith.cmpi eq, %thread, %first_thread : index
+  %nobody = arith.constant 0 : index
+  %leader = arith.cmpi eq, %thread, %nobody : index
   cf.cond_br %leader, ^lane, ^warp
 
 ^lane:

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-split-attention --split-input-file | FileCheck %s
 
-// Eight key heads with sixteen partitions each have as many partitions as there are SMs, less four.
+// Eight key heads with sixteen partitions each: the number of SMs less four.
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>} {
 // CHECK-LABEL: ark.program @keysOfEveryKeyHeadAreSplit
 // CHECK-SAME: (%[[Q:.+]]: tensor<1x32x1x64xbf16> {{.*}}, %[[K:.+]]: tensor<1x8x1024x64xbf16> {{.*}}, %[[V:.+]]: tensor<1x8x1024x64xbf16> {{.*}}, %[[N:.+]]: tensor<i32> {{.*}})

@@ -1,7 +1,8 @@
 // RUN: ark-opt %s --split-input-file --ark-build-tensor-maps | FileCheck %s
 
-// Two tasks share a body with tensor maps of its second and first operands; the task between them has no maps.
-// The entry of a map holds the slot and the offset of the task's operand, then extents, and strides in bytes.
+// Two tasks share a body with tensor maps of its second and first operands; the
+// task between them has no maps. A record holds the slot and the offset of the
+// task's operand, and the rest of the map, with a stride in bytes.
 // CHECK-DAG: llvm.mlir.global internal constant @ark_tensor_map_rows_table(dense<[0, 2, 2]> : tensor<3xi32>) {addr_space = 4 : i32
 // CHECK-DAG: llvm.mlir.global internal constant @ark_tensor_map_records_table(dense<[2, 0, 192, 128, 384, 128, 1, 0, 192, 256, 1152, 256, 3, 4096, 192, 128, 384, 128, 0, 64, 192, 256, 1152, 256]> : tensor<24xi64>) {addr_space = 1 : i32
 // Two lanes with four maps each, of 128 bytes.

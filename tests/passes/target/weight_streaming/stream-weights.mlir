@@ -5,12 +5,12 @@
 // RUN: ark-opt %s --split-input-file '--ark-target=#ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 8, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>' --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-weights)' | FileCheck %s --check-prefix=OLD
 // RUN: ark-opt %s --split-input-file '--ark-target=#ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 32, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>' --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-weights)' | FileCheck %s --check-prefix=OLD
 
-// There is no streaming before sm_90, which introduces bulk copies, with the option that turns rings off, or with other than
-// 16 warps: fewer warps would read only some of the chunks, and more would read chunks that nothing copies.
+// No streaming before sm_90, which introduces bulk copies, with the option that turns rings off, or with other than
+// 16 warps: fewer warps would read only some of the pieces, and more would read pieces that nothing copies.
 // OLD-NOT: ark_stream_rows
 // OLD-NOT: ark.cta_collective
 
-// The stream of each lane has chunks of 1024 bytes, for 64 rows on 16 lanes or more.
+// The stream of each lane, in pieces of 1024 bytes: 64 rows on 16 lanes or more.
 // CHECK: llvm.mlir.global internal constant @ark_stream_rows(dense<{{.*}}> : tensor<{{.*}}xi64>)
 // CHECK-SAME: addr_space = 1
 // CHECK-LABEL: ark.kernel @plain
