@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/LocalRanks.mlir | FileCheck %s
 
-// Accesses of lanes of one GPU have the scope of one GPU.
+// Lanes of one GPU need the scope of one GPU only.
 // CHECK-LABEL: func.func private @ark_add_arrival(
 // CHECK: call @ark_add_release
 // CHECK-LABEL: func.func private @ark_load_arrivals(
