@@ -1,10 +1,10 @@
 """One decode step on one GPU: ark against PyTorch, from the embedding to the next token.
 
-    python benchmarks/decode.py --compile FOLDER                # with the compiler
-    python benchmarks/decode.py --bundles FOLDER [--output F]   # with the GPU
+    python benchmarks/decode.py --compile FOLDER                # where the compiler is
+    python benchmarks/decode.py --bundles FOLDER [--output F]   # where the GPU is
 
-The second command needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch.
-All arms have the same random bf16 weights and caches and take turns; a table has their medians.
+The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. All arms
+have the same random bf16 weights and caches and take turns; a table has their medians.
 
 graph            PyTorch's kernels in a CUDA graph
 reduce-overhead  torch.compile in this mode; max-autotune is another arm. The faster of the two is
@@ -82,7 +82,7 @@ def parse() -> argparse.Namespace:
         "--budget",
         type=float,
         default=150,
-        help="seconds; arms of torch.compile that would take longer are omitted, with a message",
+        help="seconds; what torch.compile would not finish by then is left out, and said",
     )
     return parser.parse_args()
 
@@ -102,7 +102,7 @@ def say(text: str) -> None:
     print(f"{time.monotonic() - BEGUN:6.1f} s  {text}", flush=True)
 
 
-# -- with the compiler -----------------------------------------------------------------------------
+# -- where the compiler is -------------------------------------------------------------------------
 
 
 def compile_setting(name: str, folder: Path, target: str) -> bool:
@@ -148,9 +148,7 @@ class Session:
 
     @contextlib.contextmanager
     def guarded(self, what: str) -> Generator[None]:
-        """Records an error of the block; only the figures of this block are lost, and the exit
-        status is 1.
-        """
+        """Records an error of the block, which costs only its own figures and the exit status."""
         try:
             yield
         except Exception as error:
@@ -198,8 +196,8 @@ class Session:
         tokens = np.random.default_rng(0).integers(
             0, setting.sizes.vocabulary, (CHECKED, setting.batch)
         )
-        positions = np.linspace(self._start(setting), setting.context - 1, CHECKED).astype(int)
-        pairs = list(zip(tokens, positions.tolist(), strict=True))
+        places = np.linspace(self._start(setting), setting.context - 1, CHECKED).astype(int)
+        pairs = list(zip(tokens, places.tolist(), strict=True))
 
         def check(arm: Arm) -> Any:
             return np.stack([arm.logits(*pair) for pair in pairs])
@@ -235,7 +233,7 @@ class Session:
     def _start(self, setting: Setting) -> int:
         """Returns the position of the first token."""
         if self.options.tokens > setting.context:
-            raise SystemExit(f"{self.options.tokens} tokens do not fit {setting.context} positions")
+            raise SystemExit(f"{self.options.tokens} tokens do not fit {setting.context} places")
         return setting.context - self.options.tokens
 
     def _torch_arms(self, name: str, model: Any) -> dict[str, Arm]:
@@ -343,7 +341,7 @@ class Session:
             self._rows.append(row)
             say("  " + "  ".join(row[1:]))
 
-    # -- results -------------------------------------------------------------------------------
+    # -- what came of it -----------------------------------------------------------------------
 
     def text(self) -> str:
         """Returns the table and its conclusions, in Markdown."""

@@ -1,13 +1,13 @@
 """One dense product in one task on one GPU: ark against torch.matmul.
 
-    python benchmarks/dense.py --compile FOLDER                # with the compiler
-    python benchmarks/dense.py --bundles FOLDER [--output F]   # with the GPU
+    python benchmarks/dense.py --compile FOLDER                # where the compiler is
+    python benchmarks/dense.py --bundles FOLDER [--output F]   # where the GPU is
 
-The second command needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch.
-Every bundle of the folder is a row: a product of one shape, whose `w` is transposed. Both arms have
-the same random arrays, and their samples are interleaved. A time is the median over the samples,
-for one product: the additional time of `--products` more products, divided by their number. These
-are iterations of one launch for ark, and launched back to back for PyTorch.
+The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. Every
+bundle of the folder is a row: a product of one shape, whose `w` is transposed. Both arms have the
+same random arrays, and their samples are interleaved. A time is the median over the samples, for
+one product: the additional time of `--products` more products, divided by their number. These are
+iterations of one launch for ark, and launched back to back for PyTorch.
 
 Before the measurement, both are compared with a product in fp32. If ark's relative error is above
 that of torch.matmul, ark has no time and the exit status is 1.

@@ -1,14 +1,13 @@
 """A sentence encoder on one GPU: ark against PyTorch, from token ids to embeddings.
 
-    python benchmarks/encoder_gpu.py --compile FOLDER           # with the compiler
-    python benchmarks/encoder_gpu.py --bundles FOLDER           # with the GPU
+    python benchmarks/encoder_gpu.py --compile FOLDER           # where the compiler is
+    python benchmarks/encoder_gpu.py --bundles FOLDER           # where the GPU is
 
-The second command needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch.
-The arms are PyTorch eager, torch.compile in its two fast modes, and ark. All arms have the same
-random fp16 weights in the shape of all-MiniLM-L6-v2, and their samples are interleaved. Figures are
-medians of the time on the device for a batch of full prompts, one launch after the other. Before
-the measurement, embeddings are compared with PyTorch in fp32; if ark's error is above that of
-PyTorch's own fp16, the exit status is 1.
+The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. Random
+fp16 weights in the shape of all-MiniLM-L6-v2, the same for all arms, which take turns: PyTorch
+eager, torch.compile in its two fast modes, and ark. Medians of the time on the device for a batch
+of full prompts, one launch after the other. Before anything is timed, embeddings are compared with
+PyTorch in fp32; where ark's error is above that of PyTorch's own fp16, the exit status is 1.
 """
 
 from __future__ import annotations
@@ -126,7 +125,7 @@ def make_encoder(weights: dict[str, Any], dtype: Any) -> Callable[[Any], Any]:
 
 
 class ArkArm:
-    """The bundle, bound to the arrays of the other arms."""
+    """The bundle with the arrays of the other arms."""
 
     def __init__(self, executable: ark.Executable, weights: dict[str, Any], ids: Any) -> None:
         arrays = {name: weight.half().cpu().numpy() for name, weight in weights.items()}

@@ -41,7 +41,7 @@ def make_caches(setting: Setting, device: str, seed: int = 1000) -> dict[str, Te
 
 
 class OneRank:
-    """Products of a decoder on a single GPU, without an exchange between GPUs.
+    """The products of a decoder that are exchanged between GPUs, on a single GPU: nothing is.
 
     A subclass adds the partial products of its ranks and gathers their parts of the logits.
     """
@@ -59,10 +59,10 @@ class TorchDecoder(nn.Module):
     """A step from the embedding to the most probable token; see :meth:`forward`.
 
     Args:
-        weights: the weights by name; used in place if they have `dtype`.
+        weights: by name; used in place where they have `dtype`.
         rope: cosines and sines ``[context, head / 2]``.
-        fused: True if q, k and v are one product, and gate and up another. Models of transformers
-            have five products instead.
+        fused: whether q, k and v are one product, and gate and up another. Models of
+            transformers have a product for each.
         ranks: the exchange with other GPUs, if `setting` has the sizes of one rank's part.
     """
 
@@ -90,7 +90,7 @@ class TorchDecoder(nn.Module):
         device = self.embedding.device
         for name, table in zip(("cos", "sin"), rope, strict=True):
             self.register_buffer(name, torch.cat((table, table), -1).to(device, dtype))
-        self.register_buffer("positions", torch.arange(setting.context, device=device))
+        self.register_buffer("places", torch.arange(setting.context, device=device))
         self.register_buffer("token", torch.zeros(setting.batch, dtype=torch.int64, device=device))
         self.register_buffer("position", torch.zeros(1, dtype=torch.int64, device=device))
 
@@ -110,7 +110,7 @@ class TorchDecoder(nn.Module):
         ones."""
         x = F.embedding(self.token, self.embedding)
         rotation = self.cos[self.position], self.sin[self.position]
-        mask = (self.positions <= self.position).view(1, 1, 1, -1)
+        mask = (self.places <= self.position).view(1, 1, 1, -1)
         for layer in self.layers:
             x = layer(x, self.position, rotation, mask)
         x = F.rms_norm(x, self.norm.shape, self.norm, self.sizes.eps)

@@ -293,8 +293,8 @@ def export_assemblers(path: Path, target: str) -> None:
 
 
 def export_worlds(path: Path, target: str) -> None:
-    """Exports a program of two ranks, for a GPU of each: a shared sum, an element of it, and a
-    state that counts iterations. A second program is the same with a wait that never ends.
+    """A program of two ranks, for a GPU of each: a shared sum, an element of it, and a state that
+    counts iterations; and the same one with a wait that never ends.
     """
     programs: list[ark.Program] = []
     for rank in range(2):

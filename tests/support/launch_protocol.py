@@ -48,8 +48,8 @@ class Gpu(NamedTuple):
         first: the counter of a barrier's first level.
         second: the counter of its second level.
         stop: the last iteration, counted from the first launch on.
-        abort: True if the launch is to end.
-        epoch: the number of iterations before this launch.
+        abort: whether the launch is to end.
+        epoch: the iterations before this launch.
     """
 
     lanes: tuple[Lane, ...]

@@ -21,7 +21,7 @@ Launch = Callable[..., "list[Any]"]
 
 @pytest.fixture
 def launch() -> Iterator[Launch]:
-    """``launch(name, *arguments)`` returns each rank's output or, if it failed, its exit status."""
+    """``launch(name, *arguments)``: what the process of each rank printed, or its exit status."""
     processes: list[subprocess.Popen[str]] = []
 
     def run(*words: str, size: int = 2, unheard: int | None = None) -> list[Any]:
