@@ -294,8 +294,7 @@ def export_assemblers(path: Path, target: str) -> None:
 
 def export_worlds(path: Path, target: str) -> None:
     """A program of two ranks, for a GPU of each: a shared sum, an element of it, and a state that
-    counts iterations; and the same one with a wait that never ends.
-    """
+    counts iterations; and the same one with a wait that never ends."""
     programs: list[ark.Program] = []
     for rank in range(2):
         with ark.Program("world", rank=rank, world_size=2) as program:
