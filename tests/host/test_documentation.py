@@ -86,7 +86,7 @@ def load_script(name: str) -> Any:
     return module
 
 
-def test_support_lists_what_cases_call(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_support_lists_the_ops_that_cases_call(monkeypatch: pytest.MonkeyPatch) -> None:
     ark = pytest.importorskip("ark_mlir", reason="the package is not installed")
     make_support = load_script("make_support")
     monkeypatch.setattr(ark, "exp", ark.exp)  # the context restores both functions

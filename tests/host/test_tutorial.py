@@ -108,7 +108,7 @@ def is_shown(output: str, shown: str) -> bool:
 
 
 @pytest.mark.parametrize("documents", DOCUMENTS.values(), ids=DOCUMENTS)
-def test_blocks_print_what_is_shown(
+def test_blocks_print_the_shown_output(
     documents: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

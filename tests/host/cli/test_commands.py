@@ -370,7 +370,7 @@ def test_simulate_a_bundle(ark: Ark, tmp_path: Path) -> None:
         (("--topology", "h200", "--costs", "none.json"), "none.json: cannot be read"),
     ],
 )
-def test_simulate_names_what_is_wrong(
+def test_errors_of_simulate_name_the_problem(
     ark: Ark, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     write_bundle(tmp_path / "a.arkbin", *add_program().parts())

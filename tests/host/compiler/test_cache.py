@@ -81,7 +81,7 @@ def test_a_second_compilation_takes_the_entry(tmp_path: Path, compilations: list
     assert save_and_read(made, tmp_path / "a") == save_and_read(found, tmp_path / "a") == expected
 
 
-def test_a_damaged_entry_is_compiled_anew(
+def test_a_damaged_entry_is_compiled_again(
     tmp_path: Path, compilations: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     ark.compile(ONE, "cpu:2", cache=tmp_path)
@@ -215,7 +215,7 @@ def test_another_compiler_is_another_key(monkeypatch: pytest.MonkeyPatch) -> Non
     assert key(ONE) != before
 
 
-def test_files_are_told_apart(tmp_path: Path) -> None:
+def test_hashes_of_different_files_differ(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_bytes(b"x" * 200_000)
     first = hash_files([a])

@@ -83,7 +83,7 @@ def test_an_op_outside_of_the_block_is_not_pinned() -> None:
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-def test_without_sync_consecutive_ops_stay_where_they_are(scheduler: str) -> None:
+def test_without_sync_consecutive_ops_stay_on_their_sms(scheduler: str) -> None:
     """Rows of the softmax depend on the same rows of the layernorm, so that no lane waits."""
 
     def waits(sync: bool | None) -> int:

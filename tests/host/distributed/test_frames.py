@@ -188,7 +188,7 @@ GOOD = {"circle": 1, "turn": 1, "phase": "begin", "doing": "talk", "body": 1}
         ),
     ],
 )
-def test_what_is_no_message_ends_the_world(
+def test_invalid_messages_end_the_world(
     come: Callable[..., Any], in_threads: Callable[..., None], data: bytes
 ) -> None:
     """All ranks fail at once, although their timeout is 100 s."""

@@ -131,7 +131,7 @@ def test_stores_before_a_bulk_copy(is_fenced: bool, launch: Launch) -> None:
     assert {outcome.words[0] for outcome in outcomes} == {1 if is_fenced else 0xFFFFFFFF}
 
 
-def test_a_read_of_what_a_bulk_copy_overwrites(launch: Launch) -> None:
+def test_a_read_of_bytes_that_a_bulk_copy_overwrites(launch: Launch) -> None:
     """No order exists between the read of another thread and the copy."""
     guarded = f"""%reads = icmp eq i32 %thread, 1
   br i1 %reads, label %read, label %other

@@ -125,7 +125,7 @@ def test_hosts_are_joined_by_other_links() -> None:
     ]
 
 
-def test_exposed_communication_is_what_faster_links_save() -> None:
+def test_exposed_communication_is_the_time_that_faster_links_save() -> None:
     """Without delays rank 1 begins at once when rank 0 has put, which itself ends 128 ns earlier.
     The signal of 900 ns hides a part of the rest."""
     program = two_ranks()

@@ -305,6 +305,6 @@ def test_options_of_models_equal_those_of_their_loaders(keywords: type, load: ob
     assert keywords.__annotations__.keys() == known.keys()
 
 
-def test_the_package_says_that_it_is_typed() -> None:
+def test_the_package_is_marked_as_typed() -> None:
     """The marker is in the folder that the wheel takes as a whole."""
     assert (PACKAGE / "py.typed").is_file()

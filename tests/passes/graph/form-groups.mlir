@@ -273,8 +273,8 @@ ark.program @readOfAStateStaysBeforeItsUpdate(
 // -----
 
 // Every vCTA reads exactly the elements that it writes.
-// CHECK-LABEL: ark.program @updateReadsWhatItWritesInItsPrologue
-ark.program @updateReadsWhatItWritesInItsPrologue(
+// CHECK-LABEL: ark.program @prologueOfAnUpdateReadsTheSliceThatItWrites
+ark.program @prologueOfAnUpdateReadsTheSliceThatItWrites(
     %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) {

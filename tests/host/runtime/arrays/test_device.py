@@ -262,9 +262,7 @@ def test_arrays_of_every_size_from_the_host(cuda: FakeCuda, kernel: bytes, rows:
     assert cuda.held == 0
 
 
-def test_a_run_goes_to_the_stream_that_it_is_given(
-    exe: Executable, cuda: FakeCuda, x: Array
-) -> None:
+def test_a_run_uses_the_given_stream(exe: Executable, cuda: FakeCuda, x: Array) -> None:
     exe.bind({"w": W})
     stream = cuda.new_stream()
     exe.run(x=x)
@@ -315,7 +313,9 @@ def test_runs_do_not_wait_for_unrelated_streams(exe: Executable, cuda: FakeCuda,
     done.set()
 
 
-def test_producers_are_told_which_stream_reads(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+def test_producers_get_the_number_of_the_reading_stream(
+    exe: Executable, cuda: FakeCuda, x: Array
+) -> None:
     """DLPack's number of the legacy default stream is 1."""
     w, given = OnDevice(aligned(W)), OnDevice(aligned(x))
     exe.bind({"w": w})

@@ -246,7 +246,7 @@ def test_only_time_without_a_break_counts(monkeypatch: pytest.MonkeyPatch) -> No
         look(6, lambda step: True)
 
 
-def test_a_kernel_that_has_begun_takes_as_long_as_it_likes(cuda: FakeCuda, kernel: bytes) -> None:
+def test_a_kernel_that_has_begun_has_no_limit(cuda: FakeCuda, kernel: bytes) -> None:
     program = ToyProgram(sms=1)
     program.lane(0, [run(program.task("nap", 50), 0, 50)])
     with fake_executable(cuda, kernel, program) as executable:
