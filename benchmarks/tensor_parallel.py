@@ -387,7 +387,7 @@ class Problem:
 
     def error_of(self, logits: Any) -> float:
         """Returns the relative error of logits."""
-        from decode_arms import error_of
+        from protocol.comparison import error_of
 
         return error_of(logits, self._right)
 

@@ -19,8 +19,9 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from decode_settings import SETTINGS, Setting
+from protocol.timing import capture
 from torch import Tensor
-from torch_decoder import OneRank, TorchDecoder, capture, make_caches, make_weights
+from torch_decoder import OneRank, TorchDecoder, make_caches, make_weights
 from typing_extensions import Self
 
 PORT = 29531

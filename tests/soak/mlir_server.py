@@ -7,6 +7,7 @@ import resource
 import select
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,14 +23,16 @@ _MEMORY_BYTES = 4 << 30
 # must be the same in every folder.
 _INPUT = "input.mlir"
 _SANITIZER_STATUS = 99
+_POLL_SECONDS = 0.1  # a run allocates less than a gigabyte between two looks at its memory
 _TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _ENVIRONMENT = {
     # Allocations of MLIR and LLVM are not instrumented, so containers passed between them and ark
     # look corrupt. Their code lacks frame pointers, which the fast unwinder needs.
     "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:detect_odr_violation=0:"
     "allow_user_poisoning=0"
     f":exitcode={_SANITIZER_STATUS}:symbolize=0:allocator_may_return_null=0"
-    ":fast_unwind_on_fatal=0:max_allocation_size_mb=4096:hard_rss_limit_mb=6144:handle_abort=1",
+    ":fast_unwind_on_fatal=0:max_allocation_size_mb=4096:handle_abort=1",
     "UBSAN_OPTIONS": f"halt_on_error=1:print_stacktrace=1:symbolize=0:exitcode={_SANITIZER_STATUS}",
 }
 
@@ -109,16 +112,22 @@ class Server:
         )
 
     def _wait(self, process: int) -> bool:
-        """Returns True if a run ends in time; stops it if it does not."""
-        waited = 0.0
-        while not self._has_answer(0.5):
-            waited += 0.5
-            if waited > _WALL_SECONDS or _cpu_seconds(process) > _CPU_SECONDS:
-                os.kill(process, signal.SIGABRT)  # the server prints its state
-                if not self._has_answer(_WALL_SECONDS):
-                    os.kill(process, signal.SIGKILL)
+        """Returns True if a run ends in time; stops a run that exceeds its time or its memory."""
+        deadline = time.monotonic() + _WALL_SECONDS
+        while not self._has_answer(_POLL_SECONDS):
+            if _resident_bytes(process) > _MEMORY_BYTES:
+                self._stop(process)
+                return True  # a crash, as a failed allocation is
+            if time.monotonic() > deadline or _cpu_seconds(process) > _CPU_SECONDS:
+                self._stop(process)
                 return False
         return True
+
+    def _stop(self, process: int) -> None:
+        """Ends a run, which prints its stack if it can."""
+        os.kill(process, signal.SIGABRT)
+        if not self._has_answer(_WALL_SECONDS):
+            os.kill(process, signal.SIGKILL)
 
     def _has_answer(self, seconds: float) -> bool:
         assert self._process.stdout is not None
@@ -138,7 +147,11 @@ class Server:
 
 
 def _limit(program: Path) -> None:
-    """Limits the memory, except with a sanitizer, which reserves terabytes of addresses."""
+    """Limits the addresses, except with a sanitizer, which reserves terabytes of them.
+
+    The limit on resident memory (``Server._wait``) holds for sanitizers, too. AddressSanitizer's
+    own limit would not: the thread that applies it does not survive the fork of a run.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if "asan" not in str(program):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
@@ -147,6 +160,14 @@ def _limit(program: Path) -> None:
 def _cpu_seconds(process: int) -> float:
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
         return 0.0
     return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _resident_bytes(process: int) -> int:
+    try:
+        pages = Path(f"/proc/{process}/statm").read_text().split()[1]
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
+        return 0
+    return int(pages) * _PAGE_BYTES
