@@ -11,8 +11,8 @@ Shapes = dict[str, tuple[int, ...]]
 class Sizes:
     """The sizes of a decoder, with the field names of ``ark_mlir.models.decoder.DecoderConfig``.
 
-    That one belongs to the compiler, which a machine that only runs bundles need not have.
-    `scaling` holds the fields of its RopeScaling.
+    DecoderConfig belongs to the compiler, which a machine that only runs bundles need not have.
+    `scaling` holds the fields of RopeScaling.
     """
 
     vocabulary: int

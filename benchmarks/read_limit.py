@@ -15,8 +15,8 @@ import torch
 from ark_mlir.runtime.cuda.api import CudaApi
 
 LOADS = 8
-WORDS = 1 << 30  # of 4 bytes
-# CTAs for an SM, and threads of each.
+WORDS = 1 << 30  # words of 4 bytes
+# CTAs per SM, and threads per CTA.
 SHAPES = ((1, 1024), (2, 512))
 REPEATS = 7
 

@@ -1,4 +1,4 @@
-"""Measures the proof of a bundle's tables as a share of the time that compiling takes.
+"""Measures the time of the proof of a bundle's tables, as a share of the time of compilation.
 
     python benchmarks/table_proof.py [--samples 5]
 

@@ -194,8 +194,8 @@ def rope_tables(config: DecoderConfig, length: int) -> tuple[NDArray[np.float32]
 
 
 def _scaled(frequencies: NDArray[np.float64], scaling: RopeScaling) -> NDArray[np.float64]:
-    turns = scaling.original * frequencies / (2 * math.pi)  # within the original context
-    blend = np.clip((turns - scaling.low) / (scaling.high - scaling.low), 0, 1)
+    rotations = scaling.original * frequencies / (2 * math.pi)  # within the original context
+    blend = np.clip((rotations - scaling.low) / (scaling.high - scaling.low), 0, 1)
     return frequencies * (blend + (1 - blend) / scaling.factor)
 
 

@@ -153,7 +153,7 @@ class GenerativeModel(Model):
     @property
     def reached(self) -> int:
         """Returns the position of the next token of the current run; any thread may read it."""
-        return int(self.executable("decode").glance("position"))
+        return int(self.executable("decode").peek("position"))
 
     def _check(self, prompt: int, count: int) -> None:
         limit = self.max_length

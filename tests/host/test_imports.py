@@ -1,4 +1,6 @@
-"""Imports inside of the package have no cycles and follow the direction of the data."""
+"""Imports inside of the package have no cycles and follow the order of the layers in
+docs/architecture.md.
+"""
 
 from __future__ import annotations
 

@@ -39,20 +39,20 @@ _ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one run of ark-opt ended.
+    """The outcome of one run of ark-opt.
 
     Attributes:
-        status: exit status; None where a signal ended it.
-        signal: that signal, or None.
-        hung: it was stopped for taking too long.
-        result: what it wrote to standard output.
-        said: what it wrote to standard error.
+        status: the exit status, or None if a signal ended the run.
+        signal: the signal that ended the run, or None.
+        hung: True if the run was stopped because it took too long.
+        result: the standard output.
+        stderr: the standard error.
     """
 
     status: int | None
     signal: int | None
     hung: bool
-    said: str
+    stderr: str
     result: bytes
 
     @property
@@ -71,7 +71,7 @@ class Server:
 
     def __init__(self, program: Path, scratch: Path) -> None:
         self._input = scratch / _INPUT
-        self._said, self._result = scratch / "said", scratch / "result"
+        self._stderr, self._result = scratch / "stderr", scratch / "result"
         self._process = subprocess.Popen(
             [str(program.absolute())],
             cwd=scratch,  # some passes write files
@@ -95,7 +95,7 @@ class Server:
     def run(self, data: bytes, arguments: Sequence[str]) -> Outcome:
         """Runs ark-opt on a file with `data`."""
         self._input.write_bytes(data)
-        words = [str(self._result), str(self._said), _INPUT, *arguments]
+        words = [str(self._result), str(self._stderr), _INPUT, *arguments]
         assert self._process.stdin is not None
         self._process.stdin.write("\t".join(words).encode() + b"\n")
         self._process.stdin.flush()
@@ -107,7 +107,7 @@ class Server:
             os.WEXITSTATUS(status) if exited else None,
             None if exited else os.WTERMSIG(status),
             hung,
-            self._said.read_bytes().decode("utf-8", errors="replace"),
+            self._stderr.read_bytes().decode("utf-8", errors="replace"),
             self._result.read_bytes(),
         )
 

@@ -52,7 +52,7 @@ def test_a_crash_is_found_and_counted(tmp_path: Path) -> None:
 
 
 def test_an_input_is_the_same_in_every_folder(tmp_path: Path) -> None:
-    """Bytecode holds the name of its file, from which a mutant may take lengths."""
+    """Bytecode contains the name of its file, which must not depend on the folder."""
     script = (
         "import hashlib, sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"

@@ -149,7 +149,7 @@ def test_the_streaming_read_assembles(parts: Any) -> None:
     assert 4 * read_limit.LOADS < read.registers <= 64
 
 
-def test_a_bundle_that_is_missing_is_said(bundles: Path, tmp_path: Path) -> None:
+def test_a_missing_bundle_is_reported(bundles: Path, tmp_path: Path) -> None:
     """The other arms are still measured."""
     (tmp_path / "tiny.npz").write_bytes((bundles / "tiny.npz").read_bytes())
     done = run_benchmark(

@@ -39,7 +39,7 @@ def test_run_prints_a_summary_of_outputs_that_are_not_written(ark: Ark, bundle: 
 
 
 def test_run_with_safetensors(ark: Ark, bundle: Path, tmp_path: Path) -> None:
-    library = pytest.importorskip("safetensors.numpy")
+    library = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
     arrays = {"w": np.ones(128, np.float32), "more": np.zeros(3, np.float32)}
     library.save_file(arrays, tmp_path / "w.safetensors")
     command = ("run", bundle, "--input", "x=x.npy", "--params", "w.safetensors")
@@ -370,7 +370,7 @@ def test_simulate_a_bundle(ark: Ark, tmp_path: Path) -> None:
         (("--topology", "h200", "--costs", "none.json"), "none.json: cannot be read"),
     ],
 )
-def test_simulate_names_what_is_wrong(
+def test_errors_of_simulate_name_the_problem(
     ark: Ark, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     write_bundle(tmp_path / "a.arkbin", *add_program().parts())

@@ -243,7 +243,7 @@ def test_silent_ones_are_bounded(
     in_threads(lambda: come((0, 2)), disturb)
 
 
-def test_a_rank_of_another_version_is_told(come: Any, connect: Connect) -> None:
+def test_a_rank_of_another_version_gets_an_error(come: Any, connect: Connect) -> None:
     results: list[Any] = []
     thread = threading.Thread(target=lambda: results.extend(come((0, 2))))
     thread.start()

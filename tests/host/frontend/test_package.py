@@ -106,7 +106,7 @@ def test_unknown_names_are_attribute_errors() -> None:
 # ---------------------------------------------------------------- errors
 
 
-def test_errors_say_where_what_and_why() -> None:
+def test_errors_name_location_problem_and_reason() -> None:
     error = ark.InvalidUsageError(
         "shapes differ", location="a.py:3", op="ark.add", notes=["b.py:4: the other one"]
     )
@@ -205,7 +205,7 @@ def test_misspelt_knobs_are_refused() -> None:
         knobs.scope(ARK_TIMOUT="1").__enter__()
 
 
-def test_every_knob_says_what_it_does() -> None:
+def test_every_knob_has_a_description() -> None:
     for name, knob in knobs.registry().items():
         # Knobs without the prefix are variables that many programs share.
         ours = name.startswith("ARK_")
