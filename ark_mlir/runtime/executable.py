@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..bundle import Buffer, Bundle, Manifest
 from ..errors import DeviceError, InvalidUsageError
-from .arrays.binding import read_sources, refuse
+from .arrays.binding import read_sources
+from .arrays.receiving import refuse
 from .drivers import DRIVERS, DriverTable
 from .report import Report, make_report
 from .running import Runner

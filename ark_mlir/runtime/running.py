@@ -17,9 +17,10 @@ import numpy as np
 from .. import knobs
 from ..bundle import Buffer, Bundle
 from ..errors import ArkError, InvalidUsageError
-from .arrays.binding import Array, check_arrays, name_problems, refuse
+from .arrays.binding import Array
 from .arrays.device import DeviceArray, Results
 from .arrays.frameworks import framework
+from .arrays.receiving import name_problems, receive_arrays, refuse
 from .cpu import host
 from .driver import Launch
 from .drivers import DriverTable, make_driver
@@ -282,7 +283,7 @@ class Runner:
             problems.append("a trace needs a program that was compiled with trace=True")
         if trace is not None and captured:
             problems.append("a run that becomes part of a graph cannot be traced")
-        arrays = check_arrays(values, manifest.inputs, problems, run_stream)
+        arrays = receive_arrays(values, manifest.inputs, problems, run_stream)
         written: dict[str, Array] = {}
         if out:
             written = self._check_out(out, problems, run_stream)
@@ -296,7 +297,7 @@ class Runner:
         outputs = self.bundle.manifest.outputs
         if not out.keys() <= self._output_names:
             problems += name_problems(out, self._output_names, (), "output")
-        written = check_arrays(out, outputs, problems, run_stream)
+        written = receive_arrays(out, outputs, problems, run_stream)
         problems += [
             f"output {name!r} cannot be written in place; pass an array on the device that the "
             "program runs on, contiguous, aligned and not read-only"

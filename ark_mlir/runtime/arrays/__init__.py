@@ -1,8 +1,7 @@
-"""Conversion between the arrays of users and the memory of a run.
+"""The path of arrays from the caller to the memory of a run, and back.
 
-`binding` takes each value of a run or of `bind` to the one module that receives its kind: `device`
-(with `dlpack`) for arrays on a GPU, `scalars` for integers, and `frameworks` for arrays in host
-memory. All of them use `checks`, which compares an array with the declaration of its buffer.
-`safetensors` reads files, `streams` orders the work on a GPU, and `exchange` transfers inputs and
-outputs.
+`receiving` checks the arguments. It describes arrays on a GPU by `device`, and converts those of
+other frameworks by `frameworks`; both read DLPack by `dlpack`. `binding` returns the memory of an
+array: the array itself, or a copy. `exchange` transfers inputs and outputs. `streams` orders the
+work on a GPU, and `safetensors` reads files.
 """
