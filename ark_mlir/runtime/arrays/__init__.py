@@ -1,7 +1,8 @@
-"""The path of arrays from the caller to the memory of a run, and back.
+"""Arrays of the caller, and the memory that a kernel uses instead of them.
 
-`receiving` checks the arguments. It describes arrays on a GPU by `device`, and converts those of
-other frameworks by `frameworks`; both read DLPack by `dlpack`. `binding` returns the memory of an
-array: the array itself, or a copy. `exchange` transfers inputs and outputs. `streams` orders the
-work on a GPU, and `safetensors` reads files.
+Comes in: arguments of a run or of `bind`. Goes out: addresses and their owners, by slot of the
+bundle. Read first: `receiving`, the checks of all arguments, then `binding`, the memory of an
+array: the array itself, or a copy. `device` describes arrays on a GPU, `frameworks` converts those
+of other libraries, and both read DLPack by `dlpack`. `exchange` is the interface by which a driver
+transfers inputs and outputs, `streams` orders the work on a GPU, and `safetensors` reads files.
 """

@@ -13,12 +13,12 @@ import numpy as np
 from ...errors import DeviceError, InvalidUsageError
 from .. import abi
 from ..abi import Abort, ArkContext
-from ..arrays.exchange import HostExchange
 from ..arrays.streams import RunStream
 from ..doorbell import Doorbell, rest
 from ..driver import Fault, Launch, Outcome, Stop
 from . import host
 from .elf import check_image
+from .exchange import HostExchange
 from .image import Image
 from .lanes import Lanes
 
