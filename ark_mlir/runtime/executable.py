@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from ..bundle.format import Bytes
     from ..typing import Array, Arrays, HostInput, HostInputs, Inputs, Path, Sources, Stream
+    from .arrays.streams import StreamsByRank
 
 
 class _Runs(ABC):
@@ -128,7 +129,7 @@ class _Runs(ABC):
         values: Inputs,
         iterations: int,
         trace: Path | None,
-        stream: Stream | None,
+        stream: Stream | StreamsByRank | None,
         out: Arrays | None,
     ) -> dict[str, Any]:
         """Does what `run` does, with all inputs in one mapping."""
@@ -389,7 +390,7 @@ class Executable(_Runs):
         values: Inputs,
         iterations: int,
         trace: Path | None,
-        stream: Stream | None,
+        stream: Stream | StreamsByRank | None,
         out: Arrays | None,
     ) -> dict[str, Any]:
         runner = self._runner
@@ -510,7 +511,7 @@ class Resident(_Runs):
         values: Inputs,
         iterations: int,
         trace: Path | None,
-        stream: Stream | None,
+        stream: Stream | StreamsByRank | None,
         out: Arrays | None,
     ) -> dict[str, Any]:
         if stream is not None:

@@ -99,7 +99,7 @@ def check_arrays(
     """Returns the arrays of `values` that fit their buffers, and appends the problems of the others
     to `problems`.
 
-    Arrays on the device `where` are not copied.
+    Arrays on the devices `where` are not copied.
     """
     arrays: dict[str, Array] = {}
     for buffer in buffers:
@@ -112,7 +112,8 @@ def check_arrays(
         if not plain and buffer.kind != "input" and getattr(value, "requires_grad", False):
             value = cast("Any", value).detach()
         try:
-            array = None if plain or where.on_host else receive_device(value, buffer, where)
+            on_host = plain or where.on_host
+            array = None if on_host else receive_device(value, buffer, where.of(buffer))
             if array is None:
                 receive = receive_scalar if buffer.kind == "scalar" else receive_host
                 array = receive(value, buffer)

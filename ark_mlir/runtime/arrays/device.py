@@ -74,7 +74,7 @@ def receive_device(value: object, buffer: Buffer, run_stream: RunStream) -> Devi
     name = label(buffer)
     if device != run_stream.device:
         there, here = device_name(device), device_name(run_stream.device)
-        raise InvalidUsageError(f"{name} is on {there}; the program runs on {here}")
+        raise InvalidUsageError(f"{name} is on {there}; {run_stream.user} runs on {here}")
     array = _describe(value, name, run_stream)
     if buffer.kind == "scalar" and array.size == 1:
         # The host cannot check the bound of a value on the device.
@@ -232,28 +232,28 @@ class Results:
     Args:
         out: checked arrays to write to, by name.
         given: the same arrays as the caller passed them.
-        like: the first input on the device, or None; new outputs have its framework.
+        likes: the first input of each rank on its device, if there is one; new outputs of the rank
+            have its framework.
     """
 
     def __init__(
         self,
         out: Mapping[str, Any] | None = None,
         given: Mapping[str, object] | None = None,
-        like: object = None,
+        likes: Mapping[int, object] | None = None,
     ) -> None:
         self.out = out or {}
         self.given = given or {}
-        self._like: Any = like
+        self._likes: Mapping[int, Any] = likes or {}
 
-    @property
-    def on_device(self) -> bool:
-        """True if new outputs are on the device."""
-        return self._like is not None
+    def on_device(self, buffer: Buffer) -> bool:
+        """Returns True if a new output is on the device."""
+        return bool(self._likes) and buffer.rank in self._likes
 
-    @property
-    def capturable(self) -> bool:
-        """True if outputs can be allocated during a graph capture, which torch alone supports."""
-        return torch_of(self._like) is not None
+    def capturable(self, buffer: Buffer) -> bool:
+        """Returns True if an output can be allocated during a graph capture, which torch alone
+        supports."""
+        return torch_of(self._likes.get(buffer.rank)) is not None
 
     def make(
         self, buffer: Buffer, run_stream: RunStream, allocate: Callable[[], Any]
@@ -265,10 +265,11 @@ class Results:
             run_stream: the device.
             allocate: allocates memory of the driver, which is used for frameworks except torch.
         """
-        torch = torch_of(self._like)
+        like = self._likes[buffer.rank]
+        torch = torch_of(like)
         if torch is not None:
             dtype = getattr(torch, buffer.dtype.numpy_name)
-            tensor = torch.empty(buffer.shape, dtype=dtype, device=self._like.device)
+            tensor = torch.empty(buffer.shape, dtype=dtype, device=like.device)
             address = tensor.data_ptr()
             return tensor, DeviceArray(address, buffer.dtype.numpy, buffer.shape, True, tensor)
         memory = allocate()
@@ -276,7 +277,7 @@ class Results:
         exported = DeviceExporter(
             array.address, buffer.dtype, buffer.shape, run_stream.device, memory
         )
-        return _import(exported, self._like), array
+        return _import(exported, like), array
 
 
 def _import(exported: DeviceExporter, like: Any) -> Any:

@@ -128,8 +128,11 @@ class CudaDriver:
         del array, alignment
         return None
 
-    def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    def download(
+        self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], rank: int = 0
+    ) -> NDArray[Any]:
         """See :meth:`Driver.download`."""
+        del rank
         return download(self._api, self._side, address, dtype, shape)
 
     def send(self, memory: CudaMemory, array: NDArray[Any], run_stream: RunStream) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...errors import ArkError, DeviceError, InvalidUsageError
 from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE
-from ..arrays.streams import RunStream
+from ..arrays.streams import RankStreams, RunStream, StreamsByRank
 from ..driver import Launch, Outcome
 from ..ranks.linking import LinkedRank, link
 from ..ranks.outcomes import join_outcomes
@@ -129,28 +129,49 @@ class CudaWorldDriver:
         del array, alignment
         return None
 
-    def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    def download(
+        self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], rank: int = 0
+    ) -> NDArray[Any]:
         """See :meth:`Driver.download`."""
-        return self._ranks[0].download(address, dtype, shape)
+        return self._ranks[rank].download(address, dtype, shape)
 
-    def run_stream(self, stream: object, values: Iterable[object]) -> RunStream:
-        """See :meth:`Driver.run_stream`: arrays lie in host memory."""
-        del values
-        if stream is not None:
-            raise InvalidUsageError("a program on several GPUs has a stream of its own on each")
-        return RunStream()
+    def run_stream(self, stream: object, values: Iterable[object]) -> RankStreams:
+        """See :meth:`Driver.run_stream`: a stream on each GPU."""
+        size = len(self._ranks)
+        if stream is not None and not isinstance(stream, StreamsByRank):
+            raise InvalidUsageError(
+                f"one stream for a program on {size} GPUs: pass a list with a stream for each rank"
+            )
+        given = tuple(values)
+        streams = [None] * size if stream is None else stream
+        return RankStreams(
+            [
+                driver.run_stream(each, given)
+                for driver, each in zip(self._ranks, streams, strict=True)
+            ]
+        )
 
     def settle(self, run_stream: RunStream) -> None:
-        """See :meth:`Driver.settle`: no array of a run lies on a GPU."""
-        del run_stream
+        """See :meth:`Driver.settle`."""
+        for driver, part in self._parts(run_stream):
+            driver.settle(part)
+
+    def _parts(self, run_stream: RunStream) -> list[tuple[_RankDriver, RunStream]]:
+        """Returns the driver and the stream of each rank."""
+        assert isinstance(run_stream, RankStreams)
+        return list(zip(self._ranks, run_stream.ranks, strict=True))
 
     def exchange(self, stays: bool) -> _WorldExchange:
         """See :meth:`Driver.exchange`."""
         return _WorldExchange([(driver, driver.exchange(stays)) for driver in self._ranks])
 
     def captures(self, run_stream: RunStream) -> bool:
-        """See :meth:`Driver.captures`: a run on several GPUs cannot be captured."""
-        del run_stream
+        """See :meth:`Driver.captures`; raises InvalidUsageError if a stream is being captured: a
+        graph does not launch the kernels of several GPUs together."""
+        for driver, part in self._parts(run_stream):
+            driver.api.enter()
+            if driver.captures(part):
+                raise InvalidUsageError("a run on several GPUs cannot be part of a CUDA graph")
         return False
 
     def recorded(self, stream: object) -> list[Outcome]:
@@ -169,25 +190,48 @@ class CudaWorldDriver:
             # Before the first launch: a kernel may signal to a GPU whose own has not begun.
             for driver in self._ranks:
                 driver.clear_semaphores()
+        streams = self._gather(launch.run_stream)
         started: list[_RankDriver] = []
         try:
             for rank, driver in enumerate(self._ranks):
                 driver.api.enter()
-                driver.launch(self._part(launch, rank))
+                driver.launch(self._part(launch, rank, streams[rank]))
                 started.append(driver)
         except BaseException:
             self._end(started)
             raise
 
-    def _part(self, launch: Launch, rank: int) -> Launch:
+    def _gather(self, run_stream: RunStream) -> list[RunStream]:
+        """Returns the streams of the launches.
+
+        If callers have given work to one of them, each waits for the work of all of them. So no
+        kernel holds its GPU while another rank's cannot begin.
+        """
+        parts = self._parts(run_stream)
+        if not any(driver.is_foreign(part) for driver, part in parts):
+            return [part for _, part in parts]
+        marks: list[tuple[int, object]] = []
+        for driver, part in parts:
+            driver.api.enter()
+            marks.append(driver.mark(part))
+        for driver, (stream, _) in zip(self._ranks, marks, strict=True):
+            driver.api.enter()
+            for other, reached in marks:
+                if other != stream:
+                    driver.api.call("cuStreamWaitEvent", stream, reached, 0)
+        return [
+            RunStream(part.device, stream)
+            for (_, part), (stream, _) in zip(parts, marks, strict=True)
+        ]
+
+    def _part(self, launch: Launch, rank: int, stream: RunStream) -> Launch:
         """A launch as one rank makes it."""
         addresses = launch.addresses
         if constants := self._constants.get(rank):
             addresses = np.array(addresses)
             for slot, memory in constants.items():
                 addresses[slot - 1] = memory.address
-        driver = self._ranks[rank]
-        return launch._replace(addresses=addresses, run_stream=driver.run_stream(None, ()))
+        return launch._replace(addresses=addresses, run_stream=stream)
 
     def wait(self) -> Outcome:
         """See :meth:`Driver.wait`."""
@@ -242,6 +286,18 @@ class _RankDriver(CudaDriver):
         self.api = api
         self.rank = rank
         self._keeper = keeper
+        # Happens when the stream of a run has come to its launch.
+        self._reached = self._make_event()
+
+    def is_foreign(self, run_stream: RunStream) -> bool:
+        """Returns True if a stream, or what a run on it waits for, is not the driver's."""
+        return bool(run_stream.producers) or self._stream_of(run_stream) != self._stream
+
+    def mark(self, run_stream: RunStream) -> tuple[int, object]:
+        """Returns the stream of a run, and the event of all work that precedes the run."""
+        stream = self._follow(run_stream)
+        self.api.call("cuEventRecord", self._reached, stream)
+        return stream, self._reached
 
     @property
     def dirty(self) -> bool:
@@ -285,10 +341,11 @@ class _WorldExchange:
 
     def bring(self, arrays: Mapping[str, Array], results: Results, where: RunStream) -> Slots:
         """See :meth:`Exchange.bring`."""
-        del where
+        assert isinstance(where, RankStreams)
         slots: Slots = {}
-        for driver, exchange in self._parts:
-            slots |= exchange.bring(arrays, results, driver.run_stream(None, ()))
+        for (driver, exchange), part in zip(self._parts, where.ranks, strict=True):
+            driver.api.enter()
+            slots |= exchange.bring(arrays, results, part)
         return slots
 
     def fetch(self) -> dict[str, Any]:
