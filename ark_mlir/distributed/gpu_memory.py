@@ -63,6 +63,8 @@ class GpuMemory:
             semaphores=counters.part(rank),
             packets=nothing if packets is None else packets.all,
             own_packets=nothing if packets is None else packets.part(rank),
+            rank=rank,
+            ranks=ranks,
         )
 
     def _share(self, turn: Turn, name: str, rank: int, part: int) -> MappedParts | None:

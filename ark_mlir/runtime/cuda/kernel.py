@@ -31,12 +31,16 @@ class SharedMemory(NamedTuple):
         semaphores: the counters of this GPU.
         packets: the task packets of all ranks.
         own_packets: the part of the packets on this GPU.
+        rank: the rank of this GPU.
+        ranks: the number of ranks, whose kernels begin together.
     """
 
     arena: DeviceBytes
     semaphores: DeviceBytes
     packets: DeviceBytes
     own_packets: DeviceBytes
+    rank: int
+    ranks: int
 
 
 class CudaKernel:
@@ -138,6 +142,8 @@ class CudaKernel:
         self._resources.callback(record.free)
         record.slots[0] = self._arena.address
         record.set(semaphores=semaphores.address)
+        if self._shared is not None:
+            record.set(rank=self._shared.rank, ranks=self._shared.ranks)
         if self.bundle.manifest.packets:
             record.slots[record.layout.bound.stop] = (
                 semaphores.address + self._packets_begin

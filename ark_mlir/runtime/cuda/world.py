@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ArkError, DeviceError, InvalidUsageError
-from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+from ...errors import ArkError, BusyError, DeviceError, InvalidUsageError
+from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE, Abort
 from ..arrays.streams import RankStreams, RunStream, StreamsByRank
 from ..driver import Launch, Outcome
 from ..ranks.linking import LinkedRank, link
 from ..ranks.outcomes import join_outcomes
 from .api import CudaApi
-from .driver import CudaDriver
-from .kernel import SharedMemory
+from .driver import BEGAN_LATE, CudaDriver
+from .kernel import CudaKernel, SharedMemory
 from .memory import CudaMemory, DeviceBytes
 from .peers import PeerMemory, require_peer_access
+from .queue import QueueWatch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,6 +51,8 @@ class CudaWorldDriver:
         self._ranks: list[_RankDriver] = []
         self._linked: list[LinkedRank] = []
         self._constants: dict[int, dict[int, CudaMemory]] = {}
+        # The limit of a wait in the present run.
+        self._timeout_ns = 0
         try:
             for rank, api in enumerate(apis):
                 driver = _RankDriver(api, rank, apis[0])
@@ -81,6 +84,8 @@ class CudaWorldDriver:
                 semaphores=semaphores.part(rank),
                 packets=nothing if packets is None else packets.all,
                 own_packets=nothing if packets is None else packets.part(rank),
+                rank=rank,
+                ranks=ranks,
             )
             driver.load(self._linked[rank].bundle, shared)
             driver.clear_semaphores()
@@ -190,6 +195,7 @@ class CudaWorldDriver:
             # Before the first launch: a kernel may signal to a GPU whose own has not begun.
             for driver in self._ranks:
                 driver.clear_semaphores()
+        self._timeout_ns = launch.timeout_ns
         streams = self._gather(launch.run_stream)
         started: list[_RankDriver] = []
         try:
@@ -240,11 +246,12 @@ class CudaWorldDriver:
             for rank, driver in enumerate(self._ranks):
                 driver.api.enter()
                 outcomes.append(driver.wait())
+                if outcomes[-1].stop.abort == Abort.PEERS:
+                    raise self._late(outcomes[-1].stop.seen)
                 if outcomes[-1].stop.abort:
                     # Nothing that the others wait for will come.
                     for other in self._ranks[rank + 1 :]:
-                        other.api.enter()
-                        other.record.abort()
+                        other.end_kernel()
         except BaseException:
             self._end(self._ranks[len(outcomes) :])
             raise
@@ -253,6 +260,16 @@ class CudaWorldDriver:
             for driver in self._ranks:
                 driver.epoch = (outcome.epoch + outcome.iterations) % (1 << 64)
         return outcome
+
+    def _late(self, rank: int) -> BusyError:
+        """Ends the kernel of a rank for which the others have waited in vain; returns the error."""
+        driver = self._ranks[rank]
+        driver.api.enter()
+        error = driver.queue_error(self._timeout_ns)
+        driver.give_up()
+        if not driver.is_given_up:
+            error.notes += (BEGAN_LATE,)
+        return error
 
     def _end(self, drivers: Iterable[_RankDriver]) -> None:
         """Ends runs after an error, which is the one that is reported."""
@@ -289,10 +306,6 @@ class _RankDriver(CudaDriver):
         # Happens when the stream of a run has come to its launch.
         self._reached = self._make_event()
 
-    def is_foreign(self, run_stream: RunStream) -> bool:
-        """Returns True if a stream, or what a run on it waits for, is not the driver's."""
-        return bool(run_stream.producers) or self._stream_of(run_stream) != self._stream
-
     def mark(self, run_stream: RunStream) -> tuple[int, object]:
         """Returns the stream of a run, and the event of all work that precedes the run."""
         stream = self._follow(run_stream)
@@ -312,6 +325,20 @@ class _RankDriver(CudaDriver):
         self.epoch = 0
         self._dirty = False
 
+    def _make_watch(self, kernel: CudaKernel) -> QueueWatch:
+        program = kernel.bundle.manifest.program
+        name = f"the kernel of rank {self.rank} of {program!r} (GPU {self.api.ordinal})"
+        return QueueWatch(kernel, (self.record,), name)
+
+    def queue_error(self, timeout_ns: int) -> BusyError:
+        """Returns the error for a launch that has been queued for too long."""
+        return self._watch.start(timeout_ns).error()
+
+    @property
+    def is_given_up(self) -> bool:
+        """Returns True if a launch that was given up may not have ended."""
+        return self._given_up is not None
+
     def await_given_up(self) -> None:
         """Waits for the end of a launch that was given up, if there is one."""
         if self._given_up is not None:
@@ -326,6 +353,12 @@ class _RankDriver(CudaDriver):
             if self._keeper is not self.api:
                 self._keeper.wait_for(event, owners)
             raise
+
+    def end_kernel(self) -> None:
+        """Tells the kernel to end, unless it has ended, with a report of its own."""
+        self.api.enter()
+        if not self.api.has_happened(self._end):
+            self.record.abort()
 
     def give_up(self) -> None:
         """Ends the launch that is under way, if there is one."""

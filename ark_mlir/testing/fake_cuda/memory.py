@@ -231,7 +231,7 @@ class MemoryFunctions(StreamFunctions):
         block = self._blocks.get(address)
         # As the driver does, waits for whatever may use the memory.
         device = self._current() if block is None else block.charged
-        if (device.running or self.occupied) and not self._is_advancing:
+        if (device.running or device.occupied) and not self._is_advancing:
             return AGAIN
         if block is None or self._is_mapped(block):
             return (INVALID_VALUE,)

@@ -23,6 +23,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.runtime.cuda import api as cuda_api
 from ark_mlir.runtime.cuda import driver as cuda_driver
+from ark_mlir.runtime.cuda import queue as cuda_queue
 from ark_mlir.testing import toy
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import ToyProgram, compile_kernel, ring_program
@@ -31,17 +32,19 @@ FOREVER = 1 << 31
 
 
 class Machine(FakeCuda):
-    """A stand-in that kills its process at the first call of a function.
+    """A stand-in that kills or stops its process at the first call of a function.
 
     Attributes:
-        kills_at: the name of the function.
+        signal_at: the name of the function.
+        signal: the signal.
     """
 
-    kills_at = ""
+    signal_at = ""
+    signal = signal.SIGKILL
 
     def _refuse(self, name: str, arguments: tuple[Any, ...]) -> int:
-        if name == self.kills_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if name == self.signal_at:
+            os.kill(os.getpid(), self.signal)
         return super()._refuse(name, arguments)
 
 
@@ -86,7 +89,10 @@ def run(executable: Any, **options: Any) -> float:
 
 
 def error_of(work: Callable[[], Any]) -> list[str]:
-    kinds = (ark.HangError, ark.RankFailedError, ark.InvalidUsageError, ark.UnsupportedError)
+    kinds = (
+        ark.HangError, ark.BusyError, ark.RankFailedError, ark.InvalidUsageError,
+        ark.UnsupportedError,
+    )  # fmt: skip
     try:
         return ["none", repr(work())]
     except (ark.ArkError, KeyboardInterrupt) as error:
@@ -226,7 +232,7 @@ def killed(where: str) -> Any:
     """Rank 1 is killed at a call of the driver, or in the midst of a run."""
     before = left()
     if world.rank == 1 and where.startswith("cu"):
-        CUDA.kills_at = where
+        CUDA.signal_at = where
 
     def work() -> None:
         with bound() as executable:
@@ -243,14 +249,43 @@ def killed(where: str) -> Any:
 
 
 def stopped(when: str) -> Any:
-    """Rank 1 is stopped between runs, or in a run; the others go on without it."""
+    """Rank 1 is stopped between runs, before its launch, or in a run; the others go on."""
     with bound() as executable, ark.knobs.scope(ARK_TIMEOUT="1"):
         run(executable)
         if world.rank == 1:
             if when == "between":
                 os.kill(os.getpid(), signal.SIGSTOP)
+            if when == "before its launch":
+                CUDA.signal_at, CUDA.signal = "cuLaunchKernelEx", signal.SIGSTOP
             after(0.3, lambda: os.kill(os.getpid(), signal.SIGSTOP))
         return error_of(lambda: run(executable, iterations=FOREVER))
+
+
+def queued(seconds: str) -> Any:
+    """A kernel of others has the GPU of rank 1 for a while, longer than a wait may last."""
+    cuda_queue._MAX_SECONDS_BETWEEN_LOOKS = 0.1
+    with ark.knobs.scope(ARK_TIMEOUT="0.3"), bound() as executable:
+        run(executable)
+        if world.rank == 1:
+            CUDA.occupied = True
+            after(float(seconds), lambda: setattr(CUDA, "occupied", False))
+        begin = time.monotonic()
+        error = error_of(lambda: run(executable, iterations=2))
+        waited = time.monotonic() - begin
+        CUDA.occupied = False
+        return [*error, waited, int(executable.glance("n")), run(executable), CUDA.running]
+
+
+def streamed() -> Any:
+    """Work that rank 1's stream had before takes longer than a wait may last."""
+    with ark.knobs.scope(ARK_TIMEOUT="0.3"), bound() as executable:
+        run(executable)
+        CUDA.cuCtxSetCurrent(CUDA.devices[world.rank].context)
+        stream = CUDA.new_stream()
+        if world.rank == 1:
+            end = time.monotonic() + 2
+            CUDA.delay(stream, lambda: time.monotonic() > end)
+        return run(executable, stream=stream)
 
 
 def hang() -> Any:

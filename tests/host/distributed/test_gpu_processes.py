@@ -156,10 +156,42 @@ def test_a_rank_that_is_stopped_between_runs(launch: Launch) -> None:
     assert "is stopped, by a signal or a debugger" in text
 
 
+def test_a_rank_that_is_stopped_before_its_launch(launch: Launch) -> None:
+    """The kernel of the other rank does not wait for ever for its begin."""
+    kind, text = launch("stopped", "before its launch", unheard=1)[0]
+    assert kind == "RankFailedError"
+    assert "did not come to run 'toy'" in text
+    assert "is stopped, by a signal or a debugger" in text
+
+
 def test_a_rank_that_is_stopped_in_a_run(launch: Launch) -> None:
     kind, text = launch("stopped", "in a run", unheard=1)[0]
     assert kind == "HangError"
     assert "waited more than 1 s" in text
+
+
+def test_a_queued_launch(launch: Launch) -> None:
+    """No rank computes anything, and the next run is right."""
+    other, own = launch("queued", "30")
+    text = "the kernel of rank 1 of 'toy' has not begun for 1.5 s: another kernel holds SMs"
+    assert (own[0], other[0]) == ("BusyError", "RankFailedError")
+    assert text in own[1]
+    assert f"rank 0 cannot go on: rank 1 failed: {text}" in other[1]
+    for _, _, seconds, count, difference, running in (other, own):
+        assert 1.3 < seconds < 10
+        assert (count, difference, running) == (1, 0.0, 0)
+
+
+def test_a_launch_that_is_queued_for_a_while(launch: Launch) -> None:
+    """Longer than a wait may last."""
+    for kind, text, seconds, count, difference, running in launch("queued", "0.8"):
+        assert (kind, text) == ("none", "0.0")
+        assert seconds > 0.7
+        assert (count, difference, running) == (3, 0.0, 0)
+
+
+def test_earlier_work_of_a_stream(launch: Launch) -> None:
+    assert launch("streamed") == [0.0, 0.0]
 
 
 def test_a_hang(launch: Launch) -> None:
