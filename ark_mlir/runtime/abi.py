@@ -63,7 +63,7 @@ class ArkContext(ctypes.Structure):
         ("codes", ctypes.c_void_p),
         ("doorbell", ctypes.c_void_p),
         ("ranks", ctypes.c_uint64),
-        ("rank", ctypes.c_uint64),
+        ("begun", ctypes.c_void_p),
     ]
 
 

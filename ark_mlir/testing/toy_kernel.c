@@ -25,7 +25,7 @@ typedef struct {
   int64_t *status;
   int32_t *codes;
   uint64_t *doorbell;
-  uint64_t ranks, rank;
+  uint64_t ranks, **begun;
 } ArkContext;
 
 static uint64_t now(void) {
@@ -140,13 +140,10 @@ static int32_t wait_for(const ArkContext *c, int64_t lane, int64_t index, uint64
 
 // Tells all GPUs that this kernel has begun, and waits until all others have.
 static void meet_ranks(const ArkContext *c, int64_t lane) {
-  const int64_t words = 1 << 18, begun = words - 8 - 256;
+  const int64_t begun = (1 << 18) - 8 - 256;
   uint64_t *counters = (uint64_t *)c->semaphores, start = now();
-  for (uint64_t rank = 0; !lane && c->ranks > 1 && rank < c->ranks; rank++) {
-    int64_t distance = (int64_t)(rank - c->rank);
-    __atomic_store_n(&counters[distance * words + begun + (int64_t)c->rank], c->epoch + 1,
-                     __ATOMIC_RELAXED);
-  }
+  for (uint64_t rank = 0; !lane && c->ranks > 1 && rank < c->ranks; rank++)
+    __atomic_store_n(c->begun[rank], c->epoch + 1, __ATOMIC_RELAXED);
   for (uint64_t rank = 0; c->ranks > 1 && rank < c->ranks; sched_yield()) {
     if (__atomic_load_n(&counters[begun + (int64_t)rank], __ATOMIC_RELAXED) > c->epoch) {
       rank++;

@@ -81,21 +81,18 @@ func.func private @ark_launch_epoch(%context: !llvm.ptr) -> i64 {
   return %epoch : i64
 }
 
-// Returns the word for the begin of a rank on the GPU at a distance from this GPU.
-func.func private @ark_begun_word(%context: !llvm.ptr, %distance: i64, %rank: i64) -> !llvm.ptr {
-  %words = arith.constant kRankCounterWords : i64
+// Returns the word for the begin of a rank on this GPU.
+func.func private @ark_begun_word(%context: !llvm.ptr, %rank: i64) -> !llvm.ptr {
   %before = arith.constant kBegunWord : i64
   %field = llvm.getelementptr %context[kSemaphores] : (!llvm.ptr) -> !llvm.ptr, i64
   %counters = llvm.load %field : !llvm.ptr -> !llvm.ptr
-  %skipped = arith.muli %distance, %words : i64
-  %first = arith.addi %skipped, %before : i64
-  %offset = arith.addi %first, %rank : i64
+  %offset = arith.addi %before, %rank : i64
   %word = llvm.getelementptr %counters[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   return %word : !llvm.ptr
 }
 
-// Tells all GPUs that this kernel has begun, and waits until all others have. Until then no lane
-// executes an instruction: a wait of a lane would time out while another kernel is queued, and a
+// Tells all GPUs that this kernel has begun, and waits until all others have. A table has the
+// address of the word of this rank on each GPU. Until all kernels have begun, no lane executes an instruction: a wait of a lane would time out while another kernel is queued, and a
 // state would change in a run that the host cancels. After an abort the lanes end before the first
 // iteration. One launch of all ranks has no other kernels to wait for.
 func.func private @ark_meet_ranks(%context: !llvm.ptr, %lane: i64) {
@@ -126,8 +123,8 @@ func.func private @ark_meet_as_leader(%context: !llvm.ptr, %lane: i64, %ranks: i
   %one = arith.constant 1 : i64
   %patience = arith.constant kBeginPatience : i64
   %missing_rank = arith.constant kAbortPeers : i64
-  %own_field = llvm.getelementptr %context[kRank] : (!llvm.ptr) -> !llvm.ptr, i64
-  %own = llvm.load %own_field : !llvm.ptr -> i64
+  %table_field = llvm.getelementptr %context[kBegun] : (!llvm.ptr) -> !llvm.ptr, i64
+  %table = llvm.load %table_field : !llvm.ptr -> !llvm.ptr
   %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %timeout_field = llvm.getelementptr %context[kTimeout] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -140,8 +137,8 @@ func.func private @ark_meet_as_leader(%context: !llvm.ptr, %lane: i64, %ranks: i
   cf.cond_br %is_first, ^tell(%zero : i64), ^await(%zero : i64)
 
 ^tell(%told: i64):
-  %distance = arith.subi %told, %own : i64
-  %remote = func.call @ark_begun_word(%context, %distance, %own) : (!llvm.ptr, i64, i64) -> !llvm.ptr
+  %entry = llvm.getelementptr %table[%told] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %remote = llvm.load %entry : !llvm.ptr -> !llvm.ptr
   llvm.inline_asm has_side_effects "st.relaxed.sys.u64 [$0], $1;", "l,l,~{memory}" %remote,
       %iteration : (!llvm.ptr, i64) -> ()
   %next_told = arith.addi %told, %one : i64
@@ -149,7 +146,7 @@ func.func private @ark_meet_as_leader(%context: !llvm.ptr, %lane: i64, %ranks: i
   cf.cond_br %more_to_tell, ^tell(%next_told : i64), ^await(%zero : i64)
 
 ^await(%rank: i64):
-  %word = func.call @ark_begun_word(%context, %zero, %rank) : (!llvm.ptr, i64, i64) -> !llvm.ptr
+  %word = func.call @ark_begun_word(%context, %rank) : (!llvm.ptr, i64) -> !llvm.ptr
   %seen = llvm.inline_asm has_side_effects "ld.relaxed.sys.u64 $0, [$1];", "=l,l,~{memory}" %word
       : (!llvm.ptr) -> i64
   %begun = arith.cmpi uge, %seen, %iteration : i64

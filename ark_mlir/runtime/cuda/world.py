@@ -16,7 +16,7 @@ from ..ranks.linking import LinkedRank, link
 from ..ranks.outcomes import join_outcomes
 from .api import CudaApi
 from .driver import BEGAN_LATE, CudaDriver
-from .kernel import CudaKernel, SharedMemory
+from .kernel import CudaKernel, SharedMemory, begun_word
 from .memory import CudaMemory, DeviceBytes
 from .peers import PeerMemory, require_peer_access
 from .queue import QueueWatch
@@ -84,8 +84,9 @@ class CudaWorldDriver:
                 semaphores=semaphores.part(rank),
                 packets=nothing if packets is None else packets.all,
                 own_packets=nothing if packets is None else packets.part(rank),
-                rank=rank,
-                ranks=ranks,
+                begun=tuple(
+                    begun_word(semaphores.part(each).address, rank) for each in range(ranks)
+                ),
             )
             driver.load(self._linked[rank].bundle, shared)
             driver.clear_semaphores()

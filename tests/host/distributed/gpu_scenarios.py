@@ -21,6 +21,7 @@ import numpy as np
 
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
+from ark_mlir.distributed import gpu_memory
 from ark_mlir.runtime.cuda import api as cuda_api
 from ark_mlir.runtime.cuda import driver as cuda_driver
 from ark_mlir.runtime.cuda import queue as cuda_queue
@@ -154,6 +155,10 @@ def differ(what: str) -> Any:
             CUDA.unlinked = {(1, 0)}
         elif what in ("export", "import"):
             setattr(CUDA, f"refuses_{what}", True)
+            CUDA.refuses_ipc = True
+        elif what == "open":
+            CUDA.refuses_import = True
+            CUDA._cuIpcOpenMemHandle = lambda *_: (801, None)
         elif what == "memory":
             CUDA.memory = 3 << 20
         elif what == "lanes":
@@ -161,11 +166,52 @@ def differ(what: str) -> Any:
     error = error_of(bound)
     CUDA.version, CUDA.page, CUDA.sms, CUDA.memory = 12080, 2 << 20, 132, 1 << 30
     CUDA.unlinked, CUDA.refuses_export, CUDA.refuses_import = set(), False, False
+    CUDA.refuses_ipc = False
+    vars(CUDA).pop("_cuIpcOpenMemHandle", None)
     for device in CUDA.devices:
         device.name = "stand-in"
     clean = left() == before
     with bound() as executable:
         return [*error, clean, run(executable)]
+
+
+def settled() -> list[int]:
+    """The resources that are left when all ranks have closed their programs."""
+    with world.turn("settle") as turn:
+        turn.meet("closed")
+        # Another rank tells that it has unmapped memory before it comes here.
+        gpu_memory.free_kept()
+        turn.meet("freed")
+    return left()
+
+
+def legacy(what: str) -> Any:
+    """Rank 1's driver refuses file descriptors of memory in some way."""
+    before = settled()
+    if world.rank == 1:
+        if what == "create":
+            CUDA._cuMemCreate = lambda *_: (801, None)
+        else:
+            setattr(CUDA, f"refuses_{what}", True)
+    with bound() as executable:
+        errors = [run(executable, iterations=count) for count in (1, 3, 2)]
+        sharing = executable.report().sharing
+        rows = str(executable.report())
+        count = int(executable.states["n"])
+    with bound() as executable:
+        errors.append(run(executable))
+    return [errors, count, sharing, sharing in rows, CUDA.foreign_accesses, settled() == before]
+
+
+def legacy_failures() -> Any:
+    """Each call of the driver fails once at rank 1, with legacy IPC."""
+    CUDA.refuses_export = True
+    return faults()
+
+
+def legacy_hang() -> Any:
+    CUDA.refuses_export = True
+    return hang()
 
 
 def mps() -> Any:
@@ -177,7 +223,7 @@ def mps() -> Any:
 
 def faults() -> Any:
     """Each call of the driver fails once at rank 1, in loading, binding and a run."""
-    before, first = left(), len(CUDA.calls)
+    before, first = settled(), len(CUDA.calls)
     with bound() as executable:
         run(executable)
         count = len(CUDA.calls) - first
@@ -203,9 +249,7 @@ def faults() -> Any:
                 CUDA.fail_at = -1
             executable.close()
         executable = None
-        with world.turn("next") as turn:
-            turn.meet("number", number)
-        leaks += left() != before
+        leaks += settled() != before
     CUDA.fail_at = -1
     with bound() as executable:
         return [count, sorted(set(kinds)), kinds.count("none"), leaks, run(executable)]

@@ -85,6 +85,12 @@ def test_one_gpu_with_mps(launch: Launch) -> None:
         ("link", "rank 1: the GPU of rank 1"),
         ("export", "rank 1: this driver cannot share memory with other processes"),
         ("import", "rank 1: this driver cannot map the memory of other processes"),
+        ("import", "IPC does not work, either: rank 1: this driver cannot lend memory"),
+        (
+            "open",
+            "IPC does not work, either: rank 1: this driver cannot map the memory",
+        ),
+        ("open", "run all ranks in one process: ark.load(path, devices=[0, 1])"),
     ],
 )
 def test_ranks_that_cannot_run_together(launch: Launch, what: str, message: str) -> None:
@@ -95,6 +101,32 @@ def test_ranks_that_cannot_run_together(launch: Launch, what: str, message: str)
     assert kind == "UnsupportedError"
     assert message in text
     assert (clean, difference) == (True, 0.0)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("what", ["create", "export", "import"])
+def test_legacy_ipc(launch: Launch, what: str, size: int) -> None:
+    """It is chosen when one rank cannot share file descriptors of memory."""
+    text = "legacy CUDA IPC, since file descriptors of memory are refused"
+    assert launch("legacy", what, size=size) == [[[0.0] * 4, 6, text, True, [], True]] * size
+
+
+def test_a_fault_at_every_call_with_legacy_ipc(launch: Launch) -> None:
+    (count, others, none, leaks, after), (_, own, own_none, own_leaks, own_after) = launch(
+        "legacy_failures"
+    )
+    assert count > 80
+    assert set(others) <= {"RankFailedError", "UnsupportedError"}
+    assert set(own) <= {"DeviceError", "UnsupportedError"}
+    assert (none, leaks, after) == (own_none, own_leaks, own_after) == (0, 0, 0.0)
+
+
+def test_a_hang_with_legacy_ipc(launch: Launch) -> None:
+    first, second = launch("legacy_hang")
+    assert first[0] == second[0]
+    for kind, text, in_time, difference in first[0]:
+        assert (kind, in_time, difference) == ("HangError", True, 0.0)
+        assert "'rank0/receive'" in text
 
 
 @pytest.mark.parametrize(
