@@ -18,7 +18,7 @@ from .api import CudaApi
 from .driver import BEGAN_LATE, CudaDriver
 from .kernel import CudaKernel, SharedMemory, begun_word
 from .memory import CudaMemory, DeviceBytes
-from .peers import PeerMemory, require_peer_access
+from .peers import PeerMemory, require_one_kind, require_peer_access
 from .queue import QueueWatch
 
 if TYPE_CHECKING:
@@ -70,6 +70,7 @@ class CudaWorldDriver:
                 f"{bundle.manifest.program!r} has {ranks} ranks, and {len(self._ranks)} devices "
                 "are given: pass one for each rank, or one for all"
             )
+        require_one_kind(self._apis)
         require_peer_access(self._apis)
         self._bundle = bundle
         self._linked = link(bundle)

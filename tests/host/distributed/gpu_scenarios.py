@@ -292,6 +292,50 @@ def killed(where: str) -> Any:
     return [*error, seconds, left()[0] - before[0], *after_death]
 
 
+def killed_in(where: str) -> Any:
+    """Rank 1 is killed while it computes what rank 0 waits for, or while it waits for rank 0 at
+    the barrier that ends an iteration."""
+    size = world.world_size
+    program = ToyProgram(sms=size, arena=size << 21)
+    again, arrived = program.semaphore(size, "again"), program.semaphore(1, "rank0/arrived")
+    for rank in range(size):
+        late = rank == (1 if where == "put" else 0)
+        naps = 50 if late else 1
+        work = [toy.run(program.task("nap", naps, name=f"rank{rank}/nap"), 0, naps)]
+        hand_over = [toy.wait(arrived, 1)] if rank == 0 else [toy.signal(arrived)] * (rank == 1)
+        program.lane(rank, [*work, *hand_over, toy.barrier(again, size)])
+    before = left()
+    begin = 0.0
+
+    def work_together() -> None:
+        nonlocal begin
+        with world.load(as_bundle(*program.parts(compile_kernel(), ranks=size))) as executable:
+            if world.rank == 1:
+                after(0.5, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            begin = time.monotonic()
+            executable.run()
+
+    error = error_of(work_together)
+    seconds = time.monotonic() - begin
+    return [*error, seconds, left()[0] - before[0], error_of(bound)[0], CUDA.running]
+
+
+def unlike(what: str) -> Any:
+    """Ranks load different programs, or one for another number of ranks; then a good program."""
+    before = left()
+
+    def load() -> Any:
+        size = 3 if what == "size" else world.world_size
+        part = 4 << 20 if what == "program" and world.rank == 1 else 2 << 20
+        parts = ring_program(size, part).parts(compile_kernel(), ranks=size)
+        return world.load(as_bundle(*parts))
+
+    error = error_of(load)
+    clean = left() == before
+    with bound() as executable:
+        return [*error, clean, run(executable)]
+
+
 def stopped(when: str) -> Any:
     """Rank 1 is stopped between runs, before its launch, or in a run; the others go on."""
     with bound() as executable, ark.knobs.scope(ARK_TIMEOUT="1"):

@@ -181,6 +181,33 @@ def test_a_killed_rank(launch: Launch, where: str) -> None:
     assert held == 0
 
 
+@pytest.mark.parametrize("where", ["put", "barrier"])
+def test_a_rank_that_is_killed_in_a_run(launch: Launch, where: str) -> None:
+    """The other rank raises an error at once, and its kernel ends."""
+    (kind, text, seconds, held, after, running), killed = launch("killed_in", where)
+    assert killed == -signal.SIGKILL
+    assert kind == after == "RankFailedError"
+    assert "rank 1 (process" in text
+    assert "has ended" in text
+    assert seconds < 5
+    assert (held, running) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("program", "rank 0 loads 'toy'"),
+        ("size", "program 'toy' was made for 3 ranks; this world has 2"),
+    ],
+)
+def test_programs_that_are_unlike(launch: Launch, what: str, message: str) -> None:
+    first, second = launch("unlike", what)
+    assert first == second
+    assert first[0] == "InvalidUsageError"
+    assert message in first[1]
+    assert first[2:] == [True, 0.0]
+
+
 def test_a_rank_that_is_stopped_between_runs(launch: Launch) -> None:
     kind, text = launch("stopped", "between", unheard=1)[0]
     assert kind == "RankFailedError"
