@@ -93,7 +93,7 @@ class PeerMemory:
             self._own("cuMemAddressFree", self.address, total)
             for number, (api, known) in enumerate(zip(apis, properties, strict=True)):
                 self._map(api, known, self.address + number * part)
-            access = [_access(api) for api in apis]
+            access = list({api.ordinal: _access(api) for api in apis}.values())
             first.call("cuMemSetAccess", self.address, total, access, len(access))
         except BaseException:
             self.free()

@@ -12,7 +12,10 @@ import pytest
 from ring_worlds import bound_world, check_run, inputs, weights
 
 import ark_mlir as ark
+from ark_mlir.bundle import Bundle
 from ark_mlir.runtime.arrays import streams as array_streams
+from ark_mlir.runtime.cuda.api import CudaApi
+from ark_mlir.runtime.cuda.driver import CudaDriver
 from ark_mlir.testing.fake_cuda import FakeCuda, OnDevice, fake_world
 from ark_mlir.testing.toy import ring_program
 
@@ -265,6 +268,61 @@ def test_the_streams_of_ranks_on_one_gpu() -> None:
     assert (place.stream, place.producers) == (7, {7, 8})
     nobody = array_streams.StreamsByRank((None, None))
     assert array_streams.choose_run_stream(nobody, (), (2, 0), own=5).stream == 5
+
+
+# -- all ranks on one GPU --------------------------------------------------------------------
+
+
+@pytest.fixture
+def shared(cuda: FakeCuda, kernel: bytes) -> Generator[ark.World]:
+    """Two ranks in one launch on one GPU."""
+    manifest, sections = ring_program(2).parts(kernel, ranks=2)
+    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    with ark.World(Bundle.from_parts(manifest, sections), drivers) as world:
+        yield world
+    assert (cuda.held, cuda.running) == (0, 0)
+
+
+def test_arrays_of_ranks_on_one_gpu(shared: ark.World, cuda: FakeCuda) -> None:
+    shared.bind([{"w": OnDevice(entry["w"])} for entry in weights(2)])
+    out = [{"y": OnDevice(np.zeros(128, np.float32))} for _ in range(2)]
+    given = [{"x": OnDevice(entry["x"])} for entry in inputs(2)]
+    results = shared.run(given, out=out, stream=cuda.new_stream())
+    for rank in range(2):
+        assert results[rank]["y"] is out[rank]["y"]
+        np.testing.assert_array_equal(out[rank]["y"].array, sums()[rank])
+    mixed = shared.run([given[0], inputs(2)[1]])
+    assert mixed[0]["y"].__dlpack_device__() == (2, 0)
+    assert isinstance(mixed[1]["y"], np.ndarray)
+    del mixed
+
+
+def test_streams_of_ranks_on_one_gpu(shared: ark.World, cuda: FakeCuda) -> None:
+    """One launch, in the first stream, waits for the others."""
+    shared.bind(weights(2))
+    first, second = cuda.new_stream(), cuda.new_stream()
+    check_run(shared, stream=[first, second])
+    assert cuda.launched == [first]
+    assert (first, second) in cuda.waits
+    check_run(shared, stream=second)
+
+
+def test_a_graph_of_ranks_on_one_gpu(shared: ark.World, cuda: FakeCuda) -> None:
+    shared.bind(weights(2))
+    given = [{"x": OnDevice(entry["x"])} for entry in inputs(2)]
+    out = [{"y": OnDevice(np.zeros(128, np.float32))} for _ in range(2)]
+    stream = cuda.new_stream()
+    shared.run(given, out=out, stream=stream)
+    cuda.begin_capture(stream)
+    shared.run(given, out=out, stream=stream)
+    replay = cuda.end_capture(stream)
+    for entry in given:
+        entry["x"].array[...] *= 2
+    replay(stream)
+    shared.check(stream)
+    for rank in range(2):
+        np.testing.assert_array_equal(out[rank]["y"].array, sums(2)[rank])
 
 
 @pytest.mark.parametrize("rank", [0, 1])
