@@ -68,7 +68,7 @@ def receive_device(value: object, buffer: Buffer, run_stream: RunStream) -> Devi
     """
     if (tensor := _usable_tensor(value, buffer, run_stream)) is not None:
         return tensor
-    device = _device_of(value)
+    device = _device_of(value, run_stream)
     if device is None or device[0] in HOST_DEVICES:
         return None
     name = label(buffer)
@@ -84,7 +84,7 @@ def receive_device(value: object, buffer: Buffer, run_stream: RunStream) -> Devi
     return array
 
 
-def _device_of(value: Any) -> tuple[int, int] | None:
+def _device_of(value: Any, run_stream: RunStream) -> tuple[int, int] | None:
     """Returns the device of an array as DLPack's type and number, or None if it has none."""
     if isinstance(value, (np.ndarray, np.generic, int)):
         return None
@@ -94,11 +94,21 @@ def _device_of(value: Any) -> tuple[int, int] | None:
         if hasattr(value, "__dlpack_device__"):
             kind, number = value.__dlpack_device__()
             return int(kind), int(number)
-        if isinstance(getattr(value, "__cuda_array_interface__", None), dict):
-            return CUDA, int(getattr(getattr(value, "device", None), "id", 0))
+        if isinstance(record := getattr(value, "__cuda_array_interface__", None), dict):
+            known = int(getattr(getattr(value, "device", None), "id", 0))
+            there = _locate(cast("Mapping[str, Any]", record), run_stream)
+            return CUDA, known if there is None else there
     except (BufferError, RuntimeError, TypeError, ValueError):
         pass  # the import raises the same error later, with the array's name
     return None
+
+
+def _locate(record: Mapping[str, Any], run_stream: RunStream) -> int | None:
+    """Returns the number of the GPU with an array of the array interface, which does not name it;
+    None if the record is malformed or no GPU has the address."""
+    data = record.get("data")
+    pointer = cast("Any", data[0]) if isinstance(data, tuple) and data else None
+    return run_stream.locate(pointer) if isinstance(pointer, int) else None
 
 
 def _describe(value: Any, name: str, run_stream: RunStream) -> DeviceArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import InvalidUsageError, a_type
@@ -16,6 +16,10 @@ CUDA = 2
 DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 14: "oneapi"}
 
 
+def _nowhere(address: int) -> None:
+    del address
+
+
 class RunStream:
     """The device of a run and, on a GPU, its stream.
 
@@ -23,6 +27,7 @@ class RunStream:
         device: DLPack's type and number of the device.
         stream: handle of the stream of the run; None on the host.
         user: who runs on the device, in messages.
+        locate: returns the number of the GPU that has an address, or None if none has it.
         on_host: True if the device is the host.
         producers: handles of the streams that write the inputs; the run starts after the work that
             they were given before.
@@ -30,12 +35,15 @@ class RunStream:
         torch_stream: the handle of torch's current stream, once it was looked up, else None.
     """
 
-    __slots__ = ("device", "on_host", "producers", "stream", "torch", "torch_stream", "user")
+    __slots__ = (
+        "device", "locate", "on_host", "producers", "stream", "torch", "torch_stream", "user",
+    )  # fmt: skip
 
     def __init__(self, device: tuple[int, int] = (1, 0), stream: int | None = None) -> None:
         self.device = device
         self.stream = stream
         self.user = "the program"
+        self.locate: Callable[[int], int | None] = _nowhere
         self.on_host = device[0] in HOST_DEVICES
         self.producers: set[int] = set()
         self.torch: Any = None if self.on_host else loaded_torch()

@@ -152,8 +152,11 @@ class CudaDriver:
         self._api.enter()
         if self._held:
             # A kernel that stays has its stream; what runs need is copied beside it.
-            return RunStream(self.device, self._side)
-        return choose_run_stream(stream, values, self.device, self._stream)
+            run_stream = RunStream(self.device, self._side)
+        else:
+            run_stream = choose_run_stream(stream, values, self.device, self._stream)
+        run_stream.locate = self._api.ordinal_of
+        return run_stream
 
     def _stream_of(self, run_stream: RunStream) -> int:
         return self._stream if run_stream.stream is None else run_stream.stream

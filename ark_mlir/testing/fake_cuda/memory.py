@@ -75,6 +75,12 @@ class IpcFlags(IntEnum):
     CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1
 
 
+class PointerAttribute(IntEnum):
+    """``CUpointer_attribute``."""
+
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9
+
+
 class Granularity(IntEnum):
     """``CUmemAllocationGranularity_flags``."""
 
@@ -146,6 +152,7 @@ class MemoryFunctions(StreamFunctions):
     CUmemAllocationGranularity_flags = Granularity
     CUmemAllocationHandleType = HandleType
     CUipcMem_flags = IpcFlags
+    CUpointer_attribute = PointerAttribute
     CU_MEMHOSTALLOC_DEVICEMAP = 2
 
     class CUipcMemHandle(SimpleNamespace):
@@ -277,6 +284,12 @@ class MemoryFunctions(StreamFunctions):
             for address, block in self._blocks.items()
             if self._is_mapped(block) or block.charged is not device
         }
+
+    def _cuPointerGetAttribute(self, key: PointerAttribute, address: int) -> tuple[int, int | None]:
+        block = self.find_block(address)
+        if block is None or key != PointerAttribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+            return INVALID_VALUE, None
+        return 0, block.charged.ordinal
 
     # -- legacy IPC --------------------------------------------------------------------------
 

@@ -136,6 +136,29 @@ def test_an_array_on_the_gpu_of_another_rank(two: FakeCuda, kernel: bytes, rank:
         check_run(world)
 
 
+class Interface:
+    """An array of a GPU that has only the CUDA array interface, which does not name the GPU."""
+
+    def __init__(self, exported: Any) -> None:
+        self._exported = exported
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        return self._exported.__cuda_array_interface__
+
+
+def test_arrays_that_do_not_name_their_gpu(two: FakeCuda, kernel: bytes) -> None:
+    with bound_world(two, kernel) as world:
+        made = [{"x": Interface(entry["y"])} for entry in world.run(on_gpus(inputs(2)))]
+        outputs = world.run(made)
+        for rank in range(2):
+            expected = sums()[1 - rank] + weights(2)[1 - rank]["w"] + np.float32(0.5)
+            np.testing.assert_array_equal(read(outputs[rank]["y"]), expected)
+        with pytest.raises(ark.InvalidUsageError, match="'rank0/x' is on cuda:1; rank 0 runs on c"):
+            world.run(made[::-1])
+        del made, outputs
+
+
 def test_outputs_that_cannot_be_written(two: FakeCuda, kernel: bytes) -> None:
     y = np.zeros(128, np.float32)
     with bound_world(two, kernel) as world:
