@@ -8,7 +8,7 @@ import operator
 import os
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
@@ -71,6 +71,8 @@ class Runner:
         self._process = os.getpid()
         self._input_names = {buffer.name: None for buffer in bundle.manifest.inputs}.keys()
         self._output_names = {buffer.name: None for buffer in bundle.manifest.outputs}.keys()
+        arguments = bundle.manifest.inputs + bundle.manifest.outputs
+        self._rank_of = {buffer.name: buffer.rank for buffer in arguments}
         # Version of the storage, addresses by slot, and the owners of the addresses.
         self._fixed: tuple[int, NDArray[np.uint64], object] | None = None
         self.driver = make_driver(bundle, drivers)
@@ -242,10 +244,7 @@ class Runner:
         run_stream = self.driver.run_stream(stream, values.values())
         captured = self.driver.captures(run_stream)
         arrays, written = self._check(values, iterations, trace, run_stream, out or {}, captured)
-        like = None
-        if not run_stream.on_host:
-            like = next((values[n] for n, a in arrays.items() if isinstance(a, DeviceArray)), None)
-        results = Results(written, out, like)
+        results = Results(written, out, self._first_on_device(values, arrays))
         if captured:
             self._refuse_host(arrays, results)
         slots = exchange.bring(arrays, results, run_stream)
@@ -253,9 +252,29 @@ class Runner:
         outputs = exchange.fetch()
         new = [name for name, value in outputs.items() if _is_new(value) and name not in written]
         if new:
-            wrap = framework(list(values.values()))
-            outputs.update({name: wrap(outputs[name]) for name in new})
+            self._wrap(outputs, new, values)
         return outputs
+
+    def _first_on_device(self, values: Inputs, arrays: Mapping[str, Array]) -> dict[int, object]:
+        """Returns the first input of each rank that lies on its device."""
+        found: dict[int, object] = {}
+        for name, array in arrays.items():
+            if isinstance(array, DeviceArray):
+                found.setdefault(self._rank_of[name], values[name])
+        return found
+
+    def _wrap(self, outputs: dict[str, Any], new: Sequence[str], values: Inputs) -> None:
+        """Converts new outputs to the framework of the inputs of their ranks, or else of others."""
+        by_rank: dict[int, list[object]] = {}
+        for name, value in values.items():
+            by_rank.setdefault(self._rank_of[name], []).append(value)
+        everyone = list(values.values())
+        wraps = {
+            rank: framework(by_rank.get(rank, everyone))
+            for rank in {self._rank_of[name] for name in new}
+        }
+        for name in new:
+            outputs[name] = wraps[self._rank_of[name]](outputs[name])
 
     def _check(
         self,
@@ -321,12 +340,11 @@ class Runner:
             for name, array in arrays.items()
             if not isinstance(array, DeviceArray) and kinds[name] != "scalar"
         ]
-        if not results.capturable:
-            problems += [
-                f"output {buffer.name!r} has no array on the device: pass one in out="
-                for buffer in manifest.outputs
-                if buffer.name not in results.out
-            ]
+        problems += [
+            f"output {buffer.name!r} has no array on the device: pass one in out="
+            for buffer in manifest.outputs
+            if buffer.name not in results.out and not results.capturable(buffer)
+        ]
         refuse(problems, f"capture a run of {self.name!r}")
 
     def _execute(

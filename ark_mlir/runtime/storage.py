@@ -92,7 +92,11 @@ class Storage:
         self._driver.settle(where)
         made: dict[str, Bound] = {}
         try:
-            initial = {n: self._copy(a) for n, a in arrays.items() if buffers[n].kind == "state"}
+            initial = {
+                name: self._copy(buffers[name], array)
+                for name, array in arrays.items()
+                if buffers[name].kind == "state"
+            }
             for name, array in arrays.items():
                 if name not in initial:
                     made[name] = self._bind(buffers[name], array)
@@ -130,10 +134,10 @@ class Storage:
                 raise
             cause.notes += (f"state {buffer.name!r} may hold part of the new value: {error}",)
 
-    def _copy(self, array: Array) -> NDArray[Any]:
-        """Returns a copy of an array on the host."""
+    def _copy(self, buffer: Buffer, array: Array) -> NDArray[Any]:
+        """Returns a copy of a buffer's array on the host."""
         if isinstance(array, DeviceArray):
-            return self._driver.download(array.address, array.dtype, array.shape)
+            return self._driver.download(array.address, array.dtype, array.shape, buffer.rank)
         return np.array(array)
 
     def _bind(self, buffer: Buffer, array: Array) -> Bound:

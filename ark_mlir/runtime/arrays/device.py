@@ -95,7 +95,7 @@ def receive_device(value: Any, name: str, run_stream: RunStream) -> DeviceArray 
     if torch is not None and isinstance(value, torch.Tensor) and value.is_cuda:
         _check_device((CUDA, value.get_device()), name, run_stream)
         return _describe_tensor(torch, value, name, run_stream)
-    device = _device_of(value)
+    device = _device_of(value, run_stream)
     if device is None or device[0] in HOST_DEVICES:
         return None
     _check_device(device, name, run_stream)
@@ -106,7 +106,7 @@ def receive_device(value: Any, name: str, run_stream: RunStream) -> DeviceArray 
     return DeviceArray(address, dtype.numpy, shape, dense, owner)
 
 
-def _device_of(value: Any) -> tuple[int, int] | None:
+def _device_of(value: Any, run_stream: RunStream) -> tuple[int, int] | None:
     """Returns the device of an array as DLPack's type and number, or None if it has none."""
     if isinstance(value, (np.ndarray, np.generic, int)):
         return None
@@ -114,8 +114,10 @@ def _device_of(value: Any) -> tuple[int, int] | None:
         if hasattr(value, "__dlpack_device__"):
             kind, number = value.__dlpack_device__()
             return int(kind), int(number)
-        if isinstance(getattr(value, "__cuda_array_interface__", None), dict):
-            return CUDA, int(getattr(getattr(value, "device", None), "id", 0))
+        if isinstance(record := getattr(value, "__cuda_array_interface__", None), dict):
+            known = int(getattr(getattr(value, "device", None), "id", 0))
+            there = _locate(cast("Mapping[str, Any]", record), run_stream)
+            return CUDA, known if there is None else there
     except (BufferError, RuntimeError, TypeError, ValueError):
         pass  # the import raises the same error later, with the array's name
     return None
@@ -124,7 +126,15 @@ def _device_of(value: Any) -> tuple[int, int] | None:
 def _check_device(device: tuple[int, int], name: str, run_stream: RunStream) -> None:
     if device != run_stream.device:
         there, here = device_name(device), device_name(run_stream.device)
-        raise InvalidUsageError(f"{name} is on {there}; the program runs on {here}")
+        raise InvalidUsageError(f"{name} is on {there}; {run_stream.user} runs on {here}")
+
+
+def _locate(record: Mapping[str, Any], run_stream: RunStream) -> int | None:
+    """Returns the number of the GPU with an array of the array interface, which does not name it;
+    None if the record is malformed or no GPU has the address."""
+    data = record.get("data")
+    pointer = cast("Any", data[0]) if isinstance(data, tuple) and data else None
+    return run_stream.locate(pointer) if isinstance(pointer, int) else None
 
 
 def _describe_tensor(torch: Any, tensor: Any, name: str, run_stream: RunStream) -> DeviceArray:
@@ -201,28 +211,28 @@ class Results:
     Args:
         out: checked arrays to write to, by name.
         given: the same arrays as the caller passed them.
-        like: the first input on the device, or None; new outputs have its framework.
+        likes: the first input of each rank on its device, if there is one; new outputs of the rank
+            have its framework.
     """
 
     def __init__(
         self,
         out: Mapping[str, Any] | None = None,
         given: Mapping[str, object] | None = None,
-        like: object = None,
+        likes: Mapping[int, object] | None = None,
     ) -> None:
         self.out = out or {}
         self.given = given or {}
-        self._like: Any = like
+        self._likes: Mapping[int, Any] = likes or {}
 
-    @property
-    def on_device(self) -> bool:
-        """True if new outputs are on the device."""
-        return self._like is not None
+    def on_device(self, buffer: Buffer) -> bool:
+        """Returns True if a new output is on the device."""
+        return bool(self._likes) and buffer.rank in self._likes
 
-    @property
-    def capturable(self) -> bool:
-        """True if outputs can be allocated during a graph capture, which torch alone supports."""
-        return torch_of(self._like) is not None
+    def capturable(self, buffer: Buffer) -> bool:
+        """Returns True if an output can be allocated during a graph capture, which torch alone
+        supports."""
+        return torch_of(self._likes.get(buffer.rank)) is not None
 
     def make(
         self, buffer: Buffer, run_stream: RunStream, allocate: Callable[[], Any]
@@ -234,10 +244,11 @@ class Results:
             run_stream: the device.
             allocate: allocates memory of the driver, which is used for frameworks except torch.
         """
-        torch = torch_of(self._like)
+        like = self._likes[buffer.rank]
+        torch = torch_of(like)
         if torch is not None:
             dtype = getattr(torch, buffer.dtype.numpy_name)
-            tensor = torch.empty(buffer.shape, dtype=dtype, device=self._like.device)
+            tensor = torch.empty(buffer.shape, dtype=dtype, device=like.device)
             address = tensor.data_ptr()
             return tensor, DeviceArray(address, buffer.dtype.numpy, buffer.shape, True, tensor)
         memory = allocate()
@@ -245,7 +256,7 @@ class Results:
         exported = DeviceExporter(
             array.address, buffer.dtype, buffer.shape, run_stream.device, memory
         )
-        return _import(exported, self._like), array
+        return _import(exported, like), array
 
 
 def _import(exported: DeviceExporter, like: Any) -> Any:

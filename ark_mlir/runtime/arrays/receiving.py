@@ -36,7 +36,7 @@ def receive_arrays(
     """Returns the arrays of `values` that fit their buffers, and appends the problems of the others
     to `problems`.
 
-    Arrays on the device `where` stay there; all others become NumPy arrays.
+    Arrays on the devices `where` stay there; all others become NumPy arrays.
     """
     arrays: dict[str, Array] = {}
     for buffer in buffers:
@@ -56,9 +56,10 @@ def _receive(value: object, buffer: Buffer, where: RunStream) -> Array:
         if buffer.kind != "input" and getattr(value, "requires_grad", False):
             value = cast("Any", value).detach()
         if not where.on_host:
-            if (tensor := usable_tensor(value, buffer, where)) is not None:
+            of_rank = where.of(buffer)
+            if (tensor := usable_tensor(value, buffer, of_rank)) is not None:
                 return tensor
-            if (array := receive_device(value, _label(buffer), where)) is not None:
+            if (array := receive_device(value, _label(buffer), of_rank)) is not None:
                 return _fit_device(array, buffer)
     if buffer.kind == "scalar":
         return _receive_scalar(value, buffer)

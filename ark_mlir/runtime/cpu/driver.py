@@ -255,7 +255,9 @@ class CpuDriver:
     def settle(self, run_stream: RunStream) -> None:
         """See :meth:`Driver.settle`: arrays on the host are always ready."""
 
-    def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    def download(
+        self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], rank: int = 0
+    ) -> NDArray[Any]:
         """See :meth:`Driver.download`."""
         raise DeviceError("this process has no memory of a device")
 

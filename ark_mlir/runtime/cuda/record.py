@@ -44,15 +44,16 @@ class RecordLayout:
     Args:
         manifest: the manifest of the program.
         lanes: the number of lanes, each of which returns a code.
+        further: the number of slots after those of the program.
     """
 
-    def __init__(self, manifest: Manifest, lanes: int) -> None:
+    def __init__(self, manifest: Manifest, lanes: int, further: int = 0) -> None:
         self._end = 0
         self.lanes = lanes
         # The slots that a launch sets: after that of the arena, before that of the packets.
         self.bound = slice(1, 1 + len(manifest.buffers))
         self.clears_queued = manifest.clears_queued
-        self.slot_count = self.bound.stop + bool(manifest.packets)
+        self.slot_count = self.bound.stop + bool(manifest.packets) + further
         self.context = self._take(ctypes.sizeof(ArkContext))
         self.slots = self._take(8 * self.slot_count)
         self.inputs = self._places(manifest.inputs, _SMALL_INPUT)

@@ -54,7 +54,7 @@ class FakeDriver:
     def settle(self, run_stream: RunStream) -> None:
         self._call("settle")
 
-    def download(self, address: int, dtype: Any, shape: tuple[int, ...]) -> Array:
+    def download(self, address: int, dtype: Any, shape: tuple[int, ...], rank: int = 0) -> Array:
         raise AssertionError("nothing lies on a device")
 
     def exchange(self, stays: bool) -> HostExchange:
