@@ -41,7 +41,6 @@ __all__ = [
     "PMI_SIZE",
     "RANK",
     "TARGET",
-    "THREADS",
     "TIMEOUT",
     "TORCH_RESTARTS",
     "TORCH_RUN_ID",
@@ -221,9 +220,6 @@ TRUSTED_KEYS: Knob[str | None] = Knob(
 )
 TIMEOUT: Knob[float] = Knob(
     "ARK_TIMEOUT", 10.0, _positive_float, "seconds after which a wait is reported as a hang"
-)
-THREADS: Knob[int] = Knob(
-    "ARK_THREADS", 0, _count, "worker threads of the cpu target; 0 takes one per core"
 )
 # Variables that launchers set, for `ark.distributed`.
 RANK = _launched("RANK", "this process's rank (torchrun)")

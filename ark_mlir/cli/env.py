@@ -25,6 +25,7 @@ _LIBRARIES = (
     "cuda-bindings",
     "hip-python",
 )
+_NONE = "none"
 _VECTORS = (
     "sse4.2",
     "avx",
@@ -66,6 +67,7 @@ def collect() -> dict[str, dict[str, Any]]:
     from .. import __version__
     from ..runtime.cpu import host
 
+    nvidia = _devices("/dev", "nvidia[0-9]*")
     vectors = [name for name in _VECTORS if not host.missing_features((name,))]
     return {
         "ark": {
@@ -82,7 +84,8 @@ def collect() -> dict[str, dict[str, Any]]:
             "processor": host.architecture(),
             "cores": host.cores(),
             "vectors": ", ".join(vectors) or "unknown",
-            "nvidia": _devices("/dev", "nvidia[0-9]*"),
+            "nvidia": nvidia,
+            **({} if nvidia == _NONE else {"memory of ranks": _sharing()}),
             "amd": _devices("/dev/dri", "renderD*") if Path("/dev/kfd").exists() else "none",
         },
         "assembler": assembler(),
@@ -147,7 +150,14 @@ def _version(name: str) -> str | None:
 
 
 def _devices(folder: str, pattern: str) -> str:
-    return ", ".join(sorted(path.name for path in Path(folder).glob(pattern))) or "none"
+    return ", ".join(sorted(path.name for path in Path(folder).glob(pattern))) or _NONE
+
+
+def _sharing() -> str:
+    """Returns how processes share memory of GPUs; this loads the driver."""
+    from ..distributed.gpu_memory import find_sharing
+
+    return find_sharing()
 
 
 def _setting(knob: knobs.Knob[Any]) -> str:

@@ -58,6 +58,14 @@ class Circle:
             turn.forget(turn.number + 1)
             raise
 
+    def all_others_left(self) -> bool:
+        """Returns True if no other rank takes turns any more."""
+        links = self.links
+        with links.changed:
+            return all(
+                links.box(peer, self.number).left or peer in links.gone for peer in links.peers
+            )
+
     def leave(self, reason: str) -> None:
         """Tells the other ranks that this rank takes no more turns."""
         self.links.leave(self.number, reason)

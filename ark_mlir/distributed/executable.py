@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..bundle import Bundle
@@ -17,6 +18,7 @@ from .shared import Segment
 if TYPE_CHECKING:
     from ..runtime.arrays.exchange import Exchange
     from ..runtime.driver import Driver, Outcome
+    from ..runtime.report import Report
     from ..typing import Path
     from .circle import Circle
     from .gpu_memory import GpuMemory
@@ -57,6 +59,11 @@ class RankExecutable(Executable):
         else:
             driver = GpuRankDriver(self._joined, self._rank, self._memory)
         return _RankRunner(self.bundle, self._rank, self._circle, driver)
+
+    def report(self) -> Report:
+        """As :meth:`Executable.report`; on a GPU, also how the ranks share memory."""
+        sharing = None if isinstance(self._memory, Segment) else self._memory.sharing
+        return replace(super().report(), sharing=sharing)
 
     def save(self, path: Path) -> None:
         """As :meth:`Executable.save`: the program of all ranks."""

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..errors import DeviceError, InvalidUsageError, RankFailedError
+from ..errors import BusyError, DeviceError, InvalidUsageError, RankFailedError
 from ..runtime.abi import Abort
+from ..runtime.arrays.streams import RunStream
 from ..runtime.cuda.api import CudaApi
-from ..runtime.cuda.driver import GRACE_SECONDS, CudaDriver
+from ..runtime.cuda.driver import BEGAN_LATE, GRACE_SECONDS, CudaDriver
 from ..runtime.cuda.queue import QueueWatch
 from ..runtime.driver import Fault, Outcome, Stop
 from ..runtime.ranks.linking import LinkedRank, link
@@ -21,7 +22,6 @@ from .agreement import check_iterations, is_stale
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
-    from ..runtime.arrays.streams import RunStream
     from ..runtime.cuda.kernel import CudaKernel, SharedMemory
     from ..runtime.cuda.record import LaunchRecord
     from ..runtime.driver import Launch
@@ -47,6 +47,8 @@ class GpuRankDriver(CudaDriver):
         self._rank = rank
         self._memory = memory
         self._linked: list[LinkedRank] = []
+        # The limit of a wait in the present run.
+        self._limit_ns = 0
 
     def load(self, bundle: Bundle, shared: SharedMemory | None = None) -> None:
         """See :meth:`Driver.load`; `bundle` has this rank's names."""
@@ -54,11 +56,11 @@ class GpuRankDriver(CudaDriver):
         program = self._linked[self._rank].bundle
         named = replace(program.manifest, buffers=bundle.manifest.buffers)
         shared = self._memory.shared if shared is None else shared
-        super().load(replace(program, manifest=named), shared)
+        super().load(self._memory.place(replace(program, manifest=named)), shared)
         self._clear()
 
     def _make_watch(self, kernel: CudaKernel) -> QueueWatch:
-        return _PeerWatch(kernel, (self.record,), self)
+        return _PeerWatch(kernel, (self.record,), self._kernel_name(self._rank), self)
 
     def captures(self, run_stream: RunStream) -> bool:
         """See :meth:`Driver.captures`; raises InvalidUsageError if the stream is being captured,
@@ -80,6 +82,7 @@ class GpuRankDriver(CudaDriver):
         if self._given_up is not None:
             # Before the others hear of this rank: an earlier kernel may still signal to them.
             self._await_given_up(self._given_up)
+        launch = self._after_earlier_work(launch)
         turn = self._current_turn()
         state = {"epoch": self.epoch, "clean": not self._dirty, "iterations": launch.iterations}
         words = turn.meet("start", state)
@@ -90,7 +93,20 @@ class GpuRankDriver(CudaDriver):
             self._clear()
             turn.meet("clear")
         self._dirty = False
+        self._limit_ns = launch.timeout_ns
         super().launch(launch)
+
+    def _after_earlier_work(self, launch: Launch) -> Launch:
+        """Returns the launch when the streams that it waits for have done their work.
+
+        The kernels of the other ranks would otherwise hold their GPUs meanwhile.
+        """
+        if not self.is_foreign(launch.run_stream):
+            return launch
+        stream = self._follow(launch.run_stream)
+        self._api.call("cuEventRecord", self._ready, stream)
+        self._join(self._ready)
+        return launch._replace(run_stream=RunStream(self.device, stream))
 
     def wait(self) -> Outcome:
         """See :meth:`Driver.wait`: the outcome of all ranks."""
@@ -99,6 +115,9 @@ class GpuRankDriver(CudaDriver):
         # Until all ranks have said that they are done.
         self._dirty = True
         outcomes = self._exchange(outcome)
+        for each in outcomes:
+            if each.stop.abort == Abort.PEERS:
+                raise self._late(each.stop.seen)
         trace = None
         if outcome.trace is not None:
             trace = join_traces(self._joined, [self._linked[self._rank]], [outcome])
@@ -108,6 +127,16 @@ class GpuRankDriver(CudaDriver):
             self.epoch = (epoch + joined.iterations) % (1 << 64)
             self._dirty = False
         return joined
+
+    def _late(self, rank: int) -> BusyError:
+        """Returns the error for a kernel that has begun after another one had given it up."""
+        watch = QueueWatch(self._loaded(), (), self._kernel_name(rank))
+        error = watch.start(self._limit_ns).error()
+        error.notes += (BEGAN_LATE,)
+        return error
+
+    def _kernel_name(self, rank: int) -> str:
+        return f"the kernel of rank {rank} of {self._joined.manifest.program!r}"
 
     def _exchange(self, outcome: Outcome) -> list[Outcome]:
         """Returns the outcomes of all ranks.
@@ -134,8 +163,9 @@ class GpuRankDriver(CudaDriver):
     def look_at_peers(self, aborted_at: float | None) -> float | None:
         """Ends the kernel if another rank's has failed, and returns the time at which it was told.
 
-        Raises RankFailedError if another rank cannot end this run, and DeviceError if the kernel
-        does not end in time after it was told to.
+        Raises RankFailedError if another rank cannot end this run, BusyError if the kernel has not
+        begun when another one has ended, and DeviceError if the kernel does not end in time after
+        it was told to.
         """
         turn = self._current_turn()
         if (trouble := turn.trouble()) is not None:
@@ -147,6 +177,9 @@ class GpuRankDriver(CudaDriver):
             return aborted_at
         if not any(_ended_early(word.body) for word in turn.arrived("end")):
             return None
+        if self.record.queued:
+            # The other kernels have waited for the begin of this one.
+            raise self._watch.error()
         self.record.abort()
         return time.monotonic()
 
@@ -168,9 +201,13 @@ class _PeerWatch(QueueWatch):
     """Looks at the queue of the GPU and at the other ranks while a kernel runs."""
 
     def __init__(
-        self, kernel: CudaKernel, records: Iterable[LaunchRecord], driver: GpuRankDriver
+        self,
+        kernel: CudaKernel,
+        records: Iterable[LaunchRecord],
+        name: str,
+        driver: GpuRankDriver,
     ) -> None:
-        super().__init__(kernel, records)
+        super().__init__(kernel, records, name)
         self._driver = driver
         self._aborted_at: float | None = None
 

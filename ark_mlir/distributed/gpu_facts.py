@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ..devices import check_devices
 from ..errors import InvalidUsageError, UnsupportedError
 from ..runtime.cuda.api import CudaApi, count_devices
-from ..runtime.cuda.peers import page_size
+from ..runtime.cuda.peers import kind_of, page_size
 from ..runtime.ranks.parts import own_lanes
 
 if TYPE_CHECKING:
@@ -58,11 +58,9 @@ def choose_device(rank: int, local_rank: int, size: int, devices: Sequence[int] 
 
 def read_facts(api: CudaApi) -> dict[str, Any]:
     """Returns the properties of a GPU that ranks compare."""
-    major = api.attribute("COMPUTE_CAPABILITY_MAJOR")
-    minor = api.attribute("COMPUTE_CAPABILITY_MINOR")
     return {
         "uuid": _uuid(api, api.device),
-        "kind": f"{_name(api)} (sm_{major}{minor})",
+        "kind": kind_of(api),
         "sms": api.attribute("MULTIPROCESSOR_COUNT"),
         "driver": int(api.call("cuDriverGetVersion")),
         "ordinal": api.ordinal,
@@ -146,10 +144,6 @@ def _uuid(api: CudaApi, device: object) -> str:
     uuid = api.call("cuDeviceGetUuid_v2" if has_second else "cuDeviceGetUuid", device)
     text = bytes(uuid.bytes).hex()
     return f"GPU-{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
-
-
-def _name(api: CudaApi) -> str:
-    return bytes(api.call("cuDeviceGetName", 128, api.device)).split(b"\0")[0].decode()
 
 
 def _has_mps(api: CudaApi) -> bool:

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
-from ..errors import DeviceError, UnsupportedError
+from ..errors import ArkError, DeviceError, UnsupportedError
 from ..runtime.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
 from ..runtime.cuda.api import CudaApi
-from ..runtime.cuda.kernel import SharedMemory
+from ..runtime.cuda.kernel import SharedMemory, begun_word
+from ..runtime.cuda.legacy_ipc import BorrowedBlock, LentBlock
 from ..runtime.cuda.memory import DeviceBytes
-from ..runtime.cuda.peers import ExportedPart, MappedParts
+from ..runtime.cuda.peers import ExportedPart, MappedParts, page_size
+from ..runtime.ranks.placing import Places, place
 from .frames import close_files
 from .gpu_facts import check_facts, choose_device, peer_problem, read_facts
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
-    from .circle import Turn
+    from .circle import Circle, Turn
 
-__all__ = ["GpuMemory", "share_gpu_memory"]
+__all__ = ["GpuMemory", "find_sharing", "free_kept", "share_gpu_memory"]
+
+# Errors of the driver that say nothing about a way of sharing memory.
+_NOT_REFUSED = ("OUT_OF_MEMORY", "ILLEGAL_ADDRESS")
+
+
+# The ways in which processes share memory, as reports name them.
+FILES = "file descriptors"
+LEGACY = "legacy CUDA IPC, since file descriptors of memory are refused"
+
+
+class _RefusedError(Exception):
+    """A rank cannot share memory in one of the ways; every rank raises it with the same text."""
 
 
 class GpuMemory:
@@ -29,12 +43,18 @@ class GpuMemory:
     Attributes:
         ordinal: the number of the GPU among those that this process sees.
         shared: arena, counters and task packets.
+        sharing: the way in which the processes share memory.
     """
 
     def __init__(self, api: CudaApi) -> None:
         self.ordinal = api.ordinal
         self.shared: SharedMemory | None = None
+        self.sharing = FILES
         self._api = api
+        self._places: Places | None = None
+        self._lent: LentBlock | None = None
+        self._borrowed = ExitStack()
+        self._mappings: Circle | None = None
         self._resources = ExitStack()
         self._resources.callback(api.close)
         try:
@@ -49,13 +69,40 @@ class GpuMemory:
         Raises the same UnsupportedError at every rank if GPUs or drivers of the ranks cannot share
         memory, and DeviceError if memory is short.
         """
-        api, ranks = self._api, bundle.manifest.ranks
-        words = turn.meet("GPU", read_facts(api))
+        words = turn.meet("GPU", read_facts(self._api))
         check_facts(words, bundle)
-        _agree(turn, "peers", peer_problem(api, words, rank))
-        arena = self._share(turn, "arena", rank, bundle.manifest.arena // ranks)
-        counters = self._share(turn, "counters", rank, RANK_COUNTERS * SEMAPHORE_STRIDE)
-        packets = self._share(turn, "packets", rank, bundle.manifest.packets // ranks)
+        _agree(turn, "peers", peer_problem(self._api, words, rank))
+        mapped = ExitStack()
+        try:
+            self._take_files(turn, bundle, rank, mapped)
+        except _RefusedError as refusal:
+            mapped.close()
+            try:
+                self._take_legacy(turn, bundle, rank)
+            except _RefusedError as second:
+                raise _refuse(refusal, second) from None
+            self.sharing = LEGACY
+        except BaseException:
+            mapped.close()
+            raise
+        else:
+            self._resources.enter_context(mapped)
+
+    def place(self, linked: Bundle) -> Bundle:
+        """Returns the linked program of this rank with tables for the addresses of the memory."""
+        return linked if self._places is None else place(linked, self._places)
+
+    # -- file descriptors --------------------------------------------------------------------
+
+    def _take_files(self, turn: Turn, bundle: Bundle, rank: int, mapped: ExitStack) -> None:
+        api, ranks = self._api, bundle.manifest.ranks
+
+        def share(name: str, part: int) -> MappedParts | None:
+            return self._share(turn, name, rank, part, mapped) if part else None
+
+        arena = share("arena", bundle.manifest.arena // ranks)
+        counters = share("counters", RANK_COUNTERS * SEMAPHORE_STRIDE)
+        packets = share("packets", bundle.manifest.packets // ranks)
         assert counters is not None
         nothing = DeviceBytes(api, 0, 0)
         self.shared = SharedMemory(
@@ -63,29 +110,43 @@ class GpuMemory:
             semaphores=counters.part(rank),
             packets=nothing if packets is None else packets.all,
             own_packets=nothing if packets is None else packets.part(rank),
+            begun=tuple(begun_word(counters.part(each).address, rank) for each in range(ranks)),
         )
 
-    def _share(self, turn: Turn, name: str, rank: int, part: int) -> MappedParts | None:
-        """Returns memory with a part on the GPU of each rank; None if the parts have no bytes."""
-        if not part:
-            return None
-        own = ExportedPart(self._api, part)
+    def _share(self, turn: Turn, name: str, rank: int, part: int, mapped: ExitStack) -> MappedParts:
+        """Returns memory with a part on the GPU of each rank."""
+        own, problem = self._create(part)
         try:
-            files = self._exchange(turn, name, rank, own)
+            files = self._exchange(turn, name, rank, own, problem)
+            assert own is not None
             try:
-                mapped, problem = self._map(own, files, part)
+                parts, problem = self._map(own, files, part)
             finally:
                 close_files([each for each in files if each is not None])
-            _agree(turn, f"{name} mapped", problem)
-            assert mapped is not None
-            return mapped
+            if parts is not None:
+                mapped.callback(parts.free)
+            _agree_or_refuse(turn, f"{name} mapped", problem)
+            assert parts is not None
+            return parts
         finally:
-            own.release()
+            if own is not None:
+                own.release()
 
-    def _exchange(self, turn: Turn, name: str, rank: int, own: ExportedPart) -> list[int | None]:
+    def _create(self, part: int) -> tuple[ExportedPart | None, str | None]:
+        """Returns the part of this rank, or the reason why the driver refuses it."""
+        try:
+            return ExportedPart(self._api, part), None
+        except DeviceError as error:
+            return None, _refusal("cannot share memory with other processes", error)
+
+    def _exchange(
+        self, turn: Turn, name: str, rank: int, own: ExportedPart | None, problem: str | None
+    ) -> list[int | None]:
         """Returns file descriptors of the parts of all ranks, which the caller closes; None for the
         own part."""
-        file, problem = self._export(own)
+        file = None
+        if own is not None:
+            file, problem = self._export(own)
         try:
             words = turn.meet(name, problem, file=file)
         finally:
@@ -95,7 +156,7 @@ class GpuMemory:
         refused = next((word for word in words if word.body is not None), None)
         if refused is not None:
             close_files([each for each in files if each is not None])
-            raise UnsupportedError(f"rank {refused.sender}: {refused.body}")
+            raise _RefusedError(f"rank {refused.sender}: {refused.body}")
         return files
 
     def _export(self, own: ExportedPart) -> tuple[int | None, str | None]:
@@ -103,22 +164,133 @@ class GpuMemory:
         try:
             return own.export(), None
         except (DeviceError, UnsupportedError) as error:
-            return None, f"this driver cannot share memory with other processes: {error.message}"
+            return None, _refusal("cannot share memory with other processes", error)
 
     def _map(
         self, own: ExportedPart, files: Sequence[int | None], part: int
     ) -> tuple[MappedParts | None, str | None]:
         """Returns the mapping, or the reason why the driver refuses it."""
         try:
-            mapped = MappedParts(self._api, own, files, part)
+            return MappedParts(self._api, own, files, part), None
         except (DeviceError, UnsupportedError) as error:
-            return None, f"this driver cannot map the memory of other processes: {error.message}"
-        self._resources.callback(mapped.free)
-        return mapped, None
+            return None, _refusal("cannot map the memory of other processes", error)
+
+    # -- legacy IPC --------------------------------------------------------------------------
+
+    def _take_legacy(self, turn: Turn, bundle: Bundle, rank: int) -> None:
+        api, ranks = self._api, bundle.manifest.ranks
+        arena, packets = bundle.manifest.arena // ranks, bundle.manifest.packets // ranks
+        counters = RANK_COUNTERS * SEMAPHORE_STRIDE
+        self._lent = LentBlock(api, arena + counters + packets)
+        begins = self._borrow(turn, rank, self._lent)
+        places = self._places = Places(
+            rank=rank,
+            arenas=tuple(begins),
+            counters=tuple(begin + arena for begin in begins),
+            packets=tuple(begin + arena + counters for begin in begins),
+            arena_part=arena,
+            packets_part=packets,
+        )
+        self.shared = SharedMemory(
+            arena=DeviceBytes(api, places.arena, 0),
+            semaphores=DeviceBytes(api, places.counters[rank], counters),
+            packets=DeviceBytes(api, places.own_packets, 0),
+            own_packets=DeviceBytes(api, places.packets[rank], packets),
+            begun=tuple(begun_word(each, rank) for each in places.counters),
+            slots=places.slots,
+        )
+
+    def _borrow(self, turn: Turn, rank: int, own: LentBlock) -> list[int]:
+        """Returns the address of the memory of each rank."""
+        try:
+            handle, problem = own.handle().hex(), None
+        except (DeviceError, UnsupportedError) as error:
+            handle, problem = "", _refusal("cannot lend memory to other processes", error)
+        words = turn.meet("handles", [problem, handle, own.offset])
+        for word in words:
+            if word.body[0] is not None:
+                raise _RefusedError(f"rank {word.sender}: {word.body[0]}")
+        begins: list[int] = []
+        problem = None
+        try:
+            for word in words:
+                if word.sender == rank:
+                    begins.append(own.address)
+                    continue
+                block = BorrowedBlock(self._api, bytes.fromhex(word.body[1]), word.body[2])
+                self._borrowed.callback(block.close)
+                begins.append(block.address)
+        except (DeviceError, UnsupportedError) as error:
+            problem = _refusal("cannot map the memory of other processes", error)
+        _agree_or_refuse(turn, "handles opened", problem)
+        return begins
+
+    # -- the end -----------------------------------------------------------------------------
+
+    def keep_until_left(self, mappings: Circle) -> None:
+        """Keeps memory that other ranks map by legacy IPC until they have left a circle."""
+        self._mappings = mappings
 
     def free(self) -> None:
-        """Frees the memory; may be called again. The kernels of this process must have ended."""
+        """Unmaps and frees the memory; may be called again. The kernels of this process must have
+        ended.
+
+        Memory that other ranks have mapped by legacy IPC is kept until they have unmapped it.
+        """
+        self._borrowed.close()
+        if self._mappings is not None and self._lent is not None:
+            self._mappings.leave("has unmapped the memory of a program")
+            _kept.append((self._mappings, self.end))
+            self._mappings = None
+            free_kept()
+        elif all(end != self.end for _, end in _kept):
+            self.end()
+
+    def end(self) -> None:
+        """Frees the memory of this rank; may be called again."""
+        if self._lent is not None:
+            self._lent.free()
+            self._lent = None
         self._resources.close()
+
+
+# What ends memory that other ranks may still have mapped, with the circle that they leave then.
+_kept: list[tuple[Circle, Callable[[], None]]] = []
+
+
+def free_kept(*, leaving: bool = False) -> None:
+    """Frees the memory that other ranks have unmapped; if this rank leaves the world, frees all."""
+    for entry in list(_kept):
+        mappings, end = entry
+        if leaving or mappings.all_others_left():
+            _kept.remove(entry)
+            end()
+
+
+def find_sharing() -> str:
+    """Returns the way in which the first GPU can share memory with other processes, in words."""
+    try:
+        api = CudaApi()
+        api.open()
+    except ArkError as error:
+        return f"unknown: {error.message}"
+    with ExitStack() as resources:
+        resources.callback(api.close)
+        nbytes = page_size(api)
+        try:
+            part = ExportedPart(api, nbytes)
+            resources.callback(part.release)
+            os.close(part.export())
+            return FILES
+        except (DeviceError, UnsupportedError):
+            pass  # the other way follows
+        try:
+            block = LentBlock(api, nbytes)
+            resources.callback(block.free)
+            block.handle()
+            return LEGACY
+        except (DeviceError, UnsupportedError) as error:
+            return f"refused: {error.message}"
 
 
 def share_gpu_memory(
@@ -129,6 +301,7 @@ def share_gpu_memory(
     Raises the errors of `choose_device` and `GpuMemory.take`.
     """
     ordinal = choose_device(rank, local_rank, bundle.manifest.ranks, devices)
+    free_kept()
     memory = GpuMemory(CudaApi(ordinal=ordinal))
     try:
         memory.take(turn, bundle, rank)
@@ -143,3 +316,32 @@ def _agree(turn: Turn, phase: str, problem: str | None) -> None:
     for word in turn.meet(phase, problem):
         if word.body is not None:
             raise UnsupportedError(f"rank {word.sender}: {word.body}")
+
+
+def _agree_or_refuse(turn: Turn, phase: str, problem: str | None) -> None:
+    """Raises _RefusedError at every rank if one of them has a problem."""
+    for word in turn.meet(phase, problem):
+        if word.body is not None:
+            raise _RefusedError(f"rank {word.sender}: {word.body}")
+
+
+def _refusal(doing: str, error: ArkError) -> str:
+    """Returns the reason why a rank cannot share memory.
+
+    Raises the error itself if memory is short, or the GPU has failed: another way of sharing would
+    not help.
+    """
+    if any(name in error.message for name in _NOT_REFUSED):
+        raise error
+    return f"this driver {doing}: {error.message}"
+
+
+def _refuse(first: _RefusedError, second: _RefusedError) -> UnsupportedError:
+    return UnsupportedError(
+        str(first),
+        notes=[
+            f"legacy CUDA IPC does not work, either: {second}",
+            "run all ranks in one process: ark.load(path, devices=[0, 1]) without "
+            "ark.distributed.init()",
+        ],
+    )

@@ -17,7 +17,7 @@ from ..errors import InvalidUsageError, RankFailedError, UnsupportedError
 from ..runtime.ranks import membership
 from .circle import Circle, Turn
 from .executable import RankExecutable
-from .gpu_memory import GpuMemory, share_gpu_memory
+from .gpu_memory import GpuMemory, free_kept, share_gpu_memory
 from .rendezvous import meet
 from .shared import Segment, create_segment
 
@@ -98,6 +98,9 @@ class Member:
             )
         memory = self._share_memory(turn, joined, devices)
         circle = Circle(self._links, turn.number, self.timeout)
+        if isinstance(memory, GpuMemory):
+            # Programs have the positive numbers; -1 is the world.
+            memory.keep_until_left(Circle(self._links, -1 - turn.number, self.timeout))
         executable = RankExecutable(joined, self.rank, circle, memory)
         self._executables.add(executable)
         if manifest.target.backend == "cuda":
@@ -164,6 +167,7 @@ class Member:
         for executable in list(self._executables):
             executable.close()
         self._links.close(reason)
+        free_kept(leaving=True)
 
     def __enter__(self) -> Self:
         return self

@@ -12,18 +12,29 @@ from enum import IntEnum
 SEMAPHORE_STRIDE = 64
 # Counters that a GPU holds for a program of several ranks. The number of a counter on the next GPU
 # is larger by as many, and the last counter holds the iteration that ends a launch: the kernel's
-# text CudaPeerRanks.mlir.
+# text CudaPeerRanks.mlir. The counters before it have a word for each rank, which tells that its
+# kernel has begun.
 RANK_COUNTERS = 1 << 15
+MOST_RANKS = 256
+BEGUN_WORD = (RANK_COUNTERS - 1) * SEMAPHORE_STRIDE // 8 - MOST_RANKS
+# The counters that programs can use.
+FREE_COUNTERS = BEGUN_WORD * 8 // SEMAPHORE_STRIDE
+# How long a kernel waits for the begin of the others, as a multiple of the limit of a wait.
+BEGIN_PATIENCE = 5
 # A task packet carries the epoch of its iteration, counted from one, modulo this number.
 PACKET_EPOCHS = 1 << 16
 
 
 class Abort(IntEnum):
-    """Reasons for the early end of a run; values of ``ArkReport.abort``."""
+    """Reasons for the early end of a run; values of ``ArkReport.abort``.
+
+    With PEERS, the kernel of rank ``ArkReport.seen`` had not begun in time.
+    """
 
     NONE = 0
     HANG = 1
     HOST = 2
+    PEERS = 3
 
 
 class DataError(IntEnum):
@@ -51,6 +62,8 @@ class ArkContext(ctypes.Structure):
         ("status", ctypes.c_void_p),
         ("codes", ctypes.c_void_p),
         ("doorbell", ctypes.c_void_p),
+        ("ranks", ctypes.c_uint64),
+        ("begun", ctypes.c_void_p),
     ]
 
 

@@ -180,8 +180,10 @@ class Driver(Protocol):
         """Waits for the work in the producer streams of `run_stream`."""
         ...
 
-    def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """Returns a copy on the host of an array on the device."""
+    def download(
+        self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], rank: int = 0
+    ) -> NDArray[Any]:
+        """Returns a copy on the host of an array on the device of a rank."""
         ...
 
     def exchange(self, stays: bool) -> Exchange:

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..bundle import Buffer, Bundle, Manifest
 from ..errors import DeviceError, InvalidUsageError
-from .arrays.binding import read_sources, refuse
+from .arrays.binding import read_sources
+from .arrays.receiving import refuse
 from .drivers import DRIVERS, DriverTable
 from .report import Report, make_report
 from .running import Runner
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
     from ..bundle.format import Bytes
     from ..typing import Array, Arrays, HostInput, HostInputs, Inputs, Path, Sources, Stream
+    from .arrays.streams import StreamsByRank
 
 
 class _Runs(ABC):
@@ -128,7 +130,7 @@ class _Runs(ABC):
         values: Inputs,
         iterations: int,
         trace: Path | None,
-        stream: Stream | None,
+        stream: Stream | StreamsByRank | None,
         out: Arrays | None,
     ) -> dict[str, Any]:
         """Does what `run` does, with all inputs in one mapping."""
@@ -389,7 +391,7 @@ class Executable(_Runs):
         values: Inputs,
         iterations: int,
         trace: Path | None,
-        stream: Stream | None,
+        stream: Stream | StreamsByRank | None,
         out: Arrays | None,
     ) -> dict[str, Any]:
         runner = self._runner
@@ -510,7 +512,7 @@ class Resident(_Runs):
         values: Inputs,
         iterations: int,
         trace: Path | None,
-        stream: Stream | None,
+        stream: Stream | StreamsByRank | None,
         out: Arrays | None,
     ) -> dict[str, Any]:
         if stream is not None:

@@ -42,6 +42,7 @@ class Report:
         predicted_ns: predicted time of one iteration in ns.
         bound_in_place, bound_copied: bytes of bound parameters that are used in place, and of those
             that were copied.
+        sharing: for ranks that are processes with a GPU each, how they share memory; else None.
         signature: the signer of the bundle's file; None if the file is not signed or there is no
             file.
         task_ops: the sequences of ops in tasks, each with the number of tasks that have it, in the
@@ -82,6 +83,7 @@ class Report:
     bound_in_place: int = 0
     bound_copied: int = 0
     signature: str | None = None
+    sharing: str | None = None
     task_ops: tuple[tuple[tuple[str, ...], int], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
@@ -109,6 +111,7 @@ class Report:
             *self._assembled(),
             ("work", f"{self.flops / 1e9:.3g} GFLOP, {size(self.traffic_bytes)} moved"),
             ("predicted time", duration(self.predicted_ns)),
+            *([] if self.sharing is None else [("memory of ranks", self.sharing)]),
             *([] if self.signature is None else [("signature", self.signature)]),
         ]
         width = max(len(name) for name, _ in rows)

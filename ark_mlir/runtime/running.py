@@ -8,7 +8,7 @@ import operator
 import os
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, SupportsIndex, cast
 
@@ -17,9 +17,10 @@ import numpy as np
 from .. import knobs
 from ..bundle import Buffer, Bundle
 from ..errors import ArkError, InvalidUsageError
-from .arrays.binding import Array, check_arrays, name_problems, refuse
+from .arrays.binding import Array
 from .arrays.device import DeviceArray, Results
 from .arrays.frameworks import framework
+from .arrays.receiving import name_problems, receive_arrays, refuse
 from .cpu import host
 from .driver import Launch
 from .drivers import DriverTable, make_driver
@@ -70,6 +71,8 @@ class Runner:
         self._process = os.getpid()
         self._input_names = {buffer.name: None for buffer in bundle.manifest.inputs}.keys()
         self._output_names = {buffer.name: None for buffer in bundle.manifest.outputs}.keys()
+        arguments = bundle.manifest.inputs + bundle.manifest.outputs
+        self._rank_of = {buffer.name: buffer.rank for buffer in arguments}
         # Version of the storage, addresses by slot, and the owners of the addresses.
         self._fixed: tuple[int, NDArray[np.uint64], object] | None = None
         self.driver = make_driver(bundle, drivers)
@@ -241,10 +244,7 @@ class Runner:
         run_stream = self.driver.run_stream(stream, values.values())
         captured = self.driver.captures(run_stream)
         arrays, written = self._check(values, iterations, trace, run_stream, out or {}, captured)
-        like = None
-        if not run_stream.on_host:
-            like = next((values[n] for n, a in arrays.items() if isinstance(a, DeviceArray)), None)
-        results = Results(written, out, like)
+        results = Results(written, out, self._first_on_device(values, arrays))
         if captured:
             self._refuse_host(arrays, results)
         slots = exchange.bring(arrays, results, run_stream)
@@ -252,9 +252,29 @@ class Runner:
         outputs = exchange.fetch()
         new = [name for name, value in outputs.items() if _is_new(value) and name not in written]
         if new:
-            wrap = framework(list(values.values()))
-            outputs.update({name: wrap(outputs[name]) for name in new})
+            self._wrap(outputs, new, values)
         return outputs
+
+    def _first_on_device(self, values: Inputs, arrays: Mapping[str, Array]) -> dict[int, object]:
+        """Returns the first input of each rank that lies on its device."""
+        found: dict[int, object] = {}
+        for name, array in arrays.items():
+            if isinstance(array, DeviceArray):
+                found.setdefault(self._rank_of[name], values[name])
+        return found
+
+    def _wrap(self, outputs: dict[str, Any], new: Sequence[str], values: Inputs) -> None:
+        """Converts new outputs to the framework of the inputs of their ranks, or else of others."""
+        by_rank: dict[int, list[object]] = {}
+        for name, value in values.items():
+            by_rank.setdefault(self._rank_of[name], []).append(value)
+        everyone = list(values.values())
+        wraps = {
+            rank: framework(by_rank.get(rank, everyone))
+            for rank in {self._rank_of[name] for name in new}
+        }
+        for name in new:
+            outputs[name] = wraps[self._rank_of[name]](outputs[name])
 
     def _check(
         self,
@@ -282,7 +302,7 @@ class Runner:
             problems.append("a trace needs a program that was compiled with trace=True")
         if trace is not None and captured:
             problems.append("a run that becomes part of a graph cannot be traced")
-        arrays = check_arrays(values, manifest.inputs, problems, run_stream)
+        arrays = receive_arrays(values, manifest.inputs, problems, run_stream)
         written: dict[str, Array] = {}
         if out:
             written = self._check_out(out, problems, run_stream)
@@ -296,7 +316,7 @@ class Runner:
         outputs = self.bundle.manifest.outputs
         if not out.keys() <= self._output_names:
             problems += name_problems(out, self._output_names, (), "output")
-        written = check_arrays(out, outputs, problems, run_stream)
+        written = receive_arrays(out, outputs, problems, run_stream)
         problems += [
             f"output {name!r} cannot be written in place; pass an array on the device that the "
             "program runs on, contiguous, aligned and not read-only"
@@ -320,12 +340,11 @@ class Runner:
             for name, array in arrays.items()
             if not isinstance(array, DeviceArray) and kinds[name] != "scalar"
         ]
-        if not results.capturable:
-            problems += [
-                f"output {buffer.name!r} has no array on the device: pass one in out="
-                for buffer in manifest.outputs
-                if buffer.name not in results.out
-            ]
+        problems += [
+            f"output {buffer.name!r} has no array on the device: pass one in out="
+            for buffer in manifest.outputs
+            if buffer.name not in results.out and not results.capturable(buffer)
+        ]
         refuse(problems, f"capture a run of {self.name!r}")
 
     def _execute(

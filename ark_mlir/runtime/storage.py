@@ -10,9 +10,10 @@ import numpy as np
 
 from ..bundle.format import ALIGNMENT
 from ..errors import ArkError
-from .arrays.binding import Array, Bound, bind_array, check_arrays, name_problems, refuse
+from .arrays.binding import Array, Bound, bind_array
 from .arrays.device import DeviceArray
 from .arrays.frameworks import fetch, store
+from .arrays.receiving import name_problems, receive_arrays, refuse
 from .states import SharedStates
 
 if TYPE_CHECKING:
@@ -86,12 +87,16 @@ class Storage:
         given = [name for name in values if strict or name in buffers]
         problems = name_problems(given, buffers, self.unbound(), "parameter")
         where = self._driver.run_stream(None, ())
-        arrays = check_arrays(values, buffers.values(), problems, where)
+        arrays = receive_arrays(values, buffers.values(), problems, where)
         refuse(problems, f"bind {program!r}")
         self._driver.settle(where)
         made: dict[str, Bound] = {}
         try:
-            initial = {n: self._copy(a) for n, a in arrays.items() if buffers[n].kind == "state"}
+            initial = {
+                name: self._copy(buffers[name], array)
+                for name, array in arrays.items()
+                if buffers[name].kind == "state"
+            }
             for name, array in arrays.items():
                 if name not in initial:
                     made[name] = self._bind(buffers[name], array)
@@ -129,10 +134,10 @@ class Storage:
                 raise
             cause.notes += (f"state {buffer.name!r} may hold part of the new value: {error}",)
 
-    def _copy(self, array: Array) -> NDArray[Any]:
-        """Returns a copy of an array on the host."""
+    def _copy(self, buffer: Buffer, array: Array) -> NDArray[Any]:
+        """Returns a copy of a buffer's array on the host."""
         if isinstance(array, DeviceArray):
-            return self._driver.download(array.address, array.dtype, array.shape)
+            return self._driver.download(array.address, array.dtype, array.shape, buffer.rank)
         return np.array(array)
 
     def _bind(self, buffer: Buffer, array: Array) -> Bound:

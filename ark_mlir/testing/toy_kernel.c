@@ -6,7 +6,7 @@
 #include <time.h>
 
 enum { Run, Signal, Wait, Barrier, Prefetch };
-enum { None, Hang };
+enum { None, Hang, Peers = 3 };
 
 typedef struct {
   uint64_t abort, lane, instruction, semaphore, seen, expected, stop, queued;
@@ -25,6 +25,7 @@ typedef struct {
   int64_t *status;
   int32_t *codes;
   uint64_t *doorbell;
+  uint64_t ranks, **begun;
 } ArkContext;
 
 static uint64_t now(void) {
@@ -137,6 +138,27 @@ static int32_t wait_for(const ArkContext *c, int64_t lane, int64_t index, uint64
   return 0;
 }
 
+// Tells all GPUs that this kernel has begun, and waits until all others have.
+static void meet_ranks(const ArkContext *c, int64_t lane) {
+  const int64_t begun = (1 << 18) - 8 - 256;
+  uint64_t *counters = (uint64_t *)c->semaphores, start = now();
+  for (uint64_t rank = 0; !lane && c->ranks > 1 && rank < c->ranks; rank++)
+    __atomic_store_n(c->begun[rank], c->epoch + 1, __ATOMIC_RELAXED);
+  for (uint64_t rank = 0; c->ranks > 1 && rank < c->ranks; sched_yield()) {
+    if (__atomic_load_n(&counters[begun + (int64_t)rank], __ATOMIC_RELAXED) > c->epoch) {
+      rank++;
+      continue;
+    }
+    if (aborted(c))
+      return;
+    uint64_t none = None;
+    if (now() - start > 5 * c->timeout &&
+        __atomic_compare_exchange_n(&c->report->abort, &none, Peers, 0, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_RELAXED))
+      c->report->seen = rank;
+  }
+}
+
 static int32_t iterate(const ArkContext *c, int64_t lane) {
   for (uint64_t i = 0; i < c->iterations; i++) {
     for (int64_t index = c->lanes[lane][1]; index < c->lanes[lane][2]; index++) {
@@ -200,6 +222,7 @@ static void answer(const ArkContext *c, int64_t lane, uint64_t ring) {
 int32_t ark_kernel(const ArkContext *c, int64_t lane) {
   if (!lane)
     __atomic_store_n(&c->report->queued, 0, __ATOMIC_RELAXED);
+  meet_ranks(c, lane);
   if (!c->doorbell)
     return iterate(c, lane);
   for (uint64_t ring = 1; await_ring(c, lane, ring) && c->iterations; ring++) {

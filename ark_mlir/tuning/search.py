@@ -32,7 +32,7 @@ Build = Callable[..., "Executable"]
 # Binds parameters, and returns inputs.
 Prepare = Callable[["Executable"], "Inputs"]
 # Shows the progress of a step of the search.
-Progress = Callable[[str], AbstractContextManager[object]]
+ShowProgress = Callable[[str], AbstractContextManager[object]]
 
 
 @dataclass
@@ -162,7 +162,7 @@ def search(
     *,
     runs: int = 10,
     rounds: int = 2,
-    progress: Progress = nullcontext,
+    progress: ShowProgress = nullcontext,
     on_costs: Callable[[Costs], object] | None = None,
 ) -> Tuning:
     """Does what :func:`tune` does, with functions of the caller that compile and bind.

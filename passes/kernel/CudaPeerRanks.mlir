@@ -8,9 +8,15 @@
 //
 // The last of the counters of a GPU holds the iteration that ends a launch, counted from the first
 // launch on. Numbers from earlier launches are smaller than the epoch, so nothing resets the word.
+// Before the last counter, each rank has a word with the first iteration of the last launch that
+// has begun on its GPU.
 
 func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
+func.func private @ark_gather()
+func.func private @ark_is_leader_again() -> i1
+func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
+func.func private @ark_now() -> i64
 
 // Returns the number of a lane among the lanes of all ranks. A GPU numbers its own lanes from zero,
 // while tables in the code have the lanes of all ranks. The host writes the number to the field of
@@ -73,6 +79,106 @@ func.func private @ark_launch_epoch(%context: !llvm.ptr) -> i64 {
   %field = llvm.getelementptr %context[kEpoch] : (!llvm.ptr) -> !llvm.ptr, i64
   %epoch = llvm.load %field : !llvm.ptr -> i64
   return %epoch : i64
+}
+
+// Returns the word for the begin of a rank on this GPU.
+func.func private @ark_begun_word(%context: !llvm.ptr, %rank: i64) -> !llvm.ptr {
+  %before = arith.constant kBegunWord : i64
+  %field = llvm.getelementptr %context[kSemaphores] : (!llvm.ptr) -> !llvm.ptr, i64
+  %counters = llvm.load %field : !llvm.ptr -> !llvm.ptr
+  %offset = arith.addi %before, %rank : i64
+  %word = llvm.getelementptr %counters[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  return %word : !llvm.ptr
+}
+
+// Tells all GPUs that this kernel has begun, and waits until all others have. A table has the
+// address of the word of this rank on each GPU. Until all kernels have begun, no lane executes an instruction: a wait of a lane would time out while another kernel is queued, and a
+// state would change in a run that the host cancels. After an abort the lanes end before the first
+// iteration. One launch of all ranks has no other kernels to wait for.
+func.func private @ark_meet_ranks(%context: !llvm.ptr, %lane: i64) {
+  %one = arith.constant 1 : i64
+  %ranks_field = llvm.getelementptr %context[kRanks] : (!llvm.ptr) -> !llvm.ptr, i64
+  %ranks = llvm.load %ranks_field : !llvm.ptr -> i64
+  %alone = arith.cmpi ule, %ranks, %one : i64
+  cf.cond_br %alone, ^finish, ^meet
+
+^meet:
+  %leads = func.call @ark_is_leader_again() : () -> i1
+  cf.cond_br %leads, ^lead, ^join
+
+^lead:
+  func.call @ark_meet_as_leader(%context, %lane, %ranks) : (!llvm.ptr, i64, i64) -> ()
+  cf.br ^join
+
+^join:
+  func.call @ark_gather() : () -> ()
+  cf.br ^finish
+
+^finish:
+  return
+}
+
+func.func private @ark_meet_as_leader(%context: !llvm.ptr, %lane: i64, %ranks: i64) {
+  %zero = arith.constant 0 : i64
+  %one = arith.constant 1 : i64
+  %patience = arith.constant kBeginPatience : i64
+  %missing_rank = arith.constant kAbortPeers : i64
+  %table_field = llvm.getelementptr %context[kBegun] : (!llvm.ptr) -> !llvm.ptr, i64
+  %table = llvm.load %table_field : !llvm.ptr -> !llvm.ptr
+  %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
+  %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
+  %timeout_field = llvm.getelementptr %context[kTimeout] : (!llvm.ptr) -> !llvm.ptr, i64
+  %timeout = llvm.load %timeout_field : !llvm.ptr -> i64
+  %limit = arith.muli %timeout, %patience : i64
+  %epoch = func.call @ark_launch_epoch(%context) : (!llvm.ptr) -> i64
+  %iteration = arith.addi %epoch, %one : i64
+  %begin = func.call @ark_now() : () -> i64
+  %is_first = arith.cmpi eq, %lane, %zero : i64
+  cf.cond_br %is_first, ^tell(%zero : i64), ^await(%zero : i64)
+
+^tell(%told: i64):
+  %entry = llvm.getelementptr %table[%told] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  %remote = llvm.load %entry : !llvm.ptr -> !llvm.ptr
+  llvm.inline_asm has_side_effects "st.relaxed.sys.u64 [$0], $1;", "l,l,~{memory}" %remote,
+      %iteration : (!llvm.ptr, i64) -> ()
+  %next_told = arith.addi %told, %one : i64
+  %more_to_tell = arith.cmpi ult, %next_told, %ranks : i64
+  cf.cond_br %more_to_tell, ^tell(%next_told : i64), ^await(%zero : i64)
+
+^await(%rank: i64):
+  %word = func.call @ark_begun_word(%context, %rank) : (!llvm.ptr, i64) -> !llvm.ptr
+  %seen = llvm.inline_asm has_side_effects "ld.relaxed.sys.u64 $0, [$1];", "=l,l,~{memory}" %word
+      : (!llvm.ptr) -> i64
+  %begun = arith.cmpi uge, %seen, %iteration : i64
+  cf.cond_br %begun, ^pass, ^look
+
+^pass:
+  %next = arith.addi %rank, %one : i64
+  %more = arith.cmpi ult, %next, %ranks : i64
+  cf.cond_br %more, ^await(%next : i64), ^finish
+
+^look:
+  %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
+  %aborted = arith.cmpi ne, %abort, %zero : i64
+  cf.cond_br %aborted, ^finish, ^deadline
+
+^deadline:
+  %now = func.call @ark_now() : () -> i64
+  %waited = arith.subi %now, %begin : i64
+  %late = arith.cmpi ugt, %waited, %limit : i64
+  cf.cond_br %late, ^give_up, ^await(%rank : i64)
+
+^give_up:
+  %is_reporter = func.call @ark_claim(%report, %missing_rank) : (!llvm.ptr, i64) -> i1
+  cf.cond_br %is_reporter, ^report, ^finish
+
+^report:
+  %seen_field = llvm.getelementptr %report[kReportSeen] : (!llvm.ptr) -> !llvm.ptr, i64
+  llvm.store %rank, %seen_field : i64, !llvm.ptr
+  cf.br ^finish
+
+^finish:
+  return
 }
 
 func.func private @ark_load_stop(%context: !llvm.ptr, %report: !llvm.ptr) -> i64 {

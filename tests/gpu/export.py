@@ -26,11 +26,12 @@ from compact import compact
 from export_models import as_bytes, export_models
 from export_runtime import copy_runtime
 from export_shared_models import export_shared_models
+from export_worlds import export_worlds, spoil
 
 import ark_mlir as ark
 from ark_mlir.targets import cuda
 
-RUN, WAIT = 0, 2
+RUN = 0
 
 
 def export(case: Any, dtype: Any, path: Path, target: str) -> None:
@@ -66,15 +67,6 @@ def export_hang(path: Path, target: str) -> None:
     executable = ark.compile(program, target=target)
     executable.save(path / "good.arkbin")
     spoil(executable).save(path / "hang.arkbin")
-
-
-def spoil(executable: ark.Executable) -> ark.Executable:
-    """Makes the first wait require one arrival too many."""
-    bundle = executable.bundle
-    instructions = np.frombuffer(bundle.sections["instructions"], np.int32).reshape(-1, 4).copy()
-    instructions[np.argmax(instructions[:, 0] == WAIT), 2] += 1
-    sections = {**bundle.sections, "instructions": instructions.tobytes()}
-    return ark.Executable.from_parts(bundle.manifest, sections)
 
 
 def export_streams(path: Path, target: str) -> None:
@@ -290,26 +282,6 @@ def export_assemblers(path: Path, target: str) -> None:
         ark.knobs.scope(ARK_ASSEMBLER="driver"),
     ):
         write(program, arrays, path / "no-libdevice", target, cache=False)
-
-
-def export_worlds(path: Path, target: str) -> None:
-    """A program of two ranks, for a GPU of each: a shared sum, an element of it, and a state that
-    counts iterations; and the same one with a wait that never ends."""
-    programs: list[ark.Program] = []
-    for rank in range(2):
-        with ark.Program("world", rank=rank, world_size=2) as program:
-            x = ark.input("x", (4096,))
-            w = ark.parameter("w", (4096,))
-            index = ark.scalar("index", ark.int32)
-            n = ark.state("n", (1,), ark.int32)
-            ark.update(n, n + 1, (0,))
-            ark.output("y", ark.all_reduce(x * w, name="total"))
-            picked = ark.gather(x * w, index, 0, name="pick")
-            ark.output("picked", ark.all_reduce(picked, name="total_picked"))
-        programs.append(program)
-    executable = ark.compile(programs, target=target)
-    executable.save(path / "world.arkbin")
-    spoil(executable).save(path / "world-hang.arkbin")
 
 
 def say(text: str) -> None:

@@ -21,6 +21,12 @@ def test_values_and_epochs(launch: Launch) -> None:
 
 
 @two_gpus
+def test_legacy_ipc(launch: Launch) -> None:
+    text = "legacy CUDA IPC, since file descriptors of memory are refused"
+    assert launch("legacy") == [[text, [SUMS] * 5, 105]] * 2
+
+
+@two_gpus
 def test_no_file_stays_open(launch: Launch) -> None:
     assert launch("files") == [True, True]
 

@@ -19,6 +19,7 @@ import numpy as np
 import shared_models
 
 import ark_mlir as ark
+from ark_mlir.runtime.cuda import peers
 
 FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
 # The time limit of every collective call in a scenario, in seconds.
@@ -71,6 +72,19 @@ def values() -> Any:
     with bound() as again:
         seen.append(sums(again))
     return [seen, total]
+
+
+def legacy() -> Any:
+    """Runs as `values`, while the driver of rank 1 refuses file descriptors of memory."""
+
+    def refuse(part: Any) -> int:
+        raise ark.DeviceError("cuMemExportToShareableHandle failed: CUDA_ERROR_NOT_PERMITTED")
+
+    if member().rank == 1:
+        peers.ExportedPart.export = refuse
+    with bound() as executable:
+        sharing = executable.report().sharing
+    return [sharing, *values()]
 
 
 def files() -> Any:

@@ -1,4 +1,4 @@
-"""A model of runs on a GPU for each of two ranks: start, last barrier, stop, abort and reset.
+"""A model of runs on a GPU for each of two ranks: begin, last barrier, stop, abort and reset.
 
 The model follows `ark_mlir/runtime/cuda/world.py` for the host, `linking.py` for the two levels of
 a barrier, and `GpuKernel.mlir`, `GpuSemaphores.mlir` and `CudaPeerRanks.mlir` for the lanes. Each
@@ -32,6 +32,9 @@ class Mistake(Enum):
     STOP_AFTER_BARRIER = auto()
     STOP_OF_EARLIER_LAUNCH = auto()
     ABORT_OWN_GPU = auto()
+    BEGIN_ALONE = auto()
+    BEGIN_BY_FLAG = auto()
+    KEEP_BEGUN = auto()
 
 
 class Lane(NamedTuple):
@@ -50,6 +53,8 @@ class Gpu(NamedTuple):
         stop: the last iteration, counted from the first launch on.
         abort: whether the launch is to end.
         epoch: the iterations before this launch.
+        begun: for each GPU, the first iteration of its last launch, counted from one.
+        run: the run of the last launch.
     """
 
     lanes: tuple[Lane, ...]
@@ -58,6 +63,8 @@ class Gpu(NamedTuple):
     stop: int = 0
     abort: bool = False
     epoch: int = 0
+    begun: tuple[int, ...] = (0,) * len(LANES)
+    run: int = 0
 
     @property
     def has_ended(self) -> bool:
@@ -166,18 +173,20 @@ class Launches:
         return state._replace(host=f"{step} {gpu + 1}" if gpu + 1 in GPUS else then)
 
     def _clear(self, state: State, gpu: int) -> State:
-        words: dict[str, int] = {"first": 0, "second": 0, "stop": 0}
+        words: dict[str, object] = {"first": 0, "second": 0, "stop": 0, "begun": (0,) * len(GPUS)}
         if self.mistake == Mistake.KEEP_COUNTERS:
             del words["first"], words["second"]
         if self.mistake == Mistake.KEEP_STOP_WORD:
             del words["stop"]
+        if self.mistake == Mistake.KEEP_BEGUN:
+            del words["begun"]
         state = state.with_gpu(gpu, **words)
         return state if self.mistake == Mistake.KEEP_EPOCH else state._replace(epoch=0)
 
     def _launch(self, state: State, gpu: int) -> State:
-        lanes = (Lane("work", 1),) * LANES[gpu]
+        lanes = (Lane("greet 0", 1), *(Lane("begin", 1),) * (LANES[gpu] - 1))
         was_dirty = state.dirty
-        state = state.with_gpu(gpu, lanes=lanes, abort=False, epoch=state.epoch)
+        state = state.with_gpu(gpu, lanes=lanes, abort=False, epoch=state.epoch, run=state.run)
         last = gpu + 1 not in GPUS
         if self.mistake == Mistake.CLEAR_BEFORE_OWN_LAUNCH and was_dirty and not last:
             return state._replace(host=f"clear {gpu + 1}")
@@ -212,7 +221,15 @@ class Launches:
         step, _, which = lane.step.partition(" ")
         own = state.gpus[gpu]
         count = own.epoch + lane.iteration
-        if step == "work":
+        if step == "greet":
+            other = int(which)
+            begun = list(state.gpus[other].begun)
+            begun[gpu] = 1 if self.mistake == Mistake.BEGIN_BY_FLAG else count
+            then = f"greet {other + 1}" if other + 1 in GPUS else "begin"
+            yield state.with_gpu(other, begun=tuple(begun)).with_lane(gpu, number, then)
+        elif step == "begin":
+            yield from self._begin(state, gpu, number)
+        elif step == "work":
             yield state.with_lane(gpu, number, self._after_work(state, gpu, number, lane))
         elif step == "stop":
             other = int(which)
@@ -242,6 +259,21 @@ class Launches:
             yield from self._wait(state, gpu, number, met, "stop 0" if late else "look")
         elif step == "look":
             yield self._look(state, gpu, number, lane)
+
+    def _begin(self, state: State, gpu: int, number: int) -> Iterator[State]:
+        own = state.gpus[gpu]
+        needed = 1 if self.mistake == Mistake.BEGIN_BY_FLAG else own.epoch + 1
+        all_begun = all(word >= needed for word in own.begun)
+        if all_begun or self.mistake == Mistake.BEGIN_ALONE:
+            after = state.with_lane(gpu, number, "work")
+            late = [other for other in GPUS if state.gpus[other].run != own.run]
+            if late:
+                after = after._replace(problem=f"GPU {gpu} begins before GPU {late[0]}")
+            yield after
+        elif own.abort:
+            yield state.with_lane(gpu, number, "failed")
+        elif self._may_time_out(state, gpu):
+            yield state.with_gpu(gpu, abort=True).with_lane(gpu, number, "failed")
 
     def _stops(self, state: State, gpu: int, number: int, lane: Lane) -> bool:
         return (gpu, number) == (1, 0) and lane.iteration == self.stops.get(state.run)
@@ -276,7 +308,7 @@ class Launches:
         string.
         """
         iteration = state.gpus[gpu].lanes[number].iteration
-        before = ("off", "work", "stop 0", "stop 1", "arrive")
+        before = ("off", "greet 0", "greet 1", "begin", "work", "stop 0", "stop 1", "arrive")
         for other in GPUS:
             for place, lane in enumerate(state.gpus[other].lanes):
                 if lane.iteration < iteration or (

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from typing import Any, cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from ...errors import InvalidUsageError, a_type
+
+if TYPE_CHECKING:
+    from ...bundle import Buffer
 
 HOST_DEVICES = (1, 3, 11, 13)  # DLPack's types of pageable, pinned and managed host memory
 CUDA = 2
 DEVICE_NAMES = {2: "cuda", 4: "opencl", 7: "vulkan", 8: "metal", 10: "rocm", 14: "oneapi"}
+
+
+def _nowhere(address: int) -> None:
+    del address
 
 
 class RunStream:
@@ -19,6 +26,8 @@ class RunStream:
     Attributes:
         device: DLPack's type and number of the device.
         stream: handle of the stream of the run; None on the host.
+        user: who runs on the device, in messages.
+        locate: returns the number of the GPU that has an address, or None if none has it.
         on_host: True if the device is the host.
         producers: handles of the streams that write the inputs; the run starts after the work that
             they were given before.
@@ -26,11 +35,15 @@ class RunStream:
         torch_stream: the handle of torch's current stream, once it was looked up, else None.
     """
 
-    __slots__ = ("device", "on_host", "producers", "stream", "torch", "torch_stream")
+    __slots__ = (
+        "device", "locate", "on_host", "producers", "stream", "torch", "torch_stream", "user",
+    )  # fmt: skip
 
     def __init__(self, device: tuple[int, int] = (1, 0), stream: int | None = None) -> None:
         self.device = device
         self.stream = stream
+        self.user = "the program"
+        self.locate: Callable[[int], int | None] = _nowhere
         self.on_host = device[0] in HOST_DEVICES
         self.producers: set[int] = set()
         self.torch: Any = None if self.on_host else loaded_torch()
@@ -43,6 +56,37 @@ class RunStream:
             self.torch_stream = torch_stream(self.torch, self.device[1])
             self.producers.add(self.torch_stream)
         return self.torch_stream
+
+    def of(self, buffer: Buffer) -> RunStream:
+        """Returns the device and stream of the rank that has a buffer."""
+        del buffer
+        return self
+
+
+class RankStreams(RunStream):
+    """The devices and streams of a run on several GPUs.
+
+    Attributes:
+        ranks: those of each rank.
+    """
+
+    __slots__ = ("ranks",)
+
+    def __init__(self, ranks: Sequence[RunStream]) -> None:
+        super().__init__(ranks[0].device, ranks[0].stream)
+        self.ranks = tuple(ranks)
+        for rank, each in enumerate(self.ranks):
+            each.user = f"rank {rank}"
+
+    def of(self, buffer: Buffer) -> RunStream:
+        """See :meth:`RunStream.of`."""
+        return self.ranks[buffer.rank]
+
+
+class StreamsByRank(tuple[int | None, ...]):
+    """A caller's streams for a world: a handle for each rank, or None."""
+
+    __slots__ = ()
 
 
 def loaded_torch() -> Any:
@@ -87,6 +131,15 @@ def current_stream(ordinal: int) -> int:
     return torch_stream(torch, ordinal)
 
 
+def current_stream_of(values: Iterable[object]) -> int | None:
+    """Returns the handle of this thread's current stream of torch on the GPU of the first of its
+    tensors there, or None if there is no such tensor."""
+    for value in values:
+        if (torch := torch_of(value)) is not None:
+            return torch_stream(torch, cast("Any", value).get_device())
+    return None
+
+
 def stream_handle(stream: object) -> int:
     """Returns the handle of a stream.
 
@@ -118,9 +171,16 @@ def choose_run_stream(
     """Returns the place of a run on a GPU.
 
     Its stream is the stream of the caller; or else torch's current stream, if a value is a torch
-    tensor on this GPU; or else the stream of the driver.
+    tensor on this GPU; or else the stream of the driver. If the ranks of a world on this GPU have
+    streams of their own, the run goes to the first one, and waits for the work of the others.
     """
-    if stream is not None:
+    if isinstance(stream, StreamsByRank):
+        handles = [handle for handle in stream if handle is not None]
+        if handles:
+            run_stream = RunStream(device, handles[0])
+            run_stream.producers.update(handles)
+            return run_stream
+    elif stream is not None:
         return RunStream(device, stream_handle(stream))
     run_stream = RunStream(device, own)
     if (torch := run_stream.torch) is not None:

@@ -13,12 +13,12 @@ import numpy as np
 from ...errors import DeviceError, InvalidUsageError
 from .. import abi
 from ..abi import Abort, ArkContext
-from ..arrays.exchange import HostExchange
 from ..arrays.streams import RunStream
 from ..doorbell import Doorbell, rest
 from ..driver import Fault, Launch, Outcome, Stop
 from . import host
 from .elf import check_image
+from .exchange import HostExchange
 from .image import Image
 from .lanes import Lanes
 
@@ -255,7 +255,9 @@ class CpuDriver:
     def settle(self, run_stream: RunStream) -> None:
         """See :meth:`Driver.settle`: arrays on the host are always ready."""
 
-    def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    def download(
+        self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], rank: int = 0
+    ) -> NDArray[Any]:
         """See :meth:`Driver.download`."""
         raise DeviceError("this process has no memory of a device")
 

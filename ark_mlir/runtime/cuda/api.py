@@ -76,6 +76,12 @@ class CudaApi:
         key = getattr(self.driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return int(self.call("cuDeviceGetAttribute", key, self.device))
 
+    def ordinal_of(self, address: int) -> int | None:
+        """Returns the number of the GPU that has an address, or None if no GPU has it."""
+        key = self.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
+        result = self.driver.cuPointerGetAttribute(key, address)
+        return None if int(result[0]) else int(result[1])
+
     def has_happened(self, event: object) -> bool:
         """Returns True if all work before an event has ended; raises DeviceError if it failed."""
         result = self.driver.cuEventQuery(event)

@@ -32,6 +32,8 @@ _SPIN_SECONDS = 0.002
 _SLEEP_SECONDS = 0.0005
 # What the lanes may take to notice an abort; they look in every wait and before every iteration.
 GRACE_SECONDS = 10.0
+# The note of an error for a kernel that began when its run was cancelled.
+BEGAN_LATE = "it began at that moment: states may hold part of the run"
 # What the CTAs of one launch may take to begin all.
 _SETTLE_SECONDS = 0.005
 
@@ -128,8 +130,11 @@ class CudaDriver:
         del array, alignment
         return None
 
-    def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    def download(
+        self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], rank: int = 0
+    ) -> NDArray[Any]:
         """See :meth:`Driver.download`."""
+        del rank
         return download(self._api, self._side, address, dtype, shape)
 
     def send(self, memory: CudaMemory, array: NDArray[Any], run_stream: RunStream) -> None:
@@ -147,11 +152,18 @@ class CudaDriver:
         self._api.enter()
         if self._held:
             # A kernel that stays has its stream; what runs need is copied beside it.
-            return RunStream(self.device, self._side)
-        return choose_run_stream(stream, values, self.device, self._stream)
+            run_stream = RunStream(self.device, self._side)
+        else:
+            run_stream = choose_run_stream(stream, values, self.device, self._stream)
+        run_stream.locate = self._api.ordinal_of
+        return run_stream
 
     def _stream_of(self, run_stream: RunStream) -> int:
         return self._stream if run_stream.stream is None else run_stream.stream
+
+    def is_foreign(self, run_stream: RunStream) -> bool:
+        """Returns True if a stream, or what a run on it waits for, is not the driver's."""
+        return bool(run_stream.producers) or self._stream_of(run_stream) != self._stream
 
     def _follow(self, run_stream: RunStream) -> int:
         """Returns the stream of a run, made to wait for those that write what the run reads."""
@@ -275,7 +287,7 @@ class CudaDriver:
         except BusyError as error:
             self._interrupt()
             if self._given_up is None:
-                error.notes += ("it began at that moment: states may hold part of the run",)
+                error.notes += (BEGAN_LATE,)
             raise
         except BaseException:
             self._interrupt()

@@ -107,7 +107,7 @@ class CudaExchange:
             item.value = results.given[name]
             assert isinstance(array, DeviceArray)
             return Used(array.address, array.owner)
-        if results.on_device:
+        if results.on_device(buffer):
             item.value, made = results.make(buffer, where, lambda: self._allocate(buffer))
             return Used(made.address, made.owner)
         item.value = None

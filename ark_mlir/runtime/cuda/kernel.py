@@ -31,12 +31,22 @@ class SharedMemory(NamedTuple):
         semaphores: the counters of this GPU.
         packets: the task packets of all ranks.
         own_packets: the part of the packets on this GPU.
+        begun: for each rank, the address of the word on its GPU which tells that this kernel has
+            begun.
+        slots: addresses for further slots, in which linked tables have the parts of other ranks.
     """
 
     arena: DeviceBytes
     semaphores: DeviceBytes
     packets: DeviceBytes
     own_packets: DeviceBytes
+    begun: tuple[int, ...]
+    slots: tuple[int, ...] = ()
+
+
+def begun_word(counters: int, rank: int) -> int:
+    """Returns the address of the word for the begin of a rank, among the counters of a GPU."""
+    return counters + 8 * (abi.BEGUN_WORD + rank)
 
 
 class CudaKernel:
@@ -61,7 +71,8 @@ class CudaKernel:
         self.bundle = bundle
         self.lanes = len(bundle.tables.lanes)
         self.threads = bundle.manifest.target.warps * _WARP
-        self.layout = RecordLayout(bundle.manifest, self.lanes)
+        further = 0 if shared is None else len(shared.slots)
+        self.layout = RecordLayout(bundle.manifest, self.lanes, further)
         self._stream = stream
         self._resources = ExitStack()
         self._configs: dict[int, Any] = {}
@@ -89,6 +100,10 @@ class CudaKernel:
             self._tables[name] = self.memory(table.nbytes)
             self._tables[name].upload(table)
         self.semaphores = self.make_semaphores()
+        if shared is not None:
+            words = np.array(shared.begun, np.uint64)
+            self._begun = self.memory(words.nbytes)
+            self._begun.upload(words)
         self.trace = self.memory(16 * len(instructions) * manifest.traced)
 
     def _table(self, name: str) -> memoryview | bytes:
@@ -138,6 +153,9 @@ class CudaKernel:
         self._resources.callback(record.free)
         record.slots[0] = self._arena.address
         record.set(semaphores=semaphores.address)
+        if self._shared is not None:
+            record.slots[record.layout.slot_count - len(self._shared.slots) :] = self._shared.slots
+            record.set(ranks=len(self._shared.begun), begun=self._begun.address)
         if self.bundle.manifest.packets:
             record.slots[record.layout.bound.stop] = (
                 semaphores.address + self._packets_begin

@@ -19,11 +19,32 @@ if TYPE_CHECKING:
     from .api import CudaApi
 
 __all__ = [
-    "USE_ONE", "ExportedPart", "MappedParts", "PeerMemory", "page_size", "require_peer_access"
+    "USE_ONE", "ExportedPart", "MappedParts", "PeerMemory", "kind_of", "page_size",
+    "require_one_kind", "require_peer_access",
 ]  # fmt: skip
 
 # The remedy, where there are not enough GPUs, or GPUs without a link.
 USE_ONE = "compile with devices=[0] to run all ranks on one GPU"
+
+
+def kind_of(api: CudaApi) -> str:
+    """Returns the name and the architecture of a GPU."""
+    name = bytes(api.call("cuDeviceGetName", 128, api.device)).split(b"\0")[0].decode()
+    major = api.attribute("COMPUTE_CAPABILITY_MAJOR")
+    minor = api.attribute("COMPUTE_CAPABILITY_MINOR")
+    return f"{name} (sm_{major}{minor})"
+
+
+def require_one_kind(apis: Sequence[CudaApi]) -> None:
+    """Raises UnsupportedError if two of the GPUs differ: the schedule is for GPUs of one speed."""
+    first = apis[0]
+    for other in apis[1:]:
+        if kind_of(other) != kind_of(first):
+            raise UnsupportedError(
+                f"GPU {first.ordinal} is {kind_of(first)}, and GPU {other.ordinal} is "
+                f"{kind_of(other)}: ranks need GPUs of one kind",
+                notes=[USE_ONE],
+            )
 
 
 def require_peer_access(apis: Sequence[CudaApi]) -> None:
@@ -72,7 +93,7 @@ class PeerMemory:
             self._own("cuMemAddressFree", self.address, total)
             for number, (api, known) in enumerate(zip(apis, properties, strict=True)):
                 self._map(api, known, self.address + number * part)
-            access = [_access(api) for api in apis]
+            access = list({api.ordinal: _access(api) for api in apis}.values())
             first.call("cuMemSetAccess", self.address, total, access, len(access))
         except BaseException:
             self.free()

@@ -28,11 +28,15 @@ class QueueWatch:
     Args:
         kernel: which one.
         records: those of its launches that may be queued.
+        name: the kernel in messages; None names its program.
     """
 
-    def __init__(self, kernel: CudaKernel, records: Iterable[LaunchRecord]) -> None:
+    def __init__(
+        self, kernel: CudaKernel, records: Iterable[LaunchRecord], name: str | None = None
+    ) -> None:
         self._kernel = kernel
         self._records = records
+        self._name = name or f"the kernel of {kernel.bundle.manifest.program!r}"
         self._seconds = self._next = 0.0
         self._since: float | None = None
 
@@ -60,12 +64,12 @@ class QueueWatch:
         elif self._since is None:
             self._since = now
         elif now - self._since > self._seconds:
-            raise self._error()
+            raise self.error()
 
-    def _error(self) -> BusyError:
-        program = self._kernel.bundle.manifest.program
+    def error(self) -> BusyError:
+        """Returns the error for a kernel that has been queued for too long."""
         return BusyError(
-            f"the kernel of {program!r} has not begun for {self._seconds:g} s: another kernel "
+            f"{self._name} has not begun for {self._seconds:g} s: another kernel "
             "holds SMs that it needs",
             notes=[
                 f"all {self._kernel.lanes} CTAs of the program have to be on the GPU at once: let "

@@ -8,17 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...errors import ArkError, DeviceError, InvalidUsageError
-from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE
-from ..arrays.streams import RunStream
+from ...errors import ArkError, BusyError, DeviceError, InvalidUsageError
+from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE, Abort
+from ..arrays.streams import RankStreams, RunStream, StreamsByRank
 from ..driver import Launch, Outcome
 from ..ranks.linking import LinkedRank, link
 from ..ranks.outcomes import join_outcomes
 from .api import CudaApi
-from .driver import CudaDriver
-from .kernel import SharedMemory
+from .driver import BEGAN_LATE, CudaDriver
+from .kernel import CudaKernel, SharedMemory, begun_word
 from .memory import CudaMemory, DeviceBytes
-from .peers import PeerMemory, require_peer_access
+from .peers import PeerMemory, require_one_kind, require_peer_access
+from .queue import QueueWatch
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,6 +51,8 @@ class CudaWorldDriver:
         self._ranks: list[_RankDriver] = []
         self._linked: list[LinkedRank] = []
         self._constants: dict[int, dict[int, CudaMemory]] = {}
+        # The limit of a wait in the present run.
+        self._timeout_ns = 0
         try:
             for rank, api in enumerate(apis):
                 driver = _RankDriver(api, rank, apis[0])
@@ -67,6 +70,7 @@ class CudaWorldDriver:
                 f"{bundle.manifest.program!r} has {ranks} ranks, and {len(self._ranks)} devices "
                 "are given: pass one for each rank, or one for all"
             )
+        require_one_kind(self._apis)
         require_peer_access(self._apis)
         self._bundle = bundle
         self._linked = link(bundle)
@@ -81,6 +85,9 @@ class CudaWorldDriver:
                 semaphores=semaphores.part(rank),
                 packets=nothing if packets is None else packets.all,
                 own_packets=nothing if packets is None else packets.part(rank),
+                begun=tuple(
+                    begun_word(semaphores.part(each).address, rank) for each in range(ranks)
+                ),
             )
             driver.load(self._linked[rank].bundle, shared)
             driver.clear_semaphores()
@@ -129,28 +136,49 @@ class CudaWorldDriver:
         del array, alignment
         return None
 
-    def download(self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
+    def download(
+        self, address: int, dtype: np.dtype[Any], shape: tuple[int, ...], rank: int = 0
+    ) -> NDArray[Any]:
         """See :meth:`Driver.download`."""
-        return self._ranks[0].download(address, dtype, shape)
+        return self._ranks[rank].download(address, dtype, shape)
 
-    def run_stream(self, stream: object, values: Iterable[object]) -> RunStream:
-        """See :meth:`Driver.run_stream`: arrays lie in host memory."""
-        del values
-        if stream is not None:
-            raise InvalidUsageError("a program on several GPUs has a stream of its own on each")
-        return RunStream()
+    def run_stream(self, stream: object, values: Iterable[object]) -> RankStreams:
+        """See :meth:`Driver.run_stream`: a stream on each GPU."""
+        size = len(self._ranks)
+        if stream is not None and not isinstance(stream, StreamsByRank):
+            raise InvalidUsageError(
+                f"one stream for a program on {size} GPUs: pass a list with a stream for each rank"
+            )
+        given = tuple(values)
+        streams = [None] * size if stream is None else stream
+        return RankStreams(
+            [
+                driver.run_stream(each, given)
+                for driver, each in zip(self._ranks, streams, strict=True)
+            ]
+        )
 
     def settle(self, run_stream: RunStream) -> None:
-        """See :meth:`Driver.settle`: no array of a run lies on a GPU."""
-        del run_stream
+        """See :meth:`Driver.settle`."""
+        for driver, part in self._parts(run_stream):
+            driver.settle(part)
+
+    def _parts(self, run_stream: RunStream) -> list[tuple[_RankDriver, RunStream]]:
+        """Returns the driver and the stream of each rank."""
+        assert isinstance(run_stream, RankStreams)
+        return list(zip(self._ranks, run_stream.ranks, strict=True))
 
     def exchange(self, stays: bool) -> _WorldExchange:
         """See :meth:`Driver.exchange`."""
         return _WorldExchange([(driver, driver.exchange(stays)) for driver in self._ranks])
 
     def captures(self, run_stream: RunStream) -> bool:
-        """See :meth:`Driver.captures`: a run on several GPUs cannot be captured."""
-        del run_stream
+        """See :meth:`Driver.captures`; raises InvalidUsageError if a stream is being captured: a
+        graph does not launch the kernels of several GPUs together."""
+        for driver, part in self._parts(run_stream):
+            driver.api.enter()
+            if driver.captures(part):
+                raise InvalidUsageError("a run on several GPUs cannot be part of a CUDA graph")
         return False
 
     def recorded(self, stream: object) -> list[Outcome]:
@@ -169,25 +197,49 @@ class CudaWorldDriver:
             # Before the first launch: a kernel may signal to a GPU whose own has not begun.
             for driver in self._ranks:
                 driver.clear_semaphores()
+        self._timeout_ns = launch.timeout_ns
+        streams = self._gather(launch.run_stream)
         started: list[_RankDriver] = []
         try:
             for rank, driver in enumerate(self._ranks):
                 driver.api.enter()
-                driver.launch(self._part(launch, rank))
+                driver.launch(self._part(launch, rank, streams[rank]))
                 started.append(driver)
         except BaseException:
             self._end(started)
             raise
 
-    def _part(self, launch: Launch, rank: int) -> Launch:
+    def _gather(self, run_stream: RunStream) -> list[RunStream]:
+        """Returns the streams of the launches.
+
+        If callers have given work to one of them, each waits for the work of all of them. So no
+        kernel holds its GPU while another rank's cannot begin.
+        """
+        parts = self._parts(run_stream)
+        if not any(driver.is_foreign(part) for driver, part in parts):
+            return [part for _, part in parts]
+        marks: list[tuple[int, object]] = []
+        for driver, part in parts:
+            driver.api.enter()
+            marks.append(driver.mark(part))
+        for driver, (stream, _) in zip(self._ranks, marks, strict=True):
+            driver.api.enter()
+            for other, reached in marks:
+                if other != stream:
+                    driver.api.call("cuStreamWaitEvent", stream, reached, 0)
+        return [
+            RunStream(part.device, stream)
+            for (_, part), (stream, _) in zip(parts, marks, strict=True)
+        ]
+
+    def _part(self, launch: Launch, rank: int, stream: RunStream) -> Launch:
         """A launch as one rank makes it."""
         addresses = launch.addresses
         if constants := self._constants.get(rank):
             addresses = np.array(addresses)
             for slot, memory in constants.items():
                 addresses[slot - 1] = memory.address
-        driver = self._ranks[rank]
-        return launch._replace(addresses=addresses, run_stream=driver.run_stream(None, ()))
+        return launch._replace(addresses=addresses, run_stream=stream)
 
     def wait(self) -> Outcome:
         """See :meth:`Driver.wait`."""
@@ -196,11 +248,12 @@ class CudaWorldDriver:
             for rank, driver in enumerate(self._ranks):
                 driver.api.enter()
                 outcomes.append(driver.wait())
+                if outcomes[-1].stop.abort == Abort.PEERS:
+                    raise self._late(outcomes[-1].stop.seen)
                 if outcomes[-1].stop.abort:
                     # Nothing that the others wait for will come.
                     for other in self._ranks[rank + 1 :]:
-                        other.api.enter()
-                        other.record.abort()
+                        other.end_kernel()
         except BaseException:
             self._end(self._ranks[len(outcomes) :])
             raise
@@ -209,6 +262,16 @@ class CudaWorldDriver:
             for driver in self._ranks:
                 driver.epoch = (outcome.epoch + outcome.iterations) % (1 << 64)
         return outcome
+
+    def _late(self, rank: int) -> BusyError:
+        """Ends the kernel of a rank for which the others have waited in vain; returns the error."""
+        driver = self._ranks[rank]
+        driver.api.enter()
+        error = driver.queue_error(self._timeout_ns)
+        driver.give_up()
+        if not driver.is_given_up:
+            error.notes += (BEGAN_LATE,)
+        return error
 
     def _end(self, drivers: Iterable[_RankDriver]) -> None:
         """Ends runs after an error, which is the one that is reported."""
@@ -242,6 +305,14 @@ class _RankDriver(CudaDriver):
         self.api = api
         self.rank = rank
         self._keeper = keeper
+        # Happens when the stream of a run has come to its launch.
+        self._reached = self._make_event()
+
+    def mark(self, run_stream: RunStream) -> tuple[int, object]:
+        """Returns the stream of a run, and the event of all work that precedes the run."""
+        stream = self._follow(run_stream)
+        self.api.call("cuEventRecord", self._reached, stream)
+        return stream, self._reached
 
     @property
     def dirty(self) -> bool:
@@ -255,6 +326,20 @@ class _RankDriver(CudaDriver):
         self.api.await_stream(self._side)
         self.epoch = 0
         self._dirty = False
+
+    def _make_watch(self, kernel: CudaKernel) -> QueueWatch:
+        program = kernel.bundle.manifest.program
+        name = f"the kernel of rank {self.rank} of {program!r} (GPU {self.api.ordinal})"
+        return QueueWatch(kernel, (self.record,), name)
+
+    def queue_error(self, timeout_ns: int) -> BusyError:
+        """Returns the error for a launch that has been queued for too long."""
+        return self._watch.start(timeout_ns).error()
+
+    @property
+    def is_given_up(self) -> bool:
+        """Returns True if a launch that was given up may not have ended."""
+        return self._given_up is not None
 
     def await_given_up(self) -> None:
         """Waits for the end of a launch that was given up, if there is one."""
@@ -271,6 +356,12 @@ class _RankDriver(CudaDriver):
                 self._keeper.wait_for(event, owners)
             raise
 
+    def end_kernel(self) -> None:
+        """Tells the kernel to end, unless it has ended, with a report of its own."""
+        self.api.enter()
+        if not self.api.has_happened(self._end):
+            self.record.abort()
+
     def give_up(self) -> None:
         """Ends the launch that is under way, if there is one."""
         if self._launch is not None:
@@ -285,10 +376,11 @@ class _WorldExchange:
 
     def bring(self, arrays: Mapping[str, Array], results: Results, where: RunStream) -> Slots:
         """See :meth:`Exchange.bring`."""
-        del where
+        assert isinstance(where, RankStreams)
         slots: Slots = {}
-        for driver, exchange in self._parts:
-            slots |= exchange.bring(arrays, results, driver.run_stream(None, ()))
+        for (driver, exchange), part in zip(self._parts, where.ranks, strict=True):
+            driver.api.enter()
+            slots |= exchange.bring(arrays, results, part)
         return slots
 
     def fetch(self) -> dict[str, Any]:

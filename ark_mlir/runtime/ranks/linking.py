@@ -25,7 +25,7 @@ import numpy as np
 
 from ...bundle import Bundle, Opcode, Semaphore, Tables
 from ...errors import UnsupportedError
-from ..abi import RANK_COUNTERS
+from ..abi import FREE_COUNTERS, MOST_RANKS, RANK_COUNTERS
 from .parts import own_lanes, part_of
 
 if TYPE_CHECKING:
@@ -70,10 +70,16 @@ class _Semaphore:
 def link(joined: Bundle) -> list[LinkedRank]:
     """Links a program of several ranks for a GPU of each rank.
 
-    Raises UnsupportedError if the program needs more counters than a GPU holds, or uses a barrier
-    as a counter.
+    Raises UnsupportedError if the program needs more counters than a GPU holds, has too many ranks,
+    or uses a barrier as a counter.
     """
     manifest = joined.manifest
+    if manifest.ranks > MOST_RANKS:
+        raise UnsupportedError(
+            f"{manifest.program!r} has {manifest.ranks} ranks; ranks with a GPU each are at most "
+            f"{MOST_RANKS}",
+            location=joined.where,
+        )
     lanes = [own_lanes(joined, rank) for rank in range(manifest.ranks)]
     semaphores = _describe(joined, lanes)
     return [_link_rank(joined, rank, own, semaphores) for rank, own in enumerate(lanes)]
@@ -105,10 +111,10 @@ def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[_Semaphore]:
         arrivals = np.bincount(ranks[barrier], minlength=manifest.ranks)
         result.append(_Semaphore(number, waiters, next_counter, tuple(arrivals.tolist())))
         next_counter += 1
-    if next_counter >= RANK_COUNTERS:
+    if next_counter > FREE_COUNTERS:
         raise UnsupportedError(
             f"{manifest.program!r} has {next_counter} counters; a GPU of several has "
-            f"{RANK_COUNTERS - 1}",
+            f"{FREE_COUNTERS}",
             location=joined.where,
         )
     return result

@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 import threading
 import time
-from typing import TYPE_CHECKING, Any, overload
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 from ... import knobs
 from ...errors import ArkError, HangError, InvalidUsageError, RankFailedError
+from ..arrays.streams import current_stream_of, stream_handle
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from ...typing import Array, HostInput, HostInputs, Inputs
+    from ...typing import Array, Arrays, HostInput, HostInputs, Inputs, Stream
     from .world import World
 
 
@@ -26,14 +28,37 @@ class Rank:
 
     @overload
     def run(
-        self, inputs: HostInputs | None = None, /, **named: HostInput
+        self,
+        inputs: HostInputs | None = None,
+        /,
+        *,
+        stream: Stream | None = None,
+        out: Mapping[str, NDArray[Any]] | None = None,
+        **named: HostInput,
     ) -> dict[str, NDArray[Any]]: ...
     @overload
-    def run(self, inputs: Inputs | None = None, /, **named: Array | int) -> dict[str, Any]: ...
-    def run(self, inputs: Inputs | None = None, /, **named: Array | int) -> dict[str, Any]:
+    def run(
+        self,
+        inputs: Inputs | None = None,
+        /,
+        *,
+        stream: Stream | None = None,
+        out: Arrays | None = None,
+        **named: Array | int,
+    ) -> dict[str, Any]: ...
+    def run(
+        self,
+        inputs: Inputs | None = None,
+        /,
+        *,
+        stream: Stream | None = None,
+        out: Arrays | None = None,
+        **named: Array | int,
+    ) -> dict[str, Any]:
         """Runs this rank together with all others, as soon as every rank has called `run`.
 
-        Arguments and result are those of :meth:`Executable.run`, for this rank alone.
+        Arguments and result are those of :meth:`Executable.run`, for this rank alone. Without
+        `stream`, tensors of torch on a GPU select the current stream of the calling thread.
 
         Raises:
             RankFailedError: another rank failed, or did not call `run` within ``ARK_TIMEOUT``
@@ -41,7 +66,10 @@ class Rank:
             HangError: a wait of the kernel lasted too long; every rank raises it.
             InvalidUsageError: an input of this rank is wrong, or two threads run it at once.
         """
-        return self._meeting.join(self.number, {**(inputs or {}), **named})
+        values = {**(inputs or {}), **named}
+        # The run may take place in the thread of another rank, which has another current stream.
+        handle = current_stream_of(values.values()) if stream is None else stream_handle(stream)
+        return self._meeting.join(self.number, Call(values, handle, out or {}))
 
     def fail(self, reason: str) -> None:
         """Makes the ranks that wait for this rank raise RankFailedError at once, with `reason`.
@@ -52,11 +80,19 @@ class Rank:
         self._meeting.fail(self.number, reason)
 
 
+class Call(NamedTuple):
+    """The arguments of one rank: its inputs, the handle of its stream, and arrays for outputs."""
+
+    inputs: Inputs
+    stream: int | None
+    out: Arrays
+
+
 class _Round:
-    """One run of all ranks: the inputs so far, then the results or the error."""
+    """One run of all ranks: the calls so far, then the results or the error."""
 
     def __init__(self) -> None:
-        self.inputs: dict[int, Inputs] = {}
+        self.calls: dict[int, Call] = {}
         self.done = threading.Event()
         self.results: list[dict[str, Any]] = []
         self.error: BaseException | None = None
@@ -93,15 +129,15 @@ class Meeting:
         self._lock = threading.Lock()
         self._round = _Round()
 
-    def join(self, rank: int, inputs: Inputs) -> dict[str, Any]:
+    def join(self, rank: int, call: Call) -> dict[str, Any]:
         """Waits for all ranks, and returns the outputs of `rank`; see :meth:`Rank.run`."""
         patience = knobs.TIMEOUT.get()
         with self._lock:
             present = self._round
-            if rank in present.inputs:
+            if rank in present.calls:
                 raise InvalidUsageError(f"rank {rank} is run by two threads at once")
-            present.inputs[rank] = inputs
-            complete = len(present.inputs) == self._world.size
+            present.calls[rank] = call
+            complete = len(present.calls) == self._world.size
             if complete:
                 self._round = _Round()
         if complete:
@@ -127,8 +163,13 @@ class Meeting:
 
     def _run(self, present: _Round, rank: int) -> None:
         try:
-            inputs = [present.inputs[number] for number in range(self._world.size)]
-            present.results = self._world.run(inputs)
+            calls = [present.calls[number] for number in range(self._world.size)]
+            streams = [call.stream for call in calls]
+            present.results = self._world.run(
+                [call.inputs for call in calls],
+                stream=None if streams.count(None) == len(streams) else streams,
+                out=[call.out for call in calls],
+            )
         except ArkError as error:
             # One rank has to raise the original error: the one that it names, if there is one.
             present.end(error, self._culprit(error, rank))
@@ -150,7 +191,7 @@ class Meeting:
                     # All ranks have come: the timeout of the kernel's waits applies now.
                     deadline = time.monotonic() + patience
                     continue
-                missing = [n for n in range(self._world.size) if n not in present.inputs]
+                missing = [n for n in range(self._world.size) if n not in present.calls]
                 self._round = _Round()
                 present.end(
                     RankFailedError(f"{_ranks(missing)} did not come within {patience:g} s")

@@ -81,6 +81,8 @@ def _translate(bundle: Bundle, part: LinkedRank, stop: Stop, counters: NDArray[n
     if stop.abort == Abort.HOST and stop.expected:
         # The host ended a kernel that had just reported a hang.
         stop = replace(stop, abort=Abort.HANG)
+    if stop.abort == Abort.PEERS:
+        return stop  # no instruction was executed
     if stop.lane >= len(part.lanes) or stop.instruction >= len(part.origins):
         return stop  # the report makes no sense, which the caller finds
     origin = int(part.origins[stop.instruction])

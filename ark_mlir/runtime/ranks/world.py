@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, cast
 from ...bundle import Bundle
 from ...errors import InvalidUsageError, a_type
 from ..arrays.binding import read_sources
+from ..arrays.streams import StreamsByRank, stream_handle
 from ..drivers import DRIVERS, DriverTable, drivers_for
 from ..executable import Executable, Resident
 from .meeting import Meeting, Rank
@@ -21,7 +22,7 @@ from .naming import qualified
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-    from ...typing import Array, Arrays, Inputs, Path, Sources
+    from ...typing import Array, Arrays, Inputs, Path, Sources, Stream
 
 _ByRank = Sequence[Mapping[str, object]] | Mapping[str, object] | None
 
@@ -95,18 +96,29 @@ class World(Executable):
         *,
         iterations: int = 1,
         trace: Path | None = None,
+        stream: Stream | Sequence[Stream | None] | None = None,
+        out: Sequence[Arrays] | Arrays | None = None,
         **named: Array | int,
     ) -> list[dict[str, Any]]:
-        """Runs all ranks once, in one launch.
+        """Runs all ranks once, together.
+
+        Arrays on the GPU of their rank are used in place; arrays on the host are copied. If each
+        rank has a GPU of its own, no kernel begins before the earlier work of all streams has
+        ended.
 
         Args:
             inputs: a list with a dict of inputs for each rank. A single dict, or keywords, apply
                 to every rank that has the name; a name may also begin with a rank, as ``rank0/x``.
             iterations, trace: as for :meth:`Executable.run`.
+            stream: a list with a stream for each rank, or None for a rank; each is as for
+                :meth:`Executable.run`. If all ranks are on one GPU, also a single stream.
+            out: arrays by the names of outputs, in the forms of `inputs`. The run writes to these
+                arrays instead of new arrays.
             **named: inputs by name, as a dict in `inputs`.
 
         Returns:
-            A list with a dict of outputs for each rank.
+            A list with a dict of outputs for each rank. New arrays are on the GPU of their rank if
+            any input of the rank is there, else on the host.
 
         Raises the errors of :meth:`Executable.run`; a message about a buffer or a lane names its
         rank.
@@ -116,7 +128,9 @@ class World(Executable):
             (4,)
         """
         values = spread([b.name for b in self.inputs], self.size, inputs, named)
-        return by_rank(super().run(values, iterations=iterations, trace=trace), self.size)
+        arrays = spread([b.name for b in self.outputs], self.size, out)
+        streams = streams_by_rank(stream, self.size)
+        return by_rank(self._run(values, iterations, trace, streams, arrays), self.size)
 
     @contextmanager
     def resident(  # pyright: ignore[reportIncompatibleMethodOverride]
@@ -146,12 +160,15 @@ class ResidentWorld:
         *,
         iterations: int = 1,
         trace: Path | None = None,
+        out: Sequence[Arrays] | Arrays | None = None,
         **named: Array | int,
     ) -> list[dict[str, Any]]:
         """As :meth:`World.run`, with buffers that are reused by every run."""
-        size = self._world.size
-        values = spread([b.name for b in self._world.inputs], size, inputs, named)
-        return by_rank(self._inner.run(values, iterations=iterations, trace=trace), size)
+        world = self._world
+        values = spread([b.name for b in world.inputs], world.size, inputs, named)
+        arrays = spread([b.name for b in world.outputs], world.size, out)
+        results = self._inner.run(values, iterations=iterations, trace=trace, out=arrays)
+        return by_rank(results, world.size)
 
 
 def make_executable(
@@ -200,6 +217,20 @@ def spread(
                 raise InvalidUsageError(f"entry {rank} is {a_type(entry)}; expected arrays by name")
             result.update({qualified(rank, size, n): value for n, value in entry.items()})
     return result
+
+
+def streams_by_rank(
+    stream: Stream | Sequence[Stream | None] | None, size: int
+) -> Stream | StreamsByRank | None:
+    """Returns the streams of a run for the driver: one of all ranks, or a handle for each rank.
+
+    Raises InvalidUsageError unless a list has one entry for each rank.
+    """
+    if not isinstance(stream, Sequence):
+        return stream
+    if len(stream) != size:
+        raise InvalidUsageError(f"{size} ranks need as many streams, not {len(stream)}")
+    return StreamsByRank(None if each is None else stream_handle(each) for each in stream)
 
 
 def by_rank(values: Mapping[str, Any], size: int) -> list[dict[str, Any]]:

@@ -22,6 +22,8 @@ class Device:
         lanes: CTAs that run.
         name: its kind.
         broken: True if a kernel or a copy has failed, until the context is released.
+        occupied: True if a kernel of others has all SMs, so that launches and what zeroes memory
+            wait for its end.
     """
 
     ordinal: int
@@ -32,6 +34,7 @@ class Device:
     lanes: int = 0
     name: str = "stand-in"
     broken: bool = False
+    occupied: bool = False
 
     @property
     def context(self) -> str:

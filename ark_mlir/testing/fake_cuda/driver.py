@@ -63,8 +63,8 @@ class FakeCuda(MemoryFunctions):
 
     Attributes:
         devices: the GPUs.
-        occupied: whether a kernel of others has all SMs, so that launches and what zeroes memory
-            wait for its end. What zeroes memory also waits while own kernels have all SMs.
+        occupied: whether kernels of others have all SMs of all GPUs. What zeroes memory also waits
+            while own kernels have all SMs.
         foreign: names of functions that wait, since a kernel of others runs on a non-blocking
             stream, beside which launches go on: all of :data:`WAITS_FOR_ALL`, or some of them.
         busy: how many SMs others keep, of which the driver says nothing before a launch.
@@ -137,6 +137,16 @@ class FakeCuda(MemoryFunctions):
     def running(self) -> int:
         """The number of launches that were given to a stream and have not ended."""
         return sum(device.running for device in self.devices)
+
+    @property
+    def occupied(self) -> bool:
+        """Returns True if kernels of others have all SMs of all GPUs."""
+        return all(device.occupied for device in self.devices)
+
+    @occupied.setter
+    def occupied(self, value: bool) -> None:
+        for device in self.devices:
+            device.occupied = value
 
     @property
     def memory(self) -> int:
@@ -371,7 +381,7 @@ class FakeCuda(MemoryFunctions):
         )
 
     def _all_sms_taken(self, device: Device) -> bool:
-        return self.occupied or device.lanes >= self.sms
+        return device.occupied or device.lanes >= self.sms
 
     def _launch(self, device: Device, lanes: int, function: Any, context: int) -> Operation:
         threads: list[threading.Thread] = []
@@ -383,7 +393,7 @@ class FakeCuda(MemoryFunctions):
             ctypes.c_int32.from_address(codes + 4 * lane).value = code
 
         def run() -> bool:
-            if not threads and self.occupied:
+            if not threads and device.occupied:
                 return False
             if not threads:
                 if not self._check_accesses(device, context):

@@ -18,8 +18,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .devices import AGAIN, Device
-from .names import INVALID_DEVICE, INVALID_VALUE, NOT_PERMITTED, OUT_OF_MEMORY
-from .shared_files import SharedFile, create_file, open_file
+from .names import (
+    INVALID_DEVICE,
+    INVALID_VALUE,
+    NOT_PERMITTED,
+    NOT_SUPPORTED,
+    OUT_OF_MEMORY,
+)
+from .shared_files import (
+    ProvidedFile,
+    SharedFile,
+    create_file,
+    open_described,
+    open_file,
+    provide_file,
+)
 from .streams import StreamFunctions
 
 if TYPE_CHECKING:
@@ -56,6 +69,18 @@ class AccessFlags(IntEnum):
     CU_MEM_ACCESS_FLAGS_PROT_READWRITE = _READ_WRITE
 
 
+class IpcFlags(IntEnum):
+    """``CUipcMem_flags``."""
+
+    CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS = 1
+
+
+class PointerAttribute(IntEnum):
+    """``CUpointer_attribute``."""
+
+    CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL = 9
+
+
 class Granularity(IntEnum):
     """``CUmemAllocationGranularity_flags``."""
 
@@ -72,6 +97,7 @@ class Block:
         charged: the device whose memory it takes.
         devices: the devices that may access it; None if all of them may.
         keeper: keeps the bytes alive.
+        borrowed: True if it is memory of another process, by legacy IPC.
     """
 
     address: int
@@ -79,6 +105,7 @@ class Block:
     charged: Device
     devices: set[Device] | None
     keeper: Any = None
+    borrowed: bool = False
 
     @property
     def end(self) -> int:
@@ -116,6 +143,7 @@ class MemoryFunctions(StreamFunctions):
         unlinked: pairs of ordinals, the first of which cannot access the memory of the second.
         refuses_export: whether memory cannot be given to other processes.
         refuses_import: whether memory of other processes cannot be mapped.
+        refuses_ipc: whether legacy IPC, by handles of 64 bytes, is not supported.
     """
 
     CUmemLocationType = LocationType
@@ -123,7 +151,12 @@ class MemoryFunctions(StreamFunctions):
     CUmemAccess_flags = AccessFlags
     CUmemAllocationGranularity_flags = Granularity
     CUmemAllocationHandleType = HandleType
+    CUipcMem_flags = IpcFlags
+    CUpointer_attribute = PointerAttribute
     CU_MEMHOSTALLOC_DEVICEMAP = 2
+
+    class CUipcMemHandle(SimpleNamespace):
+        """What another process needs to map memory."""
 
     class CUmemLocation(SimpleNamespace):
         """A device."""
@@ -142,6 +175,7 @@ class MemoryFunctions(StreamFunctions):
         self.unlinked: set[tuple[int, int]] = set()
         self.refuses_export = False
         self.refuses_import = False
+        self.refuses_ipc = False
         self._devices = devices
         self._blocks: dict[int, Block] = {}
         self._reserved: dict[int, Block] = {}
@@ -183,7 +217,8 @@ class MemoryFunctions(StreamFunctions):
 
     def _provide(self, nbytes: int, device: Device | None) -> tuple[int, Any]:
         """Returns the address of bytes of a device, or of the host, and their keeper."""
-        del device
+        if device is not None and nbytes >= self.page:
+            return provide_file(create_file(device.ordinal, nbytes))
         array = np.full(nbytes + _ALIGNMENT, _UNDEFINED, np.uint8)
         return array.ctypes.data + -array.ctypes.data % _ALIGNMENT, array
 
@@ -198,7 +233,9 @@ class MemoryFunctions(StreamFunctions):
 
     def _available(self, device: Device) -> int:
         blocks = (block for block in self._blocks.values() if not self._is_mapped(block))
-        taken = sum(block.nbytes for block in blocks if block.charged is device)
+        taken = sum(
+            block.nbytes for block in blocks if block.charged is device and not block.borrowed
+        )
         shared = (
             memory
             for memory in self._physical.values()
@@ -231,9 +268,9 @@ class MemoryFunctions(StreamFunctions):
         block = self._blocks.get(address)
         # As the driver does, waits for whatever may use the memory.
         device = self._current() if block is None else block.charged
-        if (device.running or self.occupied) and not self._is_advancing:
+        if (device.running or device.occupied) and not self._is_advancing:
             return AGAIN
-        if block is None or self._is_mapped(block):
+        if block is None or self._is_mapped(block) or block.borrowed:
             return (INVALID_VALUE,)
         self._spoil(self._blocks.pop(address))
         return None
@@ -247,6 +284,40 @@ class MemoryFunctions(StreamFunctions):
             for address, block in self._blocks.items()
             if self._is_mapped(block) or block.charged is not device
         }
+
+    def _cuPointerGetAttribute(self, key: PointerAttribute, address: int) -> tuple[int, int | None]:
+        block = self.find_block(address)
+        if block is None or key != PointerAttribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+            return INVALID_VALUE, None
+        return 0, block.charged.ordinal
+
+    # -- legacy IPC --------------------------------------------------------------------------
+
+    def _cuIpcGetMemHandle(self, address: int) -> tuple[int, Any]:
+        block = self._blocks.get(address)
+        if self.refuses_ipc:
+            return NOT_SUPPORTED, None
+        if block is None or not isinstance(block.keeper, ProvidedFile):
+            return INVALID_VALUE, None
+        return 0, SimpleNamespace(reserved=block.keeper.file.describe())
+
+    def _cuIpcOpenMemHandle(self, handle: Any, flags: int) -> tuple[int, int | None]:
+        file = open_described(handle.reserved)
+        if file is None or flags != IpcFlags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS:
+            return INVALID_VALUE, None
+        device, owner = self._current(), self._devices[file.ordinal]
+        if (device.ordinal, owner.ordinal) in self.unlinked:
+            return INVALID_DEVICE, None
+        address, keeper = provide_file(file)
+        self._blocks[address] = Block(address, file.nbytes, owner, {device}, keeper, borrowed=True)
+        return 0, address
+
+    def _cuIpcCloseMemHandle(self, address: int) -> object:
+        block = self._blocks.get(address)
+        if block is None or not block.borrowed or self._is_used([block]):
+            return (INVALID_VALUE,)
+        del self._blocks[address]
+        return None
 
     # -- virtual memory ----------------------------------------------------------------------
 

@@ -33,10 +33,12 @@ ERRORS = {
 # Functions that release a handle. They never fail in the stand-in, unless their context is lost.
 GIVE_BACK = {
     "cuDevicePrimaryCtxRelease", "cuEventDestroy", "cuMemAddressFree", "cuMemFree",
-    "cuMemFreeHost", "cuMemRelease", "cuMemUnmap", "cuModuleUnload", "cuStreamDestroy",
+    "cuIpcCloseMemHandle", "cuMemFreeHost", "cuMemRelease", "cuMemUnmap", "cuModuleUnload",
+    "cuStreamDestroy",
 }  # fmt: skip
 TAKE = {
-    "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuMemAddressReserve", "cuMemAlloc",
+    "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuIpcOpenMemHandle", "cuMemAddressReserve",
+    "cuMemAlloc",
     "cuMemCreate", "cuMemHostAlloc", "cuMemImportFromShareableHandle", "cuMemMap",
     "cuModuleLoadData", "cuModuleLoadDataEx", "cuStreamCreate",
 }  # fmt: skip

@@ -22,20 +22,27 @@ if TYPE_CHECKING:
 
 
 class OnDevice:
-    """A copy of an array on the stand-in's device, which DLPack can read."""
+    """A copy of an array on a device of the stand-in, which DLPack can read.
 
-    def __init__(self, array: NDArray[Any]) -> None:
+    Attributes:
+        array: the copy.
+        streams: the streams for which its producer was told to make it ready.
+    """
+
+    def __init__(self, array: NDArray[Any], ordinal: int = 0) -> None:
         block = np.zeros(array.nbytes + 256, np.uint8)
         start = -block.ctypes.data % 256
         self.array: NDArray[Any] = np.ndarray(array.shape, array.dtype, block.data, start)
         self.array[...] = array
+        self.streams: list[object] = []
+        self._ordinal = ordinal
 
     def __dlpack__(self, *, stream: object = None, **arguments: Any) -> Any:
-        del stream
+        self.streams.append(stream)
         return Exporter(self.array).__dlpack__(**arguments)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return 2, 0
+        return 2, self._ordinal
 
 
 def fake_executable(

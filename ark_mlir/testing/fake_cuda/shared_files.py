@@ -6,9 +6,11 @@ import ctypes
 import mmap
 import os
 import weakref
+from typing import NamedTuple
 
 _NAME = "fake_cuda_"
 _FIXED = 0x10
+_PAGE = 2 << 20
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.mmap.restype = ctypes.c_void_p
 _libc.mmap.argtypes = [
@@ -34,6 +36,10 @@ class SharedFile:
         """Returns another descriptor of the file, which the caller closes."""
         return os.dup(self._file)
 
+    def describe(self) -> bytes:
+        """Returns 64 bytes by which another process of the same user opens the file."""
+        return f"/proc/{os.getpid()}/fd/{self._file}".encode().ljust(64, b"\0")
+
     def map(self, address: int) -> None:
         """Maps the file at reserved addresses."""
         _map(address, self.nbytes, mmap.MAP_SHARED, self._file)
@@ -58,6 +64,34 @@ def open_file(file: int) -> SharedFile | None:
         return None
     ordinal = int(name.removeprefix(_NAME))
     return SharedFile(os.dup(file), ordinal, os.fstat(file).st_size)
+
+
+class ProvidedFile(NamedTuple):
+    """A mapped file, and the memory of the process that holds its addresses."""
+
+    file: SharedFile
+    place: mmap.mmap
+
+
+def provide_file(file: SharedFile) -> tuple[int, ProvidedFile]:
+    """Maps a file at a multiple of 2 MiB; returns the address and what keeps the mapping."""
+    place = mmap.mmap(-1, file.nbytes + _PAGE)
+    begin = ctypes.addressof(ctypes.c_char.from_buffer(place))
+    address = begin + -begin % _PAGE
+    file.map(address)
+    return address, ProvidedFile(file, place)
+
+
+def open_described(description: bytes) -> SharedFile | None:
+    """Returns the memory that another process has described; None if it is gone."""
+    try:
+        file = os.open(description.rstrip(b"\0"), os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        return open_file(file)
+    finally:
+        os.close(file)
 
 
 def _map(address: int, nbytes: int, flags: int, file: int) -> None:

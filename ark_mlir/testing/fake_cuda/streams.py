@@ -57,12 +57,10 @@ class StreamFunctions:
     """The driver's functions for streams and events.
 
     Attributes:
-        occupied: see :class:`.driver.FakeCuda`.
         waits: pairs of streams, the first of which was made to wait for the second.
     """
 
     def __init__(self, devices: list[Device]) -> None:
-        self.occupied = False
         self.waits: list[tuple[int, int]] = []
         self._handles = itertools.count(1000)
         self._defaults = {device: Stream(device) for device in devices}
@@ -200,7 +198,7 @@ class StreamFunctions:
 
         def happen() -> bool:
             # The kernel of others is on the default stream.
-            if stream in DEFAULT_STREAMS and self.occupied:
+            if stream in DEFAULT_STREAMS and event.device.occupied:
                 return False
             event.pending -= 1
             return True

@@ -72,6 +72,7 @@ def test_help_and_version(ark: Ark) -> None:
         ("compile", "a.mlir", "-o", "b", "--set", "scheduler"),
         ("generate", "folder"),
         ("generate", "folder", "--prompt-ids", "one,two"),
+        ("generate", "folder", "--prompt-ids", "1", "--prompt", "one"),
         ("generate", "folder", "--prompt-ids", "1", "--tensor-parallel", "0"),
         ("generate", "folder", "--prompt-ids", "1", "--devices", "0,0"),
         ("env", "--yaml"),

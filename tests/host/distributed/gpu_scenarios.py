@@ -21,8 +21,10 @@ import numpy as np
 
 import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
+from ark_mlir.distributed import gpu_memory
 from ark_mlir.runtime.cuda import api as cuda_api
 from ark_mlir.runtime.cuda import driver as cuda_driver
+from ark_mlir.runtime.cuda import queue as cuda_queue
 from ark_mlir.testing import toy
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import ToyProgram, compile_kernel, ring_program
@@ -31,17 +33,19 @@ FOREVER = 1 << 31
 
 
 class Machine(FakeCuda):
-    """A stand-in that kills its process at the first call of a function.
+    """A stand-in that kills or stops its process at the first call of a function.
 
     Attributes:
-        kills_at: the name of the function.
+        signal_at: the name of the function.
+        signal: the signal.
     """
 
-    kills_at = ""
+    signal_at = ""
+    signal = signal.SIGKILL
 
     def _refuse(self, name: str, arguments: tuple[Any, ...]) -> int:
-        if name == self.kills_at:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if name == self.signal_at:
+            os.kill(os.getpid(), self.signal)
         return super()._refuse(name, arguments)
 
 
@@ -88,7 +92,10 @@ def run(executable: Any, **options: Any) -> float:
 
 
 def error_of(work: Callable[[], Any]) -> list[str]:
-    kinds = (ark.HangError, ark.RankFailedError, ark.InvalidUsageError, ark.UnsupportedError)
+    kinds = (
+        ark.HangError, ark.BusyError, ark.RankFailedError, ark.InvalidUsageError,
+        ark.UnsupportedError,
+    )  # fmt: skip
     try:
         return ["none", repr(work())]
     except (ark.ArkError, KeyboardInterrupt) as error:
@@ -150,6 +157,10 @@ def differ(what: str) -> Any:
             CUDA.unlinked = {(1, 0)}
         elif what in ("export", "import"):
             setattr(CUDA, f"refuses_{what}", True)
+            CUDA.refuses_ipc = True
+        elif what == "open":
+            CUDA.refuses_import = True
+            CUDA._cuIpcOpenMemHandle = lambda *_: (801, None)
         elif what == "memory":
             CUDA.memory = 3 << 20
         elif what == "lanes":
@@ -157,11 +168,52 @@ def differ(what: str) -> Any:
     error = error_of(bound)
     CUDA.version, CUDA.page, CUDA.sms, CUDA.memory = 12080, 2 << 20, 132, 1 << 30
     CUDA.unlinked, CUDA.refuses_export, CUDA.refuses_import = set(), False, False
+    CUDA.refuses_ipc = False
+    vars(CUDA).pop("_cuIpcOpenMemHandle", None)
     for device in CUDA.devices:
         device.name = "stand-in"
     clean = left() == before
     with bound() as executable:
         return [*error, clean, run(executable)]
+
+
+def settled() -> list[int]:
+    """The resources that are left when all ranks have closed their programs."""
+    with world.turn("settle") as turn:
+        turn.meet("closed")
+        # Another rank tells that it has unmapped memory before it comes here.
+        gpu_memory.free_kept()
+        turn.meet("freed")
+    return left()
+
+
+def legacy(what: str) -> Any:
+    """Rank 1's driver refuses file descriptors of memory in some way."""
+    before = settled()
+    if world.rank == 1:
+        if what == "create":
+            CUDA._cuMemCreate = lambda *_: (801, None)
+        else:
+            setattr(CUDA, f"refuses_{what}", True)
+    with bound() as executable:
+        errors = [run(executable, iterations=count) for count in (1, 3, 2)]
+        sharing = executable.report().sharing
+        rows = str(executable.report())
+        count = int(executable.states["n"])
+    with bound() as executable:
+        errors.append(run(executable))
+    return [errors, count, sharing, sharing in rows, CUDA.foreign_accesses, settled() == before]
+
+
+def legacy_failures() -> Any:
+    """Each call of the driver fails once at rank 1, with legacy IPC."""
+    CUDA.refuses_export = True
+    return faults()
+
+
+def legacy_hang() -> Any:
+    CUDA.refuses_export = True
+    return hang()
 
 
 def mps() -> Any:
@@ -173,7 +225,7 @@ def mps() -> Any:
 
 def faults() -> Any:
     """Each call of the driver fails once at rank 1, in loading, binding and a run."""
-    before, first = left(), len(CUDA.calls)
+    before, first = settled(), len(CUDA.calls)
     with bound() as executable:
         run(executable)
         count = len(CUDA.calls) - first
@@ -199,9 +251,7 @@ def faults() -> Any:
                 CUDA.fail_at = -1
             executable.close()
         executable = None
-        with world.turn("next") as turn:
-            turn.meet("number", number)
-        leaks += left() != before
+        leaks += settled() != before
     CUDA.fail_at = -1
     with bound() as executable:
         return [count, sorted(set(kinds)), kinds.count("none"), leaks, run(executable)]
@@ -228,7 +278,7 @@ def killed(where: str) -> Any:
     """Rank 1 is killed at a call of the driver, or in the midst of a run."""
     before = left()
     if world.rank == 1 and where.startswith("cu"):
-        CUDA.kills_at = where
+        CUDA.signal_at = where
 
     def work() -> None:
         with bound() as executable:
@@ -244,15 +294,88 @@ def killed(where: str) -> Any:
     return [*error, seconds, left()[0] - before[0], *after_death]
 
 
+def killed_in(where: str) -> Any:
+    """Rank 1 is killed while it computes what rank 0 waits for, or while it waits for rank 0 at
+    the barrier that ends an iteration."""
+    size = world.world_size
+    program = ToyProgram(sms=size, arena=size << 21)
+    again, arrived = program.semaphore(size, "again"), program.semaphore(1, "rank0/arrived")
+    for rank in range(size):
+        late = rank == (1 if where == "put" else 0)
+        naps = 50 if late else 1
+        work = [toy.run(program.task("nap", naps, name=f"rank{rank}/nap"), 0, naps)]
+        hand_over = [toy.wait(arrived, 1)] if rank == 0 else [toy.signal(arrived)] * (rank == 1)
+        program.lane(rank, [*work, *hand_over, toy.barrier(again, size)])
+    before = left()
+    begin = 0.0
+
+    def work_together() -> None:
+        nonlocal begin
+        with world.load(as_bundle(*program.parts(compile_kernel(), ranks=size))) as executable:
+            if world.rank == 1:
+                after(0.5, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            begin = time.monotonic()
+            executable.run()
+
+    error = error_of(work_together)
+    seconds = time.monotonic() - begin
+    return [*error, seconds, left()[0] - before[0], error_of(bound)[0], CUDA.running]
+
+
+def unlike(what: str) -> Any:
+    """Ranks load different programs, or one for another number of ranks; then a good program."""
+    before = left()
+
+    def load() -> Any:
+        size = 3 if what == "size" else world.world_size
+        part = 4 << 20 if what == "program" and world.rank == 1 else 2 << 20
+        parts = ring_program(size, part).parts(compile_kernel(), ranks=size)
+        return world.load(as_bundle(*parts))
+
+    error = error_of(load)
+    clean = left() == before
+    with bound() as executable:
+        return [*error, clean, run(executable)]
+
+
 def stopped(when: str) -> Any:
-    """Rank 1 is stopped between runs, or in a run; the others go on without it."""
+    """Rank 1 is stopped between runs, before its launch, or in a run; the others go on."""
     with bound() as executable, ark.knobs.scope(ARK_TIMEOUT="1"):
         run(executable)
         if world.rank == 1:
             if when == "between":
                 os.kill(os.getpid(), signal.SIGSTOP)
+            if when == "before its launch":
+                CUDA.signal_at, CUDA.signal = "cuLaunchKernelEx", signal.SIGSTOP
             after(0.3, lambda: os.kill(os.getpid(), signal.SIGSTOP))
         return error_of(lambda: run(executable, iterations=FOREVER))
+
+
+def queued(seconds: str) -> Any:
+    """A kernel of others has the GPU of rank 1 for a while, longer than a wait may last."""
+    cuda_queue._MAX_SECONDS_BETWEEN_LOOKS = 0.1
+    with ark.knobs.scope(ARK_TIMEOUT="0.3"), bound() as executable:
+        run(executable)
+        if world.rank == 1:
+            CUDA.occupied = True
+            after(float(seconds), lambda: setattr(CUDA, "occupied", False))
+        begin = time.monotonic()
+        error = error_of(lambda: run(executable, iterations=2))
+        waited = time.monotonic() - begin
+        CUDA.occupied = False
+        return [*error, waited, int(executable.glance("n")), run(executable), CUDA.running]
+
+
+def streamed() -> Any:
+    """Work that rank 1's stream had before takes longer than a wait may last."""
+    with ark.knobs.scope(ARK_TIMEOUT="0.3"), bound() as executable:
+        run(executable)
+        CUDA.cuCtxSetCurrent(CUDA.devices[world.rank].context)
+        stream = CUDA.new_stream()
+        if world.rank == 1:
+            end = time.monotonic() + 2
+            CUDA.delay(stream, lambda: time.monotonic() > end)
+        return run(executable, stream=stream)
 
 
 def hang() -> Any:

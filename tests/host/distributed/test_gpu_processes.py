@@ -85,6 +85,12 @@ def test_one_gpu_with_mps(launch: Launch) -> None:
         ("link", "rank 1: the GPU of rank 1"),
         ("export", "rank 1: this driver cannot share memory with other processes"),
         ("import", "rank 1: this driver cannot map the memory of other processes"),
+        ("import", "IPC does not work, either: rank 1: this driver cannot lend memory"),
+        (
+            "open",
+            "IPC does not work, either: rank 1: this driver cannot map the memory",
+        ),
+        ("open", "run all ranks in one process: ark.load(path, devices=[0, 1])"),
     ],
 )
 def test_ranks_that_cannot_run_together(launch: Launch, what: str, message: str) -> None:
@@ -95,6 +101,32 @@ def test_ranks_that_cannot_run_together(launch: Launch, what: str, message: str)
     assert kind == "UnsupportedError"
     assert message in text
     assert (clean, difference) == (True, 0.0)
+
+
+@pytest.mark.parametrize("size", [2, 3])
+@pytest.mark.parametrize("what", ["create", "export", "import"])
+def test_legacy_ipc(launch: Launch, what: str, size: int) -> None:
+    """It is chosen when one rank cannot share file descriptors of memory."""
+    text = "legacy CUDA IPC, since file descriptors of memory are refused"
+    assert launch("legacy", what, size=size) == [[[0.0] * 4, 6, text, True, [], True]] * size
+
+
+def test_a_fault_at_every_call_with_legacy_ipc(launch: Launch) -> None:
+    (count, others, none, leaks, after), (_, own, own_none, own_leaks, own_after) = launch(
+        "legacy_failures"
+    )
+    assert count > 80
+    assert set(others) <= {"RankFailedError", "UnsupportedError"}
+    assert set(own) <= {"DeviceError", "UnsupportedError"}
+    assert (none, leaks, after) == (own_none, own_leaks, own_after) == (0, 0, 0.0)
+
+
+def test_a_hang_with_legacy_ipc(launch: Launch) -> None:
+    first, second = launch("legacy_hang")
+    assert first[0] == second[0]
+    for kind, text, in_time, difference in first[0]:
+        assert (kind, in_time, difference) == ("HangError", True, 0.0)
+        assert "'rank0/receive'" in text
 
 
 @pytest.mark.parametrize(
@@ -149,6 +181,33 @@ def test_a_killed_rank(launch: Launch, where: str) -> None:
     assert held == 0
 
 
+@pytest.mark.parametrize("where", ["put", "barrier"])
+def test_a_rank_that_is_killed_in_a_run(launch: Launch, where: str) -> None:
+    """The other rank raises an error at once, and its kernel ends."""
+    (kind, text, seconds, held, after, running), killed = launch("killed_in", where)
+    assert killed == -signal.SIGKILL
+    assert kind == after == "RankFailedError"
+    assert "rank 1 (process" in text
+    assert "has ended" in text
+    assert seconds < 5
+    assert (held, running) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("what", "message"),
+    [
+        ("program", "rank 0 loads 'toy'"),
+        ("size", "program 'toy' was made for 3 ranks; this world has 2"),
+    ],
+)
+def test_programs_that_are_unlike(launch: Launch, what: str, message: str) -> None:
+    first, second = launch("unlike", what)
+    assert first == second
+    assert first[0] == "InvalidUsageError"
+    assert message in first[1]
+    assert first[2:] == [True, 0.0]
+
+
 def test_a_rank_that_is_stopped_between_runs(launch: Launch) -> None:
     kind, text = launch("stopped", "between", unheard=1)[0]
     assert kind == "RankFailedError"
@@ -156,10 +215,42 @@ def test_a_rank_that_is_stopped_between_runs(launch: Launch) -> None:
     assert "is stopped, by a signal or a debugger" in text
 
 
+def test_a_rank_that_is_stopped_before_its_launch(launch: Launch) -> None:
+    """The kernel of the other rank does not wait for ever for its begin."""
+    kind, text = launch("stopped", "before its launch", unheard=1)[0]
+    assert kind == "RankFailedError"
+    assert "did not come to run 'toy'" in text
+    assert "is stopped, by a signal or a debugger" in text
+
+
 def test_a_rank_that_is_stopped_in_a_run(launch: Launch) -> None:
     kind, text = launch("stopped", "in a run", unheard=1)[0]
     assert kind == "HangError"
     assert "waited more than 1 s" in text
+
+
+def test_a_queued_launch(launch: Launch) -> None:
+    """No rank computes anything, and the next run is right."""
+    other, own = launch("queued", "30")
+    text = "the kernel of rank 1 of 'toy' has not begun for 1.5 s: another kernel holds SMs"
+    assert (own[0], other[0]) == ("BusyError", "RankFailedError")
+    assert text in own[1]
+    assert f"rank 0 cannot go on: rank 1 failed: {text}" in other[1]
+    for _, _, seconds, count, difference, running in (other, own):
+        assert 1.3 < seconds < 10
+        assert (count, difference, running) == (1, 0.0, 0)
+
+
+def test_a_launch_that_is_queued_for_a_while(launch: Launch) -> None:
+    """Longer than a wait may last."""
+    for kind, text, seconds, count, difference, running in launch("queued", "0.8"):
+        assert (kind, text) == ("none", "0.0")
+        assert seconds > 0.7
+        assert (count, difference, running) == (3, 0.0, 0)
+
+
+def test_earlier_work_of_a_stream(launch: Launch) -> None:
+    assert launch("streamed") == [0.0, 0.0]
 
 
 def test_a_hang(launch: Launch) -> None:

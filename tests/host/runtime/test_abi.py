@@ -46,6 +46,7 @@ def test_records(constants: dict[str, int]) -> None:
     assert constants["kReportQueued"] == abi.REPORT_QUEUED
     assert constants["kAbortNone"] == abi.Abort.NONE
     assert constants["kAbortHang"] == abi.Abort.HANG
+    assert constants["kAbortPeers"] == abi.Abort.PEERS
     assert constants["kStatusWords"] == abi.STATUS_WORDS
     assert constants["kErrorNone"] == abi.DataError.NONE
     assert constants["kErrorIndex"] == abi.DataError.INDEX

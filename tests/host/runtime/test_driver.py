@@ -10,9 +10,9 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable, Fault, Launch, Outcome, Stop
-from ark_mlir.runtime.arrays.exchange import HostExchange
 from ark_mlir.runtime.arrays.streams import RunStream
 from ark_mlir.runtime.cpu.driver import HostMemory
+from ark_mlir.runtime.cpu.exchange import HostExchange
 from ark_mlir.testing.toy import add_program
 
 Array = np.ndarray[Any, Any]
@@ -54,7 +54,7 @@ class FakeDriver:
     def settle(self, run_stream: RunStream) -> None:
         self._call("settle")
 
-    def download(self, address: int, dtype: Any, shape: tuple[int, ...]) -> Array:
+    def download(self, address: int, dtype: Any, shape: tuple[int, ...], rank: int = 0) -> Array:
         raise AssertionError("nothing lies on a device")
 
     def exchange(self, stays: bool) -> HostExchange:

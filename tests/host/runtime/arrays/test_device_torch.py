@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from ring_worlds import bound_world, inputs, weights
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -126,3 +128,81 @@ def test_a_lazy_negation_is_resolved(exe: Executable, x: Array) -> None:
     negative = torch._neg_view(torch.from_numpy(x))
     y = exe.run(x=on_device(negative))["y"]
     np.testing.assert_array_equal(y.numpy(), 0.5 - x.ravel())
+
+
+class Elsewhere(Tensor):
+    """A tensor on the second GPU of the stand-in."""
+
+    def get_device(self) -> int:
+        return 1
+
+
+@pytest.fixture
+def two_gpus(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """Two GPUs, each with a stream that is torch's current one; `current` has their handles."""
+    cuda: Any = FakeCuda(devices=2)
+    cuda.current = []
+    for device in cuda.devices:
+        cuda.cuCtxSetCurrent(device.context)
+        cuda.current.append(cuda.new_stream())
+    monkeypatch.setattr(
+        torch.cuda, "current_stream", lambda i: SimpleNamespace(cuda_stream=cuda.current[i])
+    )
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    yield cuda
+    assert (cuda.held, cuda.foreign_accesses) == (0, [])
+
+
+def shared_inputs(scale: float = 1.0) -> list[dict[str, Any]]:
+    """A tensor for each of two ranks, on its GPU."""
+    first, second = (torch.full((128,), scale * (rank + 10)) for rank in range(2))
+    return [{"x": first.as_subclass(Tensor)}, {"x": second.as_subclass(Elsewhere)}]
+
+
+def test_a_world_follows_the_current_stream_on_each_gpu(two_gpus: Any, kernel: bytes) -> None:
+    outputs: list[Any] = [{"y": torch.zeros(128).as_subclass(kind)} for kind in (Tensor, Elsewhere)]
+    with bound_world(two_gpus, kernel) as world:
+        results = world.run(shared_inputs(), out=outputs)
+        assert two_gpus.launched == two_gpus.current
+        for rank in range(2):
+            assert results[rank]["y"] is outputs[rank]["y"]
+        # A rank with arrays on the host has a stream of the driver.
+        y = world.run([shared_inputs()[0], inputs(2)[1]], out=[outputs[0], {}])[1]["y"]
+        assert isinstance(y, np.ndarray)
+        assert two_gpus.launched[2] == two_gpus.current[0]
+        assert two_gpus.launched[3] not in two_gpus.current
+    expected = inputs(2)[1]["x"] + weights(2)[1]["w"] + np.float32(0.5)
+    np.testing.assert_array_equal(outputs[0]["y"].numpy(), expected)
+
+
+def test_threads_of_ranks_have_current_streams_of_their_own(
+    two_gpus: Any, kernel: bytes, in_threads: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The thread of the last rank launches all kernels."""
+    mine = threading.local()
+    monkeypatch.setattr(
+        torch.cuda, "current_stream", lambda i: SimpleNamespace(cuda_stream=mine.streams[i])
+    )
+    outputs = [torch.zeros(128).as_subclass(kind) for kind in (Tensor, Elsewhere)]
+    strangers: list[int] = []
+    for device in two_gpus.devices:
+        two_gpus.cuCtxSetCurrent(device.context)
+        strangers.append(two_gpus.new_stream())
+    with bound_world(two_gpus, kernel) as world:
+
+        def run(rank: int) -> None:
+            mine.streams = list(strangers)
+            mine.streams[rank] = two_gpus.current[rank]
+            world.rank(rank).run(shared_inputs()[rank], out={"y": outputs[rank]})
+
+        in_threads(lambda: run(0), lambda: run(1))
+        assert two_gpus.launched == two_gpus.current
+
+
+def test_a_tensor_on_the_gpu_of_another_rank(two_gpus: Any, kernel: bytes) -> None:
+    with bound_world(two_gpus, kernel) as world:
+        with pytest.raises(
+            ark.InvalidUsageError, match="'rank0/x' is on cuda:1; rank 0 runs on cuda:0"
+        ):
+            world.run(shared_inputs()[::-1])
+        assert two_gpus.launched == []

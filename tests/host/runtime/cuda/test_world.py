@@ -176,16 +176,6 @@ def test_as_many_devices_as_ranks(two: FakeCuda, kernel: bytes) -> None:
         world.bind(weights(2))
 
 
-@pytest.mark.parametrize("pair", [(0, 1), (1, 0)])
-def test_no_peer_access(two: FakeCuda, kernel: bytes, pair: tuple[int, int]) -> None:
-    two.unlinked = {pair}
-    message = f"GPU {pair[0]} cannot access the memory of GPU {pair[1]}"
-    with pytest.raises(ark.UnsupportedError, match=message) as e:
-        bound_world(two, kernel)
-    assert e.value.notes == ("compile with devices=[0] to run all ranks on one GPU",)
-    assert two.held == 0
-
-
 def test_worlds_with_one_copy_of_the_parameters(two: FakeCuda, kernel: bytes) -> None:
     with bound_world(two, kernel) as owner:
         guest = fake_world(two, kernel, ring_program(2), 2).prepare()
@@ -197,14 +187,6 @@ def test_worlds_with_one_copy_of_the_parameters(two: FakeCuda, kernel: bytes) ->
         assert int(owner.states["rank1/n"]) == 2
         guest.close()
     assert (two.held, two.foreign_accesses) == (0, [])
-
-
-@pytest.mark.parametrize("page", [4 << 20, 3 << 20])
-def test_pages_that_do_not_divide_a_part(two: FakeCuda, kernel: bytes, page: int) -> None:
-    two.page = page
-    with pytest.raises(ark.UnsupportedError, match=f"share memory in pages of {page} bytes"):
-        bound_world(two, kernel)
-    assert two.held == 0
 
 
 def test_full_memory_on_one_device(two: FakeCuda, kernel: bytes) -> None:

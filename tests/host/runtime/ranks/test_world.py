@@ -90,7 +90,7 @@ def test_a_rank_that_reports_its_failure(world: ark.World) -> None:
     meeting: Any = world.rank(1)._meeting
 
     def fail_when_others_wait() -> None:
-        while 0 not in meeting._round.inputs:
+        while 0 not in meeting._round.calls:
             time.sleep(0.001)
         world.rank(1).fail("out of memory")
 

@@ -10,3 +10,17 @@
 // CHECK-LABEL: func.func private @ark_stop_word(
 // CHECK: arith.constant 262144 : i64
 // CHECK: arith.constant 262136 : i64
+// The words of 256 ranks lie before that counter.
+// CHECK-LABEL: func.func private @ark_begun_word(
+// CHECK: arith.constant 261880 : i64
+// No thread goes on before the leader has met the other kernels.
+// CHECK-LABEL: func.func private @ark_meet_ranks(
+// CHECK: llvm.getelementptr %{{.+}}[14]
+// CHECK: call @ark_meet_as_leader
+// CHECK: call @ark_gather
+// CHECK-LABEL: func.func private @ark_meet_as_leader(
+// CHECK: arith.constant 5 : i64
+// CHECK: arith.constant 3 : i64
+// CHECK: llvm.inline_asm has_side_effects "st.relaxed.sys.u64 [$0], $1;", "l,l,~{memory}"
+// CHECK: llvm.inline_asm has_side_effects "ld.relaxed.sys.u64 $0, [$1];", "=l,l,~{memory}"
+// CHECK: call @ark_claim

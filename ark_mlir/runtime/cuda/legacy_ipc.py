@@ -1,0 +1,85 @@
+"""Memory that processes share by CUDA's older functions for IPC (``cuIpcOpenMemHandle``).
+
+Containers may refuse file descriptors of memory, which :mod:`.peers` needs, and allow these
+functions. A process cannot choose the address at which it maps the memory of another one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ...errors import UnsupportedError
+
+if TYPE_CHECKING:
+    from .api import CudaApi
+
+__all__ = ["BorrowedBlock", "LentBlock"]
+
+_PAGE = 2 << 20
+
+
+class LentBlock:
+    """Memory on one GPU that other processes can map, from a multiple of 2 MiB on.
+
+    Args:
+        api: the driver API of the GPU, with its context open.
+        nbytes: the size.
+
+    Attributes:
+        address: of the first byte.
+        offset: of the first byte in the allocation, which other processes map as a whole.
+
+    Raises DeviceError if memory is short.
+    """
+
+    def __init__(self, api: CudaApi, nbytes: int) -> None:
+        self._api = api
+        api.enter()
+        self._allocation = int(api.take("cuMemAlloc", "cuMemFree", nbytes + _PAGE))
+        self._free = api.own(self, "cuMemFree", self._allocation)
+        self.offset = -self._allocation % _PAGE
+        self.address = self._allocation + self.offset
+
+    def handle(self) -> bytes:
+        """Returns what other processes need to map the memory.
+
+        Raises DeviceError if the driver refuses it.
+        """
+        self._api.enter()
+        return bytes(self._api.call("cuIpcGetMemHandle", self._allocation).reserved)
+
+    def free(self) -> None:
+        """Frees the memory; no process may have it mapped any more."""
+        self._free()
+
+
+class BorrowedBlock:
+    """The memory of another process, mapped for the GPU of this one.
+
+    Args:
+        api: the driver API of the own GPU, with its context open.
+        handle: of :meth:`LentBlock.handle`.
+        offset: of :class:`LentBlock`.
+
+    Attributes:
+        address: of the first byte.
+
+    Raises DeviceError if the driver refuses it, and UnsupportedError if the memory does not begin
+    at a multiple of 2 MiB here.
+    """
+
+    def __init__(self, api: CudaApi, handle: bytes, offset: int) -> None:
+        api.enter()
+        record = api.driver.CUipcMemHandle()
+        record.reserved = handle
+        lazily = api.driver.CUipcMem_flags.CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS
+        pointer = int(api.call("cuIpcOpenMemHandle", record, lazily))
+        self._close = api.own(self, "cuIpcCloseMemHandle", pointer)
+        self.address = pointer + offset
+        if self.address % _PAGE:
+            self.close()
+            raise UnsupportedError("the driver maps shared memory at a part of a page of 2 MiB")
+
+    def close(self) -> None:
+        """Unmaps the memory; no kernel of this process may use it any more."""
+        self._close()

@@ -1,0 +1,131 @@
+"""Placing: linked tables for parts of memory that do not follow each other.
+
+Linked tables expect the parts of all ranks at consecutive addresses. Where a process cannot choose
+the addresses of other ranks' parts, placing changes what leads to another rank:
+
+- an operand in the arena or the task packets of another rank gets a slot of its own, which holds
+  the address of that part, less its offset in the whole;
+- the number of a counter on another GPU is its distance from the own counters;
+- a stop tells another GPU by the distance of its counters.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...bundle import Bundle, Opcode
+from ...errors import UnsupportedError
+from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["Places", "place"]
+
+_COUNTERS_BYTES = RANK_COUNTERS * SEMAPHORE_STRIDE
+
+
+@dataclass(frozen=True)
+class Places:
+    """The addresses of the parts of all ranks, as one process maps them.
+
+    Attributes:
+        rank: the rank of the process.
+        arenas, counters, packets: the address of each rank's part; parts of no bytes have any.
+        arena_part, packets_part: bytes of each part.
+    """
+
+    rank: int
+    arenas: tuple[int, ...]
+    counters: tuple[int, ...]
+    packets: tuple[int, ...]
+    arena_part: int
+    packets_part: int
+
+    @property
+    def slots(self) -> tuple[int, ...]:
+        """The values of the further slots: for the arena of each rank, then for its packets."""
+        arenas = (_base(address, r, self.arena_part) for r, address in enumerate(self.arenas))
+        packets = (_base(address, r, self.packets_part) for r, address in enumerate(self.packets))
+        return (*arenas, *packets)
+
+    @property
+    def arena(self) -> int:
+        """The address to which operands in the own part of the arena add their offsets."""
+        return _base(self.arenas[self.rank], self.rank, self.arena_part)
+
+    @property
+    def own_packets(self) -> int:
+        """The address to which operands in the own part of the packets add their offsets."""
+        return _base(self.packets[self.rank], self.rank, self.packets_part)
+
+
+def _base(address: int, rank: int, part: int) -> int:
+    return (address - rank * part) % (1 << 64)
+
+
+def place(linked: Bundle, places: Places) -> Bundle:
+    """Returns the linked program of a rank with tables for these addresses.
+
+    Raises UnsupportedError if counters of another rank are too far away for the number of a
+    counter.
+    """
+    instructions = _place_instructions(linked.tables.instructions, linked, places)
+    operands = _place_operands(linked, places)
+    return replace(
+        linked,
+        sections={
+            **linked.sections,
+            "instructions": memoryview(instructions.tobytes()),
+            "operands": memoryview(operands.tobytes()),
+        },
+        tables=replace(linked.tables, instructions=instructions, operands=operands),
+    )
+
+
+def _place_instructions(
+    table: NDArray[np.int32], linked: Bundle, places: Places
+) -> NDArray[np.int32]:
+    result = table.astype(np.int64)
+    codes, numbers = result[:, 0], result[:, 1]
+    signals = codes == Opcode.SIGNAL
+    distances = numbers[signals] // RANK_COUNTERS
+    result[signals, 1] = numbers[signals] % RANK_COUNTERS + _apart(
+        distances, SEMAPHORE_STRIDE, places
+    )
+    stops = codes == Opcode.STOP
+    result[stops, 2] = _apart(result[stops, 2], _COUNTERS_BYTES, places)
+    if (np.abs(result) >= 1 << 31).any():
+        raise UnsupportedError(
+            "the driver maps the memory of another rank more than 128 GiB away from that of rank "
+            f"{places.rank}",
+            location=linked.where,
+        )
+    return result.astype(table.dtype)
+
+
+def _apart(distances: NDArray[np.int64], unit: int, places: Places) -> NDArray[np.int64]:
+    """Returns the distances of the counters of other ranks, given in ranks, in a unit of bytes."""
+    own = places.counters[places.rank]
+    apart = np.array([(address - own) // unit for address in places.counters], np.int64)
+    return apart[distances + places.rank]
+
+
+def _place_operands(linked: Bundle, places: Places) -> NDArray[np.int64]:
+    manifest = linked.manifest
+    operands = np.array(linked.tables.operands, np.int64)
+    ranks = len(places.counters)
+    packets_slot = 1 + len(manifest.buffers)
+    first = packets_slot + bool(manifest.packets)
+    moves = ((0, places.arena_part, first), (packets_slot, places.packets_part, first + ranks))
+    slots, offsets = linked.tables.operands[:, 0], linked.tables.operands[:, 1]
+    for slot, part, further in moves:
+        if not part:
+            continue
+        owners = offsets // part
+        moved = (slots == slot) & (owners != places.rank) & (owners < ranks)
+        operands[moved, 0] = further + owners[moved]
+    return operands

@@ -1,0 +1,131 @@
+"""Linked tables for parts of memory that do not follow each other."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.bundle import Bundle, Opcode
+from ark_mlir.runtime.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
+from ark_mlir.runtime.ranks.linking import link
+from ark_mlir.runtime.ranks.placing import Places, place
+from ark_mlir.testing.toy import ToyProgram, barrier, run, signal, wait
+
+PAGE = 2 << 20
+PACKETS = PAGE
+SIZE = 3
+
+
+def program() -> Bundle:
+    """Each rank adds to the arena and the packets of the next one; rank 1 may stop the launch."""
+    toy = ToyProgram(sms=SIZE, arena=SIZE * PAGE)
+    again = toy.semaphore(SIZE, "again")
+    arrived = [toy.semaphore(1, f"rank{rank}/arrived") for rank in range(SIZE)]
+    inputs = [toy.buffer(f"rank{rank}/x", "input", "fp32", [128]) for rank in range(SIZE)]
+    done = toy.buffer("rank1/done", "state", "int32", [], stop=True)
+    packets = 1 + done
+    for rank, x in enumerate(inputs):
+        target = (rank + 1) % SIZE
+        operands = [(0, target * PAGE + 4096), (x, 0), (0, rank * PAGE)]
+        send = toy.task("add", 8, operands, f"rank{rank}/send")
+        put = toy.task("add", 8, [(packets, target * PACKETS), (x, 0), (x, 0)], f"rank{rank}/put")
+        stop = [(int(Opcode.STOP), done, 0, 0)] if rank == 1 else []
+        work = [run(send, 0, 8), run(put, 0, 8), signal(arrived[target]), *stop]
+        toy.lane(rank, [*work, wait(arrived[rank], 1), barrier(again, SIZE)])
+    manifest, sections = toy.parts(ranks=SIZE, packets=SIZE * PACKETS)
+    manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
+    return Bundle.from_parts(manifest, sections)
+
+
+def places(rank: int, begins: list[int]) -> Places:
+    """A block for each rank with its part of the arena, its counters and its packets."""
+    counters = RANK_COUNTERS * SEMAPHORE_STRIDE
+    return Places(
+        rank=rank,
+        arenas=tuple(begins),
+        counters=tuple(begin + PAGE for begin in begins),
+        packets=tuple(begin + PAGE + counters for begin in begins),
+        arena_part=PAGE,
+        packets_part=PACKETS,
+    )
+
+
+def addresses(placed: Bundle, where: Places) -> list[tuple[int, int]]:
+    """The address of each operand in arena or packets: the rank of the part, and its offset."""
+    packets = 1 + len(placed.manifest.buffers)
+    slots = {0: where.arena, packets: where.own_packets}
+    slots |= {packets + 1 + number: value for number, value in enumerate(where.slots)}
+    found: list[tuple[int, int]] = []
+    for slot, offset in placed.tables.operands.tolist():
+        if slot in slots:
+            address = (slots[slot] + offset) % (1 << 64)
+            begin = max(each for each in where.arenas if each <= address)
+            found.append((where.arenas.index(begin), address - begin))
+    return found
+
+
+@pytest.mark.parametrize("rank", range(SIZE))
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
+def test_each_operand_leads_to_the_same_place(rank: int, order: tuple[int, ...]) -> None:
+    joined = program()
+    where = places(rank, [(1 << 33) * (number + 1) for number in order])
+    placed = place(link(joined)[rank].bundle, where)
+    expected: list[tuple[int, int]] = []
+    counters = RANK_COUNTERS * SEMAPHORE_STRIDE
+    for slot, offset in joined.tables.operands.tolist():
+        if slot == 0:
+            expected.append((offset // PAGE, offset % PAGE))
+        elif slot == 2 + SIZE:
+            expected.append((offset // PACKETS, PAGE + counters + offset % PACKETS))
+    assert addresses(placed, where) == expected
+
+
+@pytest.mark.parametrize("rank", range(SIZE))
+def test_each_signal_and_stop_leads_to_the_same_counter(rank: int) -> None:
+    linked = link(program())[rank].bundle
+    where = places(rank, [5 << 30, 1 << 30, 9 << 30])
+    placed = place(linked, where)
+    own = where.counters[rank]
+    seen: set[int] = set()
+    for before, after in zip(
+        linked.tables.instructions.tolist(), placed.tables.instructions.tolist(), strict=True
+    ):
+        if before[0] == Opcode.SIGNAL:
+            distance, number = divmod(before[1], RANK_COUNTERS)
+            expected = where.counters[rank + distance] + number * SEMAPHORE_STRIDE
+            assert own + after[1] * SEMAPHORE_STRIDE == expected
+            # The kernel tells by the number whether the counter is on its own GPU.
+            assert (after[1] >> 15 == 0) == (distance == 0)
+            seen.add(distance)
+        elif before[0] == Opcode.STOP:
+            expected = where.counters[rank + before[2]]
+            assert own + after[2] * RANK_COUNTERS * SEMAPHORE_STRIDE == expected
+        else:
+            assert before == after
+    assert seen == {other - rank for other in range(SIZE)}
+
+
+def test_consecutive_parts_need_no_other_numbers() -> None:
+    linked = link(program())[1].bundle
+    counters = RANK_COUNTERS * SEMAPHORE_STRIDE
+    where: Any = Places(
+        rank=1,
+        arenas=tuple(number * PAGE for number in range(SIZE)),
+        counters=tuple((1 << 33) + number * counters for number in range(SIZE)),
+        packets=tuple((1 << 34) + number * PACKETS for number in range(SIZE)),
+        arena_part=PAGE,
+        packets_part=PACKETS,
+    )
+    placed = place(linked, where)
+    np.testing.assert_array_equal(placed.tables.instructions, linked.tables.instructions)
+    assert set(where.slots) == {0, 1 << 34}
+
+
+@pytest.mark.parametrize("begin", [1 << 38, (1 << 30) + (130 << 30)])
+def test_a_rank_that_is_too_far_away(begin: int) -> None:
+    linked = link(program())[0].bundle
+    with pytest.raises(ark.UnsupportedError, match="more than 128 GiB away from that of rank 0"):
+        place(linked, places(0, [1 << 30, begin, 3 << 30]))
