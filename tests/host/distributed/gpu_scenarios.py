@@ -363,7 +363,7 @@ def queued(seconds: str) -> Any:
         error = error_of(lambda: run(executable, iterations=2))
         waited = time.monotonic() - begin
         CUDA.occupied = False
-        return [*error, waited, int(executable.glance("n")), run(executable), CUDA.running]
+        return [*error, waited, int(executable.peek("n")), run(executable), CUDA.running]
 
 
 def streamed() -> Any:

@@ -67,7 +67,7 @@ def test_a_launch_that_stays_queued(kernel: bytes, queued: int) -> None:
             assert [device.running for device in cuda.devices] == [
                 int(number == queued) for number in range(3)
             ]
-        assert [int(world.glance(f"rank{rank}/n")) for rank in range(3)] == [1] * 3
+        assert [int(world.peek(f"rank{rank}/n")) for rank in range(3)] == [1] * 3
         check_run(world, 3, iterations=2)
         assert [int(world.states[f"rank{rank}/n"]) for rank in range(3)] == [3] * 3
     assert (cuda.held, cuda.running, cuda.foreign_accesses) == (0, 0, [])
