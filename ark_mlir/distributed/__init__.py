@@ -17,11 +17,15 @@ import sys
 from .. import knobs
 from ..errors import InvalidUsageError, UnsupportedError
 from ..runtime.ranks.membership import set_current
+from .engines import Engine, MscclppMemory, TorchSymmetricMemory
 from .executable import RankExecutable
 from .launcher import read_identity
 from .member import Member, current
 
-__all__ = ["Member", "RankExecutable", "current", "finalize", "init"]
+__all__ = [
+    "Engine", "Member", "MscclppMemory", "RankExecutable", "TorchSymmetricMemory", "current",
+    "finalize", "init",
+]  # fmt: skip
 
 # Longer than the timeout of a kernel's wait, since processes start at different times and load
 # their parameters first.
@@ -34,6 +38,7 @@ def init(
     *,
     job: str | None = None,
     timeout: float | None = None,
+    engine: Engine | None = None,
 ) -> Member:
     """Waits until all ranks of the job have called `init`, and makes this process one of them.
 
@@ -50,6 +55,9 @@ def init(
             PMIX_NAMESPACE), or else the id of the parent process.
         timeout: how many seconds this and every later collective call waits for other ranks; by
             default ARK_TIMEOUT if it is set, else 60.
+        engine: the library that makes memory of the ranks' GPUs accessible to each other, such as
+            `TorchSymmetricMemory`; by default the ranks exchange file descriptors of the memory.
+            Programs for cpu do not use it.
 
     Raises:
         InvalidUsageError: neither arguments nor environment give the rank, variables or ranks
@@ -73,7 +81,7 @@ def init(
         timeout = knobs.TIMEOUT.get() if knobs.TIMEOUT.is_set else _SECONDS
     if not timeout > 0:
         raise InvalidUsageError(f"timeout is {timeout!r}; it must be a positive number")
-    member = Member(read_identity(rank, world_size, job), timeout)
+    member = Member(read_identity(rank, world_size, job), timeout, engine)
     set_current(member)
     return member
 

@@ -16,15 +16,19 @@ from ..bundle import Bundle
 from ..errors import InvalidUsageError, RankFailedError, UnsupportedError
 from ..runtime.ranks import membership
 from .circle import Circle, Turn
+from .engines.engine import EngineSharing
 from .executable import RankExecutable
 from .gpu_memory import GpuMemory, share_gpu_memory
 from .rendezvous import meet
 from .shared import Segment, create_segment
+from .sharing import DescriptorSharing
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from .engines import Engine
     from .launcher import Identity
+    from .sharing import Sharing
 
 __all__ = ["Member", "current"]
 
@@ -47,12 +51,15 @@ class Member:
         rank 0 of 1: 0 on its host
     """
 
-    def __init__(self, identity: Identity, timeout: float) -> None:
+    def __init__(self, identity: Identity, timeout: float, engine: Engine | None = None) -> None:
         self.rank = identity.rank
         self.world_size = identity.size
         self.local_rank = identity.local_rank
         self.timeout = timeout
         self.process = os.getpid()
+        self._sharing: Sharing = (
+            DescriptorSharing() if engine is None else EngineSharing(engine, identity.size)
+        )
         self._links = meet(identity, timeout)
         # The circle of the world, in whose turns programs are compiled and loaded.
         self._circle = Circle(self._links, 0, timeout)
@@ -109,7 +116,9 @@ class Member:
     ) -> Segment | GpuMemory:
         backend = joined.manifest.target.backend
         if backend == "cuda":
-            return share_gpu_memory(turn, joined, self.rank, self.local_rank, devices)
+            return share_gpu_memory(
+                turn, joined, self.rank, self.local_rank, devices, self._sharing
+            )
         if backend != "cpu":
             raise UnsupportedError(
                 f"one process per rank works on cpu and cuda, not on {backend}",

@@ -34,13 +34,13 @@ class SharedFile:
         """Returns another descriptor of the file, which the caller closes."""
         return os.dup(self._file)
 
-    def map(self, address: int) -> None:
-        """Maps the file at reserved addresses."""
-        _map(address, self.nbytes, mmap.MAP_SHARED, self._file)
+    def map(self, address: int, nbytes: int) -> None:
+        """Maps the first bytes of the file at reserved addresses."""
+        _map(address, nbytes, mmap.MAP_SHARED, self._file)
 
-    def unmap(self, address: int) -> None:
+    def unmap(self, address: int, nbytes: int) -> None:
         """Replaces a mapping of the file by memory of the process, as before."""
-        _map(address, self.nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
+        _map(address, nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
 
 
 def create_file(ordinal: int, nbytes: int) -> SharedFile:

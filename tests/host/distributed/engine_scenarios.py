@@ -1,0 +1,61 @@
+"""Scenarios of test_engines.py: what each process of a world runs with an engine.
+
+``python engine_scenarios.py ENGINE FAULT FOLDER`` prints its result as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import gpu_scenarios
+import peer_libraries
+from gpu_scenarios import CUDA, bound, error_of, left, run
+
+import ark_mlir as ark
+
+RANK, RANKS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+
+
+def make_engine(name: str, fault: str, folder: str) -> Any:
+    broker = peer_libraries.Broker(Path(folder), RANK, RANKS, fault)
+    if fault == "numbers":
+        broker.rank = RANKS - 1 - RANK
+    if name == "torch":
+        if fault != "missing":
+            peer_libraries.install_torch(CUDA, broker, is_initialized=fault != "uninitialized")
+        return ark.distributed.TorchSymmetricMemory()
+    if fault != "missing":
+        peer_libraries.install_mscclpp()
+    local = 1 if fault == "hosts" else None
+    return ark.distributed.MscclppMemory(peer_libraries.Communicator(CUDA, broker, local), tag=7)
+
+
+def work(fault: str) -> Any:
+    """Runs a program, or returns the error; then what this process still holds."""
+    before = left()
+    if fault:
+        result: Any = error_of(bound)
+        CUDA.fail_at = -1
+    else:
+        with bound() as executable:
+            result = [run(executable), run(executable, iterations=3), CUDA.foreign_accesses]
+    return [result, left() == before]
+
+
+def main() -> None:
+    name, fault, folder = sys.argv[1:]
+    mixed = fault == "mixed" and RANK == 1
+    engine = None if mixed else make_engine(name, fault, folder)
+    with ark.distributed.init(timeout=60, engine=engine) as world:
+        gpu_scenarios.world = world
+        if fault == "fails" and RANK == 1:
+            CUDA.fail_at = len(CUDA.calls) + 30
+        print(json.dumps(work(fault)), flush=True)
+
+
+if __name__ == "__main__":
+    main()

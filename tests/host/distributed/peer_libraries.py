@@ -1,0 +1,219 @@
+"""Stand-ins for libraries that share memory of GPUs: PyTorch's symmetric memory and MSCCL++.
+
+Both have the names, arguments and results of the libraries as far as ark calls them, and raise on
+anything else. The memory is that of the stand-in for CUDA. Processes find the file descriptors of
+each other in a folder.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+from ark_mlir.runtime.cuda.api import CudaApi
+from ark_mlir.runtime.cuda.peers import ExportedPart, MappedParts, imported_memory
+
+PAGE = 2 << 20
+# How long a library waits for another process.
+_SECONDS = 20.0
+
+
+class Broker:
+    """Exchanges memory between processes, each of which maps it at addresses of its own choice.
+
+    Args:
+        folder: common to all processes.
+        rank, ranks: the place of this process.
+
+    Attributes:
+        fault: what is wrong on purpose: ``swapped``, ``refused`` or ``plain``; empty for nothing.
+    """
+
+    def __init__(self, folder: Path, rank: int, ranks: int, fault: str = "") -> None:
+        self.rank = rank
+        self.ranks = ranks
+        self.fault = fault
+        self._folder = folder
+        self._count = 0
+
+    def exchange(self, api: CudaApi, part: ExportedPart, nbytes: int) -> list[MappedParts]:
+        """Returns mappings of the memory of all ranks but this one."""
+        if self.fault == "refused":
+            raise RuntimeError("the fabric is down")
+        number, self._count = self._count, self._count + 1
+        file = part.export()
+        # A rename, so that no process reads half of it.
+        unfinished = self._folder / f"{number}-{self.rank}.part"
+        unfinished.write_text(f"/proc/{os.getpid()}/fd/{file}")
+        unfinished.rename(self._folder / f"{number}-{self.rank}")
+        mappings: list[MappedParts] = []
+        for other in range(self.ranks):
+            if other == self.rank:
+                continue
+            place = self._folder / f"{number}-{other}"
+            self._await(place, other)
+            opened = os.open(place.read_text(), os.O_RDWR)
+            with imported_memory(api, opened) as handle:
+                mappings.append(MappedParts(api, [handle], nbytes))
+            os.close(opened)
+            (self._folder / f"{number}-{other}-seen-by-{self.rank}").touch()
+        for other in range(self.ranks):
+            if other != self.rank:
+                self._await(self._folder / f"{number}-{self.rank}-seen-by-{other}", other)
+        os.close(file)
+        return mappings
+
+    def _await(self, place: Path, other: int) -> None:
+        deadline = time.monotonic() + _SECONDS
+        while not place.exists():
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"rank {other} did not come in time")
+            time.sleep(0.001)
+
+    def spoil(self, api: CudaApi, addresses: list[int]) -> list[int]:
+        """Returns the addresses as a library with the fault would give them."""
+        if self.fault == "swapped":
+            return addresses[::-1]
+        if self.fault == "plain":
+            return [int(api.call("cuMemAlloc", PAGE))] * self.ranks
+        return addresses
+
+
+def install_torch(cuda: Any, broker: Broker, is_initialized: bool = True) -> None:
+    """Puts a stand-in in the place of the modules of PyTorch."""
+
+    class Tensor:
+        def __init__(self, nbytes: int, ordinal: int) -> None:
+            self.api = CudaApi(cuda, ordinal)
+            self.api.open()
+            # PyTorch appends a pad for signals, so the allocation is larger than the tensor.
+            self.nbytes = nbytes + PAGE
+            self.part = ExportedPart(self.api, self.nbytes)
+            self.own = MappedParts(self.api, [self.part.handle], self.nbytes)
+
+        def data_ptr(self) -> int:
+            return self.own.address
+
+        def __del__(self) -> None:
+            if hasattr(self, "own"):
+                self.own.free()
+            if hasattr(self, "part"):
+                self.part.release()
+            self.api.close()
+
+    class Handle:
+        def __init__(self, tensor: Tensor) -> None:
+            self._mapped = broker.exchange(tensor.api, tensor.part, tensor.nbytes)
+            addresses = [mapped.address for mapped in self._mapped]
+            addresses.insert(broker.rank, tensor.own.address)
+            self.buffer_ptrs = broker.spoil(tensor.api, addresses)
+
+        def __del__(self) -> None:
+            for mapped in getattr(self, "_mapped", ()):
+                mapped.free()
+
+    world = SimpleNamespace(rank=broker.rank, size=broker.ranks)
+
+    def empty(*size: int, dtype: str, device: tuple[str, int]) -> Tensor:
+        assert dtype == "uint8"
+        assert device[0] == "cuda"
+        (nbytes,) = size
+        return Tensor(nbytes, device[1])
+
+    def rendezvous(tensor: Tensor, group: object) -> Handle:
+        assert group is world
+        return Handle(tensor)
+
+    torch: Any = ModuleType("torch")
+    torch.uint8 = "uint8"
+    # So that ark takes no stream of this module for one of CUDA.
+    torch.version = SimpleNamespace(hip="stand-in")
+    torch.device = lambda kind, ordinal: (kind, ordinal)
+    torch.distributed = ModuleType("torch.distributed")
+    torch.distributed.is_initialized = lambda: is_initialized
+    torch.distributed.group = SimpleNamespace(WORLD=world)
+    torch.distributed.get_rank = lambda group: group.rank
+    torch.distributed.get_world_size = lambda group: group.size
+    symmetric: Any = ModuleType("torch.distributed._symmetric_memory")
+    symmetric.empty, symmetric.rendezvous = empty, rendezvous
+    for module in (torch, torch.distributed, symmetric):
+        sys.modules[module.__name__] = module
+
+
+class Communicator:
+    """A stand-in for ``mscclpp.Communicator``; its futures do their work when they are read."""
+
+    def __init__(self, cuda: Any, broker: Broker, local: int | None = None) -> None:
+        self._cuda = cuda
+        self._broker = broker
+        self._local = broker.ranks if local is None else local
+        self._sent: list[Any] = []
+        self._received: list[MappedParts] = []
+
+    def bootstrap(self) -> Any:
+        """Returns the control plane."""
+        return SimpleNamespace(
+            get_rank=lambda: self._broker.rank,
+            get_n_ranks=lambda: self._broker.ranks,
+            get_n_ranks_per_node=lambda: self._local,
+        )
+
+    def register_memory(self, ptr: int, size: int, transports: object) -> Any:
+        """Returns memory at an address, which other processes can map."""
+        assert transports == ("flags", "CudaIpc")
+        block = self._cuda.find_block(ptr)
+        assert block is not None
+        assert block.nbytes == size
+        api = CudaApi(self._cuda, block.charged.ordinal)
+        return SimpleNamespace(data=lambda: ptr, size=lambda: size, api=api)
+
+    def send_memory(self, memory: Any, remote_rank: int, tag: int) -> None:
+        """Sends memory to a rank; `tag` has to be that of `recv_memory`."""
+        assert (remote_rank != self._broker.rank, tag) == (True, 7)
+        self._sent.append(memory)
+
+    def recv_memory(self, remote_rank: int, tag: int) -> Any:
+        """Returns a future of the memory of a rank."""
+        assert (remote_rank != self._broker.rank, tag) == (True, 7)
+        return SimpleNamespace(get=lambda: self._get(remote_rank))
+
+    def _get(self, remote_rank: int) -> Any:
+        own = self._sent[0]
+        assert len(self._sent) == self._broker.ranks - 1, "a future is read before all are sent"
+        if not self._received:
+            self._received = self._broker.exchange(own.api, _Retained(own), own.size())
+            addresses = [mapped.address for mapped in self._received]
+            self._addresses = self._broker.spoil(own.api, addresses)
+        index = remote_rank - (remote_rank > self._broker.rank)
+        mapped, address = self._received[index], self._addresses[index]
+        if index == len(self._received) - 1:
+            self._received, self._sent = [], []
+        return SimpleNamespace(data=lambda: address, kept=mapped)
+
+
+class _Retained:
+    """Registered memory as `Broker.exchange` takes it."""
+
+    def __init__(self, memory: Any) -> None:
+        self._memory = memory
+
+    def export(self) -> int:
+        """Returns a file descriptor of the memory."""
+        api = self._memory.api
+        handle = api.call("cuMemRetainAllocationHandle", self._memory.data())
+        kind = api.driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
+        file = int(api.call("cuMemExportToShareableHandle", handle, kind, 0))
+        api.call("cuMemRelease", handle)
+        return file
+
+
+def install_mscclpp() -> None:
+    """Puts a stand-in in the place of the module of MSCCL++."""
+    module: Any = ModuleType("mscclpp")
+    module.Transport = SimpleNamespace(CudaIpc="CudaIpc")
+    module.TransportFlags = lambda transport: ("flags", transport)
+    sys.modules["mscclpp"] = module

@@ -1,0 +1,86 @@
+"""Memory that ranks share through PyTorch's symmetric memory or MSCCL++, on stand-ins for both."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+SCENARIOS = Path(__file__).parent / "engine_scenarios.py"
+
+Launch = Callable[..., "list[Any]"]
+
+
+@pytest.fixture
+def launch(launch_ranks: Launch, tmp_path: Path) -> Launch:
+    """``launch(engine, fault)``: the result of each rank."""
+
+    def run(engine: str, fault: str = "", **options: Any) -> list[Any]:
+        return launch_ranks(SCENARIOS, engine, fault, str(tmp_path), **options)
+
+    return run
+
+
+@pytest.mark.parametrize("engine", ["torch", "mscclpp"])
+@pytest.mark.parametrize("size", [2, 3])
+def test_a_program_runs(launch: Launch, engine: str, size: int) -> None:
+    """Values are right, no GPU accesses what it may not, and nothing is held afterwards."""
+    assert launch(engine, size=size) == [[[0.0, 0.0, []], True]] * size
+
+
+@pytest.mark.parametrize("engine", ["torch", "mscclpp"])
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("swapped", "the self-test read"),
+        ("plain", "is not virtual memory of the driver"),
+        ("refused", "the fabric is down"),
+        ("numbers", "this process as rank 1 of 2, and ark as rank 0 of 2"),
+        ("missing", "needs"),
+        ("mixed", "the engine that shares memory differs"),
+    ],
+)
+def test_every_rank_raises_the_same_error(
+    launch: Launch, engine: str, fault: str, message: str
+) -> None:
+    first, second = launch(engine, fault, size=3 if fault == "swapped" else 2)[:2]
+    assert first == second
+    (kind, text), clean = first
+    assert kind == "UnsupportedError"
+    assert message in text
+    assert clean or fault == "plain"  # that library leaks what it allocates
+
+
+@pytest.mark.parametrize(
+    ("engine", "fault", "message"),
+    [
+        ("torch", "uninitialized", "call torch.distributed.init_process_group first"),
+        ("mscclpp", "hosts", "has 1 of 2 ranks on this host"),
+    ],
+)
+def test_a_library_that_is_not_ready(launch: Launch, engine: str, fault: str, message: str) -> None:
+    first, second = launch(engine, fault)
+    assert first == second
+    assert first[0][0] == "UnsupportedError"
+    assert message in first[0][1]
+
+
+@pytest.mark.parametrize("engine", ["torch", "mscclpp"])
+def test_a_call_of_the_driver_fails(launch: Launch, engine: str) -> None:
+    """The error is that of the rank, and the other rank does not wait in vain."""
+    other, own = launch(engine, "fails")
+    assert own[0][0] in ("DeviceError", "UnsupportedError")
+    assert other[0][0] in ("RankFailedError", "UnsupportedError")
+    assert own[1]
+    assert other[1]
+
+
+def test_the_interface_of_pytorch() -> None:
+    """PyTorch has the functions and attributes of its stand-in."""
+    symmetric = pytest.importorskip("torch.distributed._symmetric_memory")
+    assert list(inspect.signature(symmetric.rendezvous).parameters) == ["tensor", "group"]
+    assert {"dtype", "device"} <= set(inspect.signature(symmetric.empty).parameters)
+    assert hasattr(symmetric._SymmetricMemory, "buffer_ptrs")
