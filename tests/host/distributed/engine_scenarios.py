@@ -1,6 +1,7 @@
 """Scenarios of test_engines.py: what each process of a world runs with an engine.
 
-``python engine_scenarios.py ENGINE FAULT FOLDER`` prints its result as JSON.
+``python engine_scenarios.py ENGINE FAULT FOLDER [ADDRESS]`` prints its result as JSON. With an
+address, the processes meet over TCP.
 """
 
 from __future__ import annotations
@@ -47,10 +48,12 @@ def work(fault: str) -> Any:
 
 
 def main() -> None:
-    name, fault, folder = sys.argv[1:]
-    mixed = fault == "mixed" and RANK == 1
-    engine = None if mixed else make_engine(name, fault, folder)
-    with ark.distributed.init(timeout=60, engine=engine) as world:
+    name, fault, folder, *address = sys.argv[1:]
+    has_none = name == "none" or (fault == "mixed" and RANK == 1)
+    options: dict[str, Any] = {} if has_none else {"engine": make_engine(name, fault, folder)}
+    if address:
+        options |= {"address": address[0], "secret": "0123456789abcdef" * 2}
+    with ark.distributed.init(timeout=60, **options) as world:
         gpu_scenarios.world = world
         if fault == "fails" and RANK == 1:
             CUDA.fail_at = len(CUDA.calls) + 30
