@@ -17,15 +17,15 @@ import sys
 from .. import knobs
 from ..errors import InvalidUsageError, UnsupportedError
 from ..runtime.ranks.membership import set_current
-from .engines import Engine, MscclppMemory, TorchSymmetricMemory
+from .engines import Engine, MscclppMemory, NcclMemory, TorchSymmetricMemory
 from .executable import RankExecutable
 from .launcher import read_identity
 from .member import Member, current
 from .tcp.meeting import Place
 
 __all__ = [
-    "Engine", "Member", "MscclppMemory", "RankExecutable", "TorchSymmetricMemory", "current",
-    "finalize", "init",
+    "Engine", "Member", "MscclppMemory", "NcclMemory", "RankExecutable", "TorchSymmetricMemory",
+    "current", "finalize", "init",
 ]  # fmt: skip
 
 # Longer than the timeout of a kernel's wait, since processes start at different times and load

@@ -6,6 +6,7 @@ file descriptors of their own.
 
 from .engine import Engine, PeerRegion
 from .mscclpp import MscclppMemory
+from .nccl import NcclMemory
 from .torch_symmetric import TorchSymmetricMemory
 
-__all__ = ["Engine", "MscclppMemory", "PeerRegion", "TorchSymmetricMemory"]
+__all__ = ["Engine", "MscclppMemory", "NcclMemory", "PeerRegion", "TorchSymmetricMemory"]

@@ -29,6 +29,12 @@ def make_engine(name: str, fault: str, folder: str) -> Any:
         if fault != "missing":
             peer_libraries.install_torch(CUDA, broker, is_initialized=fault != "uninitialized")
         return ark.distributed.TorchSymmetricMemory()
+    if name == "nccl":
+        if fault != "missing":
+            wrong = fault == "version" and RANK == 1
+            peer_libraries.install_nccl(CUDA, "2.29.7" if wrong else "2.32.3")
+        reachable = 1 if fault == "hosts" else None
+        return ark.distributed.NcclMemory(peer_libraries.NcclCommunicator(broker, reachable))
     if fault != "missing":
         peer_libraries.install_mscclpp()
     local = 1 if fault == "hosts" else None
@@ -39,7 +45,7 @@ def work(fault: str) -> Any:
     """Runs a program, or returns the error; then what this process still holds."""
     before = left()
     if fault:
-        result: Any = error_of(bound)
+        result: Any = error_of(lambda: run(bound()) if fault == "killed" else bound())
         CUDA.fail_at = -1
     else:
         with bound() as executable:
@@ -57,6 +63,8 @@ def main() -> None:
         gpu_scenarios.world = world
         if fault == "fails" and RANK == 1:
             CUDA.fail_at = len(CUDA.calls) + 30
+        if fault == "killed" and RANK == 1:
+            CUDA.kills_at = "cuLaunchKernelEx"
         print(json.dumps(work(fault)), flush=True)
 
 

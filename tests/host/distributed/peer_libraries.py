@@ -1,6 +1,6 @@
-"""Stand-ins for libraries that share memory of GPUs: PyTorch's symmetric memory and MSCCL++.
+"""Stand-ins for libraries that share memory of GPUs: PyTorch's symmetric memory, MSCCL++, NCCL.
 
-Both have the names, arguments and results of the libraries as far as ark calls them, and raise on
+They have the names, arguments and results of the libraries as far as ark calls them, and raise on
 anything else. The memory is that of the stand-in for CUDA. Processes find the file descriptors of
 each other in a folder.
 """
@@ -217,3 +217,56 @@ def install_mscclpp() -> None:
     module.Transport = SimpleNamespace(CudaIpc="CudaIpc")
     module.TransportFlags = lambda transport: ("flags", transport)
     sys.modules["mscclpp"] = module
+
+
+class NcclCommunicator:
+    """A stand-in for ``nccl.core.Communicator``."""
+
+    def __init__(self, broker: Broker, reachable: int | None = None) -> None:
+        self._broker = broker
+        self.rank = broker.rank
+        self.nranks = broker.ranks
+        self.team_lsa = SimpleNamespace(n_ranks=broker.ranks if reachable is None else reachable)
+
+    def register_window(self, buffer: NcclBuffer, flags: int) -> Any:
+        """Returns a window of all ranks."""
+        assert flags == 1
+        mapped = self._broker.exchange(buffer.api, buffer.part, buffer.nbytes)
+        addresses = [each.address for each in mapped]
+        addresses.insert(self._broker.rank, buffer.handle)
+        addresses = self._broker.spoil(buffer.api, addresses)
+
+        def close() -> None:
+            for each in mapped:
+                each.free()
+
+        return SimpleNamespace(get_peer_device_pointer=lambda peer: addresses[peer], close=close)
+
+
+class NcclBuffer:
+    """A stand-in for the result of ``nccl.core.mem_alloc``."""
+
+    def __init__(self, cuda: Any, nbytes: int, device: int) -> None:
+        self.api = CudaApi(cuda, device)
+        self.api.open()
+        self.nbytes = nbytes
+        self.part = ExportedPart(self.api, nbytes)
+        self._own = MappedParts(self.api, [self.part.handle], nbytes)
+        self.handle = self._own.address
+
+    def close(self) -> None:
+        """Frees the memory."""
+        self._own.free()
+        self.part.release()
+        self.api.close()
+
+
+def install_nccl(cuda: Any, version: str = "2.32.3") -> None:
+    """Puts a stand-in in the place of the module of nccl4py, with a version of NCCL."""
+    module: Any = ModuleType("nccl.core")
+    module.mem_alloc = lambda nbytes, device: NcclBuffer(cuda, nbytes, device)
+    module.WindowFlag = SimpleNamespace(COLL_SYMMETRIC=1)
+    library = SimpleNamespace(version=version, path="libnccl.so.2")
+    module.get_version = lambda: SimpleNamespace(nccl4py="0.6.0", libnccl=library)
+    sys.modules["nccl"] = ModuleType("nccl")
+    sys.modules["nccl.core"] = module

@@ -1,4 +1,4 @@
-"""Memory that ranks share through PyTorch's symmetric memory or MSCCL++, on stand-ins for both."""
+"""Memory that ranks share through PyTorch, MSCCL++ or NCCL, on stand-ins for these libraries."""
 
 from __future__ import annotations
 
@@ -9,7 +9,10 @@ from typing import Any
 
 import pytest
 
+from ark_mlir.distributed.engines.nccl import NCCL4PY_VERSION, NCCL_VERSION
+
 SCENARIOS = Path(__file__).parent / "engine_scenarios.py"
+ENGINES = ["torch", "mscclpp", "nccl"]
 
 Launch = Callable[..., "list[Any]"]
 
@@ -24,14 +27,14 @@ def launch(launch_ranks: Launch, tmp_path: Path) -> Launch:
     return run
 
 
-@pytest.mark.parametrize("engine", ["torch", "mscclpp"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_program_runs(launch: Launch, engine: str, size: int) -> None:
     """Values are right, no GPU accesses what it may not, and nothing is held afterwards."""
     assert launch(engine, size=size) == [[[0.0, 0.0, []], True]] * size
 
 
-@pytest.mark.parametrize("engine", ["torch", "mscclpp"])
+@pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize(
     ("fault", "message"),
     [
@@ -59,6 +62,8 @@ def test_every_rank_raises_the_same_error(
     [
         ("torch", "uninitialized", "call torch.distributed.init_process_group first"),
         ("mscclpp", "hosts", "has 1 of 2 ranks on this host"),
+        ("nccl", "hosts", "can access the memory of 1 of 2 ranks"),
+        ("nccl", "version", "rank 1: this process has NCCL 2.29.7 (libnccl.so.2), and ark needs"),
     ],
 )
 def test_a_library_that_is_not_ready(launch: Launch, engine: str, fault: str, message: str) -> None:
@@ -68,7 +73,7 @@ def test_a_library_that_is_not_ready(launch: Launch, engine: str, fault: str, me
     assert message in first[0][1]
 
 
-@pytest.mark.parametrize("engine", ["torch", "mscclpp"])
+@pytest.mark.parametrize("engine", ENGINES)
 def test_a_call_of_the_driver_fails(launch: Launch, engine: str) -> None:
     """The error is that of the rank, and the other rank does not wait in vain."""
     other, own = launch(engine, "fails")
@@ -76,6 +81,27 @@ def test_a_call_of_the_driver_fails(launch: Launch, engine: str) -> None:
     assert other[0][0] in ("RankFailedError", "UnsupportedError")
     assert own[1]
     assert other[1]
+
+
+def test_the_pins_of_nccl() -> None:
+    """The extra installs the versions that ark accepts."""
+    project = (Path(__file__).parents[3] / "pyproject.toml").read_text()
+    pins = f'nccl = ["nccl4py=={NCCL4PY_VERSION}", "nvidia-nccl-cu13=={NCCL_VERSION}"]'
+    assert pins in project
+
+
+def test_the_interface_of_nccl() -> None:
+    """nccl4py has the functions and attributes of its stand-in; needs no GPU."""
+    core = pytest.importorskip("nccl.core")
+    assert list(inspect.signature(core.mem_alloc).parameters) == ["size", "device"]
+    register = inspect.signature(core.Communicator.register_window)
+    assert list(register.parameters) == ["self", "buffer", "flags"]
+    pointer = inspect.signature(core.RegisteredWindowHandle.get_peer_device_pointer)
+    assert list(pointer.parameters)[:2] == ["self", "peer"]
+    assert {"rank", "nranks", "team_lsa"} <= set(dir(core.Communicator))
+    assert core.WindowFlag.COLL_SYMMETRIC == 1
+    found = core.get_version()
+    assert (str(found.nccl4py), str(found.libnccl.version)) == (NCCL4PY_VERSION, NCCL_VERSION)
 
 
 def test_the_interface_of_pytorch() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import struct
 import threading
@@ -294,7 +295,7 @@ def test_secrets(tmp_path: Path) -> None:
 # ---------------------------------------------------------------------------- programs
 
 
-@pytest.mark.parametrize("engine", ["torch", "mscclpp"])
+@pytest.mark.parametrize("engine", ["torch", "mscclpp", "nccl"])
 def test_a_program_runs_with_an_engine(
     launch_ranks: Launch, tmp_path: Path, engine: str, port: int
 ) -> None:
@@ -310,3 +311,14 @@ def test_a_program_without_an_engine(launch_ranks: Launch, tmp_path: Path, port:
         assert kind == "UnsupportedError"
         assert "cannot share memory of a host for cuda: pass engine=" in text
         assert clean
+
+
+def test_a_killed_rank(launch_ranks: Launch, tmp_path: Path, port: int) -> None:
+    """The end of a process ends its connections, which the other rank notices at once."""
+    address = f"127.0.0.1:{port}"
+    survivor, killed = launch_ranks(SCENARIOS, "nccl", "killed", str(tmp_path), address)
+    assert killed == -signal.SIGKILL
+    (kind, text), _ = survivor
+    assert kind == "RankFailedError"
+    assert "rank 1 (process" in text
+    assert "has ended" in text
