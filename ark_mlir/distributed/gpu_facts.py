@@ -20,7 +20,7 @@ __all__ = ["check_facts", "choose_device", "peer_problem", "read_facts"]
 # Properties that are equal at all ranks, and their names in messages.
 _EQUAL = {
     "driver": "CUDA version of the driver", "kind": "kind of GPU",
-    "sharing": "engine that shares memory",
+    "engine": "engine that shares memory",
 }  # fmt: skip
 
 

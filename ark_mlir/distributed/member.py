@@ -16,12 +16,11 @@ from ..bundle import Bundle
 from ..errors import InvalidUsageError, RankFailedError, UnsupportedError
 from ..runtime.ranks import membership
 from .circle import Circle, Turn
-from .engines.engine import EngineSharing
+from .engines.engine import EngineMemory
 from .executable import RankExecutable
 from .gpu_memory import GpuMemory, share_gpu_memory
 from .rendezvous import meet
 from .shared import Segment, create_segment
-from .sharing import DescriptorSharing
 from .tcp.meeting import Place, meet_over_tcp
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 
     from .engines import Engine
     from .launcher import Identity
-    from .sharing import Sharing
 
 __all__ = ["Member", "current"]
 
@@ -64,9 +62,7 @@ class Member:
         self.local_rank = identity.local_rank
         self.timeout = timeout
         self.process = os.getpid()
-        self._sharing: Sharing = (
-            DescriptorSharing() if engine is None else EngineSharing(engine, identity.size)
-        )
+        self._engine = None if engine is None else EngineMemory(engine, identity.size)
         self._links = (
             meet(identity, timeout)
             if place is None or identity.size == 1
@@ -128,9 +124,7 @@ class Member:
         backend = joined.manifest.target.backend
         self._check_hosts(joined, backend)
         if backend == "cuda":
-            return share_gpu_memory(
-                turn, joined, self.rank, self.local_rank, devices, self._sharing
-            )
+            return share_gpu_memory(turn, joined, self.rank, self.local_rank, devices, self._engine)
         if backend != "cpu":
             raise UnsupportedError(
                 f"one process per rank works on cpu and cuda, not on {backend}",
@@ -155,7 +149,7 @@ class Member:
 
     def _check_hosts(self, joined: Bundle, backend: str) -> None:
         """Raises UnsupportedError if ranks that met over TCP would send each other memory."""
-        uses_engine = backend == "cuda" and isinstance(self._sharing, EngineSharing)
+        uses_engine = backend == "cuda" and self._engine is not None
         if self._links.shares_host or uses_engine:
             return
         remedy = "pass engine= to ark.distributed.init" if backend == "cuda" else "use cuda"

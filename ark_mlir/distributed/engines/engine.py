@@ -10,14 +10,13 @@ import numpy as np
 
 from ...errors import ArkError, DeviceError, UnsupportedError
 from ...runtime.cuda.memory import download
-from ...runtime.cuda.peers import MappedParts, mapped_memory
-from ..sharing import agree
+from ...runtime.cuda.peers import RemappedParts
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
     from ..circle import Turn
 
-__all__ = ["Engine", "EngineSharing", "PeerRegion"]
+__all__ = ["Engine", "EngineMemory", "PeerRegion"]
 
 _T = TypeVar("_T")
 # With the rank in its lower bits, the word that a rank writes in the self-test.
@@ -78,12 +77,15 @@ class Engine(Protocol):
         ...
 
 
-class EngineSharing:
-    """Memory of the ranks that an engine makes accessible; see
-    :class:`ark_mlir.distributed.sharing.Sharing`.
+class EngineMemory:
+    """Memory of the ranks that an engine makes accessible.
 
     The driver maps the parts a second time, at consecutive addresses, since tables hold offsets.
     Afterwards the engine's own mappings are freed.
+
+    Args:
+        engine: the engine.
+        ranks: the number of ranks.
     """
 
     def __init__(self, engine: Engine, ranks: int) -> None:
@@ -91,8 +93,19 @@ class EngineSharing:
         self._engine = engine
         self._ranks = ranks
 
-    def share(self, turn: Turn, api: CudaApi, name: str, rank: int, part: int) -> MappedParts:
-        """See :meth:`Sharing.share`."""
+    def share(self, turn: Turn, api: CudaApi, name: str, rank: int, part: int) -> RemappedParts:
+        """Returns memory with a part on the GPU of each rank, together with all ranks.
+
+        Args:
+            turn: the turn of the world.
+            api: the driver API of this rank's GPU, with its context open.
+            name: the name of the memory, for phases of the turn.
+            rank: the rank of this process.
+            part: bytes of each part, a multiple of 2 MiB.
+
+        Raises the same UnsupportedError at every rank if the memory of one of them cannot be
+        shared.
+        """
 
         with ExitStack() as on_error, ExitStack() as engine:
 
@@ -102,7 +115,7 @@ class EngineSharing:
                 engine.callback(region.free)
                 return region
 
-            def map_again() -> MappedParts:
+            def map_again() -> RemappedParts:
                 mapped = _map(api, addresses, self._ranks, part)
                 on_error.callback(mapped.free)
                 return mapped
@@ -110,30 +123,31 @@ class EngineSharing:
             region = _together(turn, f"{name} allocated", allocate)
             addresses = _together(turn, f"{name} exchanged", region.exchange)
             mapped = _together(turn, f"{name} mapped", map_again)
-            _test(turn, api, name, rank, region.address, mapped)
+            _test(turn, api, name, rank, self._ranks, region.address, mapped)
             on_error.pop_all()
             return mapped
 
 
-def _map(api: CudaApi, addresses: Sequence[int], ranks: int, part: int) -> MappedParts:
+def _map(api: CudaApi, addresses: Sequence[int], ranks: int, part: int) -> RemappedParts:
     if len(addresses) != ranks:
         raise UnsupportedError(f"{len(addresses)} addresses for {ranks} ranks")
-    api.enter()
-    with ExitStack() as retained:
-        handles: list[object] = []
-        for rank, address in enumerate(addresses):
-            try:
-                handles.append(retained.enter_context(mapped_memory(api, address)))
-            except DeviceError as error:
-                raise UnsupportedError(
-                    f"the engine's memory of rank {rank} is not virtual memory of the driver "
-                    f"(cuMemCreate): {error.message}"
-                ) from None
-        return MappedParts(api, handles, part)
+    try:
+        return RemappedParts(api, addresses, part)
+    except DeviceError as error:
+        raise UnsupportedError(
+            "the engine's memory cannot be mapped again; it must be virtual memory of the driver "
+            f"(cuMemCreate): {error.message}"
+        ) from None
 
 
 def _test(
-    turn: Turn, api: CudaApi, name: str, rank: int, address: int, mapped: MappedParts
+    turn: Turn,
+    api: CudaApi,
+    name: str,
+    rank: int,
+    ranks: int,
+    address: int,
+    mapped: RemappedParts,
 ) -> None:
     """Raises UnsupportedError at every rank unless each part is the memory of its rank.
 
@@ -149,7 +163,7 @@ def _test(
         api.call("cuStreamSynchronize", stream)
 
     def read() -> None:
-        for other in range(mapped.count):
+        for other in range(ranks):
             place = mapped.part(other).address
             word = int(download(api, stream, place, np.dtype(np.uint64), (1,))[0])
             if word != _MARK + other:
@@ -174,5 +188,7 @@ def _together(turn: Turn, phase: str, work: Callable[[], _T]) -> _T:
         result, problem = work(), None
     except ArkError as error:
         result, problem = None, error.message
-    agree(turn, phase, problem)
+    for word in turn.meet(phase, problem):
+        if word.body is not None:
+            raise UnsupportedError(f"rank {word.sender}: {word.body}")
     return cast("_T", result)

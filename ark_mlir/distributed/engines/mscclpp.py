@@ -59,7 +59,7 @@ class MscclppMemory:
         library = _import()
         part = ExportedPart(api, nbytes)
         try:
-            mapped = MappedParts(api, [part.handle], nbytes)
+            mapped = MappedParts(api, part, [None], nbytes)
         finally:
             part.release()
         try:

@@ -9,8 +9,7 @@ memory of the process to them.
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...errors import UnsupportedError
@@ -20,8 +19,8 @@ if TYPE_CHECKING:
     from .api import CudaApi
 
 __all__ = [
-    "USE_ONE", "ExportedPart", "MappedParts", "PeerMemory", "imported_memory", "mapped_memory",
-    "page_size", "require_peer_access",
+    "USE_ONE", "ExportedPart", "MappedParts", "PeerMemory", "RemappedParts", "page_size",
+    "require_peer_access",
 ]  # fmt: skip
 
 # The remedy, where there are not enough GPUs, or GPUs without a link.
@@ -142,29 +141,32 @@ class MappedParts:
 
     Args:
         api: the driver API of the own GPU, with its context open.
-        handles: the driver's handles of the parts, in the order of the ranks. The mapping keeps the
-            memory, so the caller may release them.
+        own: the part of this process; None if all parts are imported.
+        files: the file descriptors of the parts, in the order of the ranks; None for the own part.
         part: bytes of each part.
-
-    Attributes:
-        address: of the first part; the others follow.
-        count: the number of parts.
 
     Raises DeviceError or UnsupportedError if the driver refuses one of the parts.
     """
 
-    def __init__(self, api: CudaApi, handles: Sequence[object], part: int) -> None:
+    def __init__(
+        self, api: CudaApi, own: ExportedPart | None, files: Sequence[int | None], part: int
+    ) -> None:
         self._api = api
         self._part = part
-        self.count = len(handles)
+        self._count = len(files)
         self._frees: list[Any] = []
-        total = part * len(handles)
+        total = part * len(files)
         api.enter()
         try:
             self.address = int(api.call("cuMemAddressReserve", total, page_size(api), 0, 0))
             self._own("cuMemAddressFree", self.address, total)
-            for number, handle in enumerate(handles):
-                self._map(handle, self.address + number * part)
+            for number, file in enumerate(files):
+                address = self.address + number * part
+                if file is None:
+                    assert own is not None
+                    self._map(own.handle, address)
+                else:
+                    self._import(file, address)
             api.call("cuMemSetAccess", self.address, total, [_access(api)], 1)
         except BaseException:
             self.free()
@@ -173,6 +175,19 @@ class MappedParts:
     def _own(self, give: str, *handle: object) -> None:
         self._frees.append(self._api.own(self, give, *handle))
 
+    def _take(self, source: int) -> object:
+        """Returns a handle of the memory of another process, which the caller releases."""
+        kind = _file_descriptor(self._api)
+        return self._api.call("cuMemImportFromShareableHandle", source, kind)
+
+    def _import(self, file: int, address: int) -> None:
+        handle = self._take(file)
+        try:
+            self._map(handle, address)
+        finally:
+            # The mapping keeps the memory.
+            self._api.call("cuMemRelease", handle)
+
     def _map(self, handle: object, address: int) -> None:
         self._api.call("cuMemMap", address, self._part, 0, handle, 0)
         self._own("cuMemUnmap", address, self._part)
@@ -180,7 +195,7 @@ class MappedParts:
     @property
     def all(self) -> DeviceBytes:
         """All parts."""
-        return DeviceBytes(self._api, self.address, self._part * self.count)
+        return DeviceBytes(self._api, self.address, self._part * self._count)
 
     def part(self, number: int) -> DeviceBytes:
         """The part of one rank."""
@@ -192,30 +207,23 @@ class MappedParts:
             self._frees.pop()()
 
 
-@contextmanager
-def imported_memory(api: CudaApi, file: int) -> Generator[object]:
-    """Yields a handle of the memory that another process has exported as a file descriptor.
+class RemappedParts(MappedParts):
+    """Parts that a library has mapped for the GPU of this process, mapped once more at consecutive
+    addresses.
 
-    Raises DeviceError or UnsupportedError if the driver refuses the file.
+    Args:
+        api: the driver API of the own GPU, with its context open.
+        addresses: where the library has mapped the parts, in the order of the ranks.
+        part: bytes of each part.
+
+    Raises DeviceError if an address is not that of virtual memory of the driver.
     """
-    handle = api.call("cuMemImportFromShareableHandle", file, _file_descriptor(api))
-    try:
-        yield handle
-    finally:
-        api.call("cuMemRelease", handle)
 
+    def __init__(self, api: CudaApi, addresses: Sequence[int], part: int) -> None:
+        super().__init__(api, None, addresses, part)
 
-@contextmanager
-def mapped_memory(api: CudaApi, address: int) -> Generator[object]:
-    """Yields a handle of the memory that a library has mapped at an address of this process.
-
-    Raises DeviceError if the address is not in a mapping of the driver's virtual memory.
-    """
-    handle = api.call("cuMemRetainAllocationHandle", address)
-    try:
-        yield handle
-    finally:
-        api.call("cuMemRelease", handle)
+    def _take(self, source: int) -> object:
+        return self._api.call("cuMemRetainAllocationHandle", source)
 
 
 def page_size(api: CudaApi) -> int:

@@ -34,9 +34,9 @@ class SharedFile:
         """Returns another descriptor of the file, which the caller closes."""
         return os.dup(self._file)
 
-    def map(self, address: int, nbytes: int) -> None:
-        """Maps the first bytes of the file at reserved addresses."""
-        _map(address, nbytes, mmap.MAP_SHARED, self._file)
+    def map(self, address: int, nbytes: int | None = None) -> None:
+        """Maps the file, or its first bytes, at reserved addresses."""
+        _map(address, nbytes or self.nbytes, mmap.MAP_SHARED, self._file)
 
     def unmap(self, address: int, nbytes: int) -> None:
         """Replaces a mapping of the file by memory of the process, as before."""

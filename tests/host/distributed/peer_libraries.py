@@ -15,7 +15,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 from ark_mlir.runtime.cuda.api import CudaApi
-from ark_mlir.runtime.cuda.peers import ExportedPart, MappedParts, imported_memory
+from ark_mlir.runtime.cuda.peers import ExportedPart, MappedParts
 
 PAGE = 2 << 20
 # How long a library waits for another process.
@@ -57,8 +57,7 @@ class Broker:
             place = self._folder / f"{number}-{other}"
             self._await(place, other)
             opened = os.open(place.read_text(), os.O_RDWR)
-            with imported_memory(api, opened) as handle:
-                mappings.append(MappedParts(api, [handle], nbytes))
+            mappings.append(MappedParts(api, None, [opened], nbytes))
             os.close(opened)
             (self._folder / f"{number}-{other}-seen-by-{self.rank}").touch()
         for other in range(self.ranks):
@@ -93,7 +92,7 @@ def install_torch(cuda: Any, broker: Broker, is_initialized: bool = True) -> Non
             # PyTorch appends a pad for signals, so the allocation is larger than the tensor.
             self.nbytes = nbytes + PAGE
             self.part = ExportedPart(self.api, self.nbytes)
-            self.own = MappedParts(self.api, [self.part.handle], self.nbytes)
+            self.own = MappedParts(self.api, self.part, [None], self.nbytes)
 
         def data_ptr(self) -> int:
             return self.own.address
@@ -251,7 +250,7 @@ class NcclBuffer:
         self.api.open()
         self.nbytes = nbytes
         self.part = ExportedPart(self.api, nbytes)
-        self._own = MappedParts(self.api, [self.part.handle], nbytes)
+        self._own = MappedParts(self.api, self.part, [None], nbytes)
         self.handle = self._own.address
 
     def close(self) -> None:
