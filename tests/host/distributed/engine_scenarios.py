@@ -43,6 +43,8 @@ def make_engine(name: str, fault: str, folder: str) -> Any:
 
 def work(fault: str) -> Any:
     """Runs a program, or returns the error; then what this process still holds."""
+    if fault == "every call":
+        return gpu_scenarios.faults()
     before = left()
     if fault:
         result: Any = error_of(lambda: run(bound()) if fault == "killed" else bound())

@@ -19,7 +19,7 @@ from ark_mlir.runtime.cuda.peers import ExportedPart, MappedParts
 
 PAGE = 2 << 20
 # How long a library waits for another process.
-_SECONDS = 20.0
+_SECONDS = 5.0
 
 
 class Broker:
