@@ -59,8 +59,10 @@ class TorchSymmetricMemory:
         device = torch.device("cuda", api.ordinal)
         try:
             tensor = symmetric.empty(nbytes, dtype=torch.uint8, device=device)
-        except RuntimeError as error:
-            raise UnsupportedError(f"torch symmetric memory: {error}") from error
+        except Exception as error:
+            raise UnsupportedError(
+                f"torch symmetric memory cannot allocate memory: {error}"
+            ) from error
         return _TorchRegion(symmetric, tensor, group)
 
     def _process_group(self, distributed: Any) -> Any:
@@ -81,8 +83,10 @@ class _TorchRegion:
         """See :meth:`PeerRegion.exchange`."""
         try:
             self._handle = self._symmetric.rendezvous(self._tensor, self._group)
-        except RuntimeError as error:
-            raise UnsupportedError(f"torch symmetric memory: {error}") from error
+        except Exception as error:
+            raise UnsupportedError(
+                f"torch symmetric memory cannot exchange memory: {error}"
+            ) from error
         return [int(address) for address in self._handle.buffer_ptrs]
 
     def free(self) -> None:

@@ -23,6 +23,8 @@ RANK, RANKS = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 def make_engine(name: str, fault: str, folder: str) -> Any:
     broker = peer_libraries.Broker(Path(folder), RANK, RANKS, fault)
+    if fault == "every call":
+        broker.seconds = 1.0
     if fault == "numbers":
         broker.rank = RANKS - 1 - RANK
     if name == "torch":
@@ -48,7 +50,6 @@ def work(fault: str) -> Any:
     before = left()
     if fault:
         result: Any = error_of(lambda: run(bound()) if fault == "killed" else bound())
-        CUDA.fail_at = -1
     else:
         with bound() as executable:
             result = [run(executable), run(executable, iterations=3), CUDA.foreign_accesses]
@@ -63,8 +64,6 @@ def main() -> None:
         options |= {"address": address[0], "secret": "0123456789abcdef" * 2}
     with ark.distributed.init(timeout=60, **options) as world:
         gpu_scenarios.world = world
-        if fault == "fails" and RANK == 1:
-            CUDA.fail_at = len(CUDA.calls) + 30
         if fault == "killed" and RANK == 1:
             CUDA.kills_at = "cuLaunchKernelEx"
         print(json.dumps(work(fault)), flush=True)

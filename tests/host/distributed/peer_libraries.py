@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -18,8 +19,6 @@ from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.cuda.peers import ExportedPart, MappedParts
 
 PAGE = 2 << 20
-# How long a library waits for another process.
-_SECONDS = 5.0
 
 
 class Broker:
@@ -31,12 +30,14 @@ class Broker:
 
     Attributes:
         fault: what is wrong on purpose: ``swapped``, ``refused`` or ``plain``; empty for nothing.
+        seconds: how long to wait for another process.
     """
 
     def __init__(self, folder: Path, rank: int, ranks: int, fault: str = "") -> None:
         self.rank = rank
         self.ranks = ranks
         self.fault = fault
+        self.seconds = 20.0
         self._folder = folder
         self._count = 0
 
@@ -45,29 +46,28 @@ class Broker:
         if self.fault == "refused":
             raise RuntimeError("the fabric is down")
         number, self._count = self._count, self._count + 1
-        file = part.export()
-        # A rename, so that no process reads half of it.
-        unfinished = self._folder / f"{number}-{self.rank}.part"
-        unfinished.write_text(f"/proc/{os.getpid()}/fd/{file}")
-        unfinished.rename(self._folder / f"{number}-{self.rank}")
-        mappings: list[MappedParts] = []
-        for other in range(self.ranks):
-            if other == self.rank:
-                continue
-            place = self._folder / f"{number}-{other}"
-            self._await(place, other)
-            opened = os.open(place.read_text(), os.O_RDWR)
-            mappings.append(MappedParts(api, None, [opened], nbytes))
-            os.close(opened)
-            (self._folder / f"{number}-{other}-seen-by-{self.rank}").touch()
-        for other in range(self.ranks):
-            if other != self.rank:
+        with ExitStack() as files:
+            file = part.export()
+            files.callback(os.close, file)
+            # A rename, so that no process reads half of it.
+            unfinished = self._folder / f"{number}-{self.rank}.part"
+            unfinished.write_text(f"/proc/{os.getpid()}/fd/{file}")
+            unfinished.rename(self._folder / f"{number}-{self.rank}")
+            others = [other for other in range(self.ranks) if other != self.rank]
+            mappings: list[MappedParts] = []
+            for other in others:
+                place = self._folder / f"{number}-{other}"
+                self._await(place, other)
+                opened = os.open(place.read_text(), os.O_RDWR)
+                files.callback(os.close, opened)
+                mappings.append(MappedParts(api, None, [opened], nbytes))
+                (self._folder / f"{number}-{other}-seen-by-{self.rank}").touch()
+            for other in others:
                 self._await(self._folder / f"{number}-{self.rank}-seen-by-{other}", other)
-        os.close(file)
-        return mappings
+            return mappings
 
     def _await(self, place: Path, other: int) -> None:
-        deadline = time.monotonic() + _SECONDS
+        deadline = time.monotonic() + self.seconds
         while not place.exists():
             if time.monotonic() > deadline:
                 raise RuntimeError(f"rank {other} did not come in time")
@@ -82,27 +82,38 @@ class Broker:
         return addresses
 
 
+class _Allocation:
+    """Memory that other processes can map."""
+
+    def __init__(self, cuda: Any, nbytes: int, ordinal: int) -> None:
+        self._resources = ExitStack()
+        self.nbytes = nbytes
+        self.api = CudaApi(cuda, ordinal)
+        try:
+            self.api.open()
+            self._resources.callback(self.api.close)
+            self.part = ExportedPart(self.api, nbytes)
+            self._resources.callback(self.part.release)
+            self.own = MappedParts(self.api, self.part, [None], nbytes)
+            self._resources.callback(self.own.free)
+        except BaseException:
+            self._resources.close()
+            raise
+
+    def close(self) -> None:
+        """Frees the memory."""
+        self._resources.close()
+
+
 def install_torch(cuda: Any, broker: Broker, is_initialized: bool = True) -> None:
     """Puts a stand-in in the place of the modules of PyTorch."""
 
-    class Tensor:
-        def __init__(self, nbytes: int, ordinal: int) -> None:
-            self.api = CudaApi(cuda, ordinal)
-            self.api.open()
-            # PyTorch appends a pad for signals, so the allocation is larger than the tensor.
-            self.nbytes = nbytes + PAGE
-            self.part = ExportedPart(self.api, self.nbytes)
-            self.own = MappedParts(self.api, self.part, [None], self.nbytes)
-
+    class Tensor(_Allocation):
         def data_ptr(self) -> int:
             return self.own.address
 
         def __del__(self) -> None:
-            if hasattr(self, "own"):
-                self.own.free()
-            if hasattr(self, "part"):
-                self.part.release()
-            self.api.close()
+            self.close()
 
     class Handle:
         def __init__(self, tensor: Tensor) -> None:
@@ -121,7 +132,8 @@ def install_torch(cuda: Any, broker: Broker, is_initialized: bool = True) -> Non
         assert dtype == "uint8"
         assert device[0] == "cuda"
         (nbytes,) = size
-        return Tensor(nbytes, device[1])
+        # PyTorch appends a pad for signals, so the allocation is larger than the tensor.
+        return Tensor(cuda, nbytes + PAGE, device[1])
 
     def rendezvous(tensor: Tensor, group: object) -> Handle:
         assert group is world
@@ -184,7 +196,11 @@ class Communicator:
         own = self._sent[0]
         assert len(self._sent) == self._broker.ranks - 1, "a future is read before all are sent"
         if not self._received:
-            self._received = self._broker.exchange(own.api, _Retained(own), own.size())
+            try:
+                self._received = self._broker.exchange(own.api, _Retained(own), own.size())
+            except BaseException:
+                self._sent = []
+                raise
             addresses = [mapped.address for mapped in self._received]
             self._addresses = self._broker.spoil(own.api, addresses)
         index = remote_rank - (remote_rank > self._broker.rank)
@@ -205,9 +221,10 @@ class _Retained:
         api = self._memory.api
         handle = api.call("cuMemRetainAllocationHandle", self._memory.data())
         kind = api.driver.CUmemAllocationHandleType.CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR
-        file = int(api.call("cuMemExportToShareableHandle", handle, kind, 0))
-        api.call("cuMemRelease", handle)
-        return file
+        try:
+            return int(api.call("cuMemExportToShareableHandle", handle, kind, 0))
+        finally:
+            api.call("cuMemRelease", handle)
 
 
 def install_mscclpp() -> None:
@@ -242,22 +259,13 @@ class NcclCommunicator:
         return SimpleNamespace(get_peer_device_pointer=lambda peer: addresses[peer], close=close)
 
 
-class NcclBuffer:
+class NcclBuffer(_Allocation):
     """A stand-in for the result of ``nccl.core.mem_alloc``."""
 
-    def __init__(self, cuda: Any, nbytes: int, device: int) -> None:
-        self.api = CudaApi(cuda, device)
-        self.api.open()
-        self.nbytes = nbytes
-        self.part = ExportedPart(self.api, nbytes)
-        self._own = MappedParts(self.api, self.part, [None], nbytes)
-        self.handle = self._own.address
-
-    def close(self) -> None:
-        """Frees the memory."""
-        self._own.free()
-        self.part.release()
-        self.api.close()
+    @property
+    def handle(self) -> int:
+        """The address."""
+        return self.own.address
 
 
 def install_nccl(cuda: Any, version: str = "2.32.3") -> None:

@@ -19,8 +19,8 @@ from ark_mlir.targets.cuda_assembler import choose_assembler
 
 TOOLS = Path("/usr/lib/llvm-22/bin")
 
-# Puts bytes of a window to the same place of a peer's window. Then adds one to a counter in a window
-# of the peer by a strong signal, which covers the put.
+# Puts bytes of a window to the same place of a peer's window. Then adds one to a counter in a
+# window of the peer by a strong signal, which covers the put.
 KERNEL = """
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
 target triple = "nvptx64-nvidia-cuda"
