@@ -13,19 +13,23 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 from .. import knobs
 from ..errors import InvalidUsageError, UnsupportedError
 from ..runtime.ranks.membership import set_current
-from .engines import Engine, MscclppMemory, NcclMemory, TorchSymmetricMemory
+from .engines import MscclppMemory, NcclMemory, TorchSymmetricMemory
 from .executable import RankExecutable
 from .launcher import read_identity
 from .member import Member, current
 from .tcp.meeting import Place
 
+if TYPE_CHECKING:
+    from .engines import Engine
+
 __all__ = [
-    "Engine", "Member", "MscclppMemory", "NcclMemory", "RankExecutable", "TorchSymmetricMemory",
-    "current", "finalize", "init",
+    "Member", "MscclppMemory", "NcclMemory", "RankExecutable", "TorchSymmetricMemory", "current",
+    "finalize", "init",
 ]  # fmt: skip
 
 # Longer than the timeout of a kernel's wait, since processes start at different times and load

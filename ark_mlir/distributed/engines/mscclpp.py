@@ -26,10 +26,10 @@ class MscclppMemory:
         tag: the tag of ark's messages, which no other message of the communicator has.
 
     Example:
-        >>> communicator = mscclpp.Communicator(bootstrap)
         >>> engine = ark.distributed.MscclppMemory(communicator)
         >>> with ark.distributed.init(engine=engine) as world:
-        ...     exe = ark.load("world.arkbin")
+        ...     print(f"rank {world.rank} shares memory by {engine.name}")
+        rank 0 shares memory by mscclpp
     """
 
     name = "mscclpp"

@@ -28,10 +28,10 @@ class NcclMemory:
         communicator: an ``nccl.core.Communicator`` with the same ranks as ark's world.
 
     Example:
-        >>> communicator = nccl.core.Communicator.init(ranks, rank, unique_id)
         >>> engine = ark.distributed.NcclMemory(communicator)
         >>> with ark.distributed.init(engine=engine) as world:
-        ...     exe = ark.load("world.arkbin")
+        ...     print(f"rank {world.rank} shares memory by {engine.name}")
+        rank 0 shares memory by nccl
     """
 
     name = "nccl"

@@ -24,10 +24,10 @@ class TorchSymmetricMemory:
             processes.
 
     Example:
-        >>> torch.distributed.init_process_group("nccl")
         >>> engine = ark.distributed.TorchSymmetricMemory()
         >>> with ark.distributed.init(engine=engine) as world:
-        ...     exe = ark.load("world.arkbin")
+        ...     print(f"rank {world.rank} shares memory by {engine.name}")
+        rank 0 shares memory by torch symmetric memory
     """
 
     name = "torch symmetric memory"

@@ -21,7 +21,7 @@ from ..frames import DamagedFrameError, Frame, as_file, contents, parse_text, re
 from ..links import Links
 from .channel import Channel
 
-__all__ = ["TcpLinks"]
+__all__ = ["TcpLinks", "shut_down"]
 
 _HEADER = struct.Struct("<QQ")
 _NO_FILE = (1 << 64) - 1
@@ -85,7 +85,7 @@ class _Bridge:
     def join(self) -> None:
         """Waits until all messages of this process are sent, and ends the connection."""
         self._threads[0].join(_CLOSE_SECONDS)
-        _shut_down(self._channel.link)
+        shut_down(self._channel.link)
         self._threads[1].join(_CLOSE_SECONDS)
         self._channel.close()
         self._far.close()
@@ -118,7 +118,7 @@ class _Bridge:
             self._tell(f"sent a message that cannot be passed on: {error}")
         except OSError:
             pass  # `Links` notices the end of the socket
-        _shut_down(self._far)
+        shut_down(self._far)
 
     def _pass_on(self, data: bytes) -> None:
         if len(data) < _HEADER.size:
@@ -152,6 +152,7 @@ def _data_of(file: int) -> bytes:
     return contents(file)
 
 
-def _shut_down(link: socket.socket) -> None:
+def shut_down(link: socket.socket) -> None:
+    """Ends a connection, also if a thread waits for it; does nothing if it has ended."""
     with contextlib.suppress(OSError):
         link.shutdown(socket.SHUT_RDWR)

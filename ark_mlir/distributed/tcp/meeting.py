@@ -14,7 +14,7 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -23,7 +23,7 @@ from ...errors import ArkError, DeviceError, InvalidUsageError, RankFailedError
 from ..frames import DamagedFrameError, parse_text
 from ..launcher import Identity
 from .channel import Channel, connect_channel
-from .links import TcpLinks
+from .links import TcpLinks, shut_down
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -246,15 +246,13 @@ class _Door:
     def _greet(self, link: socket.socket, host: str) -> None:
         """Listens to a process that has the secret, and closes the connection of any other."""
         try:
-            limit = time.monotonic() + _GREETING_SECONDS
-            link.settimeout(_GREETING_SECONDS)
             _keep_alive(link)
-            channel = connect_channel(link, self._secret, connects=False)
-            link.settimeout(max(0.01, limit - time.monotonic()))
-            greeting = _receive(channel, _LONGEST_GREETING)
-            if greeting is None or not _is_greeting(greeting):
-                raise DamagedFrameError("no greeting of a rank")
-            _send(channel, _greeting(self._identity))
+            with _limited(link):
+                channel = connect_channel(link, self._secret, connects=False)
+                greeting = _receive(channel, _LONGEST_GREETING)
+                if greeting is None or not _is_greeting(greeting):
+                    raise DamagedFrameError("no greeting of a rank")
+                _send(channel, _greeting(self._identity))
             self._guests.put(_Guest(channel, greeting, host))
         except (DamagedFrameError, OSError) as error:
             link.close()
@@ -320,10 +318,10 @@ def _introduce(
 ) -> Channel:
     """Returns the channel to a rank that has proven that it has the secret."""
     try:
-        link.settimeout(_GREETING_SECONDS)
-        channel = connect_channel(link, secret, connects=True)
-        _send(channel, _greeting(identity, port))
-        answer = _receive(channel, _LONGEST_GREETING)
+        with _limited(link):
+            channel = connect_channel(link, secret, connects=True)
+            _send(channel, _greeting(identity, port))
+            answer = _receive(channel, _LONGEST_GREETING)
         if answer is None:
             raise DamagedFrameError("it has closed the connection")
         if answer.get("rank") != rank:
@@ -367,6 +365,22 @@ def _keep_alive(link: socket.socket) -> None:
     link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _KEEP_ALIVE.items():
         link.setsockopt(socket.IPPROTO_TCP, option, value)
+
+
+@contextlib.contextmanager
+def _limited(link: socket.socket) -> Generator[None]:
+    """Ends the connection if the block takes longer than a greeting may.
+
+    A timeout of the socket would begin again with every byte.
+    """
+    link.settimeout(_GREETING_SECONDS)
+    timer = threading.Timer(_GREETING_SECONDS, shut_down, [link])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _send(channel: Channel, message: object) -> None:

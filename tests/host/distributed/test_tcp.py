@@ -234,14 +234,9 @@ def test_strangers_do_not_prevent_a_rendezvous(
     strangers: list[socket.socket] = []
 
     def disturb() -> None:
-        deadline = time.monotonic() + 20
-        while len(strangers) < 20 and time.monotonic() < deadline:
-            try:
-                strangers.append(socket.create_connection(("127.0.0.1", port)))
-            except OSError:
-                time.sleep(0.01)
-                continue
-            if len(strangers) % 2:
+        for number in range(20):
+            strangers.append(connect(port))
+            if number % 2:
                 strangers[-1].sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
 
     results: list[Any] = []
@@ -253,6 +248,36 @@ def test_strangers_do_not_prevent_a_rendezvous(
     assert [type(each).__name__ for each in (*results, second)] == ["TcpLinks"] * 2
     for stranger in strangers:
         stranger.close()
+
+
+def test_a_slow_stranger(meet: Meet, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process that sends a byte now and then does not keep its connection."""
+    monkeypatch.setattr(meeting, "_GREETING_SECONDS", 0.5)
+    results: list[Any] = []
+    host = threading.Thread(target=lambda: results.extend(meet((0, 2), timeout=60)))
+    host.start()
+    stranger = connect(port)
+    begin = time.monotonic()
+    with pytest.raises(OSError, match=r"reset|pipe"):  # noqa: PT012 - which byte is refused is open
+        while time.monotonic() - begin < 30:
+            stranger.sendall(b"a")
+            time.sleep(0.1)
+    monkeypatch.undo()
+    (second,) = meet((1, 2))
+    host.join()
+    assert [type(each).__name__ for each in (*results, second)] == ["TcpLinks"] * 2
+    stranger.close()
+
+
+def connect(port: int) -> socket.socket:
+    """Connects to a port as soon as somebody listens."""
+    deadline = time.monotonic() + 20
+    while True:
+        try:
+            return socket.create_connection(("127.0.0.1", port))
+        except OSError:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
 
 
 def test_an_address_that_is_taken(meet: Meet, port: int) -> None:
