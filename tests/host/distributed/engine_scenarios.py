@@ -65,7 +65,7 @@ def main() -> None:
     with ark.distributed.init(timeout=60, **options) as world:
         gpu_scenarios.world = world
         if fault == "killed" and RANK == 1:
-            CUDA.kills_at = "cuLaunchKernelEx"
+            CUDA.signal_at = "cuLaunchKernelEx"
         print(json.dumps(work(fault)), flush=True)
 
 
