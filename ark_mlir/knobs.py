@@ -42,7 +42,6 @@ __all__ = [
     "RANK",
     "SECRET_FILE",
     "TARGET",
-    "THREADS",
     "TIMEOUT",
     "TORCH_RESTARTS",
     "TORCH_RUN_ID",
@@ -228,9 +227,6 @@ SECRET_FILE: Knob[str | None] = Knob(
 )
 TIMEOUT: Knob[float] = Knob(
     "ARK_TIMEOUT", 10.0, _positive_float, "seconds after which a wait is reported as a hang"
-)
-THREADS: Knob[int] = Knob(
-    "ARK_THREADS", 0, _count, "worker threads of the cpu target; 0 takes one per core"
 )
 # Variables that launchers set, for `ark.distributed`.
 RANK = _launched("RANK", "this process's rank (torchrun)")

@@ -11,12 +11,12 @@ import stat
 from collections.abc import Generator
 from pathlib import Path
 
-__all__ = ["make_private_folder", "others_can_write", "stranger", "weakness"]
+__all__ = ["find_weakness", "is_foreign", "make_private_folder", "others_can_write"]
 
 _MAX_LINKS = 40  # the limit of Linux
 
 
-def stranger(status: os.stat_result) -> bool:
+def is_foreign(status: os.stat_result) -> bool:
     """Returns True if a file belongs neither to this user nor to root."""
     return status.st_uid not in (0, os.geteuid())
 
@@ -32,22 +32,22 @@ def others_can_write(status: os.stat_result) -> bool:
     return bool(status.st_mode & stat.S_IWGRP) and not _is_own_group(status.st_gid)
 
 
-def weakness(path: Path) -> str | None:
+def find_weakness(path: Path) -> str | None:
     """Returns the reason why another user could replace `path`, None if no other user can.
 
     Checks every folder and symbolic link that leads to `path`, but not `path` itself. A folder with
     the sticky bit, such as ``/tmp``, is safe: only the owner of a file can replace it there.
 
     Example:
-        >>> weakness(Path("/etc/passwd")) is None
+        >>> find_weakness(Path("/etc/passwd")) is None
         True
     """
-    for place, status in _on_the_way(path):
-        if stranger(status):
-            return f"{place} belongs to user {status.st_uid}"
+    for step, status in _resolve(path):
+        if is_foreign(status):
+            return f"{step} belongs to user {status.st_uid}"
         sticky = status.st_mode & stat.S_ISVTX
         if stat.S_ISDIR(status.st_mode) and others_can_write(status) and not sticky:
-            return f"{place} can be written by others (mode {stat.S_IMODE(status.st_mode):o})"
+            return f"{step} can be written by others (mode {stat.S_IMODE(status.st_mode):o})"
     return None
 
 
@@ -81,7 +81,7 @@ def _is_own_group(gid: int) -> bool:
     )
 
 
-def _on_the_way(path: Path) -> Generator[tuple[Path, os.stat_result]]:
+def _resolve(path: Path) -> Generator[tuple[Path, os.stat_result]]:
     """Yields the folders and symbolic links through which the kernel resolves `path`, in order.
 
     Ends at the first one that does not exist.

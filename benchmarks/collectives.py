@@ -6,13 +6,13 @@
 The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and PyTorch. Every
 arm reduces a bf16 vector on N GPUs, many times in a chain in which each all-reduce needs the result
 of the one before. A time is the median over the samples of the additional time of a longer chain,
-divided by the additional all-reduces.
+divided by the number of additional all-reduces.
 
-Arms of PyTorch are launched from N processes, as a CUDA graph that holds the chain; the time is
-that of events around its replay, the largest of the ranks. ark runs its chain in one launch for
-each GPU, several iterations of it; its time is that of the caller. Arms take turns by size, in one
-run. NVLink multicast is off in all arms. Before an arm is measured, its result is checked: the sum
-of ones, twos and so on, which bf16 holds exactly.
+Arms of PyTorch run in N processes, each with a CUDA graph of the chain; events around the replay
+measure the time, of which the largest over the ranks counts. ark runs several iterations of its
+chain in one launch for each GPU; the caller measures the time. For each size, one run of the
+benchmark measures all arms. NVLink multicast is off in all arms. Before an arm is measured, its
+result is checked: the sum of ones, twos and so on, which bf16 holds exactly.
 """
 
 from __future__ import annotations
@@ -38,10 +38,10 @@ from table import table
 import ark_mlir as ark
 
 # Elements of a vector, and the number of all-reduces in the longer chain. The shorter chain has a
-# third of them.
+# third as many.
 CHAINS = {1 << 10: 66, 1 << 13: 66, 1 << 16: 33, 1 << 19: 33, 1 << 23: 9}
-# Iterations of a chain in the shorter launch. A launch also copies inputs and outputs, in a time
-# that varies by a millisecond.
+# Iterations of a chain in the shorter launch. A launch also copies inputs and outputs, and the time
+# for that varies by a millisecond.
 ITERATIONS = 200
 ARMS = ("nccl", "one-shot", "two-shot")
 PORT = 29511
@@ -89,8 +89,9 @@ def bundle_path(folder: Path, ranks: int, elements: int, count: int) -> Path:
 
 
 def build_chain(rank: int, ranks: int, elements: int, count: int) -> ark.Program:
-    """Builds a chain of all-reduces, each of which takes the mean over the ranks of the one
-    before."""
+    """Builds a chain of all-reduces, each of which takes the mean over the ranks of the previous
+    result.
+    """
     with ark.Program("all_reduces", rank=rank, world_size=ranks) as program:
         x = ark.input("x", (elements,), ark.bf16)
         for _ in range(count):
@@ -136,7 +137,7 @@ def time_chain(path: Path, options: argparse.Namespace) -> float:
 
 
 def time_runs(world: Any, inputs: list[dict[str, Any]], iterations: int, samples: int) -> float:
-    """Returns the seconds of a launch with some iterations."""
+    """Returns the seconds of a launch with `iterations` iterations."""
     times: list[float] = []
     for _ in range(samples):
         begin = time.perf_counter()

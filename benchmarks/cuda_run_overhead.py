@@ -1,10 +1,10 @@
-"""Measures the host's time for a run of a program on a GPU, without that of driver and GPU.
+"""Measures the host's time for a run of a program on a GPU, without the time of driver and GPU.
 
     python benchmarks/cuda_run_overhead.py [--samples 20]
 
-Functions that do nothing replace those of the driver. No GPU is needed, and only the time of Python
-remains: checks of arrays, the launch record, the calls. The program has 150 parameters. The tensors
-are those of torch if it is installed, as when decoders run.
+Functions that do nothing replace those of the driver, so no GPU is needed. The measured time is
+that of Python: checks of arrays, the launch record, the calls. The program has 150 parameters. The
+tensors are those of torch if it is installed, as when decoders run.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def decoder(cuda: IdleCuda) -> Executable:
     logits = program.buffer("logits", "output", "fp32", [1, 64])
     task = program.task("gather", 1, [(logits, 0), (token, 0), (first, 0)])
     program.lane(0, [run(task, 0, 1)])
-    manifest, sections = program.parts(b"\x7fELF, which nobody looks at")
+    manifest, sections = program.parts(b"\x7fELF, which is not read")
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16)
     for buffer in manifest["buffers"]:
         buffer["alignment"] = 16

@@ -8,8 +8,12 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+from protocol.timing import caller_seconds, device_seconds
 
 import ark_mlir as ark
+
+# Steps of a sample whose caller waits for each of them.
+WAITING = 32
 
 
 class Arm(Protocol):
@@ -41,22 +45,19 @@ class TorchArm:
     def run(self, token: Any, position: int, tokens: int) -> tuple[float, float]:
         import torch
 
-        with torch.no_grad():
-            self._model.put(torch.from_numpy(token), position)
-            synchronize(self._model)
-            start = time.perf_counter()
+        device = "cuda" if self._model.position.is_cuda else "cpu"
+        waiting = min(tokens, WAITING)
+
+        def steps() -> None:
             for _ in range(tokens):
                 self._step()
-            synchronize(self._model)
-        seconds = (time.perf_counter() - start) / tokens
-        return seconds, seconds
 
-
-def synchronize(model: Any) -> None:
-    import torch
-
-    if model.position.is_cuda:
-        torch.cuda.synchronize()
+        with torch.no_grad():
+            self._model.put(torch.from_numpy(token), position)
+            seconds = device_seconds(steps, device) / tokens
+            self._model.put(torch.from_numpy(token), position)
+            host = sum(caller_seconds(self._step, device) for _ in range(waiting)) / waiting
+        return seconds, host
 
 
 class ArkArm:
@@ -87,12 +88,12 @@ class ArkArm:
         host = (time.perf_counter() - start) / tokens
         return device / tokens or host, host
 
-    def close(self) -> None:
-        """Releases the resources of the executable."""
-        self._executable.close()
+    def restore(self) -> None:
+        """Restores the caches, which steps overwrite in part."""
+        self._executable.reset()
 
     def made(self, token: Any, position: int, tokens: int) -> Any:
-        """Returns the tokens of a run."""
+        """Returns the tokens that a run makes."""
         self.run(token, position, tokens)
         return self._executable.states["tokens"][:, position : position + tokens]
 
@@ -134,11 +135,8 @@ def as_array(tensor: Any) -> Any:
 
 
 def load_ark(path: Path, weights: Any, caches: Any) -> ark.Executable:
-    """Loads the bundle and binds the arrays of the other arms."""
-    arrays = {name: as_array(tensor) for name, tensor in {**weights, **caches}.items()}
-    return ark.load(path).bind(arrays)
-
-
-def error_of(found: Any, expected: Any) -> float:
-    """Returns the relative error of all logits together, one if there is a NaN."""
-    return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
+    """Loads the bundle and binds the arrays of the other arms, those of a GPU in place."""
+    tensors = {**weights, **caches}
+    if not all(tensor.is_cuda for tensor in tensors.values()):
+        tensors = {name: as_array(tensor) for name, tensor in tensors.items()}
+    return ark.load(path).bind(tensors)

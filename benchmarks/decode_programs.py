@@ -22,4 +22,4 @@ def save_rope_tables(name: str, setting: Setting, folder: Path) -> None:
     """Writes the cosines and sines that PyTorch's arms need to ``<name>.npz``."""
     folder.mkdir(parents=True, exist_ok=True)
     cos, sin = rope_tables(decoder_config(setting), setting.context)
-    np.savez(folder / f"{name}.npz", cos=cos, sin=sin)
+    np.savez_compressed(folder / f"{name}.npz", cos=cos, sin=sin)

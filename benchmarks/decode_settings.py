@@ -1,4 +1,4 @@
-"""The models, contexts and batches that benchmarks/decode.py measures."""
+"""The models, contexts and batches of benchmarks/decode.py and benchmarks/serving.py."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Shapes = dict[str, tuple[int, ...]]
 class Sizes:
     """The sizes of a decoder, with the field names of ``ark_mlir.models.decoder.DecoderConfig``.
 
-    That one belongs to the compiler, which a machine that only runs bundles need not have.
-    `scaling` holds the fields of its RopeScaling.
+    DecoderConfig belongs to the compiler, which a machine that only runs bundles need not have.
+    `scaling` holds the fields of RopeScaling.
     """
 
     vocabulary: int
@@ -165,16 +165,12 @@ class Setting:
 
     Attributes:
         context: number of positions of the cache; the generated tokens are the last ones.
-        must: required upper bound of the ratio of ark's time to that of torch.compile.
-        aim: desired upper bound of the ratio.
     """
 
     what: str
     sizes: Sizes
     context: int
     batch: int = 1
-    must: float | None = None
-    aim: float | None = None
 
     def bytes_read(self, tokens: int) -> float:
         """Returns the bytes that a step must read: the weights once, and the cache, on average."""
@@ -187,6 +183,17 @@ class Setting:
         row = _product(sizes.cache(self.batch, 1))
         return 2.0 * (weights + 2 * sizes.layers * row * length)
 
+    def flops(self, tokens: int) -> float:
+        """Returns the floating-point operations of the products of a step, on average."""
+        sizes = self.sizes
+        shapes = sizes.parameters()
+        if not sizes.tied:
+            del shapes["model.embed_tokens.weight"]
+        weights = sum(_product(shape) for shape in shapes.values() if len(shape) == 2)
+        pairs = self.context - (tokens - 1) / 2
+        attention = 2 * sizes.layers * sizes.heads * sizes.head * pairs
+        return 2.0 * self.batch * (weights + attention)
+
 
 def _product(shape: tuple[int, ...]) -> int:
     result = 1
@@ -196,8 +203,8 @@ def _product(shape: tuple[int, ...]) -> int:
 
 
 SETTINGS = {
-    "A": Setting("Llama-3.2-1B, positions up to 160", LLAMA_1B, 160, must=0.62, aim=0.53),
-    "B": Setting("Qwen3-0.6B, context 1024", QWEN3_600M, 1024, must=0.45, aim=0.33),
+    "A": Setting("Llama-3.2-1B, positions up to 160", LLAMA_1B, 160),
+    "B": Setting("Qwen3-0.6B, context 1024", QWEN3_600M, 1024),
     "A-1k": Setting("A', Llama-3.2-1B, context 1024", LLAMA_1B, 1024),
     "A-b8": Setting("Llama-3.2-1B, positions up to 160, batch 8", LLAMA_1B, 160, batch=8),
     "A-128": Setting("Llama-3.2-1B, context 128", LLAMA_1B, 128),
@@ -211,3 +218,19 @@ SETTINGS = {
     "tiny-norm": Setting("a small Qwen3, batch 2", TINY_NORM, 40, batch=2),
 }
 FIGURES = ("A", "B", "A-1k")
+
+
+def _serving() -> dict[str, Setting]:
+    """Returns the batches and contexts of benchmarks/serving.py."""
+    models = {"1B": ("Llama-3.2-1B", LLAMA_1B), "8B": ("Qwen3-8B", QWEN3_8B)}
+    return {
+        f"{name}-{context}-b{batch}": Setting(
+            f"{what}, context {context}, batch {batch}", sizes, context, batch
+        )
+        for name, (what, sizes) in models.items()
+        for context in (160, 4096)
+        for batch in (1, 2, 4, 8, 16, 32, 64)
+    }
+
+
+SERVING = {**_serving(), "tiny-b4": Setting("a small Llama, batch 4", TINY, 48, batch=4)}

@@ -2,11 +2,11 @@
 
     python benchmarks/decoder.py [--threads N] [--prompt 128] [--samples 15]
 
-A Llama of 100 million random parameters in bf16: one decode step after the prompt, and the prompt
-itself. Needs the packages torch and transformers. Samples of the two arms alternate, so that both
-have the same noise; medians and their ratio are printed. Logits of both are compared with those of
-transformers in fp32, from the same weights. A lower bound of a decode step is one read of its
-weights.
+The model is a Llama of 100 million random parameters in bf16. Measured are one decode step after
+the prompt, and the prompt itself. Needs the packages torch and transformers. Samples of the two
+arms alternate, so that both have the same noise; medians and their ratio are printed. Logits of
+both are compared with those of transformers in fp32, from the same weights. A lower bound of a
+decode step is one read of its weights.
 """
 
 from __future__ import annotations
@@ -91,7 +91,9 @@ def compare(
 
 
 class ArkDecoder:
-    """Both programs; `decode` continues with the states of `prefill`."""
+    """The programs for prompts and for decode steps; `decode` continues with the states of
+    `prefill`.
+    """
 
     def __init__(self, weights: dict[str, Any], threads: int, prompt: int) -> None:
         length = 2 * prompt
@@ -144,14 +146,14 @@ class TorchDecoder:
         return sum(parameter.numel() for parameter in self.model.parameters())
 
     def weights(self) -> dict[str, Any]:
-        """Arrays by their names, in bf16."""
+        """Returns the arrays by their names, in bf16."""
         return {
             name: tensor.detach().view(self.torch.uint16).numpy().view(ark.bf16.numpy)
             for name, tensor in self.model.named_parameters()
         }
 
     def oracle(self, prompt: Any, token: Any) -> dict[str, Any]:
-        """Logits of both steps in fp32."""
+        """Returns the logits of both steps in fp32."""
         self.model.float()
         logits = {"prefill": self.prefill(prompt), "decode": self.decode(token)}
         self.model.bfloat16()

@@ -5,7 +5,7 @@
 Llama-3.2-1B shapes, one decode step at context 1024, bf16; no weights are needed.
 
 1. From Python to a proven schedule for 132 SMs, in a fresh process: seconds and peak memory.
-2. How evenly the tasks that stream weights are shared out: the busiest SM against the mean.
+2. The distribution of the tasks that stream weights: the busiest SM against the mean.
 3. The arena against the largest set of values alive at once.
 4. Kernel code of 32 layers against 16, on cpu.
 5. From a built program to a cpu executable, cold and from the cache, in fresh processes.
@@ -187,7 +187,7 @@ def operations(task: object) -> set[str]:
 
 
 def runs(module: object) -> list[tuple[int, str, int]]:
-    """Returns SM, task and number of vCTAs of every run."""
+    """Returns SM, task and number of vCTAs of every work item."""
     from ark_mlir import ir
 
     found: list[tuple[int, str, int]] = []

@@ -1,180 +1,226 @@
-"""One dense product in one task on one GPU: ark against torch.matmul.
+"""One dense product in one task on one GPU: ark against cuBLAS and Triton.
 
     python benchmarks/dense.py --compile FOLDER                # where the compiler is
     python benchmarks/dense.py --bundles FOLDER [--output F]   # where the GPU is
 
-The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. Every
-bundle of the folder is a row: a product of one shape, whose `w` is transposed. Both arms have the
-same random arrays, and their samples are interleaved. A time is the median over the samples, for
-one product: the additional time of `--products` more products, divided by their number. These are
-iterations of one launch for ark, and launched back to back for PyTorch.
+The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. All arms
+have the same random bf16 arrays. A row is named by rows, columns, depth, and the layout of both
+factors: ``n`` for row-major, ``t`` for transposed, so that ``nt`` is a linear layer. Arms are
+replays of a CUDA graph over several copies of the operands, which do not fit the L2, except those
+that are called warm. Arms of ark with a larger error than torch.matmul have no times.
 
-Before the measurement, both are compared with a product in fp32. If ark's relative error is above
-that of torch.matmul, ark has no time and the exit status is 1.
+cublas          torch.matmul
+cublas warm     the same, always with the same operands
+max-autotune    torch.compile, which measures Triton kernels and cuBLAS, and takes the fastest
+ark             one launch for each product
+ark warm        more products in one launch, always with the same operands
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from bundle_options import bundle_parser
-from decode_arms import error_of
-from table import table
+from protocol.comparison import Arm, compare, error_of
+from protocol.record import Result, Workload
+from protocol.suite import Suite, Task, run, save
+from protocol.timing import Calls, caller_seconds, copies_for_cold_l2, device_seconds
 
 import ark_mlir as ark
 
-# Rows, columns and depth.
-SHAPES = {
-    "tiny": (64, 96, 128),
-    "cube-2048": (2048, 2048, 2048),
-    "cube-4096": (4096, 4096, 4096),
-    "cube-8192": (8192, 8192, 8192),
-    "prompt-128": (128, 8192, 2048),
-}
-FIGURES = ("cube-2048", "cube-4096", "cube-8192", "prompt-128")
-DTYPES = {"bf16": ark.bf16, "fp16": ark.fp16}
-# Both arms round their accumulators once, and add in different orders.
-SLACK = 1.01
-FEW = 4
+ARMS = ("cublas", "cublas warm", "max-autotune", "ark", "ark warm")
+FEW, MANY = 4, 24
+
+
+@dataclass(frozen=True)
+class Shape:
+    """The sizes and layouts of one product."""
+
+    rows: int
+    columns: int
+    depth: int
+    layout: str = "nt"
+
+    @property
+    def left(self) -> tuple[int, int]:
+        return (self.rows, self.depth) if self.layout[0] == "n" else (self.depth, self.rows)
+
+    @property
+    def right(self) -> tuple[int, int]:
+        return (self.depth, self.columns) if self.layout[1] == "n" else (self.columns, self.depth)
+
+    @property
+    def name(self) -> str:
+        return f"{self.rows}x{self.columns}x{self.depth}-{self.layout}"
+
+    def workload(self) -> Workload:
+        rows, columns, depth = self.rows, self.columns, self.depth
+        elements = rows * depth + columns * depth + rows * columns
+        return Workload(
+            f"[{rows}, {depth}] x [{depth}, {columns}], {self.layout}",
+            bytes=2.0 * elements,
+            flops=2.0 * rows * columns * depth,
+        )
+
+
+def shapes() -> Iterator[Shape]:
+    """Yields the products of the table: cubes, odd widths, few rows, and other layouts."""
+    for size in (1024, 2048, 3072, 4096, 8192):
+        yield Shape(size, size, size)
+    yield from (Shape(4096, 4096, depth) for depth in (1024, 2048, 8192))
+    yield from (Shape(2048, 1600, 1600), Shape(2048, 11008, 4096), Shape(2048, 14336, 4096))
+    yield from (Shape(rows, 4096, 4096) for rows in (16, 32, 64, 128, 256, 512))
+    yield from (Shape(128, 8192, 2048), Shape(128, 14336, 4096), Shape(512, 4096, 14336))
+    for layout in ("nn", "tn"):
+        yield from (Shape(2048, 2048, 2048, layout), Shape(4096, 4096, 4096, layout))
+        yield Shape(512, 14336, 4096, layout)
+
+
+SHAPES = {shape.name: shape for shape in shapes()}
+SMALL = {shape.name: shape for shape in (Shape(64, 96, 128), Shape(64, 96, 128, "tn"))}
+
+
+def compile_row(row: str, folder: Path, target: str) -> None:
+    shape = {**SHAPES, **SMALL}[row]
+    with ark.Program("dense") as program:
+        x = ark.input("x", shape.left, ark.bf16)
+        w = ark.parameter("w", shape.right, ark.bf16)
+        x = ark.transpose(x, (1, 0)) if shape.layout[0] == "t" else x
+        ark.output("y", ark.matmul(x, w, transpose_other=shape.layout[1] == "t"))
+    save(program, folder, row, target)
+
+
+class Operands:
+    """Random factors, in as many copies as the L2 cannot hold."""
+
+    def __init__(self, shape: Shape, device: str) -> None:
+        import torch
+
+        generator = torch.Generator(device).manual_seed(0)
+
+        def draw(size: tuple[int, int]) -> Any:
+            return torch.randn(size, generator=generator, device=device, dtype=torch.bfloat16)
+
+        self.shape, self.device = shape, device
+        self.copies = [
+            (draw(shape.left), draw(shape.right))
+            for _ in range(copies_for_cold_l2(shape.workload().bytes, device))
+        ]
+
+    def views(self, copy: tuple[Any, Any]) -> tuple[Any, Any]:
+        """Returns the factors as matrices ``[rows, depth]`` and ``[depth, columns]``."""
+        left, right = copy
+        layout = self.shape.layout
+        return (left if layout[0] == "n" else left.T), (right if layout[1] == "n" else right.T)
+
+    def result(self) -> Any:
+        """Returns an array for the product."""
+        return self.copies[0][0].new_empty(self.shape.rows, self.shape.columns)
+
+
+def exact(operands: Operands) -> Any:
+    """Returns the product of the first copy in fp32."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    left, right = operands.views(operands.copies[0])
+    return (left.float() @ right.float()).cpu().numpy()
+
+
+def cublas(operands: Operands, warm: bool) -> Calls:
+    """Returns the arm of torch.matmul."""
+    import torch
+
+    def call(copy: tuple[Any, Any]) -> Callable[[], Any]:
+        (left, right), out = operands.views(copy), operands.result()
+        return lambda: torch.matmul(left, right, out=out)
+
+    copies = operands.copies[:1] * 20 if warm else operands.copies
+    return Calls([call(copy) for copy in copies], operands.device)
+
+
+def autotuned(operands: Operands) -> Calls:
+    """Returns the arm of torch.compile."""
+    import torch
+
+    mode = "max-autotune-no-cudagraphs"
+    product = torch.compile(torch.mm, mode=mode, fullgraph=True, dynamic=False)
+    pairs = [operands.views(copy) for copy in operands.copies]
+    return Calls([lambda pair=pair: product(*pair) for pair in pairs], operands.device)
+
+
+def ark_calls(operands: Operands, task: Task) -> Calls:
+    """Returns the arm of the bundle; each copy of the operands has an executable of its own."""
+    calls, executables = [], []
+    for left, right in operands.copies:
+        executable = ark.load(task.bundle).bind({"w": right})
+        executables.append(executable)
+        out = operands.result().fill_(float("nan"))
+        calls.append(lambda e=executable, x=left, out=out: e.run(x=x, out={"y": out})["y"])
+
+    def check() -> None:
+        for executable in executables:
+            executable.check()
+
+    return Calls(calls, operands.device, check=check)
+
+
+class ArkInOneLaunch:
+    """Many products in one launch, with the same operands: the slope between two numbers."""
+
+    def __init__(self, operands: Operands, task: Task) -> None:
+        left, right = operands.copies[0]
+        self._executable = ark.load(task.bundle).bind({"w": right})
+        self._x, self._out = left, {"y": operands.result()}
+        self._device = operands.device
+
+    def _run(self, products: int) -> Callable[[], object]:
+        return lambda: self._executable.run(x=self._x, out=self._out, iterations=products)
+
+    def output(self) -> Any:
+        self._run(2)()
+        return self._out["y"].float().cpu().numpy()
+
+    def device_seconds(self) -> float:
+        few, many = (device_seconds(self._run(count), self._device) for count in (FEW, MANY))
+        return max(0.0, many - few) / (MANY - FEW)
+
+    def caller_seconds(self) -> float:
+        return caller_seconds(self._run(MANY), self._device) / MANY
+
+
+def measure_row(task: Task) -> Iterator[Result]:
+    operands = Operands({**SHAPES, **SMALL}[task.row], task.device())
+    expected = exact(operands)
+    makers: dict[str, Callable[[], Arm]] = {
+        "cublas": lambda: cublas(operands, warm=False),
+        "cublas warm": lambda: cublas(operands, warm=True),
+        "max-autotune": lambda: autotuned(operands),
+        "ark": lambda: ark_calls(operands, task),
+        "ark warm": lambda: ArkInOneLaunch(operands, task),
+    }
+    bound = error_of(makers["cublas"]().output(), expected)
+    wanted = {arm: makers[arm] for arm in task.arms}
+    yield from compare(task.row, wanted, expected, bound, task.samples)
+
+
+SUITE = Suite(
+    name="dense",
+    workloads={name: shape.workload() for name, shape in {**SHAPES, **SMALL}.items()},
+    figures=tuple(SHAPES),
+    compile=compile_row,
+    measure=measure_row,
+    arms=ARMS,
+    default_arms=ARMS,
+    together=True,
+)
 
 
 def main() -> int:
-    options = parse()
-    if options.compile is not None:
-        for name in options.shapes:
-            compile_product(options.compile / f"{name}.arkbin", SHAPES[name], options)
-        return 0
-    paths = sorted(options.bundles.glob("*.arkbin"))
-    if not paths:
-        raise SystemExit(f"dense: {options.bundles} has no bundle")
-    rows = [measure(path, options) for path in paths]
-    head = ("product", "rows x columns x depth", "torch ms", "ark ms", "ark TFLOP/s", "torch / ark")
-    text = table((*head, "error torch", "error ark"), rows)
-    print(text)
-    if options.output is not None:
-        options.output.write_text(f"{text}\n", encoding="utf-8")
-    return int(any(row[3] == "wrong" for row in rows))
-
-
-def parse() -> argparse.Namespace:
-    parser = bundle_parser(__doc__)
-    parser.add_argument("--shapes", nargs="+", choices=SHAPES, default=FIGURES, help="of --compile")
-    parser.add_argument("--dtype", choices=DTYPES, default="bf16", help="of --compile")
-    parser.add_argument("--products", type=int, default=20, help="of one sample")
-    parser.add_argument("--samples", type=int, default=15)
-    return parser.parse_args()
-
-
-def compile_product(path: Path, shape: tuple[int, int, int], options: argparse.Namespace) -> None:
-    rows, columns, depth = shape
-    dtype = DTYPES[options.dtype]
-    with ark.Program("dense") as program:
-        x = ark.input("x", (rows, depth), dtype)
-        w = ark.parameter("w", (columns, depth), dtype)
-        ark.output("y", ark.matmul(x, w, transpose_other=True))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    ark.compile(program, options.target, cache=False).save(path)
-
-
-class Product:
-    """A product that both arms compute, and their times."""
-
-    def __init__(self, executable: ark.Executable) -> None:
-        import torch
-
-        self.executable = executable
-        target = executable.bundle.manifest.target
-        self.device = "cuda" if target.backend == "cuda" else "cpu"
-        (x,), (w,) = executable.inputs, executable.parameters
-        (self.rows, self.depth), self.columns = x.shape, w.shape[0]
-        dtype = getattr(torch, x.dtype.numpy_name)
-        generator = torch.Generator(self.device).manual_seed(0)
-
-        def draw(shape: Any) -> Any:
-            return torch.randn(shape, dtype=dtype, device=self.device, generator=generator)
-
-        self.x, self.w = draw(x.shape), draw(w.shape)
-        self.mine, self.other = (self.x.new_empty(self.rows, self.columns) for _ in range(2))
-        executable.bind({w.name: self.w})
-
-    def errors(self) -> tuple[float, float]:
-        """Returns the errors of torch.matmul and of ark, relative to a product in fp32."""
-        import torch
-
-        torch.backends.cuda.matmul.allow_tf32 = False
-        wide = (self.x.float() @ self.w.float().T).cpu().numpy()
-        self.mine.fill_(float("nan"))
-        self.run_torch(1)
-        self.run_ark(1)
-        found = (array.float().cpu().numpy() for array in (self.other, self.mine))
-        torch_error, error = (error_of(np.nan_to_num(array), wide) for array in found)
-        return torch_error, error
-
-    def run_ark(self, products: int) -> float:
-        """Returns ark's milliseconds on the device, zero without a GPU."""
-        return self._timed(
-            lambda: self.executable.run(x=self.x, out={"y": self.mine}, iterations=products)
-        )
-
-    def run_torch(self, products: int) -> float:
-        """Returns torch's milliseconds on the device."""
-        import torch
-
-        def run() -> None:
-            for _ in range(products):
-                torch.matmul(self.x, self.w.T, out=self.other)
-
-        return self._timed(run)
-
-    def _timed(self, work: Callable[[], object]) -> float:
-        import torch
-
-        if self.device == "cpu":
-            work()
-            return 0.0
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        work()
-        end.record()
-        end.synchronize()
-        return float(begin.elapsed_time(end))
-
-    def sample(self, products: int) -> tuple[float, float]:
-        """Returns the milliseconds of one product by torch.matmul and by ark: the slope between a
-        short run and a longer one."""
-        few, many = FEW, FEW + products
-        theirs = self.run_torch(many) - self.run_torch(few)
-        mine = self.run_ark(many) - self.run_ark(few)
-        return theirs / products, mine / products
-
-
-def measure(path: Path, options: argparse.Namespace) -> tuple[str, ...]:
-    """Measures a product and returns its row of the table."""
-    with ark.load(path) as executable:
-        product = Product(executable)
-        torch_error, error = product.errors()
-        shape = f"{product.rows} x {product.columns} x {product.depth}"
-        errors = f"{torch_error:.6f}", f"{error:.6f}"
-        if not error <= torch_error * SLACK:
-            print(f"dense: WRONG: {path.stem}: relative error {error}", file=sys.stderr)
-            return path.stem, shape, "-", "wrong", "-", "-", *errors
-        times: tuple[list[float], list[float]] = [], []
-        for sample in range(options.samples + 1):
-            pair = product.sample(options.products)
-            if sample:  # the first one warms up
-                for taken, one in zip(times, pair, strict=True):
-                    taken.append(one)
-        theirs, mine = map(statistics.median, times)
-        flops = 2 * product.rows * product.columns * product.depth
-        rate, ratio = (flops / mine / 1e9, theirs / mine) if mine else (0.0, 0.0)
-        figures = f"{theirs:.4f}", f"{mine:.4f}", f"{rate:.0f}", f"{ratio:.3f}"
-        return path.stem, shape, *figures, *errors
+    return run(SUITE, __doc__)
 
 
 if __name__ == "__main__":

@@ -1,223 +1,291 @@
 """A sentence encoder on one GPU: ark against PyTorch, from token ids to embeddings.
 
-    python benchmarks/encoder_gpu.py --compile FOLDER           # where the compiler is
-    python benchmarks/encoder_gpu.py --bundles FOLDER           # where the GPU is
+    python benchmarks/encoder_gpu.py --compile FOLDER                # where the compiler is
+    python benchmarks/encoder_gpu.py --bundles FOLDER [--output F]   # where the GPU is
 
-The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. Random
-fp16 weights in the shape of all-MiniLM-L6-v2, the same for all arms, which take turns: PyTorch
-eager, torch.compile in its two fast modes, and ark. Medians of the time on the device for a batch
-of full prompts, one launch after the other. Before anything is timed, embeddings are compared with
-PyTorch in fp32; where ark's error is above that of PyTorch's own fp16, the exit status is 1.
+The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. A row is
+a model, the number of prompts, and their length; all prompts are full. Random fp16 weights, the
+same for all arms. Embeddings are compared with PyTorch in fp32; an arm of ark with a larger error
+than PyTorch's own fp16 has no times.
+
+graph            PyTorch's kernels in a CUDA graph
+reduce-overhead  torch.compile in this mode; max-autotune is another arm
+ark              one launch, in a CUDA graph
+
+The projections of queries, keys and values are one product in PyTorch, except in arms with
+``split``.
 """
 
 from __future__ import annotations
 
-import argparse
-import statistics
+import math
 import sys
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from decode_arms import DeviceClock, error_of
-from table import print_table
+from protocol.comparison import Arm, compare, error_of
+from protocol.record import Result, Workload
+from protocol.suite import Suite, Task, run, save
+from protocol.timing import Calls, capture, compiled
 
 import ark_mlir as ark
 
-HIDDEN, LAYERS, HEADS, WIDE = 384, 6, 12, 1536
-VOCABULARY, POSITIONS, TYPES, EPS = 30522, 512, 2, 1e-12
-MODES = ("reduce-overhead", "max-autotune")
-RUNS = 20
+ARMS = (
+    "graph",
+    "reduce-overhead",
+    "max-autotune",
+    "reduce-overhead split",
+    "max-autotune split",
+    "ark",
+)
+PROJECTIONS = ("query", "key", "value")
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--compile", type=Path, metavar="FOLDER", help="compile the bundle to FOLDER")
-    what.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure the bundle in FOLDER")
-    parser.add_argument("--target", default="cuda:sm_90a", help="of --compile")
-    parser.add_argument("--batch", type=int, default=32)
-    parser.add_argument("--length", type=int, default=128)
-    parser.add_argument("--samples", type=int, default=15)
-    parser.add_argument("--modes", nargs="*", default=MODES, choices=MODES, help="torch.compile's")
-    parser.add_argument("--trace", action="store_true", help="of --compile: record tasks")
-    options = parser.parse_args()
-    if options.compile is not None:
-        compile_bundle(options)
-        return 0
-    return measure(options)
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of an encoder, in the order of ``ark_mlir.models.bert.BertConfig``."""
+
+    vocabulary: int
+    hidden: int
+    layers: int
+    heads: int
+    wide: int
+    positions: int = 512
+    types: int = 2
+    eps: float = 1e-12
+
+    def parameters(self) -> dict[str, tuple[int, ...]]:
+        """Returns the shapes of the weights, by their Hugging Face names."""
+        hidden, wide = self.hidden, self.wide
+        tables = {"word": self.vocabulary, "position": self.positions, "token_type": self.types}
+        shapes: dict[str, tuple[int, ...]] = {
+            f"embeddings.{name}_embeddings.weight": (rows, hidden) for name, rows in tables.items()
+        }
+        norms = ["embeddings.LayerNorm"]
+        for layer in (f"encoder.layer.{index}" for index in range(self.layers)):
+            dense = {f"{layer}.attention.self.{part}": (hidden, hidden) for part in PROJECTIONS}
+            dense[f"{layer}.attention.output.dense"] = (hidden, hidden)
+            dense[f"{layer}.intermediate.dense"] = (wide, hidden)
+            dense[f"{layer}.output.dense"] = (hidden, wide)
+            for name, shape in dense.items():
+                shapes |= {f"{name}.weight": shape, f"{name}.bias": shape[:1]}
+            norms += [f"{layer}.attention.output.LayerNorm", f"{layer}.output.LayerNorm"]
+        for name in norms:
+            shapes |= {f"{name}.weight": (hidden,), f"{name}.bias": (hidden,)}
+        return shapes
 
 
-def compile_bundle(options: argparse.Namespace) -> None:
-    """Writes ``minilm.arkbin``."""
+MINILM = Sizes(30522, 384, 6, 12, 1536)
+BERT_LARGE = Sizes(30522, 1024, 24, 16, 4096)
+TINY = Sizes(100, 64, 2, 4, 128, positions=64)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """A model, the number of prompts and their length."""
+
+    model: str
+    sizes: Sizes
+    batch: int
+    length: int
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.batch, self.length
+
+    def workload(self) -> Workload:
+        sizes, tokens = self.sizes, self.batch * self.length
+        shapes = sizes.parameters()
+        layers = sum(math.prod(shape) for name, shape in shapes.items() if "layer." in name)
+        attention = 4.0 * sizes.layers * tokens * self.length * sizes.hidden
+        return Workload(
+            f"{self.model}, {self.batch} prompts of {self.length} tokens, fp16",
+            bytes=2.0 * layers,
+            flops=2.0 * tokens * layers + attention,
+        )
+
+
+BATCHES = {
+    "minilm-32x128": Batch("all-MiniLM-L6-v2", MINILM, 32, 128),
+    "minilm-1x128": Batch("all-MiniLM-L6-v2", MINILM, 1, 128),
+    **{
+        f"bert-large-{batch}x{length}": Batch("BERT-Large", BERT_LARGE, batch, length)
+        for length in (128, 384)
+        for batch in (1, 8, 32)
+    },
+    "tiny-2x16": Batch("a small BERT", TINY, 2, 16),
+}
+
+
+def compile_row(row: str, folder: Path, target: str) -> None:
     from ark_mlir.models.bert import BertConfig, build
 
-    config = BertConfig(VOCABULARY, HIDDEN, LAYERS, HEADS, WIDE, POSITIONS, TYPES, EPS, "gelu")
-    program = build(config, options.batch, options.length, "fp16")
-    options.compile.mkdir(parents=True, exist_ok=True)
-    executable = ark.compile(program, options.target, cache=False, trace=options.trace)
-    executable.save(options.compile / "minilm.arkbin")
-    print(executable.report())
+    batch = BATCHES[row]
+    program = build(BertConfig(*astuple(batch.sizes), "gelu"), *batch.shape, "fp16")
+    save(program, folder, row, target)
 
 
-# -- PyTorch ---------------------------------------------------------------------------------------
-
-
-def make_weights(executable: ark.Executable, device: str) -> dict[str, Any]:
-    """Returns random fp32 weights by name, with a scale that keeps hidden states near one."""
+def make_weights(sizes: Sizes, device: str) -> dict[str, Any]:
+    """Returns random fp16 weights by name, with a scale that keeps hidden states near one."""
     import torch
 
     generator = torch.Generator(device).manual_seed(0)
     weights: dict[str, Any] = {}
-    for buffer in executable.parameters:
-        values = torch.randn(tuple(buffer.shape), generator=generator, device=device)
-        if len(buffer.shape) == 2:
-            values *= buffer.shape[-1] ** -0.5
-        elif buffer.name.endswith("LayerNorm.weight"):
+    for name, shape in sizes.parameters().items():
+        values = torch.randn(shape, generator=generator, device=device)
+        if len(shape) == 2:
+            values *= shape[-1] ** -0.5
+        elif name.endswith("LayerNorm.weight"):
             values = 1 + 0.1 * values
         else:
             values *= 0.1
-        weights[buffer.name] = values.half().float()
+        weights[name] = values.half()
     return weights
 
 
-def make_encoder(weights: dict[str, Any], dtype: Any) -> Callable[[Any], Any]:
-    """Returns BERT in PyTorch's own operators, as a user of PyTorch would write it."""
-    import torch.nn.functional as F
+class Encoder:
+    """BERT in PyTorch's own operators, as a user of PyTorch would write it.
 
-    own = {name: weight.to(dtype) for name, weight in weights.items()}
+    Args:
+        fused: True if queries, keys and values are one product.
+    """
 
-    def dense(x: Any, name: str) -> Any:
-        return F.linear(x, own[f"{name}.weight"], own[f"{name}.bias"])
+    def __init__(self, sizes: Sizes, weights: dict[str, Any], dtype: Any, fused: bool) -> None:
+        import torch
 
-    def norm(x: Any, name: str) -> Any:
-        return F.layer_norm(x, (HIDDEN,), own[f"{name}.weight"], own[f"{name}.bias"], EPS)
+        self._sizes, self._fused = sizes, fused
+        self._own = {name: weight.to(dtype) for name, weight in weights.items()}
+        if fused:
+            for layer in range(sizes.layers):
+                name = f"encoder.layer.{layer}.attention.self"
+                for kind in ("weight", "bias"):
+                    parts = [self._own.pop(f"{name}.{part}.{kind}") for part in PROJECTIONS]
+                    self._own[f"{name}.{kind}"] = torch.cat(parts)
 
-    def layer(x: Any, name: str) -> Any:
-        batch, length, _ = x.shape
-        q, k, v = (
-            dense(x, f"{name}.attention.self.{part}").view(batch, length, HEADS, -1).transpose(1, 2)
-            for part in ("query", "key", "value")
-        )
-        mixed = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape)
-        output = f"{name}.attention.output"
-        x = norm(x + dense(mixed, f"{output}.dense"), f"{output}.LayerNorm")
-        wide = F.gelu(dense(x, f"{name}.intermediate.dense"))
-        return norm(x + dense(wide, f"{name}.output.dense"), f"{name}.output.LayerNorm")
+    def __call__(self, ids: Any) -> Any:
+        """Returns the normalised means of the hidden states, fp32 ``[batch, hidden]``."""
+        import torch.nn.functional as F
 
-    def encode(ids: Any) -> Any:
+        own = self._own
         x = own["embeddings.word_embeddings.weight"][ids]
         x = x + own["embeddings.token_type_embeddings.weight"][0]
         x = x + own["embeddings.position_embeddings.weight"][: ids.shape[1]]
-        x = norm(x, "embeddings.LayerNorm")
-        for index in range(LAYERS):
-            x = layer(x, f"encoder.layer.{index}")
+        x = self._norm(x, "embeddings.LayerNorm")
+        for index in range(self._sizes.layers):
+            x = self._layer(x, f"encoder.layer.{index}")
         return F.normalize(x.float().mean(1), dim=-1)
 
-    return encode
+    def _dense(self, x: Any, name: str) -> Any:
+        import torch.nn.functional as F
+
+        return F.linear(x, self._own[f"{name}.weight"], self._own[f"{name}.bias"])
+
+    def _norm(self, x: Any, name: str) -> Any:
+        import torch.nn.functional as F
+
+        weight, bias = self._own[f"{name}.weight"], self._own[f"{name}.bias"]
+        return F.layer_norm(x, weight.shape, weight, bias, self._sizes.eps)
+
+    def _projected(self, x: Any, name: str) -> tuple[Any, ...]:
+        if self._fused:
+            return self._dense(x, name).chunk(3, -1)
+        return tuple(self._dense(x, f"{name}.{part}") for part in PROJECTIONS)
+
+    def _layer(self, x: Any, name: str) -> Any:
+        import torch.nn.functional as F
+
+        batch, length, _ = x.shape
+        q, k, v = (
+            part.view(batch, length, self._sizes.heads, -1).transpose(1, 2)
+            for part in self._projected(x, f"{name}.attention.self")
+        )
+        mixed = F.scaled_dot_product_attention(q, k, v).transpose(1, 2).reshape(x.shape)
+        output = f"{name}.attention.output"
+        x = self._norm(x + self._dense(mixed, f"{output}.dense"), f"{output}.LayerNorm")
+        wide = F.gelu(self._dense(x, f"{name}.intermediate.dense"))
+        return self._norm(x + self._dense(wide, f"{name}.output.dense"), f"{name}.output.LayerNorm")
 
 
-# -- one run ---------------------------------------------------------------------------------------
+class Problem:
+    """The weights and tokens of one row."""
 
+    def __init__(self, task: Task) -> None:
+        import torch
 
-class ArkArm:
-    """The bundle with the arrays of the other arms."""
+        self.task, self.device = task, task.device()
+        self.batch = batch = BATCHES[task.row]
+        self.weights = make_weights(batch.sizes, self.device)
+        ids = np.random.default_rng(0).integers(0, batch.sizes.vocabulary, batch.shape)
+        self.ids = torch.from_numpy(ids).to(self.device)
 
-    def __init__(self, executable: ark.Executable, weights: dict[str, Any], ids: Any) -> None:
-        arrays = {name: weight.half().cpu().numpy() for name, weight in weights.items()}
-        self.executable = executable.bind(arrays)
-        self.clock = DeviceClock(executable)
-        self.inputs = {
-            "ids": ids.astype(np.int32),
-            "mask": np.ones(ids.shape, bool),
-            "types": np.zeros(ids.shape, np.int32),
+    def encoder(self, dtype: Any, fused: bool = True) -> Encoder:
+        return Encoder(self.batch.sizes, self.weights, dtype, fused)
+
+    def torch_arm(self, arm: str) -> Calls:
+        """Returns the arm ``<mode> [split]``."""
+        import torch
+
+        mode, *split = arm.split()
+        encoder = self.encoder(torch.float16, not split)
+
+        def step() -> Any:
+            return encoder(self.ids)
+
+        if mode != "graph":
+            return Calls([compiled(step, mode, self.device)], self.device, captured=False)
+        step = capture(step) if self.device == "cuda" else step
+        return Calls([step], self.device, captured=False)
+
+    def ark_arm(self) -> Calls:
+        """Returns the arm of the bundle, on arrays of the device."""
+        import torch
+
+        executable = ark.load(self.task.bundle).bind(self.weights)
+        ids = self.ids.to(torch.int32)
+        inputs = {
+            "ids": ids,
+            "mask": torch.ones_like(ids, dtype=torch.bool),
+            "types": torch.zeros_like(ids),
         }
-
-    def embed(self) -> Any:
-        """Returns the embeddings of a batch."""
-        return np.asarray(self.executable.run(self.inputs)["embedding"])
-
-    def seconds(self) -> float:
-        """Returns the seconds of a batch."""
-        times: list[float] = []
-        for _ in range(RUNS):
-            start = time.perf_counter()
-            self.executable.run(self.inputs)
-            times.append(self.clock.seconds() or time.perf_counter() - start)
-        return statistics.median(times)
+        size = self.batch.batch, self.batch.sizes.hidden
+        out = {"embedding": torch.zeros(size, device=self.device)}
+        return Calls(
+            [lambda: executable.run(inputs, out=out)["embedding"]],
+            self.device,
+            check=executable.check,
+        )
 
 
-def measure(options: argparse.Namespace) -> int:
+def measure_row(task: Task) -> Iterator[Result]:
     import torch
 
-    torch.set_grad_enabled(False)
-    path = options.bundles / "minilm.arkbin"
-    executable = ark.load(path)
-    device = executable.bundle.manifest.target.backend
-    weights = make_weights(executable, device)
-    shape = (options.batch, options.length)
-    ids = np.random.default_rng(0).integers(0, VOCABULARY, shape)
-    tokens = torch.from_numpy(ids).to(device)
-
-    def seconds(encode: Callable[[Any], Any]) -> float:
-        synchronize(device)
-        start = time.perf_counter()
-        for _ in range(RUNS):
-            encode(tokens)
-        synchronize(device)
-        return (time.perf_counter() - start) / RUNS
-
-    oracle = make_encoder(weights, torch.float32)(tokens).cpu().numpy()
-    eager = make_encoder(weights, torch.float16)
-    encoders = {"eager": eager}
-    for mode in options.modes if device == "cuda" else ():
-        torch._dynamo.reset()
-        encoders[mode] = torch.compile(make_encoder(weights, torch.float16), mode=mode)
-    mine = ArkArm(executable, weights, ids)
-    errors = {
-        name: error_of(encode(tokens).cpu().numpy(), oracle) for name, encode in encoders.items()
+    problem = Problem(task)
+    expected = problem.encoder(torch.float32)(problem.ids).cpu().numpy()
+    found = problem.encoder(torch.float16)(problem.ids).cpu().numpy()
+    makers: dict[str, Callable[[], Arm]] = {
+        arm: problem.ark_arm if arm == "ark" else lambda arm=arm: problem.torch_arm(arm)
+        for arm in task.arms
     }
-    errors["ark"] = error_of(mine.embed(), oracle)
-    samples: dict[str, list[float]] = {name: [] for name in errors}
-    for sample in range(options.samples + 1):
-        for name, found in samples.items():
-            elapsed = mine.seconds() if name == "ark" else seconds(encoders[name])
-            if sample:
-                found.append(elapsed)
-    medians = {name: statistics.median(found) for name, found in samples.items()}
-    best = min(time for name, time in medians.items() if name != "ark")
-    gflop = products(options.batch * options.length) / 1e9
-    print_table(
-        ("arm", "ms", "TFLOP/s of the weights", "x the best of PyTorch", "error"),
-        [
-            (
-                name,
-                f"{1e3 * median:.3f}",
-                f"{1e-3 * gflop / median:.1f}",
-                f"{median / best:.2f}",
-                f"{errors[name]:.5f}",
-            )
-            for name, median in medians.items()
-        ],
-    )
-    executable.close()
-    return int(not errors["ark"] <= errors["eager"])
+    bound = error_of(found, expected)
+    yield from compare(task.row, makers, expected, bound, task.samples, slack=1.0)
 
 
-def products(tokens: int) -> float:
-    """Returns the floating-point operations of the weight products."""
-    return 2.0 * tokens * LAYERS * (4 * HIDDEN * HIDDEN + 2 * HIDDEN * WIDE)
+SUITE = Suite(
+    name="encoder_gpu",
+    workloads={row: batch.workload() for row, batch in BATCHES.items()},
+    figures=tuple(row for row in BATCHES if not row.startswith("tiny")),
+    compile=compile_row,
+    measure=measure_row,
+    arms=ARMS,
+    default_arms=ARMS,
+)
 
 
-def synchronize(device: str) -> None:
-    import torch
-
-    if device == "cuda":
-        torch.cuda.synchronize()
+def main() -> int:
+    return run(SUITE, __doc__)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Measures the exposed time of a hand-off between two tasks of all SMs, while weights stream.
 
-    python benchmarks/handoff.py --compile FOLDER               # where the compiler is
-    python benchmarks/handoff.py --bundles FOLDER [--output F]  # where the GPU is
+    python benchmarks/handoff.py --compile FOLDER               # with the compiler
+    python benchmarks/handoff.py --bundles FOLDER [--output F]  # with the GPU
 
 Compares a chain of products, each of which needs the whole result of the previous one, with one
 product of the same weights. The exposed time of a hand-off is the additional time of the chain,
@@ -44,14 +44,15 @@ from ark_mlir.bundle import Opcode
 SOURCE = Path(__file__).with_name("handoff.cu")
 BY_HAND = "handoff"
 LIMIT_US = 1.0
-# For each kind, the SMs that compute a part of a product. If a few SMs have no part, dependences
-# keep their own counter; for packets, rows are as long as the result of a product.
+# The number of SMs that compute a part of a product, by kind. If a few SMs have no part,
+# dependences keep counters instead of a barrier. For packets, rows are as long as the result of a
+# product.
 KINDS = {"barrier": "all", "counter": "some", "packet": "some"}
 
 
 @dataclass(frozen=True)
 class Size:
-    """A product of a row: the number of weight rows per SM, and their length."""
+    """The size of a product with one row: the number of weight rows per SM, and their length."""
 
     rows: int
     columns: int
@@ -87,11 +88,11 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-# -- where the compiler is -------------------------------------------------------------------------
+# -- with the compiler -----------------------------------------------------------------------------
 
 
 def chain(products: int, rows: int, columns: int) -> ark.Program:
-    """Builds a chain of products, each of which needs `columns` values of the one before."""
+    """Builds a chain of products, each of which needs `columns` values of the previous product."""
     with ark.Program("chain") as program:
         x = ark.input("x", (1, columns), ark.bf16)
         for step in range(products):
@@ -141,7 +142,7 @@ def get_kinds(backend: str) -> list[str]:
     return [kind for kind in KINDS if kind != "packet" or backend == "cuda"]
 
 
-# -- where the GPU is ------------------------------------------------------------------------------
+# -- with the GPU ----------------------------------------------------------------------------------
 
 
 def find_kind(bundle: Any) -> str:
@@ -165,7 +166,7 @@ def check_kind(bundle: Any, kind: str) -> str:
 
 
 class Pair:
-    """A chain, and the product that streams the same weights."""
+    """A chain of products, and one product that streams the same weights."""
 
     def __init__(self, folder: Path, sizes: Size, kind: str) -> None:
         self.sizes = sizes

@@ -15,8 +15,8 @@ import torch
 from ark_mlir.runtime.cuda.api import CudaApi
 
 LOADS = 8
-WORDS = 1 << 30  # of 4 bytes
-# CTAs for an SM, and threads of each.
+WORDS = 1 << 30  # words of 4 bytes
+# CTAs per SM, and threads per CTA.
 SHAPES = ((1, 1024), (2, 512))
 REPEATS = 7
 
@@ -123,3 +123,7 @@ def _seconds(
             raise ValueError("the streaming read has left words out")
         times.append(begin.elapsed_time(end) / 1e3)
     return statistics.median(times[1:])
+
+
+if __name__ == "__main__":
+    print(f"Streaming read of 4 GiB: {read_limit() / 1e9:.0f} GB/s.")

@@ -1,4 +1,4 @@
-"""Measures a run on the CPU: its launch, in a resident kernel, and hand-offs between workers.
+"""Measures runs on the CPU, as launches and in a resident kernel, and hand-offs between workers.
 
     python benchmarks/run_overhead.py [--samples 30]
 
@@ -23,7 +23,7 @@ HOPS = 200
 
 
 def wide() -> Executable:
-    """Builds tasks of 64 vCTAs of 8 numbers; each vCTA needs one vCTA of the task before."""
+    """Builds tasks of 64 vCTAs of 8 numbers; each vCTA needs one vCTA of the previous task."""
     with ark.Program("wide") as program, ark.planner(tile=(1, 8), sync=False):
         x = ark.input("x", (ROWS, 8))
         for _ in range(TASKS):

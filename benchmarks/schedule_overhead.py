@@ -3,9 +3,9 @@
     python benchmarks/schedule_overhead.py [--workers 2] [--samples 15]
 
 Three programs, whose vCTAs fill 64 bytes, run many times in one launch on all workers: one task
-with independent vCTAs; a chain of tasks with a vCTA for each worker, which depends only on the vCTA
-of the same worker; and the same chain where each vCTA depends on those of all workers, so that each
-of them waits for a hand-off.
+with independent vCTAs; a chain of tasks with one vCTA per worker, each of which depends only on the
+previous vCTA of its worker; and a chain in which each vCTA depends on the previous vCTAs of all
+workers, and so waits for a hand-off.
 """
 
 from __future__ import annotations

@@ -3,19 +3,19 @@
     python benchmarks/tensor_parallel.py --compile FOLDER              # with the compiler
     python benchmarks/tensor_parallel.py --bundles FOLDER [--output F] # with the GPUs
 
-The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and PyTorch. All
-arms have the same random bf16 weights and caches, of which each rank has its part, and take turns
-in one run; a table has the medians of their times for one token.
+The second command needs the runtime half of the package, numpy, ml_dtypes, cuda-python and PyTorch.
+All arms have the same random bf16 weights and caches, divided among the ranks, and are measured in
+one run; a table has the medians of their times for one token.
 
 nccl      PyTorch's kernels and NCCL's all-reduce, in a CUDA graph for each rank; with one rank a
           graph without an all-reduce
 one-shot  the same with the one-shot all-reduce of PyTorch's symmetric memory
 ark       one launch for each GPU, which exchanges partial sums itself
 
-PyTorch's time is that of events around the replays, on the slowest rank. ark's time is that of the
-caller: the additional time of a launch of all steps over one of the first fifth of them, divided by
-the additional steps. All times are of steps at the same positions. NVLink multicast is off in all
-arms.
+Events around the replays measure PyTorch's time, on the slowest rank. The caller measures ark's
+time: the additional time of a launch of all steps over a launch of their first fifth, divided by
+the number of additional steps. All arms are measured on steps at the same positions. NVLink
+multicast is off in all arms.
 
 Rows for more ranks than the machine has GPUs are "not measured". Before the measurement, logits of
 a few positions are compared with PyTorch in fp32 on one GPU: an arm whose relative error is above
@@ -259,7 +259,7 @@ class Session:
         print(f"tensor_parallel: {what}", file=sys.stderr, flush=True)
 
     def _measure_world(self, problem: Problem, ranks: int) -> dict[str, float]:
-        """Returns the median seconds of a token by arm, of the arms with right results."""
+        """Returns the median seconds of a token for each arm with correct results."""
         from tensor_parallel_torch import Job, TorchRanks
 
         mine: ArkRanks | None = None
@@ -335,7 +335,7 @@ class Session:
 
 
 class Problem:
-    """The weights, caches and right logits of a setting.
+    """The weights, caches and correct logits of a setting.
 
     Attributes:
         arrays: weights and caches in host memory, for ark.
@@ -347,8 +347,8 @@ class Problem:
         self.setting = setting = SETTINGS[name]
         generator = np.random.default_rng(0)
         tokens = generator.integers(0, setting.sizes.vocabulary, (CHECKED, setting.batch))
-        places = np.linspace(self.first, setting.context - 1, CHECKED).astype(int)
-        self.pairs = list(zip(tokens, places.tolist(), strict=True))
+        positions = np.linspace(self.first, setting.context - 1, CHECKED).astype(int)
+        self.pairs = list(zip(tokens, positions.tolist(), strict=True))
         self.arrays, self._right, found = self._compute(device)
         self.bound = self.error_of(found)
         if device == "cuda":
@@ -387,7 +387,7 @@ class Problem:
 
     def error_of(self, logits: Any) -> float:
         """Returns the relative error of logits."""
-        from decode_arms import error_of
+        from protocol.comparison import error_of
 
         return error_of(logits, self._right)
 

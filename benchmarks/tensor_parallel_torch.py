@@ -19,12 +19,13 @@ import torch
 import torch.distributed as dist
 import torch.nn.functional as F
 from decode_settings import SETTINGS, Setting
+from protocol.timing import capture
 from torch import Tensor
-from torch_decoder import OneRank, TorchDecoder, capture, make_caches, make_weights
+from torch_decoder import OneRank, TorchDecoder, make_caches, make_weights
 from typing_extensions import Self
 
 PORT = 29531
-# Limit of one command; the first one of an arm includes the making of weights and the capture.
+# Time limit of one command. The first command of an arm also makes weights and captures the graph.
 SECONDS = 180.0
 
 Pairs = Sequence[tuple[Any, int]]
@@ -215,7 +216,9 @@ class RankArms:
 
 
 def divided(setting: Setting, ranks: int) -> Setting:
-    """Returns a setting with the sizes of one rank's part, whose head is a parameter."""
+    """Returns a setting with the sizes of one rank's part, in which the vocabulary head is a
+    parameter.
+    """
     sizes = setting.sizes
     return replace(
         setting,
@@ -232,7 +235,7 @@ def divided(setting: Setting, ranks: int) -> Setting:
 def parts(
     arrays: Mapping[str, Any], shapes: Mapping[str, tuple[int, ...]], rank: int
 ) -> dict[str, Any]:
-    """Returns a rank's part of each tensor, which has the shape in `shapes`.
+    """Returns a rank's part of each tensor; `shapes` has the shapes of the parts.
 
     Parts are copies, so that the whole tensors can be freed.
     """

@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from decode_settings import Setting, Sizes
 from torch import Tensor, nn
 
-Step = Callable[[], Tensor]
+Attention = Callable[[Tensor, Tensor, Tensor], Tensor]
 
 
 def make_weights(sizes: Sizes, device: str, seed: int = 0) -> dict[str, Tensor]:
@@ -55,72 +55,9 @@ class OneRank:
         return logits
 
 
-class TorchDecoder(nn.Module):
-    """A step from the embedding to the most probable token; see :meth:`forward`.
+class DecodeLayer(nn.Module):
+    """One layer for one token of each sequence; a subclass reads several tokens."""
 
-    Args:
-        weights: by name; used in place where they have `dtype`.
-        rope: cosines and sines ``[context, head / 2]``.
-        fused: whether q, k and v are one product, and gate and up another. Models of
-            transformers have a product for each.
-        ranks: the exchange with other GPUs, if `setting` has the sizes of one rank's part.
-    """
-
-    def __init__(
-        self,
-        setting: Setting,
-        weights: Mapping[str, Tensor],
-        caches: Mapping[str, Tensor],
-        rope: tuple[Tensor, Tensor],
-        dtype: torch.dtype = torch.bfloat16,
-        fused: bool = False,
-        ranks: OneRank | None = None,
-    ) -> None:
-        super().__init__()
-        self.ranks = ranks or OneRank()
-        self.sizes = sizes = setting.sizes
-        weights = {name: weight.to(dtype) for name, weight in weights.items()}
-        self.embedding = _constant(weights["model.embed_tokens.weight"])
-        self.head = self.embedding if sizes.tied else _constant(weights["lm_head.weight"])
-        self.norm = _constant(weights["model.norm.weight"])
-        self.layers = nn.ModuleList(
-            _Layer(sizes, index, weights, caches, dtype, fused, self.ranks)
-            for index in range(sizes.layers)
-        )
-        device = self.embedding.device
-        for name, table in zip(("cos", "sin"), rope, strict=True):
-            self.register_buffer(name, torch.cat((table, table), -1).to(device, dtype))
-        self.register_buffer("places", torch.arange(setting.context, device=device))
-        self.register_buffer("token", torch.zeros(setting.batch, dtype=torch.int64, device=device))
-        self.register_buffer("position", torch.zeros(1, dtype=torch.int64, device=device))
-
-    def put(self, token: Tensor, position: int) -> None:
-        """Sets the token of the next step, and its position."""
-        self.token.copy_(token)
-        self.position.fill_(position)
-
-    def restore(self, caches: Mapping[str, Tensor]) -> None:
-        """Restores the caches, which steps overwrite in part."""
-        for index, layer in enumerate(self.layers):
-            for part in ("key", "value"):
-                getattr(layer, part).copy_(caches[f"layers.{index}.{part}"])
-
-    def forward(self) -> Tensor:
-        """Returns fp32 logits ``[batch, vocabulary]``; the most probable tokens become the next
-        ones."""
-        x = F.embedding(self.token, self.embedding)
-        rotation = self.cos[self.position], self.sin[self.position]
-        mask = (self.places <= self.position).view(1, 1, 1, -1)
-        for layer in self.layers:
-            x = layer(x, self.position, rotation, mask)
-        x = F.rms_norm(x, self.norm.shape, self.norm, self.sizes.eps)
-        logits = self.ranks.gather_logits(F.linear(x, self.head)).float()
-        self.token.copy_(logits.argmax(-1))
-        self.position.add_(1)
-        return logits
-
-
-class _Layer(nn.Module):
     def __init__(
         self,
         sizes: Sizes,
@@ -154,73 +91,131 @@ class _Layer(nn.Module):
             self.register_buffer(part, caches[f"layers.{index}.{part}"].to(dtype, copy=True))
 
     def forward(
-        self, x: Tensor, position: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor
+        self, x: Tensor, position: Tensor, rotation: tuple[Tensor, Tensor], attend: Attention
     ) -> Tensor:
-        x = x + self.attention(self.normed(x, self.before), position, rotation, mask)
+        x = x + self.attention(self.normed(x, self.before), position, rotation, attend)
         inner = self.normed(x, self.between)
-        gate, up = _split(inner, self.gate_up, [self.sizes.intermediate] * 2)
+        gate, up = split(inner, self.gate_up, [self.sizes.intermediate] * 2)
         return x + self.ranks.partial_product(F.silu(gate) * up, self.down)
 
     def attention(
-        self, x: Tensor, position: Tensor, rotation: tuple[Tensor, Tensor], mask: Tensor
+        self, x: Tensor, position: Tensor, rotation: tuple[Tensor, Tensor], attend: Attention
     ) -> Tensor:
         sizes, batch = self.sizes, x.shape[0]
         widths = [count * sizes.head for count in (sizes.heads, sizes.kv_heads, sizes.kv_heads)]
-        q, k, v = (part.view(batch, -1, 1, sizes.head) for part in _split(x, self.qkv, widths))
+        q, k, v = (part.view(batch, -1, 1, sizes.head) for part in split(x, self.qkv, widths))
         if sizes.qk_norm:
             q, k = self.normed(q, self.q_norm), self.normed(k, self.k_norm)
-        q, k = _rotate(q, *rotation), _rotate(k, *rotation)
+        q, k = rotate(q, *rotation), rotate(k, *rotation)
         self.key[:, :, position] = k
         self.value[:, :, position] = v
         # The queries that share a key head are rows of one product.
         q = q.view(batch, sizes.kv_heads, -1, sizes.head)
-        mixed = F.scaled_dot_product_attention(q, self.key, self.value, attn_mask=mask)
+        mixed = attend(q, self.key, self.value)
         return self.ranks.partial_product(mixed.reshape(batch, -1), self.out)
 
     def normed(self, x: Tensor, weight: Tensor) -> Tensor:
         return F.rms_norm(x, weight.shape, weight, self.sizes.eps)
 
 
+class TorchDecoder(nn.Module):
+    """A step from the embedding to the most probable token; see :meth:`forward`.
+
+    Attributes:
+        layer: the class of its layers.
+
+
+    Args:
+        weights: by name; used in place where they have `dtype`.
+        rope: cosines and sines ``[context, head / 2]``.
+        fused: True if q, k and v are one product, and gate and up another. Models of
+            transformers have a product for each.
+        flex: True for FlexAttention, which must be compiled; else SDPA with a mask.
+        ranks: the exchange with other GPUs, if `setting` has the sizes of one rank's part.
+    """
+
+    layer: type[DecodeLayer] = DecodeLayer
+
+    def __init__(
+        self,
+        setting: Setting,
+        weights: Mapping[str, Tensor],
+        caches: Mapping[str, Tensor],
+        rope: tuple[Tensor, Tensor],
+        dtype: torch.dtype = torch.bfloat16,
+        fused: bool = False,
+        ranks: OneRank | None = None,
+        flex: bool = False,
+    ) -> None:
+        super().__init__()
+        self.ranks = ranks or OneRank()
+        self.sizes = sizes = setting.sizes
+        weights = {name: weight.to(dtype) for name, weight in weights.items()}
+        self.embedding = _constant(weights["model.embed_tokens.weight"])
+        self.head = self.embedding if sizes.tied else _constant(weights["lm_head.weight"])
+        self.norm = _constant(weights["model.norm.weight"])
+        self.layers = nn.ModuleList(
+            self.layer(sizes, index, weights, caches, dtype, fused, self.ranks)
+            for index in range(sizes.layers)
+        )
+        device = self.embedding.device
+        for name, table in zip(("cos", "sin"), rope, strict=True):
+            self.register_buffer(name, torch.cat((table, table), -1).to(device, dtype))
+        self.register_buffer("places", torch.arange(setting.context, device=device))
+        self.register_buffer("token", torch.zeros(setting.batch, dtype=torch.int64, device=device))
+        self.register_buffer("position", torch.zeros(1, dtype=torch.int64, device=device))
+        self.flex = flex
+
+    def put(self, token: Tensor, position: int) -> None:
+        """Sets the token of the next step, and its position."""
+        self.token.copy_(token)
+        self.position.fill_(position)
+
+    def restore(self, caches: Mapping[str, Tensor]) -> None:
+        """Restores the caches, which steps overwrite in part."""
+        for index, layer in enumerate(self.layers):
+            for part in ("key", "value"):
+                getattr(layer, part).copy_(caches[f"layers.{index}.{part}"])
+
+    def forward(self) -> Tensor:
+        """Returns fp32 logits ``[batch, vocabulary]``; the most probable tokens become the next
+        ones."""
+        x = F.embedding(self.token, self.embedding)
+        rotation = self.cos[self.position], self.sin[self.position]
+        attend = self._flex_attention() if self.flex else self._masked_attention()
+        for layer in self.layers:
+            x = layer(x, self.position, rotation, attend)
+        x = F.rms_norm(x, self.norm.shape, self.norm, self.sizes.eps)
+        logits = self.ranks.gather_logits(F.linear(x, self.head)).float()
+        self.token.copy_(logits.argmax(-1))
+        self.position.add_(1)
+        return logits
+
+    def _masked_attention(self) -> Attention:
+        mask = (self.places <= self.position).view(1, 1, 1, -1)
+        return lambda q, k, v: F.scaled_dot_product_attention(q, k, v, attn_mask=mask)
+
+    def _flex_attention(self) -> Attention:
+        from torch.nn.attention.flex_attention import flex_attention
+
+        last = self.position.view(())
+
+        def earlier(score: Tensor, batch: Tensor, head: Tensor, row: Tensor, key: Tensor) -> Tensor:
+            return torch.where(key <= last, score, -float("inf"))
+
+        return lambda q, k, v: flex_attention(q, k, v, score_mod=earlier)
+
+
 def _constant(weight: Tensor) -> nn.Parameter:
     return nn.Parameter(weight, requires_grad=False)
 
 
-def _split(x: Tensor, weights: nn.ParameterList, widths: list[int]) -> tuple[Tensor, ...]:
+def split(x: Tensor, weights: nn.ParameterList, widths: list[int]) -> tuple[Tensor, ...]:
     if len(weights) == 1:
         return F.linear(x, weights[0]).split(widths, -1)
     return tuple(F.linear(x, weight) for weight in weights)
 
 
-def _rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
+def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     first, second = x.chunk(2, -1)
     return x * cos + torch.cat((-second, first), -1) * sin
-
-
-def capture(step: Step) -> Step:
-    """Captures a step as a CUDA graph of its kernels."""
-    side = torch.cuda.Stream()
-    side.wait_stream(torch.cuda.current_stream())
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            step()
-    torch.cuda.current_stream().wait_stream(side)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        logits = step()
-
-    def replay() -> Tensor:
-        graph.replay()
-        return logits
-
-    return replay
-
-
-def compiled(model: TorchDecoder, mode: str) -> Step:
-    """Compiles the step with torch.compile, which captures it as a CUDA graph."""
-    counts = torch._dynamo.utils.counters["inductor"]
-    before = counts["cudagraph_skips"]
-    step = torch.compile(model, mode=mode, fullgraph=True)
-    for _ in range(4):  # compiles, warms up, records, replays
-        step()
-    skipped = counts["cudagraph_skips"] > before
-    return capture(step) if skipped and model.position.is_cuda else step

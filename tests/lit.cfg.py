@@ -1,8 +1,8 @@
 """Configuration of the lit tests; see CONTRIBUTING.md for how to write one.
 
-Two switches come from the environment: ARK_OPT_CHECK_ROUNDTRIP=1 makes every
-ark-opt also print, parse and compare its output, and ARK_REQUIRE_BINDINGS=1
-fails instead of skipping where the Python package is missing.
+Two switches come from the environment: ARK_OPT_CHECK_ROUNDTRIP=1 makes every ark-opt also print,
+parse and compare its output, and ARK_REQUIRE_BINDINGS=1 makes tests fail, instead of being skipped,
+if the Python package is missing.
 """
 
 import os
@@ -23,7 +23,7 @@ config.excludes = [
 config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.ark_obj_root, "tests")
 
-# What hangs is stopped and named; psutil, of the test requirements, kills it.
+# A test that hangs is killed and reported; this needs psutil, of the test requirements.
 if lit_config.maxIndividualTestTimeIsSupported[0]:
     lit_config.maxIndividualTestTime = 300
 
@@ -46,7 +46,7 @@ llvm_config.add_tool_substitutions(
 
 
 def bindings_work():
-    """Whether the interpreter of the build can import the package."""
+    """Returns True if the interpreter of the build can import the package."""
     command = [config.python_executable, "-c", "import ark_mlir.ir"]
     return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
@@ -56,6 +56,6 @@ if bindings_work():
 elif os.environ.get("ARK_REQUIRE_BINDINGS"):
     lit_config.fatal("ark_mlir cannot be imported: run `make build`")
 
-# Which machine code can be generated here.
+# The targets for which this machine can generate code.
 for target in config.targets_to_build.split():
     config.available_features.add(f"{target.lower()}-registered-target")

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from ..errors import BundleError
 from ..paths import as_path, replacing
-from ..permissions import others_can_write, stranger
+from ..permissions import is_foreign, others_can_write
 from .bundle import Bundle
 from .format import HEADER_SIZE, MAX_FILE, Header, section_offsets
 from .manifest import Manifest
@@ -149,7 +149,7 @@ def _read(path: str, own: bool) -> memoryview:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             raise BundleError("is not a regular file", location=path)
-        if own and stranger(status):
+        if own and is_foreign(status):
             raise BundleError(f"belongs to user {status.st_uid}", location=path)
         if own and others_can_write(status):
             mode = stat.S_IMODE(status.st_mode)

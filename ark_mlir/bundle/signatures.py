@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from .. import knobs
 from ..errors import BundleError, InvalidUsageError, UnsupportedError
 from ..paths import as_path
-from ..permissions import others_can_write, stranger, weakness
+from ..permissions import find_weakness, is_foreign, others_can_write
 from .format import TRAILER_SIZE, Header
 
 if TYPE_CHECKING:
@@ -203,13 +203,13 @@ def _key_files(place: Path) -> Iterator[Path]:
 def _checked(path: Path) -> bool:
     """Returns True if a path is a folder; raises InvalidUsageError if others can write it."""
     try:
-        reason = weakness(path)
+        reason = find_weakness(path)
         status = path.stat()
     except OSError as error:
         raise InvalidUsageError(
             f"ARK_TRUSTED_KEYS: cannot be read: {error.strerror}", location=str(path)
         ) from None
-    if stranger(status) or others_can_write(status):
+    if is_foreign(status) or others_can_write(status):
         reason = f"user {status.st_uid}, mode {stat.S_IMODE(status.st_mode):o}"
     if reason is not None:
         raise InvalidUsageError(

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from .. import knobs
 from ..errors import BundleError
-from ..permissions import make_private_folder, others_can_write, stranger, weakness
+from ..permissions import find_weakness, is_foreign, make_private_folder, others_can_write
 from .bundle import Bundle, write_bundle
 from .reader import read_bundle
 
@@ -126,7 +126,7 @@ class BundleStore:
         that they own stay in the folder, and `read_bundle` rejects them.
         """
         try:
-            reason = weakness(self.folder) or self._mend()
+            reason = find_weakness(self.folder) or self._restrict()
         except FileNotFoundError:
             return True
         except OSError as error:
@@ -135,11 +135,11 @@ class BundleStore:
             self._warn(f"is not safe: {reason}")
         return reason is None
 
-    def _mend(self) -> str | None:
+    def _restrict(self) -> str | None:
         status = self.folder.stat()
         if not stat.S_ISDIR(status.st_mode):
             return None  # reading and writing the folder reports this error
-        if stranger(status):
+        if is_foreign(status):
             return f"it belongs to user {status.st_uid}"
         if others_can_write(status):
             mode = stat.S_IMODE(status.st_mode)

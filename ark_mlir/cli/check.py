@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import InvalidUsageError
-from .common import Commands, add_command, the_compiler
+from .common import Commands, add_command, import_compiler
 
 
 def add(commands: Commands) -> None:
@@ -34,7 +34,7 @@ def run(options: argparse.Namespace) -> int:
     if not path.exists():
         raise InvalidUsageError("no such file", location=options.file)
     if path.suffix != ".arkbin":
-        print(the_compiler().check(path, target=options.target))
+        print(import_compiler().check(path, target=options.target))
         return 0
     if options.target is not None:
         raise InvalidUsageError("--target cannot be used with a bundle", location=options.file)
@@ -43,5 +43,5 @@ def run(options: argparse.Namespace) -> int:
     bundle = read_bundle(path)
     if bundle.signature is not None:
         print(f"signature: {bundle.signature}")
-    print(the_compiler().check_bundle(bundle))
+    print(import_compiler().check_bundle(bundle))
     return 0

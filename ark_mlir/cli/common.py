@@ -125,7 +125,7 @@ def compile_programs(path: str, options: argparse.Namespace) -> dict[str, Execut
     programs, settings = load_programs(path, options)
     # The compiler shows the progress, with its stages.
     return {
-        name: the_compiler().compile(program, target=options.target, **settings)
+        name: import_compiler().compile(program, target=options.target, **settings)
         for name, program in programs.items()
     }
 
@@ -154,19 +154,19 @@ def load_model(path: str, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]
 
     All other settings are passed to the model, which rejects unknown ones.
     """
-    known = {field.name for field in dataclasses.fields(the_compiler().CompileOptions)}
+    known = {field.name for field in dataclasses.fields(import_compiler().CompileOptions)}
     chosen = {name: value for name, value in settings.items() if name in known}
     rest = {name: value for name, value in settings.items() if name not in known}
     with Progress(f"reading {path}"):
-        return the_models().load(path, **rest), chosen
+        return import_models().load(path, **rest), chosen
 
 
-def the_compiler() -> Any:
+def import_compiler() -> Any:
     """Imports and returns `ark_mlir.compiler`; raises UnsupportedError if it is not installed."""
     return _built("ark_mlir.compiler")
 
 
-def the_models() -> Any:
+def import_models() -> Any:
     """Imports and returns `ark_mlir.models`; raises UnsupportedError without the compiler."""
     return _built("ark_mlir.models")
 

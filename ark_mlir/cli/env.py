@@ -11,7 +11,7 @@ from typing import Any
 
 from .. import knobs
 from ..errors import ArkError, UnsupportedError
-from .common import Commands, add_command, the_compiler
+from .common import Commands, add_command, import_compiler
 
 # Packages that ark can use. Their versions are read without an import.
 _LIBRARIES = (
@@ -137,7 +137,7 @@ def version_line() -> str:
 def compiler_version() -> str | None:
     """Returns the compiler's version of LLVM, None if the compiler is not installed."""
     try:
-        return str(getattr(the_compiler(), "LLVM_VERSION", "installed"))
+        return str(getattr(import_compiler(), "LLVM_VERSION", "installed"))
     except UnsupportedError:
         return None
 

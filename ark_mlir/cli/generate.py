@@ -18,6 +18,7 @@ from .common import (
     load_model,
     unique,
 )
+from .tokenizer import Tokenizer
 
 
 def add(commands: Commands) -> None:
@@ -32,8 +33,13 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "folder", metavar="FOLDER", help="model folder in the format of Hugging Face"
     )
-    parser.add_argument(
-        "--prompt-ids", metavar="1,2,3", type=token_ids, required=True, help="prompt, as token ids"
+    prompt = parser.add_mutually_exclusive_group(required=True)
+    prompt.add_argument("--prompt-ids", metavar="1,2,3", type=token_ids, help="prompt as token ids")
+    prompt.add_argument(
+        "--prompt",
+        metavar="TEXT",
+        help="prompt as text, and the output as text, too; needs the package tokenizers and the "
+        "file tokenizer.json in FOLDER",
     )
     parser.add_argument(
         "--max-new-tokens",
@@ -117,6 +123,10 @@ def run(options: argparse.Namespace) -> int:
 def _generate(
     options: argparse.Namespace, settings: dict[str, Any], *, prints: bool = True
 ) -> None:
+    tokenizer, prompt = None, options.prompt_ids
+    if options.prompt is not None:
+        tokenizer = Tokenizer(options.folder)
+        prompt = tokenizer.encode(options.prompt)
     model, chosen = load_model(options.folder, settings)
     if not hasattr(model, "generate"):
         raise UnsupportedError("this model cannot generate text", location=options.folder)
@@ -132,7 +142,7 @@ def _generate(
 
     with Progress("generating", reached):
         tokens = model.generate(
-            options.prompt_ids,
+            prompt,
             options.max_new_tokens,
             stop=options.stop,
             temperature=options.temperature,
@@ -144,4 +154,4 @@ def _generate(
         return
     if options.report or sys.stderr.isatty():
         print(f"ark: {model.timing}", file=sys.stderr)
-    print(",".join(map(str, tokens)))
+    print(",".join(map(str, tokens)) if tokenizer is None else tokenizer.decode(tokens))

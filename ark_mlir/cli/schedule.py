@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ..errors import InvalidUsageError
-from .common import Commands, add_command, add_compile_options, load_programs, the_compiler
+from .common import Commands, add_command, add_compile_options, import_compiler, load_programs
 
 
 def add(commands: Commands) -> None:
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> int:
             location=options.source,
         )
     output = Path(options.output)
-    text = the_compiler().export_schedule(
+    text = import_compiler().export_schedule(
         programs[name],
         options.target,
         synchronized=not options.runs_only,

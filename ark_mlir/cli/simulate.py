@@ -12,9 +12,9 @@ from .common import (
     add_command,
     add_compile_options,
     count,
+    import_compiler,
     load_model,
     load_programs,
-    the_compiler,
     unique,
 )
 
@@ -110,7 +110,7 @@ def open_world(options: argparse.Namespace) -> Bundle:
             f"has programs {', '.join(programs)}; choose one with --program",
             location=options.source,
         )
-    return the_compiler().compile_schedule(
+    return import_compiler().compile_schedule(
         programs[options.program], target=options.target, **settings
     )
 

@@ -15,8 +15,8 @@ from .common import (
     add_command,
     add_compile_options,
     count,
+    import_compiler,
     load_programs,
-    the_compiler,
 )
 from .run import add_input_option
 
@@ -143,7 +143,7 @@ def _tune(options: argparse.Namespace) -> int:
     program, settings = _choose(options)
 
     def build(**more: Any) -> Executable:
-        return the_compiler().compile(program, target=options.target, **{**settings, **more})
+        return import_compiler().compile(program, target=options.target, **{**settings, **more})
 
     def bound(executable: Executable) -> dict[str, Any]:
         return prepare(executable, options)

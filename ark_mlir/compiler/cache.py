@@ -111,7 +111,7 @@ def bundle_options(options: CompileOptions) -> dict[str, Any]:
     }
     # The order of a dict's items has no effect on the bundle.
     chosen["tile"] = sorted(options.tile.items())
-    # Which GPU it is does not matter, but ranks that share one are compiled for it.
+    # The number of the GPU does not affect the bundle. If ranks share one GPU, it does.
     chosen["one_device"] = options.devices is not None and len(options.devices) == 1
     return dict(sorted(chosen.items()))
 

@@ -104,7 +104,7 @@ def _solve(cp: Any, problem: Problem, bound_ns: int) -> list[Step]:
     started = time.perf_counter()
     status = _run(solver, model)
     _LOG.info("%s: %.3f s", NAME, time.perf_counter() - started)
-    _say(cp, solver, status)
+    _log_search(cp, solver, status)
     return _relabel(alike, _read_steps(solver, units))
 
 
@@ -121,7 +121,7 @@ def _run(solver: Any, model: Any) -> int:
             raise
 
 
-def _say(cp: Any, solver: Any, status: int) -> None:
+def _log_search(cp: Any, solver: Any, status: int) -> None:
     """Logs the quality of a solution; raises UnsupportedError if there is none."""
     if status == cp.OPTIMAL:
         _LOG.info("%s: %.1f ns, proven to be the shortest", NAME, solver.objective_value / _PER_NS)

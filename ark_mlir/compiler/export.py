@@ -96,7 +96,7 @@ def export_schedule(
     # The stage and the predicted time do not hold for an edited text.
     if "ark.stage" in module.attributes:
         del module.attributes["ark.stage"]
-    _forget_prediction(module)
+    _remove_prediction(module)
     text = _annotated(str(module.get_asm(enable_debug_info=True)), _words_of_tasks(module), times)
     program = next(line for line in text if "ark.program @" in line).split("@")[1].split("(")[0]
     header = _HEADER.format(
@@ -110,7 +110,7 @@ def export_schedule(
     return header.format(line=line, name=name) + "\n".join(text) + "\n"
 
 
-def _forget_prediction(module: ir.Operation) -> None:
+def _remove_prediction(module: ir.Operation) -> None:
     for program in programs_of(module):
         for op in program.regions[0].blocks[0]:
             if op.operation.name == "ark.schedule" and "predicted_ns" in op.operation.attributes:

@@ -44,12 +44,12 @@ def compile_part(
     # These are the GPUs of one rank or of each, so that no rank compiles for a share of a GPU.
     options = replace(options, devices=None)
     with member.turn(f"compile {part.name!r}") as turn:
-        _check_place(member, part)
+        _check_rank(member, part)
         bundle = _exchange(turn, member, part, target, options)
         return member.attach(turn, bundle, devices)
 
 
-def _check_place(member: Member, part: Part) -> None:
+def _check_rank(member: Member, part: Part) -> None:
     if (part.rank, part.size) != (member.rank, member.world_size):
         raise InvalidUsageError(
             f"program {part.name!r} is for rank {part.rank} of {part.size}, but this process is "
@@ -64,19 +64,19 @@ def _exchange(
     target: str | Target | None,
     options: CompileOptions,
 ) -> Bundle:
-    wish = {"target": str(target), "compiler build": compiler_build()}
-    wish |= {name: repr(value) for name, value in bundle_options(options).items()}
+    request = {"target": str(target), "compiler build": compiler_build()}
+    request |= {name: repr(value) for name, value in bundle_options(options).items()}
     file = as_file(bytecode(part.module))
     try:
-        words = turn.meet("programs", wish, file=file)
+        messages = turn.meet("programs", request, file=file)
         try:
-            _check_wishes(words)
+            _check_requests(messages)
             if member.rank == 0:
-                return _compile_for_all(turn, words, target, options)
+                return _compile_for_all(turn, messages, target, options)
         finally:
-            for word in words[: member.rank] + words[member.rank + 1 :]:
-                if word.file is not None:
-                    os.close(word.file)
+            for message in messages[: member.rank] + messages[member.rank + 1 :]:
+                if message.file is not None:
+                    os.close(message.file)
     finally:
         os.close(file)
     # Compilation has no time limit. If rank 0 dies, `meet` raises at once.
@@ -84,27 +84,27 @@ def _exchange(
     return _read(answer)
 
 
-def _check_wishes(words: list[Message]) -> None:
-    first = words[0].body
-    for word in words:
-        for what, said in word.body.items():
-            if said != first[what]:
+def _check_requests(messages: list[Message]) -> None:
+    first = messages[0].body
+    for message in messages:
+        for what, value in message.body.items():
+            if value != first[what]:
                 raise InvalidUsageError(
-                    f"ranks compile differently: {what} of rank 0 is {_brief(first[what])}, and of "
-                    f"rank {word.sender} {_brief(said)}"
+                    f"ranks compile differently: {what} of rank 0 is {_shortened(first[what])}, "
+                    f"and of rank {message.sender} {_shortened(value)}"
                 )
 
 
-def _brief(value: str) -> str:
+def _shortened(value: str) -> str:
     """Returns a value for a message, cut: the text of a profile may have megabytes."""
     return value if len(value) <= _LONGEST_VALUE else f"{value[:_LONGEST_VALUE]}…"
 
 
 def _compile_for_all(
-    turn: Turn, words: list[Message], target: str | Target | None, options: CompileOptions
+    turn: Turn, messages: list[Message], target: str | Target | None, options: CompileOptions
 ) -> Bundle:
     try:
-        parts = [contents(word.file) for word in words if word.file is not None]
+        parts = [contents(message.file) for message in messages if message.file is not None]
         bundle = compile_bundle(load_parts(parts), target, options)
     except ArkError as error:
         turn.meet("bundle", _described(error))
@@ -136,6 +136,6 @@ def _described(error: ArkError) -> dict[str, Any]:
     }
 
 
-def _as_error(said: dict[str, Any]) -> ArkError:
-    kind: type[ArkError] = getattr(errors, said["kind"], ArkError)
-    return kind(said["message"], location=said["location"], op=said["op"], notes=said["notes"])
+def _as_error(body: dict[str, Any]) -> ArkError:
+    kind: type[ArkError] = getattr(errors, body["kind"], ArkError)
+    return kind(body["message"], location=body["location"], op=body["op"], notes=body["notes"])

@@ -70,7 +70,7 @@ class Module(metaclass=_Constructed):
 
     def __setattr__(self, name: str, value: object) -> None:
         self._prepare()
-        self._forget(name)
+        self._unregister(name)
         if isinstance(value, (list, tuple)) and _holds_modules(value):
             value = ModuleList(value)
         if isinstance(value, Module):
@@ -81,10 +81,10 @@ class Module(metaclass=_Constructed):
         object.__setattr__(self, name, value)
 
     def __delattr__(self, name: str) -> None:
-        self._forget(name)
+        self._unregister(name)
         object.__delattr__(self, name)
 
-    def _forget(self, name: str) -> None:
+    def _unregister(self, name: str) -> None:
         self._arguments.pop(name, None)
         module = self._modules.pop(name, None)
         if module is not None and module._parent == (self, name):

@@ -21,7 +21,7 @@ E = TypeVar("E", bound=ArkError)
 # The message of a verifier begins with the op's name.
 _OP_PREFIX = re.compile(r"^'([\w.]+)' op ")
 # This message only follows a more specific one.
-_HOLLOW = re.compile(r"failed to infer returned types$")
+_UNINFORMATIVE = re.compile(r"failed to infer returned types$")
 
 
 @dataclass
@@ -58,11 +58,13 @@ def to_error_of(
 
     `location` and `op` are used if the messages do not name a location or an op.
     """
-    telling = [message for message in messages if not _HOLLOW.search(message.text)] or messages
-    first = telling[0]
+    informative = [
+        message for message in messages if not _UNINFORMATIVE.search(message.text)
+    ] or messages
+    first = informative[0]
     match = _OP_PREFIX.match(first.text)
-    notes = [str(message) for message in telling[1:]]
-    notes += [str(n) for message in telling for n in message.notes if _is_telling(n.text)]
+    notes = [str(message) for message in informative[1:]]
+    notes += [str(n) for message in informative for n in message.notes if _is_informative(n.text)]
     return kind(
         _OP_PREFIX.sub("", first.text),
         location=first.location or location,
@@ -79,6 +81,6 @@ def _message(diagnostic: ir.DiagnosticInfo) -> Message:
     )
 
 
-def _is_telling(note: str) -> bool:
+def _is_informative(note: str) -> bool:
     # MLIR's "see current operation" repeats the op with all its attributes.
     return not note.startswith("see current operation")

@@ -44,7 +44,7 @@ def parse_text(text: str, kind: type[E] = CompileError) -> ir.Module:
         >>> parse_text("module {}").operation.name
         'builtin.module'
     """
-    _rehearse(text.encode("utf-8", errors="surrogatepass"), "-", "MLIR text", kind)
+    _check_in_child(text.encode("utf-8", errors="surrogatepass"), "-", "MLIR text", kind)
     try:
         with ir.Context():
             return ir.Module.parse(text)
@@ -63,7 +63,7 @@ def parse_file(path: str | os.PathLike[str], kind: type[E] = CompileError) -> ir
         data = Path(name).read_bytes()
     except OSError as error:
         raise kind(f"cannot be read: {error.strerror}", location=name) from None
-    _rehearse(data, name, name, kind)
+    _check_in_child(data, name, name, kind)
     try:
         with ir.Context():
             return ir.Module.parseFile(name)
@@ -71,15 +71,15 @@ def parse_file(path: str | os.PathLike[str], kind: type[E] = CompileError) -> ir
         raise to_error(kind, error, location=name) from None
 
 
-def _rehearse(data: bytes, name: str, where: str, kind: type[ArkError]) -> None:
+def _check_in_child(data: bytes, name: str, where: str, kind: type[ArkError]) -> None:
     """Raises an error of class `kind` if ``ark-opt`` rejects `data`, the content of file `name`."""
-    status, said = _read(data)
+    status, output = _read(data)
     if status == 0:
         return
     if status < 0:
         reason = f"MLIR cannot read it: its parser ended with {signal.Signals(-status).name}"
         raise kind(reason, location=where)
-    raise to_error_of(kind, _messages(said, name), location=where)
+    raise to_error_of(kind, _messages(output, name), location=where)
 
 
 def _read(data: bytes) -> tuple[int, str]:
@@ -96,11 +96,11 @@ def _read(data: bytes) -> tuple[int, str]:
     ) as reader:
         try:
             _limit(reader.pid, len(data))
-            _, said = reader.communicate(data)
+            _, output = reader.communicate(data)
         except BaseException:
             reader.kill()
             raise
-        return reader.returncode, said.decode("utf-8", errors="replace")
+        return reader.returncode, output.decode("utf-8", errors="replace")
 
 
 def _reader() -> Path:
@@ -122,16 +122,18 @@ def _limit(process: int, size: int) -> None:
         resource.prlimit(process, what, (bound, hard))
 
 
-def _messages(said: str, name: str) -> list[Message]:
+def _messages(output: str, name: str) -> list[Message]:
     """Returns the messages in the output of ``ark-opt``, without the source lines."""
     messages: list[Message] = []
-    for line in said.splitlines():
+    for line in output.splitlines():
         if (match := _LINE.match(line)) is None:
             continue
         file = name if match["file"] == _STDIN else match["file"]
-        place = f"{file}:{match['line']}" if int(match["line"]) else file
+        location = f"{file}:{match['line']}" if int(match["line"]) else file
         if match["kind"] == "error" or not messages:
-            messages.append(Message(place, match["text"]))
+            messages.append(Message(location, match["text"]))
         else:
-            messages[-1].notes.append(Message(place, match["text"]))
-    return messages or [Message(None, said.strip().splitlines()[0] if said.strip() else "refused")]
+            messages[-1].notes.append(Message(location, match["text"]))
+    return messages or [
+        Message(None, output.strip().splitlines()[0] if output.strip() else "refused")
+    ]

@@ -24,7 +24,7 @@ from ..dtypes import DType, bf16, fp32, int32
 from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
 from .config import Config, as_float_dtype
-from .progress import Progress
+from .decoder_states import DecoderStates
 from .sampling import draw
 from .sharding import ALONE, Shard
 
@@ -194,8 +194,8 @@ def rope_tables(config: DecoderConfig, length: int) -> tuple[NDArray[np.float32]
 
 
 def _scaled(frequencies: NDArray[np.float64], scaling: RopeScaling) -> NDArray[np.float64]:
-    turns = scaling.original * frequencies / (2 * math.pi)  # within the original context
-    blend = np.clip((turns - scaling.low) / (scaling.high - scaling.low), 0, 1)
+    rotations = scaling.original * frequencies / (2 * math.pi)  # within the original context
+    blend = np.clip((rotations - scaling.low) / (scaling.high - scaling.low), 0, 1)
     return frequencies * (blend + (1 - blend) / scaling.factor)
 
 
@@ -209,7 +209,7 @@ def build_decode(
 ) -> Program:
     """Builds the program that reads one token of each sequence and computes the next.
 
-    States: the token, its position and the tokens so far (:class:`Progress`), and
+    States: the token, its position and the tokens so far (:class:`DecoderStates`), and
     ``layers.<n>.key`` and ``.value`` ``[batch, kv_heads, max_length, head]``. Input: ``ends``
     int32 ``[8]``, the tokens that end a sequence; negative entries are unused. The launch ends
     when all sequences have ended. Outputs: ``logits`` fp32 ``[batch, vocabulary]`` and ``token``
@@ -225,10 +225,10 @@ def build_decode(
     """
     _check_length(config, max_length)
     with config.shard.program("decode") as program:
-        progress = Progress.declare(batch, max_length)
-        graph = _Graph(config, batch, 1, max_length, as_float_dtype(dtype), progress.position)
-        token = graph.next_token(graph.hidden(progress.token), None, progress.position, sampling)
-        progress.advance(token, progress.position, first=False)
+        shared = DecoderStates.declare(batch, max_length)
+        graph = _Graph(config, batch, 1, max_length, as_float_dtype(dtype), shared.position)
+        token = graph.next_token(graph.hidden(shared.token), None, shared.position, sampling)
+        shared.advance(token, shared.position, first=False)
     return program
 
 
@@ -255,12 +255,12 @@ def build_prefill(
     with config.shard.program("prefill") as program:
         ids = ark.input("ids", (batch, chunk), int32)
         begin = ark.scalar("begin", int32, max=max_length - chunk)
-        progress = Progress.declare(batch, max_length)
+        shared = DecoderStates.declare(batch, max_length)
         graph = _Graph(config, batch, chunk, max_length, as_float_dtype(dtype), begin)
         last = ark.scalar("last", int32, max=chunk - 1) if chunk > 1 else None
         position = begin if last is None else ark.add(begin, last, name="at")
         token = graph.next_token(graph.hidden(ids), last, position, sampling)
-        progress.advance(token, position, first=True)
+        shared.advance(token, position, first=True)
     return program
 
 

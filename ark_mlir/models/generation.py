@@ -19,8 +19,8 @@ from ..frontend import Program
 from ..runtime.ranks.membership import current
 from .config import Config, as_count, as_float_dtype, read_config
 from .decoder import DecoderConfig, build_decode, build_prefill, divide
+from .decoder_states import MAX_ENDS
 from .model import Model, as_tokens
-from .progress import MAX_ENDS
 from .sampling import sampling_inputs
 from .weights import Arrays, assign, check_layers, check_shapes, read_weights
 
@@ -138,7 +138,7 @@ class GenerativeModel(Model):
             return self._continue(prompt, inputs, count, _Compiled(self))
 
     def _continue(
-        self, prompt: NDArray[np.int32], inputs: Mapping[str, Any], count: int, run: Run
+        self, prompt: NDArray[np.int32], inputs: Mapping[str, Any], count: int, run: RunProgram
     ) -> list[int]:
         start = time.perf_counter()
         self._prefill(prompt, inputs, run)
@@ -153,7 +153,7 @@ class GenerativeModel(Model):
     @property
     def reached(self) -> int:
         """Returns the position of the next token of the current run; any thread may read it."""
-        return int(self.executable("decode").glance("position"))
+        return int(self.executable("decode").peek("position"))
 
     def _check(self, prompt: int, count: int) -> None:
         limit = self.max_length
@@ -216,7 +216,9 @@ class GenerativeModel(Model):
         """Returns the maximum number of tokens of a sequence."""
         return self.programs["decode"].states["layers.0.key"].shape[2]
 
-    def _prefill(self, prompt: NDArray[np.int32], common: Mapping[str, Any], run: Run) -> None:
+    def _prefill(
+        self, prompt: NDArray[np.int32], common: Mapping[str, Any], run: RunProgram
+    ) -> None:
         """Runs the prompt in chunks; the last one computes the first new token."""
         chunk = self.programs["prefill"].inputs["ids"].shape[1]
         begin = 0
@@ -233,7 +235,7 @@ class GenerativeModel(Model):
             begin += chunk
 
 
-class Run(Protocol):
+class RunProgram(Protocol):
     """Runs both programs of a decoder on one set of states."""
 
     def __call__(self, name: str, inputs: Mapping[str, Any], iterations: int = 1) -> None:
@@ -253,7 +255,7 @@ class _Interpreted:
         self.states: dict[str, NDArray[Any]] = {}
 
     def __call__(self, name: str, inputs: Mapping[str, Any], iterations: int = 1) -> None:
-        """See :class:`Run`."""
+        """See :class:`RunProgram`."""
         from ..reference import run
 
         arrays = {**self.model.parameters_of(name), **inputs}
@@ -263,7 +265,7 @@ class _Interpreted:
         )
 
     def state(self, name: str) -> NDArray[Any]:
-        """See :class:`Run`."""
+        """See :class:`RunProgram`."""
         return self.states[name]
 
 
@@ -275,11 +277,11 @@ class _Compiled:
         self.model = model
 
     def __call__(self, name: str, inputs: Mapping[str, Any], iterations: int = 1) -> None:
-        """See :class:`Run`."""
+        """See :class:`RunProgram`."""
         self.model.executable(name).run(dict(inputs), iterations=iterations)
 
     def state(self, name: str) -> NDArray[Any]:
-        """See :class:`Run`."""
+        """See :class:`RunProgram`."""
         return self.model.executable("decode").states[name]
 
 

@@ -29,8 +29,8 @@ from . import sampling as sampling
 from . import views as views
 from .binding import bind
 from .bounded import Array
+from .communicator import Communicator, Endpoint
 from .interpreter import Machine, find_program, signature
-from .world import Rank, World
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -98,7 +98,7 @@ def _evaluate(
     iterations: int,
     bound: bool,
     round_to_dtype: bool,
-    rank: Rank | None,
+    rank: Endpoint | None,
     noise: np.random.Generator | None,
 ) -> Evaluation:
     """Implements :func:`evaluate`; a `rank` exchanges tensors with ranks in other threads."""
@@ -261,19 +261,19 @@ def evaluate_ranks(
             not isinstance(arrays, (list, tuple)) or len(arrays) != len(programs)
         ):
             raise InvalidUsageError(f"{what} must be a list of {len(programs)} dicts, one per rank")
-    world = World(len(programs))
+    communicator = Communicator(len(programs))
     outcomes: list[Evaluation | BaseException] = [Evaluation({}, {}, {}) for _ in programs]
 
     def work(number: int) -> None:
         try:
             given = None if states is None else states[number]
-            rank = Rank(number, world)
+            rank = Endpoint(number, communicator)
             outcomes[number] = _evaluate(
                 programs[number], inputs[number], given, 1, bound, round_to_dtype, rank, None
             )
         except BaseException as error:  # handed to the caller below
             outcomes[number] = error
-            world.barrier.abort()
+            communicator.barrier.abort()
 
     threads = [threading.Thread(target=work, args=(n,)) for n in range(len(programs))]
     for thread in threads:

@@ -14,13 +14,13 @@ import numpy as np
 from ..dtypes import from_numpy
 from ..errors import InvalidUsageError, a_type
 from .bounded import Array
-from .interpreter import Argument
+from .interpreter import Declaration
 
 __all__ = ["bind"]
 
 
 def bind(
-    arguments: list[Argument], inputs: Mapping[str, Any], states: Mapping[str, Any]
+    arguments: list[Declaration], inputs: Mapping[str, Any], states: Mapping[str, Any]
 ) -> dict[str, Array]:
     """Returns arrays by argument name: float64 for floats, else arrays of the argument's dtype.
 
@@ -46,7 +46,7 @@ def bind(
     return arrays
 
 
-def _converted(argument: Argument, value: Any) -> Array:
+def _converted(argument: Declaration, value: Any) -> Array:
     array = np.asarray(value)
     if tuple(array.shape) != argument.shape:
         raise _mismatch(argument, f"has shape {list(argument.shape)}, got {list(array.shape)}")
@@ -64,10 +64,10 @@ def _converted(argument: Argument, value: Any) -> Array:
     return converted
 
 
-def _check_scalar(argument: Argument, value: int) -> None:
+def _check_scalar(argument: Declaration, value: int) -> None:
     if argument.max is not None and not 0 <= value <= argument.max:
         raise _mismatch(argument, f"must be between 0 and {argument.max}, got {value}")
 
 
-def _mismatch(argument: Argument, problem: str) -> InvalidUsageError:
+def _mismatch(argument: Declaration, problem: str) -> InvalidUsageError:
     return InvalidUsageError(f"{argument.kind} {argument.name!r} {problem}")

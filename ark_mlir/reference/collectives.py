@@ -13,12 +13,12 @@ import numpy as np
 
 from ..errors import InvalidUsageError
 from .bounded import Array, Bounded
+from .communicator import TIMEOUT, Endpoint
 from .interpreter import Machine, handles
 from .values import Value, fail
-from .world import TIMEOUT, Rank
 
 
-def _rank(op: Any, machine: Machine) -> Rank:
+def _rank(op: Any, machine: Machine) -> Endpoint:
     if machine.rank is None:
         raise fail(op, "needs the programs of all ranks: pass lists of programs and inputs")
     return machine.rank
@@ -55,8 +55,8 @@ def reduce_scatter(op: Any, machine: Machine) -> Value | Bounded:
     return combined.view(lambda a: _part(a, rank, op.axis.value))
 
 
-def _part(array: Array, rank: Rank, axis: int) -> Array:
-    return np.split(array, rank.world.size, axis)[rank.number]
+def _part(array: Array, rank: Endpoint, axis: int) -> Array:
+    return np.split(array, rank.communicator.size, axis)[rank.number]
 
 
 def _joined(values: list[Value], axis: int) -> Value:
@@ -89,7 +89,7 @@ def broadcast(op: Any, machine: Machine) -> Value:
 def send(op: Any, machine: Machine) -> Value:
     """Puts the tensor into the peer's mailbox, without waiting."""
     rank, value = _rank(op, machine), machine.read(op.operand)
-    rank.world.mailbox(rank.number, op.peer.value, op.tag.value).put(value)
+    rank.communicator.mailbox(rank.number, op.peer.value, op.tag.value).put(value)
     return value
 
 
@@ -97,12 +97,12 @@ def send(op: Any, machine: Machine) -> Value:
 def recv(op: Any, machine: Machine) -> Value:
     """Waits for the peer's tensor and returns it."""
     rank = _rank(op, machine)
-    box = rank.world.mailbox(op.peer.value, rank.number, op.tag.value)
+    box = rank.communicator.mailbox(op.peer.value, rank.number, op.tag.value)
     for _ in range(int(TIMEOUT * 10)):
         try:
             return box.get(timeout=0.1)
         except queue.Empty:
-            if rank.world.barrier.broken:
+            if rank.communicator.barrier.broken:
                 break
     raise InvalidUsageError(
         f"rank {rank.number} waits for rank {op.peer.value}, "

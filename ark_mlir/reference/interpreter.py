@@ -18,10 +18,10 @@ from ..dtypes import DType, from_mlir
 from ..errors import InvalidUsageError, UnsupportedError
 from ..mlir.locations import describe
 from .bounded import Array, Bounded
+from .communicator import Endpoint
 from .values import Value, result_type
-from .world import Rank
 
-__all__ = ["Argument", "Machine", "find_program", "handles", "signature"]
+__all__ = ["Declaration", "Machine", "find_program", "handles", "signature"]
 
 # A handler takes the op and the machine, which has the operands, and returns the result: a Value,
 # or a Bounded that the machine rounds to the result's float type.
@@ -42,7 +42,7 @@ def handles(*names: str) -> Callable[[H], H]:
 
 
 @dataclass(frozen=True)
-class Argument:
+class Declaration:
     """The declaration of one argument of a program."""
 
     kind: str
@@ -69,7 +69,7 @@ class Machine:
 
     bound: bool = False
     round_to_dtype: bool = False
-    rank: Rank | None = None
+    rank: Endpoint | None = None
     noise: np.random.Generator | None = None
     outputs: dict[str, Value] = field(default_factory=dict[str, Value])
     states: dict[str, Value] = field(default_factory=dict[str, Value])
@@ -96,7 +96,7 @@ class Machine:
         for name, value in zip(_result_names(program), results, strict=True):
             self.outputs[name] = value
 
-    def _argument(self, argument: Argument, arrays: Mapping[str, Array]) -> Value:
+    def _argument(self, argument: Declaration, arrays: Mapping[str, Array]) -> Value:
         state = argument.name if argument.kind == "state" else None
         data = arrays[argument.name]
         error = np.zeros(data.shape) if self.bound else None
@@ -162,7 +162,7 @@ def _moved(result: Bounded, noise: np.random.Generator) -> Bounded:
     return Bounded(result.value + step, np.where(known, 0.0, np.inf))
 
 
-def _bits(argument: Argument, given: Mapping[str, Any]) -> Array | None:
+def _bits(argument: Declaration, given: Mapping[str, Any]) -> Array | None:
     array: Any = given.get(argument.name) if argument.kind != "state" else None
     # The value of a state changes with each iteration.
     return array if getattr(array, "dtype", None) == argument.dtype.numpy else None
@@ -176,7 +176,7 @@ def find_program(module: ir.Module) -> Any:
     return programs[0]
 
 
-def signature(program: Any) -> list[Argument]:
+def signature(program: Any) -> list[Declaration]:
     """Returns the arguments of an ``ark.program``, in order."""
     operation = program.operation
     block = operation.regions[0].blocks[0]
@@ -186,14 +186,16 @@ def signature(program: Any) -> list[Argument]:
     ]
 
 
-def _argument(value: ir.Value, attributes: Any) -> Argument:
+def _argument(value: ir.Value, attributes: Any) -> Declaration:
     tensor = ir.ShapedType(value.type)
     kind = str(attributes["ark.kind"]).removeprefix("#ark.kind<").removesuffix(">")
     init = float(attributes["ark.init"].value) if "ark.init" in attributes else 0.0
     bound = int(attributes["ark.max"].value) if "ark.max" in attributes else None
     dtype = from_mlir(str(tensor.element_type))
     name = str(attributes["ark.name"].value)
-    return Argument(kind, name, tuple(tensor.shape), dtype, init, bound, "ark.stop" in attributes)
+    return Declaration(
+        kind, name, tuple(tensor.shape), dtype, init, bound, "ark.stop" in attributes
+    )
 
 
 def _result_names(program: Any) -> list[str]:

@@ -4,11 +4,11 @@ Locks of the runtime, in the only order in which a thread may take several of th
 
 1. the locks of callers, which hold them during whole calls: `GenerativeModel.generate`, compiled
    parts of a PyTorch module, a rank's turn in its world;
-2. `Executable._making`, which is held while the program is loaded. It is released before any other
-   lock is taken, and loading takes none of the locks below;
+2. `Executable._load_lock`, which is held while the program is loaded. It is released before any
+   other lock is taken, and loading takes none of the locks below;
 3. `SharedStates.lock`, which every call that uses the device holds; a thread takes two of them in
    the order of `SharedStates.number`;
-4. `Runner._looking`, which is held to read a state during a run, and to free memory.
+4. `Runner._memory_lock`, which is held to read a state during a run, and to free memory.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from ..bundle import Buffer, Bundle, Manifest
 from ..errors import DeviceError, InvalidUsageError
-from .arrays.binding import read_sources, refuse
+from .arrays.binding import read_sources
+from .arrays.receiving import refuse
 from .drivers import DRIVERS, DriverTable
 from .report import Report, make_report
 from .running import Runner
@@ -157,7 +158,7 @@ class Executable(_Runs):
         self._drivers = drivers
         self._ready: Runner | None = None
         self._closed = False
-        self._making = threading.Lock()
+        self._load_lock = threading.Lock()
 
     @classmethod
     def from_parts(
@@ -199,7 +200,7 @@ class Executable(_Runs):
 
     @property
     def _runner(self) -> Runner:
-        with self._making:
+        with self._load_lock:
             if self._closed:
                 raise InvalidUsageError(f"the executable {self.name!r} is closed")
             if self._ready is None:
@@ -242,7 +243,7 @@ class Executable(_Runs):
         """
         return _States(self._runner)
 
-    def glance(self, state: str) -> NDArray[Any]:
+    def peek(self, state: str) -> NDArray[Any]:
         """Returns a copy of the state `state` without waiting for a run that may be writing it.
 
         Useful to follow the progress of a long run by a state that counts its steps.
@@ -254,7 +255,7 @@ class Executable(_Runs):
         Example:
             >>> counter = ark.compile(count, target="cpu")  # adds 1 to the state "total": (4,)
             >>> outputs = counter.run(iterations=17)
-            >>> counter.glance("total")
+            >>> counter.peek("total")
             array([17., 17., 17., 17.], dtype=float32)
         """
         buffer = {buffer.name: buffer for buffer in self.bundle.manifest.states}.get(state)
@@ -265,7 +266,7 @@ class Executable(_Runs):
         if ready is None:
             reason = "is closed" if self._closed else "is not loaded: call prepare first"
             raise InvalidUsageError(f"the executable {self.name!r} {reason}")
-        return ready.glance(buffer)
+        return ready.peek(buffer)
 
     def report(self) -> Report:
         """Returns figures of the program; ``print(exe.report())`` shows them as a table.
@@ -475,7 +476,7 @@ class Executable(_Runs):
         >>> other.name
         'mlp'
         """
-        with self._making:
+        with self._load_lock:
             ready = self._ready
             self._closed = self._closed or ready is None
         if ready is not None:

@@ -17,9 +17,10 @@ import numpy as np
 from .. import knobs
 from ..bundle import Buffer, Bundle
 from ..errors import ArkError, InvalidUsageError
-from .arrays.binding import Array, check_arrays, name_problems, refuse
+from .arrays.binding import Array
 from .arrays.device import DeviceArray, Results
 from .arrays.frameworks import framework
+from .arrays.receiving import name_problems, receive_arrays, refuse
 from .cpu import host
 from .driver import Launch
 from .drivers import DriverTable, make_driver
@@ -53,7 +54,7 @@ Path = str | os.PathLike[str]
 class Runner:
     """A program on a device: its driver and its storage.
 
-    All methods except `glance` hold the lock of the program's states (:class:`SharedStates`), so
+    All methods except `peek` hold the lock of the program's states (:class:`SharedStates`), so
     that calls of programs that share states exclude each other. A runner that was not closed frees
     its resources when it is garbage-collected or when the process ends.
     """
@@ -64,7 +65,7 @@ class Runner:
         # The object whose `run` is valid while the program is resident.
         self.resident: object = None
         # Held to read states during a run, and to free their memory.
-        self._looking = threading.Lock()
+        self._memory_lock = threading.Lock()
         self._closed = False
         self._lender: Runner | None = None
         self._process = os.getpid()
@@ -82,7 +83,7 @@ class Runner:
             failed.callback(self.storage.release)
             self.exchange = self.driver.exchange(stays=False)
             failed.pop_all()
-        self._drop = weakref.finalize(self, _give_back, self.driver, self.storage)
+        self._drop = weakref.finalize(self, _close_all, self.driver, self.storage)
         # `_end_all` must see the runner itself, which knows if a run is in progress.
         self._drop.atexit = False
         _runners.add(self)
@@ -95,11 +96,11 @@ class Runner:
     def opened(self, on_behalf: object = None) -> AbstractContextManager[None]:
         """Holds the lock; raises InvalidUsageError if the runner is closed or is resident with an
         object other than `on_behalf`."""
-        return self._turn(self._refuse, on_behalf)
+        return self._locked(self._refuse, on_behalf)
 
     # A single generator, since every run pays for it.
     @contextmanager
-    def _turn(
+    def _locked(
         self, refuse: Callable[[object], None] | None = None, on_behalf: object = None
     ) -> Generator[None]:
         """Holds the lock of the states, and calls `refuse`, which may raise an error.
@@ -147,7 +148,7 @@ class Runner:
 
     def leave(self) -> None:
         """Ends the residency that `stay` began; raises DeviceError if a lane never ends."""
-        with self._turn():
+        with self._locked():
             self.leave_now()
 
     def leave_now(self) -> None:
@@ -162,7 +163,7 @@ class Runner:
 
         Raises DeviceError as :meth:`Driver.close` does; the runner is closed even then.
         """
-        with self._turn(), self._looking:
+        with self._locked(), self._memory_lock:
             self.end_now()
 
     def end_now(self) -> None:
@@ -188,9 +189,9 @@ class Runner:
             finally:
                 lock.release()
 
-    def glance(self, buffer: Buffer) -> NDArray[Any]:
+    def peek(self, buffer: Buffer) -> NDArray[Any]:
         """Returns a copy of a state's value, also during a run."""
-        with self._looking:
+        with self._memory_lock:
             self._refuse_closed()
             return self.storage.state(buffer)
 
@@ -210,8 +211,8 @@ class Runner:
             locks = sorted({mine, theirs}, key=lambda states: states.number)
             with ExitStack() as held:
                 for states in locks:
-                    held.enter_context(states.turn(self.name))
-                # Another `share` may have replaced the states meanwhile, as in `_turn`.
+                    held.enter_context(states.locked(self.name))
+                # Another `share` may have replaced the states meanwhile, as in `_locked`.
                 if mine is self.storage.states and theirs is lender.storage.states:
                     self._share(lender, parameters)
                     return
@@ -223,7 +224,7 @@ class Runner:
             raise InvalidUsageError(f"the executable {self.name!r} is resident")
         if self.bundle.manifest.target.backend != lender.bundle.manifest.target.backend:
             raise InvalidUsageError(f"{self.name!r} and {lender.name!r} are for different devices")
-        with self._looking:
+        with self._memory_lock:
             if lender is not self and self.storage.borrow(lender.storage, parameters):
                 # Copies of the states use the context of the lender's device, and the lender's
                 # driver frees the parameters.
@@ -301,7 +302,7 @@ class Runner:
             problems.append("a trace needs a program that was compiled with trace=True")
         if trace is not None and captured:
             problems.append("a run that becomes part of a graph cannot be traced")
-        arrays = check_arrays(values, manifest.inputs, problems, run_stream)
+        arrays = receive_arrays(values, manifest.inputs, problems, run_stream)
         written: dict[str, Array] = {}
         if out:
             written = self._check_out(out, problems, run_stream)
@@ -315,7 +316,7 @@ class Runner:
         outputs = self.bundle.manifest.outputs
         if not out.keys() <= self._output_names:
             problems += name_problems(out, self._output_names, (), "output")
-        written = check_arrays(out, outputs, problems, run_stream)
+        written = receive_arrays(out, outputs, problems, run_stream)
         problems += [
             f"output {name!r} cannot be written in place; pass an array on the device that the "
             "program runs on, contiguous, aligned and not read-only"
@@ -429,7 +430,7 @@ class Runner:
 _runners: weakref.WeakSet[Runner] = weakref.WeakSet()
 
 
-def _give_back(driver: Driver, storage: Storage) -> None:
+def _close_all(driver: Driver, storage: Storage) -> None:
     """Ends the kernel of a program, and frees its resources."""
     try:
         driver.close()

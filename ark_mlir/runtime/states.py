@@ -60,7 +60,7 @@ class SharedStates:
         return cls(name, memories)
 
     @contextmanager
-    def turn(self, program: str) -> Generator[None]:
+    def locked(self, program: str) -> Generator[None]:
         """Holds the lock for a program; raises InvalidUsageError if this thread already has it.
 
         Otherwise a signal handler, or a finalizer in the garbage collector, that uses the

@@ -10,9 +10,10 @@ import numpy as np
 
 from ..bundle.format import ALIGNMENT
 from ..errors import ArkError
-from .arrays.binding import Array, Bound, bind_array, check_arrays, name_problems, refuse
+from .arrays.binding import Array, Bound, bind_array
 from .arrays.device import DeviceArray
 from .arrays.frameworks import fetch, store
+from .arrays.receiving import name_problems, receive_arrays, refuse
 from .states import SharedStates
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Storage:
         given = [name for name in values if strict or name in buffers]
         problems = name_problems(given, buffers, self.unbound(), "parameter")
         where = self._driver.run_stream(None, ())
-        arrays = check_arrays(values, buffers.values(), problems, where)
+        arrays = receive_arrays(values, buffers.values(), problems, where)
         refuse(problems, f"bind {program!r}")
         self._driver.settle(where)
         made: dict[str, Bound] = {}

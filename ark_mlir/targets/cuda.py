@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 
 from .. import ir
 from ..dialects import gpu
-from ..errors import CompileError, UnsupportedError
+from ..errors import CompileError, InvalidUsageError, UnsupportedError
 from ..passmanager import PassManager
 from .backend import Backend, Code
 from .cubin import empty_section
@@ -30,8 +30,6 @@ _LOG = logging.getLogger("ark.compiler")
 # With line information, assemblers add the PTX to the cubin. Profilers do not need it, and it is
 # most of the file.
 _SOURCE = b".nv_debug_ptx_txt"
-# Architectures with specific features, which need the suffix "a".
-_SPECIFIC = {(9, 0): "sm_90a", (10, 0): "sm_100a"}
 # A function that the PTX declares but does not define.
 _EXTERNAL = re.compile(r"^\.extern \.func +(?:\(.*\) )?([\w$]+)", re.MULTILINE)
 
@@ -62,7 +60,20 @@ def detect(device: int = 0) -> Target:
             f"target 'cuda' needs a GPU, and this machine has none ({error}); "
             "name an architecture, such as cuda:sm_90a"
         ) from None
-    return replace(look_up(f"cuda:{_SPECIFIC.get((major, minor), f'sm_{major}{minor}')}"), sms=sms)
+    return replace(_look_up_capability(major, minor), sms=sms)
+
+
+def _look_up_capability(major: int, minor: int) -> Target:
+    """Returns the target with a compute capability: with the features of this architecture alone
+    (suffix ``a``) if ark knows that target.
+
+    Raises InvalidUsageError if ark knows neither.
+    """
+    name = f"cuda:sm_{major}{minor}"
+    try:
+        return look_up(f"{name}a")
+    except InvalidUsageError:
+        return look_up(name)
 
 
 def _call(result: tuple[Any, ...]) -> Any:

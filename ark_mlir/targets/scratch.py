@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import IO
 
 from ..errors import CompileError
-from ..permissions import weakness
+from ..permissions import find_weakness
 
 
 @contextmanager
@@ -21,7 +21,7 @@ def scratch_folder() -> Generator[Path]:
     write code to it.
     """
     with _explained(), tempfile.TemporaryDirectory(prefix="ark-") as folder:
-        if reason := weakness(Path(folder)):
+        if reason := find_weakness(Path(folder)):
             raise CompileError(f"no safe folder for temporary files: {reason}", location=folder)
         yield Path(folder)
 

@@ -21,8 +21,8 @@ def assert_within(
         name: the name of the array in the message.
     """
     assert got.shape == expected.shape
-    wide: NDArray[Any] = got.astype(np.float64) if expected.dtype.kind == "f" else got
     with np.errstate(all="ignore"):
+        wide: NDArray[Any] = got.astype(np.float64) if expected.dtype.kind == "f" else got
         same = (wide == expected) | ((wide != wide) & (expected != expected))
         good = same | (np.abs(wide.astype(np.float64) - expected) <= bound) | np.isposinf(bound)
     places = np.argwhere(~good)

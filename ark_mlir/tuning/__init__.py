@@ -7,14 +7,14 @@
 
 from .costs import Costs, TaskCost
 from .measuring import measure, measure_seconds, zeros
-from .search import Build, Candidate, Prepare, Progress, Tuning, check_options, search, tune
+from .search import Build, Candidate, Prepare, ShowProgress, Tuning, check_options, search, tune
 
 __all__ = [
     "Build",
     "Candidate",
     "Costs",
     "Prepare",
-    "Progress",
+    "ShowProgress",
     "TaskCost",
     "Tuning",
     "check_options",

@@ -32,7 +32,7 @@ Build = Callable[..., "Executable"]
 # Binds parameters, and returns inputs.
 Prepare = Callable[["Executable"], "Inputs"]
 # Shows the progress of a step of the search.
-Progress = Callable[[str], AbstractContextManager[object]]
+ShowProgress = Callable[[str], AbstractContextManager[object]]
 
 
 @dataclass
@@ -162,7 +162,7 @@ def search(
     *,
     runs: int = 10,
     rounds: int = 2,
-    progress: Progress = nullcontext,
+    progress: ShowProgress = nullcontext,
     on_costs: Callable[[Costs], object] | None = None,
 ) -> Tuning:
     """Does what :func:`tune` does, with functions of the caller that compile and bind.
@@ -206,13 +206,13 @@ def search(
             costs = measured(profile=costs).beside(alone)
             add(f"profile {number}", profile=costs)
         with progress("comparing schedules"):
-            _run_in_turns(candidates, runs)
+            _interleave(candidates, runs)
         # From here on, the result closes the executables.
         closing.pop_all()
     return Tuning(_choose(candidates), candidates, first)
 
 
-def _run_in_turns(candidates: Sequence[Candidate], runs: int) -> None:
+def _interleave(candidates: Sequence[Candidate], runs: int) -> None:
     """Measures all candidates in alternating runs, after a warm-up run of each."""
     for number in range(runs + 1):
         for candidate in candidates:

@@ -405,7 +405,7 @@ LogicalResult RaceChecker::reportHazard(StringRef hazard, const Buffer &buffer,
                                         uint32_t cell, Visit before,
                                         Visit after) {
   bool inOneRun = places[before.vcta].isInRunOf(places[after.vcta]);
-  StringRef order = inOneRun ? " in the same run as "
+  StringRef order = inOneRun ? " in the same work item as "
                     : isOrdered(after.vcta, before.vcta)
                         ? " before "
                         : " without waiting for ";
@@ -424,7 +424,7 @@ LogicalResult RaceChecker::reportHazard(StringRef hazard, const Buffer &buffer,
     attachOperand(diagnostic, after);
   if (inOneRun)
     diagnostic.attachNote(getRun(after)->getLoc())
-        << "vCTAs of one run may run at once; runs of their own go in order";
+        << "vCTAs of one work item have no order; work items of a lane do";
   attachInexact(diagnostic, buffer, partition);
   return diagnostic;
 }

@@ -79,7 +79,7 @@ ark.program @rowsThatAreChosenAtRunTime(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
     shared_memory = 0, bandwidth = 4, flops = 40, handoff = 200, barrier = 600, overhead = 50>} {
-// The operand of a mere dependence is not read: the task moves 16 bytes in and
+// An operand that only expresses a dependence is not read: the task moves 16 bytes in and
 // 16 out. One of four SMs moves 2 bytes per ns.
 // CHECK: after: reads 16 bytes, 0 of them weights, writes 16, 4 flops; first 66 ns, last 66 ns, all 66 ns
 ark.program @dependencesAreNotRead(

@@ -18,7 +18,7 @@ ark.program @tooScattered(%x: memref<8192x8192xf32> {ark.kind = #ark.kind<output
 
 // -----
 
-ark.program @viewBeyondEverything(%y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+ark.program @viewWithATooLargeOffset(%y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %arena = ark.arena : memref<64xi8>
   %offset = arith.constant 9223372036854775807 : index
   // expected-error @below {{lies at an offset of more than 2^47 bytes}}

@@ -1,12 +1,12 @@
 // Without --mlir-disable-threading, programs are printed concurrently by several threads.
 // RUN: ark-opt %s --mlir-disable-threading --ark-test-print-dependences -o /dev/null | FileCheck %s
 
-// CHECK-LABEL: program @everyTileNeedsItsOwn
+// CHECK-LABEL: program @tilesDependOneByOne
 // CHECK-NEXT: RAW a.1 -> b.0
 // CHECK-NEXT:   [0, 1) <- [0, 1)
 // CHECK-NEXT:   [1, 2) <- [1, 2)
 // CHECK-NOT: {{.}}
-ark.program @everyTileNeedsItsOwn(
+ark.program @tilesDependOneByOne(
     %x: memref<32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %arena = ark.arena : memref<128xi8>
@@ -69,7 +69,7 @@ ark.program @rowsOfTiles(%y: memref<8x24xf32> {ark.kind = #ark.kind<output>, ark
 
 // One task writes columns of a buffer, another one reads them as heads: [4, 12]
 // against [4, 3, 4], and transposed.
-// CHECK-LABEL: program @viewsOfDifferentRank
+// CHECK-LABEL: program @viewsOfDifferentRanks
 // CHECK-NEXT: RAW a.0 -> heads.0
 // CHECK-NEXT:   [0, 1) <- [0, 1)
 // CHECK-NEXT:   [1, 2) <- [0, 2)
@@ -77,7 +77,7 @@ ark.program @rowsOfTiles(%y: memref<8x24xf32> {ark.kind = #ark.kind<output>, ark
 // CHECK-NEXT: RAW a.0 -> transposed.0
 // CHECK-NEXT:   [0, 1) <- [0, 1)
 // CHECK-NEXT:   [1, 2) <- [1, 2)
-ark.program @viewsOfDifferentRank(%y: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "y"}) {
+ark.program @viewsOfDifferentRanks(%y: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "y"}) {
   %arena = ark.arena : memref<192xi8>
   %c0 = arith.constant 0 : index
   %t = memref.view %arena[%c0][] : memref<192xi8> to memref<4x12xf32>

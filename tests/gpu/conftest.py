@@ -16,7 +16,7 @@ import pytest
 
 import ark_mlir as ark
 
-# Modules that several tests share lie beside them.
+# The folder of the modules that several tests share.
 sys.path.insert(0, str(Path(__file__).parent))
 from processes import Launch, read_result
 
@@ -25,7 +25,7 @@ FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "bui
 
 
 class Executed:
-    """Makes a session fail in which every test was skipped, since it has shown nothing."""
+    """Makes a session fail if every test was skipped."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -49,7 +49,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.fixture
 def load() -> Iterator[Callable[[str], ark.Executable]]:
-    """``load(name)``: an executable, closed after the test."""
+    """``load(name)`` returns an executable, which is closed after the test."""
     with ExitStack() as stack:
         yield lambda name: stack.enter_context(ark.load(FOLDER / f"{name}.arkbin"))
 
@@ -64,7 +64,7 @@ def torch() -> Any:
 
 
 def _read_arrays(name: str) -> dict[str, Any]:
-    """Inputs, parameters, outputs and bounds of a program, by `input.x` and so on."""
+    """Returns inputs, parameters, outputs and bounds of a program, by names such as `input.x`."""
     executable = ark.load(FOLDER / f"{name}.arkbin")
     buffers = executable.inputs + executable.parameters
     executable.close()
@@ -107,7 +107,7 @@ def tensors(torch: Any, arrays: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.fixture
 def launch() -> Iterator[Launch]:
-    """``launch(name, *arguments)``: what the process of each rank printed, or its exit status."""
+    """``launch(name, *arguments)`` returns each rank's output or, if it failed, its exit status."""
     processes: list[subprocess.Popen[str]] = []
 
     def run(*words: str, unheard: int = -1) -> list[Any]:

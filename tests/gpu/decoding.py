@@ -1,4 +1,6 @@
-"""Generates tokens with the programs of a decoder, as `ark.models` does where the compiler is."""
+"""Generates tokens with the programs of a decoder, as `ark.models` does on machines with the
+compiler.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ class Decoder:
     """Both programs of a decoder on one set of states.
 
     Args:
-        prefill, decode: the programs.
-        rank: what precedes the names of states: nothing, or ``rank0/`` for a world.
+        prefill, decode: the executables of the two programs.
+        rank: the prefix of the names of states: empty, or ``rank0/`` for a world.
     """
 
     def __init__(self, prefill: ark.Executable, decode: ark.Executable, rank: str = "") -> None:

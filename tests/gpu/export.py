@@ -1,8 +1,8 @@
-"""Makes what a machine with a GPU needs to run the tests beside this file, where there is no
-compiler.
+"""Exports the files that a machine with a GPU, but without the compiler, needs to run the tests
+beside this file.
 
-Usage: export.py <folder> [<target>]. The folder gets the runtime half of the package, for every
-case of tests/support/op_cases.py a bundle with inputs, expected outputs and bounds, and models.
+Usage: export.py <folder> [<target>]. The folder gets the runtime half of the package, models, and
+for every case of tests/support/op_cases.py a bundle with inputs, expected outputs and bounds.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def export_hang(path: Path, target: str) -> None:
 
 def export_streams(path: Path, target: str) -> None:
     """Exports blocks of a decoder for one token, whose parameters are streamed through shared
-    memory. Numbers of rows are odd, and rows have one, two or four pieces. One program has a wait
+    memory. Numbers of rows are odd, and rows have one, two or four chunks. One program has a wait
     that never ends, and one has fp8 weights."""
     executable = write(*block_of_decoder([ark.bf16] * 4), path / "streams", target)
     spoil(executable).save(path / "streams-hang.arkbin")
@@ -107,11 +107,12 @@ def weights(random: np.random.Generator, shape: tuple[int, ...], dtype: Any) -> 
 
 def export_packets(path: Path, target: str) -> None:
     """Exports programs with and without packets between their tasks: blocks of a decoder with
-    streamed parameters, shares of sums, and pieces of an attention, whose packets have 64 bits. In
-    one more program a lane waits for packets that it would send itself afterwards."""
+    streamed parameters, sums of columns, and a split attention, whose packets have 64 bits. In one
+    more program a lane waits for packets that it would send itself afterwards.
+    """
     programs = {
         "blocks": hand_over_programs.blocks,
-        "pieces": hand_over_programs.pieces,
+        "partitions": hand_over_programs.partitions,
         "shares": hand_over_programs.shares,
     }
     random = np.random.default_rng(0)
@@ -170,7 +171,8 @@ def export_arrays(path: Path, target: str) -> None:
 
 def export_tiles(path: Path, target: str) -> None:
     """Exports products with tiles so large that operands are staged in shared memory: with the
-    whole depth in one part, with several parts, and with two results of one left operand."""
+    whole depth in one stage, with several stages, and with two results of one left operand.
+    """
     random = np.random.default_rng(0)
     for dtype, tile in product((ark.bf16, ark.fp16), ((128, 128), (128, 64), (64, 64))):
         with ark.Program("tiles") as program:
@@ -283,7 +285,7 @@ def export_assemblers(path: Path, target: str) -> None:
 
 
 def say(text: str) -> None:
-    """Prints the progress if stderr is a terminal."""
+    """Prints progress if stderr is a terminal."""
     if sys.stderr.isatty():
         print(f"\r{text}\x1b[K", end="", file=sys.stderr)
 

@@ -1,8 +1,9 @@
 """Exports the model tests for a GPU machine: small models of every kind that ``ark.models`` loads,
 with the interpreter's results.
 
-Of a decoder: its programs and parameters, continuations of prompts token for token, and every run
-of one prompt and of some tokens after it, each from the states that the interpreter had before.
+For a decoder, the files are its programs and parameters, continuations of prompts token for token,
+and every run of one prompt and of some tokens after it. Each run begins with the states of the
+interpreter.
 """
 
 from __future__ import annotations
@@ -29,17 +30,17 @@ ENDS = 8
 
 @dataclass(frozen=True)
 class Decoder:
-    """A decoder, and how it is loaded.
+    """A decoder of the tests, with the options of its load and the prompts to continue.
 
     Attributes:
-        kind: its model type.
+        kind: the model type.
         changes: entries of the configuration of ``tests/support/tiny_models.py`` that differ.
-        options: of ``ark.models.load``.
-        prompts: lengths of those that are continued; none where tokens may rightly differ, since
-            logits of narrow dtypes are equal often.
-        follow: the length of the prompt of which all runs are compared.
-        scale: of the weights; small ones where a model is wide or its dtype narrow.
-        choices: ways to draw tokens by chance.
+        options: arguments of ``ark.models.load``.
+        prompts: lengths of the prompts that are continued. Empty for narrow dtypes, whose logits
+            are often equal, so that tokens may differ.
+        follow: the length of the prompt whose runs are all compared.
+        scale: the scale of the weights; small if a model is wide or its dtype narrow.
+        choices: options of sampling.
     """
 
     kind: str
@@ -176,7 +177,7 @@ def ended(one: dict[str, Any]) -> dict[str, Any]:
     token."""
     tokens = one["tokens"]
     last = max(tokens.index(token) for token in set(tokens))
-    # Further end tokens, which never occur.
+    # More end tokens, which never occur.
     others = sorted({0, 1, 2, 3} - set(tokens))
     return {**one, "ends": [*others, tokens[last]], "tokens": tokens[: last + 1]}
 
@@ -186,8 +187,8 @@ class Steps:
     practice (``ark.reference.error_spread``).
 
     Attributes:
-        names: of the programs that ran, in order.
-        arrays: of every run, by its number: inputs, states before it, logits and their bounds.
+        names: the names of the programs that ran, in order.
+        arrays: for every run, by its number: inputs, states before it, logits and their bounds.
     """
 
     def __init__(self, model: Any) -> None:

@@ -1,4 +1,4 @@
-"""Copies the half of the package that needs no compiler."""
+"""Copies the runtime half of the package, which does not import the compiler."""
 
 from __future__ import annotations
 

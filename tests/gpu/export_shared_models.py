@@ -34,7 +34,7 @@ MODELS: dict[str, tuple[str, dict[str, Any], dict[str, Any], float]] = {
 }  # fmt: skip
 PROMPTS = (1, 5, 11)
 CHOICE = {"temperature": 1.3, "top_k": 20, "top_p": 0.95, "seed": 7}
-# Which GPUs a bundle is compiled for.
+# The GPUs that bundles are compiled for.
 DEVICES = {"one GPU": [0], "a GPU for each rank": [0, 1]}
 
 
@@ -48,8 +48,9 @@ def export_shared_models(root: Path, target: str, report: Callable[[str], None])
 
 
 def count_decided(whole: Any, prompt: list[int], count: int) -> int:
-    """Returns how many tokens no rounding can change: before the first one whose logit is less
-    than the two bounds above that of another token."""
+    """Returns the number of leading tokens that rounding cannot change: the logit of each exceeds
+    that of any other token by more than the bounds of both.
+    """
     parameters = whole.programs["decode"].parameters.values()
     if all(parameter.dtype != ark.bf16 for parameter in parameters):
         return count

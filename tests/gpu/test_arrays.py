@@ -19,7 +19,7 @@ FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "bui
 
 Load = Callable[[str], ark.Executable]
 Arrays = dict[str, Any]
-LONG = 200_000_000  # cycles: a tenth of a second
+LONG = 200_000_000  # cycles, about a tenth of a second
 
 pytestmark = pytest.mark.gpu
 
@@ -172,7 +172,7 @@ def test_arrays_that_a_kernel_cannot_use(load: Load, torch: Any) -> None:
 
 
 @pytest.mark.parametrize("given", [True, False])
-def test_a_run_comes_after_what_its_stream_was_given(load: Load, torch: Any, given: bool) -> None:
+def test_a_run_follows_earlier_work_of_its_stream(load: Load, torch: Any, given: bool) -> None:
     exe = load("good")
     expected = exe.run(x=torch.ones(64, 256, device="cuda") * 3)["y"]
     x, stream = torch.zeros(64, 256, device="cuda"), torch.cuda.Stream()

@@ -1,5 +1,4 @@
-"""Operands that are copied by tensor maps, which every launch makes again, so that operands may
-move."""
+"""Operands may move between launches, since every launch makes its tensor maps again."""
 
 from __future__ import annotations
 
@@ -33,8 +32,9 @@ def tensors(torch: Any, boxes: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_values(load: Load, boxes: dict[str, Any]) -> None:
-    """In every iteration, the copies of the second product see what other SMs stored in the first
-    one."""
+    """In every iteration, the copies of the second product read values that other SMs stored in the
+    first product.
+    """
     exe = load("boxes").bind({name: boxes[f"input.{name}"] for name in "wv"})
     for iterations in (1, 100):
         y = exe.run(x=boxes["input.x"], iterations=iterations)["y"]

@@ -1,6 +1,6 @@
 """A kernel of another library on a non-blocking stream while ark loads, binds, runs and closes.
 
-The driver may wait for that kernel in any call that takes or gives back memory or code. Each test
+The driver may wait for that kernel in any call that allocates or frees memory or code. Each test
 prints how long its calls took: `pytest -rP tests/gpu/test_foreign.py`.
 """
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.gpu
 
 CYCLES = 16_000_000_000  # 8 s at 2 GHz
 LIMIT = 0.5
-BOUND = 3.0  # of one call: its limit, and work of its own
+BOUND = 3.0  # seconds for one call: its time limit, and its own work
 
 
 @pytest.fixture(autouse=True)

@@ -1,8 +1,8 @@
 """Small models of every kind on a GPU: logits within practical bounds, and the interpreter's
 tokens.
 
-Programs, arrays and tokens come from `make gpu-bundles` (`export_models.py`), made where the
-compiler is.
+`make gpu-bundles` (`export_models.py`) makes programs, arrays and tokens on a machine with the
+compiler.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class Model:
 
 @pytest.fixture
 def open_model(load: Load) -> Callable[[str], Model]:
-    """``open_model(name)``: a model, closed after the test."""
+    """``open_model(name)`` returns a model, which is closed after the test."""
     return lambda name: Model(name, load)
 
 

@@ -1,4 +1,4 @@
-"""Small activations handed over as packets: readers poll the words that senders store."""
+"""Small activations are handed over in packets: readers poll the words that senders store."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ark_mlir.testing.bounds import assert_within
 Load = Callable[[str], ark.Executable]
 Arrays = dict[str, Any]
 Read = Callable[[str], Arrays]
-NAMES = ["blocks", "shares", "pieces"]
+NAMES = ["blocks", "shares", "partitions"]
 
 pytestmark = pytest.mark.gpu
 
@@ -49,7 +49,7 @@ def test_epochs_wrap_around(load: Load, read_arrays: Read, name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_kernel_stays(load: Load, read_arrays: Read, name: str) -> None:
+def test_a_resident_kernel(load: Load, read_arrays: Read, name: str) -> None:
     """A resident kernel counts its iterations without the host."""
     arrays = read_arrays(f"{name}-packets")
     executable = bind(load(f"{name}-packets"), arrays)

@@ -17,7 +17,7 @@ Arrays = dict[str, Any]
 
 pytestmark = pytest.mark.gpu
 
-# Seconds after which an idle resident kernel ends.
+# The seconds after which an idle resident kernel ends.
 SECONDS = 4.0
 MOST_SHARED_MEMORY = 228 << 10  # supported by every GPU
 

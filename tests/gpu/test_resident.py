@@ -1,4 +1,4 @@
-"""Resident kernels: many runs of one launch, which ends in all circumstances."""
+"""Resident kernels execute many runs in one launch, and end after errors, too."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_other_kernels_wait_no_longer_than_the_timeout(load: Load, torch: Any) -
         resident.run(x=x)
 
 
-def test_a_hang_and_what_follows(load: Load) -> None:
+def test_runs_after_a_hang(load: Load) -> None:
     x = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float32)
     good = load("good")
     expected = good.run(x=x)["y"]

@@ -1,7 +1,7 @@
 """Decoders that two ranks share generate equal tokens on one GPU and on two, in one process and in
 two; the tokens are the interpreter's, as far as rounding cannot change them.
 
-Programs, arrays and tokens come from `export_shared_models.py`, made where the compiler is.
+`export_shared_models.py` makes programs, arrays and tokens on a machine with the compiler.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""A launch of many iterations ends on a GPU when the program says so, on all CTAs alike."""
+"""A launch of many iterations ends on a GPU when the program stops it, on all CTAs after the same
+iteration.
+"""
 
 from __future__ import annotations
 

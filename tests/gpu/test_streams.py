@@ -46,7 +46,7 @@ def test_fp8_weights(load: Load, read_arrays: Callable[[str], Arrays]) -> None:
         check(block, executable.run(x=block["input.x"], iterations=iterations))
 
 
-def test_the_kernel_stays(load: Load, block: Arrays) -> None:
+def test_a_resident_kernel(load: Load, block: Arrays) -> None:
     """The rings of a resident kernel restart with every run."""
     executable = bind(load("streams"), block)
     expected = executable.run(x=block["input.x"])["y"].tobytes()

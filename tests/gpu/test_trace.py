@@ -16,7 +16,7 @@ Load = Callable[[str], ark.Executable]
 pytestmark = pytest.mark.gpu
 
 
-def test_every_run_of_a_task_has_a_time(load: Load, tmp_path: Path) -> None:
+def test_every_work_item_has_a_time(load: Load, tmp_path: Path) -> None:
     x = np.random.default_rng(0).standard_normal((64, 256)).astype(np.float32)
     expected = load("good").run(x=x)["y"]
     traced = load("traced")
@@ -25,7 +25,7 @@ def test_every_run_of_a_task_has_a_time(load: Load, tmp_path: Path) -> None:
     runs = [event for event in content["traceEvents"] if event.get("cat") == "run"]
     assert {event["name"] for event in runs} == {task.name for task in traced.bundle.manifest.tasks}
     assert all(event["dur"] >= 0 for event in runs)
-    # The runs of a lane follow one another, so their times increase.
+    # The work items of a lane are executed in order, so their times increase.
     for lane in {event["tid"] for event in runs}:
         own = sorted((e["ts"], e["ts"] + e["dur"]) for e in runs if e["tid"] == lane)
         places = [round(1000 * time) for times in own for time in times]

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 from processes import Launch, count_gpus, two_gpus
 
-# Sum of 3 * i for i below 4096, and 3 * 3: what the programs of two ranks compute.
+# The results of the programs of two ranks: the sum of 3 * i for i below 4096, and 3 * 3.
 SUMS = [3.0 * 4095 * 4096 / 2, 9.0]
 
 pytestmark = pytest.mark.gpu

@@ -33,26 +33,26 @@ KINDS = (
 
 
 def member() -> Any:
-    """This process as a rank."""
+    """Returns the world with this process as a rank."""
     world = ark.distributed.current()
     assert world is not None
     return world
 
 
 def bound(name: str = "world") -> Any:
-    """A program of export.py, with the parameters of this rank."""
+    """Returns an executable of export.py, bound to the parameters of this rank."""
     executable = ark.load(FOLDER / f"{name}.arkbin")
     return executable.bind({"w": np.full(4096, member().rank + 1, np.float32)})
 
 
 def sums(executable: Any, index: int = 3, **options: Any) -> list[float]:
-    """A few numbers of the outputs of a run: the sum of all elements, and one element."""
+    """Returns two numbers of the outputs of a run: the sum of all elements, and one element."""
     out = executable.run(x=X, index=index, **options)
     return [float(out["y"].sum(dtype=np.float64)), float(out["picked"])]
 
 
 def error_of(work: Callable[[], Any]) -> list[str]:
-    """The public class and the text of what `work` raises."""
+    """Returns the public class and the text of the error that `work` raises."""
     try:
         return ["none", repr(work())]
     except (ark.ArkError, KeyboardInterrupt) as error:
@@ -60,7 +60,7 @@ def error_of(work: Callable[[], Any]) -> list[str]:
 
 
 def open_files() -> int:
-    """The number of open file descriptors of this process."""
+    """Returns the number of open file descriptors of this process."""
     return len(os.listdir("/proc/self/fd"))
 
 
@@ -118,7 +118,7 @@ def bad_index() -> Any:
 
 
 def hang() -> Any:
-    """A wait that never ends; then a good run of another program."""
+    """Runs a program with a wait that never ends; then another program runs."""
     with ark.knobs.scope(ARK_TIMEOUT="0.5"), bound("world-hang") as hung, bound() as good:
         results: list[Any] = []
         for _ in range(2):
@@ -135,7 +135,7 @@ def _after(seconds: float, work: Callable[[], Any]) -> None:
 
 
 def kill() -> Any:
-    """Rank 1 is killed in a run; rank 0 says so, and runs a program of its own."""
+    """Rank 1 is killed in a run; rank 0 reports it, and runs a program of its own."""
     with bound() as executable:
         sums(executable)
         if member().rank == 1:
@@ -181,7 +181,7 @@ def swapped() -> Any:
 
 
 def duration() -> Any:
-    """Microseconds of a run of one iteration, and of an iteration of many."""
+    """Returns the microseconds of a run of one iteration, and of one iteration in a run of many."""
     with bound() as executable:
         times: list[float] = []
         for count in [1] * 50 + [20_000]:
@@ -192,7 +192,7 @@ def duration() -> Any:
 
 
 def generate(name: str) -> Any:
-    """Tokens of a model of `export_shared_models.py`."""
+    """Returns the tokens of a model of `export_shared_models.py`."""
     return shared_models.generate(name)
 
 

@@ -30,10 +30,10 @@ QUICK = (
     "testing",
     "tuning",
 )
-# They make each call of CUDA's driver fail, which takes minutes.
+# Tests that make each call of CUDA's driver fail take minutes.
 NOT_QUICK = ("runtime/cuda",)
 
-# A busy machine may be slow, which is no failure.
+# On a busy machine a test may be slow without a failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -77,8 +77,8 @@ def is_below(path: Path, places: tuple[str, ...]) -> bool:
 def pick_target(request: pytest.FixtureRequest) -> Callable[[str], str]:
     """``pick_target("cpu:2")``: that target, or the one of ``--ark-target``.
 
-    Tests that ask for it say what every target has to do, and are marked ``any_target``; all others
-    are about one target, or about none.
+    Tests that use this fixture hold for every target, and are marked ``any_target``. All other
+    tests concern one target, or none.
     """
     chosen = request.config.getoption("--ark-target")
     if chosen and chosen.startswith("cuda"):
@@ -96,8 +96,10 @@ def keep_context() -> None:
 
 @pytest.fixture(scope="session")
 def pick_splitting(pick_target: Callable[[str], str]) -> Callable[[str], Any]:
-    """The same for tests of ops in pieces: of a GPU as many SMs as the CPU has workers in these
-    tests, with hand-offs that cost nothing, so that small problems are cut there too."""
+    """Returns targets for tests of ops that are split for idle SMs. A GPU target gets as few SMs as
+    the CPU target has workers, and hand-offs that cost nothing, so that small problems are split on
+    GPUs, too.
+    """
 
     def pick(target: str) -> Any:
         from ark_mlir.targets import resolve

@@ -1,4 +1,4 @@
-"""Passes ask anchors for facts through their interface and list no ops."""
+"""Passes get facts of anchors from their interface and list no ops."""
 
 from __future__ import annotations
 
@@ -7,19 +7,21 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("passes", "lib/analysis", "lib/support")
-# Not `Case<...>`: a switch over ops picks the code that expands each of them.
+# `Case<...>` is not matched: a switch over ops selects the code that expands each op.
 QUESTION = re.compile(r"\b(?:isa|isa_and_nonnull|isa_and_present)<([^<>;]*)>")
 OP = re.compile(r"^### `ark\.[\w.]+` \(ark::(\w+)\)$(.*?)(?=^### |\Z)", re.M | re.S)
 
 
 def get_anchors() -> set[str]:
-    """The classes of all ops with `AnchorOpInterface`, from the reference of the dialect."""
+    """Returns the classes of ops with `AnchorOpInterface`, from the reference of the dialect."""
     text = (ROOT / "dialects/ark/ArkDialect.md").read_text()
     return {name for name, entry in OP.findall(text) if "`AnchorOpInterface`" in entry}
 
 
 def find_lists(text: str, anchors: set[str]) -> list[str]:
-    """The questions that name two or more anchors, or an anchor beside all anchors."""
+    """Returns the `isa` tests that name two or more anchors, or an anchor beside
+    `AnchorOpInterface`.
+    """
     return [
         question[0]
         for question in QUESTION.finditer(text)
@@ -45,7 +47,7 @@ def test_lists() -> None:
     assert not found
 
 
-def test_what_is_found() -> None:
+def test_lists_are_found() -> None:
     anchors = {"RopeOp", "SoftmaxOp"}
     assert find_lists("isa<RopeOp,\n    SoftmaxOp>(op)", anchors)
     assert find_lists("isa_and_present<SoftmaxOp, RopeOp>(op)", anchors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -28,6 +29,33 @@ def test_names() -> None:
         if (lines := find_names(path.read_text()))
     }
     assert set(found) == DESCRIBED, found
+
+
+def find_python_names(text: str) -> list[str]:
+    """Returns the string literals of a Python file that are names of architectures."""
+    return [
+        node.value
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and re.fullmatch(r"(sm_|gfx)\w+", node.value)
+    ]
+
+
+def test_names_in_python() -> None:
+    """The stand-in for a driver describes a machine, so it may name one."""
+    found = {
+        str(path.relative_to(ROOT)): names
+        for path in sorted((ROOT / "ark_mlir").rglob("*.py"))
+        if "testing" not in path.parts and (names := find_python_names(path.read_text()))
+    }
+    assert not found
+
+
+def test_the_search_finds_python_names() -> None:
+    assert find_python_names('if arch == "sm_90a": ...') == ["sm_90a"]
+    assert find_python_names('{(9, 4): "gfx942"}') == ["gfx942"]
+    assert not find_python_names('arch.removeprefix("sm_")  # "sm_90a"')
 
 
 def test_the_search_finds_names() -> None:

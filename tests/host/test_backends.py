@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/extending.md").read_text()
 CASE = re.compile(r"\bBackend::(CUDA|HIP)\b")
-# Descriptions of machines are the first step of the guide. The other two have nothing to do for
-# a new backend: fakes of NVIDIA's driver, and DLPack's names of devices.
+# Descriptions of machines are the first step of the guide. A new backend needs no change in the
+# other two: fakes of NVIDIA's driver, and DLPack's names of devices.
 OTHERS = ("dialects/ark/ArkKnownTargets.cpp", "ark_mlir/testing/", "ark_mlir/runtime/arrays/")
 
 

@@ -73,7 +73,7 @@ def test_every_tested_constraint_is_documented() -> None:
     )
 
 
-def test_labels_are_found_where_they_are() -> None:
+def test_the_search_finds_labels() -> None:
     """The tests above must not pass because nothing is found."""
     text = """
 // expected-error @below {{is wrong (task_c1)}}

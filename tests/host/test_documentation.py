@@ -70,7 +70,7 @@ def described_names() -> set[str]:
 
 
 def test_reference_describes_every_public_name() -> None:
-    ark = pytest.importorskip("ark_mlir")
+    ark = pytest.importorskip("ark_mlir", reason="the package is not installed")
     dtypes = {name for name in ark.__all__ if f"`ark.{name}`" in read_page("reference/building.md")}
     public = {f"ark_mlir.{name}" for name in set(ark.__all__) - dtypes - {"__version__"}}
     assert public - described_names() == set()
@@ -86,8 +86,8 @@ def load_script(name: str) -> Any:
     return module
 
 
-def test_support_lists_what_cases_call(monkeypatch: pytest.MonkeyPatch) -> None:
-    ark = pytest.importorskip("ark_mlir")
+def test_support_lists_the_ops_that_cases_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    ark = pytest.importorskip("ark_mlir", reason="the package is not installed")
     make_support = load_script("make_support")
     monkeypatch.setattr(ark, "exp", ark.exp)  # the context restores both functions
     monkeypatch.setattr(ark, "add", ark.add)

@@ -1,5 +1,6 @@
-"""The script that finds the sources of parts of LLVM: it must take only what is
-right, leave nothing half done, and say in one line what is wrong."""
+"""The script that fetches sources of parts of LLVM takes only files with the expected hashes,
+leaves no partial result, and reports errors in one line.
+"""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""The values and bounds that `make gpu-bundles` stores are no stricter, and hardly looser, than the
-originals."""
+"""`make gpu-bundles` stores values and bounds as fp32; stored bounds are no tighter than the
+originals, and little wider.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""Imports inside of the package have no cycles and follow the direction of the data."""
+"""Imports inside of the package have no cycles and follow the order of the layers in
+docs/architecture.md.
+"""
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,6 +117,24 @@ def find_cycle(edges: Mapping[str, set[str]]) -> list[str]:
         return []
 
     return next((cycle for name in edges if (cycle := visit(name, []))), [])
+
+
+def documented_uses() -> dict[str, set[str]]:
+    """Returns the packages that a package may use by docs/architecture.md, at import."""
+    text = (ROOT / "docs/architecture.md").read_text(encoding="utf-8")
+    found: dict[str, set[str]] = {}
+    for name, cell in re.findall(r"^\| `ark_mlir/(\w+)` \|[^|]*\|([^|]*)\|", text, re.MULTILINE):
+        parts = [part for part in cell.split(";") if not re.search("never|when called", part)]
+        found[name] = set(re.findall(r"\w+", ";".join(parts))) & USES.keys()
+    return found
+
+
+def test_the_table_in_the_documentation() -> None:
+    documented = documented_uses()
+    # The bindings are generated, in part below `dialects`; commands may use everything.
+    uses = {name: used - {"dialects"} for name, used in USES.items()}
+    assert documented == {name: uses[name] for name in documented}
+    assert uses.keys() - documented.keys() == {"cli", "dialects", "show"}
 
 
 def test_cycles_are_found() -> None:

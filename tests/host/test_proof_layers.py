@@ -37,7 +37,7 @@ def test_the_proof_includes_no_planner() -> None:
     assert not strangers(files, ("lib/proof/", *SHARED))
 
 
-def test_what_the_proof_includes_includes_no_planner() -> None:
+def test_headers_of_the_proof_include_no_planner() -> None:
     files = sources("dialects/ark/*.h", "dialects/ark/*.cpp", "lib/support/BufferView.*")
     assert len(files) > 20
     assert not strangers(files, SHARED)

@@ -108,7 +108,7 @@ def is_shown(output: str, shown: str) -> bool:
 
 
 @pytest.mark.parametrize("documents", DOCUMENTS.values(), ids=DOCUMENTS)
-def test_blocks_print_what_is_shown(
+def test_blocks_print_the_shown_output(
     documents: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -163,7 +163,7 @@ def test_links_lead_somewhere(document: str) -> None:
     assert dead_links(document) == []
 
 
-def test_what_is_not_printed_is_noticed() -> None:
+def test_output_that_is_not_printed_is_noticed() -> None:
     """The comparison of blocks fails for other output."""
     assert is_shown("a  1 b\n", "a ... b\n")
     assert not is_shown("a 1 c\n", "a ... b\n")

@@ -227,8 +227,9 @@ void LaneBuilder::buildTilesOfWarp(Value warp, int64_t warps) {
 namespace {
 /// Replaces products on buffers by the target's first instruction whose
 /// operands have fragments. With `threads`, all warps of a CTA share the tiles.
-/// Without, the code is that of one lane, which is the last argument of the
-/// function. Instructions of the kind `other` are those of the toy GPU.
+/// Without `threads`, the code is that of one thread of a warp, whose number is
+/// the last argument of the function. Instructions of the kind `other` are
+/// those of the toy GPU.
 struct TestMatrixInstructionsPass
     : public PassWrapper<TestMatrixInstructionsPass, OperationPass<ModuleOp>> {
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestMatrixInstructionsPass)

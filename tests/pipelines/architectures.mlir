@@ -1,11 +1,11 @@
-// For each architecture: which instructions multiply, how operands are copied, and whether parameters are streamed.
+// The architecture decides which instructions multiply, how operands are copied, and whether parameters are streamed.
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_80 --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,LOADS,PRODUCT,DIRECT -DARCH=sm_80 -DPTX=80
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_86 --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,LOADS,PRODUCT,DIRECT -DARCH=sm_86 -DPTX=80
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_89 --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,LOADS,PRODUCT,DIRECT -DARCH=sm_89 -DPTX=81
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,RINGS,PRODUCT,BOXES -DARCH=sm_90a -DPTX=86
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_100a --ark-packets --ark-compile-to=target | FileCheck %s --check-prefixes=DECODE,RINGS,PRODUCT,STAGES -DARCH=sm_100a -DPTX=87
 
-// One row: packets and tensor cores for attention on all architectures, rings from sm_90 on.
+// A program of one row has packets and attention on tensor cores on all architectures, and rings from sm_90 on.
 // DECODE: ark.kernel @decode
 // DECODE-SAME: packets = {{[0-9]+}} : i64
 // DECODE: gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "[[ARCH]]", features = "+ptx[[PTX]]">]
@@ -43,7 +43,7 @@ ark.program @decode(
 
 // -----
 
-// A large product: warpgroups and TMA copies on sm_90a; cp.async on sm_100a, whose shared
+// A large product has warpgroups and TMA copies on sm_90a; cp.async on sm_100a, whose shared
 // memory has room for stages; loads to registers on older architectures.
 // PRODUCT: ark.kernel @product
 // PRODUCT-NOT: packets =

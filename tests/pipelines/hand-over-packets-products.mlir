@@ -1,10 +1,10 @@
-// Tensor cores make these packets: each packet is sent by its own instruction,
-// even if a thread has neighbouring results.
+// The packets hold results of tensor cores. Each packet is sent by an instruction of its own, even if a
+// thread has neighbouring results.
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_80 --ark-packets --ark-compile-to=target | FileCheck %s
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=target | FileCheck %s
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_100a --ark-packets --ark-compile-to=target | FileCheck %s
 
-// Sixteen queries share their keys: one block of rows, of which a thread has four neighbouring columns.
+// Sixteen queries share their keys and are one block of rows. A thread has four neighbouring columns of it.
 // CHECK: ark.kernel @attention
 // CHECK: llvm.func internal @body_attention({{.+}} {ark.packets, {{[^,]+}}, llvm.noalias})
 // CHECK: nvvm.mma.sync

@@ -6,7 +6,7 @@
 // sm_80 has packets, but no rings.
 // RUN: ark-opt %s --ark-target=cuda:sm_80 --ark-packets --ark-compile-to=target | FileCheck %s --check-prefix=TARGET
 
-// No packets without the option, nor on other targets.
+// Without the option, and on other targets, there are no packets.
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-compile-to=synchronization | FileCheck %s --check-prefix=OFF
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-compile-to=target | FileCheck %s --check-prefix=OFF
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-packets --ark-compile-to=synchronization | FileCheck %s --check-prefix=OFF
@@ -45,10 +45,10 @@
 // TARGET: llvm.call @ark_receive_bf16_512_512
 // TARGET: llvm.call @ark_load_packets
 // TARGET: llvm.call @ark_receive_bf16_512_512
-// A lane that polls also requests pieces of parameters.
+// A lane that polls also requests chunks of parameters.
 // RINGS: llvm.func internal @ark_poll
 // RINGS-NEXT: llvm.call @ark_stream_poll
-// A run sends its packets before it requests parameters of the next runs.
+// A work item sends its packets before it requests parameters of the next work items.
 // RINGS: llvm.func internal @ark_end_run
 // RINGS-NEXT: llvm.call @ark_stream_rest
 // TARGET: llvm.func internal @ark_begin_iteration

@@ -1,5 +1,5 @@
-// Repeated layers are data: a kernel of four layers has the functions of a
-// kernel of two layers, and longer tables.
+// The number of equal layers changes only tables: a kernel of four layers has the functions of a kernel of
+// two layers, and longer tables.
 // RUN: split-file %s %t
 // RUN: ark-opt %t/two.mlir --ark-target=cpu:2 --ark-compile-to=kernel -o %t/two.out
 // RUN: ark-opt %t/four.mlir --ark-target=cpu:2 --ark-compile-to=kernel -o %t/four.out

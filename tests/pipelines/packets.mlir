@@ -3,8 +3,8 @@
 // RUN: ark-opt %s --ark-target=cpu:1 --ark-compile-to=target | FileCheck %s --check-prefix=TARGET
 // RUN: ark-opt %s --ark-target=hip:gfx942 --ark-compile-to=synchronization | FileCheck %s --check-prefix=HIP
 
-// Each rank puts in a separate task, so that it sends at once, and reads when
-// it needs the data. The only counter is the barrier at the end.
+// A rank puts in a task of its own, so that it sends early, and reads where it uses the data. The only
+// counter is the barrier at the end.
 // CHECK: ark.semaphore @"rank1/put_packet.to0" arrivals = 1 handoff = packet
 // CHECK-NEXT: ark.semaphore @"rank0/put_packet.to1" arrivals = 1 handoff = packet
 // CHECK-NEXT: ark.semaphore @end

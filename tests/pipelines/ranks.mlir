@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=synchronization | FileCheck %s
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=kernel | FileCheck %s --check-prefix=KERNEL
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=graph --ark-collectives=two-shot | FileCheck %s --check-prefix=TWO
-// The proof checks the waits between ranks like all others: it fails without any one of them.
+// The proof also checks waits between ranks: it fails if any one of them is deleted.
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-compile-to=synchronization | ark-opt --pass-pipeline='builtin.module(ark.program(ark-test-delete-each-wait))' -o /dev/null
 
 // Rank 1 depends on rank 0; each rank has two SMs and lanes only there.

@@ -1,7 +1,8 @@
 # REQUIRES: bindings_python
 # RUN: %PYTHON% %s | FileCheck %s
-"""What could go wrong: a second copy of MLIR behind the extensions. Then the ark
-dialect registers, and traits, interfaces and passes still do not meet."""
+"""All extensions must use one copy of MLIR. With two copies the ark dialect registers, but its ops
+lack traits, interfaces and passes.
+"""
 
 import subprocess
 import sys
@@ -97,7 +98,7 @@ def diagnostics_are_exceptions():
         print(error.error_diagnostics[0].message)
 
 
-# The runtime must work where there is no MLIR.
+# The runtime must work without MLIR.
 # CHECK-LABEL: Test: importing_the_package_leaves_the_bindings_alone
 # CHECK: loaded: []
 @run

@@ -4,8 +4,9 @@
 # RUN: llvm-objdump --disassemble --no-show-raw-insn --no-leading-addr %t.co \
 # RUN:   | FileCheck %s --check-prefix=CODE
 # RUN: llvm-objdump --disassemble %t.co | FileCheck %s --check-prefix=SCALARS
-"""What could go wrong: atomics whose scope is one CU, a release that does not wait for what it
-releases, code that a driver refuses, or more than one kernel."""
+"""The code object has one kernel and a format that the driver loads. Atomics have the scope of the
+device or system, and a release waits for the stores that it releases.
+"""
 
 import sys
 from pathlib import Path
@@ -24,7 +25,7 @@ Path(sys.argv[1]).write_bytes(executable.bundle.sections["kernel"])
 # OBJECT: Type: SharedObject
 # OBJECT: Machine: EM_AMDGPU
 # OBJECT: EF_AMDGPU_MACH_AMDGCN_GFX942
-# One kernel and its descriptor, and nothing that it needs of others.
+# The code object defines one kernel and its descriptor, and has no undefined symbols.
 # OBJECT: DynamicSymbols [
 # OBJECT: Name: ark_kernel (
 # OBJECT: Name: ark_kernel.kd (
@@ -42,24 +43,24 @@ Path(sys.argv[1]).write_bytes(executable.bundle.sections["kernel"])
 # OBJECT-NOT: .name:
 # OBJECT: amdhsa.target: amdgcn-amd-amdhsa--gfx942
 
-# The doorbell is the host's: the scope is the system (sc0 sc1).
+# The doorbell is in memory of the host, so the scope is the system (sc0 sc1).
 # CODE-LABEL: <ark_kernel>:
 # CODE: global_load_dwordx2 {{.+}} sc0 sc1
 # CODE-NEXT: s_waitcnt vmcnt(0)
 # CODE-NEXT: buffer_inv sc0 sc1
-# A signal, where the scope is all CUs (sc1): each warp's stores are done, all warps meet, and what
-# the CU wrote is written back before the counter counts.
+# A signal has the scope of all CUs (sc1): the stores of each warp complete, all warps meet, and the
+# CU writes back its stores before it adds to the counter.
 # CODE: s_waitcnt vmcnt(0){{.*[[:space:]]+}}s_barrier
 # CODE: buffer_wbl2 sc1
 # CODE-NEXT: s_waitcnt vmcnt(0)
 # CODE-NEXT: global_atomic_add_x2
-# A wait: past the caches of the CU, which it then empties.
+# A wait loads past the caches of the CU, and then invalidates them.
 # CODE: load_dwordx2 {{.+}} sc1{{.*[[:space:]]+}}s_waitcnt vmcnt(0){{.*[[:space:]]+}}buffer_inv sc1
 # CODE: s_sleep
 # CODE: s_memrealtime
 
-# Only the context's address and, of it, the doorbell and the report's address come by way of the
-# cache of scalars, which no wait empties: nothing changes these while the kernel runs.
+# Scalar loads go through a cache that no wait invalidates. The kernel reads only constant words in
+# this way: the address of the context, and in the context the addresses of doorbell and report.
 # SCALARS: s_load_dwordx2 s[{{.+}}], s[0:1], 0x0
 # SCALARS: s_load_dwordx2 s[{{.+}}], s[{{.+}}], 0x68
 # SCALARS: s_load_dwordx2 s[{{.+}}], s[{{.+}}], 0x30

@@ -1,7 +1,8 @@
 # REQUIRES: bindings_python, x86-registered-target
 # RUN: %PYTHON% %s | FileCheck %s
-"""What could go wrong: LLVM ends the process on input that it cannot compile, or
-silently compiles for another processor than the one asked for."""
+"""LLVM must neither end the process on input that it cannot compile, nor silently compile for
+another processor than the requested one.
+"""
 
 import threading
 
@@ -116,8 +117,8 @@ def other_dialects_are_refused():
     refuse("func.func private @f()")
 
 
-# The second is a fatal error in LLVM's instruction selection, which would end
-# the process; afterwards everything must still work.
+# The second input causes a fatal error in LLVM's instruction selection, which must not end the
+# process: a third module compiles afterwards.
 # CHECK-LABEL: Test: errors_inside_llvm_are_exceptions
 # CHECK: invalid instruction mnemonic 'bogus'
 # CHECK: Cannot select: intrinsic %llvm.nvvm.sqrt.rn.d

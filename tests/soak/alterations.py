@@ -71,15 +71,15 @@ def alter_json(random: Random, value: Any, keys: Sequence[str]) -> None:
     `keys` are names that added members get.
     """
     for repeats in (2000, 2, 2)[: random.randint(1, 3)]:
-        places = _places(value)
-        if not places:
+        entries = _entries(value)
+        if not entries:
             return
-        inner, key = random.choice(places)
+        inner, key = random.choice(entries)
         kind = random.randrange(7)
         if kind < 3:
             inner[key] = odd_value(random)
         elif kind == 3:
-            other, there = random.choice(places)
+            other, there = random.choice(entries)
             inner[key] = json.loads(json.dumps(other[there]))
         elif kind == 4 and isinstance(inner, dict):
             inner[random.choice(keys)] = copy.deepcopy(inner[key])
@@ -92,8 +92,8 @@ def alter_json(random: Random, value: Any, keys: Sequence[str]) -> None:
             del inner[key]
 
 
-def _places(value: Any) -> list[tuple[Any, Any]]:
-    """Every container of a JSON value with each of its keys."""
+def _entries(value: Any) -> list[tuple[Any, Any]]:
+    """Returns every container of a JSON value with each of its keys."""
     found: list[tuple[Any, Any]] = []
     stack = [value]
     while stack:

@@ -1,15 +1,14 @@
 #!/usr/bin/env python3
-"""Random delays in every lane of a cpu kernel change no number.
+"""Random delays in every lane of a cpu kernel change no result.
 
 The kernel of a program is compiled a second time with a delay before every instruction of every
-lane. How long a delay is follows from the number of the launch, the lane and the instruction, so
-that each launch has an order of its own, and the same one whenever it is repeated. Every launch has
-other inputs: what is left in memory by the last one must not pass for what should have been there.
-Outputs must be bitwise those of the kernel without delays.
+lane. The number of the launch, the lane and the instruction determine the length of a delay, so
+that each launch has an order of its own and can be repeated. Every launch has other inputs, so that
+values in memory from the previous launch are wrong values. Outputs must be bitwise those of the
+kernel without delays.
 
-Delays are worth something if they find what is wrong. So waits are deleted, too, one at a time,
-from schedules that the proof refuses without them, and the launches that it takes to see a wrong
-number are counted.
+The script also measures whether delays reveal faults. It deletes waits, one at a time, from
+schedules that the proof refuses without them, and counts the launches until a result is wrong.
 
     delays.py --count 20000 [--seed S]      launches in all, 1,000 of each program
 """
@@ -52,7 +51,7 @@ func.func private @ark_delay(%lane: i64, %round: i64, %instruction: i64) {
   %shift = arith.constant 29 : i64
   %rare = arith.constant 3 : i64
   %nanoseconds = arith.constant 0x3FFFF : i64
-  // Of a lane in a launch: it is slow, or only some of its instructions are.
+  // In each launch, either all instructions of a lane are slow, or some of them.
   %a = arith.muli %round, %mix_round : i64
   %b = arith.muli %lane, %mix_lane : i64
   %c = arith.addi %a, %b : i64
@@ -99,7 +98,9 @@ def with_delays(source: Any, verify: bool = True) -> ark.Executable:
 
 
 def insert_delays(text: str) -> str:
-    """A module at the stage `kernel`, with a call before the instruction that a lane runs."""
+    """Returns a module at the stage `kernel` with a call of the delay before every instruction of a
+    lane.
+    """
     begin = text.index("func.func private @ark_iterate(")
     end = text.index("\n  }\n", begin)
     body = text[begin:end]
@@ -166,7 +167,7 @@ def candidates(seed: int) -> Iterator[tuple[int, programs.Drawn, str]]:
 
 
 def planted(text: str, rng: random.Random, most: int = PLANTED_PER_PROGRAM) -> Iterator[str]:
-    """Yields schedules without one of their waits, if the proof rejects them."""
+    """Yields schedules that lack one of their waits and that the proof rejects."""
     lines = text.splitlines()
     waits = [number for number, line in enumerate(lines) if line.lstrip().startswith("ark.wait @")]
     for number in rng.sample(waits, min(most, len(waits))):

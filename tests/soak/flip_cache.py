@@ -26,7 +26,7 @@ _STORE = BundleStore(Path(_FOLDER.name) / "cache", 1 << 30)
 _BUNDLE = Bundle.from_parts(*add_program().parts(compile_kernel()))
 
 
-class _Said(logging.Handler):
+class _Warnings(logging.Handler):
     """Collects the warnings of the cache."""
 
     def __init__(self) -> None:
@@ -40,9 +40,9 @@ class _Said(logging.Handler):
 def case(random: Random) -> str:
     """Flips one to three bits of one entry."""
     store._SAID.clear()
-    said = _Said()
+    warnings = _Warnings()
     log = logging.getLogger("ark.cache")
-    log.addHandler(said)
+    log.addHandler(warnings)
     try:
         _STORE.save("key", _BUNDLE)
         (path,) = _STORE.folder.glob("*.arkbin")
@@ -53,13 +53,13 @@ def case(random: Random) -> str:
         path.write_bytes(data)
         altered = bytes(data) != before
         assert (_STORE.load("key") is None) == altered, "a damaged entry was used"
-        assert len(said.messages) == altered, said.messages
+        assert len(warnings.messages) == altered, warnings.messages
         _STORE.save("key", _BUNDLE)
         loaded = _STORE.load("key")
         assert loaded is not None, "the new entry does not serve"
         assert loaded.sections["kernel"] == _BUNDLE.sections["kernel"]
     finally:
-        log.removeHandler(said)
+        log.removeHandler(warnings)
     return "refused and compiled again" if altered else "the same bits twice"
 
 

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Fuzzes the reader of bundles: any file gives a bundle or a BundleError, and nothing else.
 
-Each case takes a valid bundle, alters it in one of several ways, most of which mend the hashes
-so that the checks behind them are reached, and reads it. What the reader accepts is then used as
-a runtime uses it short of running the kernel: its tables, its report, its text, its kernel's ELF
-headers, and once more through the writer.
+Each case alters a valid bundle in one of several ways and reads it. Most alterations update the
+hashes, so that the later checks are reached. The script then uses an accepted bundle as a runtime
+does, without running the kernel: its tables, report, text, ELF headers of the kernel, and the
+writer.
 
     tests/soak/fuzz_bundles.py --count 10000 --seed 1
     tests/soak/fuzz_bundles.py --seed 1 --only 1234       # one case again
@@ -53,12 +53,13 @@ _ROWS = {"instructions": 4, "lanes": 3, "tasks": 2, "operands": 2, "timeline": 2
 _WIDTH = {"operands": 8, "timeline": 8}
 
 
-# -- the bundles that are altered ------------------------------------------------------------------
+# -- bundles to alter ------------------------------------------------------------------------------
 
 
 def _packet_program() -> Parts:
-    """Two ranks, one of which waits for packets of the other in the arena, and a state that
-    stops."""
+    """Returns a program of two ranks, one of which waits for packets of the other in the arena, and
+    a state that ends the launch.
+    """
     program = ToyProgram(sms=2, arena=256)
     x = program.buffer("rank0/x", "input", "fp32", [16])
     y = program.buffer("rank1/y", "output", "fp32", [16])
@@ -72,7 +73,7 @@ def _packet_program() -> Parts:
     program.lane(
         0, [run(put, 0, 1), (1, told, 0, 1), run(2, 0, 1), (5, flag, 0, 0), wait(again, 1)]
     )
-    # Its rows of packets are the spare ones after the operands of the three tasks.
+    # The entries of its packets are the spare ones after the operands of the three tasks.
     program.lane(1, [(2, told, 1, 5), run(get, 0, 1), signal(again)])
     manifest, sections = program.parts()
     manifest["ranks"] = 2
@@ -112,8 +113,9 @@ def sealed(
     sections: dict[str, bytes],
     move: Callable[[dict[str, dict[str, Any]]], None] = lambda table: None,
 ) -> bytearray:
-    """The file of a manifest's text (an object without sections) with right hashes; `move` may
-    alter the table of sections."""
+    """Returns the file of a manifest's text (an object without sections) with valid hashes; `move`
+    may alter the table of sections.
+    """
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in sections.items()}
     # Mostly the table has as many digits as that of the corpus, and is made once.
     length = len(manifest) + 10 + sum(len(name) + 110 for name in sections)
@@ -188,7 +190,7 @@ def alter_manifest(random: Random, base: int) -> bytearray:
 
 
 def alter_text(random: Random, base: int) -> bytearray:
-    """Alters the manifest's text: no JSON, or JSON that only Python's parser accepts."""
+    """Alters the manifest's text to invalid JSON, or to JSON that only Python's parser accepts."""
     text = bytearray(TEXTS[base])
     for _ in range(random.randint(1, 2)):
         place = random.randint(0, len(text))
@@ -204,7 +206,7 @@ def alter_text(random: Random, base: int) -> bytearray:
 
 
 def alter_tables(random: Random, base: int) -> bytearray:
-    """Alters fields and rows of the schedule's tables."""
+    """Alters fields and entries of the schedule's tables."""
     sections = dict(CORPUS[base][1])
     for _ in range(random.randint(1, 3)):
         name = random.choice(tuple(_ROWS))

@@ -8,8 +8,8 @@
 An input is a text or a bytecode file that was mutated, and a command line of ark-opt. It ends well
 when ark-opt accepts it or refuses it with a message. It fails when ark-opt dies by a signal or a
 fatal error, when a sanitizer reports something, or when it takes more than 5 s of processor time.
-Failures are counted by cause: the innermost frames of their stacks. Those that
-`upstream_crashes.txt` explains are counted apart. The exit status is 1 if there are others.
+Failures are counted by cause: the innermost frames of their stacks. Failures that
+`upstream_crashes.txt` explains are counted separately. The exit status is 1 if there are others.
 
 Input N of seed S is always the same: `--seed S --only N` runs it again, alone.
 """
@@ -46,7 +46,7 @@ BATCH = 16
 # The test programs that are lowered to every stage and target.
 _LOWERED = 12
 _MARKER = "\n// ark-fuzz: the next input\n"
-# Larger seeds get fewer inputs; the largest tests are lists of small sections.
+# Larger modules get fewer inputs; the largest tests are lists of small sections.
 _MAX_SEED_BYTES = 1 << 17
 _PARSERS: tuple[tuple[str, ...], ...] = (
     (), ("--mlir-print-op-generic",), ("--emit-bytecode",), ("--verify-roundtrip",),
@@ -100,7 +100,7 @@ def read_seeds() -> list[Seed]:
         text = expand_constants(path.read_text(encoding="utf-8"), entries)
         commands = _commands(text)
         for number, section in enumerate(text.split("// -----")):
-            # The CHECK lines of a test take room, and do not affect the compiler.
+            # The CHECK lines of a test are removed, since they do not affect the compiler.
             lines = [line for line in section.splitlines() if not line.lstrip().startswith("//")]
             module = "\n".join(lines).strip() + "\n"
             if module.strip() and len(module) <= _MAX_SEED_BYTES:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Loads bundles where ARK_TRUSTED_KEYS is set: only what a trusted key signed is loaded.
+"""Loads bundles with ARK_TRUSTED_KEYS set: only bundles that a trusted key signed are loaded.
 
-A case takes a bundle signed by a trusted key, the same with altered bytes, one without a
-signature, or one that a stranger signed, perhaps under the trusted key's name.
+A case takes a bundle signed by a trusted key, such a bundle with altered bytes, a bundle without a
+signature, or a bundle signed by an unknown key, perhaps under the trusted key's name.
 
     tests/soak/fuzz_signatures.py --count 10000 --seed 1
     tests/soak/fuzz_signatures.py --seed 1 --only 1234    # one case again
@@ -35,7 +35,7 @@ _PATH = Path(f"/proc/self/fd/{_FILE}")
 
 
 def _trusted(signed: bytes) -> bytes:
-    """The public key in a signed file."""
+    """Returns the public key in a signed file."""
     begin = len(signed) - TRAILER_SIZE + _KEY_OFFSET
     return signed[begin : begin + _KEY_SIZE]
 
@@ -47,7 +47,7 @@ os.environ["ARK_TRUSTED_KEYS"] = str(_KEYS)
 
 
 def by_stranger(random: Random, base: int) -> bytes:
-    """A bundle, valid or altered, that a stranger signed."""
+    """Returns a bundle, valid or altered, that an unknown key signed."""
     data: bytes | bytearray = FILES[base]
     if random.random() < 0.5:
         data = random.choice(ALTERATIONS)(random, base)

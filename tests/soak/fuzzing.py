@@ -1,8 +1,8 @@
 """Runs numbered cases in a child process that a watchdog looks after.
 
-A case is a function of a seed and a number, so that each can be run again alone. The parent sees
-how far the child has come through shared memory. A child that dies or stands still fails the case
-that it was at; another child goes on with the next case.
+A case is a function of a seed and a number, so that each can be run again alone. The child writes
+its progress to shared memory, which the parent reads. If a child dies or hangs, its present case
+has failed, and another child continues with the next case.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ def main(name: str, full_count: int, case: Case) -> int:
     """Parses the arguments, runs the cases, prints the result as JSON; returns the exit status.
 
     Args:
-        name: what the result calls itself.
-        full_count: how many cases the long run has.
+        name: the name in the result.
+        full_count: the number of cases of the long run.
         case: runs one of them.
     """
     parser = argparse.ArgumentParser(description=sys.modules["__main__"].__doc__)
@@ -218,7 +218,9 @@ def _work(
 
 
 def _pages(field: int) -> int:
-    """A field of this process's /proc/self/statm: 0 is the address space, 1 what is resident."""
+    """Returns a field of this process's /proc/self/statm: 0 is the address space, 1 the resident
+    memory.
+    """
     with open("/proc/self/statm", encoding="utf-8") as file:
         return int(file.read().split()[field])
 

@@ -4,7 +4,8 @@
     python tests/soak/kill_ranks.py --count 100 --seed 1
 
 In each round, 2 to 4 processes take part in a world on cpu: they meet, compile and run a program of
-collectives over and over. One of them is sent a signal at a random moment. What must hold:
+collectives over and over. One of them is sent a signal at a random moment. These properties must
+hold:
 
 - Every survivor raises a RankFailedError or HangError within a deadline, and ends.
 - Survivors write nothing to stderr, where an uncaught exception would appear.
@@ -12,8 +13,8 @@ collectives over and over. One of them is sent a signal at a random moment. What
 - Nothing is left behind: no process, also none that a rank started; no name of a socket; nothing in
   /dev/shm, in the folder for temporary files and in the working folder.
 
-Exits with 1 if a round fails. The last line of stdout sums up, as JSON. A round depends on the seed
-and its number alone: ``--only N`` repeats it.
+Exits with 1 if a round fails. The last line of stdout is a summary in JSON. A round depends only on
+the seed and on its number: ``--only N`` repeats it.
 """
 
 from __future__ import annotations
@@ -141,7 +142,7 @@ class Rank:
 
     def __init__(self, number: int, plan: Plan, job: str, folder: Path) -> None:
         self.number = number
-        self.said: list[dict[str, Any]] = []
+        self.reports: list[dict[str, Any]] = []
         self.ended: float | None = None
         self._changed = threading.Condition()
         place = {
@@ -169,7 +170,7 @@ class Rank:
         assert self._process.stdout is not None
         for line in self._process.stdout:
             with self._changed:
-                self.said.append(json.loads(line))
+                self.reports.append(json.loads(line))
                 self._changed.notify_all()
         self._process.wait()
         with self._changed:
@@ -181,13 +182,13 @@ class Rank:
         self.stderr = self._process.stderr.read()
 
     def await_phase(self, phase: str) -> bool:
-        """Returns whether the rank reaches the phase."""
+        """Returns True if the rank reaches the phase."""
         with self._changed:
             self._changed.wait_for(lambda: phase in self.words or self.ended, STARTUP)
             return phase in self.words
 
     def await_end(self, deadline: float) -> bool:
-        """Returns whether the rank ends before a time of the monotonic clock."""
+        """Returns True if the rank ends before a time of the monotonic clock."""
         with self._changed:
             left = max(0.0, deadline - time.monotonic())
             return bool(self._changed.wait_for(lambda: self.ended, left))
@@ -209,7 +210,7 @@ class Rank:
 
     @property
     def words(self) -> list[str]:
-        return ["start", *(each["what"] for each in self.said)]
+        return ["start", *(each["what"] for each in self.reports)]
 
     @property
     def status(self) -> int | None:
@@ -218,7 +219,7 @@ class Rank:
     @property
     def error(self) -> dict[str, Any]:
         """The error that the rank has reported, or an empty string."""
-        return next((each for each in self.said if each["what"] == "error"), {})
+        return next((each for each in self.reports if each["what"] == "error"), {})
 
 
 @dataclass
@@ -254,7 +255,7 @@ def strike(plan: Plan, ranks: list[Rank], outcome: Outcome) -> None:
     """Sends the signal and checks the effects."""
     victim = ranks[plan.victim]
     if not victim.await_phase(plan.phase):
-        outcome.problems.append(f"did not get to {plan.phase!r}: {victim.said} {victim.stderr}")
+        outcome.problems.append(f"did not get to {plan.phase!r}: {victim.reports} {victim.stderr}")
         return
     time.sleep(plan.delay)
     sent = time.monotonic()
@@ -268,13 +269,13 @@ def strike(plan: Plan, ranks: list[Rank], outcome: Outcome) -> None:
 def judge_survivor(rank: Rank, sent: float, plan: Plan, outcome: Outcome) -> None:
     who = f"rank {rank.number}"
     if not rank.await_end(sent + plan.deadline):
-        outcome.problems.append(f"{who} has not ended after {plan.deadline:g} s: {rank.said}")
+        outcome.problems.append(f"{who} has not ended after {plan.deadline:g} s: {rank.reports}")
         return
     assert rank.ended is not None
     outcome.seconds.append(rank.ended - sent)
     outcome.errors.append(str(rank.error.get("kind")))
     if rank.status or rank.error.get("kind") not in TYPED:
-        outcome.problems.append(f"{who} ended with {rank.status}: {rank.said} {rank.stderr}")
+        outcome.problems.append(f"{who} ended with {rank.status}: {rank.reports} {rank.stderr}")
     elif rank.stderr:
         outcome.problems.append(f"{who} wrote: {rank.stderr}")
 
@@ -286,12 +287,12 @@ def judge_victim(rank: Rank, plan: Plan, outcome: Outcome) -> None:
         rank.send(signal.SIGCONT)
     # A rank that had not met the others waits for them until its timeout.
     if not rank.await_end(time.monotonic() + SLACK + (STARTUP if plan.phase == "start" else HANG)):
-        outcome.problems.append(f"{who} does not end: {rank.said}")
+        outcome.problems.append(f"{who} does not end: {rank.reports}")
     elif began and (rank.status or rank.error.get("kind") not in TYPED or rank.stderr):
-        outcome.problems.append(f"{who} ended with {rank.status}: {rank.said} {rank.stderr}")
+        outcome.problems.append(f"{who} ended with {rank.status}: {rank.reports} {rank.stderr}")
 
 
-# ---------------------------------------------------------------------------- what is left
+# ---------------------------------------------------------------------------- leftovers
 
 
 def left_behind(plan: Plan, job: str, folder: Path, shared: set[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Crashes by cause: the innermost frames of a stack."""
+"""Groups crashes by their cause: the innermost frames of a stack."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _MESSAGE = re.compile(
     r"|terminate called[^\n]*)"
 )
 _SYMBOLIZER = "/usr/lib/llvm-22/bin/llvm-symbolizer"
-# Frames of our program that do not tell the cause: its entry, the sanitizer's own, and the parsers,
-# printers and bytecode readers of ops, which call MLIR's. Some of MLIR's templates are compiled
-# into our program.
+# Frames of our program that are not the cause: its entry, frames of the sanitizer, and the parsers,
+# printers and bytecode readers of ops, which call MLIR. Some templates of MLIR are compiled into
+# our program.
 _INNOCENT = re.compile(
     r"arkOptMain|\bmain\b|runCommand|_start|::parse\w*\(|::print\(|::readProperties\(|\?\?"
     r"|::printAssembly\(|UniqueFunctionBase<void, mlir::Operation\*, mlir::OpAsmPrinter"
@@ -43,7 +43,7 @@ class Crash:
     """A failure; failures of the same cause are equal.
 
     Attributes:
-        upstream: whether no code of ark is on the stack but parsers, printers and readers of ops.
+        upstream: True if the only code of ark on the stack is parsers, printers and readers of ops.
     """
 
     kind: str
@@ -54,8 +54,8 @@ class Crash:
 
 def find_crash(outcome: Outcome) -> Crash | None:
     """Returns the crash of a run, or None."""
-    said = _MESSAGE.search(outcome.said)
-    message = re.sub(r"0x[0-9a-f]+|\d{3,}", "N", said[1]) if said else ""
+    match = _MESSAGE.search(outcome.stderr)
+    message = re.sub(r"0x[0-9a-f]+|\d{3,}", "N", match[1]) if match else ""
     if (
         not outcome.hung
         and outcome.signal is None
@@ -63,7 +63,7 @@ def find_crash(outcome: Outcome) -> Crash | None:
         and not message.startswith("LLVM ERROR")
     ):
         return None
-    frames = _frames(outcome.said)
+    frames = _frames(outcome.stderr)
     own = [frame for frame in frames if "libMLIR" not in frame[0] and "libLLVM" not in frame[0]]
     guilty = [frame for frame in own if not _INNOCENT.search(_name(frame))]
     upstream = bool(frames) and not guilty
@@ -75,10 +75,10 @@ def find_crash(outcome: Outcome) -> Crash | None:
     return Crash(kind, _cause(frames), message, upstream)
 
 
-def _frames(said: str) -> list[Frame]:
+def _frames(text: str) -> list[Frame]:
     """Returns the frames of a stack, innermost first, without those of the system and of signal
     handlers."""
-    lines = [line for line in said.splitlines() if _FRAME.search(line)]
+    lines = [line for line in text.splitlines() if _FRAME.search(line)]
     handlers = [i for i, line in enumerate(lines) if any(n in line for n in _SIGNAL_FRAMES)]
     # The frames behind LLVM's signal handlers: one without a name, and its caller.
     lines = lines[handlers[-1] + 2 if handlers else 0 :]

@@ -52,7 +52,7 @@ class Mutator:
     """Changes texts, with words and lines from all of them.
 
     Args:
-        corpus: the texts that mutants are made of.
+        corpus: the texts from which mutants take words and lines.
     """
 
     def __init__(self, corpus: Sequence[str]) -> None:
@@ -88,7 +88,7 @@ class Mutator:
         places = [i for i, (kind, _) in enumerate(tokens) if kind not in ("space", "close")]
         if not places:
             return text
-        # Numbers and types are rarer than punctuation, and matter more.
+        # Numbers and types are rarer than punctuation, and more likely to reveal errors.
         telling = [i for i in places if tokens[i][0] in ("number", "shape", "word", "name")]
         place = random.choice(telling if telling and random.random() < 0.8 else places)
         kind, old = tokens[place]

@@ -7,6 +7,7 @@ import resource
 import select
 import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,34 +23,36 @@ _MEMORY_BYTES = 4 << 30
 # must be the same in every folder.
 _INPUT = "input.mlir"
 _SANITIZER_STATUS = 99
+_POLL_SECONDS = 0.1  # a run allocates less than a gigabyte between two looks at its memory
 _TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 _ENVIRONMENT = {
     # Allocations of MLIR and LLVM are not instrumented, so containers passed between them and ark
     # look corrupt. Their code lacks frame pointers, which the fast unwinder needs.
     "ASAN_OPTIONS": "detect_leaks=0:detect_container_overflow=0:detect_odr_violation=0:"
     "allow_user_poisoning=0"
     f":exitcode={_SANITIZER_STATUS}:symbolize=0:allocator_may_return_null=0"
-    ":fast_unwind_on_fatal=0:max_allocation_size_mb=4096:hard_rss_limit_mb=6144:handle_abort=1",
+    ":fast_unwind_on_fatal=0:max_allocation_size_mb=4096:handle_abort=1",
     "UBSAN_OPTIONS": f"halt_on_error=1:print_stacktrace=1:symbolize=0:exitcode={_SANITIZER_STATUS}",
 }
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one run of ark-opt ended.
+    """The outcome of one run of ark-opt.
 
     Attributes:
-        status: exit status; None where a signal ended it.
-        signal: that signal, or None.
-        hung: it was stopped for taking too long.
-        result: what it wrote to standard output.
-        said: what it wrote to standard error.
+        status: the exit status, or None if a signal ended the run.
+        signal: the signal that ended the run, or None.
+        hung: True if the run was stopped because it took too long.
+        result: the standard output.
+        stderr: the standard error.
     """
 
     status: int | None
     signal: int | None
     hung: bool
-    said: str
+    stderr: str
     result: bytes
 
     @property
@@ -68,7 +71,7 @@ class Server:
 
     def __init__(self, program: Path, scratch: Path) -> None:
         self._input = scratch / _INPUT
-        self._said, self._result = scratch / "said", scratch / "result"
+        self._stderr, self._result = scratch / "stderr", scratch / "result"
         self._process = subprocess.Popen(
             [str(program.absolute())],
             cwd=scratch,  # some passes write files
@@ -92,7 +95,7 @@ class Server:
     def run(self, data: bytes, arguments: Sequence[str]) -> Outcome:
         """Runs ark-opt on a file with `data`."""
         self._input.write_bytes(data)
-        words = [str(self._result), str(self._said), _INPUT, *arguments]
+        words = [str(self._result), str(self._stderr), _INPUT, *arguments]
         assert self._process.stdin is not None
         self._process.stdin.write("\t".join(words).encode() + b"\n")
         self._process.stdin.flush()
@@ -104,21 +107,27 @@ class Server:
             os.WEXITSTATUS(status) if exited else None,
             None if exited else os.WTERMSIG(status),
             hung,
-            self._said.read_bytes().decode("utf-8", errors="replace"),
+            self._stderr.read_bytes().decode("utf-8", errors="replace"),
             self._result.read_bytes(),
         )
 
     def _wait(self, process: int) -> bool:
-        """Returns True if a run ends in time; stops it if it does not."""
-        waited = 0.0
-        while not self._has_answer(0.5):
-            waited += 0.5
-            if waited > _WALL_SECONDS or _cpu_seconds(process) > _CPU_SECONDS:
-                os.kill(process, signal.SIGABRT)  # the server prints its state
-                if not self._has_answer(_WALL_SECONDS):
-                    os.kill(process, signal.SIGKILL)
+        """Returns True if a run ends in time; stops a run that exceeds its time or its memory."""
+        deadline = time.monotonic() + _WALL_SECONDS
+        while not self._has_answer(_POLL_SECONDS):
+            if _resident_bytes(process) > _MEMORY_BYTES:
+                self._stop(process)
+                return True  # a crash, as a failed allocation is
+            if time.monotonic() > deadline or _cpu_seconds(process) > _CPU_SECONDS:
+                self._stop(process)
                 return False
         return True
+
+    def _stop(self, process: int) -> None:
+        """Ends a run, which prints its stack if it can."""
+        os.kill(process, signal.SIGABRT)
+        if not self._has_answer(_WALL_SECONDS):
+            os.kill(process, signal.SIGKILL)
 
     def _has_answer(self, seconds: float) -> bool:
         assert self._process.stdout is not None
@@ -138,7 +147,11 @@ class Server:
 
 
 def _limit(program: Path) -> None:
-    """Limits the memory, except with a sanitizer, which reserves terabytes of addresses."""
+    """Limits the addresses, except with a sanitizer, which reserves terabytes of them.
+
+    The limit on resident memory (``Server._wait``) holds for sanitizers, too. AddressSanitizer's
+    own limit would not: the thread that applies it does not survive the fork of a run.
+    """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     if "asan" not in str(program):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
@@ -147,6 +160,14 @@ def _limit(program: Path) -> None:
 def _cpu_seconds(process: int) -> float:
     try:
         fields = Path(f"/proc/{process}/stat").read_text().rsplit(")", 1)[1].split()
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
         return 0.0
     return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _resident_bytes(process: int) -> int:
+    try:
+        pages = Path(f"/proc/{process}/statm").read_text().split()[1]
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
+        return 0
+    return int(pages) * _PAGE_BYTES

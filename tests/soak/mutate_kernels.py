@@ -3,9 +3,9 @@
 
     tests/soak/mutate_kernels.py [--count N] [--seed S] [--only NAME]... [--limit SECONDS]
 
-Prints what each mutant was caught by, and those that nothing has caught. A smaller count tries an
-equal share of each program's mutants. Ends with 1 if fewer than 95 % are caught, or if one survives
-for a reason that tests/support/emulation/survivors.py lacks.
+Prints how each mutant was detected, and the mutants that were not. A smaller count tries an equal
+share of each program's mutants. The exit status is 1 if fewer than 95 % are detected, or if one
+survives without a reason in tests/support/emulation/survivors.py.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from emulation.survivors import count
 ROOT = Path(__file__).resolve().parents[2]
 # The least number of mutants.
 FULL_COUNT = 300
-# The seeds that are tried for each mutant.
+# The number of seeds for each mutant.
 SEEDS = 4
 
 

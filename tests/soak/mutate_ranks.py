@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Mutated schedules of two to four ranks: the proof and a check by brute force agree on each.
 
-As `mutate_schedules.py`, with the classes of mutants that only several ranks have: signals and
-waits of other ranks, kinds of hand-off, ends of an iteration, and memory of other ranks.
+The script extends `mutate_schedules.py` by the classes of mutants that only several ranks have:
+signals and waits of other ranks, kinds of hand-off, ends of an iteration, and memory of other
+ranks.
 
     mutate_ranks.py --count 10000 [--seed S]
 """
@@ -27,7 +28,7 @@ _KINDS = ("counter", "peer", "packet", "barrier")
 
 
 class RankMutations(Mutations):
-    """Changes that only several ranks have. The names of the methods are the classes."""
+    """Mutations of programs of several ranks. The names of the methods are the classes."""
 
     # Random choices.
 
@@ -147,7 +148,7 @@ class RankMutations(Mutations):
         return True
 
     def narrow_scope(self) -> bool:
-        """Makes a hand-off between ranks one within a rank."""
+        """Gives a hand-off between ranks the kind of a hand-off within a rank."""
         wide = [name for name, kind in self.mutant.program.kinds.items() if kind != "counter"]
         return self.set_kind(wide, ("counter",))
 
@@ -217,7 +218,7 @@ class RankMutations(Mutations):
         return self.move_to_a_rank(lambda item: True)
 
     def send_by_the_wrong_rank(self) -> bool:
-        """Moves a run that sends packets to another rank."""
+        """Moves a work item that sends packets to another rank."""
         return self.move_to_a_rank(
             lambda item: any(o.writes and o.root == PACKETS for o in self.tasks[item[1]].operands)
         )
@@ -297,7 +298,7 @@ CLASSES = (
     "touch_state_of_the_wrong_rank", "cross_the_bound", "other_words", "stamp_or_do_not",
     "write_over_rank_packets",
 )  # fmt: skip
-# Classes of `mutate_schedules.py` that touch what ranks share.
+# The classes of `mutate_schedules.py` that change memory or semaphores that ranks share.
 _COMMON = (
     "drop_wait", "drop_signal", "drop_barrier", "retarget_wait", "retarget_signal",
     "duplicate_wait", "duplicate_signal", "delay_signal_or_hasten_wait", "expect_other_arrivals",

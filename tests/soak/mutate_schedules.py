@@ -3,8 +3,8 @@
 
 Random programs are synchronised by the compiler. Each schedule is then changed in one place, by a
 mutation of each class below, and proven. `brute_force.py` lists the bytes of every vCTA, runs the
-lanes one item at a time, and compares all pairs; it shares no code with the compiler. A schedule
-that it finds wrong must be refused, and one that it finds right must be accepted.
+lanes one item at a time, and compares all pairs; it shares no code with the compiler. The proof
+must refuse a schedule that brute force finds wrong, and accept one that it finds correct.
 
     mutate_schedules.py --count 10000 [--seed S]
 """
@@ -33,7 +33,7 @@ from brute_force_ranks import keeps_ranks  # noqa: E402
 
 FULL_COUNT = 10_000
 PROGRAMS_PER_BATCH = 40
-# A program, and the number of its SMs.
+# A program and the number of its SMs.
 Scheduled = tuple[Program, int]
 
 
@@ -44,8 +44,9 @@ class Mutant:
     Attributes:
         kind: the class of the mutation.
         program: the tasks and the lanes after it.
-        sms: of how many SMs.
-        arrivals: by semaphore, what its declaration says where that is not the number of signals.
+        sms: the number of SMs.
+        arrivals: the declared arrivals of semaphores for which they differ from the number of
+            signals.
     """
 
     kind: str
@@ -67,11 +68,13 @@ class Mutant:
         return self.is_ordered() and self.keeps_ranks()
 
     def keeps_ranks(self) -> bool:
-        """Returns True if brute force finds that ranks share only what they may."""
+        """Returns True if brute force finds that ranks share only memory and semaphores that they
+        may share.
+        """
         return self.program.ranks == 1 or keeps_ranks(self.program, schedules.ROOT_BYTES)
 
     def is_ordered(self) -> bool:
-        """Returns True if brute force finds the schedule correct, whatever ranks share."""
+        """Returns True if brute force finds the schedule correct, without regard to ranks."""
         return (
             not self.arrivals
             and runs_each_vcta_once(self.program)
@@ -81,11 +84,11 @@ class Mutant:
         )
 
 
-# -- what brute_force takes for granted --------------------------------------------------------
+# -- assumptions of brute_force ----------------------------------------------------------------
 
 
 def runs_each_vcta_once(program: Program) -> bool:
-    """Returns True if the runs of all lanes are exactly the vCTAs of all tasks."""
+    """Returns True if the work items of all lanes contain every vCTA of every task exactly once."""
     runs = collections.Counter(
         (item[1], vcta)
         for lane in program.lanes
@@ -121,7 +124,7 @@ def stays_inside(task: brute_force.Task, operand: Operand) -> bool:
 
 
 class Mutations:
-    """Each method changes one place; it returns False where there is no such place.
+    """Each method changes one place of a schedule; it returns False if there is no such place.
 
     The names of the methods are the classes.
     """
@@ -248,7 +251,7 @@ class Mutations:
         return True
 
     def move_run(self) -> bool:
-        """Moves a run to another SM."""
+        """Moves a work item to another SM."""
         if (place := self.item("run")) is None or len(self.lanes) < 2:
             return False
         row, index = place
@@ -273,7 +276,7 @@ class Mutations:
         return self.duplicate("run")
 
     def shift_range(self) -> bool:
-        """Makes a run begin or end one vCTA earlier or later."""
+        """Makes a work item begin or end one vCTA earlier or later."""
         if (place := self.item("run")) is None:
             return False
         row, index = place
@@ -391,7 +394,7 @@ def synchronized_programs(rng: random.Random, ark_opt: list[str], count: int) ->
 
 
 def synchronize(ark_opt: list[str], programs: list[Scheduled]) -> list[Scheduled]:
-    """Returns programs, whose lanes have runs alone, with the synchronisation of the compiler."""
+    """Returns programs, whose lanes have only work items, with the compiler's synchronisation."""
     modules = [schedules.to_mlir(program, sms) for program, sms in programs]
     outputs, failed, errors = schedules.run_ark_opt(
         ark_opt, modules, "--ark-insert-synchronization", "--ark-verify-synchronization"
@@ -406,9 +409,9 @@ def synchronize(ark_opt: list[str], programs: list[Scheduled]) -> list[Scheduled
 
 @dataclass
 class Verdicts:
-    """How many mutants of each class are right or wrong, and how many verdicts differ.
+    """Counts correct and wrong mutants of each class, and the verdicts that differ.
 
-    Some are wrong only by what ranks share: one rank with all lanes could run them.
+    Some mutants are wrong only because of ranks: one rank with all lanes could run them.
     """
 
     right: collections.Counter[str] = field(default_factory=collections.Counter)
@@ -419,7 +422,7 @@ class Verdicts:
 
     @property
     def count(self) -> int:
-        """The number of mutants."""
+        """Returns the number of mutants."""
         return self.right.total() + self.wrong.total()
 
     def compare(self, ark_opt: list[str], mutants: list[Mutant]) -> None:

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Mutates the tables of bundles: the proof refuses each mutant, and no bundle as it was compiled.
+"""Mutates the tables of bundles: the proof refuses each mutant, and accepts each unchanged bundle.
 
     tests/soak/mutate_tables.py --count 1000 --bundles 1000
 
-A mutant is written with right hashes and read again. One that is accepted has to be equivalent by
-brute force (table_oracle.py): no pair of vCTAs that touch the same bytes is out of order, and
-each vCTA reads what the same one wrote as before. Those are counted and not part of the result.
-Everything follows from the seed.
+A mutant is written with valid hashes and read again. An accepted mutant must be equivalent to the
+original by brute force (table_oracle.py): all pairs of vCTAs that touch the same bytes are ordered,
+and each vCTA reads the bytes of the same writer as before. Equivalent mutants are counted
+separately. The seed determines all programs and mutants.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _MUTANTS_PER_BUNDLE = 25
 
 
 def unpack(bundle: Bundle) -> Program:
-    """The tables of a bundle as lists."""
+    """Returns the tables of a bundle as lists."""
     tables = bundle.tables
     rows = tables.instructions.tolist()
     lanes = [(sm, rows[first:last]) for sm, first, last in tables.lanes.tolist()]

@@ -1,8 +1,7 @@
 """Random programs of several ops, with inputs for which they stay finite.
 
 A program is a function of its seed alone. Values stay within a few units of zero, so that the
-interpreter's bound of the error of an element stays small through a chain of ops, and a wrong
-element cannot hide within it.
+interpreter's error bounds stay small through a chain of ops, and detect a wrong element.
 """
 
 from __future__ import annotations
@@ -144,7 +143,7 @@ class _Builder:
         name = self.rng.choice(["reduce_mean", "reduce_max", "reduce_min", "reduce_sum"])
         if name == "reduce_sum":  # values would grow otherwise
             x = x * (1.0 / np.prod([x.shape[axis] for axis in axes]))
-        # A result of rank 0 cannot have the tile that a planner may ask for.
+        # A result of rank 0 cannot have the tile that a planner may request.
         keepdims = len(axes) == x.ndim or self.rng.random() < 0.5
         self.add(name, getattr(ark, name)(x, axes, keepdims=keepdims))
 
@@ -275,7 +274,7 @@ def draw(
     Args:
         seed: determines the program and its arrays.
         planner: returns the context in which an op is built, such as a random ``ark.planner``.
-        parameters: whether some tensors are parameters; if not, all of them are inputs.
+        parameters: True if some tensors are parameters; if not, all of them are inputs.
     """
     rng = random.Random(seed)
     pin = planner or (lambda _: contextlib.nullcontext())

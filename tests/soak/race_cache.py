@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Sixteen processes read and write six entries of one cache that has room for three.
 
-Every entry says in its kernel which key it is of. A failure is an entry of another key, a warning
-(none is damaged, so that there is nothing to warn of), or a process that ends with an error.
+The kernel of every entry contains its key. A failure is an entry of another key, a warning (no
+entry is damaged, so none is due), or a process that ends with an error.
 
     tests/soak/race_cache.py --count 3200 --seed 1
 """

@@ -2,9 +2,10 @@
 """Random programs under random schedules, compared with the interpreter.
 
 Each pair of a program and a schedule is compiled and run three times; outputs of every run are
-compared with those of the float64 interpreter, within its bound per element, and states go on from
-run to run. Schedules come from every scheduler of the compiler, for 1 to 16 workers, with random
-tiles and pins, and from `schedules.py`, which deals the runs of a program out at random.
+compared with those of the float64 interpreter, within its bound per element, and states keep their
+values from run to run. Schedules come from every scheduler of the compiler, for 1 to 16 workers,
+with random tiles and pins, and from `schedules.py`, which distributes the work items of a program
+at random.
 
     random_programs.py --count 10000 [--seed S] [--emulate sm_90a]
 """
@@ -38,8 +39,7 @@ WORKERS = (1, 2, 3, 4, 7, 16)
 
 
 def pin(rng: random.Random) -> Any:
-    """Returns, at random, a planner with a tile of the last dimension, or one without
-    synchronisation."""
+    """Returns a random planner: with a tile of the last dimension, or without synchronisation."""
     if rng.random() < 0.2:
         return ark.planner(tile=(rng.choice([1, 4, 16, 64]),))
     if rng.random() < 0.05:
@@ -48,11 +48,11 @@ def pin(rng: random.Random) -> Any:
 
 
 class Tally(collections.Counter[str]):
-    """Counts of pairs by schedule, and of elements that were compared."""
+    """Counts pairs by schedule, and compared elements."""
 
 
 def compare(drawn: programs.Drawn, executable: ark.Executable, tally: Tally) -> None:
-    """Runs a program several times; raises AssertionError if a number is wrong."""
+    """Runs a program several times; raises AssertionError if a result is wrong."""
     parameters = {buffer.name for buffer in executable.parameters}
     executable.bind({name: drawn.arrays[name] for name in parameters})
     inputs = {name: a for name, a in drawn.arrays.items() if name not in parameters}
@@ -69,11 +69,11 @@ def compare(drawn: programs.Drawn, executable: ark.Executable, tally: Tally) -> 
 
 
 # Messages with which the compiler may refuse a random choice: an order of a lane that a dependence
-# forbids, a run of vCTAs that conflict with each other, a tile that cuts an axis of a reduction,
-# and a tile for a result of rank 0.
+# forbids, a work item of vCTAs that conflict with each other, a tile that splits an axis of a
+# reduction, and a tile for a result of rank 0.
 REFUSALS = (
     "the order of the lanes contradicts the dependences",
-    "in the same run as",
+    "in the same work item as",
     "which cannot be cut like that",
     "expected a positive extent for each of its last dimensions",
 )

@@ -54,7 +54,7 @@ class Outcome:
 
 
 def find_scripts(folder: Path) -> list[Script]:
-    """Returns the scripts of a folder by name; raises ValueError if a FULL_COUNT is no literal."""
+    """Returns the scripts of a folder by name. Raises ValueError if a FULL_COUNT is no literal."""
     found: list[Script] = []
     for path in sorted(folder.glob("*.py")):
         full_count = _full_count(path)

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""Kernels for cpu under ThreadSanitizer and AddressSanitizer.
+"""Runs kernels for cpu under ThreadSanitizer and AddressSanitizer.
 
 The LLVM IR of a kernel is compiled by clang with a sanitizer, and run by `native/run_lanes.cpp`,
-which has a thread for each lane and no Python in it. ThreadSanitizer reports two accesses that no
-semaphore orders, AddressSanitizer an access outside of a buffer. Outputs are compared with the
+which has a thread for each lane and runs without Python. ThreadSanitizer reports two accesses that
+no semaphore orders, AddressSanitizer an access outside of a buffer. Outputs are compared with the
 interpreter. (UndefinedBehaviorSanitizer works on C and C++ alone, and kernels are neither.)
 
 Each program also runs with a fault: without one of its waits, which ThreadSanitizer has to report,
 and with outputs that are one element too short, which AddressSanitizer has to report.
 
 A schedule is proven for all positions that a program may read from its inputs, such as the row of
-an update. Without a wait, the accesses of some of these positions race, but maybe not those of the
-positions that were drawn. So ThreadSanitizer has to report the race for one position at least.
+an update. Without a wait, accesses at some of these positions race, but not necessarily at the
+positions that were drawn. So ThreadSanitizer has to report the race for at least one position.
 
     sanitize_kernels.py --count 400 [--seed S]      kernels, half of them for each sanitizer
 """
@@ -94,7 +94,9 @@ def build_kernel(module: Path, sanitizer: str, folder: Path) -> Path:
 
 
 def without_ark(path: Path) -> str:
-    """Returns the text of a module without the ops and attributes that mlir-translate lacks."""
+    """Returns the text of a module without the ops and attributes of ark, which mlir-translate does
+    not know.
+    """
     with ir.Context():
         module = ir.Module.parseFile(str(path)).operation
         for name in [name for name in module.attributes if name.startswith("ark.")]:
@@ -156,8 +158,8 @@ def check(
 ) -> None:
     """Compiles and runs one kernel; with `cut`, on outputs that are too short.
 
-    With `orders`, so many more runs follow, in which lanes begin after random delays.
-    Raises RuntimeError with the sanitizer's report, AssertionError where a number is wrong.
+    `orders` is the number of additional runs, in which lanes begin after random delays. Raises
+    RuntimeError with the sanitizer's report, and AssertionError if a result is wrong.
     """
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -176,7 +178,7 @@ def check(
 
 
 def compare(drawn: programs.Drawn, got: dict[str, Any]) -> None:
-    """Compares the outputs of the last launch; raises AssertionError where a number is wrong."""
+    """Compares the outputs of the last launch; raises AssertionError if a result is wrong."""
     states: dict[str, Any] = dict(drawn.states)
     for launch in range(LAUNCHES):
         last = launch == LAUNCHES - 1
@@ -184,7 +186,7 @@ def compare(drawn: programs.Drawn, got: dict[str, Any]) -> None:
         dtypes = {name: array.dtype for name, array in drawn.states.items()}
         states = {name: expected.states[name].astype(dtypes[name]) for name in states}
     for name, bound in expected.bounds.items():
-        # The bound is that of one launch, and states hold the errors of those before.
+        # The bound is that of one launch, and states contain the errors of earlier launches.
         slack = bound * (1 + 4 * LAUNCHES) if drawn.states else bound
         assert_within(got[name], expected.outputs[name], slack, name)
 
@@ -201,9 +203,8 @@ def is_reported(problem: str, *arguments: Any, **options: Any) -> bool:
 
 
 def placements(drawn: programs.Drawn) -> Iterator[programs.Drawn]:
-    """Yields a program as it was drawn, and then with each of its positions, the first ones first.
-
-    All positions of a program advance together, up to the greatest valid value of each.
+    """Yields a program as it was drawn, and then with other positions, in increasing order. All
+    positions of a program increase together, up to the largest valid value of each.
     """
     yield drawn
     for value in range(1 + max(drawn.positions.values(), default=-1)):
@@ -215,7 +216,7 @@ def placements(drawn: programs.Drawn) -> Iterator[programs.Drawn]:
 
 
 def find_race(mutant: str, drawn: programs.Drawn, runner: Path) -> int | None:
-    """Returns how many placements precede the first whose race is reported; None if none is."""
+    """Returns the number of placements before the first whose race is reported, or None."""
     for number, placed in enumerate(placements(drawn)):
         if is_reported("data race", mutant, placed, runner, "thread", orders=_ORDERS, verify=False):
             return number

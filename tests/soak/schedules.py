@@ -1,4 +1,4 @@
-"""Random schedules of a program: the runs of an exported schedule, distributed at random."""
+"""Random schedules of a program: the work items of an exported schedule, distributed at random."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def parse(text: str) -> Schedule:
 
 
 def shuffled(schedule: Schedule, rng: random.Random) -> str:
-    """The program with random runs on random SMs.
+    """Returns the program with random work items on random SMs.
 
     Most schedules keep the program order of tasks within a lane. In some, two items of a lane
     change places; the compiler refuses these where a dependence forbids it.

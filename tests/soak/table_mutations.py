@@ -1,6 +1,6 @@
 """Mutations of a bundle's tables, by class; each changes a program in place.
 
-A mutation gives False where the program has nothing of its kind.
+A mutation returns False if the program has no place for it.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def swap_instructions(program: Program, rng: random.Random) -> bool:
 
 
 def move_run(program: Program, rng: random.Random) -> bool:
-    """Moves a run to another lane."""
+    """Moves a work item to another lane."""
     places = _find(program, RUN)
     if not places or len(program.lanes) < 2:
         return False
@@ -132,7 +132,9 @@ def move_run(program: Program, rng: random.Random) -> bool:
 
 
 def shift_range(program: Program, rng: random.Random) -> bool:
-    """Changes the range of a run by one vCTA; in some cases another run of the task is adapted."""
+    """Changes the range of a work item by one vCTA; in some cases another work item of the task is
+    adapted.
+    """
     places = _find(program, RUN)
     if not places:
         return False
@@ -148,7 +150,7 @@ def shift_range(program: Program, rng: random.Random) -> bool:
 
 
 def split_late(program: Program, rng: random.Random) -> bool:
-    """Moves the last vCTA of a run to another place of its lane."""
+    """Moves the last vCTA of a work item to another place of its lane."""
     places = [p for p in _find(program, RUN) if _row(program, p)[3] - _row(program, p)[2] > 1]
     if not places:
         return False

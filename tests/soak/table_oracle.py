@@ -1,7 +1,8 @@
 """The meaning of a bundle's tables by brute force: lists every byte, and runs every lane item by
 item.
 
-Shares nothing with the compiler: it goes by the JSON of the manifest and the numbers of the tables.
+The module shares no code with the compiler: it reads the JSON of the manifest and the numbers of
+the tables.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ ITEM_BYTES = {
 
 @dataclass
 class Program:
-    """A bundle in lists: instructions by lane, and rows of the other tables."""
+    """A bundle in lists: instructions by lane, and entries of the other tables."""
 
     manifest: dict[str, Any]
     lanes: list[tuple[int, list[list[int]]]]
@@ -31,7 +32,7 @@ class Program:
 
     @property
     def packet_slot(self) -> int:
-        """The slot of packets between tasks, or -1."""
+        """Returns the slot of packets between tasks, or -1."""
         return len(self.manifest["buffers"]) + 1 if self.manifest.get("packets") else -1
 
     def footprint(self, task: int) -> list[dict[str, Any]]:
@@ -44,14 +45,14 @@ class Program:
 class Access:
     """The bytes of a slot that a vCTA touches through one operand.
 
-    `relative` has the same bytes counted from the operand's element 0.
+    `relative` has the same bytes, counted from element 0 of the operand.
     """
 
     vcta: tuple[int, int]
     operand: int
     kind: str
     slot: int
-    places: np.ndarray[Any, Any]
+    offsets: np.ndarray[Any, Any]
     relative: np.ndarray[Any, Any]
 
 
@@ -75,14 +76,14 @@ def list_bytes(operand: dict[str, Any], point: tuple[int, ...]) -> np.ndarray[An
     strides = operand.get("strides")
     if strides is None:
         strides = [int(np.prod(shape[dim + 1 :])) for dim in range(len(shape))]
-    places = np.zeros(1, np.int64)
+    offsets = np.zeros(1, np.int64)
     for offset, extent, stride, length in zip(
         operand["offsets"], shape, strides, operand["sizes"], strict=True
     ):
         begin = value_of(offset, point)
         indices = np.arange(begin, min(begin + length, extent))
-        places = (places[:, None] + indices * stride).reshape(-1)
-    return np.unique((places[:, None] * size + np.arange(size)).reshape(-1))
+        offsets = (offsets[:, None] + indices * stride).reshape(-1)
+    return np.unique((offsets[:, None] * size + np.arange(size)).reshape(-1))
 
 
 def accesses(program: Program) -> Iterator[Access]:
@@ -105,8 +106,9 @@ def accesses(program: Program) -> Iterator[Access]:
 
 
 class Execution:
-    """One iteration under all-join semantics, with the happens-before knowledge of each lane at
-    each run."""
+    """One iteration in which every wait joins all arrivals, with the happens-before order that each
+    lane knows at each work item.
+    """
 
     def __init__(self, program: Program, senders: dict[tuple[int, int], set[tuple[int, int]]]):
         self.lanes = program.lanes
@@ -171,11 +173,11 @@ class Execution:
         return item < place or (item == place and first < second)
 
 
-# -- what is wrong -------------------------------------------------------------------------------
+# -- faults --------------------------------------------------------------------------------------
 
 
 def find_violation(program: Program) -> str | None:
-    """Returns a fault that a proof has to refuse, or None."""
+    """Returns a fault for which a proof must refuse the program, or None."""
     return (
         _structure(program)
         or _operands(program)
@@ -213,7 +215,7 @@ def _operands(program: Program) -> str | None:
     sizes = [manifest["arena"], *(b["bytes"] for b in manifest["buffers"])]
     sizes.append(manifest.get("packets", 0))
     for access in accesses(program):
-        if access.places.size and access.places[-1] >= sizes[access.slot]:
+        if access.offsets.size and access.offsets[-1] >= sizes[access.slot]:
             return f"vCTA {access.vcta} leaves slot {access.slot}"
         inside = 1 <= access.slot <= len(manifest["buffers"])
         kind = manifest["buffers"][access.slot - 1]["kind"] if inside else "arena"
@@ -230,8 +232,8 @@ def _words(program: Program, task: int) -> tuple[int, int] | None:
     written = [a for a in accesses(program) if a.vcta == (task, 0) and a.kind != "read"]
     if len(written) != 1 or entry["vctas"] != 1 or written[0].slot != 0:
         return None
-    places = written[0].places
-    return int(places[0]), int(places[-1]) - 7
+    offsets = written[0].offsets
+    return int(offsets[0]), int(offsets[-1]) - 7
 
 
 def _rank_packets(program: Program) -> str | None:
@@ -277,11 +279,11 @@ def _stop(program: Program) -> str | None:
     return None if found == len(stops) else "the launch never ends, or ends twice"
 
 
-def _mask(places: np.ndarray[Any, Any]) -> int:
-    if not places.size:
+def _mask(offsets: np.ndarray[Any, Any]) -> int:
+    if not offsets.size:
         return 0
-    bits = np.zeros(int(places[-1]) + 1, np.uint8)
-    bits[places] = 1
+    bits = np.zeros(int(offsets[-1]) + 1, np.uint8)
+    bits[offsets] = 1
     return int.from_bytes(np.packbits(bits, bitorder="little").tobytes(), "little")
 
 
@@ -294,11 +296,11 @@ def _order(program: Program) -> str | None:
     written: dict[int, int] = {}
     # A write is visible to successors in program order, and not to the same vCTA.
     for access in accesses(program):
-        mask, slot = _mask(access.places), access.slot
+        mask, slot = _mask(access.offsets), access.slot
         writes = access.kind != "read"
         before = written.get(slot, 0)
         if access.kind != "write" and slot in (0, packets) and mask & ~before:
-            return f"vCTA {access.vcta} reads bytes of slot {slot} that nobody wrote"
+            return f"vCTA {access.vcta} reads bytes of slot {slot} that no task wrote"
         if slot == packets and writes and mask & before:
             return f"vCTA {access.vcta} writes packets twice"
         for other, wrote, bytes_of in seen.get(slot, []):
@@ -320,14 +322,13 @@ def _order(program: Program) -> str | None:
     return None
 
 
-# -- what is computed ----------------------------------------------------------------------------
+# -- results -------------------------------------------------------------------------------------
 
 
 def fingerprint(program: Program, declared: Program) -> str:
-    """Who wrote each byte that each vCTA reads, and that is left in states and outputs.
-
-    Bytes are named by the operand that wrote them and their place in it, so that it does not
-    matter where intermediates lie. `declared` says what bodies do.
+    """Returns a digest of the writers of all bytes that vCTAs read, and of all bytes of states and
+    outputs at the end. The operand that wrote a byte and the position in it name the byte, so that
+    offsets of intermediates do not matter. `declared` has the footprints of the bodies.
     """
     digest = hashlib.sha256()
     model = Program(program.manifest, program.lanes, program.tasks, program.operands)
@@ -335,18 +336,18 @@ def fingerprint(program: Program, declared: Program) -> str:
     sizes: dict[int, int] = {}
     everything = list(accesses(model))
     for access in everything:
-        if access.places.size:
-            sizes[access.slot] = max(sizes.get(access.slot, 0), int(access.places[-1]) + 1)
+        if access.offsets.size:
+            sizes[access.slot] = max(sizes.get(access.slot, 0), int(access.offsets[-1]) + 1)
     writer = {slot: np.full(size, -1 - slot, np.int64) for slot, size in sizes.items()}
     place = {slot: np.arange(size, dtype=np.int64) for slot, size in sizes.items()}
     for number, access in enumerate(everything):
         if access.kind != "write":
             digest.update(repr((access.vcta, access.operand)).encode())
-            digest.update(writer[access.slot][access.places].tobytes())
-            digest.update(place[access.slot][access.places].tobytes())
+            digest.update(writer[access.slot][access.offsets].tobytes())
+            digest.update(place[access.slot][access.offsets].tobytes())
         if access.kind != "read":
-            writer[access.slot][access.places] = number
-            place[access.slot][access.places] = access.relative
+            writer[access.slot][access.offsets] = number
+            place[access.slot][access.offsets] = access.relative
     for slot in sorted(sizes):
         if 1 <= slot <= len(program.manifest["buffers"]):
             digest.update(writer[slot].tobytes() + place[slot].tobytes())

@@ -34,7 +34,9 @@ def make_bundle(rng: random.Random) -> tuple[str, Bundle]:
 
 
 def _cut(target: str, rng: random.Random) -> Target:
-    """Returns a machine with free hand-offs, so that attentions of small programs are split."""
+    """Returns a target with hand-offs that cost nothing, so that attentions of small programs are
+    split.
+    """
     machine = replace(resolve(target), handoff=1, barrier=1, overhead=1)
     return machine if machine.backend == "cpu" else replace(machine, sms=rng.randint(3, 9))
 
@@ -93,7 +95,7 @@ def _chain(rng: random.Random) -> ark.Program:
 
 
 def _decode(rng: random.Random) -> ark.Program:
-    """A row of an MLP with norms, which a GPU hands over in packets."""
+    """Builds an MLP with norms for one row, which a GPU hands over in packets."""
     size, wide = rng.choice((32, 64)), rng.choice((64, 128))
     with ark.Program("decode") as program:
         x = ark.input("x", (1, size), ark.bf16)

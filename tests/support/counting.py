@@ -6,7 +6,9 @@ import ark_mlir as ark
 
 
 def counter(rows: int = 8, shape: tuple[int, ...] = ()) -> ark.Program:
-    """Counts iterations, adds the count to a tensor over all lanes, and stops at a limit."""
+    """Returns a program that counts iterations, adds the count to a tensor over all lanes, and
+    stops at a limit.
+    """
     with ark.Program("counter") as program:
         limit = ark.input("limit", shape, ark.int32) if shape else ark.scalar("limit")
         count = ark.state("count", shape, ark.int32)

@@ -1,8 +1,8 @@
 """A model of a resident kernel, which executes the lanes of two ranks on one GPU.
 
 The model follows `ark_mlir/runtime/cuda/resident.py` for the host and `GpuResident.mlir` for the
-lanes. The host rings for each run. Lane 0 may find that no ring has come for too long, and makes
-all lanes leave; the next ring launches the kernel again. Each mistake changes one step.
+lanes. The host rings for each run. If no ring comes for too long, lane 0 makes all lanes leave; the
+next ring launches the kernel again. Each mistake changes one step.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ class State(NamedTuple):
     """The words of a doorbell, the lanes, and the host.
 
     Attributes:
-        rings: the word of the host that it adds to.
-        answered: the word of the host that lane 0 writes.
+        rings: the word to which the host adds one for each ring.
+        answered: the word of the host to which lane 0 writes the last answered ring.
         passed: the ring that lane 0 has passed on, or LEAVE.
-        answers: of all lanes.
-        arrivals: at the barrier that ends a run.
+        answers: the number of answers of all lanes.
+        arrivals: the number of arrivals at the barrier that ends a run.
         record: the run whose arguments and epoch the launch record holds.
-        before: the runs before the kernel was launched.
-        patience: how often lane 0 may still find that no ring has come.
+        before: the number of runs before the kernel was launched.
+        patience: the number of times that lanes may still leave because no ring came.
     """
 
     lanes: tuple[Lane, ...] = (Lane(),) * len(LANES)
@@ -95,7 +95,7 @@ class Doorbell:
         return state.host == "done"
 
     def find_problem(self, state: State) -> str:
-        """Returns what is wrong with a state; empty if nothing is."""
+        """Returns the violated property of a state, or an empty string."""
         return state.problem
 
     def steps(self, state: State) -> Iterator[tuple[str, State]]:

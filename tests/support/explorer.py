@@ -13,7 +13,7 @@ class ViolationError(Exception):
     """A state that the protocol must not reach.
 
     Attributes:
-        problem: what is wrong.
+        problem: the violated property.
         trace: the names of the fewest steps that lead to the state.
     """
 
@@ -29,13 +29,13 @@ def explore(
     is_end: Callable[[State], bool],
     find_problem: Callable[[State], str],
 ) -> int:
-    """Visits each state that can be reached, and returns how many there are.
+    """Visits each reachable state, and returns the number of states.
 
     Args:
         initial: the first state.
         steps: yields the name of each possible step and the state after it.
         is_end: returns True for a state in which the protocol may rest.
-        find_problem: returns what is wrong with a state; empty if nothing is.
+        find_problem: returns the violated property of a state, or an empty string.
 
     Raises:
         ViolationError: a state has a problem, or has no step and is no end.

@@ -28,17 +28,19 @@ def blocks() -> ark.Program:
 
 
 def shares() -> ark.Program:
-    """Multiplies each element by the sum of its column: every SM needs the sums of all columns."""
+    """Returns a product of each element and the sum of its column: every SM needs the sums of all
+    columns.
+    """
     with ark.Program("shares") as program:
         x = ark.input("x", (WIDTH, WIDTH), ark.bf16)
         ark.output("y", ark.mul(x, ark.reduce_sum(x, axis=0), name="shares"))
     return program
 
 
-def pieces() -> ark.Program:
-    """Attention of one token over keys in pieces, which another task combines."""
+def partitions() -> ark.Program:
+    """Returns attention of one token over split keys; another task combines partial results."""
     heads, head, keys = 4, 64, 1024
-    with ark.Program("pieces") as program:
+    with ark.Program("partitions") as program:
         x = ark.input("x", (1, WIDTH), ark.bf16)
         wide = ark.parameter("q", (heads * head, WIDTH), ark.bf16)
         narrow = ark.parameter("o", (WIDTH, heads * head), ark.bf16)
@@ -51,5 +53,5 @@ def pieces() -> ark.Program:
 
 # Shapes for which all programs have packets.
 OPTIONS: dict[str, dict[str, Any]] = {
-    "blocks": {}, "shares": {"tile": {"shares": (4, WIDTH)}}, "pieces": {},
+    "blocks": {}, "shares": {"tile": {"shares": (4, WIDTH)}}, "partitions": {},
 }  # fmt: skip

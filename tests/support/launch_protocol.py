@@ -2,9 +2,8 @@
 
 The model follows `ark_mlir/runtime/cuda/world.py` for the host, `linking.py` for the two levels of
 a barrier, and `GpuKernel.mlir`, `GpuSemaphores.mlir` and `CudaPeerRanks.mlir` for the lanes. Each
-step is one access to a word that others access, too. One run may fail: any wait may time out, or
-the host gives up. A wait of another run ends only when the arrivals come. Each mistake changes one
-step.
+step is one access to a shared word. One run may fail: any of its waits may time out, or the host
+gives up. A wait of another run ends only when the arrivals come. Each mistake changes one step.
 """
 
 from __future__ import annotations
@@ -102,10 +101,10 @@ class Launches:
 
     Args:
         runs: the number of runs.
-        iterations: of each run.
+        iterations: the number of iterations of each run.
         stops: for a run, the iteration in which lane 0 of GPU 1 stops the launch.
         fails: the run that may fail; 0 for none.
-        gives_up: whether the host may give up the run that may fail.
+        gives_up: True if the host may give up the run that may fail.
         mistake: a mistake, if any.
     """
 
@@ -129,7 +128,7 @@ class Launches:
         return state.host == "done"
 
     def find_problem(self, state: State) -> str:
-        """Returns what is wrong with a state; empty if nothing is."""
+        """Returns the violated property of a state, or an empty string."""
         return state.problem
 
     def steps(self, state: State) -> Iterator[tuple[str, State]]:
@@ -298,13 +297,16 @@ class Launches:
             yield state.with_gpu(gpu, abort=True).with_lane(gpu, number, "failed")
 
     def _may_time_out(self, state: State, gpu: int) -> bool:
-        """Returns True if a wait may time out. After the host has passed a failure on, no wait has
-        to."""
+        """Returns True if a wait may time out. After the host has passed a failure on, waits end
+        without a timeout.
+        """
         is_told = state.host == f"wait {gpu}" and state.dirty
         return state.run == self.fails and not is_told
 
     def _find_missing(self, state: State, gpu: int, number: int) -> str:
-        """Returns who has not arrived at the barrier that a lane passes; empty if all have."""
+        """Returns the lanes that have not arrived at the barrier that a lane passes, or an empty
+        string.
+        """
         iteration = state.gpus[gpu].lanes[number].iteration
         before = ("off", "greet 0", "greet 1", "begin", "work", "stop 0", "stop 1", "arrive")
         for other in GPUS:

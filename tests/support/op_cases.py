@@ -1,7 +1,7 @@
 """A case for every op of the graph level, for every dtype that it takes.
 
-Shapes are small and odd, so that tiles and vectors are cut short. Integers go over their whole
-range and floats over their special values.
+Shapes are small and odd, so that tiles are clipped and vectors are masked. Data includes the whole
+range of integers and the special values of floats.
 """
 
 from __future__ import annotations
@@ -98,9 +98,9 @@ class Case:
     """An op, or ops that differ in attributes only, on operands of one dtype.
 
     Attributes:
-        make: gets a tensor for every shape, and gives the outputs.
-        shapes: of the operands.
-        dtypes: what the op takes.
+        make: takes a tensor for every shape, and returns the outputs.
+        shapes: the shapes of the operands.
+        dtypes: the dtypes that the op takes.
         data: makes the operands.
         indices: the extents that further int32 operands of shape ``[2, 3]`` point into.
     """
@@ -130,7 +130,7 @@ def with_weights(op: Op) -> Callable[..., list[ark.Tensor]]:
 
 
 def every_reduction(op: Op) -> Callable[..., list[ark.Tensor]]:
-    """Reduces the last, the first, several, and all dimensions; kept and dropped."""
+    """Reduces the last, the first, several, and all dimensions, with and without `keepdims`."""
     return lambda x: [
         op(x, -1), op(x, 0, keepdims=False), op(x, (0, 2)), op(x, (0, 1, 2), keepdims=False)
     ]  # fmt: skip
@@ -157,14 +157,16 @@ def weights(x: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
 
 
 def normed(x: ark.Tensor, g: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> ark.Tensor:
-    """Two products of one norm."""
+    """Returns two products of one norm."""
     h = ark.rmsnorm(x, g)
     gate = ark.silu(ark.matmul(h, a, transpose_other=True))
     return gate * ark.matmul(h, b, transpose_other=True)
 
 
 def centred(x: ark.Tensor, g: ark.Tensor, a: ark.Tensor, b: ark.Tensor) -> list[ark.Tensor]:
-    """A product that is the only reader of its norm, and one of a norm with another reader."""
+    """Returns a product that is the only reader of its norm, and a product of a norm with another
+    reader.
+    """
     kept = ark.layernorm(x)
     own = ark.matmul(ark.layernorm(x, g, eps=0.1), a, transpose_other=True)
     return [own + 1, ark.matmul(kept, b, transpose_other=True), ark.copy(kept)]
@@ -181,12 +183,12 @@ def attentions(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) ->
 
 
 def length(keys: int) -> ark.Tensor:
-    """A scalar whose value is known only at run time."""
+    """Returns a scalar whose value is known only at run time."""
     return ark.constant(np.array(keys - 1, np.int32)) + ark.constant(np.array(1, np.int32))
 
 
 def caches(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
-    """Attention over a dynamic number of keys: one, an odd number, all."""
+    """Returns attentions over a dynamic number of keys: one, an odd number, all."""
 
     most = k.shape[-2]
     return [
@@ -198,14 +200,15 @@ def caches(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> lis
 def heads(
     q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, cos: ark.Tensor, sin: ark.Tensor, w: ark.Tensor
 ) -> list[ark.Tensor]:
-    """Norms of heads and their rotation, before attention."""
+    """Returns norms and rotations of heads, as before attention."""
     q, k = (ark.rope(ark.rmsnorm(x, w), cos, sin) for x in (q, k))
     return [ark.attention(q, k, v), ark.attention(ark.layernorm(q, w), k, v, causal=True)]
 
 
 def steps(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
-    """Decode steps with no key, one key, and numbers of keys that do or do not divide evenly among
-    warps; with masks, one of which masks all keys."""
+    """Returns decode steps with no key, one key, and numbers of keys that do or do not divide
+    evenly among warps; with masks, one of which masks all keys.
+    """
     lengths = (0, 1, 63, 64, 65, k.shape[-2])
     return [
         *(ark.attention(q, k, v, kv_length=length(keys)) for keys in lengths),
@@ -216,7 +219,7 @@ def steps(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list
 
 
 def prompts(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> list[ark.Tensor]:
-    """Many queries, each of which may see other keys; some see none."""
+    """Returns attentions of many queries with different keys; some queries have no keys."""
     keys = k.shape[-2]
     return [
         ark.attention(q, k, v, causal=True),
@@ -227,7 +230,7 @@ def prompts(q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor) -> li
 
 
 def views(x: ark.Tensor) -> list[ark.Tensor]:
-    """Views that are each copied to an output; the last ones consist of several views."""
+    """Returns views that are each copied to an output; the last ones consist of several views."""
     return [
         ark.reshape(x, (3, -1)), ark.transpose(x, (2, 0, 1)), x[:, 1:, ::2],
         ark.broadcast_to(x, (2, 2, 3, 5)), ark.unsqueeze(x, 1), ark.identity(x, deps=[ark.copy(x)]),
@@ -236,8 +239,9 @@ def views(x: ark.Tensor) -> list[ark.Tensor]:
 
 
 def bitcasts(x: ark.Tensor) -> list[ark.Tensor]:
-    """Bitcasts to every type: of an argument, of a part of it, of the result of a task, and read
-    through."""
+    """Returns bitcasts to every type: of an argument, of a part of it, of the result of a task, and
+    as operands of an op.
+    """
     targets = [dtype for dtype in EVERY if dtype.kind != "bool" or x.dtype.kind == "bool"]
     whole = [ark.bitcast(x, dtype) for dtype in targets]
     parts = [ark.bitcast(x[::2, 8:], dtype) for dtype in (ark.uint8, ark.int64)]
@@ -246,7 +250,7 @@ def bitcasts(x: ark.Tensor) -> list[ark.Tensor]:
 
 
 def kept(x: ark.Tensor) -> ark.Tensor:
-    """Outputs that no op reads, and outputs that are also read."""
+    """Returns outputs that no op reads, and outputs that ops read."""
     ark.noop(ark.exp(x))
     y = ark.abs(x)
     ark.noop(ark.transpose(y))
@@ -254,7 +258,9 @@ def kept(x: ark.Tensor) -> ark.Tensor:
 
 
 def updates(x: ark.Tensor, y: ark.Tensor) -> ark.Tensor:
-    """A slice at a constant offset, and one at an offset known at run time."""
+    """Returns updates of a slice at a constant offset, and of a slice at an offset known at run
+    time.
+    """
     state = ark.state("state", (4, 5), x.dtype)
     at = ark.constant(np.array(2, np.int32), ark.int32) + ark.constant(np.array(1, np.int32))
     state = ark.update(state, x, (1, 2))
@@ -262,15 +268,17 @@ def updates(x: ark.Tensor, y: ark.Tensor) -> ark.Tensor:
 
 
 def constants(x: ark.Tensor) -> list[ark.Tensor]:
-    """Constants with distinct elements and splats; unsigned ones have the highest bit set."""
+    """Returns constants with distinct elements and splats; unsigned constants have the highest bit
+    set.
+    """
     values = ark.constant(extremes(x.dtype, X, 1), x.dtype)
     one = ark.full(X, 200 if x.dtype.kind == "uint" else 1, x.dtype)
     return [values, one, ark.where(ark.less(x, one), values, one), ark.less(values, one)]
 
 
 def thresholds(x: ark.Tensor) -> list[ark.Tensor]:
-    """Thresholds by count, by sum and by both; larger than the number of elements, and less than
-    one.
+    """Returns thresholds by count, by sum and by both; with limits larger than the number of
+    elements, and less than one.
 
     Limits are elements of one tensor: with constant limits each threshold would get its own body.
     """
@@ -289,7 +297,7 @@ def unary(op: Make, dtypes: tuple[DType, ...] = FLOATS, data: Data = extremes) -
 
 
 def binary(op: Op, dtypes: tuple[DType, ...] = NUMBERS, data: Data = extremes) -> Case:
-    """Operands of equal shapes, broadcasts of either side, and a Python number."""
+    """Returns a case of equal shapes, broadcasts of either side, and a Python number."""
 
     def make(a: ark.Tensor, b: ark.Tensor, row: ark.Tensor) -> list[ark.Tensor]:
         outputs = [op(a, b), op(a, row), op(row, a)]
@@ -340,10 +348,10 @@ CASES: dict[str, Case] = {
         lambda x: [ark.reduce_max(x, -1), ark.reduce_min(x, 0)], (X,), NUMBERS, extremes
     ),
     "argmax": Case(lambda x: [ark.argmax(x, -1), ark.argmax(x, 0)], (X,), NUMBERS, extremes),
-    "argmax in pieces": Case(
+    "split argmax": Case(
         lambda x, y: [ark.argmax(x, -1), ark.argmax(y, 0)], ((1, 98304), (98304, 2)), NUMBERS
     ),
-    "argmax in pieces of extremes": Case(
+    "split argmax of extremes": Case(
         lambda x: [ark.argmax(x, -1)], ((1, 98304),), NUMBERS, late_extremes
     ),
     "softmax": Case(lambda x: [ark.softmax(x), ark.softmax(x, 0)], (X,), FLOATS),

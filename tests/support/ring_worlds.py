@@ -28,7 +28,7 @@ def bound_world(cuda: FakeCuda, kernel: bytes, size: int = 2, **options: Any) ->
 
 
 def check_run(world: ark.World, scale: int = 1, **options: Any) -> None:
-    """A run of `ring_program` gives the sums of the rank before each rank."""
+    """Checks that a run of `ring_program` gives each rank the sums of the previous rank."""
     outputs = world.run(inputs(world.size, scale), **options)
     for rank, output in enumerate(outputs):
         source = (rank - 1) % world.size

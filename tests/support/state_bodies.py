@@ -42,7 +42,7 @@ def read_before_and_after() -> None:
 
 
 def shifted() -> None:
-    """The written rows overlap the read rows, shifted by one row."""
+    """Updates rows with the values of the rows beside them; read and written rows overlap."""
     s = state()
     s = ark.update(s, ark.slice(s, (0, 0), (ROWS - 1, COLUMNS)), (1, 0))
     ark.output("y", ark.update(s, row(), (0, 0)))
@@ -80,7 +80,7 @@ OVER_RUNS = {
 }
 
 
-# -- what an update computes by itself ------------------------------------------------------------
+# -- ops in the task of an update -----------------------------------------------------------------
 
 # Large enough for several vCTAs, each of which must not read what another one writes.
 LONG, WIDE = 64, 48

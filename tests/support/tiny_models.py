@@ -1,4 +1,4 @@
-"""Model folders of a few kilobytes, with weights that every machine makes alike."""
+"""Model folders of a few kilobytes, with weights that are equal on every machine."""
 
 from __future__ import annotations
 

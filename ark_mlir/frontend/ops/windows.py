@@ -54,15 +54,15 @@ def im2col(
     images = as_tensor(x, "im2col")
     if images.ndim not in (2, 3, 4):
         raise invalid(f"needs images of rank 2 to 4, not {list(images.shape)}", op)
-    rows = _places(
+    rows = _window_indices(
         images.shape[-2], kernel_height, stride_height, pad_height, dilation_height, "height"
     )
-    columns = _places(
+    columns = _window_indices(
         images.shape[-1], kernel_width, stride_width, pad_width, dilation_width, "width"
     )
     lead = images.ndim - 2
     # From [..., kh, oh, kw, ow] to [..., kh, kw, oh, ow].
-    windows = _taken(_taken(images, rows, lead), columns, lead + 2)
+    windows = _gathered(_gathered(images, rows, lead), columns, lead + 2)
     order = (lead, lead + 2, lead + 1, lead + 3)
     windows = transpose(windows, (*range(lead), *order))
     if pad_height or pad_width:
@@ -112,7 +112,7 @@ def _positive(value: object, what: str, op: str) -> int:
     return number
 
 
-def _places(
+def _window_indices(
     extent: int, kernel: int, stride: int, pad: int, dilation: int, what: str
 ) -> NDArray[np.int64]:
     """Returns the indices of the elements of all windows along one dimension, as an array of shape
@@ -131,20 +131,20 @@ def _places(
     return apart * np.arange(size)[:, None] + starts
 
 
-def _taken(images: Tensor, places: NDArray[np.int64], axis: int) -> Tensor:
-    """Gathers the elements at `places` of dimension `axis`; a place in the padding gets the
+def _gathered(images: Tensor, indices: NDArray[np.int64], axis: int) -> Tensor:
+    """Gathers the elements at `indices` of dimension `axis`; an index in the padding gets the
     element at the nearest edge."""
-    nearest = places.clip(0, images.shape[axis] - 1).astype(np.int32)
+    nearest = indices.clip(0, images.shape[axis] - 1).astype(np.int32)
     return gather(images, constant_tensor(nearest, int32), axis)
 
 
-def _inside(places: NDArray[np.int64], extent: int, shape: tuple[int, ...]) -> Tensor:
-    return reshape(constant_tensor((places >= 0) & (places < extent), bool_), shape)
+def _inside(indices: NDArray[np.int64], extent: int, shape: tuple[int, ...]) -> Tensor:
+    return reshape(constant_tensor((indices >= 0) & (indices < extent), bool_), shape)
 
 
 def _largest(images: Tensor, axis: int, size: int, step: int, name: str | None) -> Tensor:
-    # Places beyond the end get the last element, which does not change the maximum: a window that
+    # Indices beyond the end get the last element, which does not change the maximum: a window that
     # extends beyond the end contains it.
     extent = images.shape[axis]
-    places = np.arange(size) + np.arange(0, extent, step)[:, None]
-    return reduce_max(_taken(images, places, axis), axis + 1, keepdims=False, name=name)
+    indices = np.arange(size) + np.arange(0, extent, step)[:, None]
+    return reduce_max(_gathered(images, indices, axis), axis + 1, keepdims=False, name=name)

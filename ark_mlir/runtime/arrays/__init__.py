@@ -1,8 +1,8 @@
-"""Conversion between the arrays of users and the memory of a run.
+"""Arrays of the caller, and the memory that a kernel uses instead of them.
 
-`binding` takes each value of a run or of `bind` to the one module that receives its kind: `device`
-(with `dlpack`) for arrays on a GPU, `scalars` for integers, and `frameworks` for arrays in host
-memory. All of them use `checks`, which compares an array with the declaration of its buffer.
-`safetensors` reads files, `streams` orders the work on a GPU, and `exchange` transfers inputs and
-outputs.
+Comes in: arguments of a run or of `bind`. Goes out: addresses and their owners, by slot of the
+bundle. Read first: `receiving`, the checks of all arguments, then `binding`, the memory of an
+array: the array itself, or a copy. `device` describes arrays on a GPU, `frameworks` converts those
+of other libraries, and both read DLPack by `dlpack`. `exchange` is the interface by which a driver
+transfers inputs and outputs, `streams` orders the work on a GPU, and `safetensors` reads files.
 """

@@ -1,22 +1,17 @@
-"""Binding of arrays to buffers: checks, and copies of arrays that a kernel cannot use in place."""
+"""Memory of a kernel with the values of arrays: the arrays themselves, or copies of them."""
 
 from __future__ import annotations
 
-import difflib
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Union, cast
 
-import numpy as np
-
 from ...errors import InvalidUsageError, a_type
 from ..driver import Driver, Memory
-from .device import DeviceArray, receive_device
-from .frameworks import receive_host, store
+from .device import DeviceArray
+from .frameworks import store
 from .safetensors import read_safetensors
-from .scalars import receive_scalar
-from .streams import RunStream
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -26,12 +21,6 @@ if TYPE_CHECKING:
 
 # An array on the host, or on the device that the program runs on.
 Array = Union["NDArray[Any]", DeviceArray]
-
-# Classes of values that have neither a device nor a gradient.
-_PLAIN = frozenset((int, np.ndarray))
-
-# Limit of the problems that an error lists: a wrong file may have thousands.
-_MAX_PROBLEMS = 20
 
 
 @dataclass(frozen=True)
@@ -88,65 +77,3 @@ def bind_array(driver: Driver, array: Array, buffer: Buffer) -> Bound:
         memory.free()
         raise
     return Bound(memory.address, memory, copied=True)
-
-
-def check_arrays(
-    values: Mapping[str, object],
-    buffers: Iterable[Buffer],
-    problems: list[str],
-    where: RunStream,
-) -> dict[str, Array]:
-    """Returns the arrays of `values` that fit their buffers, and appends the problems of the others
-    to `problems`.
-
-    Arrays on the devices `where` are not copied.
-    """
-    arrays: dict[str, Array] = {}
-    for buffer in buffers:
-        if buffer.name not in values:
-            continue
-        value = values[buffer.name]
-        plain = value.__class__ in _PLAIN
-        # Parameters of a model in training may be bound; an input that requires a gradient is an
-        # error.
-        if not plain and buffer.kind != "input" and getattr(value, "requires_grad", False):
-            value = cast("Any", value).detach()
-        try:
-            on_host = plain or where.on_host
-            array = None if on_host else receive_device(value, buffer, where.of(buffer))
-            if array is None:
-                receive = receive_scalar if buffer.kind == "scalar" else receive_host
-                array = receive(value, buffer)
-        except InvalidUsageError as error:
-            problems.append(error.message)
-        else:
-            arrays[buffer.name] = array
-    return arrays
-
-
-def name_problems(
-    given: Iterable[str], wanted: Iterable[str], needed: Iterable[str], kind: str
-) -> list[str]:
-    """Returns the problems of a set of names: missing names and unknown names."""
-    given, wanted = list(given), list(wanted)
-    missing = [name for name in needed if name not in given]
-    problems = [f"{kind} {name!r} is missing" for name in missing]
-    known = set(wanted)
-    for name in given:
-        if name not in known:
-            close = difflib.get_close_matches(name, missing, n=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            problems.append(f"there is no {kind} {name!r}{hint}")
-    return problems
-
-
-def refuse(problems: Sequence[str], action: str) -> None:
-    """Raises one InvalidUsageError for all `problems`, if there are any."""
-    if not problems:
-        return
-    if len(problems) == 1:
-        raise InvalidUsageError(f"cannot {action}: {problems[0]}")
-    shown = list(problems[:_MAX_PROBLEMS])
-    if len(problems) > len(shown):
-        shown.append(f"and {len(problems) - len(shown)} more")
-    raise InvalidUsageError(f"cannot {action}: {len(problems)} problems", notes=shown)

@@ -10,7 +10,6 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import InvalidUsageError
-from .checks import label, mismatch
 from .dlpack import DeviceExporter, describe_dlpack, is_dense
 from .streams import CUDA, HOST_DEVICES, RunStream, device_name, torch_of
 
@@ -58,38 +57,59 @@ class DeviceArray:
         return count
 
 
-def receive_device(value: object, buffer: Buffer, run_stream: RunStream) -> DeviceArray | None:
-    """Returns the description of an array on the device of `run_stream`, which can serve as a
-    buffer in place, or None if the value is on the host. Adds the producer's stream to
-    `run_stream`.
+def usable_tensor(value: Any, buffer: Buffer, run_stream: RunStream) -> DeviceArray | None:
+    """Returns the description of a torch tensor that can serve as a buffer in place, or None if the
+    value needs the full checks.
 
-    Raises InvalidUsageError if the array is on another device, is not exported by its framework,
-    or has a wrong shape, dtype or layout.
+    This is the fast path of decoders, which pass tensors for every token.
     """
-    if (tensor := _usable_tensor(value, buffer, run_stream)) is not None:
-        return tensor
+    torch = run_stream.torch
+    if (
+        torch is None
+        or not isinstance(value, torch.Tensor)
+        or not value.is_cuda
+        or value.dtype is not _tensor_dtypes(torch).get(buffer.dtype)
+        or value.shape != buffer.shape
+        or value.get_device() != run_stream.device[1]
+        or not value.is_contiguous()
+        or value.requires_grad
+        or value.is_neg()
+    ):
+        return None
+    address = _address_of_tensor(value)
+    if not address or address % buffer.alignment:
+        return None
+    if run_stream.torch_stream is None:
+        run_stream.follow_torch()
+    return DeviceArray(address, buffer.dtype.numpy, buffer.shape, True, value)
+
+
+def receive_device(value: Any, name: str, run_stream: RunStream) -> DeviceArray | None:
+    """Returns the description of an array on the device of `run_stream`, or None if the value is on
+    the host. Adds the producer's stream to `run_stream`.
+
+    Raises InvalidUsageError, which calls the array `name`, if it is on another device, its
+    framework does not export it, or ark does not have its element type.
+    """
+    torch = run_stream.torch
+    if torch is not None and isinstance(value, torch.Tensor) and value.is_cuda:
+        _check_device((CUDA, value.get_device()), name, run_stream)
+        return _describe_tensor(torch, value, name, run_stream)
     device = _device_of(value, run_stream)
     if device is None or device[0] in HOST_DEVICES:
         return None
-    name = label(buffer)
-    if device != run_stream.device:
-        there, here = device_name(device), device_name(run_stream.device)
-        raise InvalidUsageError(f"{name} is on {there}; {run_stream.user} runs on {here}")
-    array = _describe(value, name, run_stream)
-    if buffer.kind == "scalar" and array.size == 1:
-        # The host cannot check the bound of a value on the device.
-        array.shape = buffer.shape
-    if problem := mismatch(array, buffer) or _unusable(array, buffer):
-        raise InvalidUsageError(f"{name} {problem}")
-    return array
+    _check_device(device, name, run_stream)
+    if not hasattr(value, "__dlpack__"):
+        return _describe_interface(value, name, run_stream)
+    stream = _LEGACY_STREAM if run_stream.stream == 0 else run_stream.stream
+    address, dtype, shape, dense, owner = describe_dlpack(value, name, stream)
+    return DeviceArray(address, dtype.numpy, shape, dense, owner)
 
 
 def _device_of(value: Any, run_stream: RunStream) -> tuple[int, int] | None:
     """Returns the device of an array as DLPack's type and number, or None if it has none."""
     if isinstance(value, (np.ndarray, np.generic, int)):
         return None
-    if torch_of(value) is not None:
-        return CUDA, value.get_device()
     try:
         if hasattr(value, "__dlpack_device__"):
             kind, number = value.__dlpack_device__()
@@ -103,29 +123,18 @@ def _device_of(value: Any, run_stream: RunStream) -> tuple[int, int] | None:
     return None
 
 
+def _check_device(device: tuple[int, int], name: str, run_stream: RunStream) -> None:
+    if device != run_stream.device:
+        there, here = device_name(device), device_name(run_stream.device)
+        raise InvalidUsageError(f"{name} is on {there}; {run_stream.user} runs on {here}")
+
+
 def _locate(record: Mapping[str, Any], run_stream: RunStream) -> int | None:
     """Returns the number of the GPU with an array of the array interface, which does not name it;
     None if the record is malformed or no GPU has the address."""
     data = record.get("data")
     pointer = cast("Any", data[0]) if isinstance(data, tuple) and data else None
     return run_stream.locate(pointer) if isinstance(pointer, int) else None
-
-
-def _describe(value: Any, name: str, run_stream: RunStream) -> DeviceArray:
-    """Returns the description of an array on the device of `run_stream`, and adds the stream of its
-    producer to `run_stream`.
-
-    Raises InvalidUsageError, which calls the array `name`, if its framework does not export it or
-    ark does not have its element type.
-    """
-    torch = torch_of(value)
-    if torch is not None:
-        return _describe_tensor(torch, value, name, run_stream)
-    if hasattr(value, "__dlpack__"):
-        stream = _LEGACY_STREAM if run_stream.stream == 0 else run_stream.stream
-        address, dtype, shape, dense, owner = describe_dlpack(value, name, stream)
-        return DeviceArray(address, dtype.numpy, shape, dense, owner)
-    return _describe_interface(value, name, run_stream)
 
 
 def _describe_tensor(torch: Any, tensor: Any, name: str, run_stream: RunStream) -> DeviceArray:
@@ -152,33 +161,6 @@ def _address_of_tensor(tensor: Any) -> int:
         return tensor.data_ptr()
     except RuntimeError:
         return 0
-
-
-def _usable_tensor(value: Any, buffer: Buffer, run_stream: RunStream) -> DeviceArray | None:
-    """Returns the description of a torch tensor that can serve as a buffer in place, or None if the
-    value needs the full checks.
-
-    This is the fast path of decoders, which pass tensors for every token.
-    """
-    torch = run_stream.torch
-    if (
-        torch is None
-        or not isinstance(value, torch.Tensor)
-        or not value.is_cuda
-        or value.dtype is not _tensor_dtypes(torch).get(buffer.dtype)
-        or value.shape != buffer.shape
-        or value.get_device() != run_stream.device[1]
-        or not value.is_contiguous()
-        or value.requires_grad
-        or value.is_neg()
-    ):
-        return None
-    address = _address_of_tensor(value)
-    if not address or address % buffer.alignment:
-        return None
-    if run_stream.torch_stream is None:
-        run_stream.follow_torch()
-    return DeviceArray(address, buffer.dtype.numpy, buffer.shape, True, value)
 
 
 _TENSOR_DTYPES: dict[DType, object] = {}
@@ -221,19 +203,6 @@ def _describe_interface(value: Any, name: str, run_stream: RunStream) -> DeviceA
     if producer is not None:
         run_stream.producers.add(0 if producer == _LEGACY_STREAM else int(producer))
     return DeviceArray(address, dtype.numpy, shape, dense, value)
-
-
-def _unusable(array: DeviceArray, buffer: Buffer) -> str | None:
-    """Returns the reason why a kernel cannot use an array of the right type and shape in place, or
-    None."""
-    if not array.dense:
-        return "is not dense and row-major; pass a contiguous array"
-    if array.address % buffer.alignment:
-        return (
-            f"begins at an address that is not a multiple of {buffer.alignment}, as the kernel "
-            "requires; pass a copy"
-        )
-    return None
 
 
 class Results:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from ...errors import InvalidUsageError, a_type
-from .checks import label, mismatch
 from .dlpack import Exporter, import_dlpack
 
 if TYPE_CHECKING:
@@ -49,18 +48,6 @@ def store(memory: Memory, buffer: Buffer, value: object) -> None:
 def fetch(memory: Memory, buffer: Buffer) -> NDArray[Any]:
     """Returns the array that a buffer holds; see :meth:`Memory.read`."""
     return memory.read(buffer.dtype.numpy, buffer.shape)
-
-
-def receive_host(value: object, buffer: Buffer) -> NDArray[Any]:
-    """Returns an array in host memory as a NumPy array with the shape and dtype of `buffer`.
-
-    Raises InvalidUsageError if it is not an array, or has another shape or dtype.
-    """
-    name = label(buffer)
-    array = to_numpy(value, name)
-    if problem := mismatch(array, buffer):
-        raise InvalidUsageError(f"{name} {problem}")
-    return array
 
 
 def framework(values: list[object]) -> Wrap:

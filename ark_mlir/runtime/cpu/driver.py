@@ -13,12 +13,12 @@ import numpy as np
 from ...errors import DeviceError, InvalidUsageError
 from .. import abi
 from ..abi import Abort, ArkContext
-from ..arrays.exchange import HostExchange
 from ..arrays.streams import RunStream
 from ..doorbell import Doorbell, rest
 from ..driver import Fault, Launch, Outcome, Stop
 from . import host
 from .elf import check_image
+from .exchange import HostExchange
 from .image import Image
 from .lanes import Lanes
 
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
 # Interval at which a waiting host checks if the run is to be aborted.
 _POLL_SECONDS = 0.25
-# How long a lane may take to notice an abort. Lanes check it in every wait and before every
-# instruction, so that this bounds one instruction.
+# Seconds within which a lane has to notice an abort. Lanes check for an abort in every wait and
+# before every instruction, so this bounds the duration of an instruction.
 GRACE_SECONDS = 10.0
 # Ctrl-C returns within two seconds, whatever the lanes do.
 INTERRUPT_GRACE_SECONDS = 1.5

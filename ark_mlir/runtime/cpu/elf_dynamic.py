@@ -31,7 +31,7 @@ _SYMBOLIC, _PLTREL, _TEXTREL, _JMPREL, _BIND_NOW = 16, 20, 22, 23, 24
 _RUNPATH, _FLAGS = 29, 30
 _GNU_HASH, _VERSYM, _RELACOUNT, _FLAGS_1 = 0x6FFFFEF5, 0x6FFFFFF0, 0x6FFFFFF9, 0x6FFFFFFB
 _VERNEED, _VERNEEDNUM = 0x6FFFFFFE, 0x6FFFFFFF
-# Of AArch64: branch protection and calling conventions of the procedure linkage table.
+# Entries of AArch64 for branch protection and calling conventions of the procedure linkage table.
 _PROCESSOR = {183: frozenset({0x70000001, 0x70000003, 0x70000005})}
 _KNOWN = frozenset(
     {_NEEDED, _PLTRELSZ, _PLTGOT, _HASH, _STRTAB, _SYMTAB, _RELA, _RELASZ, _RELAENT, _STRSZ,

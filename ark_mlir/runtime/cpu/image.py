@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BundleError, shorten
-from ...permissions import weakness
+from ...permissions import find_weakness
 
 
 class Image:
@@ -89,7 +89,7 @@ def _through_folder(image: memoryview) -> tuple[ctypes.CDLL, int | None]:
         with contextlib.closing(os.fdopen(descriptor, "wb")) as file:
             file.write(image)
         # In an unsafe folder, another user could replace the file before the loader opens it.
-        if reason := weakness(Path(path)):
+        if reason := find_weakness(Path(path)):
             raise OSError(f"no safe folder for temporary files: {reason}")
         return ctypes.CDLL(path), None
 

@@ -41,12 +41,14 @@ class LimitedCall:
     def wait(self, seconds: float) -> bool:
         """Starts the call; returns False, and abandons the call, if it lasts longer than
         `seconds`."""
-        if getattr(_this_thread, "is_helper", False) or not self._start():
+        thread = None if getattr(_this_thread, "is_helper", False) else self._start()
+        if thread is None:
             self._work()
             return True
         interrupted = True
         try:
-            self._ended.wait(seconds)
+            if self._ended.wait(seconds):
+                thread.join()  # Python warns of a fork while another thread exists
             interrupted = False
         finally:
             with self._lock:
@@ -65,13 +67,14 @@ class LimitedCall:
         finally:
             del error  # the traceback refers to this frame
 
-    def _start(self) -> bool:
+    def _start(self) -> threading.Thread | None:
+        """Returns the thread of the call, or None if the interpreter starts no more threads."""
         thread = threading.Thread(target=self._help, name="ark-driver-call", daemon=True)
         try:
             thread.start()
         except RuntimeError:  # the interpreter ends
-            return False
-        return True
+            return None
+        return thread
 
     def _help(self) -> None:
         _this_thread.is_helper = True

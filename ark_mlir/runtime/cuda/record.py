@@ -73,7 +73,7 @@ class RecordLayout:
         return {buffer.slot: self._take(buffer.bytes) for buffer in buffers if buffer.bytes <= most}
 
 
-class Results(NamedTuple):
+class LaunchResults(NamedTuple):
     """The results of a launch in its launch record."""
 
     codes: tuple[int, ...]
@@ -88,12 +88,12 @@ class Results(NamedTuple):
         return not (self.stop.abort or self.fault.code or any(self.codes))
 
 
-def read_results(layout: RecordLayout, results: NDArray[np.uint8]) -> Results:
+def read_results(layout: RecordLayout, results: NDArray[np.uint8]) -> LaunchResults:
     """Returns the results in the bytes of a launch record from its report on."""
     status, codes = layout.status - layout.report, layout.codes - layout.report
     words: NDArray[np.int64] = np.ndarray(codes // 8, np.int64, results.data)
     lanes: NDArray[np.int32] = np.ndarray(layout.lanes, np.int32, results.data, codes)
-    return Results(
+    return LaunchResults(
         tuple(lanes.tolist()),
         Stop(*words[:6].tolist()),
         Fault(*words[status // 8 : status // 8 + abi.STATUS_WORDS].tolist()),
@@ -121,7 +121,7 @@ class LaunchRecord:
         count = (layout.result_end - layout.report) // 8
         self._results = self.host.view(layout.report, words, (count,))
         self._nothing = bytes(8 * count)
-        self._good = Results((0,) * layout.lanes, Stop(), Fault(), 0)
+        self._good = LaunchResults((0,) * layout.lanes, Stop(), Fault(), 0)
         # The kernel parameters of cuLaunchKernelEx: the address of an array of addresses. Neither
         # changes, so that they are converted once and not at every launch.
         self._argument = ctypes.c_uint64(self.device.address + layout.context)
@@ -211,7 +211,7 @@ class LaunchRecord:
             end - begin, stream,
         )  # fmt: skip
 
-    def results(self) -> Results:
+    def results(self) -> LaunchResults:
         """Returns the results of the last download."""
         layout = self.layout
         # The fast path: all words are zero after a run without errors.

@@ -1,6 +1,6 @@
 """The membership of this process in a world, which `ark.distributed.init` sets.
 
-The runtime and the compiler use this module, so that neither depends on `ark.distributed`.
+By this module the runtime, which does not import `ark.distributed`, finds the member.
 """
 
 from __future__ import annotations

@@ -135,7 +135,7 @@ class FakeCuda(MemoryFunctions):
 
     @property
     def running(self) -> int:
-        """How many launches were given to a stream and have not ended."""
+        """The number of launches that were given to a stream and have not ended."""
         return sum(device.running for device in self.devices)
 
     @property
@@ -178,7 +178,7 @@ class FakeCuda(MemoryFunctions):
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("cu"):
             raise AttributeError(name)
-        function = getattr(self, f"_{name}", self._nothing)
+        function = getattr(self, f"_{name}", self._succeed)
 
         def call(*arguments: Any) -> tuple[Any, ...]:
             with self._alone():
@@ -214,7 +214,7 @@ class FakeCuda(MemoryFunctions):
         device = self._contexts.device
         if device is None and name not in WITHOUT_CONTEXT and not self._contexts.stack:
             return INVALID_CONTEXT
-        # How often a waiting host asks is no property of a run.
+        # Queries of a waiting host are not counted: their number varies between runs.
         if code := self._invalidate_captures(name) or self._not_ready(name, arguments):
             return code
         if name not in GIVE_BACK | GIVE_BACK_WITHIN:
@@ -265,7 +265,7 @@ class FakeCuda(MemoryFunctions):
         """Returns the description of an error."""
         return 0, ERRORS.get(code, ERRORS[INVALID_VALUE])[1].encode()
 
-    def _nothing(self, *arguments: Any) -> int:
+    def _succeed(self, *arguments: Any) -> int:
         del arguments
         return 1
 

@@ -172,7 +172,7 @@ class StreamFunctions:
         return 0
 
     def _give(self, stream: int, make: Callable[[], Operation]) -> tuple[int]:
-        """Work for a stream: done in its turn, or at every replay of the graph that is captured."""
+        """Adds work to a stream, or to its graph during a capture; each replay does this work."""
         target = self._stream(stream)
         if target.graph is not None:
             target.graph.append(make)

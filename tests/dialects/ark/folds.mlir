@@ -1,8 +1,8 @@
 // RUN: ark-opt %s --canonicalize --split-input-file | FileCheck %s
 
-// CHECK-LABEL: func.func @reshapeToTheSameShapeIsNothing
+// CHECK-LABEL: func.func @reshapeToTheSameShapeIsRemoved
 // CHECK-SAME: %[[X:.+]]: tensor<4xf32>
-func.func @reshapeToTheSameShapeIsNothing(%x: tensor<4xf32>) -> tensor<4xf32> {
+func.func @reshapeToTheSameShapeIsRemoved(%x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK-NEXT: return %[[X]]
   %0 = ark.reshape %x shape = [4] : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
@@ -10,9 +10,9 @@ func.func @reshapeToTheSameShapeIsNothing(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// CHECK-LABEL: func.func @onlyTheLastReshapeCounts
+// CHECK-LABEL: func.func @reshapesCompose
 // CHECK-SAME: %[[X:.+]]: tensor<4x6xf32>
-func.func @onlyTheLastReshapeCounts(%x: tensor<4x6xf32>) -> tensor<3x8xf32> {
+func.func @reshapesCompose(%x: tensor<4x6xf32>) -> tensor<3x8xf32> {
   // CHECK-NEXT: %[[R:.+]] = ark.reshape %[[X]] shape = [3, 8]
   // CHECK-NEXT: return %[[R]]
   %0 = ark.reshape %x shape = [24] : (tensor<4x6xf32>) -> tensor<24xf32>
@@ -44,9 +44,9 @@ func.func @transposesCompose(%x: tensor<2x3x4xf32>) -> tensor<4x2x3xf32> {
 
 // -----
 
-// CHECK-LABEL: func.func @wholeSliceAndSameCastAreNothing
+// CHECK-LABEL: func.func @wholeSliceAndCastToTheSameTypeAreRemoved
 // CHECK-SAME: %[[X:.+]]: tensor<4xf32>
-func.func @wholeSliceAndSameCastAreNothing(%x: tensor<4xf32>) -> tensor<4xf32> {
+func.func @wholeSliceAndCastToTheSameTypeAreRemoved(%x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK-NEXT: return %[[X]]
   %0 = ark.slice %x starts = [0] stops = [4] steps = [1] : (tensor<4xf32>) -> tensor<4xf32>
   %1 = ark.cast %0 to f32 : (tensor<4xf32>) -> tensor<4xf32>
@@ -74,9 +74,9 @@ func.func @updatesAreNeverDropped(%s: tensor<8xf32>, %x: tensor<2xf32>) {
 
 // -----
 
-// CHECK-LABEL: @bitcastThereAndBack
+// CHECK-LABEL: @inverseBitcastsCancel
 // CHECK-NEXT: return %arg0
-func.func @bitcastThereAndBack(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
+func.func @inverseBitcastsCancel(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
   %0 = ark.bitcast %x to f16 : (tensor<4x8xf32>) -> tensor<4x16xf16>
   %1 = ark.bitcast %0 to f32 : (tensor<4x16xf16>) -> tensor<4x8xf32>
   return %1 : tensor<4x8xf32>
@@ -84,10 +84,10 @@ func.func @bitcastThereAndBack(%x: tensor<4x8xf32>) -> tensor<4x8xf32> {
 
 // -----
 
-// CHECK-LABEL: @lastOfSeveralBitcasts
+// CHECK-LABEL: @bitcastsCompose
 // CHECK-NEXT: %[[Y:.+]] = ark.bitcast %arg0 to i64 : (tensor<4x8xf16>) -> tensor<4x2xi64>
 // CHECK-NEXT: return %[[Y]]
-func.func @lastOfSeveralBitcasts(%x: tensor<4x8xf16>) -> tensor<4x2xi64> {
+func.func @bitcastsCompose(%x: tensor<4x8xf16>) -> tensor<4x2xi64> {
   %0 = ark.bitcast %x to ui8 : (tensor<4x8xf16>) -> tensor<4x16xui8>
   %1 = ark.bitcast %0 to i64 : (tensor<4x16xui8>) -> tensor<4x2xi64>
   return %1 : tensor<4x2xi64>

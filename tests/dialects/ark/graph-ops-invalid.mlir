@@ -521,7 +521,7 @@ func.func @name_of_an_op(%x: tensor<8xi8>) {
 
 // -----
 
-// An element of i0 has zero bytes, by which the verifier must not divide.
+// The verifier must not divide by the size of an i0 element, which is zero.
 func.func @bitcast_c1_nothing(%x: tensor<4xf32>) {
   // expected-error @below {{the bytes of 'f32' may be no values of 'i0' (bitcast_c1)}}
   // expected-error @below {{failed to infer returned types}}

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --verify-roundtrip | ark-opt | FileCheck %s
 
-// CHECK-LABEL: ark.program @viewsNameElementsInAnotherOrder
-ark.program @viewsNameElementsInAnotherOrder(
+// CHECK-LABEL: ark.program @viewsReorderElements
+ark.program @viewsReorderElements(
     %x: tensor<6x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<1x4x3xf32> {ark.name = "y"}) {
   // CHECK: ark.reshape %{{.+}} shape = [2, 3, 4] : (tensor<6x4xf32>) -> tensor<2x3x4xf32>
@@ -88,8 +88,8 @@ ark.program @attentionReadsAStateUpToALength(
   ark.return %1 : tensor<4x1x64xf32>
 }
 
-// CHECK-LABEL: ark.program @piecesOfAnAttentionAreCombined
-ark.program @piecesOfAnAttentionAreCombined(
+// CHECK-LABEL: ark.program @partitionsOfAnAttentionAreCombined
+ark.program @partitionsOfAnAttentionAreCombined(
     %q: tensor<4x1x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<2x32x8x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %v: tensor<2x32x8x48xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"},
@@ -105,8 +105,8 @@ ark.program @piecesOfAnAttentionAreCombined(
   ark.return %1 : tensor<4x1x48xf32>
 }
 
-// CHECK-LABEL: ark.program @argmaxInPieces
-ark.program @argmaxInPieces(
+// CHECK-LABEL: ark.program @argmaxInPartitions
+ark.program @argmaxInPartitions(
     %x: tensor<2x4x16xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<2xi32> {ark.name = "y"}) {
   // CHECK: ark.partial_argmax %{{.+}} axis = 2 : (tensor<2x4x16xbf16>) -> tensor<2x4xi64>

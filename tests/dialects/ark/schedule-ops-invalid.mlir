@@ -200,7 +200,7 @@ ark.program @prefetch_c1(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.n
 
 // -----
 
-ark.program @notASchedulesItem(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
+ark.program @opThatIsNoScheduleItem(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   ark.task "t" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
   ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
     ark.yield
@@ -215,7 +215,7 @@ ark.program @notASchedulesItem(%x: memref<32xf32> {ark.kind = #ark.kind<output>,
 
 // -----
 
-// A later run that begins at a lower vCTA overlaps the earlier run.
+// A later work item begins at a lower vCTA than an earlier one, and both have a vCTA in common.
 ark.program @schedule_c3_again_in_another_lane(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   ark.task "t" grid [4] ins() outs(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<32xf32>) {
   ^bb0(%i: index, %b: memref<8xf32, strided<[1], offset: ?>>):
@@ -263,8 +263,7 @@ ark.program @schedule_c6(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.n
 
 // -----
 
-// The schedule is verified before the task, and leaves the error about the grid
-// to the verifier of the task.
+// The schedule is verified before the task, and leaves the error in the grid to the task's verifier.
 ark.program @gridIsNegative(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   // expected-error @below {{needs a positive grid, positive warps and shared memory of zero or more (task_c5)}}
   ark.task "t" grid [-1] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {

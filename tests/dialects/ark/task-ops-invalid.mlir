@@ -60,7 +60,7 @@ ark.program @program_c6_two(%s: tensor<i32> {ark.kind = #ark.kind<state>, ark.na
 // -----
 
 // expected-error @below {{argument 0: attribute '"ark.stop"' must be a unit}}
-ark.program @stopThatIsNoUnit(%s: tensor<i32> {ark.kind = #ark.kind<state>, ark.name = "s", ark.stop = 1 : i64}) {
+ark.program @stopAttributeIsNoUnit(%s: tensor<i32> {ark.kind = #ark.kind<state>, ark.name = "s", ark.stop = 1 : i64}) {
   ark.return
 }
 

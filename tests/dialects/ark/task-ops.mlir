@@ -19,8 +19,8 @@ ark.program @groupCapturesItsOperands(
   ark.return %0 : tensor<4x8xf32>
 }
 
-// CHECK-LABEL: ark.program @groupAsksForItsTile
-ark.program @groupAsksForItsTile(
+// CHECK-LABEL: ark.program @groupReadsTheOffsetOfItsTile
+ark.program @groupReadsTheOffsetOfItsTile(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4x8xf32> {ark.name = "y"}) {
   %0 = ark.group "act" (%a = %x) : (tensor<4x8xf32>) -> tensor<4x8xf32> {

@@ -50,7 +50,7 @@ def refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
 
 @pytest.fixture
 def compile_with_little_memory(tmp_path: Path) -> Callable[[str], str]:
-    """The message of ``ark compile`` in a process with 2 GiB; it must not crash."""
+    """Returns the message of ``ark compile`` in a process with 2 GiB; a crash fails the test."""
 
     def command(text: str) -> str:
         (tmp_path / "huge.mlir").write_text(text, encoding="utf-8")

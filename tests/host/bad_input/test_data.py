@@ -1,7 +1,7 @@
 """Arrays, bundles and models that do not fit give one clear error that names them.
 
-Each is tried through the Python API and, where a command takes it, through the command line:
-exit status 1, one message on stderr, no traceback.
+Each input is given to the Python API and, if a command takes it, to the command line: exit status
+1, one message on stderr, no traceback.
 """
 
 from __future__ import annotations

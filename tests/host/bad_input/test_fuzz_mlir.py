@@ -52,7 +52,7 @@ def test_a_crash_is_found_and_counted(tmp_path: Path) -> None:
 
 
 def test_an_input_is_the_same_in_every_folder(tmp_path: Path) -> None:
-    """Bytecode holds the name of its file, from which a mutant may take lengths."""
+    """Bytecode contains the name of its file, which must not depend on the folder."""
     script = (
         "import hashlib, sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
@@ -76,3 +76,50 @@ def test_an_input_is_the_same_in_every_folder(tmp_path: Path) -> None:
     ]
     assert " bytecode " in lists[0]
     assert lists[0] == lists[1]
+
+
+# A server of the fuzzer's protocol whose commands allocate 200 MB, or never end.
+_GREEDY_SERVER = """#!{python}
+import os, sys, time
+for line in sys.stdin:
+    result, errors, *_, way = line.rstrip("\\n").split("\\t")
+    child = os.fork()
+    if child == 0:
+        for path in (result, errors):
+            open(path, "w").close()
+        block = bytearray(b"x") * (200 << 20) if way == "allocate" else b""
+        while way == "spin":
+            pass
+        time.sleep(30 if block else 0)
+        os._exit(0)
+    print(child, flush=True)
+    print(os.waitpid(child, 0)[1], flush=True)
+"""
+
+
+def test_runs_that_take_too_much_are_stopped(tmp_path: Path) -> None:
+    """The limits hold for a server with a sanitizer, whose addresses have no limit."""
+    program = tmp_path / "asan-server"
+    program.write_text(_GREEDY_SERVER.format(python=sys.executable))
+    program.chmod(0o755)
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "import mlir_server\n"
+        "from mlir_crashes import find_crash\n"
+        "mlir_server._MEMORY_BYTES = 100 << 20\n"
+        "mlir_server._CPU_SECONDS = 2.0\n"
+        "with mlir_server.Server(Path(sys.argv[2]), Path(sys.argv[3])) as server:\n"
+        "    for way in ('end', 'allocate', 'spin'):\n"
+        "        outcome = server.run(b'', (way,))\n"
+        "        crash = find_crash(outcome)\n"
+        "        print(outcome.signal, outcome.hung, crash and crash.kind)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(_ROOT / "tests/soak"), str(program), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert done.stdout == "None False None\n6 False signal 6\n6 True hang\n"

@@ -1,7 +1,7 @@
 """Invalid MLIR gives one clear error that names the place, and never a crash.
 
-Each is tried through the Python API and, where a command takes it, through the command line:
-exit status 1, one message on stderr, no traceback.
+Each text is given to the Python API and, if a command takes it, to the command line: exit status 1,
+one message on stderr, no traceback.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ BAD_MLIR: dict[str, tuple[str, int | None, str]] = {
 
 @pytest.mark.parametrize("name", BAD_MLIR)
 def test_bad_mlir(name: str, tmp_path: Path) -> None:
-    """The error is raised for text and for a file; it names a file."""
+    """The error is raised for text and for a file, and names the file."""
     text, line, message = BAD_MLIR[name]
     with pytest.raises(ark.ArkError, match=re.escape(message)) as caught:
         ark.compile(text, target="cpu:1")

@@ -1,7 +1,7 @@
 """Schedules that are cyclic or broken by hand give an error that names both sides.
 
-Each is tried through the Python API and, where a command takes it, through the command line:
-exit status 1, one message on stderr, no traceback.
+Each schedule is given to the Python API and, if a command takes it, to the command line: exit
+status 1, one message on stderr, no traceback.
 """
 
 from __future__ import annotations
@@ -183,10 +183,10 @@ def assert_says(error: str, messages: list[str], place: Place) -> None:
 
 
 @pytest.mark.parametrize("stage", ["kernel", "target"])
-def test_what_cannot_be_proven_is_not_called_proven(
+def test_a_wrong_schedule_at_a_later_stage_is_not_called_proven(
     stage: str, schedule: str, refused: Refused
 ) -> None:
-    """A program whose stage claims a proof, or which has no schedule, is not reported as proven."""
+    """The text of a wrong schedule claims a stage after the proof."""
     lie = edit(r'ark\.stage = "synchronization"', f'ark.stage = "{stage}"')
     text = BROKEN["wait removed"][0](lie(schedule))
     with pytest.raises(ark.InvalidUsageError, match=f"is at the stage '{stage}'"):

@@ -1,6 +1,6 @@
 """Invalid programs and options give one clear error that names the place.
 
-Each is tried through the Python API and, where a command takes it, through the command line:
+Each program or option is given to the Python API and, if a command takes it, to the command line:
 exit status 1, one message on stderr, no traceback.
 """
 

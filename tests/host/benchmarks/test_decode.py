@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -14,45 +13,30 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 import numpy as np
 import torch
 
-from .conftest import FOLDER, run_benchmark
+from .conftest import FOLDER, compile_rows, measure, run_benchmark, table_cells
 
-
-def benchmark(*arguments: object, prelude: str = "") -> subprocess.CompletedProcess[str]:
-    return run_benchmark("decode", *arguments, prelude=prelude)
+ARMS = ("eager", "graph", "ark-1", "ark-128")
+ALL = ",".join(ARMS)
 
 
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bundles")
-    arguments = ("--settings", "tiny,tiny-norm", "--target", "cpu:2")
-    done = benchmark("--compile", folder, *arguments)
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
-ARMS = ("eager", "ark-1", "ark-128")
-QUICK = ("--arms", ",".join(ARMS), "--tokens", 16, "--samples", 2)
-
-
-def cells(text: str) -> dict[tuple[str, str], list[str]]:
-    """Rows of the table by setting and arm."""
-    rows = [line.strip("| ").split("|") for line in text.splitlines() if line.startswith("| tiny")]
-    return {(row[0].strip(), row[1].strip()): [cell.strip() for cell in row[2:]] for row in rows}
+    return compile_rows("decode", "tiny,tiny-norm", tmp_path_factory.mktemp("bundles"))
 
 
 def test_all_arms_are_correct_and_timed(bundles: Path, tmp_path: Path) -> None:
-    done = benchmark(
-        "--bundles", bundles, "--settings", "tiny,tiny-norm", *QUICK, "--output", tmp_path / "t.md"
-    )
+    """Each row has a process of its own, and the record has the arms of both."""
+    options = ("--rows", "tiny,tiny-norm", "--arms", ALL, "--samples", 2)
+    done = run_benchmark("decode", "--bundles", bundles, *options, "--output", tmp_path / "t.md")
     assert done.returncode == 0, done.stderr
-    table = cells((tmp_path / "t.md").read_text(encoding="utf-8"))
+    table = table_cells((tmp_path / "t.md").read_text(encoding="utf-8"))
     assert set(table) == {(name, arm) for name in ("tiny", "tiny-norm") for arm in ARMS}
     for (name, _), row in table.items():
         assert float(row[0]) > 0
         assert float(row[-1]) <= float(table[name, "eager"][-1])
 
 
-def test_wrong_results_have_no_times(bundles: Path) -> None:
+def test_wrong_results_have_no_times(bundles: Path, tmp_path: Path) -> None:
     """A difference in one matrix of the weights is enough."""
     spoil = """
 load = decode.load_ark
@@ -61,21 +45,23 @@ def spoilt(path, weights, caches):
     return load(path, {**weights, name: weights[name].roll(1, 0)}, caches)
 decode.load_ark = spoilt
 """
-    done = benchmark("--bundles", bundles, "--settings", "tiny", *QUICK, prelude=spoil)
-    assert done.returncode == 1
-    assert "decode: WRONG: tiny, ark-1: relative error" in done.stderr
-    assert set(cells(done.stdout)) == {("tiny", "eager")}
+    found = {each["arm"]: each for each in measure("decode", bundles, "tiny", ALL, tmp_path, spoil)}
+    assert set(found) == set(ARMS)
+    for arm, result in found.items():
+        wrong = arm.startswith("ark")
+        assert result["problem"].startswith("WRONG: relative error") == wrong
+        assert (result["device"] is None) == wrong
 
 
-def test_tokens_that_depend_on_the_launch_are_refused(bundles: Path) -> None:
+def test_tokens_that_depend_on_the_launch_are_refused(bundles: Path, tmp_path: Path) -> None:
     shift = """
 made = decode.ArkArm.made
 decode.ArkArm.made = lambda arm, *rest: made(arm, *rest) + arm._single
 """
-    done = benchmark("--bundles", bundles, "--settings", "tiny", *QUICK, prelude=shift)
-    assert done.returncode == 1
-    assert "tiny: one launch and several make other tokens" in done.stderr
-    assert set(cells(done.stdout)) == {("tiny", "eager")}
+    found = {each["arm"]: each for each in measure("decode", bundles, "tiny", ALL, tmp_path, shift)}
+    assert "one launch and several make other tokens" in found["ark-1"]["problem"]
+    assert "one launch and several make other tokens" in found["ark-128"]["problem"]
+    assert found["eager"]["device"] > 0
 
 
 @pytest.fixture
@@ -134,12 +120,6 @@ def test_bytes_are_those_of_the_records(parts: Any, name: str, size: float) -> N
     assert settings.SETTINGS[name].bytes_read(1) / 1e9 == pytest.approx(size, abs=0.001)
 
 
-def test_an_error_of_nan_does_not_pass(parts: Any) -> None:
-    decode, _, _ = parts
-    found = np.array([1.0, np.nan], np.float32)
-    assert not decode.error_of(found, np.ones(2, np.float32)) <= 1
-
-
 def test_a_clock_of_events_measures_the_kernel(parts: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The events surround only the launch, on its stream."""
     decode, _, _ = parts
@@ -169,35 +149,52 @@ def test_the_streaming_read_assembles(parts: Any) -> None:
     assert 4 * read_limit.LOADS < read.registers <= 64
 
 
-def test_a_bundle_that_is_missing_is_said(bundles: Path, tmp_path: Path) -> None:
+def test_a_missing_bundle_is_reported(bundles: Path, tmp_path: Path) -> None:
     """The other arms are still measured."""
-    for name in ("tiny.npz", "tiny-norm.npz", "tiny-norm.arkbin"):
-        (tmp_path / name).write_bytes((bundles / name).read_bytes())
-    done = benchmark("--bundles", tmp_path, "--settings", "tiny,tiny-norm", *QUICK)
+    (tmp_path / "tiny.npz").write_bytes((bundles / "tiny.npz").read_bytes())
+    done = run_benchmark(
+        "decode", "--bundles", tmp_path, "--rows", "tiny", "--arms", ALL, "--samples", 1
+    )
     assert done.returncode == 1
-    assert "tiny: there is no bundle of it" in done.stderr
-    assert set(cells(done.stdout)) == {("tiny", "eager")} | {("tiny-norm", arm) for arm in ARMS}
+    assert "- tiny, ark-1: failed: BundleError:" in done.stdout
+    assert table_cells(done.stdout)["tiny", "ark-1"][0] == "see below"
+    assert float(table_cells(done.stdout)["tiny", "eager"][0]) > 0
 
 
-def test_a_failing_arm_costs_only_its_own_figures(bundles: Path) -> None:
+def test_a_failing_arm_costs_only_its_own_figures(bundles: Path, tmp_path: Path) -> None:
     fail = """
-import torch_decoder
-def compiled(model, mode):
+def compiled(model, mode, device):
     raise RuntimeError(f"no luck with {mode}")
-torch_decoder.compiled = compiled
+decode.compiled = compiled
 """
-    arms = ("--arms", "eager,reduce-overhead,ark-1", "--tokens", 16, "--samples", 1)
-    done = benchmark("--bundles", bundles, "--settings", "tiny", *arms, prelude=fail)
-    assert done.returncode == 1
-    assert "WRONG: tiny, reduce-overhead: RuntimeError('no luck with reduce" in done.stderr
-    assert set(cells(done.stdout)) == {("tiny", "eager"), ("tiny", "ark-1")}
+    arms = "eager,reduce-overhead,ark-1"
+    found = {each["arm"]: each for each in measure("decode", bundles, "tiny", arms, tmp_path, fail)}
+    assert "RuntimeError: no luck with reduce-overhead" in found["reduce-overhead"]["problem"]
+    assert found["eager"]["device"] > 0
+    assert found["ark-1"]["device"] > 0
 
 
-def test_a_failing_setting_costs_only_its_own_figures(bundles: Path, tmp_path: Path) -> None:
-    for path in bundles.iterdir():
-        (tmp_path / path.name).write_bytes(path.read_bytes())
-    (tmp_path / "tiny.arkbin").write_bytes((tmp_path / "tiny-norm.arkbin").read_bytes())
-    done = benchmark("--bundles", tmp_path, "--settings", "tiny,tiny-norm", *QUICK)
-    assert done.returncode == 1
-    assert "WRONG: tiny: InvalidUsageError" in done.stderr
-    assert set(cells(done.stdout)) == {("tiny-norm", arm) for arm in ARMS}
+def test_a_batch_of_serving_is_measured(tmp_path: Path) -> None:
+    bundles = compile_rows("serving", "tiny-b4", tmp_path / "bundles")
+    done = run_benchmark(
+        "serving", "--bundles", bundles, "--rows", "tiny-b4", "--arms", "graph,ark-128"
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(table_cells(done.stdout)["tiny-b4", "ark-128"][0]) > 0
+    assert "- ragged batch: not supported: " in done.stdout
+
+
+def test_attention_without_a_mask_is_the_same_step(parts: Any) -> None:
+    _, settings, decoder = parts
+    setting = settings.SETTINGS["tiny-norm"]
+    weights = decoder.make_weights(setting.sizes, "cpu")
+    caches = decoder.make_caches(setting, "cpu")
+    rope = torch.rand(setting.context, 16), torch.rand(setting.context, 16)
+    results = []
+    for flex in (False, True):
+        model = decoder.TorchDecoder(
+            setting, weights, caches, rope, torch.float32, fused=True, flex=flex
+        )
+        model.put(torch.tensor([3, 5]), 20)
+        results.append(model())
+    torch.testing.assert_close(*results)

@@ -2,57 +2,60 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="PyTorch is not installed")
+pytest.importorskip("torch", reason="torch is not installed")
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
-from .conftest import run_benchmark
+from .conftest import compile_rows, measure, run_benchmark, table_cells
 
-
-def benchmark(*arguments: object, prelude: str = "") -> subprocess.CompletedProcess[str]:
-    return run_benchmark("dense", *arguments, prelude=prelude)
+LINEAR, TRANSPOSED = ROWS = ("64x96x128-nt", "64x96x128-tn")
+ARMS = "cublas,cublas warm,ark,ark warm"
 
 
 @pytest.fixture(scope="module")
 def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("bundles")
-    done = benchmark("--compile", folder, "--shapes", "tiny", "--target", "cpu:2")
-    assert done.returncode == 0, done.stderr
-    return folder
-
-
-QUICK = ("--products", 2, "--samples", 2)
+    return compile_rows("dense", ",".join(ROWS), tmp_path_factory.mktemp("bundles"))
 
 
 def test_products_are_checked(bundles: Path, tmp_path: Path) -> None:
-    """The cpu has no device clock, so the table has errors and no times."""
-    done = benchmark("--bundles", bundles, *QUICK, "--output", tmp_path / "t.md")
-    assert done.returncode == 0, done.stderr
-    (row,) = (line for line in (tmp_path / "t.md").read_text().splitlines() if "tiny" in line)
-    cells = [cell.strip() for cell in row.strip("| ").split("|")]
-    assert cells[1] == "64 x 96 x 128"
-    assert 0 < float(cells[-1]) < 0.01
+    found = measure("dense", bundles, ",".join(ROWS), ARMS, tmp_path)
+    assert {(each["row"], each["arm"]) for each in found} == {
+        (row, arm) for row in ROWS for arm in ARMS.split(",")
+    }
+    for result in found:
+        assert result["problem"] == ""
+        assert 0 < result["error"] < 0.01
 
 
-def test_wrong_results_have_no_times(bundles: Path) -> None:
+def test_wrong_results_have_no_times(bundles: Path, tmp_path: Path) -> None:
     spoil = """
-run = dense.Product.run_ark
-def spoilt(self, products):
-    taken = run(self, products)
-    self.mine[0, 0] += 1
-    return taken
-dense.Product.run_ark = spoilt
+load = dense.ark.load
+class Spoilt:
+    def __init__(self, executable):
+        self.executable = executable
+    def bind(self, arrays):
+        return self.executable.bind({"w": arrays["w"].roll(1, 0)})
+dense.ark.load = lambda path: Spoilt(load(path))
+dense.Task.device = lambda task: "cpu"
 """
-    done = benchmark("--bundles", bundles, *QUICK, prelude=spoil)
-    assert done.returncode == 1
-    assert "dense: WRONG: tiny: relative error" in done.stderr
+    found = measure("dense", bundles, LINEAR, "cublas,ark", tmp_path, spoil)
+    wrong = {each["arm"]: each for each in found}
+    assert wrong["ark"]["problem"].startswith("WRONG: relative error")
+    assert wrong["ark"]["device"] is None
+    assert wrong["cublas"]["device"] > 0
 
 
-def test_a_folder_without_bundles_is_named(tmp_path: Path) -> None:
-    done = benchmark("--bundles", tmp_path)
+def test_a_row_without_a_bundle_is_named(tmp_path: Path) -> None:
+    done = run_benchmark("dense", "--bundles", tmp_path, "--rows", LINEAR, "--arms", "cublas,ark")
     assert done.returncode == 1
-    assert f"dense: {tmp_path} has no bundle" in done.stderr
+    assert f"- {LINEAR}, ark: failed: BundleError:" in done.stdout
+    assert float(table_cells(done.stdout)[LINEAR, "cublas"][0]) > 0
+
+
+def test_rows_without_time_are_listed(bundles: Path) -> None:
+    done = run_benchmark("dense", "--bundles", bundles, "--rows", LINEAR, "--seconds", 1)
+    assert done.returncode == 1
+    assert f"- {LINEAR}, all arms: not measured: no time left" in done.stdout

@@ -55,7 +55,7 @@ def test_a_chain_is_compared_with_a_stream_of_equal_bytes(tmp_path: Path) -> Non
     assert (tmp_path / "table.md").read_text().strip() == out.strip()
 
 
-def test_the_summary_has_all_of_a_kind() -> None:
+def test_the_summary_covers_all_chains_of_a_kind() -> None:
     """Two chains of one size have the same kind of hand-off, and a chain of another size does
     not."""
     script = f"""
@@ -86,7 +86,7 @@ print(summarize(pairs, "not measured"))
     ]
 
 
-def test_arms_of_a_gpu_hand_over_as_they_say(tmp_path: Path) -> None:
+def test_arms_of_a_gpu_use_the_hand_offs_of_their_names(tmp_path: Path) -> None:
     """Packets need no wait between products, and as many words as the results of all products but
     the last. Without packets, hand-offs are counters and barriers."""
     script = f"""

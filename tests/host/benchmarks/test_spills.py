@@ -1,8 +1,8 @@
 """The kernels of benchmarks do not spill registers.
 
-A number that has none is written to memory and read back, which the report says. ptxas gives the
-registers of all bodies at once: a change to one of them, or to the loop over instructions, may
-cost those of another.
+A value without a register is written to memory and read back; the report counts such spills. ptxas
+allocates registers for all bodies together: a change to one body, or to the dispatch loop, may
+cause spills in another body.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def test_more_ranks_than_gpus_are_not_measured(bundles: Path) -> None:
 
 
 def test_wrong_results_have_no_times(bundles: Path) -> None:
-    """Rank 1 has the part of rank 0."""
+    """Rank 1 gets the weights of rank 0."""
     spoil = """
 def spoilt(buffer, arrays, made=tensor_parallel.rank_part):
     class Other:

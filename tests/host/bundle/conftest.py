@@ -1,4 +1,4 @@
-"""Writes bundles with wrong contents and right hashes."""
+"""Writes bundles with invalid contents and valid hashes."""
 
 from __future__ import annotations
 

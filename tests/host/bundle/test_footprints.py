@@ -118,7 +118,7 @@ def test_expressions_are_not_too_deep() -> None:
 
 
 def test_expressions_of_a_file_have_one_budget() -> None:
-    """Many tasks, each of which passes alone, with grids that differ."""
+    """Tasks with different grids are valid alone, and together exceed the budget."""
     manifest, sections = add_program().parts()
     expression: Any = ["mod", ["+", "d0", "d1"], 1]
     for _ in range(8):
@@ -158,7 +158,7 @@ def test_expressions_that_are_not_linear_raise(offset: list[Any]) -> None:
     assert bundle.manifest.as_json()["bodies"] == manifest["bodies"]
 
 
-# Row 0 is the output of the first task, at byte 0 of the arena; rows 1 and 2 are its inputs.
+# Entry 0 is the output of the first task, at byte 0 of the arena; entries 1 and 2 are its inputs.
 ROWS = {
     "slot": ((0, 0), 1, "does not point to its value in the manifest"),
     "offset": ((0, 1), 64, "does not point to its value in the manifest"),
@@ -168,7 +168,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("case", ROWS)
-def test_rows_agree_with_the_manifest(case: str) -> None:
+def test_entries_of_operands_agree_with_the_manifest(case: str) -> None:
     place, value, message = ROWS[case]
     manifest, sections = add_program().parts()
     rows = np.frombuffer(sections["operands"], "<i8").reshape(-1, 2).copy()
@@ -177,7 +177,7 @@ def test_rows_agree_with_the_manifest(case: str) -> None:
         Bundle.from_parts(manifest, {**sections, "operands": rows.tobytes()})
 
 
-def test_first_rows_agree_with_the_manifest() -> None:
+def test_first_entries_agree_with_the_manifest() -> None:
     manifest, sections = add_program().parts()
     rows = np.frombuffer(sections["tasks"], "<i4").reshape(-1, 2).copy()
     rows[0, 1] = 3

@@ -90,19 +90,19 @@ JSON = st.recursive(
 )
 
 
-def all_places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+def all_paths(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     keys: Any = ()
     if isinstance(value, (dict, list)):
         keys = value if isinstance(value, dict) else range(len(value))
-    return [path] + [place for key in keys for place in all_places(value[key], (*path, key))]
+    return [path] + [place for key in keys for place in all_paths(value[key], (*path, key))]
 
 
-PLACES = all_places(MANIFEST)[1:]
+PLACES = all_paths(MANIFEST)[1:]
 
 
 @QUIET
 @given(place=st.sampled_from(PLACES), value=JSON)
-def test_any_value_anywhere_in_the_manifest(place: tuple[Any, ...], value: Any) -> None:
+def test_any_value_at_any_place_of_the_manifest(place: tuple[Any, ...], value: Any) -> None:
     manifest = json.loads(json.dumps(MANIFEST))
     inner = manifest
     for key in place[:-1]:

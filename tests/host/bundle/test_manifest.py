@@ -1,4 +1,4 @@
-"""Manifests with right hashes and wrong content: each rule has a bundle that breaks it."""
+"""Manifests with valid hashes and invalid content: each rule has a bundle that breaks it."""
 
 from __future__ import annotations
 

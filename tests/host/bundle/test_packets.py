@@ -30,7 +30,7 @@ def find(bundle: Bundle, opcode: Opcode) -> int:
     return int(np.argmax(bundle.tables.instructions[:, 0] == opcode))
 
 
-def test_where_packets_are(bundle: Bundle) -> None:
+def test_offsets_of_packets(bundle: Bundle) -> None:
     """Five words in one part of the arena; the last one is 32 bytes behind the first."""
     packets = bundle.tables.packets
     assert len(packets) == 2
@@ -42,7 +42,7 @@ def test_where_packets_are(bundle: Bundle) -> None:
 
 
 def test_packets_take_linear_space() -> None:
-    """All waits for a semaphore share the rows of its packets, whatever their number."""
+    """All waits for a semaphore share the entries of its packets."""
     count = 3000
     waits = np.tile(np.array([Opcode.WAIT, 0, count, 2], np.int32), (count, 1))
     operands = np.zeros((2 + 2 * count, 2), np.int64)
@@ -58,8 +58,8 @@ def test_packets_take_linear_space() -> None:
     assert tables.packets[0].tolist() == operands[2:, 1].reshape(-1, 2).tolist()
 
 
-def test_waits_for_one_semaphore_look_at_the_same_packets(bundle: Bundle) -> None:
-    """`Tables.packets` holds the rows of the first wait only, and relies on equal rows."""
+def test_waits_for_one_semaphore_name_the_same_packets(bundle: Bundle) -> None:
+    """`Tables.packets` holds the entries of the first wait only, and relies on equal entries."""
     rows = bundle.tables.instructions
     first, second = np.flatnonzero((rows[:, 0] == Opcode.WAIT) & (rows[:, 3] != 0)).tolist()
     with pytest.raises(ark.BundleError, match="has other packets than an earlier wait"):

@@ -91,7 +91,7 @@ def test_a_failed_write_leaves_the_old_file_and_no_other(tmp_path: Path) -> None
     assert os.listdir(tmp_path) == ["a.arkbin"]
 
 
-def test_the_umask_decides_who_may_read(tmp_path: Path) -> None:
+def test_modes_of_files_follow_the_umask(tmp_path: Path) -> None:
     old = os.umask(0o027)
     try:
         write_bundle(tmp_path / "a.arkbin", *add_program().parts())

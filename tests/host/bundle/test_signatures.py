@@ -67,7 +67,7 @@ def raw(key: Path) -> bytes:
     return loaded.public_bytes_raw()
 
 
-# -- what is loaded --------------------------------------------------------------------------------
+# -- bundles that are loaded -----------------------------------------------------------------------
 
 
 def test_a_signed_bundle(signed: Path, plain: Path, key: Path, trust: Trust) -> None:
@@ -139,7 +139,7 @@ def test_keys_of_openssl(plain: Path, trust: Trust, tmp_path: Path) -> None:
     assert read_bundle(plain).signature is not None
 
 
-# -- what is refused -------------------------------------------------------------------------------
+# -- bundles that are refused ----------------------------------------------------------------------
 
 
 def test_unsigned_bundles_and_other_keys(
@@ -217,7 +217,7 @@ def test_unknown_forms_of_signatures_raise(signed: Path) -> None:
             read_bundle(signed)
 
 
-# -- keys that make no sense -----------------------------------------------------------------------
+# -- invalid keys ----------------------------------------------------------------------------------
 
 
 def test_invalid_trusted_keys_raise(signed: Path, trust: Trust, tmp_path: Path) -> None:
@@ -306,12 +306,13 @@ def test_new_keys(key: Path) -> None:
     assert key.read_bytes() == before
 
 
-# -- what needs no signature -----------------------------------------------------------------------
+# -- bundles that need no signature ----------------------------------------------------------------
 
 
-def test_what_this_user_compiled(plain: Path, key: Path, trust: Trust, tmp_path: Path) -> None:
-    """Bundles compiled by this user need no signature: permissions protect the cache, and bundles
-    exchanged by ranks never were in a file."""
+def test_bundles_that_this_user_compiled_need_no_signature(
+    plain: Path, key: Path, trust: Trust, tmp_path: Path
+) -> None:
+    """Permissions protect the cache of this user; bundles that ranks exchange are not in files."""
     trust(public(key))
     store = BundleStore(tmp_path / "cache", 1 << 30)
     store.save("a", Bundle.from_parts(*add_program().parts()))

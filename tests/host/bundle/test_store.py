@@ -35,7 +35,7 @@ def names(folder: Path) -> set[str]:
     return {path.name for path in folder.iterdir()}
 
 
-# -- what is kept ----------------------------------------------------------------------------------
+# -- saving and loading ----------------------------------------------------------------------------
 
 
 def test_a_saved_bundle_is_loaded(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_usage(tmp_path: Path) -> None:
     assert usage.bytes == sum(path.stat().st_size for path in kept.folder.glob("*.arkbin"))
 
 
-# -- what is refused -------------------------------------------------------------------------------
+# -- rejected entries ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("damage", ["truncated", "empty", "flipped", "longer", "a folder"])
@@ -112,7 +112,7 @@ def test_a_change_of_any_byte_is_found(tmp_path: Path) -> None:
         assert kept.load("a") is None, place
 
 
-def test_an_entry_of_somebody_else_is_not_run(
+def test_an_entry_of_another_user_is_not_used(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Log
 ) -> None:
     kept = BundleStore(tmp_path, LIMIT)
@@ -128,7 +128,7 @@ def test_an_entry_of_somebody_else_is_not_run(
 # -- folders that cannot be used -------------------------------------------------------------------
 
 
-def test_no_folder_can_be_made(tmp_path: Path, caplog: Log) -> None:
+def test_a_store_without_a_folder_logs_a_warning(tmp_path: Path, caplog: Log) -> None:
     (tmp_path / "file").write_text("")
     for _ in range(2):
         kept = BundleStore(tmp_path / "file" / "cache", LIMIT)
@@ -264,7 +264,7 @@ def test_sixteen_processes_share_a_store(
     assert all(not name.startswith(".") for name in names(kept.folder))
 
 
-# -- where -----------------------------------------------------------------------------------------
+# -- folder and size limit -------------------------------------------------------------------------
 
 
 def test_the_folder_follows_the_environment(

@@ -15,7 +15,7 @@ import pytest
 from ark_mlir import permissions
 from ark_mlir.bundle import Bundle, read_bundle, store
 from ark_mlir.bundle.store import BundleStore
-from ark_mlir.permissions import make_private_folder, weakness
+from ark_mlir.permissions import find_weakness, make_private_folder
 from ark_mlir.testing.toy import add_program
 
 Log = pytest.LogCaptureFixture
@@ -51,18 +51,18 @@ def mode(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode)
 
 
-def owned_by_somebody(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def owned_by_another_user(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file or folder of another user: root changes its owner, other users simulate the change."""
     if os.geteuid() == 0:
         os.chown(path, SOMEBODY, -1, follow_symlinks=False)
         return
-    number, real = path.lstat().st_ino, permissions.stranger
-    monkeypatch.setattr(permissions, "stranger", lambda s: s.st_ino == number or real(s))
+    number, real = path.lstat().st_ino, permissions.is_foreign
+    monkeypatch.setattr(permissions, "is_foreign", lambda s: s.st_ino == number or real(s))
     for module in ("store", "reader"):
-        monkeypatch.setattr(f"ark_mlir.bundle.{module}.stranger", permissions.stranger)
+        monkeypatch.setattr(f"ark_mlir.bundle.{module}.is_foreign", permissions.is_foreign)
 
 
-# -- what is made ----------------------------------------------------------------------------------
+# -- modes of files and folders --------------------------------------------------------------------
 
 
 def test_modes_do_not_depend_on_the_umask(tmp_path: Path, umask: int) -> None:
@@ -92,7 +92,7 @@ def test_existing_folders_keep_their_modes(tmp_path: Path) -> None:
 
 
 def test_a_renamed_entry_is_not_used(kept: BundleStore, caplog: Log) -> None:
-    """A valid bundle of this user, under the key of another program."""
+    """The entry is a valid bundle of this user, under the key of another program."""
     (kept.folder / "a.arkbin").rename(kept.folder / "b.arkbin")
     assert kept.load("b") is None
     assert "made for another key" in caplog.text
@@ -193,7 +193,7 @@ def refuses(kept: BundleStore, caplog: Log, reason: str) -> None:
 def test_a_folder_of_another_user_is_not_used(
     kept: BundleStore, monkeypatch: pytest.MonkeyPatch, caplog: Log
 ) -> None:
-    owned_by_somebody(kept.folder, monkeypatch)
+    owned_by_another_user(kept.folder, monkeypatch)
     refuses(kept, caplog, "it belongs to user")
 
 
@@ -213,11 +213,13 @@ def test_a_parent_folder_of_another_user_is_not_used(
 ) -> None:
     kept = BundleStore(tmp_path / "above" / "cache", LIMIT)
     kept.save("a", made())
-    owned_by_somebody(tmp_path / "above", monkeypatch)
+    owned_by_another_user(tmp_path / "above", monkeypatch)
     refuses(kept, caplog, f"{tmp_path / 'above'} belongs to user")
 
 
-def test_links_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Log) -> None:
+def test_links_in_the_path_of_a_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: Log
+) -> None:
     """A link of this user is followed and its target checked; links of other users are rejected."""
     monkeypatch.setattr(permissions, "_is_own_group", lambda gid: False)
     beyond = tmp_path / "open"
@@ -229,9 +231,9 @@ def test_links_on_the_way(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplo
         linked = BundleStore(tmp_path / "here" / name, LIMIT)
         assert linked.load("a") is not None
     beyond.chmod(0o777)
-    assert weakness(linked.folder) == f"{beyond} can be written by others (mode 777)"
+    assert find_weakness(linked.folder) == f"{beyond} can be written by others (mode 777)"
     beyond.chmod(0o700)
-    owned_by_somebody(linked.folder, monkeypatch)
+    owned_by_another_user(linked.folder, monkeypatch)
     refuses(linked, caplog, f"{linked.folder} belongs to user")
 
 

@@ -17,7 +17,7 @@ from ark_mlir.testing.toy import ToyProgram, add_program, compile_kernel, run
 COLUMNS = {"instructions": 4, "lanes": 3, "tasks": 2, "operands": 2, "timeline": 2}
 DTYPES = {"operands": "<i8", "timeline": "<i8"}
 
-# The instructions of lane 0, rows 0 to 5: prefetch, run [0, 4), signal, wait, run, barrier.
+# Instructions 0 to 5, of lane 0: prefetch, run [0, 4), signal, wait, run, barrier.
 CASES: dict[str, tuple[str, tuple[int, int], int, str]] = {
     "opcode-6": ("instructions", (0, 0), 6, "no such opcode"),
     "opcode-negative": ("instructions", (0, 0), -1, "no such opcode"),
@@ -95,7 +95,7 @@ def test_half_an_entry_raises(name: str) -> None:
 
 # Spare operands are valid, since nothing refers to them.
 @pytest.mark.parametrize("name", sorted(COLUMNS.keys() - {"operands"}))
-def test_a_row_too_few_or_too_many_raises(name: str) -> None:
+def test_a_wrong_number_of_entries_raises(name: str) -> None:
     manifest, sections = add_program().parts()
     rows = table(sections, name)
     for wrong in (rows[:-1], np.concatenate((rows, rows[-1:]))):

@@ -39,7 +39,7 @@ def test_run_prints_a_summary_of_outputs_that_are_not_written(ark: Ark, bundle: 
 
 
 def test_run_with_safetensors(ark: Ark, bundle: Path, tmp_path: Path) -> None:
-    library = pytest.importorskip("safetensors.numpy")
+    library = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
     arrays = {"w": np.ones(128, np.float32), "more": np.zeros(3, np.float32)}
     library.save_file(arrays, tmp_path / "w.safetensors")
     command = ("run", bundle, "--input", "x=x.npy", "--params", "w.safetensors")
@@ -211,6 +211,63 @@ def test_generate(ark: Ark, fake_model: list[Any]) -> None:
     assert result.err == "", "stderr is no terminal"
 
 
+@pytest.fixture
+def words(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Stands in for the package tokenizers; the id of a word is its index in this list."""
+    known = ["<end>", "a", "cat", "sits"]
+
+    class Tokenizer:
+        @staticmethod
+        def from_file(path: str) -> Tokenizer:
+            if Path(path).read_text() != "{}":
+                raise Exception("expected value at line 1")
+            return Tokenizer()
+
+        def encode(self, text: str) -> Any:
+            return types.SimpleNamespace(ids=[known.index(word) for word in text.split()])
+
+        def decode(self, ids: list[int]) -> str:
+            return " ".join(known[number] for number in ids if number)
+
+    module: Any = types.ModuleType("tokenizers")
+    module.Tokenizer = Tokenizer
+    monkeypatch.setitem(sys.modules, "tokenizers", module)
+    return known
+
+
+def test_generate_from_text(
+    ark: Ark, fake_model: list[Any], words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "model/tokenizer.json").write_text("{}")
+    result = ark("generate", "model", "--prompt", "a cat", "--max-new-tokens", 2)
+    assert (result.status, result.out) == (0, "sits sits\n")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(None, "needs the file tokenizer.json"), ("no", "is no tokenizer: expected value")],
+)
+def test_generate_without_a_tokenizer(
+    ark: Ark, fake_model: list[Any], words: list[str], tmp_path: Path,
+    content: str | None, message: str,
+) -> None:  # fmt: skip
+    if content is not None:
+        (tmp_path / "model/tokenizer.json").write_text(content)
+    result = ark("generate", "model", "--prompt", "a cat")
+    assert result.status == 1
+    assert message in result.err
+    assert not fake_model
+
+
+def test_generate_without_the_package_tokenizers(
+    ark: Ark, fake_model: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "tokenizers", None)
+    result = ark("generate", "model", "--prompt", "a cat")
+    assert result.status == 1
+    assert "needs the package tokenizers, which is not installed; pass --prompt-ids" in result.err
+
+
 def test_generate_with_sampling(ark: Ark, fake_model: list[Any]) -> None:
     chance = ("--temperature", 0.7, "--top-k", 5, "--top-p", 0.9, "--seed", 3)
     result = ark("generate", "model", "--prompt-ids", "1", "--stop", "4,5", *chance, "--report")
@@ -370,7 +427,7 @@ def test_simulate_a_bundle(ark: Ark, tmp_path: Path) -> None:
         (("--topology", "h200", "--costs", "none.json"), "none.json: cannot be read"),
     ],
 )
-def test_simulate_names_what_is_wrong(
+def test_errors_of_simulate_name_the_problem(
     ark: Ark, tmp_path: Path, arguments: tuple[str, ...], message: str
 ) -> None:
     write_bundle(tmp_path / "a.arkbin", *add_program().parts())

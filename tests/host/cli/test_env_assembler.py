@@ -91,7 +91,7 @@ def test_neither(shown: Shown) -> None:
         assert shown() == expected
 
 
-def test_the_one_that_is_named_is_not_there(
+def test_a_missing_assembler_that_the_user_named_is_reported(
     shown: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """`ark env` shows no other assembler instead."""

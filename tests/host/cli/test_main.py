@@ -72,6 +72,7 @@ def test_help_and_version(ark: Ark) -> None:
         ("compile", "a.mlir", "-o", "b", "--set", "scheduler"),
         ("generate", "folder"),
         ("generate", "folder", "--prompt-ids", "one,two"),
+        ("generate", "folder", "--prompt-ids", "1", "--prompt", "one"),
         ("generate", "folder", "--prompt-ids", "1", "--tensor-parallel", "0"),
         ("generate", "folder", "--prompt-ids", "1", "--devices", "0,0"),
         ("env", "--yaml"),
@@ -143,8 +144,8 @@ sys.exit(ark_mlir.cli.main(["env"]))
     assert (process.returncode, process.stderr) == (130, "ark: interrupted\n")
 
 
-def test_a_reader_that_goes_away() -> None:
-    """A closed pipe, as in ``ark env | head -1``, gives no traceback."""
+def test_a_closed_pipe_gives_no_traceback() -> None:
+    """The pipe is closed early, as in ``ark env | head -1``."""
     read, write = os.pipe()
     os.close(read)
     process = subprocess.run(
@@ -181,10 +182,10 @@ def test_env(ark: Ark) -> None:
         ("tune net.mlir", 1, "the compiler is not installed here"),
     ],
 )
-def test_a_machine_with_the_runtime_alone(
+def test_a_machine_without_the_compiler(
     command: str, status: int, says: str, tmp_path: Path
 ) -> None:
-    """As on a GPU machine that only runs bundles."""
+    """Commands that only read or run bundles work without the compiler."""
     (tmp_path / "net.mlir").write_text("ark.program @net() {}")
     script = (
         "import sys; sys.modules['ark_mlir._mlir_libs'] = None\n"

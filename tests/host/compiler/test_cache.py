@@ -53,8 +53,9 @@ def y_of(exe: ark.Executable) -> Any:
 
 @pytest.fixture
 def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Returns a list with a line for every program that is compiled, and not taken from the
-    cache."""
+    """Returns a list with an entry for every program that is compiled rather than taken from the
+    cache.
+    """
     done: list[str] = []
     make: Callable[..., Any] = bundles.make_bundle
 
@@ -66,7 +67,7 @@ def compilations(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     return done
 
 
-# -- what comes out --------------------------------------------------------------------------------
+# -- entries ---------------------------------------------------------------------------------------
 
 
 def test_a_second_compilation_takes_the_entry(tmp_path: Path, compilations: list[str]) -> None:
@@ -75,12 +76,12 @@ def test_a_second_compilation_takes_the_entry(tmp_path: Path, compilations: list
     )
     assert len(compilations) == 2  # one of these compilations does not use the cache
     np.testing.assert_array_equal(y_of(found), y_of(plain))
-    # Entries are byte for byte what the compiler makes.
+    # An entry has the same bytes as a bundle of the compiler.
     expected = save_and_read(plain, tmp_path / "a")
     assert save_and_read(made, tmp_path / "a") == save_and_read(found, tmp_path / "a") == expected
 
 
-def test_a_damaged_entry_is_compiled_anew(
+def test_a_damaged_entry_is_compiled_again(
     tmp_path: Path, compilations: list[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     ark.compile(ONE, "cpu:2", cache=tmp_path)
@@ -109,7 +110,7 @@ def test_a_disk_without_room(
     assert "No space left" in record.getMessage()
 
 
-# -- whether it is used ----------------------------------------------------------------------------
+# -- when the cache is used ------------------------------------------------------------------------
 
 
 def test_the_folder_follows_the_environment(tmp_path: Path, compilations: list[str]) -> None:
@@ -214,7 +215,7 @@ def test_another_compiler_is_another_key(monkeypatch: pytest.MonkeyPatch) -> Non
     assert key(ONE) != before
 
 
-def test_files_are_told_apart(tmp_path: Path) -> None:
+def test_hashes_of_different_files_differ(tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_bytes(b"x" * 200_000)
     first = hash_files([a])

@@ -60,7 +60,7 @@ def check_run(exe: ark.Executable, program: ark.Program) -> None:
     np.testing.assert_allclose(y, expected, rtol=1e-4, atol=1e-5)
 
 
-def test_the_text_documents_itself(text: str) -> None:
+def test_the_text_has_comments(text: str) -> None:
     lines = text.splitlines()
     place = int(re.search(r"begins at line (\d+)", lines[0])[1])  # type: ignore[index]
     assert lines[place - 1].lstrip().startswith('ark.schedule "list" sms = 4 {')
@@ -121,7 +121,7 @@ def test_a_move_to_one_sm_is_honoured(program: ark.Program, runs: str) -> None:
     assert [row[2:] for row in mine] == [[0, 8]]
 
 
-def test_a_wait_that_is_missing_names_both_places(text: str, tmp_path: Path) -> None:
+def test_the_error_of_a_missing_wait_names_both_lines(text: str, tmp_path: Path) -> None:
     """The error names the line of the text, and the Python lines that made the tasks."""
     path = tmp_path / "schedule.mlir"
 

@@ -68,7 +68,7 @@ def test_blocks_nest_and_end() -> None:
     assert sms_of(bundle, "again") <= {0, 1}
 
 
-def test_an_op_outside_is_not_pinned_by_one_inside() -> None:
+def test_an_op_outside_of_the_block_is_not_pinned() -> None:
     """The epilogue of a matmul is fused with it, unless the epilogue's plan would pin the
     matmul."""
     with ark.Program("p") as program:
@@ -83,7 +83,7 @@ def test_an_op_outside_is_not_pinned_by_one_inside() -> None:
 
 
 @pytest.mark.parametrize("scheduler", SCHEDULERS)
-def test_without_sync_consecutive_ops_stay_where_they_are(scheduler: str) -> None:
+def test_without_sync_consecutive_ops_stay_on_their_sms(scheduler: str) -> None:
     """Rows of the softmax depend on the same rows of the layernorm, so that no lane waits."""
 
     def waits(sync: bool | None) -> int:
@@ -102,7 +102,7 @@ def test_without_sync_consecutive_ops_stay_where_they_are(scheduler: str) -> Non
     assert waits(sync=False) == 0
 
 
-def test_without_sync_what_the_dependences_demand_is_kept(pick_target: Pick) -> None:
+def test_without_sync_dependences_between_sms_are_kept(pick_target: Pick) -> None:
     with ark.Program("p") as program:
         x = ark.input("x", (32, 32))
         with ark.planner(sync=False, tile=(4, 32)):
@@ -114,7 +114,7 @@ def test_without_sync_what_the_dependences_demand_is_kept(pick_target: Pick) -> 
     np.testing.assert_allclose(exe.run(x=x)["y"], expected, rtol=1e-4, atol=1e-5)
 
 
-# -- what cannot be --------------------------------------------------------------------------------
+# -- constraints that cannot be met ----------------------------------------------------------------
 
 Build = Callable[[ark.Tensor], ark.Tensor]
 

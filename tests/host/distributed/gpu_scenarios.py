@@ -55,7 +55,9 @@ world: Any = None
 
 
 def bundle(spoilt: bool = False) -> Bundle:
-    """Each rank sends to the next one; if spoilt, rank 0 waits for an arrival too many."""
+    """Returns a program in which each rank sends to the next one; if `spoilt`, rank 0 waits for one
+    arrival too many.
+    """
     size = world.world_size
     manifest, sections = ring_program(size).parts(compile_kernel(), ranks=size)
     if spoilt:
@@ -66,7 +68,7 @@ def bundle(spoilt: bool = False) -> Bundle:
 
 
 def as_bundle(manifest: dict[str, Any], sections: dict[str, Any]) -> Bundle:
-    """A toy program as one for the stand-in."""
+    """Returns a toy program as a bundle for the stand-in."""
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
     manifest["options"]["clears_queued"] = True
     return Bundle.from_parts(manifest, sections)
@@ -82,7 +84,7 @@ def bound(devices: list[int] | None = None, **options: Any) -> Any:
 
 
 def run(executable: Any, **options: Any) -> float:
-    """The sum that the rank before this one sends, less than what it should be."""
+    """Returns the difference between the received sum and the expected one."""
     source = (world.rank - 1) % world.world_size
     y = executable.run(x=np.full(128, 10 * world.rank, np.float32), **options)["y"]
     assert (y == y[0]).all()
@@ -126,7 +128,7 @@ def values() -> Any:
 
 
 def chosen() -> Any:
-    """GPUs by number: those of all ranks, or this rank's."""
+    """Selects GPUs by number: a list for all ranks, or the number for this rank."""
     seen: list[int] = []
     for devices in ([3, 1], [world.rank + 1]):
         with bound(devices) as executable:

@@ -32,7 +32,7 @@ from ark_mlir.tuning.costs import Costs, TaskCost
 
 
 def product(name: str = "product", rows: int = 4) -> ark.Program:
-    """A sum of the products of all ranks; an index may be out of range."""
+    """Returns a program that sums the products of all ranks; its index may be out of range."""
     world = ark.distributed.current()
     with ark.Program(name, rank=world.rank, world_size=world.world_size) as program:
         x = ark.input("x", (rows,))

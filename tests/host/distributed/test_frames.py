@@ -188,24 +188,24 @@ GOOD = {"circle": 1, "turn": 1, "phase": "begin", "doing": "talk", "body": 1}
         ),
     ],
 )
-def test_what_is_no_message_ends_the_world(
+def test_invalid_messages_end_the_world(
     come: Callable[..., Any], in_threads: Callable[..., None], data: bytes
 ) -> None:
     """All ranks fail at once, although their timeout is 100 s."""
     world = come(*((rank, 3) for rank in range(3)))
     world[1]._sockets[2].send(data)
-    said: dict[int, str] = {}
+    errors: dict[int, str] = {}
 
     def talk(link: links.Links) -> None:
-        said[link.rank] = error_of(link)
+        errors[link.rank] = error_of(link)
 
     in_threads(*(lambda link=link: talk(link) for link in world))
     cause = f"rank 1 (process {os.getpid()}) sent a malformed message: "
-    assert said[2].startswith(f"rank 2 cannot go on: {cause}")
+    assert errors[2].startswith(f"rank 2 cannot go on: {cause}")
     for rank in (0, 1):
         # The error names the cause, whichever rank reports it first.
-        assert said[rank].startswith(f"rank {rank} cannot go on: ")
-        assert cause in said[rank]
+        assert errors[rank].startswith(f"rank {rank} cannot go on: ")
+        assert cause in errors[rank]
 
 
 def test_a_receiver_that_fails(
@@ -221,16 +221,16 @@ def test_a_receiver_that_fails(
         deliver(self, *message)
 
     monkeypatch.setattr(links.Links, "_deliver", fail)
-    said: dict[int, str] = {}
+    errors: dict[int, str] = {}
 
     def talk(link: links.Links) -> None:
-        said[link.rank] = error_of(link)
+        errors[link.rank] = error_of(link)
 
     in_threads(*(lambda link=link: talk(link) for link in world))
     why = "rank 1 can receive no more messages: MemoryError('no more')"
-    assert said[1] == f"rank 1 cannot go on: {why}"
-    assert said[0].startswith("rank 0 cannot go on: rank 1 ")
-    assert said[0].endswith(why)
+    assert errors[1] == f"rank 1 cannot go on: {why}"
+    assert errors[0].startswith("rank 0 cannot go on: rank 1 ")
+    assert errors[0].endswith(why)
 
 
 def test_a_message_that_cannot_be_sent(
@@ -246,14 +246,14 @@ def test_a_message_that_cannot_be_sent(
         send(self, link)
 
     monkeypatch.setattr(frames.Frame, "send", refuse)
-    said: dict[int, str] = {}
+    errors: dict[int, str] = {}
 
     def talk(link: links.Links) -> None:
-        said[link.rank] = error_of(link)
+        errors[link.rank] = error_of(link)
 
     in_threads(*(lambda link=link: talk(link) for link in world))
-    assert said[0].endswith("cannot be sent a message: Message too long")
-    assert said[1].endswith("has ended")
+    assert errors[0].endswith("cannot be sent a message: Message too long")
+    assert errors[1].endswith("has ended")
 
 
 def test_a_message_that_is_too_large(

@@ -33,7 +33,7 @@ def test_gpus_by_number(launch: Launch) -> None:
     assert launch("chosen") == [[3, 1], [1, 2]]
 
 
-def test_devices_that_cannot_be(launch: Launch) -> None:
+def test_invalid_devices(launch: Launch) -> None:
     for errors in launch("wrong_devices"):
         kinds, texts = zip(*errors, strict=True)
         assert kinds == (*["InvalidUsageError"] * 3, "UnsupportedError")

@@ -194,9 +194,9 @@ def test_programs_that_differ_raise(launch: Launch) -> None:
         ("InvalidUsageError", "rank 0 loads 'other' (y.arkbin), and rank 1 loads 'program"),
     ]
     for rank in (0, 1):
-        for (kind, text), said in zip(expected, got[rank], strict=False):
-            assert text in said[1]
-            assert said[0] == (kind or ("RankFailedError", "InvalidUsageError")[rank])
+        for (kind, text), message in zip(expected, got[rank], strict=False):
+            assert text in message[1]
+            assert message[0] == (kind or ("RankFailedError", "InvalidUsageError")[rank])
         assert got[rank][6:] == [[2.0, 3.0], 6.0]
     # The error names the Python lines of both ranks.
     assert got[0][0][1].count("scenarios.py:") >= 2

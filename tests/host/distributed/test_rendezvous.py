@@ -34,10 +34,10 @@ def test_all_ranks_find_each_other(come: Come, size: int) -> None:
             for peer in link.peers:
                 box = link.box(peer, 7)
                 assert link.changed.wait_for(lambda box=box: box.messages, 100)
-                said = box.messages.pop((1, "hello"))
-                assert (said.sender, said.body) == (peer, peer)
-                assert contents(said.file) == b"from %d" % peer
-                os.close(said.file)
+                message = box.messages.pop((1, "hello"))
+                assert (message.sender, message.body) == (peer, peer)
+                assert contents(message.file) == b"from %d" % peer
+                os.close(message.file)
 
 
 def test_missing_ranks_are_named(come: Come) -> None:

@@ -196,8 +196,8 @@ def test_the_flood_does_not_keep_rank_0(come: Any, connect: Connect) -> None:
         while not over.is_set():
             link = connect_or_none()
             if link is not None:
-                link.send(b"garbage")
-                link.close()
+                with link, contextlib.suppress(OSError):  # rank 0 may have closed the other end
+                    link.send(b"garbage")
 
     def connect_or_none() -> socket.socket | None:
         link = rendezvous._new_socket()
@@ -243,7 +243,7 @@ def test_silent_ones_are_bounded(
     in_threads(lambda: come((0, 2)), disturb)
 
 
-def test_a_rank_of_another_version_is_told(come: Any, connect: Connect) -> None:
+def test_a_rank_of_another_version_gets_an_error(come: Any, connect: Connect) -> None:
     results: list[Any] = []
     thread = threading.Thread(target=lambda: results.extend(come((0, 2))))
     thread.start()

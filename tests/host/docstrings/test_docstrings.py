@@ -161,7 +161,8 @@ def test_examples_run(
     if test.name in GPU:
         pytest.skip("needs a GPU and PyTorch")
     if test.name in PACKAGES:
-        pytest.importorskip(PACKAGES[test.name])
+        package = PACKAGES[test.name]
+        pytest.importorskip(package, reason=f"{package} is not installed")
     monkeypatch.chdir(workplace.folder)
     # A world of one rank, which ends with the example.
     for name, value in {"RANK": "0", "WORLD_SIZE": "1"}.items():
@@ -176,7 +177,7 @@ def test_examples_run(
     assert ark.distributed.current() is None
 
 
-def test_no_example_is_left_out() -> None:
+def test_every_example_is_found() -> None:
     """The finder sees every docstring, and no example has a directive that skips it."""
     written: dict[str, int] = {}
     for path in PACKAGE.rglob("*.py"):

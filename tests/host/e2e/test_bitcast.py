@@ -125,7 +125,7 @@ def test_views_are_read_through(name: str) -> None:
     assert sum(task.ops == ("copy",) for task in tasks) == copies
 
 
-def test_packed_weights_are_multiplied_where_they_are() -> None:
+def test_packed_weights_are_multiplied_in_place() -> None:
     """A byte parameter, as a file may hold it, is bound in place and multiplied as bf16."""
     weights = bits(ark.bf16, (8, 32))
     weights = np.where(np.isfinite(weights.astype(np.float32)), weights, 1).astype(ark.bf16.numpy)
@@ -158,7 +158,7 @@ def test_bytes_are_bound_where_elements_may_begin() -> None:
         np.testing.assert_array_equal(executable.run(x=x)["y"], x.copy().view(np.int32) + 1)
 
 
-def test_a_state_is_seen_as_it_was() -> None:
+def test_a_bitcast_of_a_state_keeps_the_old_bytes() -> None:
     """A bitcast that is taken before an update shows the bytes before the update."""
     with ark.Program("state") as program:
         x = ark.input("x", (4,), ark.fp32)

@@ -1,7 +1,7 @@
 """Casts between all pairs of dtypes, bit by bit, for all values that may behave differently.
 
-What a float becomes in a narrower one is defined by numpy and ml_dtypes: the nearest, to even
-where two are; what is too large becomes infinity, or NaN where there is none.
+numpy and ml_dtypes define casts to narrower floats: they round to the nearest value, ties to even.
+A value that is too large becomes infinity, or NaN in a dtype without infinity.
 """
 
 from __future__ import annotations

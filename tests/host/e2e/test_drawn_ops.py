@@ -2,7 +2,7 @@
 float64 interpreter within its bound per element.
 
 Ranks go from 0 to 6, extents are zero, one, odd or prime, and operands are views that a consumer
-has to read through. What each op is for ordinary shapes is in test_ops.py.
+has to read through. test_ops.py tests each op on ordinary shapes.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
-from hand_over_programs import OPTIONS, WIDTH, blocks, pieces, shares
+from hand_over_programs import OPTIONS, WIDTH, blocks, partitions, shares
 
 import ark_mlir as ark
 from ark_mlir.bundle import read_bundle
@@ -30,9 +30,11 @@ def test_packets_replace_waits(arch: str) -> None:
     assert manifest.statistics["spill_bytes"] == 0
 
 
-def test_pieces_of_attention_use_packets_of_64_bits() -> None:
-    """Packets hold two rows of 256 values, and 64 sums and two scalars for each piece of a head."""
-    executable = ark.compile(pieces(), target="cuda:sm_90a")
+def test_partitions_of_attention_use_packets_of_64_bits() -> None:
+    """Packets hold two rows of 256 values, and 64 sums and two scalars for each partition of a
+    head.
+    """
+    executable = ark.compile(partitions(), target="cuda:sm_90a")
     (count,) = {
         task.grid[-1] for task in executable.bundle.manifest.tasks if "partial" in str(task.ops)
     }
@@ -58,7 +60,7 @@ def test_a_bundle_with_packets_is_read_again(tmp_path: Any) -> None:
     assert read_bundle(tmp_path / "blocks.arkbin").manifest.packets == 3 * 4 * WIDTH
 
 
-def test_they_are_part_of_the_key(tmp_path: Any) -> None:
+def test_packets_are_part_of_the_cache_key(tmp_path: Any) -> None:
     """A request for packets does not take a cached bundle without packets."""
     for packets in (False, True):
         executable = ark.compile(

@@ -95,7 +95,9 @@ def test_errors_have_the_name_and_the_line_of_the_text(tmp_path: Path) -> None:
     assert "index 7 is out of range" in said.pop()
 
 
-def test_the_command_line_says_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_line_prints_the_same_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     program = sources(tmp_path)["python"]
     exported = ark.compiler.export_schedule(program, target="cpu:2")
     text, schedule = str(tmp_path / "named.mlir"), tmp_path / "schedule.mlir"

@@ -123,7 +123,7 @@ def test_zero_elements_on_several_lanes(pick_target: Pick) -> None:
     assert executable.run(arrays)["y"].shape == (3, 3, 33, 0)
 
 
-def test_nothing_to_do(tmp_path: Path, pick_target: Pick) -> None:
+def test_a_program_without_tasks(tmp_path: Path, pick_target: Pick) -> None:
     """A program without tasks compiles, runs, and keeps its states."""
 
     def body() -> None:
@@ -154,7 +154,7 @@ def at_most_addresses(count: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
-def test_more_bytes_than_there_are(tmp_path: Path) -> None:
+def test_a_tensor_larger_than_memory(tmp_path: Path) -> None:
     """A program may have a tensor of 64 TiB; running it raises one error."""
 
     def body() -> None:
@@ -338,8 +338,8 @@ def test_names_that_the_compiler_uses_itself(name: str, agree: Agree) -> None:
 
 
 @pytest.mark.parametrize("after", ["tensor", "view"])
-def test_what_comes_after_moves_no_more(after: str, agree: Agree) -> None:
-    """A dependence orders tasks, and does not read bytes."""
+def test_a_dependence_moves_no_bytes(after: str, agree: Agree) -> None:
+    """A dependence orders tasks and reads no bytes."""
 
     def body(depends: bool) -> None:
         x, z = ark.input("x", (4, 8), ark.fp32), ark.input("z", (64, 64), ark.fp32)

@@ -153,7 +153,7 @@ def test_states_over_many_iterations_need_no_reset() -> None:
         assert [out["y"][0] for out in world.run()] == [3, 4]
 
 
-def test_in_place_updates_follow_what_was_sent() -> None:
+def test_in_place_updates_follow_sends_of_the_old_value() -> None:
     """A state is sent, then overwritten: the peer gets the value before the update."""
 
     def build(rank: int) -> ark.Program:
@@ -237,7 +237,7 @@ def test_one_module_of_all_ranks() -> None:
     assert world.run(x=np.ones(4, np.float32))[1]["y"].tolist() == [2, 2, 2, 2]
 
 
-# ---------------------------------------------------------------------- what cannot be compiled
+# ------------------------------------------------------------------ programs that are refused
 
 
 def two(

@@ -1,4 +1,4 @@
-"""An argmax in pieces on several workers finds the index that numpy finds."""
+"""An argmax that is split over several workers finds the index that numpy finds."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ark_mlir.dtypes import DType
 Array = np.ndarray[Any, Any]
 Pick = Callable[[str], Any]
 
-# Large enough for 16 workers: 16 pieces of one row.
+# Large enough for 16 workers: 16 partitions of one row.
 LONG = 1 << 17
 FLOATS = (ark.fp32, ark.fp16, ark.bf16)
 INTEGERS = (ark.int8, ark.int32, ark.uint8, ark.uint32)
@@ -62,7 +62,7 @@ def test_drawn(shape: tuple[int, ...], axis: int, dtype: DType, pick_splitting: 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_special_values(dtype: DType, pick_splitting: Pick) -> None:
-    """The first of equal elements or NaNs wins, whatever pieces the others are in."""
+    """The first of equal elements or NaNs wins, whatever partitions the others are in."""
     with ark.compile(
         build((1, 4 * LONG), 1, dtype), target=pick_splitting("cpu:16"), cache=False
     ) as executable:

@@ -1,4 +1,6 @@
-"""Attention over long keys in pieces on several workers gives the same results as in one piece."""
+"""Attention over keys that are split over several workers gives the same results as unsplit
+attention.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,8 @@ Array = np.ndarray[Any, Any]
 Pick = Callable[[str], Any]
 
 HEAD = 16
-# Divisible by 16, 8 and 5, the pieces for 16 workers and one, two and three key heads.
+# Divisible by 16, 8 and 5, the numbers of partitions for 16 workers and one, two and three key
+# heads.
 KEYS = 240
 SPLIT = {"partial_attention", "combine_attention"}
 
@@ -90,7 +93,9 @@ def draw(program: ark.Program) -> dict[str, Array]:
 def test_every_length(
     heads: int, kv_heads: int, queries: int, batch: int, pick_splitting: Pick
 ) -> None:
-    """Lengths: zero, fewer than pieces, as many, one more, an odd number, all but one, all."""
+    """Lengths are zero, fewer than partitions, as many, one more, an odd number, all but one, and
+    all.
+    """
     program = over_a_cache(heads, kv_heads, queries, batch, ark.fp32)
     inputs = draw(program)
     with ark.compile(program, target=pick_splitting("cpu:16"), cache=False) as executable:
@@ -112,9 +117,10 @@ def test_masks(mask: str, dtype: DType, pick_splitting: Pick) -> None:
             compare(program, inputs, executable)
 
 
-def test_a_mask_that_leaves_nothing_of_a_piece(pick_splitting: Pick) -> None:
-    """The largest score of such a piece is minus infinity: its weight is zero, and it is never
-    subtracted."""
+def test_a_mask_that_removes_all_keys_of_a_partition(pick_splitting: Pick) -> None:
+    """The largest score of such a partition is minus infinity: its weight is zero, and it is never
+    subtracted.
+    """
     program = over_a_cache(2, 1, 1, 1, ark.fp32, "rows")
     inputs = draw(program)
     inputs["m"] = np.full((1, KEYS), -np.inf, np.float32)
@@ -232,7 +238,7 @@ def test_a_cache(
         follow(program, executable, start, 3)
 
 
-def test_rotation_and_update_are_part_of_the_pieces() -> None:
+def test_rotation_and_update_are_in_the_task_of_the_partitions() -> None:
     program = decode(4, 1, 1, ark.fp32)
     with ark.compile(program, target="cpu:16", cache=False) as executable:
         (ops,) = [ops for ops in ops_of_tasks(executable) if "partial_attention" in ops]
@@ -240,14 +246,14 @@ def test_rotation_and_update_are_part_of_the_pieces() -> None:
 
 
 def test_a_cache_with_another_reader(pick_splitting: Pick) -> None:
-    """The other reader sees the rows in order, whichever pieces wrote them."""
+    """The other reader sees the rows in order, whichever partitions wrote them."""
     program = decode(4, 1, 1, ark.fp32, kept=True)
     with ark.compile(program, target=pick_splitting("cpu:16"), cache=False) as executable:
         assert is_split(executable)
         follow(program, executable, 15, 4)
 
 
-# -- where it does not pay ------------------------------------------------------------------------
+# -- attentions that are not split ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

@@ -123,7 +123,7 @@ def test_a_view_of_a_state_cannot_be_updated() -> None:
         ark.output("y", s + 0)
 
 
-# -- what an update computes by itself ------------------------------------------------------------
+# -- ops in the task of an update ---------------------------------------------------------------
 
 
 @pytest.mark.parametrize("sms", [1, 4])

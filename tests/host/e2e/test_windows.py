@@ -1,7 +1,7 @@
 """Columns and maxima of windows equal those of explicit loops over the windows.
 
-Odd extents, windows that begin in the padding or end beyond the image, and steps between
-neighbours are where a formula of indices goes wrong.
+The tests cover odd extents, windows that begin in the padding or end beyond the image, and steps
+between neighbours, for which a formula of indices is most likely wrong.
 """
 
 from __future__ import annotations

@@ -43,8 +43,9 @@ Launch = Callable[..., list[Outcome]]
 
 @pytest.fixture
 def launch(library: Path, tmp_path: Path) -> Launch:
-    """``launch(steps)`` returns the words that a kernel of these steps leaves of 1, 2, 3, …, for
-    each seed."""
+    """``launch(steps)`` runs a kernel of these steps on the words 1, 2, 3, …, and returns the final
+    words for each seed.
+    """
 
     def run(*steps: str, threads: int = THREADS) -> list[Outcome]:
         text = KERNEL.replace("BODY", "\n".join(f"  {step}" for step in steps))
@@ -130,7 +131,7 @@ def test_stores_before_a_bulk_copy(is_fenced: bool, launch: Launch) -> None:
     assert {outcome.words[0] for outcome in outcomes} == {1 if is_fenced else 0xFFFFFFFF}
 
 
-def test_a_read_of_what_a_bulk_copy_overwrites(launch: Launch) -> None:
+def test_a_read_of_bytes_that_a_bulk_copy_overwrites(launch: Launch) -> None:
     """No order exists between the read of another thread and the copy."""
     guarded = f"""%reads = icmp eq i32 %thread, 1
   br i1 %reads, label %read, label %other
@@ -198,7 +199,7 @@ def test_a_product_without_a_required_step_shows(
         assert failure in outcome.failure
 
 
-def test_factors_that_are_not_fenced(launch: Launch) -> None:
+def test_operands_without_a_proxy_fence(launch: Launch) -> None:
     """Without a proxy fence, the product does not see the stores of threads."""
     steps = [*ONES, BARRIER, REGISTERS, PRODUCT, GROUP, WAIT_FOR_SUMS, *USE]
     for outcome in launch(*steps):

@@ -1,6 +1,6 @@
 """vCTAs of one task that depend on each other run one after the other, on every target.
 
-Programs of the frontend have none; this one is written by hand.
+The frontend makes no such programs; this one is written by hand.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ BROADCAST = (
     .replace(f"ins(%y[#ark.region<(d0) -> (d0 * {WIDTH})", "ins(%y[#ark.region<(d0) -> (0)")
     .replace("@shift", "@broadcast")
 )
-# One run has the same vCTAs.
+# One work item has the same vCTAs.
 TOGETHER = f"""ark.schedule "hand" sms = 1 {{
     ark.lane sms = [0, 1] warps = [0, 8] {{
       ark.run "copy" [0, 1]
@@ -82,8 +82,8 @@ def test_on_cpu(x: np.ndarray[Any, Any]) -> None:
         np.testing.assert_array_equal(executable.run(x=x)["y"], expected(x))
 
 
-def test_runs_of_the_solver(x: np.ndarray[Any, Any]) -> None:
-    """Equal vCTAs share a run, except the vCTA that the others depend on."""
+def test_work_items_of_the_solver(x: np.ndarray[Any, Any]) -> None:
+    """Equal vCTAs share a work item, except the vCTA that the others depend on."""
     pytest.importorskip("ortools", reason="OR-tools is not installed")
     y = x.reshape(COUNT + 1, WIDTH).copy()
     y[0] += np.float32(1)
@@ -99,7 +99,7 @@ def test_on_an_emulated_gpu(x: np.ndarray[Any, Any], library: Path, tmp_path: Pa
 
 
 @pytest.mark.parametrize("target", ["cpu:1", "cuda:sm_90a"])
-def test_a_single_run_of_all_vctas_raises(target: str) -> None:
+def test_a_single_work_item_of_all_vctas_raises(target: str) -> None:
     text = SHIFT.replace("// SCHEDULE", TOGETHER)
-    with pytest.raises(ark.VerificationError, match="in the same run as vCTA 0 of 'shift'"):
+    with pytest.raises(ark.VerificationError, match="in the same work item as vCTA 0 of 'shift'"):
         ark.compile(text, target=target, cache=False)

@@ -1,8 +1,8 @@
 """Visibility of stores between CTAs: litmus tests of PTX's memory model over many seeds.
 
-Words of memory lie a line apart: DATA and FLAG are what the names say, SEEN is what a CTA reads.
-Memory is zero in the beginning. An outcome that PTX forbids must not show with any seed, and one
-that it allows, and that a missing release or acquire brings about, must show with some.
+The words DATA, FLAG and SEEN lie in separate cache lines; SEEN holds the values that a CTA has
+read. Memory is zero in the beginning. An outcome that PTX forbids must not occur with any seed. An
+outcome that PTX allows because a release or acquire is missing must occur with some seed.
 """
 
 from __future__ import annotations

@@ -9,8 +9,8 @@ import pytest
 from op_cases import CASES as ALL
 from op_cases import build, make_inputs
 
-# The emulator runs one thread after the other, so these take minutes.
-SLOW = {"argmax in pieces", "argmax in pieces of extremes"}
+# The emulator runs one thread after the other, so these cases take minutes.
+SLOW = {"split argmax", "split argmax of extremes"}
 CASES = {name: case for name, case in ALL.items() if name not in SLOW}
 ARCHITECTURES = ("sm_90a", "sm_80")
 

@@ -46,10 +46,8 @@ def product(
         ((130, 100, 256), None),
     ],
 )
-def test_tiles_that_are_cut_short(
-    shape: Shape, tile: tuple[int, int] | None, arch: str, check: Check
-) -> None:
-    """The extents of the tiles are known as minima only."""
+def test_clipped_tiles(shape: Shape, tile: tuple[int, int] | None, arch: str, check: Check) -> None:
+    """The extents of the tiles are minima, whose values are known at run time only."""
     dtype = ark.fp16 if arch == "sm_80" else ark.bf16
     program, arrays = product(shape, tile, dtype)
     emulation = check(program, arrays, arch=arch)
@@ -62,7 +60,7 @@ def test_a_row_with_streamed_weights(check: Check) -> None:
 
 
 def test_rows_that_are_longer_than_rings(check: Check) -> None:
-    """Pieces beyond the ring are prefetched while lanes poll for the row."""
+    """Chunks beyond the ring are prefetched while lanes poll for the row."""
     width = 1024
     random = np.random.default_rng(0)
     with ark.Program("chain") as program:

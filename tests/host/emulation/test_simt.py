@@ -75,7 +75,7 @@ def exchange(barrier: str) -> str:
 
 
 @pytest.mark.parametrize("waits", [True, False])
-def test_a_barrier_that_is_forgotten_shows(waits: bool, run: Run) -> None:
+def test_a_missing_barrier_shows(waits: bool, run: Run) -> None:
     """Without the barrier, every order of threads gives some thread a wrong value."""
     stored, failure = run(exchange(BARRIER if waits else ""), races=False)
     assert failure == ""
@@ -143,7 +143,7 @@ def test_a_load_behind_a_buffer(run: Run) -> None:
     assert "24 bytes behind the end of a buffer of 256 bytes (load at line " in failure
 
 
-def test_a_store_of_which_a_part_is_behind_a_buffer(run: Run) -> None:
+def test_a_store_that_is_partly_behind_a_buffer(run: Run) -> None:
     _, failure = run(
         "  %last = getelementptr i32, ptr %out, i32 62\n"
         "  store <4 x i32> zeroinitializer, ptr %last, align 8"

@@ -1,4 +1,4 @@
-"""Rows of weights through rings: rows that are split into pieces of any multiple of 16 bytes."""
+"""Weights through rings: rows are split into chunks of any multiple of 16 bytes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def product(columns: int, rows: int, dtype: Any, weights: Any) -> tuple[ark.Prog
 @pytest.mark.parametrize(
     ("columns", "rows"),
     [
-        (264, 70),  # one piece of 528 bytes: a load and the load of one thread
+        (264, 70),  # one chunk of 528 bytes: a load and the load of one thread
         (576, 133),  # SmolLM2-135M
         (1600, 40),  # GPT-2 XL
         (2560, 70),  # Qwen3-4B
@@ -39,7 +39,7 @@ def product(columns: int, rows: int, dtype: Any, weights: Any) -> tuple[ark.Prog
         (5120, 33),  # Qwen3-14B
         (9728, 21),  # Qwen3-4B, down
         (14336, 9),  # Llama-3.1-8B, down
-        (17408, 9),  # Qwen3-14B, down: a warp reads two pieces of each row
+        (17408, 9),  # Qwen3-14B, down: a warp reads two chunks of each row
         (28672, 5),  # Llama-3.1-70B, down
     ],
 )
@@ -70,7 +70,7 @@ def test_types(columns: int, dtype: Any, weights: Any, check: Check) -> None:
         248,  # a row of fewer than 512 bytes
         2564,  # a row whose bytes are not a multiple of 16
         2568,  # a row whose quarters are not
-        32776,  # more than two pieces of 2 KiB for each warp
+        32776,  # more than two chunks of 2 KiB for each warp
     ],
 )
 def test_rows_that_are_not_streamed(columns: int, check: Check) -> None:
@@ -80,7 +80,7 @@ def test_rows_that_are_not_streamed(columns: int, check: Check) -> None:
 
 @pytest.mark.parametrize("weight", [np.inf, np.nan])
 def test_numbers_that_are_not_finite(weight: float, check: Check) -> None:
-    """Threads beyond the end of a piece multiply by zeros, and not by stale data of the ring."""
+    """Threads beyond the end of a chunk multiply by zeros, and not by stale data of the ring."""
     program, arrays = product(2560, 40, ark.bf16, ark.bf16)
     arrays["x"] = np.abs(arrays["x"]) + arrays["x"].dtype.type(1)
     arrays["w"][7, 639] = weight
@@ -89,7 +89,7 @@ def test_numbers_that_are_not_finite(weight: float, check: Check) -> None:
 
 
 def test_products_of_two_widths(check: Check) -> None:
-    """Slots have the size of the larger pieces."""
+    """Slots have the size of the larger chunks."""
     random = np.random.default_rng(0)
     with ark.Program("chain") as program:
         x = ark.input("x", (1, 1216), ark.bf16)

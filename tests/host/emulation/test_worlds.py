@@ -1,7 +1,7 @@
 """Kernels of several ranks run concurrently, on one emulated GPU each or all on one.
 
-Bits are those of the target cpu. Mistakes in the scopes of signals between GPUs show, and mistakes
-in linking do, too.
+Results have the same bits as on the target cpu. Tests with planted mistakes show that wrong scopes
+of signals between GPUs, and mistakes in linking, change results.
 """
 
 from __future__ import annotations

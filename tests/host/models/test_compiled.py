@@ -68,7 +68,7 @@ def test_threads_that_generate_at_once(
     in_threads(*[lambda number=number: generate(number) for number in range(len(prompts))])
 
 
-def test_a_decoder_with_its_cache_in_pieces(tiny: Any, tmp_path: Path, pick_splitting: Any) -> None:
+def test_a_decoder_with_a_split_cache(tiny: Any, tmp_path: Path, pick_splitting: Any) -> None:
     """Idle workers compute attention over parts of the keys; the tokens do not change."""
     changes = {"max_position_embeddings": 192}
     folder = tiny.write_model(tmp_path, "llama", tiny.weights("llama"), changes)
@@ -229,7 +229,7 @@ def test_a_layer_of_a_decode_step_is_few_tasks(qk_norm: bool) -> None:
 def test_norms_of_heads(
     heads: int, kv_heads: int, head: int, batch: int, tokens: int, target: str
 ) -> None:
-    """Any number of heads, sequences and tokens, with the cache whole and in pieces."""
+    """Any number of heads, sequences and tokens, with the cache split and unsplit."""
     length, rng = 240, np.random.default_rng(heads)
     with ark.Program("heads") as program:
         q = ark.input("q", (batch * tokens, heads * head), ark.fp32)

@@ -1,4 +1,4 @@
-"""Decoders that several ranks share compute what one rank does."""
+"""Decoders that several ranks share give the results of one rank."""
 
 from __future__ import annotations
 

@@ -47,8 +47,8 @@ class Decoder:
     prompt: int = 13
     chunk: int = 5
     target: str = "cpu:2"
-    # Positions of the cache, if they are more than the tokens.
-    places: int = 0
+    # The number of positions of the cache, if it exceeds the number of tokens.
+    positions: int = 0
     more: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
 
     def make(self, folder: Path) -> Any:
@@ -88,9 +88,9 @@ DECODERS = {
     ),
     "biases": Decoder("llama", 4, 2, 61, more={"attention_bias": True, "mlp_bias": True}),
     "wide heads": Decoder("llama", 4, 2, 61, more={"head_dim": 24}),
-    "cache in pieces": Decoder("llama", 4, 1, 53, prompt=67, chunk=4, target="cpu:16", places=128),
-    "cache in pieces, grouped": Decoder(
-        "qwen3", 6, 2, 45, prompt=40, chunk=5, target="cpu:16", places=120, more={"head_dim": 16}
+    "split cache": Decoder("llama", 4, 1, 53, prompt=67, chunk=4, target="cpu:16", positions=128),
+    "split cache, grouped": Decoder(
+        "qwen3", 6, 2, 45, prompt=40, chunk=5, target="cpu:16", positions=120, more={"head_dim": 16}
     ),
     "qwen3": Decoder("qwen3", 4, 2, 97, more={"head_dim": 16}),
     "qwen3, tied": Decoder(
@@ -110,12 +110,12 @@ def test_a_decoder(name: str, tmp_path: Path, pick_target: Pick, pick_splitting:
         whole_prompt = {"attention_mask": torch.ones_like(prompt), "pad_token_id": 0}
         continued = theirs.generate(prompt, max_new_tokens=count, do_sample=False, **whole_prompt)
     tokens = continued[0, len(ids) :].tolist()
-    limit = max(len(ids) + count, case.places)
-    pick = pick_splitting if case.places else pick_target
+    limit = max(len(ids) + count, case.positions)
+    pick = pick_splitting if case.positions else pick_target
     model = ark.models.load(tmp_path, max_length=limit, chunk=case.chunk)
     model.compile(pick(case.target))
     tasks = model.executables["decode"].report().task_ops
-    assert any("partial_attention" in ops for ops, _ in tasks) == (case.places > 0)
+    assert any("partial_attention" in ops for ops, _ in tasks) == (case.positions > 0)
     assert model.generate(ids, count) == tokens
     assert model.generate(ids, count, stop=tokens[4]) == tokens[: tokens.index(tokens[4]) + 1]
 
@@ -255,7 +255,11 @@ def test_an_encoder(name: str, tmp_path: Path, pick_target: Pick) -> None:
         exact = model.embed(ids, mask, types, reference=True)
         got = model.compile(pick_target("cpu:2")).embed(ids, mask, types)
         if pooling == "none":
-            places = mask.astype(bool)
-            value, exact, got = value[places], exact[:, :longest][places], got[:, :longest][places]
+            positions = mask.astype(bool)
+            value, exact, got = (
+                value[positions],
+                exact[:, :longest][positions],
+                got[:, :longest][positions],
+            )
         np.testing.assert_allclose(exact, value, atol=1e-9)
         np.testing.assert_allclose(got, value, atol=2e-5)

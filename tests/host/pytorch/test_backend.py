@@ -78,7 +78,7 @@ def watch(monkeypatch: pytest.MonkeyPatch) -> Watch:
 
 
 @pytest.fixture
-def said(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+def logged(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
     caplog.set_level(logging.WARNING, "ark.pytorch")
     return lambda: [r.getMessage() for r in caplog.records if r.name == "ark.pytorch"]
 
@@ -112,13 +112,13 @@ class Net(nn.Module):
         return x + self.down(nn.functional.gelu(self.norm(self.up(x))))
 
 
-def test_a_module_is_one_program(watch: Watch, said: Callable[[], list[str]]) -> None:
+def test_a_module_is_one_program(watch: Watch, logged: Callable[[], list[str]]) -> None:
     net, x = Net().eval(), torch.randn(3, 8)
     assert_as_good(fast(net)(x), net, x)
     (program,) = watch.programs
     assert len(program.parameters) == 6
     assert len(program.inputs) == 1
-    assert said() == []
+    assert logged() == []
 
 
 def test_later_calls_reuse_the_compiled_and_bound_program(watch: Watch) -> None:
@@ -144,7 +144,7 @@ def test_parameters_are_bound_once_and_in_place(watch: Watch) -> None:
     assert sum(len(names) for names in watch.binds) <= 4
 
 
-def test_a_parameter_that_had_to_be_copied_is_copied_again_when_written() -> None:
+def test_a_copied_parameter_is_copied_again_after_a_write() -> None:
     linear = nn.Linear(8, 8, bias=False)
     linear.weight = nn.Parameter(torch.randn(8, 16)[:, ::2])
     compiled = fast(linear)
@@ -162,13 +162,13 @@ class Holes(nn.Module):
 
 
 def test_unsupported_ops_stay_with_pytorch(
-    watch: Watch, said: Callable[[], list[str]], request: pytest.FixtureRequest
+    watch: Watch, logged: Callable[[], list[str]], request: pytest.FixtureRequest
 ) -> None:
     x = torch.randn(3, 8)
     assert torch.equal(fast(Holes())(x), Holes()(x))
     assert len(watch.programs) == 4
     lines = request.path.read_text(encoding="utf-8").splitlines()
-    messages = said()
+    messages = logged()
     assert len(messages) == 2  # one for each op
     for message, op in zip(messages, ("floor", "erfinv"), strict=True):
         line = next(n for n, text in enumerate(lines, 1) if text.endswith(f"  # {op}"))
@@ -176,42 +176,42 @@ def test_unsupported_ops_stay_with_pytorch(
         assert message.endswith("runs in eager PyTorch")
 
 
-def test_gradients_stay_with_pytorch(watch: Watch, said: Callable[[], list[str]]) -> None:
+def test_gradients_stay_with_pytorch(watch: Watch, logged: Callable[[], list[str]]) -> None:
     net = nn.Linear(4, 2)
     x = torch.randn(3, 4)
     with torch.enable_grad():
         fast(net)(x).sum().backward()
     assert torch.allclose(net.weight.grad, x.sum(0).expand(2, 4))
     assert watch.programs == []
-    (message,) = said()
+    (message,) = logged()
     assert "gradients are enabled" in message
     assert "torch.no_grad" in message
 
 
-def test_random_numbers_stay_with_pytorch(said: Callable[[], list[str]]) -> None:
+def test_random_numbers_stay_with_pytorch(logged: Callable[[], list[str]]) -> None:
     """The module is still in training mode."""
     net = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.ReLU()).train()
     x = torch.randn(4, 8)
     y = fast(net)(x)
     kept = net[0](x).relu() * 2
     assert (((y - kept).abs() < 1e-5) | (y == 0)).all()
-    assert any("dropout" in line or "bernoulli" in line for line in said())
+    assert any("dropout" in line or "bernoulli" in line for line in logged())
 
 
-def test_other_devices_stay_with_pytorch(watch: Watch, said: Callable[[], list[str]]) -> None:
+def test_other_devices_stay_with_pytorch(watch: Watch, logged: Callable[[], list[str]]) -> None:
     y = fast(lambda x: x + 1)(torch.empty(2, device="meta"))
     assert y.device.type == "meta"
     assert watch.programs == []
-    (message,) = said()
+    (message,) = logged()
     assert "tensors are on meta" in message
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.int16, torch.complex64])
-def test_other_dtypes_stay_with_pytorch(dtype: Any, said: Callable[[], list[str]]) -> None:
+def test_other_dtypes_stay_with_pytorch(dtype: Any, logged: Callable[[], list[str]]) -> None:
     x = torch.ones(3, dtype=dtype)
     assert torch.equal(fast(lambda x: (x + x) * x)(x), x * 2)
-    assert all(f"elements of {str(dtype).removeprefix('torch.')}" in line for line in said())
-    assert len(said()) == 2
+    assert all(f"elements of {str(dtype).removeprefix('torch.')}" in line for line in logged())
+    assert len(logged()) == 2
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
@@ -224,18 +224,18 @@ def test_half_precision(dtype: Any, watch: Watch) -> None:
     assert len(watch.programs) == 1
 
 
-def test_sizes_that_change_are_specialised(watch: Watch, said: Callable[[], list[str]]) -> None:
+def test_sizes_that_change_are_specialised(watch: Watch, logged: Callable[[], list[str]]) -> None:
     net = Net().eval()
     compiled = fast(net)
     for length in (2, 3, 4, 3, 5, 4):
         x = torch.randn(length, 8)
         assert torch.allclose(compiled(x), net(x), atol=1e-5)
     assert len(watch.programs) == 4
-    assert said() == []
+    assert logged() == []
 
 
 def test_too_many_sizes_stay_with_pytorch(
-    watch: Watch, said: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+    watch: Watch, logged: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ark_mlir.pytorch import specialise
 
@@ -245,8 +245,8 @@ def test_too_many_sizes_stay_with_pytorch(
         x = torch.randn(length)
         assert torch.equal(compiled(x), x * 2 + 1)
     assert len(watch.programs) == 3  # the first size, and two dynamic ones
-    assert [line for line in said() if "sets of sizes" in line] == said()
-    assert len(said()) == 1
+    assert [line for line in logged() if "sets of sizes" in line] == logged()
+    assert len(logged()) == 1
 
 
 @pytest.mark.parametrize(
@@ -355,7 +355,7 @@ def test_results_outlive_the_compiled_function() -> None:
 
 
 def test_a_part_that_does_not_compile_stays_with_pytorch(
-    said: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
+    logged: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ark_mlir.pytorch import backend
 
@@ -365,7 +365,7 @@ def test_a_part_that_does_not_compile_stays_with_pytorch(
     monkeypatch.setattr(backend, "compile", fail)
     x = torch.randn(3)
     assert torch.equal(fast(lambda x: x * 2)(x), x * 2)
-    (message,) = said()
+    (message,) = logged()
     assert "no luck" in message
 
 

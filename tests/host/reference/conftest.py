@@ -46,5 +46,5 @@ def evaluation() -> Callable[..., Any]:
 
 @pytest.fixture(scope="session")
 def interpret(evaluation: Callable[..., Any]) -> Callable[..., Any]:
-    """As `evaluation`, but returns the array of ``y``."""
+    """Like `evaluation`, but returns the array of ``y``."""
     return lambda *arguments, **options: evaluation(*arguments, **options).outputs["y"]

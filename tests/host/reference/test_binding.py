@@ -1,4 +1,4 @@
-"""The forms of programs and inputs that the interpreter accepts."""
+"""The interpreter accepts programs and inputs in several forms."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_the_sum_of_all_errors_is_infinite() -> None:
     assert not np.array_equal(spread, other)
 
 
-def test_what_may_be_anything_stays_so() -> None:
+def test_values_without_a_bound_stay_without_one() -> None:
     """Overflow inside of the program is no rounding error."""
     with ark.Program("overflow") as program:
         x = ark.input("x", (2, 4))

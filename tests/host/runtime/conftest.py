@@ -118,7 +118,7 @@ def check_epochs() -> Callable[[Executable], None]:
 
 @pytest.fixture
 def napping() -> ToyProgram:
-    """20 ms per iteration, with a hand-off, then one more on the count."""
+    """Each iteration takes 20 ms, has a hand-off, and adds one to the count."""
     program = ToyProgram(sms=2)
     state = program.buffer("n", "state", "int64", [])
     nap, count = program.task("nap"), program.task("count", 1, [(state, 0)])
@@ -145,8 +145,8 @@ def _in_wait(executable: Executable, act: Callable[[Any], None]) -> None:
 def expire() -> Callable[..., None]:
     """``expire(executable, settled)`` makes the waits of the next run time out at once.
 
-    `settled` says that all lanes stand where the test wants them to be when the watchdog looks,
-    which a time could not: on a busy machine a lane may begin as late as it likes.
+    `settled` returns True when all lanes are at the positions that the test needs; the watchdog
+    then looks at them. A fixed delay would not do: on a busy machine a lane may begin at any time.
     """
 
     def arrange(executable: Executable, settled: Callable[[], bool] = lambda: True) -> None:
@@ -164,7 +164,7 @@ def expire() -> Callable[..., None]:
 def interrupt() -> Callable[..., None]:
     """``interrupt(executable, ready)`` sends Ctrl-C in the next run, while the host waits for it.
 
-    It comes as soon as `ready` holds, and never outside of the run.
+    The signal is sent as soon as `ready` returns True, and never outside of the run.
     """
 
     def arrange(executable: Executable, ready: Callable[[], bool] = lambda: True) -> None:

@@ -39,7 +39,7 @@ def hang(expire: Callable[..., None]) -> Hang:
 
 def begun(executable: Executable) -> Callable[[], bool]:
     """Returns True once the endless task has begun."""
-    return lambda: executable.glance("flag") == 2
+    return lambda: executable.peek("flag") == 2
 
 
 def release(executable: Executable) -> None:

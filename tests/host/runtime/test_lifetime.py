@@ -113,7 +113,7 @@ def after_sharing(executable: Executable, x: Array) -> None:
     "use", [never_used, after_a_run, after_a_failed_run, in_a_block, after_sharing]
 )
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in another thread"])
-def test_dropping_gives_everything_back(
+def test_dropping_frees_all_resources(
     cuda: FakeCuda,
     kernel: bytes,
     x: Array,
@@ -161,7 +161,7 @@ def test_failures_to_free_are_logged(
     assert "cuMemFree failed: CUDA_ERROR_INVALID_VALUE" in str(unraisable[0])
 
 
-def test_closing_raises_what_the_driver_does_not_take_back(
+def test_closing_raises_the_errors_of_freeing(
     cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """All other resources are freed."""
@@ -186,7 +186,7 @@ def an_executable(executable: Executable, x: Array) -> object:
 
 @pytest.mark.parametrize("make", [an_output, an_executable])
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["here", "in another thread"])
-def test_what_is_dropped_in_a_capture_does_not_end_it(
+def test_dropping_in_a_capture_does_not_end_it(
     cuda: FakeCuda,
     kernel: bytes,
     x: Array,
@@ -265,7 +265,7 @@ def test_dropping_a_program_of_the_host(
     gone = weakref.ref(executable._runner)
     executable.itself = executable  # type: ignore[attr-defined]  # a cycle
     del executable
-    assert lane_threads() == 0  # which collects garbage
+    assert lane_threads() == 0  # collects garbage
     assert (files(), in_memory(), gone()) == (*before, None)
 
 
@@ -311,7 +311,7 @@ from ark_mlir.runtime import Executable
 from ark_mlir.testing.toy import *
 executable = Executable.from_parts(*counting_program().parts(compile_kernel())).prepare()
 threading.Thread(target=lambda: executable.run(iterations=10**9), daemon=True).start()
-while executable.glance("n") < 3:
+while executable.peek("n") < 3:
     time.sleep(0.001)
 """
     result = subprocess.run(
@@ -331,8 +331,10 @@ if os.fork() == 0:
 assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
 assert (add.run(x=x)["y"] == 2.5).all()
 """
+    # Python counts threads of the system, of which one may outlive its join for a moment.
+    no_warning = ["-W", "ignore:This process:DeprecationWarning"]
     result = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, timeout=100
+        [sys.executable, *no_warning, "-c", script], capture_output=True, text=True, timeout=100
     )
     lines = result.stdout.split("\n")
     assert (result.returncode, result.stderr, lines[-2:]) == (0, "", ["0 0", ""])
@@ -367,7 +369,7 @@ CALLS: dict[str, Callable[[Executable], object]] = {
     "prepare": lambda exe: exe.prepare(),
     "check": lambda exe: exe.check(),
     "states": lambda exe: exe.states,
-    "glance": lambda exe: exe.glance("n"),
+    "peek": lambda exe: exe.peek("n"),
     "resident": lambda exe: exe.resident().__enter__(),
     "share_states": lambda exe: exe.share_states(exe),
 }
@@ -383,7 +385,7 @@ def test_calls_after_closing(counter: Executable, name: str) -> None:
         states["n"]
 
 
-def test_what_describes_a_program_works_after_closing(counter: Executable, tmp_path: Path) -> None:
+def test_reports_work_after_closing(counter: Executable, tmp_path: Path) -> None:
     counter.bind({"w": W[:4]}).close()
     assert (counter.name, len(counter.inputs), len(counter.outputs)) == ("toy", 1, 1)
     assert len(counter.parameters) == 1
@@ -395,7 +397,7 @@ def test_what_describes_a_program_works_after_closing(counter: Executable, tmp_p
     assert str(report)
 
 
-def test_closing_what_was_never_loaded(kernel: bytes) -> None:
+def test_closing_before_loading(kernel: bytes) -> None:
     executable = Executable.from_parts(*counting_program().parts(kernel))
     executable.close()
     for call in CALLS.values():
@@ -403,12 +405,12 @@ def test_closing_what_was_never_loaded(kernel: bytes) -> None:
             call(executable)
 
 
-def test_glance_before_loading(kernel: bytes) -> None:
+def test_peek_before_loading(kernel: bytes) -> None:
     executable = Executable.from_parts(*counting_program().parts(kernel))
     with pytest.raises(ark.InvalidUsageError, match="is not loaded"):
-        executable.glance("n")
+        executable.peek("n")
     with pytest.raises(ark.InvalidUsageError, match="has no state 'm'"):
-        executable.glance("m")
+        executable.peek("m")
     executable.close()
 
 
@@ -437,7 +439,7 @@ def test_closing_waits_for_a_run(
             run_again_and_again()
 
     def close() -> None:
-        while executable.glance("n") < 2:
+        while executable.peek("n") < 2:
             time.sleep(0.001)
         executable.close()
 
@@ -449,13 +451,13 @@ def test_closing_waits_for_a_run(
 def test_looking_while_another_thread_closes(
     counter: Executable, cuda: FakeCuda, in_threads: Callable[..., None]
 ) -> None:
-    """`glance` returns a value or raises an error, and never reads memory that was freed."""
+    """`peek` returns a value or raises an error, and never reads memory that was freed."""
     seen: list[int] = []
     started = threading.Event()
 
     def look_again_and_again() -> None:
         while True:
-            seen.append(int(counter.glance("n")))
+            seen.append(int(counter.peek("n")))
             started.set()
 
     def look() -> None:

@@ -164,7 +164,7 @@ def test_ctrl_c_in_a_run(make: Make, napping: ToyProgram, interrupt: Callable[..
     executable = make(napping)
     with executable.resident() as resident:
         resident.run()
-        interrupt(executable, lambda: executable.glance("n") >= 3)
+        interrupt(executable, lambda: executable.peek("n") >= 3)
         with pytest.raises(KeyboardInterrupt):
             resident.run(iterations=10**9)
         driver: Any = executable._runner.driver
@@ -192,7 +192,7 @@ def test_ctrl_c_between_runs_leaves_the_block(
     assert lane_threads() == 0
 
 
-def test_an_exception_in_the_block_is_what_comes_out(add: Executable, x: Array) -> None:
+def test_an_exception_leaves_the_block_unchanged(add: Executable, x: Array) -> None:
     def fail() -> None:
         with add.resident() as resident:
             resident.run(x=x)
@@ -237,7 +237,7 @@ from ark_mlir.runtime.cpu import driver as cpu
 from ark_mlir.testing.toy import add_program, compile_kernel
 x = np.ones((8, 16), np.float32)
 add = Executable.from_parts(*add_program().parts(compile_kernel())).bind({{"w": x.reshape(-1)}})
-cpu.GRACE_SECONDS = cpu.INTERRUPT_GRACE_SECONDS = 1e6  # whoever waits for lanes waits for ever
+cpu.GRACE_SECONDS = cpu.INTERRUPT_GRACE_SECONDS = 1e6  # waits for lanes have no limit
 block = add.resident()
 resident = block.__enter__()
 def child():

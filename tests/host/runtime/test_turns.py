@@ -245,11 +245,11 @@ def test_the_lender_closes_in_a_run_of_a_sharer(make: Make, napping: ToyProgram)
         with pytest.raises(ark.InvalidUsageError, match="whose states 'toy' shares, is closed"):
             run_again_and_again()
         with pytest.raises(ark.InvalidUsageError, match="whose states 'toy' shares, is closed"):
-            guest.glance("n")
+            guest.peek("n")
 
     thread = threading.Thread(target=work, daemon=True)
     thread.start()
-    while guest.glance("n") < 2:
+    while guest.peek("n") < 2:
         time.sleep(0.001)
     owner.close()
     assert driver.epoch > 0
@@ -258,7 +258,7 @@ def test_the_lender_closes_in_a_run_of_a_sharer(make: Make, napping: ToyProgram)
     assert not thread.is_alive()
 
 
-def test_who_shares_from_a_sharer(make: Make) -> None:
+def test_sharing_from_a_sharer_shares_from_the_first(make: Make) -> None:
     """The executable shares the memory of the first one, and raises when that one closes, as all
     others do."""
     owner, (guest,) = counters(make, 1)

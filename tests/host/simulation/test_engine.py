@@ -88,7 +88,7 @@ def test_lanes_stream_while_they_compute() -> None:
     prediction = simulate(bundle_of(program, ranks=2), topology(lane_gbps=0.5))
     put, _, _, waited, _, _ = ends(prediction.timeline)
     assert put == 900
-    assert waited == 900 + 100  # the last byte leaves at 900, the link in ends then, too
+    assert waited == 900 + 100  # the last byte leaves at 900, and arrives without further delay
 
 
 def test_messages_wait_for_each_other() -> None:
@@ -125,7 +125,7 @@ def test_hosts_are_joined_by_other_links() -> None:
     ]
 
 
-def test_exposed_communication_is_what_faster_links_save() -> None:
+def test_exposed_communication_is_the_time_that_faster_links_save() -> None:
     """Without delays rank 1 begins at once when rank 0 has put, which itself ends 128 ns earlier.
     The signal of 900 ns hides a part of the rest."""
     program = two_ranks()
@@ -151,7 +151,9 @@ def test_the_critical_path_covers_the_total() -> None:
 
 
 def packets_program(ranks: int) -> Bundle:
-    """A task adds into packets, and another reads them: on the same GPU, or on the other one."""
+    """Returns a program in which a task adds into packets and another task reads them, on the same
+    GPU or on the other one.
+    """
     program = ToyProgram(sms=2, arena=256)
     first, second = ("rank0/", "rank1/") if ranks == 2 else ("", "")
     x = program.buffer(f"{first}x", "input", "fp32", [16])

@@ -91,7 +91,7 @@ def product(rows: int, dtype: ark.DType, wide: ark.DType | None) -> ark.Program:
 @pytest.mark.parametrize("dtype", [ark.fp8_e4m3, ark.fp8_e5m2], ids=str)
 @pytest.mark.parametrize("rows", [1, 8, 16])
 @pytest.mark.parametrize("wide", [ark.bf16, ark.fp16, None], ids=str)
-def test_weights_of_8_bits_are_read_as_they_are(
+def test_weights_of_8_bits_are_read_without_a_cast(
     arch: str, dtype: ark.DType, rows: int, wide: ark.DType | None
 ) -> None:
     """No task casts the weights in memory: a vCTA reads a byte for each, and little more."""

@@ -142,7 +142,7 @@ class FakeJitLink:
         into[:] = b"ptxas fatal : syntax error\0"
 
 
-# -- which one is taken ----------------------------------------------------------------------------
+# -- choice of the assembler -----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -164,7 +164,7 @@ def test_the_order_of_preference(
     assert executable.report().assembler == taken
 
 
-def test_one_that_is_named_and_missing(hide: Callable[..., None]) -> None:
+def test_a_missing_assembler_that_the_user_named_is_an_error(hide: Callable[..., None]) -> None:
     """No other assembler replaces a missing one that the user has named."""
     hide("toolkit", "nvjitlink")
     for name, message in (
@@ -233,7 +233,9 @@ def test_a_ptxas_that_cannot_be_run(tmp_path: Path) -> None:
         tool.assemble("", "sm_90a", 3)
 
 
-def test_no_room_for_what_ptxas_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_for_the_input_of_ptxas(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The message names the folder, since the failing write does not name the file."""
 
     def fail(*_: object, **__: object) -> None:
@@ -286,7 +288,7 @@ def test_ptx_that_nvjitlink_refuses() -> None:
         assemble(".version 8.6\n.target sm_90a\n.address_size 64\n", "sm_90b", 3)
 
 
-def test_what_is_linked_says_the_registers() -> None:
+def test_registers_are_those_of_the_linked_kernel() -> None:
     """Before linking, the kernel alone has fewer registers than the functions that it calls."""
     library = FakeJitLink()
     made = cuda_assembler.NvJitLink(library).assemble("ptx", "sm_90a", 3)

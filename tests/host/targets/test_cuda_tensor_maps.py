@@ -1,4 +1,6 @@
-"""Which products of a program for sm_90a are copied by tensor maps, down to PTX and ptxas."""
+"""Tensor maps copy the operands of large products for sm_90a, and of no others. Tests look at PTX
+and ptxas.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,9 @@ def compiled(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_large_tiles(compiled: Any, tmp_path: Path) -> None:
-    """Instructions of warpgroups that ptxas does not trust to run beside each other, it waits for
-    one by one, and says so."""
+    """If ptxas cannot show that warpgroup instructions may overlap, it serialises them with a
+    warning.
+    """
     ptx, executable = compiled(512, 256, 512, (256, 128))
     assert ptx.count(BOXES) == 3  # two stages before the loop, one in it
     assert executable.bundle.manifest.statistics["spill_bytes"] == 0

@@ -1,5 +1,6 @@
-"""Functions where there is no maths library, as code of this machine's processor: within one unit
-in the last place of numpy's in float64, and of C's results for what is special."""
+"""The functions that replace a maths library, compiled for this machine's processor, are within one
+unit in the last place of numpy's in float64, and equal C's results for special values.
+"""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ MADE_BY_ARK = {
     "Bundle", "EmbeddingModel", "Executable", "GenerativeModel", "Member", "Model", "Rank",
     "RankExecutable", "Resident", "ResidentWorld", "Tensor", "TorchProgram", "World",
 }  # fmt: skip
-# What the parts of ark call on each other.
+# Functions that only other parts of ark call.
 INTERNAL = {"Member.attach", "Member.load", "Member.turn"}
 # Interfaces that a new backend implements; its parts know each other's types.
 FOR_BACKENDS = {"Driver", "Launch", "Memory"}
@@ -305,6 +305,6 @@ def test_options_of_models_equal_those_of_their_loaders(keywords: type, load: ob
     assert keywords.__annotations__.keys() == known.keys()
 
 
-def test_the_package_says_that_it_is_typed() -> None:
+def test_the_package_is_marked_as_typed() -> None:
     """The marker is in the folder that the wheel takes as a whole."""
     assert (PACKAGE / "py.typed").is_file()

@@ -101,7 +101,7 @@ ark.program @others(%x: tensor<4xi32> {ark.kind = #ark.kind<input>, ark.name = "
   ark.return %3 : tensor<4xi32>
 }
 
-// A send that the user writes keeps its tag; its result is the tensor that was sent.
+// A send of the user's program keeps its tag, and its result is the tensor that was sent.
 // CHECK-LABEL: ark.program @sendAndReceive
 // CHECK: ark.channel.open peer = 1 tag = 5
 // CHECK: ark.channel.put_packet %{{.+}}, %[[X:.+]] :

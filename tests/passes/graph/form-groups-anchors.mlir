@@ -34,8 +34,8 @@ ark.program @argmaxTakesAPrologue(
 
 // -----
 
-// CHECK-LABEL: ark.program @piecesOfAnArgmaxTakeAPrologue
-ark.program @piecesOfAnArgmaxTakeAPrologue(
+// CHECK-LABEL: ark.program @partialArgmaxTakesAPrologue
+ark.program @partialArgmaxTakesAPrologue(
     %x: tensor<4x2x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4x2xi64> {ark.name = "out"}) {
   // CHECK: ark.group "partial_argmax"
@@ -136,8 +136,8 @@ ark.program @attentionTakesNoPrologue(
 
 // -----
 
-// CHECK-LABEL: ark.program @combinedPiecesTakeNoPrologue
-ark.program @combinedPiecesTakeNoPrologue(
+// CHECK-LABEL: ark.program @combinedAttentionTakesNoPrologue
+ark.program @combinedAttentionTakesNoPrologue(
     %x: tensor<2x4x3x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<2x4x6xf32> {ark.name = "out"}) {
   // CHECK: ark.group "exp"

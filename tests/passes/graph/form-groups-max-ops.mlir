@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-form-groups=max-ops=2 | FileCheck %s
 
-// CHECK-LABEL: ark.program @longChainIsCut
-ark.program @longChainIsCut(
+// CHECK-LABEL: ark.program @longChainIsSplit
+ark.program @longChainIsSplit(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<4x8xf32> {ark.name = "y"}) {

@@ -220,8 +220,8 @@ ark.program @viewsSeparateGroups(
 
 // -----
 
-// CHECK-LABEL: ark.program @concatTakesNothingIn
-ark.program @concatTakesNothingIn(
+// CHECK-LABEL: ark.program @concatTakesNoPrologue
+ark.program @concatTakesNoPrologue(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<8xf32> {ark.name = "y"}) {
   // CHECK: ark.group "exp"
@@ -254,7 +254,7 @@ ark.program @updateTakesNoEpilogue(
 
 // -----
 
-// In the group of its reader, the read would run after the update.
+// If the read joined the group of its reader, it would run after the update.
 // CHECK-LABEL: ark.program @readOfAStateStaysBeforeItsUpdate
 ark.program @readOfAStateStaysBeforeItsUpdate(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -273,8 +273,8 @@ ark.program @readOfAStateStaysBeforeItsUpdate(
 // -----
 
 // Every vCTA reads exactly the elements that it writes.
-// CHECK-LABEL: ark.program @updateReadsWhatItWritesInItsPrologue
-ark.program @updateReadsWhatItWritesInItsPrologue(
+// CHECK-LABEL: ark.program @prologueOfAnUpdateReadsTheSliceThatItWrites
+ark.program @prologueOfAnUpdateReadsTheSliceThatItWrites(
     %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) {
@@ -414,7 +414,7 @@ ark.program @updateTakesAPrologue(
 
 // -----
 
-// The read of another state stays before that one's update.
+// The read of another state stays before the update of that state.
 // CHECK-LABEL: ark.program @prologueStaysBeforeTheUpdateOfAnotherState
 ark.program @prologueStaysBeforeTheUpdateOfAnotherState(
     %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
@@ -437,8 +437,8 @@ ark.program @prologueStaysBeforeTheUpdateOfAnotherState(
 
 // A group that depends on the first update and stands behind the second one depends on
 // the second: the version of the state after the first update no longer exists.
-// CHECK-LABEL: ark.program @dependenceOnAStateIsOneOnItsLastUpdate
-ark.program @dependenceOnAStateIsOneOnItsLastUpdate(
+// CHECK-LABEL: ark.program @dependenceOnAStateIncludesItsLastUpdate
+ark.program @dependenceOnAStateIncludesItsLastUpdate(
     %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}, tensor<4xf32> {ark.name = "z"}) {
@@ -492,8 +492,8 @@ ark.program @namesAreMadeUnique(
 
 // -----
 
-// CHECK-LABEL: ark.program @planIsTheGroupsAndKeepsOthersApart
-ark.program @planIsTheGroupsAndKeepsOthersApart(
+// CHECK-LABEL: ark.program @opsWithDifferentPlansAreDifferentGroups
+ark.program @opsWithDifferentPlansAreDifferentGroups(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<4x8xf32> {ark.name = "y"}) {
@@ -536,8 +536,8 @@ ark.program @readersOfTwoPlansStandAlone(
 // -----
 
 // The plan of an epilogue does not pin the matmul before it.
-// CHECK-LABEL: ark.program @aPlanPinsItsOwnOpsAlone
-ark.program @aPlanPinsItsOwnOpsAlone(
+// CHECK-LABEL: ark.program @planOfAnEpilogueDoesNotPinItsAnchor
+ark.program @planOfAnEpilogueDoesNotPinItsAnchor(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<4x8xf32> {ark.name = "y"}) {
@@ -569,14 +569,14 @@ ark.program @deadOpsDisappear(
 // -----
 
 // An op that `ark.noop` keeps has a group of its own, although its only reader could absorb it.
-// CHECK-LABEL: ark.program @keptByANoop
+// CHECK-LABEL: ark.program @noopKeepsAGroup
 // CHECK: %[[EXP:.+]] = ark.group "exp"
 // CHECK: ark.noop %[[EXP]]
 // CHECK: ark.group "neg"
 // CHECK: %[[DEAD:.+]] = ark.group "relu"
 // CHECK: ark.noop %[[DEAD]]
 // CHECK-NOT: ark.abs
-ark.program @keptByANoop(
+ark.program @noopKeepsAGroup(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) {
   %0 = ark.exp %x : (tensor<4xf32>) -> tensor<4xf32>

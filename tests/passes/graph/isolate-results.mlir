@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-isolate-results | FileCheck %s
 
-// CHECK-LABEL: ark.program @resultOfAnOpIsItsOwn
-ark.program @resultOfAnOpIsItsOwn(
+// CHECK-LABEL: ark.program @resultOfAnOpIsNotCopied
+ark.program @resultOfAnOpIsNotCopied(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) {
   // CHECK-NEXT: %[[Y:.+]] = ark.exp

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-join-ranks --split-input-file | FileCheck %s
 
-// The list of ranks visits rank 1, which reads, before rank 0, which puts. The
-// joined program has an order in which both can run.
+// Rank 1, which reads, comes first in the list of ranks. The joined program has the put of rank 0 before
+// the read.
 // CHECK-LABEL: ark.program @sender(
 // CHECK-SAME: %[[X0:.+]]: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"}
 // CHECK-SAME: %[[X1:.+]]: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank1/x"}

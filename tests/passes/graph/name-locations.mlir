@@ -22,11 +22,11 @@ ark.program @namesBecomeLocations(
 // -----
 
 // Locations from the builder hold more detail and stay; a name in the text that differs is added.
-// CHECK-LABEL: ark.program @namesThatAreThere
+// CHECK-LABEL: ark.program @existingNamesStay
 // CHECK: ark.relu %{{.+}} loc("gate"("net.py":7:3))
 // CHECK-NEXT: ark.exp %{{.+}} loc("edited"("gate"("net.py":8:3)))
 // CHECK-NEXT: ark.neg %{{.+}} loc("neg"("net.py":9:3))
-ark.program @namesThatAreThere(
+ark.program @existingNamesStay(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) {
   %0 = ark.relu %x {ark.name = "gate"} : (tensor<4xf32>) -> tensor<4xf32> loc("gate"("net.py":7:3))
@@ -38,12 +38,12 @@ ark.program @namesThatAreThere(
 // -----
 
 // Different names do not prevent CSE of equal ops; the name of the first op stays.
-// GROUP-LABEL: ark.program @equalOpsOfOtherNames
+// GROUP-LABEL: ark.program @equalOpsWithDifferentNames
 // GROUP: ark.group "first"
 // GROUP-NEXT: ark.softmax
 // GROUP-NOT: ark.softmax
 // GROUP: ark.return
-ark.program @equalOpsOfOtherNames(
+ark.program @equalOpsWithDifferentNames(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) {
   %0 = ark.softmax %x axis = 0 {ark.name = "first"} : (tensor<4xf32>) -> tensor<4xf32>

@@ -265,11 +265,11 @@ ark.program @nestedIdentitiesJoin(
 // -----
 
 //===----------------------------------------------------------------------===//
-// Nothing to compute
+// Tensors without elements
 //===----------------------------------------------------------------------===//
 
-// CHECK-LABEL: ark.program @tensorWithoutElementsIsAConstant
-ark.program @tensorWithoutElementsIsAConstant(
+// CHECK-LABEL: ark.program @tensorWithoutElementsBecomesAConstant
+ark.program @tensorWithoutElementsBecomesAConstant(
     %x: tensor<0x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<0x4xf32> {ark.name = "y"}) {
   // CHECK-NEXT: %[[C:.+]] = ark.constant {{.*}}tensor<0x4xf32>
@@ -280,8 +280,8 @@ ark.program @tensorWithoutElementsIsAConstant(
 
 // -----
 
-// CHECK-LABEL: ark.program @reductionOfNoElementsIsItsStart
-ark.program @reductionOfNoElementsIsItsStart(
+// CHECK-LABEL: ark.program @reductionOfNoElementsIsItsInitialValue
+ark.program @reductionOfNoElementsIsItsInitialValue(
     %x: tensor<4x0xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %i: tensor<4x0xui8> {ark.kind = #ark.kind<input>, ark.name = "i"})
     -> (tensor<4xf32> {ark.name = "sum"}, tensor<4xf32> {ark.name = "mean"},
@@ -302,9 +302,9 @@ ark.program @reductionOfNoElementsIsItsStart(
 
 // -----
 
-// CHECK-LABEL: ark.program @updateWithNothingIsTheState
+// CHECK-LABEL: ark.program @updateWithoutElementsIsTheState
 // CHECK-SAME: (%[[S:.+]]: tensor<4xf32>
-ark.program @updateWithNothingIsTheState(
+ark.program @updateWithoutElementsIsTheState(
     %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
     %x: tensor<0xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4xf32> {ark.name = "y"}) {
@@ -331,8 +331,8 @@ ark.program @concatLosesPartsWithoutElements(
 
 // -----
 
-// CHECK-LABEL: ark.program @concatOfManyIsMadeOfParts
-ark.program @concatOfManyIsMadeOfParts(%x: tensor<2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+// CHECK-LABEL: ark.program @concatOfManyBecomesATree
+ark.program @concatOfManyBecomesATree(%x: tensor<2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<80xf32> {ark.name = "y"}) {
   // CHECK-NEXT: %[[A:.+]] = ark.concat {{.+}} axis = 0 {ark.plan = {{.+}}} : {{.+}} -> tensor<32xf32>
   // CHECK-NEXT: %[[B:.+]] = ark.concat {{.+}} axis = 0 {{.+}} -> tensor<32xf32>
@@ -499,8 +499,8 @@ ark.program @bitcastOfOneValue() -> (tensor<2xi32> {ark.name = "a"}, tensor<8xi8
 // -----
 
 // A noop of an argument or constant disappears; a noop of a view keeps the base of the view.
-// CHECK-LABEL: ark.program @noopsKeepWhatIsMade
-ark.program @noopsKeepWhatIsMade(
+// CHECK-LABEL: ark.program @noopOfAViewKeepsItsBase
+ark.program @noopOfAViewKeepsItsBase(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})
     -> (tensor<4xf32> {ark.name = "y"}) {
@@ -546,8 +546,8 @@ ark.program @viewsComeBeforeANorm(
 // -----
 
 // These views stay: they change the rows of the norm, or the norm would lose its prologue.
-// CHECK-LABEL: ark.program @viewsThatStay
-ark.program @viewsThatStay(
+// CHECK-LABEL: ark.program @viewsStayBehindANorm
+ark.program @viewsStayBehindANorm(
     %x: tensor<6x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<2x3x16x4xf32> {ark.name = "y"}, tensor<24x16xf32> {ark.name = "z"}, tensor<64x6xf32> {ark.name = "w"}) {
   // CHECK: ark.layernorm

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_90a --ark-recompute-sums | FileCheck %s
 // RUN: ark-opt %s --split-input-file --ark-assign-target=target=cpu:2 --ark-recompute-sums | FileCheck %s --check-prefix=CPU
 
-// On cpu, all readers share one sum.
+// On a cpu, all readers share one sum.
 // CPU-LABEL: ark.program @residual
 // CPU-COUNT-3: ark.add
 // CPU-NOT: ark.add
@@ -91,7 +91,7 @@ ark.program @manyRows(%x: tensor<17x64xbf16> {ark.kind = #ark.kind<input>, ark.n
 
 // -----
 
-// The user has pinned the sum.
+// The user's plan pins the sum.
 // CHECK-LABEL: ark.program @pinned
 // CHECK-COUNT-1: ark.add
 // CHECK-NOT: ark.add

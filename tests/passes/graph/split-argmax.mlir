@@ -2,9 +2,9 @@
 // RUN: ark-opt %s --ark-split-argmax=pieces=3 --split-input-file | FileCheck %s --check-prefix=THREE
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>} {
-// CHECK-LABEL: ark.program @tokenOfManyWords
+// CHECK-LABEL: ark.program @nextTokenOfALargeVocabulary
 // CHECK-SAME: (%[[X:.+]]: tensor<1x128256xf32> {{.*}})
-ark.program @tokenOfManyWords(
+ark.program @nextTokenOfALargeVocabulary(
     %x: tensor<1x128256xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<1xi32> {ark.name = "y"}) {
   // CHECK-NEXT: %[[CUT:.+]] = ark.reshape %[[X]] shape = [1, 64, 2004]
@@ -16,8 +16,8 @@ ark.program @tokenOfManyWords(
   ark.return %0 : tensor<1xi32>
 }
 
-// The number of pieces over all rows is the number of SMs less four. The
-// dimension of the pieces replaces the reduced dimension.
+// The number of partitions over all rows is the number of SMs less four. The
+// dimension of the partitions replaces the reduced dimension.
 // CHECK-LABEL: ark.program @severalRows
 ark.program @severalRows(
     %x: tensor<8x128256xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -32,19 +32,19 @@ ark.program @severalRows(
   ark.return %0, %1 : tensor<8xi32>, tensor<2xi32>
 }
 
-// These stay whole: a prime extent, a short dimension, a row for every SM,
-// elements of two words, no rows, and a tile from the user.
-// CHECK-LABEL: ark.program @whole
+// The pass does not split a dimension of prime extent, a short dimension, an argmax with a row for every SM,
+// elements of two words, an argmax without rows, and an argmax whose tile the user has set.
+// CHECK-LABEL: ark.program @notSplit
 // CHECK-NOT: ark.partial_argmax
 // CHECK: ark.return
-// THREE-LABEL: ark.program @whole
+// THREE-LABEL: ark.program @notSplit
 // THREE: ark.argmax {{.*}} (tensor<1x65537xf32>)
 // THREE: ark.argmax {{.*}} (tensor<1x512xf32>)
 // THREE: ark.argmax {{.*}} (tensor<128x65536xf32>)
 // THREE: ark.argmax {{.*}} (tensor<1x196608xi64>)
 // THREE: ark.argmax {{.*}} (tensor<0x196608xf32>)
 // THREE: ark.argmax {{.*}} (tensor<2x196608xf32>)
-ark.program @whole(
+ark.program @notSplit(
     %prime: tensor<1x65537xf32> {ark.kind = #ark.kind<input>, ark.name = "prime"},
     %short: tensor<1x512xf32> {ark.kind = #ark.kind<input>, ark.name = "short"},
     %rows: tensor<128x65536xf32> {ark.kind = #ark.kind<input>, ark.name = "rows"},

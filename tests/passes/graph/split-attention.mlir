@@ -1,10 +1,10 @@
 // RUN: ark-opt %s --ark-split-attention --split-input-file | FileCheck %s
 
-// Eight key heads with sixteen pieces each: the number of SMs less four.
+// Eight key heads with sixteen partitions each: the number of SMs less four.
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>} {
-// CHECK-LABEL: ark.program @everyKeyHeadInPieces
+// CHECK-LABEL: ark.program @keysOfEveryKeyHeadAreSplit
 // CHECK-SAME: (%[[Q:.+]]: tensor<1x32x1x64xbf16> {{.*}}, %[[K:.+]]: tensor<1x8x1024x64xbf16> {{.*}}, %[[V:.+]]: tensor<1x8x1024x64xbf16> {{.*}}, %[[N:.+]]: tensor<i32> {{.*}})
-ark.program @everyKeyHeadInPieces(
+ark.program @keysOfEveryKeyHeadAreSplit(
     %q: tensor<1x32x1x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<1x8x1024x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %v: tensor<1x8x1024x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"},
@@ -22,7 +22,7 @@ ark.program @everyKeyHeadInPieces(
   ark.return %0 : tensor<1x32x1x64xbf16>
 }
 
-// A mask over keys is split like the keys; a mask with extent one in that dimension is the same for all pieces.
+// A mask over keys is split like the keys; a mask with extent one in that dimension is the same for all partitions.
 // CHECK-LABEL: ark.program @masks
 ark.program @masks(
     %q: tensor<2x3x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
@@ -41,11 +41,11 @@ ark.program @masks(
   ark.return %0, %1 : tensor<2x3x64xf32>, tensor<2x3x64xf32>
 }
 
-// These stay whole: 1009 keys (a prime), 128 keys (too few), 64 queries (too many), and a key head for every SM.
-// CHECK-LABEL: ark.program @whole
+// The pass does not split 1009 keys (a prime), 128 keys (too few), 64 queries (too many), or a key head for every SM.
+// CHECK-LABEL: ark.program @notSplit
 // CHECK-NOT: ark.partial_attention
 // CHECK: ark.return
-ark.program @whole(
+ark.program @notSplit(
     %q: tensor<32x1x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %prime: tensor<8x1009x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "prime"},
     %short: tensor<8x128x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "short"},
@@ -64,7 +64,7 @@ ark.program @whole(
     : (tensor<8x64x64xbf16>, tensor<8x4096x64xbf16>, tensor<8x4096x64xbf16>) -> tensor<8x64x64xbf16>
   %3 = ark.attention %heads, %full, %full scale = 1.0
     : (tensor<128x1x64xbf16>, tensor<128x4096x64xbf16>, tensor<128x4096x64xbf16>) -> tensor<128x1x64xbf16>
-  // A tile from the user decides.
+  // The user has set the tile of this attention.
   %4 = ark.attention %q, %long, %long scale = 1.0 {ark.plan = {tile = [4, 1, 64]}}
     : (tensor<32x1x64xbf16>, tensor<8x4096x64xbf16>, tensor<8x4096x64xbf16>) -> tensor<32x1x64xbf16>
   ark.return %0, %1, %2, %3, %4 : tensor<32x1x64xbf16>, tensor<32x1x64xbf16>, tensor<8x64x64xbf16>, tensor<128x1x64xbf16>, tensor<32x1x64xbf16>
@@ -73,7 +73,7 @@ ark.program @whole(
 
 // -----
 
-// Each of the two workers computes one key head; pieces would add work and no parallelism.
+// Each of the two workers computes one key head; partitions would add work and no parallelism.
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 8, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50>} {
 // CHECK-LABEL: ark.program @fewWorkers
 // CHECK-NOT: ark.partial_attention

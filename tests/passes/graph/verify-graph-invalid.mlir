@@ -122,7 +122,7 @@ ark.program @resultIsAnUpdatedState(
 
 // -----
 
-// A read through a view is an error as well.
+// The read goes through a view.
 ark.program @readOfAStateAfterItsUpdate(
     %x: tensor<2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"})

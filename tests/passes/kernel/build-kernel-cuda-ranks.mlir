@@ -16,7 +16,7 @@
 // CHECK: "red.release.sys.add.u64 [$0], $1;"
 // CHECK-LABEL: func.func private @ark_load_arrivals
 // CHECK: "ld.acquire.sys.u64 $0, [$1];"
-// The word with the last iteration is in the memory of this GPU; lanes of all GPUs may write it.
+// The word with the number of the last iteration is in the memory of this GPU; lanes of all GPUs may write it.
 // CHECK-LABEL: func.func private @ark_load_stop
 // CHECK: "ld.relaxed.sys.u64 $0, [$1];"
 // CHECK-LABEL: func.func private @ark_store_stop

@@ -24,7 +24,7 @@
 // CHECK: %[[QUEUED:.+]] = llvm.getelementptr %[[REPORT]][7]
 // CHECK: llvm.store volatile %{{.+}}, %[[QUEUED]] : i64
 // CHECK-NOT: llvm.store
-// One lane polls the words of the host and forwards what it reads; no other lane reads them.
+// One lane polls the words of the host and forwards their values; no other lane reads them.
 // CHECK-LABEL: func.func private @ark_await_ring
 // CHECK: call @ark_load_host
 // CHECK: call @ark_store_release
@@ -34,7 +34,7 @@
 // CHECK: call @ark_gather
 // CHECK: call @ark_add_release
 // CHECK: call @ark_store_host
-// Packets are reloaded until all carry this epoch.
+// Packets are reloaded until all carry the epoch of this iteration.
 // CHECK-LABEL: func.func private @ark_packets_poll
 // CHECK: call @ark_poll
 // CHECK-LABEL: func.func private @ark_packets_look
@@ -42,7 +42,7 @@
 // All threads of a warp take the same branch.
 // CHECK-LABEL: func.func private @ark_any_of_warp
 // CHECK: nvvm.vote.sync any
-// Packets are single words with single loads and stores.
+// Each packet is one word, which one instruction stores or loads.
 // CHECK-LABEL: func.func private @ark_send_packet
 // CHECK: llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u32 [$0], $1;", "l,r,~{memory}"
 // CHECK-LABEL: func.func private @ark_load_packets
@@ -58,7 +58,7 @@
 // CHECK: llvm.load %{{.+}} : !llvm.ptr -> i32
 // CHECK: call @ark_store_stop
 // CHECK-LABEL: func.func private @ark_signal
-// The writes of all threads happen before the leader's release.
+// The writes of all threads happen before the release of the leader.
 // CHECK: call @ark_gather
 // CHECK: cf.cond_br
 // CHECK: call @ark_add_arrival
@@ -66,8 +66,8 @@
 // CHECK: call @ark_load_arrivals
 // All threads of the CTA take the same branch.
 // CHECK: call @ark_any
-// A warp that has read its share prefetches two pieces of the next run at once.
-// If lanes poll for packets, the prefetch follows the sends of the run.
+// A warp that has read its chunks of a work item requests two chunks of the next work item at once.
+// If lanes poll for packets, the requests follow the sends of the work item.
 // CHECK-LABEL: func.func private @ark_stream_close
 // CHECK: %[[POLLS:.+]] = call @ark_stream_polls
 // CHECK: %[[WAITS:.+]] = arith.cmpi eq, %[[POLLS]], %{{.+}}

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-build-kernel | FileCheck %s --implicit-check-not=nvvm --implicit-check-not=inline_asm --implicit-check-not=stream_run
 
-// All GPU targets share this text. The leader's primitives have the memory
-// order and the scope that hand-offs between CUs need.
+// The dispatch loop is the same for all GPUs. The primitives of the leader have the memory order and
+// the scope that hand-offs between CUs need.
 // CHECK-LABEL: func.func private @ark_run(
 // CHECK: call @ark_mark_global(
 // CHECK: call @body(

@@ -1,8 +1,8 @@
 // RUN: ark-opt %s --split-input-file --ark-build-kernel | FileCheck %s
 // RUN: ark-opt %s --split-input-file --ark-build-kernel=trace=true | FileCheck %s --check-prefix=TRACE
 
-// The dispatch reads the row of the task, selects the body, and passes memrefs
-// built from the rows of the operands: a buffer and an offset in bytes.
+// The dispatch reads the entry of the task, selects the body, and passes memrefs built from the entries
+// of the operands: a buffer and an offset in bytes.
 // CHECK-LABEL: ark.kernel @dispatch
 // CHECK: func.func private @ark_run(%[[CONTEXT:.+]]: !llvm.ptr, %[[TASK:.+]]: i64, %[[BEGIN:.+]]: i64, %[[END:.+]]: i64) {
 // CHECK-NEXT: %[[FIELDS:.+]] = call @ark_task(%[[CONTEXT]], %[[TASK]])
@@ -25,7 +25,7 @@
 // CHECK-NEXT: %[[ADDRESS:.+]] = call @ark_operand(%[[CONTEXT]], %[[OPERAND]])
 // CHECK: llvm.insertvalue %[[ADDRESS]], %{{.+}}[1]
 // CHECK: %[[X:.+]] = builtin.unrealized_conversion_cast %{{.+}} to memref<4x2xf32, strided<[8, 2]>>
-// The second operand is in the next row.
+// The second operand is in the next entry.
 // CHECK: %[[ONE:.+]] = arith.constant 1 : i64
 // CHECK-NEXT: %[[SECOND:.+]] = arith.addi %[[FIRST]], %[[ONE]] : i64
 // CHECK-NEXT: call @ark_operand(%[[CONTEXT]], %[[SECOND]])
@@ -50,7 +50,7 @@
 // CHECK: llvm.load %[[STOP]] atomic monotonic
 // CHECK: call @ark_run(
 // CHECK: call @ark_stop(%{{.+}}, %[[STOP]], %{{.+}}, %{{.+}})
-// A row of a task holds its body and first operand; a row of an operand holds a buffer and an offset.
+// The entry of a task holds its body and first operand; the entry of an operand holds a buffer and an offset.
 // CHECK-LABEL: func.func private @ark_task(
 // CHECK: llvm.getelementptr %{{.+}}[3]
 // CHECK: llvm.load %{{.+}} {alignment = 8 : i64} : !llvm.ptr -> vector<2xi32>
@@ -82,8 +82,7 @@ func.func private @body_b(%b: index, %e: index, %t: index, %s: memref<4xi64>) {
 
 // -----
 
-// A program may have the name of a kernel function, since no reference uses the
-// program's name.
+// A program may have the name of a kernel function, since no op refers to a program by name.
 // CHECK-LABEL: ark.kernel @ark_run
 // CHECK: func.func private @ark_run(
 // TRACE-LABEL: ark.kernel @ark_run

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-build-tables | FileCheck %s
 
-// A footprint holds the offset of an operand in its value, the strides of a view that is
-// not dense, and marks an update that keeps the elements it does not overwrite.
+// A footprint holds the offset of an operand in its value, and the strides of a view that is not dense.
+// It marks an update that keeps the elements it does not overwrite.
 // CHECK-LABEL: ark.kernel @partOfAValue
 // CHECK-SAME: {access = "read", begin = 16 : i64, element = f32, offsets = ["d0", 0], shape = array<i64: 4, 4>, sizes = array<i64: 1, 4>, strides = array<i64: 8, 1>}
 // CHECK-SAME: {access = "update", begin = 0 : i64, element = f32, offsets = ["d0", 0], shape = array<i64: 4, 4>, sizes = array<i64: 1, 4>, strides = array<i64: 4, 1>}

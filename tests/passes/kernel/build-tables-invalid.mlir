@@ -106,7 +106,7 @@ func.func private @body(index, index, index, memref<4xi64>, memref<4xf32>)
 // -----
 
 // expected-error @below {{ends its launch by state 'done', which no task writes}}
-ark.program @stopThatNobodyWrites(
+ark.program @stopThatNoTaskWrites(
     %done: memref<i32> {ark.kind = #ark.kind<state>, ark.name = "done", ark.stop}) {
   ark.schedule "hand" sms = 1 {
   }
@@ -115,7 +115,7 @@ ark.program @stopThatNobodyWrites(
 
 // -----
 
-ark.program @stopThatSeveralWrite(
+ark.program @stopThatSeveralTasksWrite(
     %done: memref<i32> {ark.kind = #ark.kind<state>, ark.name = "done", ark.stop}) {
   // expected-error @below {{writes the state that ends the launch and has 2 vCTAs, not one}}
   ark.task "t" grid [2] ins() outs(%done[#ark.region<(d0) -> (), []>] : memref<i32>)

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-build-tables | FileCheck %s
 
-// The packets replace the signal. The wait names the rows of the first and the last packet.
+// The packets replace the signal. The wait names the entries of the first and the last packet.
 // CHECK-LABEL: ark.kernel @packets
 // CHECK-SAME: instructions = dense<{{\[}}[0, 0, 0, 1], [1, 0, 0, 1], [3, 1, 2, 0], [2, 0, 1, 4], [0, 1, 0, 1], [3, 1, 2, 0]]>
 // CHECK-SAME: operands = dense<{{\[}}[1, 0], [0, 0], [0, 0], [2, 0], [0, 0], [0, 24]]>

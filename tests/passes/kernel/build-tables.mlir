@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-build-tables | FileCheck %s
 
-// Slot 0 is the arena, and the arguments follow. The rows of a task begin
-// behind those of the previous task. Offsets are in bytes.
+// Slot 0 is the arena, and the arguments follow. The operands of a task follow those of the previous
+// task. Offsets are in bytes.
 // CHECK-NOT: ark.program
 // CHECK-LABEL: ark.kernel @tablesOfTwoTasks
 // CHECK-SAME: {arena = 256 : i64,
@@ -67,8 +67,7 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
 
 // -----
 
-// A lane op yields one lane for every SM. The tables omit a run or prefetch for
-// SMs without work.
+// A lane op yields one lane for every SM. The tables omit a work item or prefetch without vCTAs.
 // CHECK-LABEL: ark.kernel @laneOfManySms
 // CHECK-SAME: arena = 0 : i64
 // CHECK-SAME: instructions = dense<{{\[}}[0, 0, 0, 1], [3, 0, 3, 0], [3, 0, 3, 0], [0, 0, 1, 2], [3, 0, 3, 0]]> : tensor<5x4xi32>

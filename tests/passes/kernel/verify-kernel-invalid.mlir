@@ -461,7 +461,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// The message numbers instructions, not fields of the table.
+// The message states the number of an instruction, not of a field of the table.
 // expected-error @below {{instruction 1 is not valid: [0, 0, 2, 2]}}
 ark.kernel @secondInstruction {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],

@@ -98,7 +98,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// Runs of a task may be on any lane and in any order; a task may have no vCTAs.
+// Work items of a task may be on any lane and in any order; a task may have no vCTAs.
 // CHECK-LABEL: ark.kernel @runsInAnyOrder
 ark.kernel @runsInAnyOrder {
     entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 0 : i64}],

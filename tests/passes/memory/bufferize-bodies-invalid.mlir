@@ -31,8 +31,8 @@ ark.program @opThatCannotBeBufferized() -> (tensor<4xf32> {ark.name = "y"}) {
 
 // -----
 
-// MLIR's verifiers accept a `tensor.dim` of a dimension that does not exist; its ValueBounds does not.
-ark.program @dimensionThatIsNone(%x: tensor<70xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> (tensor<70xf32> {ark.name = "y"}) {
+// MLIR's verifiers accept a `tensor.dim` of a dimension that does not exist; ValueBounds rejects it.
+ark.program @dimensionThatDoesNotExist(%x: tensor<70xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> (tensor<70xf32> {ark.name = "y"}) {
   %e = tensor.empty() : tensor<70xf32>
   %0 = ark.task "t" grid [3] ins(%x[#ark.region<(d0) -> (d0 * 32), [32]>] : tensor<70xf32>) outs(%e[#ark.region<(d0) -> (d0 * 32), [32]>] : tensor<70xf32>) {
   ^bb0(%i: index, %a: tensor<?xf32>, %o: tensor<?xf32>):

@@ -68,7 +68,7 @@ ark.program @notInPlace(%s: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name
 
 // -----
 
-ark.program @readsNothing() -> (tensor<4xf32> {ark.name = "y"}) {
+ark.program @readsATensorThatNoTaskFills() -> (tensor<4xf32> {ark.name = "y"}) {
   %e = tensor.empty() : tensor<4xf32>
   %f = tensor.empty() : tensor<4xf32>
   // expected-error @below {{reads a tensor that no task fills}}
@@ -90,7 +90,7 @@ ark.program @opOutsideOfTasks(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ar
 
 // -----
 
-// ark-resolve-views inserts the copy that this needs.
+// ark-resolve-views would insert a copy for this view.
 ark.program @viewWithoutStrides(%x: tensor<4x6xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> (tensor<24xf32> {ark.name = "y"}) {
   %0 = ark.transpose %x perm = [1, 0] : (tensor<4x6xf32>) -> tensor<6x4xf32>
   // expected-error @below {{no strides express this view: run ark-resolve-views first}}

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-over-packets))' | FileCheck %s --implicit-check-not=ark.packets --implicit-check-not=ark.receive_packets
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-hand-over-packets{max-elements=0}))' | FileCheck %s --implicit-check-not=ark.packets
 
-// Nothing becomes packets here.
+// No tensor in this file becomes packets.
 
 // Packets of f32 have 64 bits, twice the bytes for every vCTA that reads the whole tensor.
 // CHECK-LABEL: ark.program @f32(
@@ -216,11 +216,11 @@ ark.program @twoWriters(
 // -----
 
 // Two ops write the tile, so the task would also send the values of the first op.
-// CHECK-LABEL: ark.program @twoMakers(
+// CHECK-LABEL: ark.program @twoOpsWriteTheTile(
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
     shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
-ark.program @twoMakers(
+ark.program @twoOpsWriteTheTile(
     %x: memref<1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<1x64xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %h = memref.alloc() : memref<1x64xbf16>

@@ -126,8 +126,7 @@ ark.program @otherReaders(
 
 // -----
 
-// Packets have the extents of the clipped tiles. The copy of the body makes the
-// packets of copied values.
+// Packets have the extents of the clipped tiles. The copy in the body sends the copied values as packets.
 // CHECK-LABEL: ark.program @raggedCopies(
 // CHECK: ark.packets : memref<256xi8>
 // CHECK: ark.task "a"
@@ -167,8 +166,8 @@ ark.program @raggedCopies(
 
 // -----
 
-// As in attention, the writer sees heads and writes through views of its tile;
-// readers see rows. All views show the same packets.
+// As in attention, the writer uses the shape of heads and writes through views of its tile, and readers
+// use the shape of rows. All views refer to the same packets.
 // CHECK-LABEL: ark.program @viewsOfTiles(
 // CHECK: %[[X:.+]] = memref.view {{.+}} to memref<1x4x16xi32>
 // CHECK: ark.task "a"
@@ -264,7 +263,7 @@ ark.program @readersOfParts(
 
 // -----
 
-// Halves of rows, as in a rotation: values have the strides of the packets.
+// A task reads halves of rows, as in a rotation: values have the strides of the packets.
 // CHECK-LABEL: ark.program @halvesOfRows(
 // CHECK: ark.task "b"
 // CHECK: %[[ALL:.+]] = memref.alloc() : memref<24xbf16>
@@ -307,9 +306,9 @@ ark.program @halvesOfRows(
 
 // -----
 
-// As in an attention in pieces, several ops make parts of a row of f32, and a single vCTA
-// reads the row through several operands. Threads could not receive any of these operands
-// alone. Packets have 64 bits; all of them are received as one operand.
+// As in a split attention, several ops compute parts of a row of f32, and a single vCTA reads the row through
+// several operands. Threads could not receive any of these operands alone. Packets have 64 bits; all of
+// them are received as one operand.
 // CHECK-LABEL: ark.program @partsOfRows(
 // CHECK: ark.packets : memref<320xi8>
 // CHECK: %[[X:.+]] = memref.view {{.+}} to memref<4x10xi64>
@@ -539,8 +538,8 @@ ark.program @otherTypes(
 
 // -----
 
-// A copy of one result to another result becomes a second computation of the values, so that both
-// results become packets: "c" reads one, "d" the other.
+// A copy from one result to another is replaced by a second computation of the values, so that both
+// results become packets: "c" reads one of them, and "d" the other.
 // CHECK-LABEL: ark.program @copied(
 // CHECK: ark.task "a"
 // CHECK: ^bb0(%{{.+}}: index, %[[IN:.+]]: memref<1x16xf32, {{.+}}>, %[[FIRST:.+]]: memref<1x16xi32, {{.+}}>, %[[SECOND:.+]]: memref<1x16xi32, {{.+}}>):

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --pass-pipeline='builtin.module(ark.program(ark-plan-arena,ark-verify-memory))' | FileCheck %s
 
-// No other intermediate reuses the bytes of packets, even if all uses of the
-// packets precede its own: its values could look like packets of a later epoch.
+// No other intermediate reuses the bytes of packets, even if the packets are used only before it: its
+// values could look like packets of a later epoch.
 // CHECK-LABEL: ark.program @packets
 // CHECK: ark.arena : memref<192xi8>
 ark.program @packets(

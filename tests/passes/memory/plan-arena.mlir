@@ -292,8 +292,8 @@ ark.program @transformer(%x: memref<64x32xf32> {ark.kind = #ark.kind<input>, ark
 
 // -----
 
-// Both ranks have parts of equal size. A value that rank 0 makes and rank 1 reads lies in
-// the part of rank 1. It shares no bytes there, although rank 0 has finished.
+// Both ranks have parts of equal size. A value that rank 0 writes and rank 1 reads lies in the part of
+// rank 1, and shares no bytes with other values of that part.
 // CHECK-LABEL: ark.program @ranks
 // CHECK:       %[[ARENA:.+]] = ark.arena : memref<256xi8>
 // CHECK-DAG:   %[[C0:.+]] = arith.constant 0 : index

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-resolve-views))' --verify-diagnostics | FileCheck %s
 
-// The layout of attention's result makes the merge of heads a view.
+// With the layout of the result of attention, the merge of heads is a view.
 // CHECK-LABEL: ark.program @transposeThenReshape
 // CHECK-NOT: "copy"
 ark.program @transposeThenReshape(%x: tensor<2x12x64x32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -145,12 +145,12 @@ ark.program @identityAfter(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.n
 // -----
 
 // A vCTA may read only the elements that it updates.
-// CHECK-LABEL: ark.program @readsWhatItUpdates
+// CHECK-LABEL: ark.program @readsTheSliceOfItsUpdate
 // CHECK-SAME: (%[[S:.+]]: tensor<8xf32>
 // CHECK: %[[S1:.+]] = ark.task "own" grid [2] ins(%[[S]][
 // CHECK: %[[COPY:.+]] = ark.task "copy" grid [1] ins(%[[S1]][
 // CHECK: ark.task "other" grid [2] ins(%[[COPY]][{{.+}}) outs(%[[S1]][
-ark.program @readsWhatItUpdates(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+ark.program @readsTheSliceOfItsUpdate(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   %0 = ark.task "own" grid [2] ins(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
       outs(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>) attributes {in_place} {
   ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):

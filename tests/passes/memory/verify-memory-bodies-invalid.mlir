@@ -61,7 +61,7 @@ ark.program @loopBeyondTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, 
 
 // -----
 
-ark.program @wholeRegionOfACutTile(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+ark.program @wholeRegionOfAClippedTile(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [7] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) {
   ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
     %c0 = arith.constant 0 : index
@@ -209,7 +209,7 @@ ark.program @transferThatPromisesTooMuch(%x: memref<16xf32> {ark.kind = #ark.kin
 
 // -----
 
-ark.program @operandsOfUnlikeExtents(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+ark.program @operandsOfDifferentExtents(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
     %c8 = arith.constant 8 : index
@@ -370,7 +370,7 @@ ark.program @indexThatNothingStored(%x: memref<16xf32> {ark.kind = #ark.kind<inp
 
 // -----
 
-ark.program @everySecondOfTooMany(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+ark.program @stridedCastBeyondTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
     %part = memref.subview %a[0] [8] [2] : memref<16xf32, strided<[1], offset: ?>> to memref<8xf32, strided<[2], offset: ?>>

@@ -33,8 +33,8 @@ ark.program @vectorsOfALoop(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark
   ark.return
 }
 
-// CHECK-LABEL: ark.program @cutTiles
-ark.program @cutTiles(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+// CHECK-LABEL: ark.program @clippedTiles
+ark.program @clippedTiles(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [7] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) {
   ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
     %c0 = arith.constant 0 : index
@@ -66,8 +66,8 @@ ark.program @extentThatTheBodyComputes(%x: memref<100xf32> {ark.kind = #ark.kind
   ark.return
 }
 
-// CHECK-LABEL: ark.program @piecesOfACutTile
-ark.program @piecesOfACutTile(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+// CHECK-LABEL: ark.program @partsOfAClippedTile
+ark.program @partsOfAClippedTile(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [7] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) {
   ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
     %c0 = arith.constant 0 : index

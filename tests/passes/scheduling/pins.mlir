@@ -59,8 +59,7 @@ ark.program @pinnedToWarps(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 3, warps = 8,
     shared_memory = 2048, bandwidth = 3, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// Each vCTA of the second task runs on the SM that made its input, although SM
-// 2 has less work.
+// Each vCTA of the second task is on the SM that computes its input, although SM 2 has less work.
 // CHECK-LABEL: ark.program @withoutSync
 // CHECK-DAG: ark.run "first" [[RANGE:\[.+\]]]
 // CHECK: ark.run "second" [[RANGE]]

@@ -35,7 +35,7 @@ ark.program @criticalTasksFirst(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 3, warps = 1,
     shared_memory = 0, bandwidth = 3, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// Each vCTA of the second task runs on the SM that made its input.
+// Each vCTA of the second task is on the SM that computes its input.
 // CHECK-LABEL: ark.program @inputsStayWhereTheyAre
 // CHECK: ark.lane sms = [0, 3]
 // CHECK-NEXT: ark.run "a" [d0, d0 + 1]
@@ -86,15 +86,15 @@ ark.program @littleWorkStaysTogether(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 1,
     shared_memory = 0, bandwidth = 2, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// While SM 0 runs a task that only one SM can run, SM 1 takes tasks without dependences.
-// CHECK-LABEL: ark.program @idleStretchesAreFilled
+// While SM 0 executes a task of one vCTA, SM 1 executes tasks without dependences.
+// CHECK-LABEL: ark.program @idleTimeIsFilled
 // CHECK: ark.lane sms = [0, 1]
 // CHECK-NEXT: ark.run "single" [0, 1]
 // CHECK-NEXT: ark.run "wide" [0, 4]
 // CHECK: ark.lane sms = [1, 2]
 // CHECK-NEXT: ark.run "filler" [0, 2]
 // CHECK-NEXT: ark.run "wide" [4, 8]
-ark.program @idleStretchesAreFilled(
+ark.program @idleTimeIsFilled(
     %x: memref<256xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
     %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"},
     %z: memref<2xf32> {ark.kind = #ark.kind<output>, ark.name = "z"}) {
@@ -119,8 +119,8 @@ ark.program @idleStretchesAreFilled(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 3, warps = 1,
     shared_memory = 0, bandwidth = 3, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// vCTAs that overwrite each other's bytes would only wait for each other on
-// several lanes. vCTAs in one run are unordered, so each vCTA gets its own run.
+// On several lanes, vCTAs that overwrite each other's bytes would only wait for each other. vCTAs of one work
+// item have no order, so each vCTA has a work item of its own.
 // CHECK-LABEL: ark.program @dependentVCTAsStayTogether
 // CHECK: ark.lane sms = [0, 1]
 // CHECK-NEXT: ark.run "update" [0, 1]

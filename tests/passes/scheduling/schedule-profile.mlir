@@ -2,7 +2,8 @@
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 8,
     shared_memory = 0, bandwidth = 2, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// The model gives all three tasks one time; the second one was measured to take as long as the other two together.
+// The model predicts equal times for all three tasks. The measured time of the second task is that of the
+// other two together.
 // CHECK-LABEL: ark.program @measured
 // CHECK: ark.schedule "profile" sms = 2 predicted_ns = 4000 {
 // CHECK-NEXT: ark.lane sms = [0, 1]

@@ -22,7 +22,7 @@ ark.program @equalRanges() {
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 2,
     shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
-// The second task gives its extra vCTAs to SMs without an extra vCTA of the first.
+// Extra vCTAs of the second task are on SMs without an extra vCTA of the first task.
 // CHECK-LABEL: ark.program @extraVCTAsGoAround
 // CHECK: ark.lane sms = [0, 4] warps = [0, 2] {
 // CHECK-NEXT: ark.run "a" [(d0 * 6) floordiv 4, ((d0 + 1) * 6) floordiv 4]

@@ -2,7 +2,7 @@
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 5, warps = 2,
     shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
-// Four SMs need as many rounds for four, eight or seven vCTAs as five SMs do. All tasks use the same four SMs.
+// Four, seven or eight vCTAs take as many waves on four SMs as on five. All tasks use the same four SMs.
 // CHECK-LABEL: ark.program @fewer
 // CHECK: ark.schedule "rounds" sms = 5 predicted_ns = 250 {
 // CHECK-NEXT: ark.lane sms = [0, 1] warps = [0, 2] {
@@ -33,7 +33,7 @@ ark.program @fewer() {
   ark.return
 }
 
-// Nine vCTAs take two rounds on all five SMs.
+// Nine vCTAs take two waves on all five SMs.
 // CHECK-LABEL: ark.program @all
 // CHECK: ark.lane sms = [0, 5] warps = [0, 2] {
 // CHECK-NEXT: ark.run "a" [(d0 * 9) floordiv 5, ((d0 + 1) * 9) floordiv 5]

@@ -86,7 +86,7 @@ ark.program @cycleOfPacketsAndASemaphore(
 
 // -----
 
-ark.program @packetsOfALaterRun(
+ark.program @packetsOfALaterWorkItem(
     %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %packets = ark.packets : memref<128xi8>
   %c0 = arith.constant 0 : index
@@ -116,7 +116,7 @@ ark.program @packetsOfALaterRun(
 
 // -----
 
-ark.program @packetsThatNobodySends(
+ark.program @packetsThatNoTaskSends(
     %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %packets = ark.packets : memref<128xi8>
   %c0 = arith.constant 0 : index
@@ -140,8 +140,8 @@ ark.program @packetsThatNobodySends(
 
 // -----
 
-// Only half of the packets were sent before.
-ark.program @packetsThatNobodySendsYet(
+// Only half of the packets are sent before the read.
+ark.program @packetsThatAreSentTooLate(
     %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %packets = ark.packets : memref<128xi8>
   %c0 = arith.constant 0 : index
@@ -170,7 +170,7 @@ ark.program @packetsThatNobodySendsYet(
 
 // -----
 
-// The order is right, but a reader cannot tell which of two writers sent a packet.
+// The writers are ordered, but a reader cannot tell which of them sent a packet.
 ark.program @writtenTwice(
     %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %packets = ark.packets : memref<128xi8>

@@ -1,8 +1,8 @@
 // RUN: ark-opt %s --split-input-file --ark-insert-synchronization --ark-verify-synchronization | FileCheck %s
 // RUN: ark-opt %s --mlir-disable-threading --split-input-file --ark-insert-synchronization --ark-test-delete-each-wait -o /dev/null
 
-// Packets need no semaphore: both lanes send and receive, and only meet at the end. The predicted
-// time is two runs of 100 ns, half a hand-off of 10 ns between them, and a barrier with its signal.
+// Packets need no semaphore: both lanes send and receive, and meet only at the end. The predicted time is
+// two work items of 100 ns, half a hand-off of 10 ns between them, and a barrier with its signal.
 // CHECK-LABEL: ark.program @nothingButPackets(
 // CHECK: ark.schedule "hand" sms = 2 predicted_ns = 228 {
 // CHECK-NEXT: ark.semaphore @end arrivals = 2 handoff = barrier

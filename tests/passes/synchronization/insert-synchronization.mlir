@@ -5,7 +5,7 @@
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// Every lane depends on every other lane: a barrier.
+// Every lane depends on every other lane, so they meet at a barrier.
 // CHECK-LABEL: ark.program @allLanesMeet
 // CHECK: ark.semaphore @a arrivals = 4 handoff = barrier
 // CHECK-NEXT: ark.semaphore @end arrivals = 4 handoff = barrier
@@ -76,9 +76,9 @@ ark.program @workBetweenSignalAndWait(%x: memref<8xf32> {ark.kind = #ark.kind<ou
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 4000, overhead = 100>} {
-// Pairs of lanes exchange tiles. A hand-off between all lanes through one
-// counter is slow, so each pair gets a semaphore.
-// CHECK-LABEL: ark.program @neighboursOnly
+// Each lane exchanges tiles with its neighbours. A hand-off of all lanes through one counter would be slow, so
+// each pair of lanes has a semaphore.
+// CHECK-LABEL: ark.program @neighboursHaveSemaphoresOfTheirOwn
 // CHECK: ark.semaphore @a arrivals = 1{{$}}
 // CHECK-NEXT: ark.semaphore @a.1 arrivals = 1{{$}}
 // CHECK-NEXT: ark.semaphore @a.2 arrivals = 1{{$}}
@@ -93,11 +93,11 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 // CHECK-NEXT: ark.run "a" [d0, d0 + 1]
 // CHECK-NEXT: ark.signal @[[S3]]
 // CHECK-NEXT: ark.wait @[[S0]]
-// FEW-LABEL: ark.program @neighboursOnly
+// FEW-LABEL: ark.program @neighboursHaveSemaphoresOfTheirOwn
 // FEW: ark.semaphore @a arrivals = 2{{$}}
 // FEW-NEXT: ark.semaphore @a.1 arrivals = 2{{$}}
 // FEW-NEXT: ark.semaphore @end
-ark.program @neighboursOnly(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}, %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+ark.program @neighboursHaveSemaphoresOfTheirOwn(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}, %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "a" grid [4] ins() outs(%x[#ark.region<(d0) -> (d0 * 2), [2]>] : memref<8xf32>) {
   ^bb0(%i: index, %a: memref<2xf32, strided<[1], offset: ?>>):
     ark.yield
@@ -120,14 +120,14 @@ ark.program @neighboursOnly(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ark
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// CHECK-LABEL: ark.program @whatStaysInItsLane
+// CHECK-LABEL: ark.program @dependenceWithinALaneNeedsNothing
 // CHECK: ark.schedule
 // CHECK-NEXT: ark.semaphore @end arrivals = 4 handoff = barrier
 // CHECK-NEXT: ark.lane
 // CHECK-NEXT: ark.run "a"
 // CHECK-NEXT: ark.run "b"
 // CHECK-NEXT: ark.barrier @end
-ark.program @whatStaysInItsLane(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}, %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+ark.program @dependenceWithinALaneNeedsNothing(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}, %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "a" grid [4] ins() outs(%x[#ark.region<(d0) -> (d0 * 2), [2]>] : memref<8xf32>) {
   ^bb0(%i: index, %a: memref<2xf32, strided<[1], offset: ?>>):
     ark.yield
@@ -151,7 +151,7 @@ ark.program @whatStaysInItsLane(%x: memref<8xf32> {ark.kind = #ark.kind<output>,
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
 // "c" also reads a result of "a"; the wait for "b" implies that "a" has finished.
-// CHECK-LABEL: ark.program @impliedByOthers
+// CHECK-LABEL: ark.program @impliedDependenceNeedsNoWait
 // CHECK: ark.semaphore @a arrivals = 1
 // CHECK-NEXT: ark.semaphore @b arrivals = 1
 // CHECK-NEXT: ark.semaphore @end arrivals = 3
@@ -166,7 +166,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 // CHECK-NEXT: ark.wait @b
 // CHECK-NEXT: ark.run "c"
 // CHECK-NEXT: ark.barrier @end
-ark.program @impliedByOthers(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}, %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}, %z: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "z"}) {
+ark.program @impliedDependenceNeedsNoWait(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}, %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}, %z: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "z"}) {
   ark.task "a" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) {
   ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>):
     ark.yield
@@ -240,7 +240,7 @@ ark.program @twoProducersOneSemaphore(%x: memref<8xf32> {ark.kind = #ark.kind<ou
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// "c" may not overwrite what "b" still reads.
+// "c" reuses bytes that "b" reads, so it waits for "b".
 // CHECK-LABEL: ark.program @reuseOfTheArena
 // CHECK: ark.run "a"
 // CHECK-NEXT: ark.signal @a
@@ -291,7 +291,7 @@ ark.program @reuseOfTheArena(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ar
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
 // vCTAs that may touch the same bytes run one after the other.
-// CHECK-LABEL: ark.program @vctasOfOneTask
+// CHECK-LABEL: ark.program @dependentVctasOfOneTask
 // CHECK: ark.lane sms = [0, 1]
 // CHECK-NEXT: ark.run "update" [d0, d0 + 1]
 // CHECK-NEXT: ark.signal @[[A:[a-z0-9.]+]]
@@ -303,7 +303,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 // CHECK-NEXT: ark.wait @[[B]]
 // CHECK-NEXT: ark.run "update" [d0, d0 + 1]
 // CHECK-NEXT: ark.barrier @end
-ark.program @vctasOfOneTask(%s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+ark.program @dependentVctasOfOneTask(%s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   ark.task "update" grid [3] ins() outs(%s[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place} {
   ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>):
     ark.yield
@@ -346,14 +346,14 @@ ark.program @lanesWithoutWork(%x: memref<8xf32> {ark.kind = #ark.kind<output>, a
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 4, warps = 8,
     shared_memory = 2048, bandwidth = 100, flops = 100, handoff = 10, barrier = 20, overhead = 100>} {
-// CHECK-LABEL: ark.program @semaphoresThatAreThereStay
+// CHECK-LABEL: ark.program @existingSemaphoresStay
 // CHECK: ark.schedule "hand" sms = 1 {
 // CHECK-NEXT: ark.semaphore @mine arrivals = 1
 // CHECK-NEXT: ark.lane
 // CHECK-NEXT: ark.run "a" [0, 1]
 // CHECK-NEXT: ark.barrier @mine
 // CHECK-NEXT: }
-ark.program @semaphoresThatAreThereStay(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
+ark.program @existingSemaphoresStay(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   ark.task "a" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) {
   ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>):
     ark.yield

@@ -110,8 +110,8 @@ ark.program @notAll(
 
 // -----
 
-// A signal covers all runs before it; packets cover only the run that sends them.
-ark.program @afterAnotherRun(
+// A signal covers all work items before it; packets cover only the work item that sends them.
+ark.program @afterAnotherWorkItem(
     %x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %arena = ark.arena : memref<128xi8>
@@ -154,7 +154,7 @@ ark.program @afterAnotherRun(
 
 // -----
 
-ark.program @beforeTheRun(
+ark.program @beforeTheWorkItem(
     %x: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %arena = ark.arena : memref<64xi8>

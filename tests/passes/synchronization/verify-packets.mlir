@@ -1,5 +1,5 @@
 // RUN: ark-opt %s --ark-verify-synchronization | FileCheck %s
-// Without a wait for packets the proof fails, as for all other waits.
+// The proof fails if a wait for packets is deleted, as for all other waits.
 // RUN: ark-opt %s --pass-pipeline='builtin.module(ark.program(ark-test-delete-each-wait))' -o /dev/null
 
 // CHECK-LABEL: ark.program @packets

@@ -108,7 +108,7 @@ ark.program @counterBetweenRanks(
 
 // -----
 
-// A release at the scope of the system that only the own rank acquires is none to rank 1.
+// Only SM 1 of rank 0 acquires the release with system scope. It hands over to rank 1 by a counter, with GPU scope.
 ark.program @lastHopIsACounter(
     %x0: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"},
     %y0: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "rank0/y"},
@@ -236,7 +236,7 @@ ark.program @signalOfABarrier(
 
 // -----
 
-// A barrier of two levels is passed by all ranks, and not counted by a lane.
+// All ranks meet at a barrier of two levels, so a lane cannot wait for its arrivals.
 ark.program @meetingAndCounting(
     %x0: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"},
     %y0: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "rank0/y"},
@@ -273,7 +273,7 @@ ark.program @meetingAndCounting(
 
 // -----
 
-// Rank 0 would put again before rank 1 has read.
+// In the next iteration, rank 0 could put again before rank 1 has read the first values.
 ark.program @rankEndsAlone(
     %x0: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"},
     %y0: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "rank0/y"},
@@ -383,7 +383,7 @@ ark.program @readsAcrossTheBound(
 
 // -----
 
-// To keep an element is to read it.
+// An update that keeps elements reads them.
 ark.program @updatesArenaOfAnotherRank(
     %x0: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"},
     %y0: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "rank0/y"},
@@ -428,7 +428,7 @@ ark.program @updatesArenaOfAnotherRank(
 
 // -----
 
-// A rank would poll the memory of another one.
+// A rank would poll memory of another rank.
 ark.program @receivesPacketsOfAnotherRank(
     %x0: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"},
     %y0: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "rank0/y"},
@@ -462,7 +462,7 @@ ark.program @receivesPacketsOfAnotherRank(
 
 // -----
 
-// The words lie with the rank that sends them.
+// The words lie in the part of the rank that sends them, not of the rank that receives them.
 ark.program @packetsForTheWrongRank(
     %x0: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"},
     %y0: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "rank0/y"},
@@ -496,7 +496,7 @@ ark.program @packetsForTheWrongRank(
 
 // -----
 
-// Rank 1 would send what rank 0 has.
+// Rank 1 would send packets whose values rank 0 computes.
 ark.program @packetsFromTheWrongRank(
     %x0: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"},
     %y0: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "rank0/y"},

@@ -37,8 +37,8 @@ ark.program @putToAnotherRank(
 
 // -----
 
-// The store to rank 1 reaches it although the lane that stores signals its own rank alone:
-// SM 1 has acquired the store, and releases it to rank 1.
+// The lane that stores to rank 1 signals only its own rank. SM 1 acquires the store and releases it to
+// rank 1.
 // CHECK-LABEL: ark.program @putThenCounterThenPeer
 ark.program @putThenCounterThenPeer(
     %x0: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"},
@@ -127,7 +127,7 @@ ark.program @ranksMeet(
 
 // -----
 
-// Rank 1 has no lane, so that the last barrier is one of rank 0 alone.
+// Rank 1 has no lane, so only lanes of rank 0 reach the last barrier.
 // CHECK-LABEL: ark.program @countersWithinRanks
 ark.program @countersWithinRanks(
     %x0: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"},

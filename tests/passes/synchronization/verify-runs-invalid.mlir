@@ -1,8 +1,8 @@
 // RUN: ark-opt %s --split-input-file --ark-verify-synchronization --verify-diagnostics
 
-// vCTAs of one run are unordered: a target may run them concurrently.
+// vCTAs of one work item have no order: a target may execute them concurrently.
 
-ark.program @readsWhatTheOneBeforeWrites(%s: memref<20xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+ark.program @readsBytesThatThePreviousVctaWrites(%s: memref<20xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   // expected-note @below {{operand 1 of 'shift', region #ark.region<(d0) -> (d0 * 4 + 4), [4]>}}
   // expected-note @below {{operand 0 of 'shift', region #ark.region<(d0) -> (d0 * 4), [4]>}}
   ark.task "shift" grid [4] ins(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<20xf32>) outs(%s[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : memref<20xf32>) attributes {in_place} {
@@ -12,8 +12,8 @@ ark.program @readsWhatTheOneBeforeWrites(%s: memref<20xf32> {ark.kind = #ark.kin
   ark.schedule "hand" sms = 1 {
     ark.semaphore @end arrivals = 1
     ark.lane sms = [0, 1] warps = [0, 1] {
-      // expected-error @below {{RAW hazard: vCTA 1 of 'shift' on SM 0 reads bytes [16, 32) of 's' in the same run as vCTA 0 of 'shift' on SM 0, which writes them}}
-      // expected-note @below {{vCTAs of one run may run at once; runs of their own go in order}}
+      // expected-error @below {{RAW hazard: vCTA 1 of 'shift' on SM 0 reads bytes [16, 32) of 's' in the same work item as vCTA 0 of 'shift' on SM 0, which writes them}}
+      // expected-note @below {{vCTAs of one work item have no order; work items of a lane do}}
       ark.run "shift" [0, 4]
       ark.barrier @end
     }
@@ -23,7 +23,7 @@ ark.program @readsWhatTheOneBeforeWrites(%s: memref<20xf32> {ark.kind = #ark.kin
 
 // -----
 
-ark.program @writesWhatTheOneBeforeReads(%s: memref<20xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+ark.program @writesBytesThatThePreviousVctaReads(%s: memref<20xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   // expected-note @below {{operand 0 of 'shift'}}
   // expected-note @below {{operand 1 of 'shift'}}
   ark.task "shift" grid [4] ins(%s[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : memref<20xf32>) outs(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<20xf32>) attributes {in_place} {
@@ -34,8 +34,8 @@ ark.program @writesWhatTheOneBeforeReads(%s: memref<20xf32> {ark.kind = #ark.kin
     ark.semaphore @end arrivals = 1
     ark.lane sms = [0, 1] warps = [0, 1] {
       ark.run "shift" [0, 1]
-      // expected-error @below {{WAR hazard: vCTA 2 of 'shift' on SM 0 writes bytes [32, 48) of 's' in the same run as vCTA 1 of 'shift' on SM 0, which reads them}}
-      // expected-note @below {{vCTAs of one run may run at once}}
+      // expected-error @below {{WAR hazard: vCTA 2 of 'shift' on SM 0 writes bytes [32, 48) of 's' in the same work item as vCTA 1 of 'shift' on SM 0, which reads them}}
+      // expected-note @below {{vCTAs of one work item have no order}}
       ark.run "shift" [1, 4]
       ark.barrier @end
     }
@@ -45,7 +45,7 @@ ark.program @writesWhatTheOneBeforeReads(%s: memref<20xf32> {ark.kind = #ark.kin
 
 // -----
 
-ark.program @writeTheSame(%s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+ark.program @twoVctasWriteTheSameBytes(%s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   // expected-note @below {{operand 0 of 'update'}}
   ark.task "update" grid [3] ins() outs(%s[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place} {
   ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>):
@@ -55,8 +55,8 @@ ark.program @writeTheSame(%s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.na
     ark.semaphore @end arrivals = 1
     ark.lane sms = [0, 1] warps = [0, 1] {
       ark.run "update" [0, 1]
-      // expected-error @below {{WAW hazard: vCTA 2 of 'update' on SM 0 writes bytes [0, 32) of 's' in the same run as vCTA 1 of 'update' on SM 0, which writes them}}
-      // expected-note @below {{vCTAs of one run may run at once}}
+      // expected-error @below {{WAW hazard: vCTA 2 of 'update' on SM 0 writes bytes [0, 32) of 's' in the same work item as vCTA 1 of 'update' on SM 0, which writes them}}
+      // expected-note @below {{vCTAs of one work item have no order}}
       ark.run "update" [1, 3]
       ark.barrier @end
     }
@@ -66,9 +66,8 @@ ark.program @writeTheSame(%s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.na
 
 // -----
 
-// All vCTAs read the bytes that the first vCTA writes: the second vCTA of the
-// run reads what the first one has read and written.
-ark.program @readsAgainWhatWasWritten(
+// All vCTAs read the bytes that the first vCTA reads and writes.
+ark.program @readsBytesThatThePreviousVctaReadsAndWrites(
     %s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   // expected-note @below {{operand 1 of 'a'}}
   // expected-note @below {{operand 0 of 'a'}}
@@ -79,8 +78,8 @@ ark.program @readsAgainWhatWasWritten(
   ark.schedule "hand" sms = 1 {
     ark.semaphore @end arrivals = 1
     ark.lane sms = [0, 1] warps = [0, 1] {
-      // expected-error @below {{RAW hazard: vCTA 1 of 'a' on SM 0 reads bytes [0, 16) of 's' in the same run as vCTA 0 of 'a' on SM 0, which writes them}}
-      // expected-note @below {{vCTAs of one run may run at once}}
+      // expected-error @below {{RAW hazard: vCTA 1 of 'a' on SM 0 reads bytes [0, 16) of 's' in the same work item as vCTA 0 of 'a' on SM 0, which writes them}}
+      // expected-note @below {{vCTAs of one work item have no order}}
       ark.run "a" [0, 2]
       ark.barrier @end
     }
@@ -91,7 +90,7 @@ ark.program @readsAgainWhatWasWritten(
 // -----
 
 // Two vCTAs read a byte, and the second one writes it.
-ark.program @writesWhatAnotherReader(
+ark.program @writesBytesThatBothVctasRead(
     %s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   // expected-note @below {{operand 0 of 'a'}}
   // expected-note @below {{operand 1 of 'a'}}
@@ -102,8 +101,8 @@ ark.program @writesWhatAnotherReader(
   ark.schedule "hand" sms = 1 {
     ark.semaphore @end arrivals = 1
     ark.lane sms = [0, 1] warps = [0, 1] {
-      // expected-error @below {{WAR hazard: vCTA 1 of 'a' on SM 0 writes bytes [16, 32) of 's' in the same run as vCTA 0 of 'a' on SM 0, which reads them}}
-      // expected-note @below {{vCTAs of one run may run at once}}
+      // expected-error @below {{WAR hazard: vCTA 1 of 'a' on SM 0 writes bytes [16, 32) of 's' in the same work item as vCTA 0 of 'a' on SM 0, which reads them}}
+      // expected-note @below {{vCTAs of one work item have no order}}
       ark.run "a" [0, 2]
       ark.barrier @end
     }
@@ -133,8 +132,8 @@ ark.program @operandsOfOneBuffer(%y: memref<16xf32> {ark.kind = #ark.kind<output
     ark.semaphore @end arrivals = 1
     ark.lane sms = [0, 1] warps = [0, 1] {
       ark.run "fill" [0, 1]
-      // expected-error @below {{RAW hazard: vCTA 2 of 'a' on SM 0 reads bytes [32, 48) of the arena in the same run as vCTA 1 of 'a' on SM 0, which writes them}}
-      // expected-note @below {{vCTAs of one run may run at once}}
+      // expected-error @below {{RAW hazard: vCTA 2 of 'a' on SM 0 reads bytes [32, 48) of the arena in the same work item as vCTA 1 of 'a' on SM 0, which writes them}}
+      // expected-note @below {{vCTAs of one work item have no order}}
       ark.run "a" [0, 4]
       ark.barrier @end
     }
@@ -193,7 +192,7 @@ ark.program @task_c6_twoOuts(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ar
 
 // -----
 
-// A fresh out of an `in_place` task is no update, so its writes must not overlap.
+// An out that an `in_place` task does not read is no update, so its writes must not overlap.
 ark.program @task_c6_freshOut(
     %s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
@@ -216,8 +215,8 @@ ark.program @task_c6_freshOut(
 
 // -----
 
-// All vCTAs of a run poll at once, so packets from a vCTA of the same run would never arrive.
-ark.program @packetsWithinARun(%y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+// All vCTAs of a work item may poll before any of them sends, so packets within a work item may never arrive.
+ark.program @packetsWithinAWorkItem(%y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %packets = ark.packets : memref<64xi8>
   %c0 = arith.constant 0 : index
   %p = memref.view %packets[%c0][] : memref<64xi8> to memref<12xi32>

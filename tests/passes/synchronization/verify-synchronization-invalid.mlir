@@ -106,7 +106,7 @@ ark.program @missingSignalWithFewerArrivals(
 
 // -----
 
-// The signal releases only the runs before it.
+// The signal releases only the work items before it.
 ark.program @signalTooEarly(
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
     %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -140,7 +140,7 @@ ark.program @signalTooEarly(
 
 // -----
 
-// The runs are ordered, but against program order.
+// The order of the work items is the reverse of program order.
 ark.program @swappedOrder(
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
     %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -168,7 +168,7 @@ ark.program @swappedOrder(
 
 // -----
 
-ark.program @waitForOneself(
+ark.program @laneWaitsForItsOwnSignal(
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
     %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "a" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<8xf32>) {
@@ -611,7 +611,7 @@ ark.program @viewsOfDifferentStrides(%x: memref<4x4xf32> {ark.kind = #ark.kind<o
 // -----
 
 // The update reads one element beyond its own, which another vCTA writes.
-ark.program @sliceBesideWhatIsUpdated(%s: memref<13xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+ark.program @sliceBesideTheUpdate(%s: memref<13xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   %part = memref.reinterpret_cast %s to offset: [5], sizes: [8], strides: [1]
     : memref<13xf32> to memref<8xf32, strided<[1], offset: 5>>
   // expected-note @below {{operand 0 of 'update'}}

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-verify-synchronization --verify-diagnostics -o /dev/null
 
-// Lanes of one SM synchronise as those of different SMs do.
+// Lanes of one SM synchronise like lanes of different SMs.
 ark.program @lanesOfOneSm(
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
     %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
@@ -177,8 +177,8 @@ ark.program @sliceThatIsUpdated(%s: memref<12xf32> {ark.kind = #ark.kind<state>,
 
 // -----
 
-// vCTAs that depend on each other are ordered if each has its own run.
-ark.program @dependentVCTAsInRunsOfTheirOwn(%s: memref<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+// vCTAs that depend on each other are ordered if each has a work item of its own.
+ark.program @dependentVCTAsInWorkItemsOfTheirOwn(%s: memref<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   ark.task "shift" grid [2] ins(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<12xf32>) outs(%s[#ark.region<(d0) -> (d0 * 4 + 4), [4]>] : memref<12xf32>) attributes {in_place} {
   ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
     ark.yield
@@ -196,8 +196,8 @@ ark.program @dependentVCTAsInRunsOfTheirOwn(%s: memref<12xf32> {ark.kind = #ark.
 
 // -----
 
-// A vCTA may write what it reads, independently of the other vCTAs of its run.
-ark.program @independentVCTAsOfOneRun(%s: memref<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
+// A vCTA may write bytes that it reads, if no other vCTA of its work item touches them.
+ark.program @independentVCTAsOfOneWorkItem(%s: memref<12xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
   ark.task "update" grid [3] ins(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<12xf32>) outs(%s[#ark.region<(d0) -> (d0 * 4), [4]>] : memref<12xf32>) attributes {in_place} {
   ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
     ark.yield

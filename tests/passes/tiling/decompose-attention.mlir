@@ -29,7 +29,7 @@ ark.program @attentionIsTwoContractionsAroundASoftmax(
   ark.return %0 : tensor<2x4x8xf32>
 }
 
-// The code subtracts no infinities and does not divide by zero.
+// The loops neither subtract infinities nor divide by zero.
 // CHECK-LABEL: ark.program @rowWithoutKeysGivesZeros
 ark.program @rowWithoutKeysGivesZeros(
     %q: tensor<2x4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
@@ -118,8 +118,8 @@ ark.program @causalAlignsTheLastQueryWithTheLastKey(
 }
 
 // A length of all 16 keys is valid. The last query is at the last valid key.
-// CHECK-LABEL: ark.program @lengthBoundsWhatIsRead
-ark.program @lengthBoundsWhatIsRead(
+// CHECK-LABEL: ark.program @lengthBoundsTheKeysThatAreRead
+ark.program @lengthBoundsTheKeysThatAreRead(
     %q: tensor<2x4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %v: tensor<2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "v"},
@@ -194,8 +194,8 @@ ark.program @batchComesBeforeHeads(
   ark.return %0 : tensor<3x8x4x8xf32>
 }
 
-// CHECK-LABEL: ark.program @narrowFloatsAreReadAsTheyAre
-ark.program @narrowFloatsAreReadAsTheyAre(
+// CHECK-LABEL: ark.program @narrowFloatsAreConvertedInTheLoops
+ark.program @narrowFloatsAreConvertedInTheLoops(
     %q: tensor<2x4x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<2x16x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %v: tensor<2x16x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"})

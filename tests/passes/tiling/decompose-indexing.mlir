@@ -25,8 +25,8 @@ ark.program @embeddingChecksEveryIndexOnce(
   ark.return %0 : tensor<2x3x8xbf16>
 }
 
-// CHECK-LABEL: ark.program @gatherPutsTheIndicesInThePlaceOfTheAxis
-ark.program @gatherPutsTheIndicesInThePlaceOfTheAxis(
+// CHECK-LABEL: ark.program @dimensionsOfTheIndicesReplaceTheAxis
+ark.program @dimensionsOfTheIndicesReplaceTheAxis(
     %x: tensor<4x100x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %i: tensor<2x3xi64> {ark.kind = #ark.kind<input>, ark.name = "i"})
     -> (tensor<4x2x3x8xf32> {ark.name = "y"}) {
@@ -84,8 +84,8 @@ ark.program @updateAtARunTimeOffsetIsChecked(
   ark.return %0 : tensor<2x128x8xbf16>
 }
 
-// CHECK-LABEL: ark.program @updateRoundsWhatItsPrologueMakes
-ark.program @updateRoundsWhatItsPrologueMakes(
+// CHECK-LABEL: ark.program @updateRoundsTheResultOfItsPrologue
+ark.program @updateRoundsTheResultOfItsPrologue(
     %s: tensor<4x8xbf16> {ark.kind = #ark.kind<state>, ark.name = "s"},
     %v: tensor<2x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"})
     -> (tensor<4x8xbf16> {ark.name = "y"}) {
@@ -119,8 +119,8 @@ ark.program @updateOfAllOfAStateIsACopy(
 }
 
 // A concat computes nothing, so it converts nothing.
-// CHECK-LABEL: ark.program @concatInsertsSideBySide
-ark.program @concatInsertsSideBySide(
+// CHECK-LABEL: ark.program @concatInsertsItsOperands
+ark.program @concatInsertsItsOperands(
     %x: tensor<4x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %z: tensor<4x2xbf16> {ark.kind = #ark.kind<input>, ark.name = "z"})
     -> (tensor<4x18xbf16> {ark.name = "y"}) {

@@ -20,8 +20,8 @@ ark.program @matmulIsAContraction(
   ark.return %0 : tensor<4x16xf32>
 }
 
-// CHECK-LABEL: ark.program @transposedSidesAreReadTheOtherWay
-ark.program @transposedSidesAreReadTheOtherWay(
+// CHECK-LABEL: ark.program @transposedOperandsAreReadThroughTheirMaps
+ark.program @transposedOperandsAreReadThroughTheirMaps(
     %x: tensor<8x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<16x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<4x16xf32> {ark.name = "y"}) {

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-decompose --mlir-print-local-scope | FileCheck %s
 
-// One division per row.
+// Each row has one division.
 // CHECK-LABEL: ark.program @softmaxSubtractsTheMaximum
 ark.program @softmaxSubtractsTheMaximum(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})

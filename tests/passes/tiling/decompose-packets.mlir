@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --pass-pipeline='builtin.module(ark.program(ark-decompose))' | FileCheck %s
 
-// A packet holds the bits of the stored type, whatever type the body computes in.
+// A packet holds the bits of the stored type. The body may compute in another type.
 // CHECK-LABEL: ark.program @pack
 // CHECK: linalg.generic
 // CHECK: ^bb0(%[[X:.+]]: f32, %{{.+}}: i64):

@@ -32,8 +32,8 @@ ark.program @severalAxesInAnyOrder(
   ark.return %0 : tensor<4xi32>
 }
 
-// CHECK-LABEL: ark.program @keptDimensionsComeBackAtTheEnd
-ark.program @keptDimensionsComeBackAtTheEnd(
+// CHECK-LABEL: ark.program @keptDimensionsAreExpandedAtTheEnd
+ark.program @keptDimensionsAreExpandedAtTheEnd(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4x1xf32> {ark.name = "y"}) {
   // CHECK: %[[MAX:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4xf32>)
@@ -161,8 +161,8 @@ ark.program @argmaxOfUnsignedIntegers(
   ark.return %0 : tensor<8xi32>
 }
 
-// Each piece has its own maximum in one word: the upper half is the value as an integer
-// of the same order, and the lower half the complement of the index in the whole row.
+// Each partition stores its maximum in one word: the upper half is the value as an integer of the same order,
+// and the lower half the complement of the index in the whole row.
 // CHECK-LABEL: ark.program @partialArgmaxOfFloats
 ark.program @partialArgmaxOfFloats(
     %x: tensor<4x3x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -216,7 +216,7 @@ ark.program @partialArgmaxOfIntegers(
     %r = ark.partial_argmax %a axis = 1 : (tensor<3x8xi8>) -> tensor<3xi64>
     ark.yield %r : tensor<3xi64>
   }
-  // The sign bit is flipped so that words compare as signed integers.
+  // The sign bit is flipped, so that signed comparisons of words order them.
   // CHECK: ark.group "words"
   // CHECK: %[[SIGN:.+]] = arith.constant -2147483648 : i32
   // CHECK: arith.xori %{{.+}}, %[[SIGN]] : i32

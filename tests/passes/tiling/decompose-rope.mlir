@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --ark-decompose --mlir-print-local-scope | FileCheck %s
 
-// CHECK-LABEL: ark.program @halvesTurnAsPairs
-ark.program @halvesTurnAsPairs(
+// CHECK-LABEL: ark.program @halvesAreRotatedAsPairs
+ark.program @halvesAreRotatedAsPairs(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %cos: tensor<4x4xf32> {ark.kind = #ark.kind<parameter>, ark.name = "cos"},
     %sin: tensor<4x4xf32> {ark.kind = #ark.kind<parameter>, ark.name = "sin"})
@@ -29,8 +29,8 @@ ark.program @halvesTurnAsPairs(
   ark.return %0 : tensor<4x8xf32>
 }
 
-// CHECK-LABEL: ark.program @neighboursTurnAsPairs
-ark.program @neighboursTurnAsPairs(
+// CHECK-LABEL: ark.program @neighboursAreRotatedAsPairs
+ark.program @neighboursAreRotatedAsPairs(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %cos: tensor<4x4xf32> {ark.kind = #ark.kind<parameter>, ark.name = "cos"},
     %sin: tensor<4x4xf32> {ark.kind = #ark.kind<parameter>, ark.name = "sin"})
@@ -73,8 +73,8 @@ ark.program @anglesBroadcastOverHeads(
   ark.return %0 : tensor<2x4x8xf32>
 }
 
-// CHECK-LABEL: ark.program @narrowOperandIsReadAndWrittenAsItIs
-ark.program @narrowOperandIsReadAndWrittenAsItIs(
+// CHECK-LABEL: ark.program @narrowOperandIsConvertedInTheLoop
+ark.program @narrowOperandIsConvertedInTheLoop(
     %x: tensor<4x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %cos: tensor<4x4xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "cos"},
     %sin: tensor<4x4xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "sin"})
@@ -114,7 +114,7 @@ ark.program @epilogueReadsTheWideRotation(
   ark.return %0 : tensor<4x8xbf16>
 }
 
-// A step has no meaning for an extent of one.
+// An extent of one needs no step.
 // CHECK-LABEL: ark.program @onePairHasNoSteps
 ark.program @onePairHasNoSteps(
     %x: tensor<2x3x2xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},

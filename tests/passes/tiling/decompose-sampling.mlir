@@ -28,7 +28,7 @@ ark.program @philox(
   ark.return %0 : tensor<8xui32>
 }
 
-// The threshold becomes loops once the tile is a row.
+// The threshold becomes loops later, when its tile is a row.
 // CHECK-LABEL: ark.program @topThresholdStays
 // CHECK: %[[R:.+]] = ark.top_threshold
 // CHECK-NEXT: ark.yield %[[R]]

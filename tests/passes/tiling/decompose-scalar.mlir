@@ -31,8 +31,8 @@ ark.program @integerDivisionNeverTraps(
   ark.return %0 : tensor<8xi32>
 }
 
-// CHECK-LABEL: ark.program @unsignedDivisionHasNoMinusOne
-ark.program @unsignedDivisionHasNoMinusOne(
+// CHECK-LABEL: ark.program @unsignedDivisionCannotOverflow
+ark.program @unsignedDivisionCannotOverflow(
     %x: tensor<8xui32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %z: tensor<8xui32> {ark.kind = #ark.kind<input>, ark.name = "z"})
     -> (tensor<8xui32> {ark.name = "y"}) {
@@ -64,8 +64,8 @@ ark.program @floatDivisionIsOneOp(
   ark.return %0 : tensor<8xf32>
 }
 
-// CHECK-LABEL: ark.program @subtractionKeepsItsSides
-ark.program @subtractionKeepsItsSides(
+// CHECK-LABEL: ark.program @subtractionKeepsTheOrderOfItsOperands
+ark.program @subtractionKeepsTheOrderOfItsOperands(
     %x: tensor<8xi64> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %z: tensor<8xi64> {ark.kind = #ark.kind<input>, ark.name = "z"})
     -> (tensor<8xi64> {ark.name = "y"}) {
@@ -135,8 +135,8 @@ ark.program @signedRelu(
   ark.return %0 : tensor<8xi32>
 }
 
-// CHECK-LABEL: ark.program @unsignedAbsIsNothing
-ark.program @unsignedAbsIsNothing(
+// CHECK-LABEL: ark.program @unsignedAbsIsTheOperand
+ark.program @unsignedAbsIsTheOperand(
     %x: tensor<8xui8> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<8xui8> {ark.name = "y"}) {
   // CHECK: linalg.generic {{.*}} ins(%{{[a-z0-9_]+}} : tensor<8xi8>)
@@ -268,8 +268,8 @@ ark.program @comparisonsOfFloatsAreOrdered(
   ark.return %0 : tensor<8xi1>
 }
 
-// CHECK-LABEL: ark.program @comparisonOfIntegersKnowsTheSign
-ark.program @comparisonOfIntegersKnowsTheSign(
+// CHECK-LABEL: ark.program @comparisonOfIntegersDependsOnTheSign
+ark.program @comparisonOfIntegersDependsOnTheSign(
     %x: tensor<8xi32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %z: tensor<8xui32> {ark.kind = #ark.kind<input>, ark.name = "z"})
     -> (tensor<8xi1> {ark.name = "y"}) {
@@ -347,7 +347,7 @@ ark.program @floatToIntegerSaturates(
   ark.return %0 : tensor<8xi8>
 }
 
-// As a signless byte, 255 has all bits set.
+// The bound 255 is -1 as a signless byte.
 // CHECK-LABEL: ark.program @floatToUnsignedSaturatesAtZero
 ark.program @floatToUnsignedSaturatesAtZero(
     %x: tensor<8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -464,7 +464,7 @@ ark.program @castRoundsEvenInsideOfABody(
   ark.return %0 : tensor<8xf32>
 }
 
-// The exponent has seven bits, one step each; a result between zero and one truncates to zero.
+// Each of the seven bits of the exponent has one step; a result between zero and one truncates to zero.
 // CHECK-LABEL: ark.program @integerPower
 ark.program @integerPower(
     %x: tensor<8xi8> {ark.kind = #ark.kind<input>, ark.name = "x"},

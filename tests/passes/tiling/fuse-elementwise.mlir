@@ -73,7 +73,7 @@ ark.program @valueWithTwoReadersIsComputedOnce(
   ark.return %0 : tensor<4x8xf32>
 }
 
-// The wide tensor is not stored in memory.
+// No wide tensor is stored in memory.
 // CHECK-LABEL: ark.program @conversionIsRepeatedForEveryReader
 ark.program @conversionIsRepeatedForEveryReader(
     %x: tensor<4x8xf16> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -181,8 +181,8 @@ ark.program @reductionTakesItsProducer(
   ark.return %0 : tensor<4xf32>
 }
 
-// CHECK-LABEL: ark.program @contractionTakesConversionsIn
-ark.program @contractionTakesConversionsIn(
+// CHECK-LABEL: ark.program @contractionTakesConversions
+ark.program @contractionTakesConversions(
     %x: tensor<4x8xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<8x16xf32> {ark.kind = #ark.kind<input>, ark.name = "w"})
     -> (tensor<4x16xf32> {ark.name = "y"}) {
@@ -216,8 +216,8 @@ ark.program @contractionTakesConversionsIn(
 }
 
 // The fused op would not be a contraction.
-// CHECK-LABEL: ark.program @contractionTakesNoArithmeticIn
-ark.program @contractionTakesNoArithmeticIn(
+// CHECK-LABEL: ark.program @contractionTakesNoArithmetic
+ark.program @contractionTakesNoArithmetic(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<8x16xf32> {ark.kind = #ark.kind<input>, ark.name = "w"})
     -> (tensor<4x16xf32> {ark.name = "y"}) {

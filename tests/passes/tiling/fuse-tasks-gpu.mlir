@@ -6,15 +6,15 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a",
   sms = 2, warps = 16, shared_memory = 262144, bandwidth = 20, flops = 160,
   handoff = 200, barrier = 400, overhead = 50>} {
 
-// An SM runs 32 vCTAs, and computes the norm once for all of them.
-// CHECK-LABEL: ark.program @onceARun
+// An SM executes 32 vCTAs, and computes the norm once for all of them.
+// CHECK-LABEL: ark.program @oncePerWorkItem
 // CHECK-NOT: ark.task "norm"
 // CHECK: ark.task "norm+fc" grid [64]
 
 // Two bodies with one structured op each.
 // MAX: ark.task "norm"
 // MAX: ark.task "fc"
-ark.program @onceARun(%x: tensor<4096xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %w: tensor<4096xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+ark.program @oncePerWorkItem(%x: tensor<4096xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %w: tensor<4096xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<4096xf32> {ark.name = "y0"}) {
   %e0 = tensor.empty() : tensor<4096xf32>
   %0 = ark.task "norm" grid [1]

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=tiling | FileCheck %s
 
-// The task that computes a tensor also puts it. The sum stays apart: in one task with the put, the
-// put of one rank would wait for that of the other, and the ranks would take turns.
+// The task that computes a tensor also puts it. The sum is a separate task: in one task with the put, the
+// put of one rank would wait for that of the other rank, and the ranks would not work concurrently.
 // CHECK: ark.task "rank0/exp+rank0/put.to1" grid
 // CHECK: ark.task "rank1/exp+rank1/put.to0" grid
 // CHECK: ark.task "rank1/add" grid
@@ -22,7 +22,7 @@ ark.program @p1(%x: tensor<4096xf32> {ark.kind = #ark.kind<input>, ark.name = "x
 
 // -----
 
-// Sums in a row: each task waits for one put of the other rank, and makes the next.
+// In a chain of sums, each task waits for one put of the other rank, and makes the next put.
 // CHECK: ark.task "rank0/put.to1" grid
 // CHECK: ark.task "rank1/put.to0" grid
 // CHECK: ark.task "rank1/exp+rank1/put.to0_2" grid

@@ -7,7 +7,7 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host",
   sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160,
   handoff = 200, barrier = 400, overhead = 50>} {
 
-// The part of `gate` that a vCTA of `up` reads is the result of its partner, so it stays inside of the fused vCTA.
+// A vCTA of `up` reads the tile that one vCTA of `gate` computes, so this tile stays inside of the fused vCTA.
 // CHECK-LABEL: ark.program @partners
 // CHECK: ark.task "mlp.gate+up" grid [2]
 // CHECK-SAME: ins(%arg0[#ark.region<(d0) -> (d0 * 8), [8]>] : tensor<16xf32>)
@@ -43,7 +43,7 @@ ark.program @partners(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name 
   ark.return %1 : tensor<16xf32>
 }
 
-// A rotation reads halves of the rows of a norm that its partner makes.
+// A vCTA of the rotation reads halves of the rows that one vCTA of the norm computes.
 // CHECK-LABEL: ark.program @halvesOfPartners
 // CHECK: ark.task "norm+rope" grid [2]
 // CHECK: %[[OWN:.*]] = tensor.empty() : tensor<1x8xf32>
@@ -207,14 +207,14 @@ ark.program @prologue(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name 
 }
 
 // The first grid is a prefix of the second one: each vCTA repeats the vCTA with its first index.
-// CHECK-LABEL: ark.program @forEveryPiece
+// CHECK-LABEL: ark.program @gridIsAPrefix
 // CHECK: ark.task "rope+attention" grid [2, 3]
 // CHECK-SAME: ins(%arg0[#ark.region<(d0, d1) -> (d0 * 8), [8]>] : tensor<16xf32>, %arg1[#ark.region<(d0, d1) -> (d0 * 8, d1), [8, 1]>] : tensor<16x3xf32>)
 // CHECK: ^bb0(%[[HEAD:.*]]: index, %{{.*}}: index,
 // CHECK: linalg.index
 // CHECK: arith.addi %{{.*}}, %[[HEAD]]
 // CHECK-NOT: ark.task
-ark.program @forEveryPiece(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %w: tensor<16x3xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+ark.program @gridIsAPrefix(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %w: tensor<16x3xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<16x3xf32> {ark.name = "y0"}) {
   %e0 = tensor.empty() : tensor<16xf32>
   %0 = ark.task "rope" grid [2]
@@ -248,11 +248,11 @@ ark.program @forEveryPiece(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.
   ark.return %1 : tensor<16x3xf32>
 }
 
-// Here the second index splits the result of the first task.
-// CHECK-LABEL: ark.program @partsForEveryPiece
+// The second index splits the result of the first task, so these tasks stay apart.
+// CHECK-LABEL: ark.program @gridIsAPrefixButPartsDiffer
 // CHECK: ark.task "norm" grid [2]
 // CHECK: ark.task "fc" grid [2, 2]
-ark.program @partsForEveryPiece(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+ark.program @gridIsAPrefixButPartsDiffer(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<16xf32> {ark.name = "y0"}) {
   %e0 = tensor.empty() : tensor<16xf32>
   %0 = ark.task "norm" grid [2]
@@ -275,7 +275,7 @@ ark.program @partsForEveryPiece(%x: tensor<16xf32> {ark.kind = #ark.kind<input>,
   ark.return %1 : tensor<16xf32>
 }
 
-// The state stays an out of the fused task, and the other out is fresh.
+// The state stays an out of the fused task, and the other out is a new tensor.
 // CHECK-LABEL: ark.program @updateAndItsReader
 // CHECK: %[[R:.*]]:2 = ark.task "cache+attention" grid [2]
 // CHECK-SAME: outs(%arg1[{{.*}}] : tensor<2x16xf32>, %{{.*}} : tensor<2x16xf32>)
@@ -306,7 +306,7 @@ ark.program @updateAndItsReader(%x: tensor<2x1xf32> {ark.kind = #ark.kind<input>
 }
 
 //===----------------------------------------------------------------------===//
-// Tasks that stay apart
+// Tasks that are not fused
 //===----------------------------------------------------------------------===//
 
 // The grids differ.
@@ -366,11 +366,11 @@ ark.program @partsOfOthers(%x: tensor<16xf32> {ark.kind = #ark.kind<input>, ark.
   ark.return %1 : tensor<16xf32>
 }
 
-// Every vCTA reads a part at a dynamic offset, of a larger result of its partner.
-// CHECK-LABEL: ark.program @movingParts
+// Every vCTA of the second task reads a part at a dynamic offset of a tile of the first task.
+// CHECK-LABEL: ark.program @partsAtDynamicOffsets
 // CHECK: ark.task "norm"
 // CHECK: ark.task "rope"
-ark.program @movingParts(%x: tensor<2x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+ark.program @partsAtDynamicOffsets(%x: tensor<2x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<2x4xf32> {ark.name = "y0"}) {
   %e0 = tensor.empty() : tensor<2x8xf32>
   %0 = ark.task "norm" grid [2]
@@ -552,10 +552,10 @@ ark.program @oldVersion(%x: tensor<2x1xf32> {ark.kind = #ark.kind<input>, ark.na
 }
 
 // 32 vCTAs of every SM would recompute the norm.
-// CHECK-LABEL: ark.program @tooMuchToRepeat
+// CHECK-LABEL: ark.program @tooMuchToRecompute
 // CHECK: ark.task "norm"
 // CHECK: ark.task "fc"
-ark.program @tooMuchToRepeat(%x: tensor<4096xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %w: tensor<4096xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+ark.program @tooMuchToRecompute(%x: tensor<4096xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %w: tensor<4096xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<4096xf32> {ark.name = "y0"}) {
   %e0 = tensor.empty() : tensor<4096xf32>
   %0 = ark.task "norm" grid [1]
@@ -634,7 +634,7 @@ ark.program @tooLargeInside(%x: tensor<65536xf32> {ark.kind = #ark.kind<input>, 
   ark.return %1 : tensor<65536xf32>
 }
 
-// Otherwise all layers of a network would fuse into one body.
+// If contractions were fused with contractions, all layers of a network would become one body.
 // CHECK-LABEL: ark.program @chainOfContractions
 // CHECK: ark.task "fc1"
 // CHECK: ark.task "fc2"

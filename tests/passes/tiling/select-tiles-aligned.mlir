@@ -1,12 +1,12 @@
 // RUN: ark-opt %s --ark-assign-target=target=cpu:2 --ark-select-tiles | FileCheck %s
 
 // Four query heads share a key head: a tile has four rotations and one row of the cache.
-// CHECK-LABEL: ark.program @asAttentionIsCut
+// CHECK-LABEL: ark.program @tilesOfAttention
 // CHECK: ark.group "q_rope"{{.*}}tile = array<i64: 1, 4, 1, 16>
 // CHECK: ark.group "k_rope"{{.*}}tile = array<i64: 1, 1, 1, 16>
 // CHECK: ark.group "cache"{{.*}}tile = array<i64: 1, 1, 1, 16>
 // CHECK: ark.group "attention"{{.*}}tile = array<i64: 1, 4, 1, 16>
-ark.program @asAttentionIsCut(
+ark.program @tilesOfAttention(
     %q: tensor<1x8x1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<1x2x1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %c: tensor<1x8xf32> {ark.kind = #ark.kind<input>, ark.name = "c"},
@@ -74,7 +74,7 @@ ark.program @normsOfHeads(
   ark.return %4 : tensor<1x8x1x16xf32>
 }
 
-// Each head has its own tile, and four tiles read the same keys.
+// Each query head has its own tile, and four tiles read the same keys.
 // CHECK-LABEL: ark.program @keysOfManyTiles
 // CHECK: ark.group "q_rope"{{.*}}tile = array<i64: 1, 1, 32, 16>
 // CHECK: ark.group "k_rope"{{.*}}tile = array<i64: 1, 1, 16, 16>

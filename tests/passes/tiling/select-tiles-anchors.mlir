@@ -1,8 +1,8 @@
 // RUN: ark-opt %s --ark-assign-target=target=cpu:4 --ark-select-tiles | FileCheck %s --check-prefixes=CHECK,CPU
 // RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-select-tiles | FileCheck %s --check-prefixes=CHECK,CUDA
 
-// CHECK-LABEL: ark.program @argmaxIsCutInItsResult
-ark.program @argmaxIsCutInItsResult(
+// CHECK-LABEL: ark.program @tilesOfAnArgmaxDivideItsResult
+ark.program @tilesOfAnArgmaxDivideItsResult(
     %x: tensor<1024x768xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<1024xi32> {ark.name = "out"}) {
   // CPU: tile = array<i64: 8>
@@ -60,8 +60,8 @@ ark.program @layernormTakesWholeRows(
   ark.return %0 : tensor<64x1024xf32>
 }
 
-// CHECK-LABEL: ark.program @combinedPiecesTakeWholeRows
-ark.program @combinedPiecesTakeWholeRows(
+// CHECK-LABEL: ark.program @combinationTakesWholeRows
+ark.program @combinationTakesWholeRows(
     %x: tensor<32x64x16x66xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<32x64x64xf32> {ark.name = "out"}) {
   // CHECK: tile = array<i64: 1, 4, 64>
@@ -73,8 +73,8 @@ ark.program @combinedPiecesTakeWholeRows(
   ark.return %0 : tensor<32x64x64xf32>
 }
 
-// CHECK-LABEL: ark.program @piecesOfKeysAreTilesOfOne
-ark.program @piecesOfKeysAreTilesOfOne(
+// CHECK-LABEL: ark.program @everyPartitionIsATile
+ark.program @everyPartitionIsATile(
     %x: tensor<8x1x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: tensor<8x256x16x64xf32> {ark.kind = #ark.kind<input>, ark.name = "y"},
     %z: tensor<8x256x16x64xf32> {ark.kind = #ark.kind<input>, ark.name = "z"})
@@ -88,8 +88,8 @@ ark.program @piecesOfKeysAreTilesOfOne(
   ark.return %0 : tensor<8x1x16x66xf32>
 }
 
-// CHECK-LABEL: ark.program @sizeOfATableIsNoWork
-ark.program @sizeOfATableIsNoWork(
+// CHECK-LABEL: ark.program @tilesDoNotDependOnTheSizeOfATable
+ark.program @tilesDoNotDependOnTheSizeOfATable(
     %x: tensor<16384x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: tensor<64xi32> {ark.kind = #ark.kind<input>, ark.name = "y"})
     -> (tensor<64x64xf32> {ark.name = "out"}) {
@@ -102,8 +102,8 @@ ark.program @sizeOfATableIsNoWork(
   ark.return %0 : tensor<64x64xf32>
 }
 
-// CHECK-LABEL: ark.program @rowsOfATableAreCut
-ark.program @rowsOfATableAreCut(
+// CHECK-LABEL: ark.program @rowsOfAnEmbeddingAreTiled
+ark.program @rowsOfAnEmbeddingAreTiled(
     %x: tensor<4096xi32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: tensor<128x64xf32> {ark.kind = #ark.kind<input>, ark.name = "y"})
     -> (tensor<4096x64xf32> {ark.name = "out"}) {
@@ -117,8 +117,8 @@ ark.program @rowsOfATableAreCut(
   ark.return %0 : tensor<4096x64xf32>
 }
 
-// CHECK-LABEL: ark.program @sizeOfAStateIsNoWork
-ark.program @sizeOfAStateIsNoWork(
+// CHECK-LABEL: ark.program @tilesDoNotDependOnTheSizeOfAState
+ark.program @tilesDoNotDependOnTheSizeOfAState(
     %x: tensor<65536x64xf32> {ark.kind = #ark.kind<state>, ark.name = "x"},
     %y: tensor<64x64xf32> {ark.kind = #ark.kind<input>, ark.name = "y"}) {
   // CHECK: tile = array<i64: 4, 64>

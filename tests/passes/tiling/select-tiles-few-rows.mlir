@@ -49,7 +49,7 @@ ark.program @upAndGate(
   ark.return %0 : tensor<8x8192xbf16>
 }
 
-// Dot products of f32 are distributed column by column.
+// Dot products of f32 are distributed over SMs by columns.
 // CHECK-LABEL: ark.program @withoutMatrixUnits
 ark.program @withoutMatrixUnits(
     %x: tensor<8x2048xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},

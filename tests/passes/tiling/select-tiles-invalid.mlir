@@ -73,7 +73,7 @@ ark.program @planHasAnEmptyTile(
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 4, warps = 1,
     shared_memory = 262144, bandwidth = 40, flops = 320, handoff = 200, barrier = 400, overhead = 50>} {
-ark.program @planCannotCutWhatIsNeededWhole(
+ark.program @planCannotSplitAWholeDimension(
     %x: tensor<8x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<8x64xf32> {ark.name = "y"}) {
   // expected-error @below {{plan of 'g' has tile extent 32 in dimension 1 of 'tensor<8x64xf32>', which cannot be cut like that: the nearest extent is 64}}

@@ -35,7 +35,7 @@ ark.program @rowsDecideWhichSideIsLong(
   ark.return %0 : tensor<4224x4096xf16>
 }
 
-// 144 tiles take two rounds on 132 SMs.
+// 144 tiles take two waves on 132 SMs.
 // CHECK-LABEL: ark.program @unevenSharesCostLessThanSmallTiles
 ark.program @unevenSharesCostLessThanSmallTiles(
     %x: tensor<2304x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -52,9 +52,9 @@ ark.program @unevenSharesCostLessThanSmallTiles(
 }
 
 
-// Two rounds of 128 by 192 take less than three of 128 by 128, and 128 tiles of 96 columns take one round.
-// CHECK-LABEL: ark.program @tilesTakeLessTogether
-ark.program @tilesTakeLessTogether(
+// Two waves of 128 by 192 take less time than three of 128 by 128, and 128 tiles of 96 columns take one wave.
+// CHECK-LABEL: ark.program @fewerWavesOfLargerTiles
+ark.program @fewerWavesOfLargerTiles(
     %x: tensor<4096x384xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<1536x384xf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
     %v: tensor<384x384xf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"})
@@ -76,8 +76,8 @@ ark.program @tilesTakeLessTogether(
   ark.return %0, %2 : tensor<4096x1536xf16>, tensor<4096x384xf16>
 }
 
-// CHECK-LABEL: ark.program @fewTilesAreCutAsBefore
-ark.program @fewTilesAreCutAsBefore(
+// CHECK-LABEL: ark.program @fewTilesHaveNoPreference
+ark.program @fewTilesHaveNoPreference(
     %x: tensor<128x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<8192x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<128x8192xbf16> {ark.name = "y"}) {
@@ -92,8 +92,8 @@ ark.program @fewTilesAreCutAsBefore(
 }
 
 
-// CHECK-LABEL: ark.program @raggedColumnsAreCutAsBefore
-ark.program @raggedColumnsAreCutAsBefore(
+// CHECK-LABEL: ark.program @raggedColumnsHaveNoPreference
+ark.program @raggedColumnsHaveNoPreference(
     %x: tensor<4096x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<4000x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<4096x4000xbf16> {ark.name = "y"}) {
@@ -108,8 +108,8 @@ ark.program @raggedColumnsAreCutAsBefore(
 }
 
 
-// CHECK-LABEL: ark.program @shallowStagesAreCutAsBefore
-ark.program @shallowStagesAreCutAsBefore(
+// CHECK-LABEL: ark.program @shallowStagesHaveNoPreference
+ark.program @shallowStagesHaveNoPreference(
     %x: tensor<4096x544xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<4096x544xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<4096x4096xbf16> {ark.name = "y"}) {
@@ -124,8 +124,8 @@ ark.program @shallowStagesAreCutAsBefore(
 }
 
 
-// CHECK-LABEL: ark.program @computedRowsAreCutAsBefore
-ark.program @computedRowsAreCutAsBefore(
+// CHECK-LABEL: ark.program @computedRowsHaveNoPreference
+ark.program @computedRowsHaveNoPreference(
     %x: tensor<4096x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<4096x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<4096x4096xbf16> {ark.name = "y"}) {
@@ -141,8 +141,8 @@ ark.program @computedRowsAreCutAsBefore(
 }
 
 
-// CHECK-LABEL: ark.program @weightsTheOtherWayRoundAreCutAsBefore
-ark.program @weightsTheOtherWayRoundAreCutAsBefore(
+// CHECK-LABEL: ark.program @weightsThatAreNotTransposedHaveNoPreference
+ark.program @weightsThatAreNotTransposedHaveNoPreference(
     %x: tensor<4096x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<512x4096xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<4096x4096xbf16> {ark.name = "y"}) {
@@ -157,8 +157,8 @@ ark.program @weightsTheOtherWayRoundAreCutAsBefore(
 }
 
 
-// CHECK-LABEL: ark.program @wideFloatsAreCutAsBefore
-ark.program @wideFloatsAreCutAsBefore(
+// CHECK-LABEL: ark.program @wideFloatsHaveNoPreference
+ark.program @wideFloatsHaveNoPreference(
     %x: tensor<4096x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<4096x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<4096x4096xf32> {ark.name = "y"}) {

@@ -32,8 +32,8 @@ ark.program @deepPanelsAreNarrowInCaches(
 }
 
 // Four SMs get sixteen tiles.
-// CHECK-LABEL: ark.program @smallMatmulIsCutForEverySM
-ark.program @smallMatmulIsCutForEverySM(
+// CHECK-LABEL: ark.program @smallMatmulHasATileForEverySM
+ark.program @smallMatmulHasATileForEverySM(
     %x: tensor<64x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<256x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<64x256xf32> {ark.name = "y"}) {
@@ -46,9 +46,9 @@ ark.program @smallMatmulIsCutForEverySM(
   ark.return %0 : tensor<64x256xf32>
 }
 
-// The rows are split as 56 and 44 rather than 64 and 36.
-// CHECK-LABEL: ark.program @raggedRowsAreCutEvenly
-ark.program @raggedRowsAreCutEvenly(
+// The tiles have 56 and 44 rows rather than 64 and 36.
+// CHECK-LABEL: ark.program @raggedRowsAreSplitEvenly
+ark.program @raggedRowsAreSplitEvenly(
     %x: tensor<100x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<4096x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<100x4096xf32> {ark.name = "y"}) {
@@ -76,8 +76,8 @@ ark.program @leadingDimensionsAreRowsOfAMatmul(
   ark.return %0 : tensor<32x4x4096xf32>
 }
 
-// CHECK-LABEL: ark.program @batchesWithRightSidesOfTheirOwnStayApart
-ark.program @batchesWithRightSidesOfTheirOwnStayApart(
+// CHECK-LABEL: ark.program @batchesWithRightOperandsOfTheirOwnHaveSeparateTiles
+ark.program @batchesWithRightOperandsOfTheirOwnHaveSeparateTiles(
     %x: tensor<32x64x512xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<32x4096x512xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<32x64x4096xf32> {ark.name = "y"}) {
@@ -109,8 +109,8 @@ ark.program @streamedColumnsBalanceOverTheSMs(
 }
 
 // No number of columns balances 4096 over 132 SMs within 2 %; tiles of 32 are within 4 %.
-// CHECK-LABEL: ark.program @streamedColumnsTakeTheBestShareThereIs
-ark.program @streamedColumnsTakeTheBestShareThereIs(
+// CHECK-LABEL: ark.program @streamedColumnsTakeTheMostEqualShares
+ark.program @streamedColumnsTakeTheMostEqualShares(
     %x: tensor<1x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<4096x4096xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<1x4096xbf16> {ark.name = "y"}) {
@@ -139,8 +139,8 @@ ark.program @attentionTilesAreQueryRowsOfOneHead(
 }
 
 // Four query heads read the same keys.
-// CHECK-LABEL: ark.program @fewQueriesOfOneKeyHeadGoTogether
-ark.program @fewQueriesOfOneKeyHeadGoTogether(
+// CHECK-LABEL: ark.program @fewQueriesOfOneKeyHeadShareATile
+ark.program @fewQueriesOfOneKeyHeadShareATile(
     %q: tensor<32x1x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<8x1024x128xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
     -> (tensor<32x1x128xf32> {ark.name = "y"}) {
@@ -155,8 +155,8 @@ ark.program @fewQueriesOfOneKeyHeadGoTogether(
 
 // The scores of 16384 keys take more than an eighth of an SM's memory for four
 // heads: each head has its own vCTA. On a cpu they fit into the caches.
-// CHECK-LABEL: ark.program @headsOfALongCacheGoApart
-ark.program @headsOfALongCacheGoApart(
+// CHECK-LABEL: ark.program @headsOfALongCacheHaveSeparateTiles
+ark.program @headsOfALongCacheHaveSeparateTiles(
     %q: tensor<32x1x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<8x16384x128xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
     -> (tensor<32x1x128xf32> {ark.name = "y"}) {
@@ -170,8 +170,8 @@ ark.program @headsOfALongCacheGoApart(
   ark.return %0 : tensor<32x1x128xf32>
 }
 
-// CHECK-LABEL: ark.program @manyQueriesOfOneKeyHeadStayApart
-ark.program @manyQueriesOfOneKeyHeadStayApart(
+// CHECK-LABEL: ark.program @manyQueriesOfOneKeyHeadHaveSeparateTiles
+ark.program @manyQueriesOfOneKeyHeadHaveSeparateTiles(
     %q: tensor<8x64x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<2x1024x128xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
     -> (tensor<8x64x128xf32> {ark.name = "y"}) {
@@ -229,8 +229,8 @@ ark.program @longRowIsOneTile(
   ark.return %0 : tensor<4x65536xf32>
 }
 
-// CHECK-LABEL: ark.program @elementwiseTilesMayCutRows
-ark.program @elementwiseTilesMayCutRows(
+// CHECK-LABEL: ark.program @elementwiseTilesMaySplitRows
+ark.program @elementwiseTilesMaySplitRows(
     %x: tensor<4x65536xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4x65536xf32> {ark.name = "y"}) {
   // CPU: tile = array<i64: 1, 4096>
@@ -244,8 +244,8 @@ ark.program @elementwiseTilesMayCutRows(
 }
 
 // A tile has eight rows of 3 KiB.
-// CHECK-LABEL: ark.program @reductionsCutTheirResult
-ark.program @reductionsCutTheirResult(
+// CHECK-LABEL: ark.program @tilesOfAReductionDivideItsResult
+ark.program @tilesOfAReductionDivideItsResult(
     %x: tensor<1024x768xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<1024xf32> {ark.name = "y"}) {
   // CPU: tile = array<i64: 8>
@@ -272,8 +272,8 @@ ark.program @concatHoldsAllOfTheJoinedDimension(
   ark.return %0 : tensor<64x48xf32>
 }
 
-// CHECK-LABEL: ark.program @updateCutsTheValueAndNotTheState
-ark.program @updateCutsTheValueAndNotTheState(
+// CHECK-LABEL: ark.program @tilesOfAnUpdateDivideTheValue
+ark.program @tilesOfAnUpdateDivideTheValue(
     %s: tensor<8x1024x128xbf16> {ark.kind = #ark.kind<state>, ark.name = "s"},
     %v: tensor<8x4x128xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"})
     -> (tensor<8x1024x128xbf16> {ark.name = "y"}) {
@@ -287,8 +287,8 @@ ark.program @updateCutsTheValueAndNotTheState(
 }
 
 // The rows of the update are dynamic, so two tiles could write the same rows.
-// CHECK-LABEL: ark.program @updateAtAnyPlaceKeepsRowsTogether
-ark.program @updateAtAnyPlaceKeepsRowsTogether(
+// CHECK-LABEL: ark.program @updateAtADynamicOffsetKeepsRowsTogether
+ark.program @updateAtADynamicOffsetKeepsRowsTogether(
     %s: tensor<8x1024x128xbf16> {ark.kind = #ark.kind<state>, ark.name = "s"},
     %x: tensor<8x256x128xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %p: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "p"}) {
@@ -342,8 +342,8 @@ ark.program @planIsClippedToTheResult(
   ark.return %0 : tensor<8x64xf32>
 }
 
-// CHECK-LABEL: ark.program @tileThatIsThereStays
-ark.program @tileThatIsThereStays(
+// CHECK-LABEL: ark.program @existingTileStays
+ark.program @existingTileStays(
     %x: tensor<8x64xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<8x64xf32> {ark.name = "y"}) {
   // CHECK: tile = array<i64: 2, 16>
@@ -357,8 +357,8 @@ ark.program @tileThatIsThereStays(
 
 // Rows that share the right operand are in a leading dimension, which is split
 // if SMs would be idle otherwise.
-// CHECK-LABEL: ark.program @leadingDimensionsAreCutForIdleSMs
-ark.program @leadingDimensionsAreCutForIdleSMs(
+// CHECK-LABEL: ark.program @leadingDimensionsAreSplitForIdleSMs
+ark.program @leadingDimensionsAreSplitForIdleSMs(
     %x: tensor<64x1x4096xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<32x4096xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<64x1x32xf32> {ark.name = "y"}) {
@@ -374,8 +374,8 @@ ark.program @leadingDimensionsAreCutForIdleSMs(
 }
 
 // A hand-off between SMs would take longer than the work.
-// CHECK-LABEL: ark.program @littleWorkIsNotCut
-ark.program @littleWorkIsNotCut(
+// CHECK-LABEL: ark.program @littleWorkIsOneTile
+ark.program @littleWorkIsOneTile(
     %x: tensor<16x1x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<32x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<16x1x32xf32> {ark.name = "y"}) {
@@ -392,8 +392,8 @@ ark.program @littleWorkIsNotCut(
 // Query heads that share keys and values get separate tiles if computing takes
 // longer than rereading the keys, or if the scores take much memory. Here
 // sixteen heads share one key head.
-// CHECK-LABEL: ark.program @headsOfAKeyHeadArePartedForIdleSMs
-ark.program @headsOfAKeyHeadArePartedForIdleSMs(
+// CHECK-LABEL: ark.program @headsOfAKeyHeadAreSplitForIdleSMs
+ark.program @headsOfAKeyHeadAreSplitForIdleSMs(
     %q: tensor<1x16x1x128xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<1x1x2048x128xf32> {ark.kind = #ark.kind<input>, ark.name = "k"})
     -> (tensor<1x16x1x128xf32> {ark.name = "y"}) {
@@ -437,7 +437,7 @@ ark.program @aRowStreamsInEqualShares(
   ark.return %0 : tensor<1x8192xbf16>
 }
 
-// Matrix units compute products of so many rows, and prefer large tiles.
+// Matrix units compute products with this many rows, and prefer large tiles.
 // CHECK-LABEL: ark.program @matrixUnitsWantLargeTiles
 ark.program @matrixUnitsWantLargeTiles(
     %x: tensor<8x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},

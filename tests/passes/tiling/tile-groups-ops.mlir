@@ -42,8 +42,8 @@ ark.program @raggedExtentMakesDynamicTiles(
   ark.return %0 : tensor<20x8xf32>
 }
 
-// CHECK-LABEL: ark.program @dimensionsThatAreNotCutAreNoneOfTheGrid
-ark.program @dimensionsThatAreNotCutAreNoneOfTheGrid(
+// CHECK-LABEL: ark.program @dimensionsOfOneTileAreNotInTheGrid
+ark.program @dimensionsOfOneTileAreNotInTheGrid(
     %x: tensor<4x8x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4x8x16xf32> {ark.name = "y"}) {
   // CHECK: ark.task "act" grid [2, 4]
@@ -227,7 +227,7 @@ ark.program @operandThatNothingReadsStays(
   ark.return %0 : tensor<8xf32>
 }
 
-// The plan gives a number of warps, or a range of warps whose length is taken.
+// The plan has a number of warps, or a range of warps, whose length is the number.
 // CHECK-LABEL: ark.program @planSetsTheWarps
 ark.program @planSetsTheWarps(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
@@ -247,8 +247,8 @@ ark.program @planSetsTheWarps(
   ark.return %0, %2 : tensor<8xf32>, tensor<8xf32>
 }
 
-// CHECK-LABEL: ark.program @concatMovesEveryPartOnce
-ark.program @concatMovesEveryPartOnce(
+// CHECK-LABEL: ark.program @concatMovesEveryOperandOnce
+ark.program @concatMovesEveryOperandOnce(
     %x: tensor<8x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %z: tensor<8x2xf32> {ark.kind = #ark.kind<input>, ark.name = "z"})
     -> (tensor<8x6xf32> {ark.name = "y"}) {
@@ -309,8 +309,8 @@ ark.program @scoresBeginWithTheirFill(
 }
 
 // `linalg.contract` cannot sum over a dimension of a single operand.
-// CHECK-LABEL: ark.program @productSummedOverOneFactor
-ark.program @productSummedOverOneFactor(
+// CHECK-LABEL: ark.program @productSummedOverOneOperand
+ark.program @productSummedOverOneOperand(
     %x: tensor<16x3xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<3xf32> {ark.kind = #ark.kind<input>, ark.name = "w"})
     -> (tensor<3xf32> {ark.name = "y"}) {

@@ -1,8 +1,8 @@
 // RUN: ark-opt %s --ark-select-tiles --ark-decompose --ark-fuse-elementwise --ark-tile-groups --ark-verify-tiling --mlir-print-local-scope | FileCheck %s
 
-// A vCTA has one row. The search tries 31 bits, highest first, and counts the
-// values at or above each candidate. Sums are searched in the same way.
-// CHECK-LABEL: ark.program @rowsAreSearchedByLoops
+// A vCTA has one row. The binary search has 31 steps, one for each bit, highest first, and counts the values at
+// or above each candidate. The search over sums of values has the same steps.
+// CHECK-LABEL: ark.program @thresholdIsABinarySearch
 // CHECK: ark.task "g" grid [4]
 // CHECK-SAME: #ark.region<(d0) -> (d0, 0), [1, 8]>
 // CHECK-DAG: %[[K:.+]] = tensor.extract %{{.+}}[] : tensor<i32>
@@ -39,7 +39,7 @@
 // CHECK: arith.bitcast %[[LEAST]] : i32 to f32
 // CHECK-NOT: ark.top_threshold
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
-ark.program @rowsAreSearchedByLoops(
+ark.program @thresholdIsABinarySearch(
     %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %k: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "k"},
     %p: tensor<f32> {ark.kind = #ark.kind<input>, ark.name = "p"})

@@ -55,7 +55,7 @@ ark.program @tasksThatShareAnOut(
 
 // -----
 
-ark.program @inPlaceUpdateOfWhatIsNoState(
+ark.program @inPlaceUpdateOfATensorThatIsNoState(
     %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %p: tensor<4xf32> {ark.kind = #ark.kind<parameter>, ark.name = "p"}) {
   // expected-error @below {{'ark.task' op 'push' writes to a tensor that is neither empty nor a state updated in place (tiling_c2)}}

@@ -7,10 +7,10 @@
 // ms. With a single order, ThreadSanitizer would miss a race if the signal of
 // an unrelated semaphore happened to order the accesses.
 //
-// LAUNCH is what sanitize_kernels.py writes: 64-bit words, little endian. First
-// the numbers of lanes, semaphores, launches and buffers, and the size of each
-// of the four tables; then the tables; then of each buffer its size, alignment
-// and bytes. Buffer 0 is the arena. OUTPUT receives the bytes of all buffers.
+// LAUNCH is a file of 64-bit words, little endian, by sanitize_kernels.py.
+// First come the numbers of lanes, semaphores, launches and buffers, and the
+// sizes of the four tables; then the tables; then size, alignment and bytes of
+// each buffer. Buffer 0 is the arena. OUTPUT receives the bytes of all buffers.
 
 #include <cstdint>
 #include <cstdio>

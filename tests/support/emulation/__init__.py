@@ -1,9 +1,9 @@
 """Programs for NVIDIA GPUs, run on the host, thread by thread.
 
-Numbers are those of the kernel's code, up to the order in which tensor cores add and to the error
-of approximations. Memory is as weak as PTX allows it to be, in the ways that docs/reliability.md
-lists. A seed determines the order of everything. Time is not modelled. Needs clang++-22 and
-llvm-dis-22, which whoever builds ark has.
+Results equal those of the kernel's code on a GPU, except for the order in which tensor cores add
+and for the error of approximate instructions. Memory is as weak as PTX allows, in the ways that
+docs/reliability.md lists. A seed determines the order of threads and stores. Time is not modelled.
+The emulator needs clang++-22 and llvm-dis-22, as the build of ark does.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ class Emulation:
     """A program that runs as on a GPU, or programs of several ranks.
 
     Args:
-        program: what to compile; a list has the program of each rank.
-        library: of :func:`build_library`.
+        program: the program to compile, or a list with the program of each rank.
+        library: the result of :func:`build_library`.
         folder: for files of the host's compiler.
         arch: sm_80, sm_90a or sm_100a.
-        sms: of how many SMs, for each rank.
-        warps: of how many warps a CTA is; by default as many as the architecture's have.
-        seed: of the order in which threads take turns and stores become visible.
-        races: whether to look for accesses to shared memory that nothing orders, which takes time.
+        sms: the number of SMs, for each rank.
+        warps: the number of warps of a CTA; by default that of the architecture.
+        seed: determines the order in which threads run and stores become visible.
+        races: True to look for accesses to shared memory that nothing orders, which takes time.
         devices: the number of GPUs: one, or one for each rank.
-        options: of :func:`ark_mlir.compile`.
+        options: options of :func:`ark_mlir.compile`.
 
     Attributes:
         text: the kernel in LLVM's IR.

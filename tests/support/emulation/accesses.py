@@ -1,4 +1,4 @@
-"""Loads and stores: functions in LLVM IR with a fast path, and a call of C++ otherwise."""
+"""Functions in LLVM IR for loads and stores. They have a fast path, and call C++ otherwise."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ class AccessFunctions:
     """Collects the functions for loads and stores that a kernel needs.
 
     Args:
-        tracks_loads: whether every load from shared memory is a call, which looks for races.
-        tracks_stores: the same of stores; also needed where copies by the hardware or wgmma see
-            only what is fenced.
+        tracks_loads: True if every load from shared memory is a call, which looks for races.
+        tracks_stores: the same for stores. Also needed if asynchronous copies or wgmma read shared
+            memory, since they see only fenced stores.
     """
 
     tracks_loads: bool

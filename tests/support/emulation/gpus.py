@@ -1,4 +1,4 @@
-"""GPUs for whatever compiles and runs in a block, such as a model of two programs."""
+"""Emulated GPUs for all code that compiles and runs in a block, such as a model of two programs."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
 def emulated_gpus(
     library: Path, folder: Path, devices: int, sms: int = 2, warps: int = 4
 ) -> Generator[tuple[EmulatedCuda, Target]]:
-    """Puts emulated GPUs in the place of those of this machine.
+    """Replaces the GPUs of this machine by emulated GPUs.
 
     Args:
-        library: of :func:`~emulation.host_code.build_library`.
+        library: the result of :func:`~emulation.host_code.build_library`.
         folder: for files of the host's compiler.
         devices: the number of GPUs.
-        sms: SMs of each GPU.
-        warps: warps of a CTA.
+        sms: the number of SMs of each GPU.
+        warps: the number of warps of a CTA.
 
     Yields the GPUs, and the target of one of them.
     """

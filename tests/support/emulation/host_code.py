@@ -71,7 +71,7 @@ def load_library(path: Path) -> Any:
 def compile_kernel(lowered: Lowered, library: Path, folder: Path) -> bytes:
     """Compiles a shared object with ``ark_kernel(context)`` and a table of its variables.
 
-    Raises subprocess.CalledProcessError where it has an instruction that is not known.
+    Raises subprocess.CalledProcessError if the kernel has an instruction that the emulator lacks.
     """
     source, output = folder / "kernel.ll", folder / "kernel.so"
     source.write_text(lowered.text)

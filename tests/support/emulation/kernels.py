@@ -24,7 +24,7 @@ class Outcome:
 
     Attributes:
         words: global memory.
-        failure: what ended the launch; empty if nothing.
+        failure: the error that ended the launch, or an empty string.
     """
 
     words: list[int]
@@ -35,10 +35,10 @@ class TextKernel:
     """``ark_kernel(ptr)`` of LLVM's IR, which gets the address of words of 32 bits.
 
     Args:
-        text: the IR, without what declares shared memory.
+        text: the IR, without the declaration of shared memory.
         library: the emulator.
         folder: for files of the host's compiler.
-        races: whether to look for accesses to shared memory that nothing orders.
+        races: True to look for accesses to shared memory that nothing orders.
     """
 
     def __init__(self, text: str, library: Path, folder: Path, races: bool = True) -> None:
@@ -63,11 +63,11 @@ class TextKernel:
 
         Args:
             shape: the CTAs of each GPU.
-            words: their number, or their values.
-            behaviour: how it runs.
-            devices: the number of GPUs, which run the kernel at once.
+            words: the number of zero words, or the values of words.
+            behaviour: the options of the emulation.
+            devices: the number of GPUs, which run the kernel concurrently.
             home: the GPU whose memory holds the words.
-            shared: whether all GPUs may access the words.
+            shared: True if all GPUs may access the words.
         """
         values = [0] * words if isinstance(words, int) else list(words)
         nbytes = 4 * len(values)

@@ -1,8 +1,8 @@
 """The lowering of a kernel for NVIDIA GPUs to IR for the host.
 
-The IR is that of which LLVM would make PTX. Intrinsics and lines of PTX become calls of C++
-functions, and so do loads and stores, but for a quick path. Operands and results of instructions
-go through memory, since the calling conventions of languages differ.
+The input is the IR that LLVM would translate to PTX. Intrinsics and inline PTX become calls of C++
+functions. Loads and stores become calls, too, except for a fast path. Operands and results pass
+through memory, since the calling conventions of LLVM IR and C++ differ.
 """
 
 from __future__ import annotations
@@ -65,13 +65,13 @@ class Site:
     """An instruction of a kernel that calls the emulator.
 
     Attributes:
-        number: which one of the kernel.
+        number: the number of the instruction in the kernel.
         name: the C++ function, or ``load`` or ``store``.
-        order: of an access that is ordered: relaxed, acquire, release, acq_rel; else empty.
-        scope: likewise: cta, gpu, sys.
-        line: of the kernel's text, from 0 on.
-        place: the function of the kernel's text, or the op, that the instruction is of.
-        closes: whether it is the last instruction of a task's body.
+        order: the memory order of an atomic access: relaxed, acquire, release, acq_rel; else empty.
+        scope: the scope of an atomic access: cta, gpu, sys; else empty.
+        line: the line of the kernel's text, from 0 on.
+        place: the function of the kernel's text, or the op, to which the instruction belongs.
+        closes: True for the last instruction of a task's body.
     """
 
     number: int
@@ -113,14 +113,14 @@ class _State:
 
 
 def lower(text: str, places: Sequence[SourceLine] = (), races: bool = True) -> Lowered:
-    """The IR for the host.
+    """Returns the IR for the host.
 
     Args:
-        text: LLVM's IR.
-        places: what lines of its debug information stand for.
-        races: whether to look for accesses to shared memory that nothing orders, which takes time.
+        text: the LLVM IR of the kernel.
+        places: the functions and ops for which lines of the debug information stand.
+        races: True to look for accesses to shared memory that nothing orders, which takes time.
 
-    Raises ValueError where an access to memory would lose its order on the way to PTX.
+    Raises ValueError if LLVM's translation to PTX would drop the order of an access to memory.
     """
     locations = _find_locations(text, places)
     text = re.sub(r"^target .*\n", "", text, flags=re.MULTILINE)

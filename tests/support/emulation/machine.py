@@ -35,7 +35,7 @@ _ASKED = "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"
 
 
 class _Keeper:
-    """Frees addresses with the last reference to it."""
+    """Frees an address when the last reference to the object ends."""
 
     def __init__(self, free: Any, address: int) -> None:
         weakref.finalize(self, free, address).atexit = False
@@ -47,7 +47,7 @@ class Behaviour:
 
     Attributes:
         seed: determines the order in which threads take turns, and when stores become visible.
-        mutations: what is wrong with an instruction on purpose, by the instruction's number.
+        mutations: the planted mistakes, by the number of the instruction.
         executed: the instructions that launches have executed so far.
     """
 
@@ -58,7 +58,7 @@ class Behaviour:
 
 @dataclass(frozen=True)
 class Shape:
-    """A launch: CTAs, threads of each, and bytes of shared memory of each."""
+    """The shape of a launch: CTAs, threads per CTA, and bytes of shared memory per CTA."""
 
     ctas: int
     threads: int
@@ -77,8 +77,8 @@ class Kernel:
     """A kernel that can be launched.
 
     Attributes:
-        image: what holds its code.
-        address: of its function.
+        image: the shared object with its code.
+        address: the address of its function.
         sites: its instructions.
         device: the GPU that holds it.
     """
@@ -108,7 +108,8 @@ class _Part(ctypes.Structure):
 
 
 def launch(library: Any, parts: Sequence[Part], behaviour: Behaviour) -> str:
-    """Runs a kernel on each GPU, all at once; returns the error that ended them, or nothing.
+    """Runs a kernel on each GPU concurrently; returns the error that ended them, or an empty
+    string.
 
     The kernels have the same instructions.
     """
@@ -148,7 +149,7 @@ def _describe(sites: list[Site], failure: str) -> str:
 
 
 class _Together:
-    """Launches that run at once: one on each GPU."""
+    """Launches that run concurrently: one on each GPU."""
 
     def __init__(self, count: int) -> None:
         self.count = count
@@ -159,18 +160,18 @@ class _Together:
 class EmulatedCuda(FakeCuda):
     """GPUs that run kernels of :mod:`emulation.lower`.
 
-    With several GPUs, the launches of all of them run at once, as soon as each has one.
+    With several GPUs, launches begin together, as soon as each GPU has one.
 
     Args:
-        library: of :func:`~emulation.host_code.load_library`.
-        arch: its architecture.
-        sms: how many CTAs fit.
+        library: the result of :func:`~emulation.host_code.load_library`.
+        arch: the architecture.
+        sms: the number of CTAs that fit on a GPU.
         sites: the instructions of the kernel that is loaded.
-        behaviour: how it runs.
+        behaviour: the options of the emulation.
         devices: the number of GPUs.
 
     Attributes:
-        failure: what threads did that those of a GPU must not; empty if nothing.
+        failure: the rule of a GPU that threads broke, or an empty string.
     """
 
     def __init__(
@@ -278,7 +279,7 @@ class EmulatedCuda(FakeCuda):
         return run
 
     def _join(self, device: Device, part: Part) -> _Together:
-        """Adds a launch to those that run at once, and starts them if it is the last one."""
+        """Adds a launch to those that begin together, and starts them if it is the last one."""
         together = self._together
         together.parts[device.ordinal] = part
         if len(together.parts) == together.count:

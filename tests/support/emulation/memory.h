@@ -12,7 +12,7 @@
 // memory of another one only where it was given access, and atomically only at
 // the scope of the system.
 //
-// The view of a CTA is what all of its threads must see. It holds, for every
+// The view of a CTA states which stores all of its threads must see: for every
 // other CTA and for the host, the time up to which their stores are visible.
 // Synchronisation between threads of one CTA shows in the order of their turns.
 

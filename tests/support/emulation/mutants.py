@@ -61,14 +61,14 @@ _TEXTS_OF_KERNELS = re.compile(r"\((?P<file>\w+\.mlir):\d+\)$")
 
 @dataclass(frozen=True)
 class Mutant:
-    """What is wrong with an instruction.
+    """An instruction with a planted mistake.
 
     Attributes:
-        name: says what is mutated, and how. Mutants of texts that all kernels share have the same
-            name in all programs.
+        name: the instruction and its mutation. Mutants of texts that all kernels share have the
+            same name in all programs.
         sites: the instruction, and its copies.
-        mutation: what is wrong.
-        is_shared: whether the text is shared.
+        mutation: the kind of the mistake.
+        is_shared: True if all kernels share the text.
     """
 
     name: str
@@ -92,8 +92,8 @@ class Verdict:
 
     Attributes:
         mutant: the mutant.
-        problem: what was wrong with its run; empty where it has survived.
-        twin: what else is dropped, without which the mutant survives.
+        problem: the failure of its run; empty if the mutant survived.
+        twin: the instruction that is dropped as well; the mutant alone survives.
     """
 
     mutant: Mutant
@@ -146,20 +146,20 @@ def _weaker(site: Site) -> list[Mutation]:
     return [Mutation.RELAX, narrower]
 
 
-# Runs the program with a seed and mutated sites; raises where something is wrong.
+# Runs the program with a seed and mutated sites; raises if a result is wrong or a rule is broken.
 Trial = Callable[[int, dict[int, int]], object]
 
 
 def judge(trial: Trial, changes: dict[int, int], seeds: Sequence[int], limit: float) -> str:
     """Runs mutated sites with one seed after another, until a run detects the mutation.
 
-    Returns what was wrong; empty if nothing was.
+    Returns the failure, or an empty string if all runs succeeded.
 
     Args:
         trial: runs the program.
         changes: mutations by site.
-        seeds: of the runs.
-        limit: seconds that all runs may take; more of them are a hang.
+        seeds: the seeds of the runs.
+        limit: seconds that all runs may take; a longer time is a hang.
 
     Raises:
         RuntimeError: the emulator itself crashed.
@@ -202,10 +202,10 @@ def judge_all(
 ) -> list[Verdict]:
     """Runs all mutants of a program.
 
-    A barrier that others make redundant survives alone. So barriers that survive are dropped one
-    after the other, as long as that does not show: one that shows then was redundant because of
-    those before it. One of these is redundant in turn because of such a barrier, where dropping
-    that in its place does not show either.
+    A barrier that other barriers make redundant survives alone. So the barriers that survive are
+    dropped one after the other, and stay dropped as long as no run fails. If a run then fails, the
+    last barrier was redundant only because of those dropped before it. A dropped barrier was
+    redundant because of such a barrier if no run fails with the two exchanged.
     """
     verdicts: dict[str, Verdict] = {}
     for mutant in mutants:

@@ -1,6 +1,6 @@
-"""Programs whose kernels together use every way in which threads and CTAs wait.
+"""Programs whose kernels together use every kind of synchronisation of threads and CTAs.
 
-Each says what is run, and compares all outputs with the interpreter's, within their bounds.
+A case names its runs, and compares all outputs with the interpreter's, within their bounds.
 """
 
 from __future__ import annotations
@@ -42,10 +42,10 @@ class Case:
 
     Attributes:
         build: makes the program.
-        runs: inputs and parameters of one run after the other; parameters are those of the first.
-        iterations: of each run.
-        resident: whether one launch makes all runs.
-        options: of :class:`Emulation`.
+        runs: inputs and parameters of the runs, in order; all runs use the parameters of the first.
+        iterations: the number of iterations of each run.
+        resident: True if one launch executes all runs.
+        options: options of :class:`Emulation`.
     """
 
     build: Callable[[], ark.Program]
@@ -61,9 +61,9 @@ class WorldCase:
 
     Attributes:
         build: makes the program of each rank.
-        iterations: of each run.
-        exact: True if bits are those of the target cpu.
-        between: pattern of the ops whose packets go to other GPUs, if not all do.
+        iterations: the number of iterations of each run.
+        exact: True if results are bitwise those of the target cpu.
+        between: a pattern of the ops whose packets go to other GPUs, if not all do.
     """
 
     build: Callable[[], Programs]
@@ -76,7 +76,7 @@ class Prepared:
     """A compiled case, with the expected results of its runs.
 
     Args:
-        case: the case.
+        case: the case to compile.
         library: the emulator.
         folder: for files of the host's compiler.
     """
@@ -89,7 +89,7 @@ class Prepared:
         parameters = {buffer.name for buffer in self.emulation.executable.parameters}
         self._parameters = {name: self._runs[0][name] for name in parameters}
         self._expected: list[Any] = []
-        # The interpreter has no bounds for errors that states carry on.
+        # The interpreter has no bounds for errors that states accumulate.
         self._bounded = case.iterations == 1
         states: Arrays = {}
         for arrays in self._runs:

@@ -17,8 +17,8 @@ constexpr int64_t kUnit = 2;
 /// The last accesses to a unit.
 struct Unit {
   Stamp written, read;
-  /// Whether other threads have also read since `read`: lanes of the same warp,
-  /// or any threads.
+  /// True if lanes of the same warp, or any other threads, have also read since
+  /// `read`.
   bool hasLanes = false, hasOthers = false;
 };
 

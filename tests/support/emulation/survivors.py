@@ -38,11 +38,11 @@ class Score:
     """Mutants by outcome; names begin with the program, unless all programs share the text.
 
     Attributes:
-        alone: that were caught.
-        together: redundant barriers that were caught where others were dropped as well.
-        removable: barriers that nothing needs: all those of a program can be dropped at once, and
-            the check for races finds nothing that they would order.
-        left: others that survived, and why; None where nobody knows.
+        alone: mutants that were detected.
+        together: redundant barriers whose mutants were detected when others were dropped as well.
+        removable: barriers without need: all of them in a program can be dropped at once, and the
+            check for races finds no access that they would order.
+        left: other survivors with their reasons; None for an unknown reason.
     """
 
     alone: list[str]

@@ -12,7 +12,7 @@ using namespace simt;
 
 namespace {
 /// Tensor maps of two dimensions, with elements of 16 bits, in rows of 128
-/// bytes with swizzled pieces of 16 bytes. The name of the instruction states
+/// bytes with swizzled units of 16 bytes. The name of the instruction states
 /// all other properties.
 struct TensorMap {
   char *address;

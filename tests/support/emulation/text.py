@@ -1,4 +1,4 @@
-"""Pieces of LLVM's IR as text."""
+"""Parsing of parts of LLVM IR as text."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ struct Product {
   bool isHalf;
   uint64_t left, right;
   std::array<Accumulator *, kWarpSize> accumulators;
-  /// Whether the product has read its operands before the wait.
+  /// True if the product has read its operands before the wait.
   bool isAdded = false;
 };
 using Group = std::vector<Product>;
@@ -51,7 +51,7 @@ using Group = std::vector<Product>;
 struct Warp {
   Group open;
   std::deque<Group> groups;
-  /// Whether the registers that products will read are fenced.
+  /// True if the registers that products will read are fenced.
   bool isFenced = false;
 };
 
@@ -150,8 +150,8 @@ struct Factor {
     swizzle = descriptor >> 62;
   }
 
-  /// Rows of 128, 64 or 32 bytes are swizzled in pieces of 16 bytes; without a
-  /// swizzle, the n-th pieces of consecutive rows are adjacent.
+  /// Rows of 128, 64 or 32 bytes are swizzled in units of 16 bytes; without a
+  /// swizzle, the n-th units of consecutive rows are adjacent.
   char *find(int row, int k) const {
     constexpr int kPerPiece = 8, kBytes = 2;
     int64_t place = begin + row / 8 * perRows;

@@ -1,4 +1,4 @@
-"""Programs of several ranks, which run on emulated GPUs; their bits are those of the target cpu."""
+"""Programs of several ranks on emulated GPUs, whose results are bitwise those of the target cpu."""
 
 from __future__ import annotations
 
@@ -64,8 +64,9 @@ def forwarding(size: int) -> Programs:
 
 
 def sharing(size: int) -> Programs:
-    """Returns programs in which each SM needs, in each iteration, what other SMs of its rank and
-    what other ranks have made of a state."""
+    """Returns programs in which each SM needs, in each iteration, values of a state that other SMs
+    of its rank and other ranks have computed.
+    """
     shape = (24, 32)
     programs: Programs = []
     for rank in range(size):
@@ -114,12 +115,12 @@ class World:
         library: the emulator.
         folder: for files of the host's compiler.
         devices: the number of GPUs.
-        iterations: of each run.
-        exact: True if bits are those of the target cpu. If not, bits are those of a run without
-            mutations, and differ from the target cpu's by rounding.
-        between: pattern of the ops whose packets go to other GPUs. The scope of a GPU suffices for
-            other packets.
-        options: of :class:`Emulation`.
+        iterations: the number of iterations of each run.
+        exact: True if results are bitwise those of the target cpu. If not, they are bitwise those
+            of a run without mutations, and differ from the target cpu's by rounding.
+        between: a pattern of the ops whose packets go to other GPUs. The scope of a GPU suffices
+            for other packets.
+        options: options of :class:`Emulation`.
     """
 
     def __init__(

@@ -247,7 +247,7 @@ def test_names_that_are_no_identifiers(make: Make) -> None:
 
 
 def test_a_safetensors_file(make: Make, tmp_path: Path) -> None:
-    numpy = pytest.importorskip("safetensors.numpy")
+    numpy = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
     good = {name: array for name, array in GOOD.items() if name != "first.bias"}
     numpy.save_file(good, tmp_path / "a.safetensors")
     executable = make(three_parameters())
@@ -402,7 +402,7 @@ def _rank(rank: int) -> ark.Program:
 def test_a_file_that_ends_early_binds_nothing(
     cuda: FakeCuda, kernel: bytes, tmp_path: Path
 ) -> None:
-    numpy = pytest.importorskip("safetensors.numpy")
+    numpy = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
     path = tmp_path / "a.safetensors"
     numpy.save_file({name: np.ascontiguousarray(a) for name, a in filled(2).items()}, path)
     with fake_executable(cuda, kernel, summing()) as executable:

@@ -26,7 +26,7 @@ CUDA = 2
 
 
 def aligned(array: Array, offset: int = 0) -> Array:
-    """A copy that begins `offset` bytes after a multiple of 256."""
+    """Returns a copy that begins `offset` bytes after a multiple of 256."""
     block = np.zeros(array.nbytes + 512, np.uint8)
     start = -block.ctypes.data % 256 + offset
     copy = block[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
@@ -110,7 +110,7 @@ def test_outputs_stay_where_inputs_are(exe: Executable, cuda: FakeCuda, x: Array
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=str)
-def test_what_is_exported_is_what_is_read(dtype: ark.DType) -> None:
+def test_an_exported_array_is_read_unchanged(dtype: ark.DType) -> None:
     """A round trip preserves address, dtype, owner and device."""
     from ark_mlir.runtime.arrays.dlpack import describe_dlpack
 
@@ -156,7 +156,7 @@ BAD: dict[str, tuple[Any, str]] = {
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_what_a_kernel_cannot_use(exe: Executable, x: Array, case: str) -> None:
+def test_arrays_that_a_kernel_cannot_use(exe: Executable, x: Array, case: str) -> None:
     """`bind` and `run` raise an error that names the array; the next call works."""
     spoil, message = BAD[case]
     with pytest.raises(ark.InvalidUsageError, match=f"parameter 'w' {message}"):
@@ -189,7 +189,7 @@ def test_a_misaligned_host_array_is_copied(exe: Executable, x: Array) -> None:
     np.testing.assert_array_equal(exe.run(x=aligned(x, 4))["y"], x.ravel() + W + 0.5)
 
 
-def test_what_is_bound_lives_as_long_as_the_executable(exe: Executable, x: Array) -> None:
+def test_bound_arrays_live_as_long_as_the_executable(exe: Executable, x: Array) -> None:
     w = OnDevice(aligned(W))
     gone = weakref.ref(w.array)
     exe.bind({"w": w})
@@ -262,9 +262,7 @@ def test_arrays_of_every_size_from_the_host(cuda: FakeCuda, kernel: bytes, rows:
     assert cuda.held == 0
 
 
-def test_a_run_goes_to_the_stream_that_it_is_given(
-    exe: Executable, cuda: FakeCuda, x: Array
-) -> None:
+def test_a_run_uses_the_given_stream(exe: Executable, cuda: FakeCuda, x: Array) -> None:
     exe.bind({"w": W})
     stream = cuda.new_stream()
     exe.run(x=x)
@@ -280,7 +278,7 @@ def test_a_run_goes_to_the_stream_that_it_is_given(
 
 
 def write_late(cuda: FakeCuda, stream: int, array: Array, values: Array) -> None:
-    """A stream that takes 0.1 s to write an array."""
+    """Writes an array on a stream that takes 0.1 s for it."""
     start = time.monotonic()
 
     def write() -> bool:
@@ -292,8 +290,10 @@ def write_late(cuda: FakeCuda, stream: int, array: Array, values: Array) -> None
     cuda.delay(stream, write)
 
 
-def test_producers_come_first(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    """The stream that writes an input is slow; the run on another stream sees what it wrote."""
+def test_a_run_waits_for_the_streams_that_write_its_inputs(
+    exe: Executable, cuda: FakeCuda, x: Array
+) -> None:
+    """A slow stream writes an input; the run on another stream reads the written values."""
     exe.bind({"w": W})
     producer, late = cuda.new_stream(), aligned(np.zeros_like(x))
     write_late(cuda, producer, late, x)
@@ -313,7 +313,9 @@ def test_runs_do_not_wait_for_unrelated_streams(exe: Executable, cuda: FakeCuda,
     done.set()
 
 
-def test_producers_are_told_which_stream_reads(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+def test_producers_get_the_number_of_the_reading_stream(
+    exe: Executable, cuda: FakeCuda, x: Array
+) -> None:
     """DLPack's number of the legacy default stream is 1."""
     w, given = OnDevice(aligned(W)), OnDevice(aligned(x))
     exe.bind({"w": w})

@@ -147,7 +147,7 @@ def test_torch_gradients() -> None:
         to_numpy(torch.zeros(3, requires_grad=True), "x")
 
 
-def test_torch_parameters_are_bound_as_they_are(add: Any, x: Array) -> None:
+def test_torch_parameters_are_bound_in_place(add: Any, x: Array) -> None:
     torch = library("torch")
     weight = torch.nn.Parameter(torch.full((128,), 3.0))
     y = add.bind({"w": weight}).run(x=torch.from_numpy(x))["y"]
@@ -214,7 +214,9 @@ def test_torch_parameters_live_as_long_as_they_are_bound(add: Any, x: Array) -> 
 
 
 @pytest.mark.parametrize("part", [slice(1, 129), slice(0, 256, 2)], ids=["misaligned", "strided"])
-def test_torch_parameters_are_copied_where_they_must_be(add: Any, x: Array, part: slice) -> None:
+def test_torch_parameters_that_cannot_be_used_in_place_are_copied(
+    add: Any, x: Array, part: slice
+) -> None:
     torch = library("torch")
     weight = torch.arange(256.0)[part]
     y = add.bind({"w": weight}).run(x=torch.from_numpy(x))["y"]

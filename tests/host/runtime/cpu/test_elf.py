@@ -37,7 +37,7 @@ def refused(data: bytes, message: str, arch: str = "x86_64") -> None:
 
 @pytest.fixture
 def build(tmp_path: Path) -> Callable[..., bytes]:
-    """A shared object from C text."""
+    """Builds a shared object from C text."""
 
     def compile_text(text: str, *options: str) -> bytes:
         source = tmp_path / "kernel.c"
@@ -97,7 +97,9 @@ def test_indirect_functions(build: Callable[..., bytes], tmp_path: Path, kind: s
         ("extern int environ; int g(void) { return environ; }", None),
     ],
 )
-def test_what_c_can_ask_for(build: Callable[..., bytes], text: str, message: str | None) -> None:
+def test_code_on_load_that_c_can_request(
+    build: Callable[..., bytes], text: str, message: str | None
+) -> None:
     data = build(text + "\n" + ENTRY)
     if message is None:
         check_image(memoryview(data), "x86_64", "a.arkbin")

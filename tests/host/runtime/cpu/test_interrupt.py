@@ -38,7 +38,7 @@ def test_a_long_run_can_be_interrupted_and_run_again(
     executable = make(napping)
     driver: Any = executable._runner.driver
     for _ in range(3):
-        interrupt(executable, lambda: executable.glance("n") >= 2)
+        interrupt(executable, lambda: executable.peek("n") >= 2)
         with pytest.raises(KeyboardInterrupt):
             executable.run(iterations=10**9)
         assert driver._lanes is None, "all lanes have ended"
@@ -67,7 +67,7 @@ def test_a_lane_that_does_not_listen_does_not_hold_ctrl_c(
     program.lane(0, [run(program.task("endless", 1, [(flag, 0)]), 0, 1)])
     executable = make(program)
     driver: Any = executable._runner.driver
-    interrupt(executable, lambda: executable.glance("flag") == 2)
+    interrupt(executable, lambda: executable.peek("flag") == 2)
     with monkeypatch.context() as hasty:
         hasty.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 0.1)
         with pytest.raises(KeyboardInterrupt):

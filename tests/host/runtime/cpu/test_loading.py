@@ -26,7 +26,7 @@ Array = np.ndarray[Any, Any]
 
 @pytest.fixture
 def build(kernel: bytes, tmp_path: Path) -> Callable[..., bytes]:
-    """A shared object from C text."""
+    """Builds a shared object from C text."""
 
     def compile_text(text: str, *options: str) -> bytes:
         source = tmp_path / "kernel.c"
@@ -69,8 +69,10 @@ def test_another_backend(kernel: bytes, tmp_path: Path) -> None:
         ark.load(tmp_path / "a.arkbin", some)
 
 
-def test_a_program_for_elsewhere_can_be_saved_and_looked_at(kernel: bytes, tmp_path: Path) -> None:
-    """As when a laptop compiles for a GPU."""
+def test_a_program_for_another_machine_can_be_saved_and_reported(
+    kernel: bytes, tmp_path: Path
+) -> None:
+    """A machine without a GPU, for example, compiles for a GPU."""
     manifest, sections = add_program().parts(kernel)
     manifest["target"].update(backend="hip", arch="gfx942")
     executable = Executable.from_parts(manifest, sections)
@@ -254,7 +256,7 @@ def test_tools_that_leave_code_where_others_can_write(
         assert folder.is_dir()
 
 
-# -- what loading does not do --------------------------------------------------------------------
+# -- code that loading must not run --------------------------------------------------------------
 
 AUDIT = """
 import sys

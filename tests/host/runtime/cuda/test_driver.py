@@ -48,7 +48,9 @@ def test_runs(kernel: bytes, x: Array) -> None:
 
 
 def test_the_kth_call_fails(kernel: bytes, x: Array) -> None:
-    """For every k: a typed error that names the call, nothing held, and the next run is right."""
+    """For every k, the error is typed and names the call, no handle leaks, and the next run is
+    right.
+    """
     good = FakeCuda()
     session(good, kernel, x)
     for k, name in enumerate(good.calls, start=1):
@@ -89,7 +91,7 @@ def test_a_hang_is_named(kernel: bytes) -> None:
         exe.run()
 
 
-def test_all_that_a_hang_is_about(kernel: bytes, x: Array) -> None:
+def test_the_error_of_a_hang_is_complete(kernel: bytes, x: Array) -> None:
     """The error names task, op, line of Python, semaphore, seen and expected value, and the missing
     producer; then the process launches again."""
     program = ToyProgram(sms=2)

@@ -105,7 +105,7 @@ def looking(cuda: FakeCuda, kernel: bytes) -> None:
     with fake_executable(cuda, kernel, counting_program()) as executable:
         executable.run()
         executable.reset()
-        assert executable.glance("n") == executable.states["n"] == 0
+        assert executable.peek("n") == executable.states["n"] == 0
 
 
 def closing_in_a_block(cuda: FakeCuda, kernel: bytes) -> None:

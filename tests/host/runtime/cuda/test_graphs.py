@@ -33,7 +33,7 @@ def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
     assert cuda.held == 0
 
 
-def test_replays_compute_on_what_the_arrays_then_hold(
+def test_replays_use_the_values_that_the_arrays_then_have(
     exe: Executable, cuda: FakeCuda, x: Array
 ) -> None:
     given, y, stream = OnDevice(x), OnDevice(np.zeros(128, np.float32)), cuda.new_stream()
@@ -203,7 +203,7 @@ def test_the_kth_call_of_a_capture_fails(kernel: bytes, x: Array) -> None:
         assert cuda.held == 0, name
 
 
-def test_what_a_run_asks_of_the_driver(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+def test_driver_calls_of_a_run(exe: Executable, cuda: FakeCuda, x: Array) -> None:
     """One copy to the device, one launch, one copy back and one event, without allocations or table
     uploads, and one wait. This holds for arrays of the host and of the device."""
     given, y = OnDevice(x), OnDevice(np.zeros(128, np.float32))

@@ -41,7 +41,7 @@ def packets(record: Any) -> list[int]:
     return [ctypes.c_int64.from_address(begin + offset).value for offset in (0, BYTES - 8)]
 
 
-def test_they_lie_behind_the_semaphores(exe: Executable) -> None:
+def test_packets_lie_behind_the_semaphores(exe: Executable) -> None:
     """Semaphores and packets share one allocation, so that one memset zeroes both."""
     exe.run()
     record, semaphores = driver(exe).record, driver(exe)._kernel.semaphores
@@ -49,13 +49,13 @@ def test_they_lie_behind_the_semaphores(exe: Executable) -> None:
     assert semaphores.nbytes == 3 * SEMAPHORE_STRIDE + BYTES
 
 
-def test_they_outlive_a_run(exe: Executable) -> None:
+def test_packets_outlive_a_run(exe: Executable) -> None:
     exe.run()
     exe.run(iterations=2)
     assert packets(driver(exe).record) == [3, 3]
 
 
-def test_they_are_zeroed_with_the_semaphores(exe: Executable, cuda: FakeCuda) -> None:
+def test_packets_are_zeroed_with_the_semaphores(exe: Executable, cuda: FakeCuda) -> None:
     """After a failed run, iterations count from one again."""
     exe.run(iterations=5)
     length = len_of_a_run(exe, cuda)
@@ -74,7 +74,7 @@ def len_of_a_run(exe: Executable, cuda: FakeCuda) -> int:
     return len(cuda.calls) - before
 
 
-def test_each_captured_run_has_its_own(exe: Executable, cuda: FakeCuda) -> None:
+def test_each_captured_run_has_packets_of_its_own(exe: Executable, cuda: FakeCuda) -> None:
     """Each replay zeroes the packets."""
     exe.run()
     stream = cuda.new_stream()

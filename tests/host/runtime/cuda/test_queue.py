@@ -79,10 +79,10 @@ def counter(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
     assert (cuda.held, cuda.running) == (0, 0)
 
 
-def test_how_long_it_may_be_queued(
+def test_the_deadline_of_a_queued_run(
     counter: Executable, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Five times the timeout of a wait."""
+    """The deadline is five times the timeout of a wait."""
     monkeypatch.setattr(cuda_queue, "_PATIENCE", FIVE)
     monkeypatch.setenv("ARK_TIMEOUT", "0.1")
     with occupied(cuda):
@@ -92,14 +92,14 @@ def test_how_long_it_may_be_queued(
     assert time.monotonic() - start >= 0.5
 
 
-def test_it_ends_in_time(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+def test_a_foreign_kernel_that_ends_in_time(exe: Executable, cuda: FakeCuda, x: Array) -> None:
     for iterations in (1, 3):
         with occupied(cuda, 0.1):
             y = exe.run(x=x, iterations=iterations)["y"]
         np.testing.assert_array_equal(y, x.ravel() + W + 0.5)
 
 
-def test_it_never_ends(counter: Executable, cuda: FakeCuda) -> None:
+def test_a_foreign_kernel_that_never_ends(counter: Executable, cuda: FakeCuda) -> None:
     """Each run raises BusyError in time; its queued kernel does nothing when it begins later."""
     counter.run()
     with occupied(cuda):
@@ -157,7 +157,9 @@ def test_counters_are_zeroed_in_the_queue(exe: Executable, cuda: FakeCuda, x: Ar
     np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
 
 
-def test_work_before_it_on_its_stream_counts_not(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+def test_earlier_work_of_the_stream_does_not_count(
+    exe: Executable, cuda: FakeCuda, x: Array
+) -> None:
     """Earlier work of the stream may take any time: the deadline counts from the launch."""
     stream = cuda.new_stream()
     end = time.monotonic() + 1
@@ -244,7 +246,7 @@ def test_only_time_without_a_break_counts(monkeypatch: pytest.MonkeyPatch) -> No
         look(6, lambda step: True)
 
 
-def test_a_kernel_that_has_begun_takes_as_long_as_it_likes(cuda: FakeCuda, kernel: bytes) -> None:
+def test_a_kernel_that_has_begun_has_no_limit(cuda: FakeCuda, kernel: bytes) -> None:
     program = ToyProgram(sms=1)
     program.lane(0, [run(program.task("nap", 50), 0, 50)])
     with fake_executable(cuda, kernel, program) as executable:
@@ -255,7 +257,7 @@ def test_a_kernel_that_has_begun_takes_as_long_as_it_likes(cuda: FakeCuda, kerne
             resident.run()
 
 
-def test_a_bundle_that_does_not_say_when_it_begins(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
+def test_a_bundle_that_does_not_report_its_start(cuda: FakeCuda, kernel: bytes, x: Array) -> None:
     """Old kernels do not clear the word `queued`, and would seem to be queued while they run."""
     manifest, sections = add_program().parts(kernel)
     manifest["target"].update(backend="cuda", arch="sm_90a", warps=16, shared_memory=1024)
@@ -266,7 +268,7 @@ def test_a_bundle_that_does_not_say_when_it_begins(cuda: FakeCuda, kernel: bytes
             np.testing.assert_array_equal(executable.run(x=x)["y"], x.ravel() + W + 0.5)
 
 
-def test_it_begins_when_it_is_given_up(counter: Executable, cuda: FakeCuda) -> None:
+def test_a_run_that_begins_when_it_is_given_up(counter: Executable, cuda: FakeCuda) -> None:
     """The error says that the amount of completed work is unknown."""
     driver: Any = counter._runner.driver
     abort = driver.record.abort
@@ -304,7 +306,7 @@ def test_ctrl_c_in_the_queue(
 
 
 def give_up(executable: Executable, x: Array, stays: bool) -> None:
-    """A run that stays queued behind a foreign kernel."""
+    """Makes a run that stays queued behind a foreign kernel until the host gives it up."""
     if stays:
         with pytest.raises(ark.BusyError), executable.resident() as resident:
             resident.run(x=x)
@@ -462,7 +464,7 @@ def test_the_kth_call_fails(kernel: bytes, x: Array, monkeypatch: pytest.MonkeyP
 # -- resident kernels, and graphs ------------------------------------------------------------------
 
 
-def test_a_kernel_that_is_to_stay(cuda: FakeCuda, kernel: bytes) -> None:
+def test_a_queued_resident_kernel(cuda: FakeCuda, kernel: bytes) -> None:
     with fake_executable(cuda, kernel, counting_program()) as executable:
         executable.run()
         with occupied(cuda), executable.resident() as resident:
@@ -477,7 +479,9 @@ def test_a_kernel_that_is_to_stay(cuda: FakeCuda, kernel: bytes) -> None:
     assert (cuda.held, cuda.running) == (0, 0)
 
 
-def test_the_block_goes_on(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+def test_a_resident_block_continues_after_the_error(
+    exe: Executable, cuda: FakeCuda, x: Array
+) -> None:
     with exe.resident() as resident:
         with occupied(cuda), pytest.raises(ark.BusyError):
             resident.run(x=x)
@@ -486,7 +490,7 @@ def test_the_block_goes_on(exe: Executable, cuda: FakeCuda, x: Array) -> None:
             np.testing.assert_array_equal(y, scale * x.ravel() + W + 0.5)
 
 
-def test_a_replay(cuda: FakeCuda, counter: Executable) -> None:
+def test_a_queued_replay(cuda: FakeCuda, counter: Executable) -> None:
     """The caller's replay stays queued: `check` raises BusyError, and may be repeated."""
     stream = cuda.new_stream()
     cuda.begin_capture(stream)

@@ -52,7 +52,9 @@ def test_one_launch_for_many_runs(exe: Executable, cuda: FakeCuda, x: Array) -> 
     assert len(cuda.launched) == 2
 
 
-def test_what_a_ring_asks_of_the_driver(exe: Executable, cuda: FakeCuda, x: Array) -> None:
+def test_driver_calls_of_a_run_of_a_resident_kernel(
+    exe: Executable, cuda: FakeCuda, x: Array
+) -> None:
     """A run makes one copy in each direction, and no allocation or call that needs an SM."""
     with exe.resident() as resident:
         resident.run(x=x)
@@ -71,7 +73,7 @@ def test_a_block_without_runs_starts_nothing(exe: Executable, cuda: FakeCuda) ->
     assert cuda.launched == []
 
 
-def test_a_kernel_that_is_left_alone_ends(
+def test_a_kernel_without_rings_ends(
     cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A kernel without rings ends; the next run launches it again."""
@@ -88,7 +90,7 @@ def test_a_kernel_that_is_left_alone_ends(
                     time.sleep(0.01)
 
 
-def test_rings_while_it_leaves(
+def test_rings_while_the_kernel_ends(
     cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A ring at any moment around the end of the kernel is answered, by this or the next launch."""
@@ -174,7 +176,7 @@ def test_closing_in_the_block(exe: Executable, cuda: FakeCuda, x: Array) -> None
             resident.run(x=x)
 
 
-def test_an_exception_in_the_block_is_what_comes_out(exe: Executable, x: Array) -> None:
+def test_an_exception_leaves_the_block_unchanged(exe: Executable, x: Array) -> None:
     def fail() -> None:
         with exe.resident() as resident:
             resident.run(x=x)

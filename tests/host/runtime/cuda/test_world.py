@@ -54,7 +54,7 @@ def test_iterations_and_states(two: FakeCuda, kernel: bytes) -> None:
         for iterations in (1, 4, 2):
             check_run(world, iterations=iterations)
         assert [int(world.states[f"rank{rank}/n"]) for rank in range(2)] == [7, 7]
-        assert [int(world.glance(f"rank{rank}/n")) for rank in range(2)] == [7, 7]
+        assert [int(world.peek(f"rank{rank}/n")) for rank in range(2)] == [7, 7]
         world.reset()
         check_run(world, iterations=3)
         assert [int(world.states[f"rank{rank}/n"]) for rank in range(2)] == [3, 3]
@@ -88,7 +88,7 @@ def test_a_trace_is_of_the_program_of_all_ranks(
     assert all(f"rank{rank}/{name}" in text for rank in range(2) for name in ("send", "receive"))
 
 
-# -- what is wrong with a call ---------------------------------------------------------------
+# -- invalid calls ---------------------------------------------------------------------------
 
 
 def test_errors_of_bind_and_run_name_the_rank(two: FakeCuda, kernel: bytes) -> None:
@@ -190,7 +190,7 @@ def test_worlds_with_one_copy_of_the_parameters(two: FakeCuda, kernel: bytes) ->
 
 
 def test_full_memory_on_one_device(two: FakeCuda, kernel: bytes) -> None:
-    """Any of the allocations may fail."""
+    """Each of the allocations fails once."""
     sizes = (*range(0, 2 * PAGE, PAGE // 4), *range(2 * PAGE, 2 * PAGE + 60_000, 5_000))
     errors: list[str] = []
     for two.devices[1].memory in sizes:
@@ -216,7 +216,7 @@ def test_closing_while_other_threads_look_at_states(
 
     def look_again_and_again() -> None:
         while True:
-            seen.add(int(world.glance("rank1/n")))
+            seen.add(int(world.peek("rank1/n")))
             seen.add(int(world.states["rank1/n"]))
             started.set()
 

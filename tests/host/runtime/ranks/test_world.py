@@ -86,7 +86,7 @@ def test_a_rank_that_never_comes(world: ark.World, monkeypatch: pytest.MonkeyPat
     good(world)
 
 
-def test_a_rank_that_says_it_fails(world: ark.World) -> None:
+def test_a_rank_that_reports_its_failure(world: ark.World) -> None:
     meeting: Any = world.rank(1)._meeting
 
     def fail_when_others_wait() -> None:

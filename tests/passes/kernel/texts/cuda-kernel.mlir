@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/CudaKernel.mlir | FileCheck %s
 
-// Order and scope of memory accesses are PTX.
+// PTX states the order and the scope of memory accesses.
 // CHECK-LABEL: func.func private @ark_load_acquire(
 // CHECK: llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_add_release(

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/target/prefetch/CudaPrefetch.mlir | FileCheck %s
 
-// Only a run has weights to prefetch.
+// Only a work item has weights to prefetch.
 // CHECK-LABEL: func.func private @ark_prefetch_next_run(
 // CHECK: %[[OPCODE:.+]] = arith.constant 0 : i32
 // CHECK: arith.cmpi eq, %{{.+}}, %[[OPCODE]] : i32

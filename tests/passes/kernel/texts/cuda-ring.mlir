@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/target/weight_streaming/CudaRing.mlir | FileCheck %s
 
-// 16 warps take pieces in turns, and each has a state of 16 words.
+// 16 warps read chunks in round-robin order, and each has a state of 16 words.
 // CHECK-LABEL: func.func private @ark_stream_field(
 // CHECK: arith.constant 16 : i32
 // CHECK-LABEL: func.func private @ark_stream_row(

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/target/weight_streaming/CudaStream.mlir | FileCheck %s
 
-// A warp waits for a piece, and requests the next piece of the run that has begun.
+// A warp waits for a chunk, and requests the next chunk of the work item that has begun.
 // CHECK-LABEL: func.func private @ark_stream_open(
 // CHECK: call @ark_sync_warp
 // CHECK-LABEL: func.func private @ark_stream_take(

@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/GpuResident.mlir | FileCheck %s
 
-// The doorbell has counters in cache lines of their own, the host's words and the number of lanes.
+// The doorbell consists of counters in cache lines of their own, words of the host and the number of lanes.
 // CHECK-LABEL: func.func private @ark_stay(
 // CHECK: llvm.getelementptr %{{.+}}[13]
 // CHECK-LABEL: func.func private @ark_tell_begin(

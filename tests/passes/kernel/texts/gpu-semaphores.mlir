@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/GpuSemaphores.mlir | FileCheck %s
 
-// The leader alone signals, after the barrier of its CTA.
+// Only the leader signals, after the barrier of its CTA.
 // CHECK-LABEL: func.func private @ark_counter(
 // CHECK: arith.constant 8 : i64
 // CHECK: llvm.getelementptr %{{.+}}[5]

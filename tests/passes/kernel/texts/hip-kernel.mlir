@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/HipKernel.mlir | FileCheck %s
 
-// Order and scope are those of LLVM's atomics; warps have 64 threads.
+// LLVM's atomics state the order and the scope of memory accesses; warps have 64 threads.
 // CHECK-LABEL: func.func private @ark_load_acquire(
 // CHECK: llvm.load %{{.+}} atomic syncscope("agent") acquire
 // CHECK-LABEL: func.func private @ark_write_back(

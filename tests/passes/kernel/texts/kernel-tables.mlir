@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/KernelTables.mlir | FileCheck %s
 
-// Rows of tasks and operands have two columns.
+// Entries of tasks and operands have two fields.
 // CHECK-LABEL: func.func private @ark_task(
 // CHECK: arith.constant 2 : i64
 // CHECK: llvm.getelementptr %{{.+}}[3]

@@ -1,7 +1,7 @@
-"""What a schedule must keep, by brute force.
+"""Checks schedules by brute force.
 
-It knows nothing of boxes, cells or clocks: it lists the bytes that every vCTA touches, runs the
-lanes one item at a time, and compares all pairs.
+The check uses neither boxes nor cells nor vector clocks: it lists the bytes that every vCTA
+touches, runs the lanes one item at a time, and compares all pairs.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Operand:
 
 @dataclass
 class Task:
-    """`rank` is that of its lanes; a task that stamps has a body with `ark.epoch`."""
+    """A task of the lanes of `rank`. The body of a task that stamps has an `ark.epoch`."""
 
     name: str
     grid: list[int]
@@ -64,7 +64,7 @@ class Task:
 
 @dataclass
 class Program:
-    """`lanes` holds items: ("run", task, begin, end), ("wait", semaphore), ...
+    """A program; `lanes` holds items: ("run", task, begin, end), ("wait", semaphore), ...
 
     There is a lane for each SM, and each rank has an equal share of them. `kinds` has the kinds of
     semaphores that are no counters.
@@ -93,7 +93,7 @@ class Access:
 
 
 def accesses(program: Program) -> Iterator[Access]:
-    """All of them in program order; a vCTA reads before it writes."""
+    """Returns all accesses in program order; a vCTA reads before it writes."""
     for number, task in enumerate(program.tasks):
         operands = sorted(task.operands, key=lambda operand: operand.writes)
         for vcta, index in enumerate(task.indices()):
@@ -105,9 +105,10 @@ def accesses(program: Program) -> Iterator[Access]:
 
 
 def find_conflicts(task: Task) -> set[Vcta]:
-    """The pairs (a, b), a < b, of vCTAs of one task that touch a byte which one of them writes.
+    """Returns the pairs (a, b), a < b, of vCTAs of one task that touch a byte which one of them
+    writes.
 
-    What is handed over as packets does not count: see `find_senders`.
+    Bytes of packets do not count: see `find_senders`.
     """
     touched: list[dict[bool, set[tuple[int, int]]]] = []
     for index in task.indices():
@@ -124,7 +125,7 @@ def find_conflicts(task: Task) -> set[Vcta]:
 
 
 def has_overlapping_writes(task: Task) -> bool:
-    """Whether two vCTAs of a task write one byte."""
+    """Returns True if two vCTAs of a task write one byte."""
     written: set[tuple[int, int]] = set()
     for index in task.indices():
         own = {
@@ -157,10 +158,10 @@ def is_correct(program: Program) -> bool:
 
 
 def execute(program: Program) -> dict[Vcta, set[Vcta]] | None:
-    """What has happened for certain before every vCTA; None where a lane is stuck.
+    """Returns the vCTAs that certainly ended before each vCTA begins, or None if a lane is stuck.
 
-    A run goes on when all packets that its vCTAs read have been sent, and learns nothing by that.
-    Its vCTAs run at once.
+    A work item begins when all packets that its vCTAs read have been sent, which orders nothing
+    else. Its vCTAs are concurrent.
     """
     lanes = [lane for lane in program.lanes if lane]
     arrivals: dict[str, int] = {}
@@ -207,7 +208,9 @@ def execute(program: Program) -> dict[Vcta, set[Vcta]] | None:
 
 
 def find_senders(program: Program) -> dict[Vcta, set[Vcta]]:
-    """Of every vCTA, those before it in the program that write packets it reads."""
+    """Returns, for every vCTA, the vCTAs before it in the program that write packets which it
+    reads.
+    """
     senders: dict[Vcta, set[Vcta]] = {}
     written: dict[int, set[Vcta]] = {}
     for access in accesses(program):
@@ -255,7 +258,7 @@ def is_arena_written(program: Program) -> bool:
 
 
 def is_free_of_races(program: Program, before: dict[Vcta, set[Vcta]]) -> bool:
-    """Whether what conflicts is ordered as in the program."""
+    """Returns True if conflicting accesses are ordered as in the program."""
     touched: dict[Vcta, dict[tuple[int, bool], set[int]]] = {}
     for access in accesses(program):
         if access.root != PACKETS:

@@ -1,6 +1,6 @@
-"""What a schedule of several ranks must keep beyond what all schedules must, by brute force.
+"""Checks the additional rules for schedules of several ranks by brute force.
 
-Each rank may have a GPU of its own. Bytes are listed, as in `brute_force`.
+Each rank may have a GPU of its own. As in `brute_force`, the check lists bytes.
 """
 
 from __future__ import annotations
@@ -9,7 +9,9 @@ from brute_force import ARENA, PACKETS, Operand, Program, Task, Vcta, accesses
 
 
 def keeps_ranks(program: Program, part_bytes: int) -> bool:
-    """Whether ranks share only what they may; `part_bytes` are those of a rank's part."""
+    """Returns True if ranks share only permitted memory and semaphores; a rank's part of memory has
+    `part_bytes` bytes.
+    """
     return (
         connects_ranks_by_their_kinds(program)
         and reads_own_parts(program, part_bytes)
@@ -22,7 +24,7 @@ def rank_of_lane(program: Program, lane: int) -> int:
 
 
 def connects_ranks_by_their_kinds(program: Program) -> bool:
-    """Whether semaphores with items on several ranks are of a kind that reaches them."""
+    """Returns True if semaphores with items on several ranks have a kind that connects ranks."""
     for name in program.semaphores:
         uses = {
             (rank_of_lane(program, number), item[0])
@@ -43,7 +45,9 @@ def connects_ranks_by_their_kinds(program: Program) -> bool:
 
 
 def reads_own_parts(program: Program, part_bytes: int) -> bool:
-    """Whether vCTAs touch arguments of their rank alone, and read its part of other memory."""
+    """Returns True if vCTAs touch only arguments of their rank, and read only the part of their
+    rank in other memory.
+    """
     ranks: dict[Vcta, int] = {
         (item[1], vcta): rank_of_lane(program, number)
         for number, lane in enumerate(program.lanes)
@@ -62,7 +66,9 @@ def reads_own_parts(program: Program, part_bytes: int) -> bool:
 
 
 def are_signals_packets(program: Program) -> bool:
-    """Whether each signal of a semaphore of packets comes right after a run that sends them."""
+    """Returns True if each signal of a semaphore of packets directly follows a work item that sends
+    them.
+    """
     senders: set[int] = set()
     for lane in program.lanes:
         sender: int | None = None
@@ -91,12 +97,12 @@ def are_signals_packets(program: Program) -> bool:
 
 
 def words(task: Task) -> range:
-    """The bytes of the one operand that a task writes."""
+    """Returns the bytes of the one operand that a task writes."""
     return next(operand.span() for operand in task.operands if operand.writes)
 
 
 def sends_rank_packets(task: Task) -> bool:
-    """Whether all that the one vCTA of a task writes are words, side by side, with the epoch."""
+    """Returns True if the one vCTA of a task writes only adjacent words with the epoch."""
     written = [operand for operand in task.operands if operand.writes]
     return (
         task.stamps

@@ -1,5 +1,6 @@
-"""Writes a long chain of tasks on one arena: every task reads what the one
-before wrote, and writes where the one before that read."""
+"""Writes a long chain of tasks on one arena: every task reads the result of the previous task, and
+writes the bytes that the previous task has read.
+"""
 
 import argparse
 

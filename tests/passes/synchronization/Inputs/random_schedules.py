@@ -32,7 +32,7 @@ VALUES = ("f32", "f16", "i8")
 
 
 def random_operand(rng: random.Random, grid: list[int], writes: bool) -> Operand:
-    """A part of a root in some layout; retried until it fits."""
+    """Returns a random part of a root in a random layout that fits the root."""
     while True:
         dtype = rng.choice(VALUES)
         size = BYTES[dtype]
@@ -65,7 +65,7 @@ def random_operand(rng: random.Random, grid: list[int], writes: bool) -> Operand
 
 
 def random_offset(rng: random.Random, grid: list[int], extent: int) -> tuple[str, object]:
-    """An affine expression that stays below the extent for every vCTA."""
+    """Returns an affine expression that stays below the extent for every vCTA."""
     candidates: list[tuple[str, object]] = []
     constant = rng.randrange(extent)
     candidates.append((str(constant), lambda _, c=constant: c))
@@ -96,7 +96,7 @@ def random_tasks(rng: random.Random) -> list[Task]:
 
 
 def random_packets(rng: random.Random, tasks: list[Task]) -> None:
-    """Adds senders, each of words of its own, and readers of what is sent before them."""
+    """Adds senders, each of words of its own, and readers of words that are sent before them."""
     place = 0
     for number, task in enumerate(tasks[:-1]):
         count = task.grid[0]
@@ -107,7 +107,7 @@ def random_packets(rng: random.Random, tasks: list[Task]) -> None:
         shape, strides = [words], [1]
         offsets = [(f"d0 * {each}", lambda i, n=each: i[0] * n)]
         sizes = [each]
-        if rng.random() < 0.3:  # words of a vCTA are as far apart as can be
+        if rng.random() < 0.3:  # words of a vCTA are as far apart as possible
             shape, strides, sizes = [each, count], [count, 1], [each, 1]
             offsets = [("0", lambda _: 0), ("d0", lambda i: i[0])]
         task.operands.append(Operand(PACKETS, place, "i32", shape, strides, offsets, sizes, True))
@@ -119,7 +119,7 @@ def random_packets(rng: random.Random, tasks: list[Task]) -> None:
 
 
 def random_part(rng: random.Random, grid: list[int], operand: Operand) -> Operand:
-    """The same buffer, by other regions; often all of it."""
+    """Returns an operand on the same buffer with other regions, often the whole buffer."""
     if rng.random() < 0.5:
         offsets: list[tuple[str, object]] = [("0", lambda _: 0) for _ in operand.shape]
         return replace(operand, offsets=offsets, sizes=list(operand.shape))
@@ -129,7 +129,9 @@ def random_part(rng: random.Random, grid: list[int], operand: Operand) -> Operan
 
 
 def random_lanes(rng: random.Random, tasks: list[Task], sms: int) -> list[list[tuple]]:
-    """Runs in program order, which every dependence allows; seldom shuffled."""
+    """Returns lanes with work items in program order, which satisfies every dependence; in rare
+    cases, shuffled.
+    """
     lanes: list[list[tuple]] = [[] for _ in range(sms)]
     for number, task in enumerate(tasks):
         count = len(task.indices())
@@ -140,7 +142,7 @@ def random_lanes(rng: random.Random, tasks: list[Task], sms: int) -> list[list[t
 
 
 def cut_conflicts(task: Task, cuts: list[int]) -> list[int]:
-    """Where runs begin and end, so that no two vCTAs of one run conflict."""
+    """Returns the bounds of work items such that no two vCTAs of one work item conflict."""
     conflicts = find_conflicts(task)
     result = [0]
     for vcta in range(1, cuts[-1]):
@@ -282,7 +284,7 @@ def schedule_text(program: Program, sms: int) -> str:
 
 
 def read_schedule(text: str, tasks: list[Task], sms: int, ranks: int = 1) -> Program:
-    """The schedule of one printed module."""
+    """Returns the schedule of one printed module."""
     program = Program(tasks, [[] for _ in range(sms)], ranks=ranks)
     names = {task.name: number for number, task in enumerate(tasks)}
     current: list[int] = []
@@ -313,7 +315,7 @@ def read_schedule(text: str, tasks: list[Task], sms: int, ranks: int = 1) -> Pro
 
 
 def mutate_packets(rng: random.Random, program: Program) -> Program:
-    """What is sent or received is another part, perhaps of what somebody else sends."""
+    """Changes the part that is sent or received, possibly to a part that another task sends."""
     tasks = [replace(task, operands=list(task.operands)) for task in program.tasks]
     places = [
         (task, number)
@@ -333,7 +335,7 @@ def mutate_packets(rng: random.Random, program: Program) -> Program:
 
 
 def join_runs(rng: random.Random, program: Program) -> Program:
-    """Two runs beside each other become one."""
+    """Joins two adjacent work items."""
     lanes = [list(lane) for lane in program.lanes]
     places = [
         (lane, i)
@@ -350,7 +352,7 @@ def join_runs(rng: random.Random, program: Program) -> Program:
 
 
 def stop_updating(rng: random.Random, program: Program) -> Program:
-    """A task is no longer in place."""
+    """Removes `in_place` from a task."""
     tasks = [replace(task) for task in program.tasks]
     if updating := [task for task in tasks if task.in_place]:
         rng.choice(updating).in_place = False
@@ -358,7 +360,7 @@ def stop_updating(rng: random.Random, program: Program) -> Program:
 
 
 def mutate(rng: random.Random, program: Program) -> Program:
-    """Changes one thing; the structure stays valid."""
+    """Makes one change that keeps the structure valid."""
     special = rng.random()
     if special < 0.2:
         return mutate_packets(rng, program)
@@ -385,7 +387,7 @@ def mutate(rng: random.Random, program: Program) -> Program:
         target = rng.randrange(len(lanes))
         lanes[target].insert(rng.randrange(len(lanes[target]) + 1), item)
     elif kind == "shift":
-        # A signal or wait somewhere else in its lane.
+        # Moves a signal or wait within its lane.
         if syncs:
             row, i = rng.choice(syncs)
             item = lanes[row].pop(i)
@@ -396,7 +398,7 @@ def mutate(rng: random.Random, program: Program) -> Program:
             lanes[row][i], lanes[row][i + 1] = lanes[row][i + 1], lanes[row][i]
     used = {item[1] for lane in lanes for item in lane if item[0] in ("signal", "barrier")}
     named = {item[1] for lane in lanes for item in lane if item[0] != "run"}
-    # Waits of a semaphore that nobody signals do not verify.
+    # Waits of a semaphore without signals do not verify.
     if named - used:
         return program
     mutant.semaphores = [name for name in mutant.semaphores if name in used]
@@ -411,7 +413,7 @@ def mutate(rng: random.Random, program: Program) -> Program:
 def run_ark_opt(
     ark_opt: list[str], modules: list[str], *passes: str
 ) -> tuple[list[str], set[int], str]:
-    """Output of every module, and the numbers of those that failed."""
+    """Returns the output of every module, and the numbers of the modules that failed."""
     source = "\n// -----\n".join(modules)
     starts, line = [], 1
     for module in modules:
@@ -434,7 +436,7 @@ def run_ark_opt(
 
 
 def main() -> None:
-    # lit may give ark-opt switches of its own.
+    # lit may add switches to ark-opt.
     ark_opt, seed, count = sys.argv[1:-2], int(sys.argv[-2]), int(sys.argv[-1])
     rng = random.Random(seed)
     programs = []

@@ -1,7 +1,7 @@
 """Random programs of several ranks.
 
-Each rank has a state, and a part of the arena and of the packets: values, then words in which other
-ranks pass it rank packets. A task reads what its own rank has, and writes to any rank.
+Each rank has a state, and a part of the arena and of the packets: values, then words for rank
+packets from other ranks. A task reads memory of its own rank, and writes to memory of any rank.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WORD_BYTES = BYTES["i64"]
 
 
 def random_program(rng: random.Random) -> Program:
-    """Returns a program of two to four ranks, whose lanes have runs alone."""
+    """Returns a program of two to four ranks, whose lanes have work items only."""
     ranks = rng.randint(2, 4)
     program = Program(random_tasks(rng, ranks), ranks=ranks)
     program.lanes = random_lanes(rng, program, sms_of_rank=rng.randint(1, 2))
@@ -69,7 +69,7 @@ def fill(rng: random.Random, rank: int, ranks: int) -> Task:
 
 
 def random_task(rng: random.Random, number: int, ranks: int) -> Task:
-    """A task that updates in place what it writes, if any, keeps to its rank."""
+    """Returns a random task. If the task updates in place, it writes to its own rank."""
     while True:
         grid = [rng.randint(1, 4) for _ in range(rng.choice([1, 1, 2]))]
         task = Task(f"t{number}", grid, [], rng.random() < 0.3, rank=rng.randrange(ranks))
@@ -86,7 +86,9 @@ def is_own(operand: Operand, rank: int) -> bool:
 
 
 def random_memory(rng: random.Random, task: Task, writes: bool, ranks: int) -> Operand:
-    """A part of the state, or of the values in the arena; results may lie with another rank."""
+    """Returns an operand on the state, or on values in the arena; an operand that is written may
+    belong to another rank.
+    """
     while True:
         operand = random_operand(rng, task.grid, writes)
         if rng.random() < 0.3:
@@ -139,7 +141,7 @@ def add_task_packets(rng: random.Random, tasks: list[Task], rank: int) -> None:
 
 
 def random_lanes(rng: random.Random, program: Program, sms_of_rank: int) -> list[list[tuple]]:
-    """Runs in program order, on SMs of the rank of their task."""
+    """Returns lanes with work items in program order, on SMs of the rank of their task."""
     lanes: list[list[tuple]] = [[] for _ in range(program.ranks * sms_of_rank)]
     for number, task in enumerate(program.tasks):
         count = len(task.indices())

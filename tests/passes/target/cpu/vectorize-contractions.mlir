@@ -21,8 +21,8 @@ func.func @rowMajorProductKeepsABlockInRegisters(
 // -----
 
 // A weight stored [out, in] is transposed once for all rows.
-// CHECK-LABEL: func.func @transposedWeightGoesThroughAPanel
-func.func @transposedWeightGoesThroughAPanel(
+// CHECK-LABEL: func.func @transposedWeightIsCopiedToAPanel
+func.func @transposedWeightIsCopiedToAPanel(
     %a: memref<16x24xf32>, %b: memref<32x24xf32>, %c: memref<16x32xf32>) {
   // CHECK: %[[PANEL:.+]] = memref.alloca() {alignment = 64 : i64} : memref<24x32xf32>
   // CHECK: vector.transpose %{{.+}}, [1, 0] : vector<16x16xf32> to vector<16x16xf32>
@@ -78,8 +78,8 @@ func.func @raggedColumnsAreMasked(
 // -----
 
 // Integer products are exact in any order; LLVM vectorises them.
-// CHECK-LABEL: func.func @integersAreLeft
-func.func @integersAreLeft(%a: memref<8x24xi32>, %b: memref<24x8xi32>, %c: memref<8x8xi32>) {
+// CHECK-LABEL: func.func @integersDoNotChange
+func.func @integersDoNotChange(%a: memref<8x24xi32>, %b: memref<24x8xi32>, %c: memref<8x8xi32>) {
   // CHECK: linalg.matmul
   linalg.matmul ins(%a, %b : memref<8x24xi32>, memref<24x8xi32>) outs(%c : memref<8x8xi32>)
   return
@@ -87,9 +87,9 @@ func.func @integersAreLeft(%a: memref<8x24xi32>, %b: memref<24x8xi32>, %c: memre
 
 // -----
 
-// Neither operand's loop is contiguous in the result.
-// CHECK-LABEL: func.func @stridedResultIsLeft
-func.func @stridedResultIsLeft(%a: memref<8x24xf32>, %b: memref<24x8xf32>,
+// The result is contiguous along the loop of neither operand.
+// CHECK-LABEL: func.func @stridedResultDoesNotChange
+func.func @stridedResultDoesNotChange(%a: memref<8x24xf32>, %b: memref<24x8xf32>,
                                %c: memref<8x8xf32, strided<[32, 2]>>) {
   // CHECK: linalg.matmul
   linalg.matmul ins(%a, %b : memref<8x24xf32>, memref<24x8xf32>) outs(%c : memref<8x8xf32, strided<[32, 2]>>)
@@ -99,8 +99,8 @@ func.func @stridedResultIsLeft(%a: memref<8x24xf32>, %b: memref<24x8xf32>,
 // -----
 
 // The contiguous loop of the result must run along its last dimension.
-// CHECK-LABEL: func.func @transposedResultIsLeft
-func.func @transposedResultIsLeft(%a: memref<8x24xf32>, %b: memref<24x8xf32>,
+// CHECK-LABEL: func.func @transposedResultDoesNotChange
+func.func @transposedResultDoesNotChange(%a: memref<8x24xf32>, %b: memref<24x8xf32>,
                                   %c: memref<8x8xf32, strided<[1, 8]>>) {
   // CHECK: linalg.matmul
   linalg.matmul ins(%a, %b : memref<8x24xf32>, memref<24x8xf32>) outs(%c : memref<8x8xf32, strided<[1, 8]>>)

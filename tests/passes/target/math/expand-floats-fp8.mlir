@@ -41,12 +41,12 @@ func.func @vector(%x: vector<4xf8E4M3FN>) -> vector<4xbf16> {
   return %0 : vector<4xbf16>
 }
 
-// A vector of odd length is expanded into arithmetic, and so is a conversion to
-// fp8: the instructions saturate at the largest number.
-// CHECK-LABEL: func.func @left
+// Two conversions are expanded into arithmetic: that of a vector of odd length, and that to fp8, for which the
+// instructions would saturate at the largest number.
+// CHECK-LABEL: func.func @expanded
 // CHECK-NOT: llvm.call_intrinsic
 // CHECK: return
-func.func @left(%x: vector<3xf8E4M3FN>, %y: f32) -> (vector<3xf32>, f8E5M2) {
+func.func @expanded(%x: vector<3xf8E4M3FN>, %y: f32) -> (vector<3xf32>, f8E5M2) {
   %0 = arith.extf %x : vector<3xf8E4M3FN> to vector<3xf32>
   %1 = arith.truncf %y : f32 to f8E5M2
   return %0, %1 : vector<3xf32>, f8E5M2

@@ -1,4 +1,4 @@
-// Covers every kind of rounding, by folding the expanded arithmetic for constants.
+// The expanded arithmetic is folded for constants that cover every kind of rounding.
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-floats{expand-fp16=true}),inline,canonicalize)' | FileCheck %s
 
 func.func private @narrow_bf16(%x: f32) -> bf16 {

@@ -137,7 +137,7 @@ func.func @integersToBF16(%a: i32, %b: i16) -> (bf16, bf16) {
 }
 
 // An i1 selects one of two constants.
-// CHECK-LABEL: func.func @bits
+// CHECK-LABEL: func.func @booleans
 // CHECK-SAME: %[[BIT:.+]]: i1, %[[BITS:.+]]: vector<4xi1>
 // CHECK-NOT: arith.uitofp
 // CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
@@ -147,15 +147,15 @@ func.func @integersToBF16(%a: i32, %b: i16) -> (bf16, bf16) {
 // CHECK-DAG: arith.select %[[BIT]], %[[ONE]], %[[ZERO]] : f32
 // CHECK-DAG: arith.select %[[BIT]], %{{.+}}, %{{.+}} : f8E4M3FN
 // CHECK-DAG: arith.select %[[BITS]], %[[ONES]], %[[ZEROS]] : vector<4xi1>, vector<4xbf16>
-func.func @bits(%a: i1, %b: vector<4xi1>) -> (f32, f8E4M3FN, vector<4xbf16>) {
+func.func @booleans(%a: i1, %b: vector<4xi1>) -> (f32, f8E4M3FN, vector<4xbf16>) {
   %0 = arith.uitofp %a : i1 to f32
   %1 = arith.uitofp %a : i1 to f8E4M3FN
   %2 = arith.uitofp %b : vector<4xi1> to vector<4xbf16>
   return %0, %1, %2 : f32, f8E4M3FN, vector<4xbf16>
 }
 
-// Conversions of wider integers that extend an i1 select, too; a signed one converts to minus one.
-// CHECK-LABEL: func.func @wideBits
+// A wider integer that extends an i1 is also a selection; a signed i1 is minus one.
+// CHECK-LABEL: func.func @booleansToWiderIntegers
 // CHECK-SAME: %[[BIT:.+]]: i1) ->
 // CHECK-DAG: %[[ONE:.+]] = arith.constant 1.000000e+00 : f32
 // CHECK-DAG: %[[ZERO:.+]] = arith.constant 0.000000e+00 : f32
@@ -163,7 +163,7 @@ func.func @bits(%a: i1, %b: vector<4xi1>) -> (f32, f8E4M3FN, vector<4xbf16>) {
 // CHECK: %[[B:.+]] = arith.select %[[BIT]], %[[ONE]], %[[ZERO]] : f32
 // CHECK: %[[C:.+]] = arith.sitofp %[[BIT]] : i1 to f32
 // CHECK: return %[[A]], %[[B]], %[[C]]
-func.func @wideBits(%a: i1) -> (f32, f32, f32) {
+func.func @booleansToWiderIntegers(%a: i1) -> (f32, f32, f32) {
   %one = arith.constant 1 : i8
   %none = arith.constant 0 : i8
   %0 = arith.extui %a : i1 to i32

@@ -1,4 +1,4 @@
-// Checks the values that IEEE 754 requires, by folding the formulas for constants.
+// The formulas are folded for constants. The results are the values that IEEE 754 requires.
 // RUN: ark-opt %s --pass-pipeline='builtin.module(func.func(ark-expand-math{fma=false}),inline,canonicalize)' | FileCheck %s
 
 func.func private @exp(%x: f32) -> f32 {

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_90a \
 // RUN:   --ark-use-tensor-cores=threads=128 | FileCheck %s
 
-// The pass leaves these products to other passes.
+// The pass does not change these products; other passes lower them.
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (n, k)>
 #y = affine_map<(m, n, k) -> (m, n)>

@@ -62,7 +62,7 @@ ark.kernel @k {
 // CHECK: gpu.barrier
 // CHECK-COUNT-32: vector.store %{{.+}}, %[[SUMS]][%{{.+}}, %{{.+}}] {alignment = 8 : i64}
 // CHECK-NOT: vector.store
-// The temporary and its fill are gone: the cast reads the accumulators.
+// The temporary and its fill are removed: the cast reads the accumulators.
 // CHECK: {ark.high_register_pressure, mapping = [#gpu.thread<linear_dim_0>]}
 // CHECK-NEXT: linalg.generic {{.+}} ins(%[[SUMS]] : {{.+}}) outs(%[[Y]] :
 // CHECK-NOT: linalg.generic

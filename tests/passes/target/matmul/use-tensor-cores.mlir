@@ -97,7 +97,7 @@ ark.kernel @k {
 // second product has only eight rows of weights: one load, and zeros for the other half
 // of the operand. Ten rows of activations are two blocks; rows beyond the end repeat the
 // last row, as do rows of weights beyond the vCTA's. The number of columns of a result is
-// a minimum, of affine or of the ops to which it is lowered.
+// a minimum: an `affine.min`, or the arithmetic ops that it is lowered to.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[X:[a-z0-9]+]]: memref<10x128xf16> {{{.+}}}, %[[W:[a-z0-9]+]]: memref<30x128xf16> {{{.+}}}, %[[V:[a-z0-9]+]]: memref<8x128xf16>
 // CHECK-DAG: memref.alloca() {alignment = 128 : i64} : memref<4x16x20xf32>

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --pass-pipeline="builtin.module(gpu.module(ark-build-line-table))" \
 // RUN:   --mlir-print-debuginfo --mlir-print-local-scope | FileCheck %s
 
-// Each op of a body gets one row of the line table.
+// Each op of a body gets one entry of the line table.
 // CHECK-LABEL: gpu.module @names_and_lines attributes {ark.line_table = [
 // CHECK-SAME: ["ark_dispatch_loop", "Kernel.mlir", 30, 1],
 // CHECK-SAME: ["body_mul_add", "model.py", 7, 5],
@@ -27,7 +27,7 @@ gpu.module @names_and_lines {
     %sum = llvm.fadd %product, %x : f32 loc("bias"("model.py":8:9))
     // CHECK-NEXT: llvm.fmul {{.*}} loc("ark-lines":3:0)
     %twice = llvm.fmul %sum, %x : f32 loc(fused["fc1"("model.py":7:5), "bias"("model.py":8:9)])
-    // An op without a location gets the row of its body.
+    // An op without a location gets the entry of its body.
     // CHECK-NEXT: llvm.return {{.*}} loc("ark-lines":2:0)
     llvm.return %twice : f32 loc(unknown)
   // CHECK: loc(fused<#llvm.di_subprogram<{{.*}}name = "body_mul_add"{{.*}}line = 2, scopeLine = 2{{.*}}>["ark-lines":2:0])

@@ -16,10 +16,10 @@
 // CHECK: %[[TO:.+]] = llvm.getelementptr %[[CACHED]][%[[N]]]
 // CHECK: llvm.store %[[WORD]], %[[TO]]
 // CHECK: gpu.barrier
-// The table of tasks.
+// The kernel copies the table of tasks.
 // CHECK: llvm.getelementptr %[[CONTEXT]][3]
 // CHECK: llvm.getelementptr %{{.+}}[256]
-// The instructions of this lane, which end where the instructions of the longest lane end.
+// The kernel copies the instructions of this lane. Their copy ends where the copy for the longest lane ends.
 // CHECK: arith.muli %[[LANE]]
 // CHECK: %[[FIRST:.+]] = arith.extsi
 // CHECK: %[[LAST:.+]] = arith.extsi
@@ -30,7 +30,7 @@
 // CHECK: llvm.getelementptr %{{.+}}[%[[SKIPPED]]]
 // CHECK: llvm.getelementptr %{{.+}}[416]
 // CHECK: llvm.getelementptr %{{.+}}[%[[BEFORE]]]
-// The operands: the address of each one, from two words of the table.
+// The copy of the table of operands has an address for each operand, instead of a buffer and an offset.
 // CHECK: %[[BUFFERS:.+]] = llvm.load %{{.+}} : !llvm.ptr -> !llvm.ptr
 // CHECK: llvm.getelementptr %[[CONTEXT]][4]
 // CHECK: %[[OPERANDS:.+]] = llvm.load %{{.+}} : !llvm.ptr -> !llvm.ptr
@@ -52,7 +52,7 @@
 // The state of the dispatch loop lies behind the tables.
 // CHECK-LABEL: func.func private @ark_walk_state() -> !llvm.ptr<3> {
 // CHECK: llvm.getelementptr %{{.+}}[528]
-// The loop reads rows from the copies; rows of instructions count from the end.
+// The loop reads the entries of the copies. It counts instructions from the end of their copy.
 // CHECK-LABEL: func.func private @ark_instruction(
 // CHECK-SAME: %{{.+}}: !llvm.ptr, %{{[^:]+}}: i64, %[[LEFT:[^:]+]]: i64)
 // CHECK: %[[OWN:.+]] = arith.subi %{{.+}}, %[[LEFT]]
@@ -121,7 +121,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 
 // -----
 
-// Not even the context fits.
+// The context does not fit either.
 // CHECK-LABEL: ark.kernel @k
 // CHECK: func.func @ark_kernel(%[[CONTEXT:.+]]: !llvm.ptr
 // CHECK-NEXT: llvm.getelementptr %[[CONTEXT]][6]

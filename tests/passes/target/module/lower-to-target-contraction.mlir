@@ -1,4 +1,4 @@
-// A product that is added to a sum becomes an fma, with one rounding.
+// A multiplication and an addition become an fma, with one rounding.
 // RUN: ark-opt %s --ark-target=cuda:sm_90a --ark-compile-to=target | FileCheck %s
 
 // CHECK-LABEL: llvm.func internal @body_matmul(

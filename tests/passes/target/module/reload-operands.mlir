@@ -72,8 +72,9 @@ gpu.module @kernel {
 
 // -----
 
-// These operands stay arguments: an operand used before the first vCTA, an operand of a body without a loop over vCTAs, one in unreachable
-// code, one that is unused, and all operands of a body with two callers, whose table rows would differ.
+// These operands stay arguments: an operand that is used before the first vCTA, an operand of a body without a
+// loop over vCTAs, an operand in unreachable code, an operand that is not used, and all operands of a body with
+// two callers, whose entries in the table would differ.
 gpu.module @kernel {
   llvm.func @ark_operand(%context: !llvm.ptr, %number: i64) -> !llvm.ptr
 

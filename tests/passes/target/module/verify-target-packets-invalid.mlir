@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --split-input-file --ark-verify-target --verify-diagnostics -o /dev/null
 
-// The vector store writes whole words, but several at once.
+// The vector store writes several words in one access.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {

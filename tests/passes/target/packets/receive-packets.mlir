@@ -1,15 +1,14 @@
 // RUN: ark-opt %s --split-input-file --ark-receive-packets=threads=8 | FileCheck %s
 
-// Each thread polls four packets at a time until all have this epoch. Here each
-// thread has two loads, and the last loads of the second round are unused.
+// Each thread polls four packets per load until all have the epoch of this iteration. Here each thread has
+// two loads, and some threads do not use the second one.
 // CHECK-LABEL: func.func private @body(
 // CHECK-SAME: %[[P:[^:]+]]: memref<2x24xi32, strided<[24, 1], offset: ?>> {ark.packets}
 // CHECK: memref.extract_strided_metadata %[[P]]
 // CHECK: %[[WORDS:.+]] = llvm.inttoptr
 // CHECK: %[[VALUES:.+]] = memref.reinterpret_cast %{{.+}} to offset: [0], sizes: [48], strides: [1]
 // CHECK: call @ark_receive_bf16_48_48(%[[WORDS]], %[[VALUES]]) {ark.cta_collective = 1 : i64}
-// Packets that are received one after the other are received at once, and one
-// function serves all places with the same layout.
+// Adjacent receptions of packets become one, and one function serves all receptions with the same layout.
 // CHECK: memref.store
 // CHECK: call @ark_receive_bf16_48_48_f16_48_48({{.*}}) {ark.cta_collective = 2 : i64}
 // CHECK: memref.store

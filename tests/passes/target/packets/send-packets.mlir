@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-send-packets | FileCheck %s
 
-// Each packet is one store of a whole word that is not delayed; other stores do
-// not change. The dispatch loop provides the epoch.
+// Each packet is sent by one store of a whole word, where its value is computed; other stores do not change.
+// The dispatch loop provides the epoch.
 // CHECK-LABEL: ark.kernel @k
 // CHECK-SAME: shared_memory = 280 : i64
 // CHECK-LABEL: func.func private @body(

@@ -81,7 +81,7 @@ func.func private @received(%begin: index, %end: index, %task: index, %status: m
   return
 }
 
-// Rows that every run reads are not prefetched here.
+// Rows that every work item reads are not prefetched here.
 // CHECK-LABEL: func.func private @fixed(
 // CHECK-NOT: prefetch
 func.func private @fixed(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %p: memref<4x64xi32> {ark.packets, llvm.noalias},

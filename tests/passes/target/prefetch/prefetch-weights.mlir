@@ -2,8 +2,8 @@
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-prefetch-weights{threads=128})' | FileCheck %s --check-prefix=FEW
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-prefetch-weights)' | FileCheck %s --check-prefix=COUNTERS
 
-// A run that receives packets prefetches before it polls: for a tile of 64 rows by 4096 bytes, four
-// lines of each row, one per thread. The tile belongs to the first vCTA of the run.
+// A work item that receives packets prefetches before it polls: for a tile of 64 rows by 4096 bytes, four lines
+// of each row, one per thread. The tile belongs to the first vCTA of the work item.
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
 // CHECK-SAME: %[[BEGIN:[^:]+]]: index
 // CHECK-SAME: %[[W:[^:]+]]: memref<8448x2048xbf16>
@@ -35,7 +35,7 @@
 // FEW: prefetch.global.L2
 // FEW-NOT: prefetch
 // FEW: scf.for
-// The weights of a run behind a wait are prefetched before the wait, by a separate function.
+// The weights of a work item behind a wait are prefetched before the wait, by a separate function.
 // COUNTERS-NOT: prefetch.global
 // COUNTERS: func.func private @ark_look_ahead(
 // COUNTERS-NEXT: call @ark_prefetch_next_run(

@@ -7,13 +7,13 @@
 #all = affine_map<(m) -> (m)>
 #none = affine_map<(m) -> ()>
 ark.kernel @k {
-    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @long, operands = 0 : i64}, {function = @crowded, operands = 0 : i64},
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @long, operands = 0 : i64}, {function = @moreRowsThanWarps, operands = 0 : i64},
       {function = @alone, operands = 0 : i64}, {function = @written, operands = 0 : i64}, {function = @others, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 
-// A row this long exceeds the registers of a lane.
+// A row of this length exceeds the registers of a warp.
 // CHECK-LABEL: func.func private @long(
 // CHECK-COUNT-4: linalg.generic
 func.func private @long(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
@@ -48,9 +48,9 @@ func.func private @long(%begin: index, %end: index, %task: index, %status: memre
 }
 
 // There are more rows than warps.
-// CHECK-LABEL: func.func private @crowded(
+// CHECK-LABEL: func.func private @moreRowsThanWarps(
 // CHECK-COUNT-4: linalg.generic
-func.func private @crowded(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
+func.func private @moreRowsThanWarps(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
     %x: memref<17x64xf32> {llvm.noalias}, %y: memref<17x64xf32> {llvm.noalias}, %z: memref<17x64xf32> {llvm.noalias}) {
   %c1 = arith.constant 1 : index
   %c0 = arith.constant 0 : index
@@ -81,7 +81,7 @@ func.func private @crowded(%begin: index, %end: index, %task: index, %status: me
   return
 }
 
-// The vCTA has no other work: its threads serve several vCTAs.
+// The vCTA has no other work, so threads compute several vCTAs instead.
 // CHECK-LABEL: func.func private @alone(
 // CHECK-COUNT-3: linalg.generic
 func.func private @alone(%begin: index, %end: index, %task: index, %status: memref<4xi64>,

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-fuse-row-ops)' | FileCheck %s
 
-// The four query heads of a key head take the last four warps, and the key's row the warp before them. A lane
-// loads each element once, for the sum and for the normalisation; the norm is never stored.
+// The last four warps compute the rows of four query heads, and the warp before them the row of their key head.
+// A thread loads each element once, for the sum and for the normalisation; the norm is not stored.
 // CHECK-LABEL: func.func private @body_rmsnorm_rmsnorm_rope_rope(
 // CHECK-SAME: %[[Q:[a-z0-9]+]]: memref<1x8x1x64xbf16> {{{[^}]+}}}, %[[G:[a-z0-9]+]]: memref<64xbf16>
 // CHECK: scf.for
@@ -52,8 +52,8 @@ ark.program @heads(%q: tensor<1x8x1x64xbf16> {ark.kind = #ark.kind<input>, ark.n
 
 // -----
 
-// In rows of 96, each lane has three columns of the sum. In half rows, 16 lanes
-// have a second column; the other lanes load the last column and store nothing.
+// In rows of 96, each thread has three columns of the sum. In half rows, 16 threads have a second column; the
+// other threads load the last column and store nothing.
 // CHECK-LABEL: func.func private @body_rmsnorm_rmsnorm_rope_rope(
 // CHECK: scf.forall (%[[THREAD:.+]]) in (512) {
 // CHECK: %[[LANE:.+]] = arith.remui %[[THREAD]], %c32

@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-fuse-row-prologues)' | FileCheck %s
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-use-tensor-cores,ark-fuse-row-prologues{threads=64})' | FileCheck %s --check-prefix=FEW
 
-// Sixteen warps, eight rows: two warps make a row, with two loads per thread.
+// Sixteen warps compute eight rows: two warps compute a row, with two loads per thread.
 // The row pitch in shared memory is 64 bytes more than the row.
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
 // CHECK-SAME: %[[X:[^:]+]]: memref<8x1024xbf16> {{{[^}]+}}}, %[[G:[^:]+]]: memref<1024xbf16>
@@ -67,7 +67,7 @@ ark.program @threeRows(%x: tensor<3x2048xf16> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// These are not fused: rows that no whole number of warp loads covers, ...
+// The pass fuses neither rows that no whole number of warp loads covers, ...
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
 // CHECK-NOT: gpu.shuffle
 // CHECK: linalg.generic {{.*}}"reduction"{{.*}} outs(%{{.+}} : memref<8xf32>)
@@ -81,7 +81,7 @@ ark.program @ragged(%x: tensor<8x1000xbf16> {ark.kind = #ark.kind<input>, ark.na
 
 // -----
 
-// ... and rows longer than the registers of their warps.
+// ... nor rows that exceed the registers of their warps.
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
 // CHECK: gpu.shuffle
 // FEW-LABEL: ark.kernel @long
@@ -97,7 +97,7 @@ ark.program @long(%x: tensor<2x8192xbf16> {ark.kind = #ark.kind<input>, ark.name
 
 // -----
 
-// For the single row of a streamed product, all warps make the row, eight bytes per thread.
+// All warps compute the single row of a streamed product, eight bytes per thread.
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul(
 // CHECK: memref.alloca() {{.*}} : memref<1x2048xbf16>
 // CHECK: scf.forall (%{{.+}}) in (512) {

@@ -61,8 +61,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// These stay as they are, since threads cannot exchange them: values that are
-// not 32 bits wide, several results, and an accumulator with another use.
+// These reductions do not change, since threads cannot exchange values that are not 32 bits wide, several
+// results, or an accumulator with another use.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -97,8 +97,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// A following op over the same space joins the loop. Values stay in registers,
-// and the temporary is gone.
+// A following op over the same iteration space joins the loop. Values stay in registers, and the temporary is
+// removed.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

@@ -10,7 +10,7 @@
 #second = affine_map<(d0, d1) -> (d1)>
 #both = affine_map<(d0, d1) -> (d1, d0)>
 ark.kernel @k {
-    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @long, operands = 3 : i64}, {function = @seen, operands = 3 : i64}, {function = @written, operands = 2 : i64}, {function = @deep, operands = 3 : i64}], buffers = [], tasks = [],
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @long, operands = 3 : i64}, {function = @readByAnotherOp, operands = 3 : i64}, {function = @written, operands = 2 : i64}, {function = @deep, operands = 3 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
@@ -62,9 +62,9 @@ func.func private @long(%begin: index, %end: index, %task: index, %status: memre
 }
 
 // Another op reads an intermediate of the chain.
-// CHECK-LABEL: func.func private @seen(
+// CHECK-LABEL: func.func private @readByAnotherOp(
 // CHECK-COUNT-6: linalg.generic
-func.func private @seen(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %m: memref<2xf32> {llvm.noalias}, %x: memref<2x8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+func.func private @readByAnotherOp(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %m: memref<2xf32> {llvm.noalias}, %x: memref<2x8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
   %c1 = arith.constant 1 : index
   %c0 = arith.constant 0 : index
   %least = arith.constant 0xFF800000 : f32

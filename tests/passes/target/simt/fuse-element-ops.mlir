@@ -2,13 +2,13 @@
 // RUN: ark-opt %s --ark-fuse-element-ops=threads=4 | FileCheck %s --check-prefix=FEW
 
 // With fewer threads than elements, a thread would recompute values of other threads.
-// FEW-LABEL: func.func private @pieces(
+// FEW-LABEL: func.func private @elements(
 // FEW-NOT: scf.parallel
 // FEW-LABEL: func.func private @scalar(
 
 // The iteration of each element computes everything the element needs. A value that the
 // whole chain shares is computed once per element, and temporaries are not written.
-// CHECK-LABEL: func.func private @pieces(
+// CHECK-LABEL: func.func private @elements(
 // CHECK-SAME: %[[M:[^:]+]]: memref<2xf32> {llvm.noalias}, %[[X:[^:]+]]: memref<2x8xf32> {llvm.noalias}, %[[Y:[^:]+]]: memref<8xf32>
 // CHECK: scf.for
 // CHECK-NOT: linalg.generic
@@ -35,11 +35,11 @@
 #second = affine_map<(d0, d1) -> (d1)>
 #both = affine_map<(d0, d1) -> (d1, d0)>
 ark.kernel @k {
-    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @pieces, operands = 3 : i64}, {function = @scalar, operands = 2 : i64}], buffers = [], tasks = [],
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @elements, operands = 3 : i64}, {function = @scalar, operands = 2 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-func.func private @pieces(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %m: memref<2xf32> {llvm.noalias}, %x: memref<2x8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
+func.func private @elements(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %m: memref<2xf32> {llvm.noalias}, %x: memref<2x8xf32> {llvm.noalias}, %y: memref<8xf32> {llvm.noalias}) {
   %c1 = arith.constant 1 : index
   %c0 = arith.constant 0 : index
   %least = arith.constant 0xFF800000 : f32

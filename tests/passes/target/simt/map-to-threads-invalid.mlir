@@ -146,7 +146,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// In a function that depends on the thread, only one thread's work would be done.
+// The inner function depends on the thread, so a call by one thread would do only part of the work.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

@@ -4,12 +4,12 @@
 module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
     shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {
-    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @anew, operands = 0 : i64}, {function = @crowded, operands = 0 : i64}], buffers = [], tasks = [],
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @rematerialised, operands = 0 : i64}, {function = @highPressure, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 // Each vCTA rematerialises its own id and the thread's id.
-// CHECK-LABEL: func.func private @anew(
+// CHECK-LABEL: func.func private @rematerialised(
 // CHECK: gpu.thread_id x
 // CHECK: %[[ID:.+]] = gpu.thread_id x
 // CHECK-NEXT: %[[SHORT:.+]] = arith.index_cast %[[ID]] : index to i32
@@ -21,7 +21,7 @@ ark.kernel @k {
 // CHECK-NEXT: %[[THREAD:.+]] = arith.index_castui %[[READ]] : i32 to index
 // CHECK: scf.for %{{.+}} = %[[THREAD]] to
 // CHECK: memref.store %{{.+}}, %{{.+}}[%[[ANEW]], %[[THREAD]]]
-func.func private @anew(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<512xf32>, %y: memref<8x512xf32>) {
+func.func private @rematerialised(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<512xf32>, %y: memref<8x512xf32>) {
   %c0 = arith.constant 0 : index
   %c1 = arith.constant 1 : index
   %c512 = arith.constant 512 : index
@@ -40,12 +40,12 @@ func.func private @anew(%begin: index, %end: index, %task: index, %status: memre
   return
 }
 // A loop that needs most registers uses an opaque thread id, and so does the code behind it.
-// CHECK-LABEL: func.func private @crowded(
+// CHECK-LABEL: func.func private @highPressure(
 // CHECK: %[[INSIDE:.+]] = llvm.inline_asm has_side_effects "", "=v,0"
 // CHECK: %[[IN:.+]] = arith.index_castui %[[INSIDE]] : i32 to index
 // CHECK: memref.store %{{.+}}, %{{.+}}[%[[IN]]]
 // CHECK: llvm.inline_asm has_side_effects "", "=v,0"
-func.func private @crowded(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<512xf32>, %y: memref<512xf32>) {
+func.func private @highPressure(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<512xf32>, %y: memref<512xf32>) {
   scf.forall (%i) in (512) {
     %a = memref.load %x[%i] : memref<512xf32>
     memref.store %a, %y[%i] : memref<512xf32>

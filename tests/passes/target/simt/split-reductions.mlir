@@ -86,7 +86,7 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
 
 // -----
 
-// The elements of each sum are contiguous, so nothing is split.
+// The elements of each sum are contiguous, so the pass does not split it.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

@@ -122,7 +122,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// No result shares elements with another one.
+// No two results share elements.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -156,7 +156,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// One row, with as many columns as threads.
+// There is one row, with as many columns as threads.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

@@ -72,8 +72,8 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// These loops stay: unaligned rows, columns, single bits, packets, an odd
-// extent, a dynamic extent, and a loop inside of another one.
+// The pass does not change loops over unaligned rows, columns, single bits, packets, an odd extent, a dynamic
+// extent, and a loop inside of another one.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

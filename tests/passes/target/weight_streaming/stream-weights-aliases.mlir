@@ -20,7 +20,7 @@ ark.program @row(%x: tensor<1x512xf32> {ark.kind = #ark.kind<input>, ark.name = 
 
 // -----
 
-// The row is a temporary of the body, so that the product is streamed in both cases.
+// The row is a temporary of the body, so the product is streamed with and without `llvm.noalias`.
 // CHECK-LABEL: func.func private @body_rmsnorm_matmul_add(
 // CHECK-SAME: %[[RESIDUAL:[^ ]+]]: memref<1x64xf32> {{[^%]+}}, %{{[^ ]+}}: memref<1x64xf32> {{[^%]+}})
 // APART: call @body_rmsnorm_matmul_add_stream(%{{.+}}, %[[RESIDUAL]], %{{.+}}) {ark.cta_collective = 2 : i64}

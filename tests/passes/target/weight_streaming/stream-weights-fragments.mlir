@@ -1,5 +1,6 @@
-// The words that a lane loads are an operand of `mma.sync`, and the wanted sums the diagonals of its result. Without an
-// instruction, or if its accumulators lie in other lanes than its operands, the loop over chunks multiplies scalars.
+// The words that a thread loads are an operand of `mma.sync`, and the diagonals of its result are the sums of the
+// product. The loop over chunks multiplies scalars if there is no such instruction, or if its accumulators lie in
+// other threads than its operands.
 
 // DEFINE: %{figures} = sms = 132, warps = 16, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200
 // DEFINE: %{operands} = lhs = #ark.fragment<outer = [2, 2], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>, rhs = #ark.fragment<outer = [2, 1], lanes = [4, 8], strides = [1, 4], elements = [2, 1]>

@@ -1,5 +1,5 @@
-// If lanes poll for packets, rings have fewer slots, and a run sends its packets before the next pieces are
-// requested. If a run is longer than the ring, as many further pieces are prefetched to the L2.
+// If lanes poll for packets, rings have fewer slots, and a work item sends its packets before it requests the next
+// chunks. If a work item reads more chunks than the ring holds, as many further chunks are prefetched to the L2.
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-fuse-row-prologues,ark-receive-packets,ark-stream-weights)' | FileCheck %s --check-prefixes=CHECK,FOUR
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-fuse-row-prologues,ark-receive-packets,ark-stream-weights{polling-depth=3})' | FileCheck %s --check-prefixes=CHECK,THREE
 
@@ -11,7 +11,7 @@
 // CHECK: func.func private @ark_stream_depth() -> i32
 // FOUR-NEXT: arith.constant 4 : i32
 // THREE-NEXT: arith.constant 3 : i32
-// The runs are short, so no pieces remain for the L2.
+// The work items are short, so no chunks remain for the L2.
 // CHECK: func.func private @ark_stream_beyond() -> i32
 // CHECK-NEXT: arith.constant 0 : i32
 ark.program @chain(%x: tensor<1x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},

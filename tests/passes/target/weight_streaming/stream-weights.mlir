@@ -29,7 +29,7 @@
 // CHECK-NOT: "reduction"
 // CHECK: return
 
-// All loads of the row come before the wait for the first piece.
+// All loads of the row come before the wait for the first chunk.
 // CHECK-LABEL: func.func private @body_matmul_stream(
 // CHECK-COUNT-2: vector.load %{{.+}} : memref<1x512xbf16>, vector<8xbf16>
 // CHECK: %[[OPEN:.+]]:9 = call @ark_stream_open()
@@ -62,7 +62,7 @@
 // CHECK-NEXT: arith.constant 0 : i32
 // CHECK: func.func private @ark_stream_depth() -> i32
 // CHECK-NEXT: arith.constant 5 : i32
-// The rings hold all pieces of a run, so that they are filled between runs.
+// The rings hold all chunks of a work item, so that they are filled between work items.
 // CHECK: func.func private @ark_stream_pace() -> i32
 // CHECK-NEXT: arith.constant 65 : i32
 ark.program @plain(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -101,7 +101,7 @@ ark.program @normed(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
-// These are not streamed: an operand that is written during an iteration, ...
+// The pass does not stream an operand that is written during an iteration, ...
 // CHECK-LABEL: ark.kernel @input
 // CHECK-NOT: call @ark_stream_run
 ark.program @input(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -123,7 +123,7 @@ ark.program @unaligned(%x: tensor<1x516xbf16> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// ... rows that cannot be split into 2, 4, 8, 16 or 32 pieces of a multiple of 16 bytes, ...
+// ... rows that cannot be split into 2, 4, 8, 16 or 32 chunks of a multiple of 16 bytes, ...
 // CHECK-LABEL: ark.kernel @indivisible
 // CHECK-NOT: call @ark_stream_run
 ark.program @indivisible(%x: tensor<1x2568xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -167,8 +167,8 @@ ark.program @batch(%x: tensor<3x512xbf16> {ark.kind = #ark.kind<input>, ark.name
 
 // -----
 
-// The checked index is read in the loop, and so the row is computed there:
-// products before the loop would read an incomplete row.
+// The checked index is read in the loop, so the row is computed there. Products before the loop would read a
+// row that is not complete.
 // CHECK-LABEL: ark.kernel @picked
 // CHECK-NOT: ark_stream_run
 // CHECK-LABEL: func.func private @body_gather_rmsnorm_matmul(
@@ -188,7 +188,8 @@ ark.program @picked(%x: tensor<1x16x512xbf16> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// A run reads more than the rings hold: memory is busy with the run, and copies for later runs compete with it.
+// A work item reads more than the rings hold: its own loads keep memory busy, and copies for later work items
+// would compete with them.
 // CHECK-LABEL: ark.kernel @long
 // CHECK: func.func private @ark_stream_pace() -> i32
 // CHECK-NEXT: arith.constant 130 : i32
@@ -275,7 +276,7 @@ ark.program @cutShort(%x: tensor<1x2560xbf16> {ark.kind = #ark.kind<input>, ark.
 
 // -----
 
-// A row of 32 pieces: each warp reads two of them, and adds both to the same accumulators.
+// A row has 32 chunks: each warp reads two of them, and adds both to the same accumulators.
 // CHECK-LABEL: func.func private @body_matmul(
 // CHECK: memref.alloca() {{.*}} : memref<16x{{[0-9]+}}xf32>
 // CHECK-LABEL: func.func private @body_matmul_stream(
@@ -287,7 +288,7 @@ ark.program @cutShort(%x: tensor<1x2560xbf16> {ark.kind = #ark.kind<input>, ark.
 // CHECK-NOT: func.call @ark_stream_take
 // CHECK: memref.store
 // CHECK: call @ark_stream_close
-ark.program @twoPieces(%x: tensor<1x17408xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+ark.program @twoChunks(%x: tensor<1x17408xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x17408xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x17408xbf16>, tensor<64x17408xbf16>) -> tensor<1x64xbf16>
   ark.return %0 : tensor<1x64xbf16>

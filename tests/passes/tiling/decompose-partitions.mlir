@@ -1,8 +1,8 @@
 // RUN: ark-opt %s --ark-decompose --mlir-print-local-scope | FileCheck %s
 
-// Piece p has the keys p, p + 8, …: (length - p + 7) / 8 of them; keys beyond the length are not read.
-// CHECK-LABEL: ark.program @pieceOfALength
-ark.program @pieceOfALength(
+// Partition p has the keys p, p + 8, …: (length - p + 7) / 8 of them; keys beyond the length are not read.
+// CHECK-LABEL: ark.program @partitionOfALength
+ark.program @partitionOfALength(
     %q: tensor<4x1x16xbf16> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<2x32x8x16xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %n: tensor<i32> {ark.kind = #ark.kind<scalar>, ark.name = "n"})
@@ -14,7 +14,7 @@ ark.program @pieceOfALength(
   // CHECK: %[[ROWS:.+]] = affine.min affine_map<(d0, d1) -> ((d0 - d1 + 7) floordiv 8, 32)>(%[[LENGTH]], %[[PIECE]])
   // CHECK: %[[KEYS:.+]] = tensor.extract_slice %[[K]][0, 0, 0, 0] [2, %[[ROWS]], 8, 16]
   // CHECK: %[[VALUES:.+]] = tensor.extract_slice %[[K]][0, 0, 0, 0] [2, %[[ROWS]], 8, 16]
-  // The iteration space is (head, query, piece, key, depth).
+  // The iteration space is (head, query, partition, key, depth).
   // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d0 floordiv 2, d3, d2, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]} ins(%[[Q]], %[[KEYS]] :
   // CHECK: %[[MAX:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x1x8xf32>)
   // CHECK: arith.maximumf
@@ -22,7 +22,7 @@ ark.program @pieceOfALength(
   // CHECK: %[[SUM:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x1x8xf32>)
   // CHECK: arith.addf
   // CHECK: %[[PRODUCT:.+]] = linalg.generic {{.*}} ins(%{{.+}}, %[[VALUES]] :
-  // Pieces are not normalised.
+  // Partial results are not normalised.
   // CHECK-NOT: arith.divf
   // CHECK: tensor.insert_slice %[[PRODUCT]] into %{{.+}}[0, 0, 0, 0] [4, 1, 8, 16]
   // CHECK: %[[OF_MAX:.+]] = linalg.generic {{.*}} ins(%[[MAX]] :
@@ -37,9 +37,9 @@ ark.program @pieceOfALength(
   ark.return %0 : tensor<4x1x8x18xf32>
 }
 
-// Key n of piece p is key 8 n + p of the cache; a mask has the order of the cache.
-// CHECK-LABEL: ark.program @positionsOfPieces
-ark.program @positionsOfPieces(
+// Key n of partition p is key 8 n + p of the cache; a mask has the order of the cache.
+// CHECK-LABEL: ark.program @positionsInPartitions
+ark.program @positionsInPartitions(
     %q: tensor<2x3x16xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<2x32x8x16xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %m: tensor<3x32x8xf32> {ark.kind = #ark.kind<input>, ark.name = "m"})
@@ -62,10 +62,10 @@ ark.program @positionsOfPieces(
   ark.return %0 : tensor<2x3x8x18xf32>
 }
 
-// A piece without a valid key has the largest score minus infinity. If all pieces are
-// like this, its weight is exp(-inf - 0), so that no infinities are subtracted.
-// CHECK-LABEL: ark.program @piecesTogether
-ark.program @piecesTogether(
+// The largest score of a partition without a valid key is minus infinity. If all partitions are without a
+// valid key, their weight is exp(-inf - 0), so that no infinities are subtracted.
+// CHECK-LABEL: ark.program @combinationOfPartitions
+ark.program @combinationOfPartitions(
     %x: tensor<4x1x8x18xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<4x1x16xbf16> {ark.name = "y"}) {
   // CHECK: ark.group "g" (%[[X:.+]] = %{{.+}})

@@ -18,13 +18,13 @@ from typing import Any
 from ..errors import RankFailedError
 from .values import Value, fail
 
-__all__ = ["TIMEOUT", "Rank", "World"]
+__all__ = ["TIMEOUT", "Communicator", "Endpoint"]
 
 TIMEOUT = 60.0  # seconds that a rank waits for another
 
 
-class World:
-    """The state that the ranks of a run share."""
+class Communicator:
+    """The values, messages and barrier that the ranks of a run share."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -40,17 +40,17 @@ class World:
 
 
 @dataclass(frozen=True)
-class Rank:
-    """A rank of a world."""
+class Endpoint:
+    """The access of one rank to a communicator."""
 
     number: int
-    world: World
+    communicator: Communicator
 
     def exchange(self, op: Any, value: Value) -> list[Value]:
         """Returns the values that all ranks pass to this collective, in order of rank."""
-        self.world.slots[self.number] = (str(op.operation.name), value)
+        self.communicator.slots[self.number] = (str(op.operation.name), value)
         self._meet()
-        slots = [slot for slot in self.world.slots if slot is not None]
+        slots = [slot for slot in self.communicator.slots if slot is not None]
         self._meet()
         names = {name for name, _ in slots}
         if len(names) > 1:
@@ -59,6 +59,6 @@ class Rank:
 
     def _meet(self) -> None:
         try:
-            self.world.barrier.wait(TIMEOUT)
+            self.communicator.barrier.wait(TIMEOUT)
         except threading.BrokenBarrierError:
             raise RankFailedError(f"rank {self.number}: another rank failed") from None

@@ -1,14 +1,14 @@
 // RUN: ark-opt %s --ark-assign-target=target=cpu:16 --ark-select-tiles | FileCheck %s
 
-// A vCTA has one piece of the keys with the cache rows in this piece; the
-// rotated rows are the same for all pieces.
-// CHECK-LABEL: ark.program @everyPiece
+// A vCTA has one partition of the keys and the rows of the cache in this partition; the rotated rows are the
+// same for all partitions.
+// CHECK-LABEL: ark.program @everyPartition
 // CHECK: ark.group "q_rope"{{.*}}tile = array<i64: 1, 4, 1, 16>
 // CHECK: ark.group "k_rope"{{.*}}tile = array<i64: 1, 1, 1, 16>
 // CHECK: ark.group "cache"{{.*}}tile = array<i64: 1, 1, 8, 16>
 // CHECK: ark.group "attention"{{.*}}tile = array<i64: 1, 4, 1, 1, 18>
 // CHECK: ark.group "all"{{.*}}tile = array<i64: 1, 2, 1, 16>
-ark.program @everyPiece(
+ark.program @everyPartition(
     %q: tensor<1x8x1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<1x2x1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %v: tensor<1x2x8x8x16xf32> {ark.kind = #ark.kind<input>, ark.name = "v"},
@@ -40,7 +40,7 @@ ark.program @everyPiece(
   ark.return %5 : tensor<1x8x1x16xf32>
 }
 
-// Rows of several tokens may belong to several pieces, so the tile of the update does not change.
+// Rows of several tokens may belong to several partitions, so the tile of the update does not change.
 // CHECK-LABEL: ark.program @severalRows
 // CHECK: ark.group "cache"{{.*}}tile = array<i64: 1, 1, 3, 16>
 // CHECK: ark.group "attention"{{.*}}tile = array<i64: 1, 2, 3, 1, 18>

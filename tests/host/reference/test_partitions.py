@@ -1,4 +1,4 @@
-"""Attention and argmax in pieces give the same results as in one piece."""
+"""Attention and argmax in partitions give the same results as without partitions."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def attention(
     ("heads", "kv_heads", "queries", "mask"),
     [(4, 1, 1, None), (3, 3, 1, (1, KEYS)), (6, 2, 3, (6, 1, KEYS)), (2, 2, 5, (5, 1))],
 )
-def test_pieces(
+def test_partitions_of_an_attention(
     ark_opt: str,
     heads: int,
     kv_heads: int,
@@ -67,7 +67,7 @@ def test_pieces(
 @pytest.mark.parametrize(
     "dtype", [ark.fp32, ark.bf16, ark.int8, ark.int32, ark.uint8, ark.uint32], ids=str
 )
-def test_pieces_of_an_argmax(ark_opt: str, dtype: Any, axis: int, pieces: int) -> None:
+def test_partitions_of_an_argmax(ark_opt: str, dtype: Any, axis: int, pieces: int) -> None:
     with ark.Program("argmax") as program:
         x = ark.input("x", (24, 48), dtype)
         ark.output("y", ark.argmax(x, axis))

@@ -8,14 +8,14 @@ from .. import frontend as ark
 from ..dtypes import int32
 from ..frontend import Tensor
 
-__all__ = ["MAX_ENDS", "Progress"]
+__all__ = ["MAX_ENDS", "DecoderStates"]
 
 # Maximum number of end-of-text tokens.
 MAX_ENDS = 8
 
 
 @dataclass(frozen=True)
-class Progress:
+class DecoderStates:
     """States that both programs of a decoder share; all are int32.
 
     Attributes:
@@ -33,7 +33,7 @@ class Progress:
     done: Tensor
 
     @classmethod
-    def declare(cls, batch: int, max_length: int) -> Progress:
+    def declare(cls, batch: int, max_length: int) -> DecoderStates:
         """Declares the states in the program under construction."""
         shapes = {
             "token": (batch, 1), "position": (), "tokens": (batch, max_length),

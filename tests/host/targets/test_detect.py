@@ -1,0 +1,51 @@
+"""The target that `cuda` stands for on a machine with a GPU, by a stand-in for its driver."""
+
+from __future__ import annotations
+
+import sys
+from enum import Enum, auto
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+from ark_mlir.errors import InvalidUsageError
+from ark_mlir.targets import resolve
+
+
+class Driver:
+    """A driver of one GPU with 20 SMs."""
+
+    class CUdevice_attribute(Enum):
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR = auto()
+        CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR = auto()
+        CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT = auto()
+
+    def __init__(self, capability: tuple[int, int]) -> None:
+        self._facts = dict(zip(self.CUdevice_attribute, (*capability, 20), strict=True))
+
+    def cuInit(self, flags: int) -> tuple[int]:
+        return (0,)
+
+    def cuDeviceGet(self, ordinal: int) -> tuple[int, int]:
+        return 0, ordinal
+
+    def cuDeviceGetAttribute(self, attribute: Any, device: int) -> tuple[int, int]:
+        return 0, self._facts[attribute]
+
+
+@pytest.mark.parametrize(
+    ("capability", "arch"),
+    [((8, 0), "sm_80"), ((8, 9), "sm_89"), ((9, 0), "sm_90a"), ((10, 0), "sm_100a")],
+)
+def test_cuda(monkeypatch: pytest.MonkeyPatch, capability: tuple[int, int], arch: str) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", Driver(capability))
+    target = resolve("cuda")
+    assert (target.arch, target.sms) == (arch, 20)
+
+
+def test_an_unknown_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "cuda.bindings.driver", Driver((7, 5)))
+    with pytest.raises(InvalidUsageError, match="sm_75"):
+        resolve("cuda")
