@@ -13,7 +13,6 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
 from .. import knobs
 from ..errors import InvalidUsageError, UnsupportedError
@@ -23,10 +22,6 @@ from .executable import RankExecutable
 from .launcher import read_identity
 from .member import Member, current
 from .tcp.meeting import Place
-
-if TYPE_CHECKING:
-    from .engines import Engine
-
 __all__ = [
     "Member", "MscclppMemory", "NcclMemory", "RankExecutable", "TorchSymmetricMemory", "current",
     "finalize", "init",
@@ -43,7 +38,7 @@ def init(
     *,
     job: str | None = None,
     timeout: float | None = None,
-    engine: Engine | None = None,
+    engine: MscclppMemory | NcclMemory | TorchSymmetricMemory | None = None,
     address: str | None = None,
     secret: str | None = None,
 ) -> Member:
