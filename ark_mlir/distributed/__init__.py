@@ -22,6 +22,7 @@ from .executable import RankExecutable
 from .launcher import read_identity
 from .member import Member, current
 from .tcp.meeting import Place
+
 __all__ = [
     "Member", "MscclppMemory", "NcclMemory", "RankExecutable", "TorchSymmetricMemory", "current",
     "finalize", "init",
