@@ -40,6 +40,7 @@ __all__ = [
     "PMI_RANK",
     "PMI_SIZE",
     "RANK",
+    "SECRET_FILE",
     "TARGET",
     "TIMEOUT",
     "TORCH_RESTARTS",
@@ -217,6 +218,12 @@ TRUSTED_KEYS: Knob[str | None] = Knob(
     _optional_text,
     "file or folder of public keys (PEM or base64); when set, a bundle is loaded only if one of "
     "the keys signed it",
+)
+SECRET_FILE: Knob[str | None] = Knob(
+    "ARK_SECRET_FILE",
+    None,
+    _optional_text,
+    "file with the secret of a job whose ranks meet over TCP, which only its user can read",
 )
 TIMEOUT: Knob[float] = Knob(
     "ARK_TIMEOUT", 10.0, _positive_float, "seconds after which a wait is reported as a hang"

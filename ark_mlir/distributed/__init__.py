@@ -17,11 +17,16 @@ import sys
 from .. import knobs
 from ..errors import InvalidUsageError, UnsupportedError
 from ..runtime.ranks.membership import set_current
+from .engines import MscclppMemory, NcclMemory, TorchSymmetricMemory
 from .executable import RankExecutable
 from .launcher import read_identity
 from .member import Member, current
+from .tcp.meeting import Place
 
-__all__ = ["Member", "RankExecutable", "current", "finalize", "init"]
+__all__ = [
+    "Member", "MscclppMemory", "NcclMemory", "RankExecutable", "TorchSymmetricMemory", "current",
+    "finalize", "init",
+]  # fmt: skip
 
 # Longer than the timeout of a kernel's wait, since processes start at different times and load
 # their parameters first.
@@ -34,12 +39,15 @@ def init(
     *,
     job: str | None = None,
     timeout: float | None = None,
+    engine: MscclppMemory | NcclMemory | TorchSymmetricMemory | None = None,
+    address: str | None = None,
+    secret: str | None = None,
 ) -> Member:
     """Waits until all ranks of the job have called `init`, and makes this process one of them.
 
     Afterwards, `ark.compile` of a program with a rank and `ark.load` of a program of several ranks
-    are collective: all ranks call them, and each gets its own part. All ranks are processes of one
-    user on one host.
+    are collective: all ranks call them, and each gets its own part. Without `address`, all ranks
+    are processes of one user on one host.
 
     Args:
         rank, world_size: the rank of this process and the number of ranks; by default the values
@@ -50,12 +58,21 @@ def init(
             PMIX_NAMESPACE), or else the id of the parent process.
         timeout: how many seconds this and every later collective call waits for other ranks; by
             default ARK_TIMEOUT if it is set, else 60.
+        engine: the library that makes memory of the ranks' GPUs accessible to each other, such as
+            `TorchSymmetricMemory`; by default the ranks exchange file descriptors of the memory.
+            Programs for cpu do not use it.
+        address: ``HOST:PORT`` where rank 0 waits for the others over TCP, for ranks in several
+            network namespaces or on several hosts; by default the ranks meet on one host without a
+            network. Programs then need an engine.
+        secret: with `address`, a text of at least 32 characters that only processes of this job
+            have; by default the text in the file ARK_SECRET_FILE.
 
     Raises:
         InvalidUsageError: neither arguments nor environment give the rank, variables or ranks
-            contradict each other, or this process is a rank already.
+            contradict each other, ranks have different secrets, or this process is a rank already.
         RankFailedError: a rank, which the error names, did not come in time or ended.
-        UnsupportedError: the ranks are on several hosts, or the system is not Linux.
+        UnsupportedError: the ranks are on several hosts and there is no `address`, or the system
+            is not Linux.
 
     Example:
         >>> with ark.distributed.init() as world:
@@ -73,7 +90,11 @@ def init(
         timeout = knobs.TIMEOUT.get() if knobs.TIMEOUT.is_set else _SECONDS
     if not timeout > 0:
         raise InvalidUsageError(f"timeout is {timeout!r}; it must be a positive number")
-    member = Member(read_identity(rank, world_size, job), timeout)
+    place = None
+    if address is not None:
+        place = Place.parse(address, secret)
+    identity = read_identity(rank, world_size, job, several_hosts=place is not None)
+    member = Member(identity, timeout, engine, place)
     set_current(member)
     return member
 

@@ -17,6 +17,12 @@ if TYPE_CHECKING:
 
 __all__ = ["check_facts", "choose_device", "peer_problem", "read_facts"]
 
+# Properties that are equal at all ranks, and their names in messages.
+_EQUAL = {
+    "driver": "CUDA version of the driver", "kind": "kind of GPU",
+    "engine": "engine that shares memory",
+}  # fmt: skip
+
 
 def choose_device(rank: int, local_rank: int, size: int, devices: Sequence[int] | None) -> int:
     """Returns the number of a rank's GPU among those that its process sees.
@@ -73,7 +79,7 @@ def check_facts(words: Words, bundle: Bundle) -> None:
     """Raises UnsupportedError, the same at every rank, if the ranks' GPUs cannot run together."""
     first = words[0].body
     for word in words:
-        for what, name in (("driver", "CUDA version of the driver"), ("kind", "kind of GPU")):
+        for what, name in _EQUAL.items():
             if word.body[what] != first[what]:
                 raise UnsupportedError(
                     f"the {name} differs: {first[what]} at rank 0, {word.body[what]} at rank "

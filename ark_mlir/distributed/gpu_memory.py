@@ -21,6 +21,7 @@ from .gpu_facts import check_facts, choose_device, peer_problem, read_facts
 if TYPE_CHECKING:
     from ..bundle import Bundle
     from .circle import Circle, Turn
+    from .engines.engine import EngineMemory
 
 __all__ = ["GpuMemory", "find_sharing", "free_kept", "share_gpu_memory"]
 
@@ -40,17 +41,22 @@ class _RefusedError(Exception):
 class GpuMemory:
     """The GPU of one rank, and the memory of all ranks as this process maps it.
 
+    Args:
+        api: the driver API of the GPU.
+        engine: the engine that shares memory; None shares it by file descriptors.
+
     Attributes:
         ordinal: the number of the GPU among those that this process sees.
         shared: arena, counters and task packets.
         sharing: the way in which the processes share memory.
     """
 
-    def __init__(self, api: CudaApi) -> None:
+    def __init__(self, api: CudaApi, engine: EngineMemory | None = None) -> None:
         self.ordinal = api.ordinal
         self.shared: SharedMemory | None = None
-        self.sharing = FILES
+        self.sharing = FILES if engine is None else engine.name
         self._api = api
+        self._engine = engine
         self._places: Places | None = None
         self._lent: LentBlock | None = None
         self._borrowed = ExitStack()
@@ -69,7 +75,7 @@ class GpuMemory:
         Raises the same UnsupportedError at every rank if GPUs or drivers of the ranks cannot share
         memory, and DeviceError if memory is short.
         """
-        words = turn.meet("GPU", read_facts(self._api))
+        words = turn.meet("GPU", {**read_facts(self._api), "engine": self.sharing})
         check_facts(words, bundle)
         _agree(turn, "peers", peer_problem(self._api, words, rank))
         mapped = ExitStack()
@@ -115,6 +121,10 @@ class GpuMemory:
 
     def _share(self, turn: Turn, name: str, rank: int, part: int, mapped: ExitStack) -> MappedParts:
         """Returns memory with a part on the GPU of each rank."""
+        if self._engine is not None:
+            shared = self._engine.share(turn, self._api, name, rank, part)
+            mapped.callback(shared.free)
+            return shared
         own, problem = self._create(part)
         try:
             files = self._exchange(turn, name, rank, own, problem)
@@ -294,7 +304,12 @@ def find_sharing() -> str:
 
 
 def share_gpu_memory(
-    turn: Turn, bundle: Bundle, rank: int, local_rank: int, devices: Sequence[int] | None
+    turn: Turn,
+    bundle: Bundle,
+    rank: int,
+    local_rank: int,
+    devices: Sequence[int] | None,
+    engine: EngineMemory | None,
 ) -> GpuMemory:
     """Chooses the GPU of this rank and shares memory with all ranks, in a turn of the world.
 
@@ -302,7 +317,7 @@ def share_gpu_memory(
     """
     ordinal = choose_device(rank, local_rank, bundle.manifest.ranks, devices)
     free_kept()
-    memory = GpuMemory(CudaApi(ordinal=ordinal))
+    memory = GpuMemory(CudaApi(ordinal=ordinal), engine)
     try:
         memory.take(turn, bundle, rank)
     except BaseException:

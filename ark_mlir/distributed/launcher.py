@@ -43,9 +43,17 @@ class Identity:
 
 
 def read_identity(
-    rank: int | None = None, size: int | None = None, job: str | None = None
+    rank: int | None = None,
+    size: int | None = None,
+    job: str | None = None,
+    *,
+    several_hosts: bool = False,
 ) -> Identity:
     """Returns the identity of this process; arguments take precedence over the environment.
+
+    Args:
+        rank, size, job: those of :class:`Identity`, or None.
+        several_hosts: True if the ranks may be on several hosts.
 
     Raises:
         InvalidUsageError: neither arguments nor environment give the rank, or variables contradict
@@ -63,7 +71,8 @@ def read_identity(
         _require(rank, size)
         assert rank is not None
         assert size is not None
-        _refuse_several_hosts(size)
+        if not several_hosts:
+            _refuse_several_hosts(size)
         local_rank = _agreed(_LOCAL_RANKS)
         source = f" ({_assignments(_RANKS)}, {_assignments(_SIZES)})"
     else:
@@ -120,8 +129,8 @@ def _refuse_several_hosts(size: int) -> None:
     local = _agreed(_LOCAL_SIZES)
     if local is not None and local != size:
         raise UnsupportedError(
-            f"{local} of {size} ranks are on this host ({_assignments(_LOCAL_SIZES)}); this "
-            "version needs all ranks on one host"
+            f"{local} of {size} ranks are on this host ({_assignments(_LOCAL_SIZES)}): "
+            "ranks on several hosts need address= and engine="
         )
 
 

@@ -88,15 +88,20 @@ class Links:
     Args:
         rank: the number of this rank.
         sockets: connected `SOCK_SEQPACKET` sockets, by rank.
-        processes: process ids by rank, for error messages.
+        processes: process ids by rank, for error messages; those of other hosts are not numbers.
         patience: how long a rank may take to accept a message, in seconds.
+
+    Attributes:
+        shares_host: True if the ranks can send each other memory of their host.
     """
+
+    shares_host = True
 
     def __init__(
         self,
         rank: int,
         sockets: Mapping[int, socket.socket],
-        processes: Mapping[int, int],
+        processes: Mapping[int, int | str],
         patience: float,
     ) -> None:
         self.rank = rank

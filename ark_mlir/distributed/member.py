@@ -16,14 +16,17 @@ from ..bundle import Bundle
 from ..errors import InvalidUsageError, RankFailedError, UnsupportedError
 from ..runtime.ranks import membership
 from .circle import Circle, Turn
+from .engines.engine import EngineMemory
 from .executable import RankExecutable
 from .gpu_memory import GpuMemory, free_kept, share_gpu_memory
 from .rendezvous import meet
 from .shared import Segment, create_segment
+from .tcp.meeting import Place, meet_over_tcp
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+    from .engines import Engine
     from .launcher import Identity
 
 __all__ = ["Member", "current"]
@@ -47,13 +50,24 @@ class Member:
         rank 0 of 1: 0 on its host
     """
 
-    def __init__(self, identity: Identity, timeout: float) -> None:
+    def __init__(
+        self,
+        identity: Identity,
+        timeout: float,
+        engine: Engine | None = None,
+        place: Place | None = None,
+    ) -> None:
         self.rank = identity.rank
         self.world_size = identity.size
         self.local_rank = identity.local_rank
         self.timeout = timeout
         self.process = os.getpid()
-        self._links = meet(identity, timeout)
+        self._engine = None if engine is None else EngineMemory(engine, identity.size)
+        self._links = (
+            meet(identity, timeout)
+            if place is None or identity.size == 1
+            else meet_over_tcp(identity, place, timeout)
+        )
         # The circle of the world, in whose turns programs are compiled and loaded.
         self._circle = Circle(self._links, 0, timeout)
         self._turns = threading.Lock()
@@ -111,8 +125,9 @@ class Member:
         self, turn: Turn, joined: Bundle, devices: Sequence[int] | None
     ) -> Segment | GpuMemory:
         backend = joined.manifest.target.backend
+        self._check_hosts(joined, backend)
         if backend == "cuda":
-            return share_gpu_memory(turn, joined, self.rank, self.local_rank, devices)
+            return share_gpu_memory(turn, joined, self.rank, self.local_rank, devices, self._engine)
         if backend != "cpu":
             raise UnsupportedError(
                 f"one process per rank works on cpu and cuda, not on {backend}",
@@ -134,6 +149,17 @@ class Member:
         finally:
             if file is not None:
                 os.close(file)
+
+    def _check_hosts(self, joined: Bundle, backend: str) -> None:
+        """Raises UnsupportedError if ranks that met over TCP would send each other memory."""
+        uses_engine = backend == "cuda" and self._engine is not None
+        if self._links.shares_host or uses_engine:
+            return
+        remedy = "pass engine= to ark.distributed.init" if backend == "cuda" else "use cuda"
+        raise UnsupportedError(
+            f"ranks that met over TCP cannot share memory of a host for {backend}: {remedy}",
+            location=joined.where,
+        )
 
     def load(self, bundle: Bundle, devices: Sequence[int] | None = None) -> RankExecutable:
         """Returns the part of this rank in a bundle that every rank has read.

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .api import CudaApi
 
 __all__ = [
-    "USE_ONE", "ExportedPart", "MappedParts", "PeerMemory", "kind_of", "page_size",
-    "require_one_kind", "require_peer_access",
+    "USE_ONE", "ExportedPart", "MappedParts", "PeerMemory", "RemappedParts", "kind_of",
+    "page_size", "require_one_kind", "require_peer_access",
 ]  # fmt: skip
 
 # The remedy, where there are not enough GPUs, or GPUs without a link.
@@ -161,7 +161,7 @@ class MappedParts:
 
     Args:
         api: the driver API of the own GPU, with its context open.
-        own: the part of this process.
+        own: the part of this process; None if all parts are imported.
         files: the file descriptors of the parts, in the order of the ranks; None for the own part.
         part: bytes of each part.
 
@@ -169,7 +169,7 @@ class MappedParts:
     """
 
     def __init__(
-        self, api: CudaApi, own: ExportedPart, files: Sequence[int | None], part: int
+        self, api: CudaApi, own: ExportedPart | None, files: Sequence[int | None], part: int
     ) -> None:
         self._api = api
         self._part = part
@@ -183,6 +183,7 @@ class MappedParts:
             for number, file in enumerate(files):
                 address = self.address + number * part
                 if file is None:
+                    assert own is not None
                     self._map(own.handle, address)
                 else:
                     self._import(file, address)
@@ -194,9 +195,13 @@ class MappedParts:
     def _own(self, give: str, *handle: object) -> None:
         self._frees.append(self._api.own(self, give, *handle))
 
-    def _import(self, file: int, address: int) -> None:
+    def _take(self, source: int) -> object:
+        """Returns a handle of the memory of another process, which the caller releases."""
         kind = _file_descriptor(self._api)
-        handle = self._api.call("cuMemImportFromShareableHandle", file, kind)
+        return self._api.call("cuMemImportFromShareableHandle", source, kind)
+
+    def _import(self, file: int, address: int) -> None:
+        handle = self._take(file)
         try:
             self._map(handle, address)
         finally:
@@ -220,6 +225,25 @@ class MappedParts:
         """Unmaps the parts; no kernel of this process may use them any more."""
         while self._frees:
             self._frees.pop()()
+
+
+class RemappedParts(MappedParts):
+    """Parts that a library has mapped for the GPU of this process, mapped once more at consecutive
+    addresses.
+
+    Args:
+        api: the driver API of the own GPU, with its context open.
+        addresses: where the library has mapped the parts, in the order of the ranks.
+        part: bytes of each part.
+
+    Raises DeviceError if an address is not that of virtual memory of the driver.
+    """
+
+    def __init__(self, api: CudaApi, addresses: Sequence[int], part: int) -> None:
+        super().__init__(api, None, addresses, part)
+
+    def _take(self, source: int) -> object:
+        return self._api.call("cuMemRetainAllocationHandle", source)
 
 
 def page_size(api: CudaApi) -> int:

@@ -122,7 +122,7 @@ class Physical:
         nbytes: the size.
         file: of memory that other processes can map; None if it is of this process alone.
         imported: True if another process made it.
-        handle: True until the handle is released.
+        references: to the handle, which is valid until all of them are released.
         mappings: where it is mapped.
     """
 
@@ -130,7 +130,7 @@ class Physical:
     nbytes: int
     file: SharedFile | None = None
     imported: bool = False
-    handle: bool = True
+    references: int = 1
     mappings: list[Block] = field(default_factory=list[Block])
 
 
@@ -378,7 +378,7 @@ class MemoryFunctions(StreamFunctions):
         self, handle: int, kind: HandleType, flags: int
     ) -> tuple[int, int | None]:
         memory = self._physical.get(handle)
-        if memory is None or not memory.handle or memory.file is None or flags or not kind:
+        if memory is None or not memory.references or memory.file is None or flags or not kind:
             return INVALID_VALUE, None
         if self.refuses_export:
             return NOT_PERMITTED, None
@@ -397,11 +397,20 @@ class MemoryFunctions(StreamFunctions):
         self._physical[handle] = Physical(device, opened.nbytes, opened, imported=True)
         return 0, handle
 
+    def _cuMemRetainAllocationHandle(self, address: int) -> tuple[int, int | None]:
+        block = self.find_block(address)
+        if block is None or not self._is_mapped(block):
+            return INVALID_VALUE, None
+        block.keeper.references += 1
+        return 0, next(
+            handle for handle, memory in self._physical.items() if memory is block.keeper
+        )
+
     def _cuMemRelease(self, handle: int) -> tuple[int]:
         memory = self._physical.get(handle)
-        if memory is None or not memory.handle:
+        if memory is None or not memory.references:
             return (INVALID_VALUE,)
-        memory.handle = False
+        memory.references -= 1
         self._drop_unused()
         return (0,)
 
@@ -409,7 +418,7 @@ class MemoryFunctions(StreamFunctions):
         self._physical = {
             handle: memory
             for handle, memory in self._physical.items()
-            if memory.handle or memory.mappings
+            if memory.references or memory.mappings
         }
 
     def _cuMemMap(
@@ -420,13 +429,13 @@ class MemoryFunctions(StreamFunctions):
             reserved.address <= address and address + nbytes <= reserved.end
             for reserved in self._reserved.values()
         )
-        if memory is None or not memory.handle or not lies or offset or flags:
+        if memory is None or not memory.references or not lies or offset or flags:
             return (INVALID_VALUE,)
-        if nbytes != memory.nbytes or self._mapped_in(address, nbytes):
+        if nbytes % self.page or nbytes > memory.nbytes or self._mapped_in(address, nbytes):
             return (INVALID_VALUE,)
         block = Block(address, nbytes, memory.device, set(), memory)
         if memory.file is not None:
-            memory.file.map(address)
+            memory.file.map(address, nbytes)
         memory.mappings.append(block)
         self._blocks[address] = block
         self._note_map(block)
@@ -462,7 +471,7 @@ class MemoryFunctions(StreamFunctions):
             if memory.file is None:
                 self._spoil(block)
             else:
-                memory.file.unmap(block.address)
+                memory.file.unmap(block.address, block.nbytes)
             self._note_unmap(block)
             del self._blocks[block.address]
             block.keeper.mappings.remove(block)

@@ -40,13 +40,13 @@ TAKE = {
     "cuDevicePrimaryCtxRetain", "cuEventCreate", "cuIpcOpenMemHandle", "cuMemAddressReserve",
     "cuMemAlloc",
     "cuMemCreate", "cuMemHostAlloc", "cuMemImportFromShareableHandle", "cuMemMap",
-    "cuModuleLoadData", "cuModuleLoadDataEx", "cuStreamCreate",
+    "cuMemRetainAllocationHandle", "cuModuleLoadData", "cuModuleLoadDataEx", "cuStreamCreate",
 }  # fmt: skip
 # Virtual memory belongs to the process and not to a context.
 VIRTUAL_MEMORY = {
     "cuMemAddressFree", "cuMemAddressReserve", "cuMemCreate", "cuMemExportToShareableHandle",
     "cuMemGetAllocationGranularity", "cuMemImportFromShareableHandle", "cuMemMap",
-    "cuMemRelease", "cuMemSetAccess", "cuMemUnmap",
+    "cuMemRelease", "cuMemRetainAllocationHandle", "cuMemSetAccess", "cuMemUnmap",
 }  # fmt: skip
 # Functions that work after a kernel has failed; the others belong to the kernel's context.
 OF_THE_PROCESS = VIRTUAL_MEMORY | {

@@ -40,13 +40,13 @@ class SharedFile:
         """Returns 64 bytes by which another process of the same user opens the file."""
         return f"/proc/{os.getpid()}/fd/{self._file}".encode().ljust(64, b"\0")
 
-    def map(self, address: int) -> None:
-        """Maps the file at reserved addresses."""
-        _map(address, self.nbytes, mmap.MAP_SHARED, self._file)
+    def map(self, address: int, nbytes: int | None = None) -> None:
+        """Maps the file, or its first bytes, at reserved addresses."""
+        _map(address, nbytes or self.nbytes, mmap.MAP_SHARED, self._file)
 
-    def unmap(self, address: int) -> None:
+    def unmap(self, address: int, nbytes: int) -> None:
         """Replaces a mapping of the file by memory of the process, as before."""
-        _map(address, self.nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
+        _map(address, nbytes, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, -1)
 
 
 def create_file(ordinal: int, nbytes: int) -> SharedFile:

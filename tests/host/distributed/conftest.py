@@ -1,10 +1,15 @@
-"""Worlds whose ranks are threads of the test process."""
+"""Worlds whose ranks are threads of the test process, or processes."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 import threading
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
@@ -55,3 +60,36 @@ def come() -> Iterator[Come]:
     yield run  # type: ignore[misc]
     for link in opened:
         link.close("is done")
+
+
+@pytest.fixture
+def launch_ranks() -> Iterator[Callable[..., list[Any]]]:
+    """``launch_ranks(script, *arguments, size=2, unheard=None)`` starts a process for each rank.
+
+    Returns what each process printed as JSON, or its exit status; None for the rank `unheard`.
+    """
+    processes: list[subprocess.Popen[str]] = []
+
+    def run(script: Path, *words: str, size: int = 2, unheard: int | None = None) -> list[Any]:
+        job = uuid.uuid4().hex
+        for rank in range(size):
+            place = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": job}
+            processes.append(
+                subprocess.Popen(
+                    [sys.executable, script, *words],
+                    env={**os.environ, **place},
+                    stdout=subprocess.PIPE,
+                    text=True,
+                )
+            )
+        return [None if rank == unheard else read(each) for rank, each in enumerate(processes)]
+
+    yield run
+    for process in processes:
+        process.kill()
+        process.communicate()
+
+
+def read(process: subprocess.Popen[str]) -> Any:
+    output, _ = process.communicate(timeout=400)
+    return process.returncode or json.loads(output.splitlines()[-1])

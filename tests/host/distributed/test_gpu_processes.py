@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
+import functools
 import signal
-import subprocess
-import sys
-import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,33 +16,9 @@ Launch = Callable[..., "list[Any]"]
 
 
 @pytest.fixture
-def launch() -> Iterator[Launch]:
+def launch(launch_ranks: Launch) -> Launch:
     """``launch(name, *arguments)``: what the process of each rank printed, or its exit status."""
-    processes: list[subprocess.Popen[str]] = []
-
-    def run(*words: str, size: int = 2, unheard: int | None = None) -> list[Any]:
-        job = uuid.uuid4().hex
-        for rank in range(size):
-            place = {"RANK": str(rank), "WORLD_SIZE": str(size), "MASTER_ADDR": job}
-            processes.append(
-                subprocess.Popen(
-                    [sys.executable, SCENARIOS, *words],
-                    env={**os.environ, **place},
-                    stdout=subprocess.PIPE,
-                    text=True,
-                )
-            )
-        return [None if rank == unheard else read(each) for rank, each in enumerate(processes)]
-
-    yield run
-    for process in processes:
-        process.kill()
-        process.communicate()
-
-
-def read(process: subprocess.Popen[str]) -> Any:
-    output, _ = process.communicate(timeout=400)
-    return process.returncode or json.loads(output.splitlines()[-1])
+    return functools.partial(launch_ranks, SCENARIOS)
 
 
 @pytest.mark.parametrize("size", [2, 3])

@@ -77,6 +77,10 @@ class Workplace:
     def make_exe(self) -> Any:
         return ark.compile(self["program"], target="cpu:2").bind({"w": self["w"]})
 
+    def make_communicator(self) -> Any:
+        """A communicator of another library, of which an example calls nothing."""
+        return object()
+
     def make_count(self) -> Any:
         """A program that counts in the state ``total``."""
         with ark.Program("count") as program:

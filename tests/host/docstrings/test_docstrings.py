@@ -39,7 +39,9 @@ PUBLIC = ("", ".models", ".reference", ".distributed", ".show", ".knobs", ".dtyp
 # Methods that only the package calls.
 INTERNAL = {"ark_mlir.runtime.executable.Executable.from_parts"}
 # Classes whose methods and properties only the package uses.
-WITHOUT_METHODS = ("Program", "Knob", "Member")
+WITHOUT_METHODS = (
+    "Program", "Knob", "Member", "MscclppMemory", "NcclMemory", "TorchSymmetricMemory"
+)  # fmt: skip
 # Modules whose examples run inside of a program, with the size of its world.
 INSIDE = {
     "ark_mlir.frontend.ops.collectives": 2,

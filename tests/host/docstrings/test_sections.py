@@ -32,7 +32,9 @@ EXCEPTIONS = {
     "ark_mlir.frontend.module.Module.forward": {"args", "kwargs"},
 }
 # Classes whose methods only the package calls.
-INTERNAL = {"Knob", "Manifest", "Member", "Program"}
+INTERNAL = {
+    "Knob", "Manifest", "Member", "MscclppMemory", "NcclMemory", "Program", "TorchSymmetricMemory"
+}  # fmt: skip
 
 Function = Callable[..., Any]
 

@@ -1,0 +1,125 @@
+"""Memory that the ranks share through windows of an NCCL communicator."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ...errors import InvalidUsageError, UnsupportedError
+
+if TYPE_CHECKING:
+    from ...runtime.cuda.api import CudaApi
+
+__all__ = ["NCCL4PY_VERSION", "NCCL_VERSION", "NcclMemory"]
+
+# The versions that the extra `nccl` installs. Windows and their functions change with releases.
+NCCL_VERSION = "2.32.3"
+NCCL4PY_VERSION = "0.6.0"
+
+
+class NcclMemory:
+    """Shares memory by windows of a communicator of nccl4py, within one NVLink domain.
+
+    NCCL allocates the memory, and maps it for all ranks whose GPUs can load and store it (NCCL's
+    LSA team). Such ranks are on one host, or on hosts of one NVLink domain.
+
+    Args:
+        communicator: an ``nccl.core.Communicator`` with the same ranks as ark's world.
+
+    Example:
+        >>> engine = ark.distributed.NcclMemory(communicator)
+        >>> with ark.distributed.init(engine=engine) as world:
+        ...     print(f"rank {world.rank} shares memory by {engine.name}")
+        rank 0 shares memory by nccl
+    """
+
+    name = "nccl"
+
+    def __init__(self, communicator: Any) -> None:
+        self._communicator = communicator
+
+    def check(self, rank: int, ranks: int) -> None:
+        """See :meth:`Engine.check`."""
+        _check_versions(_import().get_version())
+        found = (self._communicator.rank, self._communicator.nranks)
+        if found != (rank, ranks):
+            raise InvalidUsageError(
+                f"the communicator has this process as rank {found[0]} of {found[1]}, and ark as "
+                f"rank {rank} of {ranks}"
+            )
+        reachable = self._communicator.team_lsa.n_ranks
+        if reachable != ranks:
+            raise UnsupportedError(
+                f"this GPU can access the memory of {reachable} of {ranks} ranks: ranks need GPUs "
+                "of one NVLink domain"
+            )
+
+    def allocate(self, api: CudaApi, nbytes: int) -> _NcclRegion:
+        """See :meth:`Engine.allocate`."""
+        library = _import()
+        try:
+            buffer = library.mem_alloc(nbytes, api.ordinal)
+        except Exception as error:
+            raise UnsupportedError(f"nccl cannot allocate memory: {error}") from error
+        return _NcclRegion(library, self._communicator, buffer)
+
+
+class _NcclRegion:
+    """A window of all ranks; see :class:`.engine.PeerRegion`."""
+
+    def __init__(self, library: Any, communicator: Any, buffer: Any) -> None:
+        self._library = library
+        self._communicator = communicator
+        self._buffer = buffer
+        self._window: Any = None
+        self.address = int(buffer.handle)
+
+    def exchange(self) -> Sequence[int]:
+        """See :meth:`PeerRegion.exchange`."""
+        flags = self._library.WindowFlag.COLL_SYMMETRIC
+        try:
+            self._window = self._communicator.register_window(self._buffer, flags)
+            addresses = [
+                self._window.get_peer_device_pointer(peer)
+                for peer in range(self._communicator.nranks)
+            ]
+        except Exception as error:
+            raise UnsupportedError(f"nccl cannot register a window: {error}") from error
+        if None in addresses:
+            raise UnsupportedError(
+                f"nccl gives no address of the memory of rank {addresses.index(None)}"
+            )
+        return [int(address) for address in addresses]
+
+    def free(self) -> None:
+        """See :meth:`PeerRegion.free`."""
+        if self._window is not None:
+            self._window.close()
+        self._buffer.close()
+
+
+def _check_versions(found: Any) -> None:
+    """Raises UnsupportedError unless the versions are those of the extra `nccl`."""
+    library = found.libnccl
+    versions = {
+        "nccl4py": (str(found.nccl4py), NCCL4PY_VERSION),
+        "NCCL": ("none" if library is None else str(library.version), NCCL_VERSION),
+    }
+    for name, (version, needed) in versions.items():
+        if version != needed:
+            place = f" ({library.path})" if name == "NCCL" and library is not None else ""
+            raise UnsupportedError(
+                f"this process has {name} {version}{place}, and ark needs {needed}: "
+                "pip install 'ark-mlir[nccl]', and load it before another library loads its own"
+            )
+
+
+def _import() -> Any:
+    try:
+        return importlib.import_module("nccl.core")
+    except ImportError as error:
+        raise UnsupportedError(
+            f"a communicator of NCCL needs the package nccl4py: pip install 'ark-mlir[nccl]': "
+            f"{error}"
+        ) from None

@@ -1,0 +1,124 @@
+"""An authenticated connection of two processes that share a secret.
+
+Anybody on the network can connect to a port, read packets and change them. Both processes prove
+that they have the secret before either acts on a message of the other, and every message has an
+HMAC-SHA256 with a key of this connection and the number of the message. So no other process can
+forge, repeat, drop or reorder messages without notice. Messages are not encrypted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import socket
+import struct
+
+from ..frames import LONGEST_TEXT, DamagedFrameError
+
+__all__ = ["Channel", "connect_channel"]
+
+_MAGIC = b"ark-tcp\x01"
+_NONCE = 32
+_TAG = hashlib.sha256().digest_size
+_LENGTH = struct.Struct("<Q")
+# A message has a text and a file at most, both of limited size.
+_LONGEST = 2 * LONGEST_TEXT + 1024
+
+
+class Channel:
+    """A connection whose both ends have proven that they have the secret.
+
+    Args:
+        link: the connected socket, which the channel owns.
+        send_key: the key of messages of this process.
+        receive_key: the key of messages of the other process.
+    """
+
+    def __init__(self, link: socket.socket, send_key: bytes, receive_key: bytes) -> None:
+        self.link = link
+        self._send_key = send_key
+        self._receive_key = receive_key
+        self._sent = 0
+        self._received = 0
+
+    def send(self, data: bytes) -> None:
+        """Sends a message; raises OSError if the connection is lost."""
+        length = _LENGTH.pack(len(data))
+        tag = _tag(self._send_key, self._sent, length, data)
+        self._sent += 1
+        self.link.sendall(length + data + tag)
+
+    def receive(self, longest: int = _LONGEST) -> bytes | None:
+        """Returns the next message, or None if the other end is closed.
+
+        Raises DamagedFrameError if the message is incomplete, too long or not authentic, and
+        OSError if the connection is lost.
+        """
+        header = _read(self.link, _LENGTH.size)
+        if header is None:
+            return None
+        (length,) = _LENGTH.unpack(header)
+        if length > longest:
+            raise DamagedFrameError(f"a message of {length} bytes; at most {longest} are possible")
+        rest = _read(self.link, length + _TAG)
+        if rest is None:
+            raise DamagedFrameError("the connection ended within a message")
+        data, tag = rest[:length], rest[length:]
+        expected = _tag(self._receive_key, self._received, header, data)
+        if not hmac.compare_digest(tag, expected):
+            raise DamagedFrameError("a message that is not authentic")
+        self._received += 1
+        return data
+
+    def close(self) -> None:
+        """Closes the connection."""
+        self.link.close()
+
+
+def connect_channel(link: socket.socket, secret: bytes, *, connects: bool) -> Channel:
+    """Agrees on keys with the process at the other end of a connected socket.
+
+    The keys of a connection depend on a random number of each process, so that messages of another
+    connection are not authentic here. The caller has to receive a message before it trusts the
+    other process.
+
+    Args:
+        link: the socket.
+        secret: the secret of the job.
+        connects: True for the process that has connected, False for the one that has accepted.
+
+    Raises DamagedFrameError if the other process is no rank, and OSError if the connection is lost.
+    """
+    own = os.urandom(_NONCE)
+    link.sendall(_MAGIC + own)
+    data = _read(link, len(_MAGIC) + _NONCE)
+    if data is None or not data.startswith(_MAGIC):
+        raise DamagedFrameError("no greeting of ark")
+    other = data[len(_MAGIC) :]
+    nonces = own + other if connects else other + own
+    keys = [
+        hmac.digest(secret, direction + nonces, "sha256")
+        for direction in (b"from the connecting process", b"from the accepting process")
+    ]
+    return Channel(link, *(keys if connects else reversed(keys)))
+
+
+def _tag(key: bytes, number: int, length: bytes, data: bytes) -> bytes:
+    digest = hmac.new(key, _LENGTH.pack(number), "sha256")
+    digest.update(length)
+    digest.update(data)
+    return digest.digest()
+
+
+def _read(link: socket.socket, nbytes: int) -> bytes | None:
+    """Returns exactly so many bytes, or None if the other end is closed before the first one."""
+    data = bytearray()
+    while len(data) < nbytes:
+        part = link.recv(min(nbytes - len(data), 1 << 20))
+        if not part:
+            if not data:
+                return None
+            raise DamagedFrameError("the connection ended within a message")
+        data += part
+    return bytes(data)

@@ -1,0 +1,158 @@
+"""Links to ranks over TCP.
+
+A bridge carries the datagrams of a local socket pair over a channel, so that `Links` has a Unix
+socket for every rank. A file that comes with a message is copied. Memory that ranks share cannot be
+sent that way.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import socket
+import struct
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from ...errors import ArkError
+from ..frames import DamagedFrameError, Frame, as_file, contents, parse_text, receive_frame
+from ..links import Links
+from .channel import Channel
+
+__all__ = ["TcpLinks", "shut_down"]
+
+_HEADER = struct.Struct("<QQ")
+_NO_FILE = (1 << 64) - 1
+_CLOSE_SECONDS = 2.0
+
+
+class TcpLinks(Links):
+    """See :class:`ark_mlir.distributed.links.Links`: the other ranks are at channels.
+
+    Args:
+        rank: the number of this rank.
+        channels: the channels to the other ranks.
+        processes: the processes of all ranks, for error messages.
+        patience: how long a rank may take to accept a message, in seconds.
+    """
+
+    shares_host = False
+
+    def __init__(
+        self,
+        rank: int,
+        channels: Mapping[int, Channel],
+        processes: Mapping[int, str],
+        patience: float,
+    ) -> None:
+        bridges = {peer: _Bridge(channel) for peer, channel in channels.items()}
+        self._bridges = list(bridges.values())
+        sockets = {peer: bridge.near for peer, bridge in bridges.items()}
+        super().__init__(rank, sockets, processes, patience)
+        for bridge in self._bridges:
+            bridge.start()
+
+    def close(self, reason: str) -> None:
+        """See :meth:`Links.close`; waits until the last messages are sent."""
+        super().close(reason)
+        for bridge in self._bridges:
+            bridge.join()
+
+
+class _Bridge:
+    """Two threads that carry messages between a channel and a socket of this process.
+
+    Attributes:
+        near: the socket for `Links`.
+    """
+
+    def __init__(self, channel: Channel) -> None:
+        self._channel = channel
+        self.near, self._far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._threads = [
+            threading.Thread(target=work, name="ark:tcp", daemon=True)
+            for work in (self._carry_out, self._carry_in)
+        ]
+
+    def start(self) -> None:
+        """Starts the threads."""
+        self._channel.link.settimeout(None)
+        for thread in self._threads:
+            thread.start()
+
+    def join(self) -> None:
+        """Waits until all messages of this process are sent, and ends the connection."""
+        self._threads[0].join(_CLOSE_SECONDS)
+        shut_down(self._channel.link)
+        self._threads[1].join(_CLOSE_SECONDS)
+        self._channel.close()
+        self._far.close()
+
+    def _carry_out(self) -> None:
+        """Sends what `Links` sends, until it closes its socket."""
+        try:
+            while (received := receive_frame(self._far)) is not None:
+                try:
+                    data = b"" if received.file is None else _data_of(received.file)
+                finally:
+                    if received.file is not None:
+                        os.close(received.file)
+                text = json.dumps(received.message).encode()
+                file = _NO_FILE if received.file is None else len(data)
+                self._channel.send(_HEADER.pack(len(text), file) + text + data)
+        except (DamagedFrameError, ArkError, OSError):
+            pass  # the peer notices the end of the connection
+        with contextlib.suppress(OSError):
+            self._channel.link.shutdown(socket.SHUT_WR)
+
+    def _carry_in(self) -> None:
+        """Passes what the peer sends to `Links`, until the peer ends."""
+        try:
+            while (data := self._channel.receive()) is not None:
+                self._pass_on(data)
+        except DamagedFrameError as error:
+            self._tell(f"sent {error}")
+        except ArkError as error:
+            self._tell(f"sent a message that cannot be passed on: {error}")
+        except OSError:
+            pass  # `Links` notices the end of the socket
+        shut_down(self._far)
+
+    def _pass_on(self, data: bytes) -> None:
+        if len(data) < _HEADER.size:
+            raise DamagedFrameError("a message without a header")
+        length, nbytes = _HEADER.unpack_from(data)
+        body = memoryview(data)[_HEADER.size :]
+        if length + (0 if nbytes == _NO_FILE else nbytes) != len(body):
+            raise DamagedFrameError("a message whose lengths are wrong")
+        message = parse_text(bytes(body[:length]))
+        file = None if nbytes == _NO_FILE else as_file(body[length:])
+        try:
+            self._send(message, file)
+        finally:
+            if file is not None:
+                os.close(file)
+
+    def _tell(self, reason: str) -> None:
+        """Tells `Links` why the peer is lost."""
+        with contextlib.suppress(OSError):
+            self._send({"circle": -1, "turn": 0, "phase": "left", "body": reason}, None)
+
+    def _send(self, message: Any, file: int | None) -> None:
+        with Frame(message, file) as frame:
+            frame.send(self._far)
+
+
+def _data_of(file: int) -> bytes:
+    """Returns the bytes of a file of `as_file`; raises DamagedFrameError for shared memory."""
+    if "memfd:ark_message" not in os.readlink(f"/proc/self/fd/{file}"):
+        raise DamagedFrameError("a file that is memory of this host")
+    return contents(file)
+
+
+def shut_down(link: socket.socket) -> None:
+    """Ends a connection, also if a thread waits for it; does nothing if it has ended."""
+    with contextlib.suppress(OSError):
+        link.shutdown(socket.SHUT_RDWR)
