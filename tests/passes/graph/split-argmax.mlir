@@ -1,5 +1,5 @@
 // RUN: ark-opt %s --ark-split-argmax --split-input-file | FileCheck %s
-// RUN: ark-opt %s --ark-split-argmax=pieces=3 --split-input-file | FileCheck %s --check-prefix=THREE
+// RUN: ark-opt %s --ark-split-argmax=partitions=3 --split-input-file | FileCheck %s --check-prefix=THREE
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>} {
 // CHECK-LABEL: ark.program @tokenOfManyWords
@@ -16,8 +16,8 @@ ark.program @tokenOfManyWords(
   ark.return %0 : tensor<1xi32>
 }
 
-// The number of pieces over all rows is the number of SMs less four. The
-// dimension of the pieces replaces the reduced dimension.
+// The number of partitions over all rows is the number of SMs less four. The
+// dimension of the partitions replaces the reduced dimension.
 // CHECK-LABEL: ark.program @severalRows
 ark.program @severalRows(
     %x: tensor<8x128256xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},

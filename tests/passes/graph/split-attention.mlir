@@ -1,6 +1,6 @@
 // RUN: ark-opt %s --ark-split-attention --split-input-file | FileCheck %s
 
-// Eight key heads with sixteen pieces each: the number of SMs less four.
+// Eight key heads with sixteen partitions each: the number of SMs less four.
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>} {
 // CHECK-LABEL: ark.program @everyKeyHeadInPieces
 // CHECK-SAME: (%[[Q:.+]]: tensor<1x32x1x64xbf16> {{.*}}, %[[K:.+]]: tensor<1x8x1024x64xbf16> {{.*}}, %[[V:.+]]: tensor<1x8x1024x64xbf16> {{.*}}, %[[N:.+]]: tensor<i32> {{.*}})
@@ -22,7 +22,7 @@ ark.program @everyKeyHeadInPieces(
   ark.return %0 : tensor<1x32x1x64xbf16>
 }
 
-// A mask over keys is split like the keys; a mask with extent one in that dimension is the same for all pieces.
+// A mask over keys is split like the keys; a mask with extent one in that dimension is the same for all partitions.
 // CHECK-LABEL: ark.program @masks
 ark.program @masks(
     %q: tensor<2x3x64xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
@@ -73,7 +73,7 @@ ark.program @whole(
 
 // -----
 
-// Each of the two workers computes one key head; pieces would add work and no parallelism.
+// Each of the two workers computes one key head; partitions would add work and no parallelism.
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 8, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50>} {
 // CHECK-LABEL: ark.program @fewWorkers
 // CHECK-NOT: ark.partial_attention
