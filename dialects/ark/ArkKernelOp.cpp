@@ -24,11 +24,11 @@ static LogicalResult verifyTable(KernelOp kernel, StringRef name,
       type.getDimSize(1) == columns &&
       type.getElementType().isSignlessInteger(width)) {
     // A damaged bytecode file can declare a negative number.
-    int64_t rows = type.getDimSize(0);
-    if (rows >= 0 && rows <= kMaxTableElements / columns)
+    int64_t count = type.getDimSize(0);
+    if (count >= 0 && count <= kMaxTableElements / columns)
       return success();
     return kernel.emitOpError("table '")
-           << name << "' has " << rows << " rows; a table has 0 to "
+           << name << "' has " << count << " entries; a table has 0 to "
            << kMaxTableElements / columns << " (kernel_c1)";
   }
   return kernel.emitOpError("table '")
@@ -64,10 +64,11 @@ static LogicalResult verifyTaskTable(KernelOp kernel) {
   int64_t numTasks = kernel.getTasks().size();
   if (static_cast<int64_t>(fields.size()) != 2 * numTasks)
     return kernel.emitOpError("has ")
-           << numTasks << " tasks and another number of rows in 'task_table' "
+           << numTasks
+           << " tasks and another number of entries in 'task_table' "
            << "(kernel_c3)";
   int64_t numBodies = kernel.getBodies().size();
-  int64_t numRows = kernel.getOperandsAttr().getShapedType().getDimSize(0);
+  int64_t numEntries = kernel.getOperandsAttr().getShapedType().getDimSize(0);
   for (int64_t task = 0; task < numTasks; ++task) {
     int64_t body = fields[2 * task], first = fields[2 * task + 1];
     if (body < 0 || body >= numBodies)
@@ -75,7 +76,7 @@ static LogicalResult verifyTaskTable(KernelOp kernel) {
              << task << " has no body " << body << " (kernel_c3)";
     auto count = cast<DictionaryAttr>(kernel.getBodies()[body])
                      .getAs<IntegerAttr>("operands");
-    if (first < 0 || first + (count ? count.getInt() : 0) > numRows)
+    if (first < 0 || first + (count ? count.getInt() : 0) > numEntries)
       return kernel.emitOpError("task ")
              << task << " has operands outside of the table (kernel_c3)";
   }
@@ -87,11 +88,11 @@ static LogicalResult verifyLaneRanges(KernelOp kernel) {
   auto fields = kernel.getLanes().getValues<int32_t>();
   int64_t numInstructions =
       kernel.getInstructions().getShapedType().getDimSize(0);
-  for (size_t row = 0; row < fields.size(); row += 3) {
-    int64_t begin = fields[row + 1], end = fields[row + 2];
+  for (size_t entry = 0; entry < fields.size(); entry += 3) {
+    int64_t begin = fields[entry + 1], end = fields[entry + 2];
     if (begin < 0 || end < begin || end > numInstructions)
       return kernel.emitOpError("lane ")
-             << row / 3 << " has instructions " << begin << " to " << end
+             << entry / 3 << " has instructions " << begin << " to " << end
              << " of " << numInstructions << " (kernel_c4)";
   }
   return success();
@@ -101,14 +102,14 @@ static LogicalResult verifyLaneRanges(KernelOp kernel) {
 static LogicalResult verifyRuns(KernelOp kernel) {
   auto fields = kernel.getInstructions().getValues<int32_t>();
   int64_t numTasks = kernel.getTasks().size();
-  for (size_t row = 0; row < fields.size(); row += 4) {
-    if (fields[row] != KernelOp::kRunOpcode)
+  for (size_t entry = 0; entry < fields.size(); entry += 4) {
+    if (fields[entry] != KernelOp::kRunOpcode)
       continue;
-    int64_t task = fields[row + 1], begin = fields[row + 2],
-            end = fields[row + 3];
+    int64_t task = fields[entry + 1], begin = fields[entry + 2],
+            end = fields[entry + 3];
     if (task < 0 || task >= numTasks || begin < 0 || end < begin)
       return kernel.emitOpError("instruction ")
-             << row / 4 << " is not valid: [" << fields[row] << ", " << task
+             << entry / 4 << " is not valid: [" << fields[entry] << ", " << task
              << ", " << begin << ", " << end << "] (kernel_c5)";
   }
   return success();

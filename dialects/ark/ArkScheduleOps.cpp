@@ -115,7 +115,7 @@ public:
                << semaphore.getSymName() << "' (schedule_c4)";
     for (Operation &op : schedule.getBody().front())
       if (!isa<SemaphoreOp, LaneOp>(op))
-        return op.emitOpError("does not belong into a schedule");
+        return op.emitOpError("is not allowed in a schedule");
     for (auto lane : schedule.getBody().getOps<LaneOp>())
       if (failed(verifyLane(lane)))
         return failure();
@@ -162,7 +162,7 @@ private:
       return count(item, barrier.getSemaphore(), copies);
     if (auto wait = dyn_cast<WaitOp>(item))
       return count(item, wait.getSemaphore(), 0);
-    return item.emitOpError("does not belong into a lane");
+    return item.emitOpError("is not allowed in a lane");
   }
 
   /// Checks run_c1, and records the vCTAs that run.

@@ -30,14 +30,14 @@ LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 }
 
 std::pair<int64_t, int64_t> FragmentAttr::getOffset(int64_t element) const {
-  ArrayRef<int64_t> inPiece = getElements(), blocks = getOuter();
-  int64_t piece = element / (inPiece[0] * inPiece[1]);
-  int64_t rest = element % (inPiece[0] * inPiece[1]);
+  ArrayRef<int64_t> elements = getElements(), blocks = getOuter();
+  int64_t number = element / (elements[0] * elements[1]);
+  int64_t rest = element % (elements[0] * elements[1]);
   auto find = [&](unsigned dim, int64_t block, int64_t own) {
-    return block * getLanes()[dim] * inPiece[dim] + own;
+    return block * getLanes()[dim] * elements[dim] + own;
   };
-  return {find(0, piece % blocks[0], rest / inPiece[1]),
-          find(1, piece / blocks[0], rest % inPiece[1])};
+  return {find(0, number % blocks[0], rest / elements[1]),
+          find(1, number / blocks[0], rest % elements[1])};
 }
 
 //===----------------------------------------------------------------------===//

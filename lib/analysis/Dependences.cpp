@@ -12,7 +12,7 @@ using namespace mlir::ark;
 /// Maximum number of byte intervals of a footprint. The hull replaces a larger
 /// footprint: it may add candidates for a dependence, and loses none. The
 /// relation of each candidate is then computed exactly.
-static constexpr size_t kMaxFootprintPieces = 256;
+static constexpr size_t kMaxFootprintIntervals = 256;
 
 StringRef mlir::ark::stringifyHazard(Hazard hazard) {
   switch (hazard) {
@@ -35,22 +35,26 @@ namespace {
 /// writes (several if each covers a part), and the reads after these writes.
 class ByteHistory {
 public:
-  struct Piece {
+  /// The accesses to the bytes of one interval, and its end.
+  struct IntervalAccesses {
     int64_t end;
     SmallVector<unsigned, 2> writes, reads;
   };
 
-  void forEachPiece(Interval bytes, llvm::function_ref<void(Piece &)> visit) {
+  /// Calls `visit` for the intervals that make up `bytes`.
+  void forEachInterval(Interval bytes,
+                       llvm::function_ref<void(IntervalAccesses &)> visit) {
     split(bytes.first);
     split(bytes.second);
     int64_t position = bytes.first;
-    auto next = pieces.lower_bound(position);
+    auto next = intervals.lower_bound(position);
     while (position < bytes.second) {
-      if (next == pieces.end() || next->first > position) {
-        int64_t end = next == pieces.end()
+      if (next == intervals.end() || next->first > position) {
+        int64_t end = next == intervals.end()
                           ? bytes.second
                           : std::min(bytes.second, next->first);
-        next = pieces.try_emplace(next, position, Piece{end, {}, {}});
+        next = intervals.try_emplace(next, position,
+                                     IntervalAccesses{end, {}, {}});
       }
       visit(next->second);
       position = next->second.end;
@@ -61,18 +65,18 @@ public:
 private:
   /// Splits the interval around a position, so that an interval begins there.
   void split(int64_t position) {
-    auto after = pieces.lower_bound(position);
-    if (after == pieces.begin())
+    auto after = intervals.lower_bound(position);
+    if (after == intervals.begin())
       return;
     auto before = std::prev(after);
     if (before->second.end <= position)
       return;
-    Piece second = before->second;
+    IntervalAccesses second = before->second;
     before->second.end = position;
-    pieces.try_emplace(after, position, std::move(second));
+    intervals.try_emplace(after, position, std::move(second));
   }
 
-  std::map<int64_t, Piece> pieces;
+  std::map<int64_t, IntervalAccesses> intervals;
 };
 } // namespace
 
@@ -144,7 +148,7 @@ void DependenceBuilder::add(unsigned producer, unsigned consumer, Hazard hazard,
     result.tasks[to.task].emitRemark("dependence of operand ")
         << to.operand << " on operand " << from.operand << " of '"
         << result.tasks[from.task].getName()
-        << "' is not exact: the regions have too many pieces";
+        << "' is not exact: the regions have too many intervals";
   result.dependences.push_back({from.task, to.task, from.operand, to.operand,
                                 hazard, isPackets(from.view.root),
                                 std::move(relation)});
@@ -176,7 +180,7 @@ void DependenceBuilder::findWithin(unsigned task) {
 SmallVector<Interval> DependenceBuilder::getBytes(const Access &access,
                                                   bool &exact) {
   const Footprint &footprint = cache.getFootprint(access);
-  exact = footprint.exact && footprint.bytes.size() <= kMaxFootprintPieces;
+  exact = footprint.exact && footprint.bytes.size() <= kMaxFootprintIntervals;
   SmallVector<Interval> bytes(footprint.bytes);
   if (!exact && !bytes.empty())
     bytes = {{bytes.front().first, bytes.back().second}};
@@ -203,9 +207,9 @@ void DependenceBuilder::findBefore(unsigned task) {
       continue;
     ByteHistory &history = histories[accesses[i].view.root];
     for (Interval bytes : getBytes(accesses[i], exact))
-      history.forEachPiece(bytes, [&](ByteHistory::Piece &piece) {
-        record(piece.writes, i, Hazard::RAW);
-        piece.reads.push_back(i);
+      history.forEachInterval(bytes, [&](auto &interval) {
+        record(interval.writes, i, Hazard::RAW);
+        interval.reads.push_back(i);
       });
   }
   // Writes depend on the accesses of earlier tasks. `findWithin` handles two
@@ -215,9 +219,9 @@ void DependenceBuilder::findBefore(unsigned task) {
       continue;
     ByteHistory &history = histories[accesses[i].view.root];
     for (Interval bytes : getBytes(accesses[i], exact))
-      history.forEachPiece(bytes, [&](ByteHistory::Piece &piece) {
-        record(piece.writes, i, Hazard::WAW);
-        record(piece.reads, i, Hazard::WAR);
+      history.forEachInterval(bytes, [&](auto &interval) {
+        record(interval.writes, i, Hazard::WAW);
+        record(interval.reads, i, Hazard::WAR);
       });
   }
   for (unsigned i = firstAccess[task]; i < firstAccess[task + 1]; ++i) {
@@ -225,7 +229,7 @@ void DependenceBuilder::findBefore(unsigned task) {
       continue;
     ByteHistory &history = histories[accesses[i].view.root];
     for (Interval bytes : getBytes(accesses[i], exact))
-      history.forEachPiece(bytes, [&](ByteHistory::Piece &piece) {
+      history.forEachInterval(bytes, [&](auto &interval) {
         // The write covers every byte of the interval and so implies the
         // dependences on older tasks. Accesses of this task stay: a vCTA may
         // read a byte after another vCTA has written it.
@@ -233,10 +237,10 @@ void DependenceBuilder::findBefore(unsigned task) {
           auto isOlder = [&](unsigned other) {
             return accesses[other].task != task;
           };
-          llvm::erase_if(piece.writes, isOlder);
-          llvm::erase_if(piece.reads, isOlder);
+          llvm::erase_if(interval.writes, isOlder);
+          llvm::erase_if(interval.reads, isOlder);
         }
-        piece.writes.push_back(i);
+        interval.writes.push_back(i);
       });
   }
   for (auto [producer, consumer, hazard] : found)

@@ -126,7 +126,7 @@ bool RegionBoxes::getUnion(SmallVectorImpl<Interval> &box) const {
 
 namespace {
 /// A box as a contiguous interval that repeats along some dimensions.
-struct Pieces {
+struct StridedIntervals {
   int64_t begin = 0, bytes = 0;
   /// Count and distance in bytes of every repetition, outermost (largest)
   /// first.
@@ -134,28 +134,29 @@ struct Pieces {
 };
 } // namespace
 
-static Pieces decompose(ArrayRef<Interval> box, const BufferView &view) {
-  Pieces pieces;
-  pieces.bytes = view.elementBytes;
+static StridedIntervals decompose(ArrayRef<Interval> box,
+                                  const BufferView &view) {
+  StridedIntervals strided;
+  strided.bytes = view.elementBytes;
   for (auto [range, stride] : llvm::zip(box, view.strides)) {
     int64_t bytes = stride * view.elementBytes;
-    pieces.begin += range.first * bytes;
+    strided.begin += range.first * bytes;
     if (range.first == range.second)
-      pieces.bytes = 0;
+      strided.bytes = 0;
     if (range.second - range.first > 1 && bytes != 0)
-      pieces.repeats.push_back({range.second - range.first, bytes});
+      strided.repeats.push_back({range.second - range.first, bytes});
   }
-  if (pieces.bytes == 0)
-    pieces.repeats.clear();
-  llvm::sort(pieces.repeats,
+  if (strided.bytes == 0)
+    strided.repeats.clear();
+  llvm::sort(strided.repeats,
              [](auto a, auto b) { return a.second > b.second; });
   // Innermost first: repetitions without a gap join into one interval.
-  while (!pieces.repeats.empty() &&
-         pieces.repeats.back().second <= pieces.bytes) {
-    auto [count, distance] = pieces.repeats.pop_back_val();
-    pieces.bytes += (count - 1) * distance;
+  while (!strided.repeats.empty() &&
+         strided.repeats.back().second <= strided.bytes) {
+    auto [count, distance] = strided.repeats.pop_back_val();
+    strided.bytes += (count - 1) * distance;
   }
-  return pieces;
+  return strided;
 }
 
 int64_t mlir::ark::countByteIntervals(ArrayRef<Interval> box,
@@ -168,27 +169,27 @@ int64_t mlir::ark::countByteIntervals(ArrayRef<Interval> box,
 
 Interval mlir::ark::getByteHull(ArrayRef<Interval> box,
                                 const BufferView &view) {
-  Pieces pieces = decompose(box, view);
-  int64_t end = pieces.begin + pieces.bytes;
-  for (auto [repeat, distance] : pieces.repeats)
+  StridedIntervals strided = decompose(box, view);
+  int64_t end = strided.begin + strided.bytes;
+  for (auto [repeat, distance] : strided.repeats)
     end += (repeat - 1) * distance;
-  return {pieces.begin, end};
+  return {strided.begin, end};
 }
 
 void mlir::ark::appendByteIntervals(ArrayRef<Interval> box,
                                     const BufferView &view,
                                     SmallVectorImpl<Interval> &intervals) {
-  Pieces pieces = decompose(box, view);
-  if (pieces.bytes == 0)
+  StridedIntervals strided = decompose(box, view);
+  if (strided.bytes == 0)
     return;
-  SmallVector<int64_t, 4> index(pieces.repeats.size(), 0);
+  SmallVector<int64_t, 4> index(strided.repeats.size(), 0);
   while (true) {
-    int64_t begin = pieces.begin;
-    for (auto [repeat, position] : llvm::zip(pieces.repeats, index))
+    int64_t begin = strided.begin;
+    for (auto [repeat, position] : llvm::zip(strided.repeats, index))
       begin += repeat.second * position;
-    intervals.push_back({begin, begin + pieces.bytes});
+    intervals.push_back({begin, begin + strided.bytes});
     size_t dim = index.size();
-    while (dim > 0 && ++index[dim - 1] == pieces.repeats[dim - 1].first)
+    while (dim > 0 && ++index[dim - 1] == strided.repeats[dim - 1].first)
       index[--dim] = 0;
     if (dim == 0)
       return;

@@ -96,9 +96,9 @@ MlirLogicalResult arkProveTables(const ArkBundleTables *tables,
   // Printing an op of a schedule would print the whole program.
   context.printOpOnDiagnostic(false);
   auto deliver = [&](Diagnostic &diagnostic, bool isNote) {
-    std::string place = describe(diagnostic.getLocation());
+    std::string location = describe(diagnostic.getLocation());
     std::string message = diagnostic.str();
-    report({place.data(), place.size()}, {message.data(), message.size()},
+    report({location.data(), location.size()}, {message.data(), message.size()},
            isNote, userData);
   };
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {

@@ -37,8 +37,8 @@ function(ark_python_capi_library name)
           LIBRARY DESTINATION ${ARG_DESTINATION})
 endfunction()
 
-# ark_python_link_llvm(<modules target>): replaces the static LLVMSupport for which the extensions
-# ask. A second copy of LLVMSupport beside libLLVM.so would have globals of its own. With
+# ark_python_link_llvm(<modules target>): replaces the static LLVMSupport that the extensions
+# link. A second copy of LLVMSupport beside libLLVM.so would have globals of its own. With
 # ARK_STATIC_LLVM, the library with LLVM inside exports the C API alone, so each extension links the
 # few functions of LLVMSupport that it needs, as upstream intends.
 function(ark_python_link_llvm modules)

@@ -46,7 +46,7 @@ function(ark_write_unused_targets file)
   file(CONFIGURE OUTPUT ${file} CONTENT "${text}" @ONLY)
 endfunction()
 
-# Installs the licences of the software inside the package, which ask to be distributed with it.
+# Installs the licences of the software inside the package, which have to be distributed with it.
 function(ark_install_licenses destination)
   file(GLOB nanobind ${nanobind_DIR}/../../nanobind-*.dist-info/licenses/LICENSE)
   set(files nanobind=${nanobind})

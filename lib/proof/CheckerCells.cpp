@@ -15,13 +15,13 @@ using namespace mlir::ark;
 using namespace mlir::ark::checker;
 
 /// Limits on the number of contiguous intervals. If the boxes of a grid consist
-/// of more than `kMaxPieces` intervals, the checker lists the grid box by box.
-/// If one box consists of more than `kMaxPiecesOfBox` intervals, the checker
-/// uses all bytes between the first and the last byte of the box. At either
-/// limit the proof may reject a correct schedule, and never accepts a wrong
-/// one.
-static constexpr int64_t kMaxPieces = int64_t(1) << 26;
-static constexpr int64_t kMaxPiecesOfBox = int64_t(1) << 16;
+/// of more than `kMaxIntervals` intervals, the checker lists the grid box by
+/// box. If one box consists of more than `kMaxIntervalsOfBox` intervals, the
+/// checker uses all bytes between the first and the last byte of the box. At
+/// either limit the proof may reject a correct schedule, and never accepts a
+/// wrong one.
+static constexpr int64_t kMaxIntervals = int64_t(1) << 26;
+static constexpr int64_t kMaxIntervalsOfBox = int64_t(1) << 16;
 
 static bool isEmpty(ArrayRef<Bounds> box) {
   return llvm::any_of(box,
@@ -75,8 +75,8 @@ static size_t getSteppedLevels(const BufferView &view, ArrayRef<unsigned> dims,
   return 0;
 }
 
-static int64_t countPieces(const BufferView &view, ArrayRef<unsigned> dims,
-                           ArrayRef<std::vector<int64_t>> cuts) {
+static int64_t countIntervals(const BufferView &view, ArrayRef<unsigned> dims,
+                              ArrayRef<std::vector<int64_t>> cuts) {
   uint64_t count = 1;
   size_t stepped = getSteppedLevels(view, dims, cuts);
   for (size_t level = 0; level < stepped; ++level)
@@ -91,7 +91,7 @@ CellPartition::CellPartition(Accesses accesses) {
   for (Layout &layout : layouts) {
     cutGrid(layout, accesses);
     if (!isInjective(layout.view, layout.dims) ||
-        countPieces(layout.view, layout.dims, layout.cuts) > kMaxPieces)
+        countIntervals(layout.view, layout.dims, layout.cuts) > kMaxIntervals)
       listBoxes(layout, accesses);
     layout.firstBox = firstCell.size();
     firstCell.resize(firstCell.size() + countBoxes(layout), 0);
@@ -152,7 +152,7 @@ uint32_t CellPartition::countBoxes(const Layout &layout) const {
 /// Handles a layout in which all elements have the same offset: all vCTAs that
 /// access an element access the same bytes. A buffer without elements has such
 /// a layout, too, since its strides are zero.
-void CellPartition::cutSinglePlace(Layout &layout, Accesses accesses) {
+void CellPartition::cutSingleOffset(Layout &layout, Accesses accesses) {
   bool isTouched = false;
   for (unsigned number : layout.accesses) {
     AccessBoxes &boxes = accessBoxes[number];
@@ -168,7 +168,7 @@ void CellPartition::cutSinglePlace(Layout &layout, Accesses accesses) {
 /// Finds the cuts of a layout, and the boxes of every vCTA between the cuts.
 void CellPartition::cutGrid(Layout &layout, Accesses accesses) {
   if (layout.dims.empty())
-    return cutSinglePlace(layout, accesses);
+    return cutSingleOffset(layout, accesses);
   layout.cuts.resize(layout.dims.size());
   for (unsigned number : layout.accesses)
     forEachRegion(*accesses[number], [&](int64_t, ArrayRef<Bounds> box) {
@@ -205,38 +205,40 @@ void CellPartition::cutGrid(Layout &layout, Accesses accesses) {
 
 /// Returns the bytes of a box, sorted and disjoint. Sets `exact` to false if
 /// the result holds more bytes.
-static std::vector<Bounds> getPieces(const BufferView &view,
-                                     ArrayRef<Bounds> box, bool &exact) {
-  std::vector<Bounds> pieces = {{view.byteOffset, view.byteOffset}};
-  pieces.front().second += view.elementBytes;
+static std::vector<Bounds> getIntervals(const BufferView &view,
+                                        ArrayRef<Bounds> box, bool &exact) {
+  std::vector<Bounds> intervals = {{view.byteOffset, view.byteOffset}};
+  intervals.front().second += view.elementBytes;
   SmallVector<unsigned> dims = getDims(view);
   // Innermost first, so that elements join into contiguous intervals early.
   for (unsigned dim : llvm::reverse(dims)) {
     int64_t stride = view.strides[dim] * view.elementBytes;
     auto [begin, end] = box[dim];
-    int64_t hull = pieces.back().second - pieces.front().first;
-    bool tooMany = int64_t(pieces.size()) * (end - begin) > kMaxPiecesOfBox;
-    if (tooMany && (pieces.size() > 1 || stride > hull))
+    int64_t hull = intervals.back().second - intervals.front().first;
+    bool tooMany =
+        int64_t(intervals.size()) * (end - begin) > kMaxIntervalsOfBox;
+    if (tooMany && (intervals.size() > 1 || stride > hull))
       exact = false;
-    if (tooMany || (pieces.size() == 1 && stride <= hull)) {
-      pieces = {{pieces.front().first + begin * stride,
-                 pieces.back().second + (end - 1) * stride}};
+    if (tooMany || (intervals.size() == 1 && stride <= hull)) {
+      intervals = {{intervals.front().first + begin * stride,
+                    intervals.back().second + (end - 1) * stride}};
       continue;
     }
     std::vector<Bounds> repeated;
     for (int64_t i = begin; i < end; ++i)
-      for (Bounds piece : pieces)
+      for (Bounds interval : intervals)
         repeated.push_back(
-            {piece.first + i * stride, piece.second + i * stride});
+            {interval.first + i * stride, interval.second + i * stride});
     llvm::sort(repeated);
-    pieces.clear();
-    for (Bounds piece : repeated)
-      if (!pieces.empty() && piece.first <= pieces.back().second)
-        pieces.back().second = std::max(pieces.back().second, piece.second);
+    intervals.clear();
+    for (Bounds interval : repeated)
+      if (!intervals.empty() && interval.first <= intervals.back().second)
+        intervals.back().second =
+            std::max(intervals.back().second, interval.second);
       else
-        pieces.push_back(piece);
+        intervals.push_back(interval);
   }
-  return pieces;
+  return intervals;
 }
 
 /// Replaces the grid by the list of boxes that vCTAs touch.
@@ -253,7 +255,7 @@ void CellPartition::listBoxes(Layout &layout, Accesses accesses) {
       }
       auto [entry, isNew] = known.try_emplace(box.vec(), known.size());
       if (isNew)
-        layout.listed.push_back(getPieces(layout.view, box, exact));
+        layout.listed.push_back(getIntervals(layout.view, box, exact));
       boxes.ranges.push_back({entry->second, entry->second + 1});
     });
   }
@@ -291,14 +293,14 @@ void CellPartition::findCells(ArrayRef<unsigned> component) {
 namespace {
 /// Visits a grid of boxes in the order of its bytes.
 template <typename Visitor>
-struct PieceWalk {
+struct IntervalVisitor {
   const BufferView &view;
   ArrayRef<unsigned> dims;
   ArrayRef<std::vector<int64_t>> cuts;
   size_t stepped;
   Visitor visit;
 
-  void walk(size_t level, int64_t byte, uint32_t box) {
+  void visitLevel(size_t level, int64_t byte, uint32_t box) {
     if (level == dims.size())
       return visit(byte, byte + view.elementBytes, box);
     int64_t stride = view.strides[dims[level]] * view.elementBytes;
@@ -311,7 +313,7 @@ struct PieceWalk {
         visit(byte + begin * stride, byte + end * stride, inner);
       else
         for (int64_t i = begin; i < end; ++i)
-          walk(level + 1, byte + i * stride, inner);
+          visitLevel(level + 1, byte + i * stride, inner);
     }
   }
 };
@@ -322,8 +324,8 @@ void CellPartition::addEvents(const Layout &layout,
   if (countBoxes(layout) == 0)
     return;
   if (!layout.listed.empty()) {
-    for (auto [box, pieces] : llvm::enumerate(layout.listed))
-      for (auto [begin, end] : pieces) {
+    for (auto [box, intervals] : llvm::enumerate(layout.listed))
+      for (auto [begin, end] : intervals) {
         uint32_t number = layout.firstBox + box;
         events.push_back({begin, number, true});
         events.push_back({end, number, false});
@@ -334,10 +336,10 @@ void CellPartition::addEvents(const Layout &layout,
     events.push_back({begin, layout.firstBox + box, true});
     events.push_back({end, layout.firstBox + box, false});
   };
-  PieceWalk<decltype(visit)>{
+  IntervalVisitor<decltype(visit)>{
       layout.view, layout.dims, layout.cuts,
       getSteppedLevels(layout.view, layout.dims, layout.cuts), visit}
-      .walk(0, layout.view.byteOffset, 0);
+      .visitLevel(0, layout.view.byteOffset, 0);
 }
 
 /// Puts bytes that lie in the same boxes of all layouts into one cell.

@@ -77,7 +77,7 @@ private:
 
   using Accesses = ArrayRef<const OperandAccess *>;
   void collectLayouts(Accesses accesses);
-  void cutSinglePlace(Layout &layout, Accesses accesses);
+  void cutSingleOffset(Layout &layout, Accesses accesses);
   void cutGrid(Layout &layout, Accesses accesses);
   void listBoxes(Layout &layout, Accesses accesses);
   uint32_t countBoxes(const Layout &layout) const;

@@ -9,8 +9,8 @@ using namespace mlir::ark;
 using namespace mlir::ark::checker;
 
 Execution::Execution(ScheduleOp schedule, const ProgramAccesses &program,
-                     ArrayRef<Lane> lanes, ArrayRef<Item> places)
-    : lanes(lanes), senders(program, lanes, places) {
+                     ArrayRef<Lane> lanes, ArrayRef<Item> positions)
+    : lanes(lanes), senders(program, lanes, positions) {
   for (auto semaphore : schedule.getBody().getOps<SemaphoreOp>()) {
     semaphoreNumbers.try_emplace(semaphore.getSymName(), semaphores.size());
     semaphores.push_back(
@@ -215,9 +215,8 @@ LogicalResult Execution::reportDeadlock() {
     auto missing = isa<RunOp>(item) ? findMissingSender(lane)
                                     : findMissingSignal(getSemaphoreName(item));
     if (!missing)
-      return item->emitOpError("waits for '@")
-             << getSemaphoreName(item)
-             << "', which lacks arrivals that no lane gives (deadlock)";
+      return item->emitOpError("waits for arrivals at '@")
+             << getSemaphoreName(item) << "' that no lane signals (deadlock)";
     path.push_back({lane, *missing});
     lane = missing->lane;
   }

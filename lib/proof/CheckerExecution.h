@@ -21,10 +21,10 @@ namespace mlir::ark::checker {
 /// Executing one interleaving is therefore enough.
 class Execution {
 public:
-  /// `places` gives the item that runs each vCTA. `program`, `lanes` and
-  /// `places` must outlive this object.
+  /// `positions` gives the item that runs each vCTA. `program`, `lanes` and
+  /// `positions` must outlive this object.
   Execution(ScheduleOp schedule, const ProgramAccesses &program,
-            ArrayRef<Lane> lanes, ArrayRef<Item> places);
+            ArrayRef<Lane> lanes, ArrayRef<Item> positions);
 
   /// Runs all lanes. Fails with an error that shows a cycle of waits.
   LogicalResult run();

@@ -21,22 +21,22 @@ Lanes::Lanes(ScheduleOp schedule) {
       lanes.push_back({op, sm, items});
 }
 
-std::vector<Item> checker::placeVCTAs(const ProgramAccesses &program,
-                                      ArrayRef<Lane> lanes) {
+std::vector<Item> checker::findPositions(const ProgramAccesses &program,
+                                         ArrayRef<Lane> lanes) {
   llvm::StringMap<uint32_t> firstOf;
   for (auto [number, task] : llvm::enumerate(program.getTasks()))
     firstOf.try_emplace(TaskOp(task).getName(), program.getFirstVCTA(number));
-  std::vector<Item> places(program.getNumVCTAs());
+  std::vector<Item> positions(program.getNumVCTAs());
   for (auto [number, lane] : llvm::enumerate(lanes))
     for (auto [position, op] : llvm::enumerate(lane.items)) {
       auto run = dyn_cast<RunOp>(op);
       if (!run)
         continue;
       auto [begin, end] = run.getRangeOn(lane.sm);
-      auto first = places.begin() + firstOf.lookup(run.getTask());
+      auto first = positions.begin() + firstOf.lookup(run.getTask());
       std::fill(
           first + begin, first + end,
           Item{static_cast<uint32_t>(number), static_cast<uint32_t>(position)});
     }
-  return places;
+  return positions;
 }

@@ -45,8 +45,8 @@ private:
 };
 
 /// Returns the item that runs each vCTA of a program.
-std::vector<Item> placeVCTAs(const ProgramAccesses &program,
-                             ArrayRef<Lane> lanes);
+std::vector<Item> findPositions(const ProgramAccesses &program,
+                                ArrayRef<Lane> lanes);
 
 } // namespace mlir::ark::checker
 

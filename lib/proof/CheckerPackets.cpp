@@ -121,9 +121,10 @@ LogicalResult PacketChecker::checkLane(const Lane &lane) {
   for (Operation *item : lane.items) {
     if (auto barrier = dyn_cast<BarrierOp>(item);
         barrier && isPacket(barrier.getSemaphoreAttr()))
-      return barrier.emitOpError("meets at '@")
+      return barrier.emitOpError("uses semaphore '@")
              << barrier.getSemaphore()
-             << "', which has rank packets and no counter";
+             << "', which stands for rank packets: a barrier needs a "
+             << "counter";
     auto signal = dyn_cast<SignalOp>(item);
     if (signal && isPacket(signal.getSemaphoreAttr()) &&
         failed(checkSignal(signal, run, lane.sm)))
@@ -147,11 +148,11 @@ LogicalResult PacketChecker::checkExclusive(TaskOp putter) const {
       if (view.root != own.root || view.byteOffset >= own.getByteEnd() ||
           own.byteOffset >= view.getByteEnd())
         continue;
-      InFlightDiagnostic diagnostic = task.emitOpError("'")
-                                      << task.getName() << "' writes where the "
-                                      << "packets of '" << putter.getName()
-                                      << "' lie";
-      diagnostic.attachNote(putter.getLoc()) << "the packets are put here";
+      InFlightDiagnostic diagnostic =
+          task.emitOpError("'")
+          << task.getName() << "' writes bytes that "
+          << "hold the packets of '" << putter.getName() << "'";
+      diagnostic.attachNote(putter.getLoc()) << "this task sends the packets";
       return diagnostic;
     }
   }
@@ -172,7 +173,7 @@ static LogicalResult checkTaskPackets(const ProgramAccesses &program) {
       return task.emitOpError("operand ")
              << access->operand << " of '" << task.getName()
              << "' has packets of " << word
-             << ", which are no words of 32 or 64 bits";
+             << ", which are not integers of 32 or 64 bits";
     }
   }
   return success();

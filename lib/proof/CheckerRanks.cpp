@@ -13,9 +13,9 @@ namespace {
 class RankChecker {
 public:
   RankChecker(ScheduleOp schedule, const ProgramAccesses &program,
-              ArrayRef<Lane> lanes, ArrayRef<Item> places)
+              ArrayRef<Lane> lanes, ArrayRef<Item> positions)
       : schedule(schedule), op(cast<ProgramOp>(schedule->getParentOp())),
-        program(program), lanes(lanes), places(places) {}
+        program(program), lanes(lanes), positions(positions) {}
 
   LogicalResult run();
 
@@ -44,7 +44,7 @@ private:
   ProgramOp op;
   const ProgramAccesses &program;
   ArrayRef<Lane> lanes;
-  ArrayRef<Item> places;
+  ArrayRef<Item> positions;
   int64_t smsOfRank = 1;
 };
 } // namespace
@@ -206,7 +206,7 @@ LogicalResult RankChecker::checkAccess(const OperandAccess &access) {
         box, [](Bounds range) { return range.first >= range.second; });
     if (failed(result) || isEmpty)
       return;
-    Item at = places[first + vcta];
+    Item at = positions[first + vcta];
     result = isArgument ? checkArgument(access, vcta, at)
                         : checkPart(access, vcta, at, box);
   });
@@ -227,6 +227,7 @@ LogicalResult RankChecker::run() {
 
 LogicalResult checker::checkRanks(ScheduleOp schedule,
                                   const ProgramAccesses &program,
-                                  ArrayRef<Lane> lanes, ArrayRef<Item> places) {
-  return RankChecker(schedule, program, lanes, places).run();
+                                  ArrayRef<Lane> lanes,
+                                  ArrayRef<Item> positions) {
+  return RankChecker(schedule, program, lanes, positions).run();
 }

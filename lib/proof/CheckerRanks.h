@@ -24,7 +24,7 @@ namespace mlir::ark::checker {
 ///   packets.
 /// - (sharing_c5) a vCTA touches no argument of another rank but constants.
 LogicalResult checkRanks(ScheduleOp schedule, const ProgramAccesses &program,
-                         ArrayRef<Lane> lanes, ArrayRef<Item> places);
+                         ArrayRef<Lane> lanes, ArrayRef<Item> positions);
 
 } // namespace mlir::ark::checker
 

@@ -13,31 +13,32 @@ using namespace mlir::ark;
 using namespace mlir::ark::checker;
 
 PacketSenders::PacketSenders(const ProgramAccesses &program,
-                             ArrayRef<Lane> lanes, ArrayRef<Item> places) {
+                             ArrayRef<Lane> lanes, ArrayRef<Item> positions) {
   for (const BufferAccesses &buffer : program.getBuffers()) {
     if (!isPackets(buffer.root))
       continue;
     senders.resize(lanes.size());
     for (auto [ofLane, lane] : llvm::zip(senders, lanes))
       ofLane.resize(lane.items.size());
-    add(program, buffer, places);
+    add(program, buffer, positions);
   }
 }
 
 /// Calls `visit(vcta, cell)` for all cells that vCTAs read, or write if
 /// `writes`. Skips boxes that the previous vCTA of the same run has visited.
 template <typename Visitor>
-static void forEachAccess(const ProgramAccesses &program,
-                          const BufferAccesses &buffer,
-                          const CellPartition &partition, ArrayRef<Item> places,
-                          bool writes, Visitor visit) {
+static void
+forEachAccess(const ProgramAccesses &program, const BufferAccesses &buffer,
+              const CellPartition &partition, ArrayRef<Item> positions,
+              bool writes, Visitor visit) {
   for (auto [number, access] : llvm::enumerate(buffer.accesses)) {
     if (access->isWrite != writes)
       continue;
     uint32_t first = program.getFirstVCTA(access->task),
              end = program.getFirstVCTA(access->task + 1);
     for (uint32_t vcta = first; vcta < end; ++vcta) {
-      bool isRepeated = vcta > first && places[vcta] == places[vcta - 1] &&
+      bool isRepeated = vcta > first &&
+                        positions[vcta] == positions[vcta - 1] &&
                         partition.getBoxes(number, vcta - first) ==
                             partition.getBoxes(number, vcta - first - 1);
       if (!isRepeated)
@@ -48,21 +49,22 @@ static void forEachAccess(const ProgramAccesses &program,
 }
 
 void PacketSenders::add(const ProgramAccesses &program,
-                        const BufferAccesses &buffer, ArrayRef<Item> places) {
+                        const BufferAccesses &buffer,
+                        ArrayRef<Item> positions) {
   CellPartition partition(buffer.accesses);
   std::vector<SmallVector<Item, 1>> writersOf(partition.getNumCells());
-  forEachAccess(program, buffer, partition, places, /*writes=*/true,
+  forEachAccess(program, buffer, partition, positions, /*writes=*/true,
                 [&](uint32_t vcta, uint32_t cell) {
                   SmallVector<Item, 1> &writers = writersOf[cell];
-                  if (!llvm::is_contained(writers, places[vcta]))
-                    writers.push_back(places[vcta]);
+                  if (!llvm::is_contained(writers, positions[vcta]))
+                    writers.push_back(positions[vcta]);
                 });
   std::vector<std::vector<std::set<Item>>> found(senders.size());
   for (auto [sets, ofLane] : llvm::zip(found, senders))
     sets.resize(ofLane.size());
-  forEachAccess(program, buffer, partition, places, /*writes=*/false,
+  forEachAccess(program, buffer, partition, positions, /*writes=*/false,
                 [&](uint32_t vcta, uint32_t cell) {
-                  Item at = places[vcta];
+                  Item at = positions[vcta];
                   found[at.lane][at.item].insert(writersOf[cell].begin(),
                                                  writersOf[cell].end());
                 });

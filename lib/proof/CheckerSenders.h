@@ -18,7 +18,7 @@ class PacketSenders {
 public:
   PacketSenders() = default;
   PacketSenders(const ProgramAccesses &program, ArrayRef<Lane> lanes,
-                ArrayRef<Item> places);
+                ArrayRef<Item> positions);
 
   /// Returns the runs that send to the run at an item: the last run of every
   /// lane.
@@ -28,7 +28,7 @@ private:
   using Senders = SmallVector<Item, 2>;
 
   void add(const ProgramAccesses &program, const BufferAccesses &buffer,
-           ArrayRef<Item> places);
+           ArrayRef<Item> positions);
 
   /// Senders by lane and item. Empty if a program has no packets.
   std::vector<std::vector<Senders>> senders;

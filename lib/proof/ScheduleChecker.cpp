@@ -74,10 +74,10 @@ private:
     SmallVector<Visit, 1> reads;
   };
   /// The item that runs a vCTA, and the number of the clock at that item.
-  struct Place {
+  struct Position {
     uint32_t lane = 0, item = 0, clock = 0;
 
-    bool isInRunOf(const Place &other) const {
+    bool isInRunOf(const Position &other) const {
       return lane == other.lane && item == other.item;
     }
   };
@@ -128,7 +128,7 @@ private:
   ArrayRef<Lane> lanes;
   const Execution &execution;
   /// The item that runs each vCTA.
-  std::vector<Place> places;
+  std::vector<Position> positions;
   std::vector<Cell> cells;
   ScheduleProof proof;
 };
@@ -143,20 +143,20 @@ static bool isArena(Value root) {
 RaceChecker::RaceChecker(const ProgramAccesses &program, ArrayRef<Lane> lanes,
                          ArrayRef<Item> items, const Execution &execution)
     : program(program), lanes(lanes), execution(execution) {
-  places.reserve(items.size());
+  positions.reserve(items.size());
   for (Item item : items) {
-    bool isSame = !places.empty() && places.back().lane == item.lane &&
-                  places.back().item == item.item;
-    uint32_t clock = isSame ? places.back().clock
+    bool isSame = !positions.empty() && positions.back().lane == item.lane &&
+                  positions.back().item == item.item;
+    uint32_t clock = isSame ? positions.back().clock
                             : execution.getClockNumber(item.lane, item.item);
-    places.push_back({item.lane, item.item, clock});
+    positions.push_back({item.lane, item.item, clock});
   }
 }
 
 /// Returns true if a vCTA ends before another vCTA begins. The vCTAs of one run
 /// have no order: a target may execute them concurrently.
 bool RaceChecker::isOrdered(uint32_t before, uint32_t after) const {
-  const Place &a = places[before], &b = places[after];
+  const Position &a = positions[before], &b = positions[after];
   if (a.lane != b.lane)
     return execution.knows(b.clock, a.lane, a.item);
   return a.item != b.item ? a.item < b.item : before == after;
@@ -167,7 +167,7 @@ bool RaceChecker::isOrdered(uint32_t before, uint32_t after) const {
 //===----------------------------------------------------------------------===//
 
 FailureOr<ScheduleProof> RaceChecker::run() {
-  proof.vctas = places.size();
+  proof.vctas = positions.size();
   for (const Buffer &buffer : program.getBuffers())
     // Buffers that no task writes, such as parameters, need no order.
     if ((buffer.isWritten || isArena(buffer.root) || isPackets(buffer.root)) &&
@@ -246,7 +246,8 @@ LogicalResult RaceChecker::checkTask(const Buffer &buffer,
       const OperandAccess &access = *buffer.accesses[number];
       int64_t index = vcta - program.getFirstVCTA(task);
       if (mayRepeat[number - first] &&
-          seen[number - first].contains(places[vcta].lane, places[vcta].item,
+          seen[number - first].contains(positions[vcta].lane,
+                                        positions[vcta].item,
                                         partition.getBoxes(number, index)))
         continue;
       Visit visit = {vcta, access.operand};
@@ -301,21 +302,21 @@ void RaceChecker::addRead(Cell &cell, Visit visit) const {
     cell.reads.push_back(visit);
     return;
   }
-  const Place &last = places[cell.reads.back().vcta];
-  const Place &place = places[visit.vcta];
-  if (last.lane != place.lane) {
+  const Position &last = positions[cell.reads.back().vcta];
+  const Position &position = positions[visit.vcta];
+  if (last.lane != position.lane) {
     cell.reads.push_back(visit);
-  } else if (last.item == place.item) {
+  } else if (last.item == position.item) {
     size_t count = cell.reads.size();
     bool hasFirst =
-        count > 1 && places[cell.reads[count - 2].vcta].isInRunOf(place);
+        count > 1 && positions[cell.reads[count - 2].vcta].isInRunOf(position);
     if (hasFirst)
       cell.reads.back() = visit;
     else if (cell.reads.back().vcta != visit.vcta)
       cell.reads.push_back(visit);
-  } else if (last.item < place.item) {
+  } else if (last.item < position.item) {
     while (!cell.reads.empty() &&
-           places[cell.reads.back().vcta].isInRunOf(last))
+           positions[cell.reads.back().vcta].isInRunOf(last))
       cell.reads.pop_back();
     cell.reads.push_back(visit);
   }
@@ -370,7 +371,7 @@ std::string RaceChecker::describe(Visit visit) const {
   unsigned task = getTask(visit.vcta);
   return ("vCTA " + Twine(visit.vcta - program.getFirstVCTA(task)) + " of '" +
           getTaskOp(visit.vcta).getName() + "' on SM " +
-          Twine(lanes[places[visit.vcta].lane].sm))
+          Twine(lanes[positions[visit.vcta].lane].sm))
       .str();
 }
 
@@ -388,8 +389,8 @@ static std::string describeBytes(std::pair<int64_t, int64_t> bytes) {
 }
 
 Operation *RaceChecker::getRun(Visit visit) const {
-  const Place &place = places[visit.vcta];
-  return lanes[place.lane].items[place.item];
+  const Position &position = positions[visit.vcta];
+  return lanes[position.lane].items[position.item];
 }
 
 void RaceChecker::attachOperand(InFlightDiagnostic &diagnostic,
@@ -404,7 +405,7 @@ LogicalResult RaceChecker::reportHazard(StringRef hazard, const Buffer &buffer,
                                         const CellPartition &partition,
                                         uint32_t cell, Visit before,
                                         Visit after) {
-  bool inOneRun = places[before.vcta].isInRunOf(places[after.vcta]);
+  bool inOneRun = positions[before.vcta].isInRunOf(positions[after.vcta]);
   StringRef order = inOneRun ? " in the same work item as "
                     : isOrdered(after.vcta, before.vcta)
                         ? " before "
@@ -504,7 +505,7 @@ FailureOr<ScheduleProof> mlir::ark::checkSchedule(ScheduleOp schedule) {
   if (failed(program.collect()))
     return failure();
   Lanes lanes(schedule);
-  std::vector<Item> items = placeVCTAs(program, lanes);
+  std::vector<Item> items = findPositions(program, lanes);
   Execution execution(schedule, program, lanes, items);
   // All lanes must end first: otherwise there are no clocks to compare.
   if (failed(execution.run()) || failed(checkFinalBarrier(lanes)) ||

@@ -149,7 +149,7 @@ def fill_in(page: str, tables: dict[str, str]) -> str:
         head, found, rest = page.partition(begin)
         _, ended, tail = rest.partition(end)
         if not found or not ended:
-            raise SystemExit(f"the page has no place for the part {name!r}")
+            raise SystemExit(f"the page has no section named {name!r}")
         page = f"{head}{begin}\n{text}{end}{tail}"
     return page
 

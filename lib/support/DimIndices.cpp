@@ -14,7 +14,8 @@ LogicalResult ark::verifyDimIndices(Operation *root) {
     std::optional<int64_t> index = getConstantIntValue(op.getDimension());
     if (!index || !type.hasRank() || (*index >= 0 && *index < type.getRank()))
       return WalkResult::advance();
-    op->emitOpError("asks for dimension ") << *index << " of " << type;
+    op->emitOpError("reads the extent of dimension ")
+        << *index << ", which " << type << " does not have";
     return WalkResult::interrupt();
   });
   return failure(result.wasInterrupted());

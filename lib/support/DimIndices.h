@@ -7,8 +7,8 @@
 
 namespace mlir::ark {
 
-/// Fails with an error if a `tensor.dim` or `memref.dim` inside of `root` asks
-/// for a constant dimension that its operand does not have. MLIR's verifiers
+/// Fails with an error if a `tensor.dim` or `memref.dim` inside of `root` names
+/// a constant dimension that its operand does not have. MLIR's verifiers
 /// allow such an op, and ValueBoundsConstraintSet reads beyond the shape for
 /// it. A pass that computes bounds calls this function first.
 LogicalResult verifyDimIndices(Operation *root);

@@ -206,10 +206,11 @@ def output_of(*command: str) -> str:
 
 
 def debian_urls(version: str) -> Iterator[str]:
-    """Yields the addresses at which the source package may be.
+    """Yields the addresses at which the source package may lie.
 
     All suites of an archive share one pool, and security archives often hold the binaries alone. So
-    every archive that apt knows is asked, at the place of the binary package and at the usual one.
+    the function yields two addresses for every archive that apt knows: the folder of the binary
+    package and the usual folder.
     """
     major = version.split(".")[0]
     source = f"llvm-toolchain-{major}"

@@ -33,7 +33,7 @@ build_wheel() {
     --config-settings=cmake.define.ARK_ENABLE_TESTS=OFF
 }
 
-# The wheel asks for no newer C library than that of this machine.
+# The wheel requires a C library that is no newer than that of this machine.
 libc=$(getconf GNU_LIBC_VERSION)
 libc=${libc#glibc }
 platform=manylinux_${libc/./_}_$(uname -m)

@@ -103,7 +103,7 @@ struct LaneRecord {
   int64_t sm = 0, first = 0, end = 0;
 };
 
-struct OperandRow {
+struct OperandEntry {
   int64_t slot = 0, offset = 0;
 };
 
@@ -112,7 +112,7 @@ struct Tables {
   std::vector<LaneRecord> lanes;
   /// For every task, its body and its first entry in `operands`.
   std::vector<std::pair<int64_t, int64_t>> tasks;
-  std::vector<OperandRow> operands;
+  std::vector<OperandEntry> operands;
 };
 
 } // namespace mlir::ark::validation

@@ -24,12 +24,12 @@ private:
   /// Offsets of the first and the last word.
   using Words = std::pair<int64_t, int64_t>;
 
-  InFlightDiagnostic fail(StringRef table, size_t row) {
-    return emitError(loc) << table << "[" << row << "]: ";
+  InFlightDiagnostic fail(StringRef table, size_t entry) {
+    return emitError(loc) << table << "[" << entry << "]: ";
   }
   LogicalResult checkOperands();
   LogicalResult checkOperand(size_t task, size_t number);
-  StringRef findProblem(const OperandRecord &operand, OperandRow row,
+  StringRef findProblem(const OperandRecord &operand, OperandEntry entry,
                         const ValueRecord &value) const;
   LogicalResult checkLanes();
   LogicalResult checkHandoffs();
@@ -54,19 +54,19 @@ private:
 
 /// Returns a problem with the slot or offset of an operand, or an empty string.
 StringRef TableChecker::findProblem(const OperandRecord &operand,
-                                    OperandRow row,
+                                    OperandEntry entry,
                                     const ValueRecord &value) const {
-  if (row.slot != value.slot || row.offset != value.offset + operand.begin)
+  if (entry.slot != value.slot || entry.offset != value.offset + operand.begin)
     return "lies elsewhere than its value";
   if (operand.begin + operand.getSpan() > value.bytes)
     return "leaves its value";
-  if (row.offset % operand.alignment || row.offset % operand.elementBytes)
+  if (entry.offset % operand.alignment || entry.offset % operand.elementBytes)
     return "is not aligned";
-  bool isArgument = row.slot >= 1 &&
-                    row.slot <= static_cast<int64_t>(manifest.buffers.size());
+  bool isArgument = entry.slot >= 1 &&
+                    entry.slot <= static_cast<int64_t>(manifest.buffers.size());
   if (operand.access == Access::Read || !isArgument)
     return "";
-  ArgumentKind kind = manifest.buffers[row.slot - 1].kind;
+  ArgumentKind kind = manifest.buffers[entry.slot - 1].kind;
   return kind == ArgumentKind::State || kind == ArgumentKind::Output
              ? ""
              : "writes a buffer that no task may write";
@@ -74,13 +74,13 @@ StringRef TableChecker::findProblem(const OperandRecord &operand,
 
 LogicalResult TableChecker::checkOperand(size_t task, size_t number) {
   const TaskRecord &record = manifest.tasks[task];
-  size_t row = tables.tasks[task].second + number;
+  size_t entry = tables.tasks[task].second + number;
   StringRef problem =
-      findProblem(manifest.getFootprint(record)[number], tables.operands[row],
+      findProblem(manifest.getFootprint(record)[number], tables.operands[entry],
                   manifest.values[record.values[number]]);
   if (problem.empty())
     return success();
-  return fail("operands", row)
+  return fail("operands", entry)
          << "operand " << number << " of '" << record.name << "' " << problem;
 }
 
@@ -95,10 +95,10 @@ LogicalResult TableChecker::checkOperands() {
 /// Checks that every lane of an SM can have a warp of its own.
 LogicalResult TableChecker::checkLanes() {
   DenseMap<int64_t, int64_t> lanesOfSm;
-  for (auto [row, lane] : llvm::enumerate(tables.lanes))
+  for (auto [entry, lane] : llvm::enumerate(tables.lanes))
     if (++lanesOfSm[lane.sm] > manifest.warps)
-      return fail("lanes", row) << "SM " << lane.sm << " has more lanes than "
-                                << "its " << manifest.warps << " warps";
+      return fail("lanes", entry) << "SM " << lane.sm << " has more lanes than "
+                                  << "its " << manifest.warps << " warps";
   return success();
 }
 
@@ -115,10 +115,10 @@ std::optional<TableChecker::Words> TableChecker::getWords(int64_t task) const {
        llvm::enumerate(manifest.getFootprint(record))) {
     if (operand.access == Access::Read)
       continue;
-    OperandRow row = tables.operands[tables.tasks[task].second + number];
-    if (row.slot == 0 && operand.getSpan() >= operand.elementBytes)
-      return Words(row.offset,
-                   row.offset + operand.getSpan() - operand.elementBytes);
+    OperandEntry entry = tables.operands[tables.tasks[task].second + number];
+    if (entry.slot == 0 && operand.getSpan() >= operand.elementBytes)
+      return Words(entry.offset,
+                   entry.offset + operand.getSpan() - operand.elementBytes);
     return std::nullopt;
   }
   return std::nullopt;
@@ -138,20 +138,20 @@ LogicalResult TableChecker::checkHandoff(size_t semaphore,
     return fail("instructions", *llvm::find_if(items, looks))
            << "semaphore '" << record.name << "' has a counter and no packets";
   for (size_t item : items) {
-    const Instruction &row = tables.instructions[item];
+    const Instruction &entry = tables.instructions[item];
     if (!looks(item))
       return fail("instructions", item)
              << "semaphore '" << record.name
-             << "' has rank packets at other instructions";
-    if (row.opcode != Opcode::Wait)
+             << "' has rank packets at other instructions, but not here";
+    if (entry.opcode != Opcode::Wait)
       continue;
-    if (static_cast<uint64_t>(row.c + 2 * row.b) > tables.operands.size())
+    if (static_cast<uint64_t>(entry.c + 2 * entry.b) > tables.operands.size())
       return fail("instructions", item)
              << "its packets are not in the table of operands";
     SmallVector<Words> expected;
-    for (int64_t first = row.c; first < row.c + 2 * row.b; first += 2) {
-      OperandRow begin = tables.operands[first],
-                 end = tables.operands[first + 1];
+    for (int64_t first = entry.c; first < entry.c + 2 * entry.b; first += 2) {
+      OperandEntry begin = tables.operands[first],
+                   end = tables.operands[first + 1];
       if (begin.slot != 0 || end.slot != 0)
         return fail("operands", first) << "packets lie in the arena";
       expected.push_back({begin.offset, end.offset});
@@ -159,7 +159,7 @@ LogicalResult TableChecker::checkHandoff(size_t semaphore,
     llvm::sort(expected);
     if (ArrayRef<Words>(expected) != sent)
       return fail("instructions", item)
-             << "looks at other words than those that are sent before "
+             << "waits for other packets than those that are sent before "
              << "semaphore '" << record.name << "' is signalled";
   }
   return success();
@@ -171,18 +171,18 @@ LogicalResult TableChecker::checkHandoffs() {
   for (const LaneRecord &lane : tables.lanes) {
     std::optional<Words> last;
     for (int64_t item = lane.first; item < lane.end; ++item) {
-      const Instruction &row = tables.instructions[item];
-      if (row.opcode == Opcode::Run)
-        last = getWords(row.a);
-      if (row.opcode == Opcode::Wait)
+      const Instruction &entry = tables.instructions[item];
+      if (entry.opcode == Opcode::Run)
+        last = getWords(entry.a);
+      if (entry.opcode == Opcode::Wait)
         last = std::nullopt;
-      if (row.opcode == Opcode::Signal || row.opcode == Opcode::Wait)
-        items[row.a].push_back(item);
-      if (row.opcode == Opcode::Signal && row.c) {
+      if (entry.opcode == Opcode::Signal || entry.opcode == Opcode::Wait)
+        items[entry.a].push_back(item);
+      if (entry.opcode == Opcode::Signal && entry.c) {
         if (!last)
           return fail("instructions", item)
                  << "does not come right after a run that sends packets";
-        sent[row.a].push_back(*last);
+        sent[entry.a].push_back(*last);
       }
     }
   }
@@ -215,13 +215,14 @@ LogicalResult TableChecker::checkStop() {
   std::optional<size_t> found;
   for (const LaneRecord &lane : tables.lanes)
     for (int64_t item = lane.first; item < lane.end; ++item) {
-      const Instruction &row = tables.instructions[item];
-      if (row.opcode != Opcode::Stop)
+      const Instruction &entry = tables.instructions[item];
+      if (entry.opcode != Opcode::Stop)
         continue;
       if (found)
-        return fail("instructions", item) << "is the second stop";
+        return fail("instructions", item)
+               << "is the second stop: a program has one at most";
       found = item;
-      std::optional<int64_t> writer = findLastWriter(row.a);
+      std::optional<int64_t> writer = findLastWriter(entry.a);
       bool follows = writer && item > lane.first;
       if (follows) {
         const Instruction &run = tables.instructions[item - 1];
@@ -230,11 +231,12 @@ LogicalResult TableChecker::checkStop() {
       }
       if (!follows)
         return fail("instructions", item)
-               << "does not come right after the last write of what it reads";
+               << "does not come right after the last write of the state that "
+                  "it reads";
     }
   for (const BufferRecord &buffer : manifest.buffers)
     if (buffer.stop && !found)
-      return emitError(loc) << "instructions: none looks at '" << buffer.name
+      return emitError(loc) << "instructions: no stop reads '" << buffer.name
                             << "', which ends the launch";
   return success();
 }

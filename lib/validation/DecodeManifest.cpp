@@ -181,7 +181,7 @@ Type Decoder::elementType(const Object &from, const Twine &path) {
           .Case("uint32", builder.getIntegerType(32, /*isSigned=*/false))
           .Default(nullptr);
   if (!type)
-    fail(path + ".dtype", "there is no such type");
+    fail(path + ".dtype", "unknown element type");
   return type ? type : integerType(8);
 }
 
@@ -205,14 +205,14 @@ BufferRecord Decoder::buffer(const json::Value &value, const Twine &path) {
   std::optional<ArgumentKind> kind =
       symbolizeArgumentKind(text(from, "kind", path));
   if (!kind)
-    fail(path + ".kind", "there is no such kind");
+    fail(path + ".kind", "unknown kind");
   record.kind = kind.value_or(ArgumentKind::Input);
   record.element = elementType(from, path);
   record.shape = integers(from, "shape", path);
   record.bytes = integer(from, "bytes", path);
   std::optional<int64_t> count = countElements(record.shape);
   if (!count || *count * getElementBytes(record.element) != record.bytes)
-    fail(path + ".bytes", "not what the shape takes");
+    fail(path + ".bytes", "differs from the bytes of the shape");
   record.stop = flag(from, "stop", path);
   return record;
 }
@@ -245,7 +245,7 @@ AffineExpr Decoder::expression(const json::Value &value, const Twine &path,
   bool multiplies = *symbol == "*";
   if (!constant || constant.getValue() > kMaxFactor ||
       constant.getValue() < (multiplies ? -kMaxFactor : 1)) {
-    fail(path, "an operator needs a number on its right");
+    fail(path, "expected a number to the right of an operator");
     return left;
   }
   if (multiplies)
@@ -256,7 +256,7 @@ AffineExpr Decoder::expression(const json::Value &value, const Twine &path,
     return left.floorDiv(right);
   if (*symbol == "ceildiv")
     return left.ceilDiv(right);
-  fail(path, "there is no such operator");
+  fail(path, "unknown operator");
   return left;
 }
 
@@ -309,16 +309,17 @@ BodyRecord Decoder::body(const json::Value &value, const Twine &path) {
   record.name = text(from, "name", path);
   record.stamps = flag(from, "stamps", path);
   for (auto [index, list] : llvm::enumerate(array(from, "footprints", path))) {
-    std::string place = (path + ".footprints[" + Twine(index) + "]").str();
+    std::string footprintPath =
+        (path + ".footprints[" + Twine(index) + "]").str();
     FootprintRecord &footprint = record.footprints.emplace_back();
     const json::Array *operands = list.getAsArray();
     if (!operands) {
-      fail(place, "expected an array");
+      fail(footprintPath, "expected an array");
       continue;
     }
     for (auto [number, item] : llvm::enumerate(*operands))
       footprint.push_back(
-          operand(item, Twine(place) + "[" + Twine(number) + "]"));
+          operand(item, Twine(footprintPath) + "[" + Twine(number) + "]"));
   }
   return record;
 }
@@ -345,7 +346,7 @@ SemaphoreRecord Decoder::semaphore(const json::Value &value,
   std::optional<HandoffKind> kind =
       symbolizeHandoffKind(text(from, "handoff", path));
   if (!kind)
-    fail(path + ".handoff", "there is no such kind");
+    fail(path + ".handoff", "unknown kind");
   record.handoff = kind.value_or(HandoffKind::Counter);
   return record;
 }
@@ -369,7 +370,7 @@ void Decoder::target(const Object &from) {
   std::optional<Backend> backend =
       symbolizeBackend(text(from, "backend", "target"));
   if (!backend)
-    fail("target.backend", "there is no such backend");
+    fail("target.backend", "unknown backend");
   manifest.backend = backend.value_or(Backend::CPU);
   manifest.sms = integer(from, "sms", "target", 1, kMaxSms);
   manifest.warps = integer(from, "warps", "target", 1);
@@ -390,7 +391,7 @@ void Decoder::checkTask(const TaskRecord &record, const Twine &path) {
     return fail(path + ".grid", "has another number of vCTAs");
   const FootprintRecord &footprint = body.footprints[record.footprint];
   if (record.values.size() != footprint.size())
-    return fail(path + ".values", "not one for every operand");
+    return fail(path + ".values", "expected one value for every operand");
   for (int64_t value : record.values)
     if (value >= static_cast<int64_t>(manifest.values.size()))
       return fail(path + ".values", "there is no such value");
@@ -399,7 +400,7 @@ void Decoder::checkTask(const TaskRecord &record, const Twine &path) {
       for (unsigned dim = record.grid.size(); dim < kMaxDepth; ++dim)
         if (offset.isFunctionOfDim(dim))
           return fail(path + ".footprint",
-                      "uses grid indices that the task has not");
+                      "uses grid indices that the task does not have");
 }
 
 FailureOr<Manifest> Decoder::decode(const json::Value &value) {

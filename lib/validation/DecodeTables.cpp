@@ -10,16 +10,16 @@ using namespace mlir::ark::validation;
 
 namespace {
 /// The entries of one section.
-template <typename T, unsigned columns>
-class Rows {
+template <typename T, unsigned fields>
+class Entries {
 public:
-  explicit Rows(StringRef bytes) : bytes(bytes) {}
+  explicit Entries(StringRef bytes) : bytes(bytes) {}
 
-  bool isWhole() const { return bytes.size() % (sizeof(T) * columns) == 0; }
-  size_t size() const { return bytes.size() / (sizeof(T) * columns); }
-  int64_t at(size_t row, unsigned column) const {
+  bool isWhole() const { return bytes.size() % (sizeof(T) * fields) == 0; }
+  size_t size() const { return bytes.size() / (sizeof(T) * fields); }
+  int64_t at(size_t entry, unsigned field) const {
     return llvm::support::endian::read<T>(
-        bytes.data() + (row * columns + column) * sizeof(T),
+        bytes.data() + (entry * fields + field) * sizeof(T),
         llvm::endianness::little);
   }
 
@@ -36,8 +36,8 @@ public:
   FailureOr<Tables> decode();
 
 private:
-  InFlightDiagnostic fail(StringRef table, size_t row) {
-    return emitError(loc) << table << "[" << row << "]: ";
+  InFlightDiagnostic fail(StringRef table, size_t entry) {
+    return emitError(loc) << table << "[" << entry << "]: ";
   }
   LogicalResult decodeInstructions();
   StringRef findProblem(const Instruction &instruction) const;
@@ -47,61 +47,64 @@ private:
 
   const Manifest &manifest;
   Location loc;
-  Rows<int32_t, 4> instructions;
-  Rows<int32_t, 3> lanes;
-  Rows<int32_t, 2> tasks;
-  Rows<int64_t, 2> operands;
+  Entries<int32_t, 4> instructions;
+  Entries<int32_t, 3> lanes;
+  Entries<int32_t, 2> tasks;
+  Entries<int64_t, 2> operands;
   Tables decoded;
 };
 } // namespace
 
 /// Returns a problem with an instruction by itself, or an empty string.
-StringRef TableDecoder::findProblem(const Instruction &row) const {
+StringRef TableDecoder::findProblem(const Instruction &entry) const {
   auto isSemaphore = [&] {
-    return row.a >= 0 &&
-           row.a < static_cast<int64_t>(manifest.semaphores.size());
+    return entry.a >= 0 &&
+           entry.a < static_cast<int64_t>(manifest.semaphores.size());
   };
-  switch (row.opcode) {
+  switch (entry.opcode) {
   case Opcode::Run:
   case Opcode::Prefetch:
-    if (row.a < 0 || row.a >= static_cast<int64_t>(manifest.tasks.size()))
+    if (entry.a < 0 || entry.a >= static_cast<int64_t>(manifest.tasks.size()))
       return "there is no such task";
-    if (row.b < 0 || row.b >= row.c || row.c > manifest.tasks[row.a].vctas)
+    if (entry.b < 0 || entry.b >= entry.c ||
+        entry.c > manifest.tasks[entry.a].vctas)
       return "the task has no such vCTAs";
     return "";
   case Opcode::Signal:
     if (!isSemaphore())
       return "there is no such semaphore";
-    return row.b != 0 || row.c < 0 || row.c > 1 ? "an unused field is not zero"
-                                                : "";
+    return entry.b != 0 || entry.c < 0 || entry.c > 1
+               ? "an unused field is not zero"
+               : "";
   case Opcode::Wait:
   case Opcode::Barrier:
     if (!isSemaphore())
       return "there is no such semaphore";
-    if (row.b != manifest.semaphores[row.a].arrivals)
+    if (entry.b != manifest.semaphores[entry.a].arrivals)
       return "waits for another number of arrivals than the semaphore has";
-    if (row.opcode == Opcode::Barrier && row.c != 0)
+    if (entry.opcode == Opcode::Barrier && entry.c != 0)
       return "an unused field is not zero";
-    return row.c < 0 ? "its packets are not in the table of operands" : "";
+    return entry.c < 0 ? "its packets are not in the table of operands" : "";
   case Opcode::Stop:
-    if (row.a < 1 || row.a > static_cast<int64_t>(manifest.buffers.size()) ||
-        !manifest.buffers[row.a - 1].stop)
+    if (entry.a < 1 ||
+        entry.a > static_cast<int64_t>(manifest.buffers.size()) ||
+        !manifest.buffers[entry.a - 1].stop)
       return "looks at a buffer that does not end the launch";
-    return row.b != 0 || row.c != 0 ? "an unused field is not zero" : "";
+    return entry.b != 0 || entry.c != 0 ? "an unused field is not zero" : "";
   }
   return "there is no such opcode";
 }
 
 LogicalResult TableDecoder::decodeInstructions() {
-  for (size_t row = 0; row < instructions.size(); ++row) {
-    int64_t opcode = instructions.at(row, 0);
+  for (size_t entry = 0; entry < instructions.size(); ++entry) {
+    int64_t opcode = instructions.at(entry, 0);
     if (opcode < 0 || opcode > kLastOpcode)
-      return fail("instructions", row) << "there is no opcode " << opcode;
-    Instruction instruction = {static_cast<Opcode>(opcode),
-                               instructions.at(row, 1), instructions.at(row, 2),
-                               instructions.at(row, 3)};
+      return fail("instructions", entry) << "there is no opcode " << opcode;
+    Instruction instruction = {
+        static_cast<Opcode>(opcode), instructions.at(entry, 1),
+        instructions.at(entry, 2), instructions.at(entry, 3)};
     if (StringRef problem = findProblem(instruction); !problem.empty())
-      return fail("instructions", row) << problem;
+      return fail("instructions", entry) << problem;
     decoded.instructions.push_back(instruction);
   }
   return success();
@@ -109,13 +112,14 @@ LogicalResult TableDecoder::decodeInstructions() {
 
 LogicalResult TableDecoder::decodeLanes() {
   int64_t next = 0, end = instructions.size();
-  for (size_t row = 0; row < lanes.size(); ++row) {
-    LaneRecord lane = {lanes.at(row, 0), lanes.at(row, 1), lanes.at(row, 2)};
+  for (size_t entry = 0; entry < lanes.size(); ++entry) {
+    LaneRecord lane = {lanes.at(entry, 0), lanes.at(entry, 1),
+                       lanes.at(entry, 2)};
     if (lane.sm < 0 || lane.sm >= manifest.sms)
-      return fail("lanes", row) << "there is no SM " << lane.sm;
+      return fail("lanes", entry) << "there is no SM " << lane.sm;
     if (lane.first != next || lane.end < next || lane.end > end)
-      return fail("lanes", row) << "does not begin where the lane before it "
-                                   "ends, or ends past the instructions";
+      return fail("lanes", entry) << "does not begin where the lane before it "
+                                     "ends, or ends past the instructions";
     next = lane.end;
     decoded.lanes.push_back(lane);
   }
@@ -129,15 +133,15 @@ LogicalResult TableDecoder::decodeTasks() {
   if (tasks.size() != manifest.tasks.size())
     return emitError(loc) << "tasks: " << tasks.size() << " entries for "
                           << manifest.tasks.size() << " tasks";
-  for (size_t row = 0; row < tasks.size(); ++row) {
-    const TaskRecord &task = manifest.tasks[row];
-    int64_t body = tasks.at(row, 0), first = tasks.at(row, 1);
+  for (size_t entry = 0; entry < tasks.size(); ++entry) {
+    const TaskRecord &task = manifest.tasks[entry];
+    int64_t body = tasks.at(entry, 0), first = tasks.at(entry, 1);
     if (body != task.body)
-      return fail("tasks", row) << "runs body " << body << "; the manifest "
-                                << "says " << task.body;
+      return fail("tasks", entry) << "runs body " << body << "; the manifest "
+                                  << "says " << task.body;
     int64_t count = manifest.getFootprint(task).size();
     if (first < 0 || first + count > static_cast<int64_t>(operands.size()))
-      return fail("tasks", row) << "its operands are not in the table";
+      return fail("tasks", entry) << "its operands are not in the table";
     decoded.tasks.push_back({body, first});
   }
   return success();
@@ -145,12 +149,12 @@ LogicalResult TableDecoder::decodeTasks() {
 
 LogicalResult TableDecoder::decodeOperands() {
   SmallVector<int64_t> bytes = manifest.getSlotBytes();
-  for (size_t row = 0; row < operands.size(); ++row) {
-    OperandRow operand = {operands.at(row, 0), operands.at(row, 1)};
+  for (size_t entry = 0; entry < operands.size(); ++entry) {
+    OperandEntry operand = {operands.at(entry, 0), operands.at(entry, 1)};
     if (operand.slot < 0 || operand.slot >= static_cast<int64_t>(bytes.size()))
-      return fail("operands", row) << "there is no slot " << operand.slot;
+      return fail("operands", entry) << "there is no slot " << operand.slot;
     if (operand.offset < 0 || operand.offset > bytes[operand.slot])
-      return fail("operands", row) << "the offset is outside of the slot";
+      return fail("operands", entry) << "the offset is outside of the slot";
     decoded.operands.push_back(operand);
   }
   return success();
@@ -159,7 +163,7 @@ LogicalResult TableDecoder::decodeOperands() {
 FailureOr<Tables> TableDecoder::decode() {
   if (!instructions.isWhole() || !lanes.isWhole() || !tasks.isWhole() ||
       !operands.isWhole())
-    return emitError(loc) << "a section ends within a row";
+    return emitError(loc) << "a section ends within an entry";
   if (failed(decodeInstructions()) || failed(decodeLanes()) ||
       failed(decodeTasks()) || failed(decodeOperands()))
     return failure();

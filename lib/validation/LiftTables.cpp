@@ -25,14 +25,14 @@ private:
   Location locateTask(const TaskRecord &record);
   ProgramOp addProgram();
   void addBuffers(ProgramOp program);
-  Value viewOperand(const OperandRecord &operand, OperandRow row);
+  Value viewOperand(const OperandRecord &operand, OperandEntry entry);
   Type getTileType(const TaskRecord &record, const OperandRecord &operand);
   void addTask(size_t number);
   void addBody(TaskOp task, const TaskRecord &record,
                ArrayRef<const OperandRecord *> operands);
   void addSchedule();
   void addLane(const LaneRecord &lane, int64_t warp);
-  void addItem(const Instruction &instruction, int64_t row);
+  void addItem(const Instruction &instruction, int64_t entry);
 
   const Tables &tables;
   const Manifest &manifest;
@@ -90,12 +90,13 @@ void Lifter::addBuffers(ProgramOp program) {
 
 /// Returns a view of an operand. Element 0 lies a multiple of the element size
 /// behind the first byte of the slot.
-Value Lifter::viewOperand(const OperandRecord &operand, OperandRow row) {
-  auto layout = StridedLayoutAttr::get(
-      builder.getContext(), row.offset / operand.elementBytes, operand.strides);
+Value Lifter::viewOperand(const OperandRecord &operand, OperandEntry entry) {
+  auto layout = StridedLayoutAttr::get(builder.getContext(),
+                                       entry.offset / operand.elementBytes,
+                                       operand.strides);
   return BufferCastOp::create(
       builder, loc, MemRefType::get(operand.shape, operand.element, layout),
-      buffers[row.slot]);
+      buffers[entry.slot]);
 }
 
 //===----------------------------------------------------------------------===//
@@ -146,14 +147,14 @@ void Lifter::addTask(size_t number) {
   SmallVector<Value> inputViews, outViews;
   SmallVector<Attribute> inputRegions, outRegions;
   SmallVector<int64_t> fresh;
-  size_t row = tables.tasks[number].second;
+  size_t entry = tables.tasks[number].second;
   for (const OperandRecord &operand : manifest.getFootprint(record)) {
     bool isInput = operand.access == Access::Read;
     if (operand.access == Access::Write)
       fresh.push_back(outs.size());
     (isInput ? inputs : outs).push_back(&operand);
     (isInput ? inputViews : outViews)
-        .push_back(viewOperand(operand, tables.operands[row++]));
+        .push_back(viewOperand(operand, tables.operands[entry++]));
     AffineMap offsets = AffineMap::get(record.grid.size(), 0, operand.offsets,
                                        builder.getContext());
     (isInput ? inputRegions : outRegions)
@@ -177,24 +178,25 @@ void Lifter::addTask(size_t number) {
 // The schedule
 //===----------------------------------------------------------------------===//
 
-void Lifter::addItem(const Instruction &row, int64_t number) {
-  Location place = locate(where + ": instructions[" + Twine(number) + "]");
+void Lifter::addItem(const Instruction &entry, int64_t number) {
+  Location location = locate(where + ": instructions[" + Twine(number) + "]");
   auto semaphore = [&] {
     return FlatSymbolRefAttr::get(builder.getContext(),
-                                  manifest.semaphores[row.a].name);
+                                  manifest.semaphores[entry.a].name);
   };
-  switch (row.opcode) {
+  switch (entry.opcode) {
   case Opcode::Run:
-    RunOp::create(builder, place, manifest.tasks[row.a].name, row.b, row.c);
+    RunOp::create(builder, location, manifest.tasks[entry.a].name, entry.b,
+                  entry.c);
     return;
   case Opcode::Signal:
-    SignalOp::create(builder, place, semaphore());
+    SignalOp::create(builder, location, semaphore());
     return;
   case Opcode::Wait:
-    WaitOp::create(builder, place, semaphore());
+    WaitOp::create(builder, location, semaphore());
     return;
   case Opcode::Barrier:
-    BarrierOp::create(builder, place, semaphore());
+    BarrierOp::create(builder, location, semaphore());
     return;
   case Opcode::Prefetch:
   case Opcode::Stop:
@@ -211,8 +213,8 @@ void Lifter::addLane(const LaneRecord &lane, int64_t warp) {
                            DenseI64ArrayAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&op.getBody());
-  for (int64_t row = lane.first; row < lane.end; ++row)
-    addItem(tables.instructions[row], row);
+  for (int64_t entry = lane.first; entry < lane.end; ++entry)
+    addItem(tables.instructions[entry], entry);
 }
 
 void Lifter::addSchedule() {

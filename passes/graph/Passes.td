@@ -202,7 +202,7 @@ def SplitArgmaxPass : Pass<"ark-split-argmax", "::mlir::ark::ProgramOp"> {
     ```
   }];
   let options = [
-    Option<"pieces", "pieces", "int64_t", "0",
+    Option<"partitions", "partitions", "int64_t", "0",
            "Number of partitions if it divides the extent; 0 selects the cost model">,
   ];
   let statistics = [
@@ -239,7 +239,7 @@ def SplitAttentionPass : Pass<"ark-split-attention", "::mlir::ark::ProgramOp"> {
   let options = [
     Option<"maxRows", "max-rows", "int64_t", "16",
            "Maximum number of query rows per key head, over all its query heads">,
-    Option<"pieces", "pieces", "int64_t", "0",
+    Option<"partitions", "partitions", "int64_t", "0",
            "Number of partitions if it divides the number of keys; 0 selects the cost model">,
   ];
   let statistics = [

@@ -34,21 +34,23 @@ static double predictReduction(TargetAttr target, int64_t results,
 }
 
 /// Returns the number of partitions; 1 if the dimension should not be split.
-static int64_t choosePieces(TargetAttr target, int64_t rows, int64_t extent,
-                            double bytesOfElement) {
+static int64_t choosePartitions(TargetAttr target, int64_t rows, int64_t extent,
+                                double bytesOfElement) {
   constexpr int64_t kPackedBytes = 8;
   double best =
       predictReduction(target, rows, extent * bytesOfElement) * (1 - kMinGain);
   int64_t chosen = 1;
-  for (int64_t pieces = 2; pieces * rows <= target.getSms(); ++pieces) {
-    if (extent % pieces != 0)
+  for (int64_t partitions = 2; partitions * rows <= target.getSms();
+       ++partitions) {
+    if (extent % partitions != 0)
       continue;
-    double predicted = predictReduction(target, rows * pieces,
-                                        extent / pieces * bytesOfElement) +
-                       predictReduction(target, rows, pieces * kPackedBytes);
+    double predicted =
+        predictReduction(target, rows * partitions,
+                         extent / partitions * bytesOfElement) +
+        predictReduction(target, rows, partitions * kPackedBytes);
     if (predicted < best) {
       best = predicted;
-      chosen = pieces;
+      chosen = partitions;
     }
   }
   return chosen;
@@ -58,13 +60,13 @@ static int64_t choosePieces(TargetAttr target, int64_t rows, int64_t extent,
 // Pass
 //===----------------------------------------------------------------------===//
 
-static void split(RewriterBase &rewriter, ArgmaxOp op, int64_t pieces) {
+static void split(RewriterBase &rewriter, ArgmaxOp op, int64_t partitions) {
   rewriter.setInsertionPoint(op);
   Location loc = op.getLoc();
   int64_t axis = op.getAxis();
   SmallVector<int64_t> shape(getTensorType(op.getOperand()).getShape());
-  shape[axis] /= pieces;
-  shape.insert(shape.begin() + axis, pieces);
+  shape[axis] /= partitions;
+  shape.insert(shape.begin() + axis, partitions);
   Value cut = ReshapeOp::create(rewriter, loc, op.getOperand(), shape);
   auto partial = PartialArgmaxOp::create(rewriter, loc, cut, axis + 1);
   auto combined = CombineArgmaxOp::create(rewriter, loc, partial, axis);
@@ -77,20 +79,20 @@ namespace {
 struct SplitArgmaxPass : ark::impl::SplitArgmaxPassBase<SplitArgmaxPass> {
   using SplitArgmaxPassBase::SplitArgmaxPassBase;
 
-  int64_t getPieces(ArgmaxOp op) {
+  int64_t getNumPartitions(ArgmaxOp op) {
     auto plan = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr.str());
     RankedTensorType type = getTensorType(op.getOperand());
     int64_t rows = getTensorType(op.getResult()).getNumElements();
     int64_t extent = type.getDimSize(op.getAxis());
-    constexpr int64_t kMostIndices = std::numeric_limits<int32_t>::max();
-    if ((plan && plan.contains("tile")) || rows == 0 || extent > kMostIndices ||
+    constexpr int64_t kMaxIndices = std::numeric_limits<int32_t>::max();
+    if ((plan && plan.contains("tile")) || rows == 0 || extent > kMaxIndices ||
         type.getElementTypeBitWidth() > 32)
       return 1;
-    if (pieces > 0)
-      return extent % pieces == 0 ? pieces : 1;
+    if (partitions > 0)
+      return extent % partitions == 0 ? partitions : 1;
     TargetAttr target = findTarget(op);
-    return target ? choosePieces(target, rows, extent,
-                                 type.getElementTypeBitWidth() / 8.0)
+    return target ? choosePartitions(target, rows, extent,
+                                     type.getElementTypeBitWidth() / 8.0)
                   : 1;
   }
 
@@ -98,7 +100,7 @@ struct SplitArgmaxPass : ark::impl::SplitArgmaxPassBase<SplitArgmaxPass> {
     IRRewriter rewriter(&getContext());
     for (auto op : llvm::make_early_inc_range(
              getOperation().getBody().getOps<ArgmaxOp>())) {
-      int64_t count = getPieces(op);
+      int64_t count = getNumPartitions(op);
       if (count == 1)
         continue;
       split(rewriter, op, count);

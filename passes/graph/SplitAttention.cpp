@@ -31,7 +31,7 @@ struct Sizes {
   explicit Sizes(AttentionOp op);
 
   double predictWhole(TargetAttr target) const;
-  double predictSplit(TargetAttr target, int64_t pieces) const;
+  double predictSplit(TargetAttr target, int64_t partitions) const;
 
   /// Key heads of all batches, query heads per key head, and queries per query
   /// head.
@@ -39,7 +39,7 @@ struct Sizes {
   int64_t keys, depth, columns, bytes;
 
 private:
-  double predictPart(TargetAttr target, int64_t pieces) const;
+  double predictPart(TargetAttr target, int64_t partitions) const;
 };
 } // namespace
 
@@ -61,9 +61,10 @@ Sizes::Sizes(AttentionOp op) {
 /// Predicts the time to process all partitions of the keys, with one vCTA per
 /// partition and key head. All SMs are assumed to share the bandwidth equally:
 /// a single vCTA cannot use the bandwidth of idle SMs.
-double Sizes::predictPart(TargetAttr target, int64_t pieces) const {
-  double part = static_cast<double>(keys) / pieces, rows = sharing * queries;
-  int64_t tiles = keyHeads * pieces;
+double Sizes::predictPart(TargetAttr target, int64_t partitions) const {
+  double part = static_cast<double>(keys) / partitions,
+         rows = sharing * queries;
+  int64_t tiles = keyHeads * partitions;
   return llvm::divideCeil(tiles, target.getSms()) *
              predictVCTANs(
                  target, target.getSms(), part * (depth + columns) * bytes,
@@ -77,27 +78,29 @@ double Sizes::predictWhole(TargetAttr target) const {
 
 /// Predicts the time of the split form, in which one vCTA per key head combines
 /// the partitions.
-double Sizes::predictSplit(TargetAttr target, int64_t pieces) const {
-  constexpr int64_t kSumBytes = 4;
-  double sums = static_cast<double>(sharing) * queries * pieces * (columns + 2);
-  return predictPart(target, pieces) +
+double Sizes::predictSplit(TargetAttr target, int64_t partitions) const {
+  constexpr int64_t kAccumulatorBytes = 4;
+  double accumulators =
+      static_cast<double>(sharing) * queries * partitions * (columns + 2);
+  return predictPart(target, partitions) +
          llvm::divideCeil(keyHeads, target.getSms()) *
-             predictVCTANs(target, keyHeads, sums * kSumBytes, 2 * sums) +
+             predictVCTANs(target, keyHeads, accumulators * kAccumulatorBytes,
+                           2 * accumulators) +
          predictHandoffNs(target, std::min(keyHeads, target.getSms()));
 }
 
 /// Returns the number of partitions; 1 if the keys should not be split.
-static int64_t choosePieces(const Sizes &sizes, TargetAttr target) {
+static int64_t choosePartitions(const Sizes &sizes, TargetAttr target) {
   double best = sizes.predictWhole(target) * (1 - kMinGain);
   int64_t chosen = 1;
-  for (int64_t pieces = 2; pieces * sizes.keyHeads <= target.getSms();
-       ++pieces) {
-    if (sizes.keys % pieces != 0)
+  for (int64_t partitions = 2; partitions * sizes.keyHeads <= target.getSms();
+       ++partitions) {
+    if (sizes.keys % partitions != 0)
       continue;
-    double predicted = sizes.predictSplit(target, pieces);
+    double predicted = sizes.predictSplit(target, partitions);
     if (predicted < best) {
       best = predicted;
-      chosen = pieces;
+      chosen = partitions;
     }
   }
   return chosen;
@@ -107,35 +110,36 @@ static int64_t choosePieces(const Sizes &sizes, TargetAttr target) {
 // Pass
 //===----------------------------------------------------------------------===//
 
-/// Splits dimension `dim` into two dimensions, the second of extent `pieces`.
+/// Splits dimension `dim` into two dimensions, the second of extent
+/// `partitions`.
 static Value cutDim(OpBuilder &builder, Location loc, Value tensor, int64_t dim,
-                    int64_t pieces) {
+                    int64_t partitions) {
   SmallVector<int64_t> shape(getTensorType(tensor).getShape());
-  shape[dim] /= pieces;
-  shape.insert(shape.begin() + dim + 1, pieces);
+  shape[dim] /= partitions;
+  shape.insert(shape.begin() + dim + 1, partitions);
   return ReshapeOp::create(builder, loc, tensor, shape);
 }
 
 /// Splits the key dimension of a mask. If the mask has one entry for all keys,
 /// the result has one entry for all partitions.
 static Value cutMask(OpBuilder &builder, Location loc, Value mask,
-                     int64_t pieces) {
+                     int64_t partitions) {
   int64_t rank = getTensorType(mask).getRank();
   if (rank == 0)
     return mask;
   bool isSame = getTensorType(mask).getShape().back() == 1;
-  return cutDim(builder, loc, mask, rank - 1, isSame ? 1 : pieces);
+  return cutDim(builder, loc, mask, rank - 1, isSame ? 1 : partitions);
 }
 
-static void split(RewriterBase &rewriter, AttentionOp op, int64_t pieces) {
+static void split(RewriterBase &rewriter, AttentionOp op, int64_t partitions) {
   rewriter.setInsertionPoint(op);
   Location loc = op.getLoc();
   RankedTensorType query = getTensorType(op.getQuery());
   int64_t keyDim = query.getRank() - 2;
-  Value key = cutDim(rewriter, loc, op.getKey(), keyDim, pieces);
-  Value value = cutDim(rewriter, loc, op.getValue(), keyDim, pieces);
+  Value key = cutDim(rewriter, loc, op.getKey(), keyDim, partitions);
+  Value value = cutDim(rewriter, loc, op.getValue(), keyDim, partitions);
   Value mask =
-      op.getMask() ? cutMask(rewriter, loc, op.getMask(), pieces) : Value();
+      op.getMask() ? cutMask(rewriter, loc, op.getMask(), partitions) : Value();
   // A causal mask admits all valid keys of a single query.
   bool causal = op.getCausal() && query.getDimSize(keyDim) > 1;
   auto partial =
@@ -157,7 +161,7 @@ struct SplitAttentionPass
     : ark::impl::SplitAttentionPassBase<SplitAttentionPass> {
   using SplitAttentionPassBase::SplitAttentionPassBase;
 
-  int64_t getPieces(AttentionOp op) {
+  int64_t getNumPartitions(AttentionOp op) {
     auto plan = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr.str());
     if (plan && plan.contains("tile"))
       return 1;
@@ -165,17 +169,17 @@ struct SplitAttentionPass
     if (sizes.sharing * sizes.queries > maxRows || sizes.keyHeads == 0 ||
         sizes.sharing * sizes.queries * sizes.columns == 0 || sizes.keys == 0)
       return 1;
-    if (pieces > 0)
-      return sizes.keys % pieces == 0 ? pieces : 1;
+    if (partitions > 0)
+      return sizes.keys % partitions == 0 ? partitions : 1;
     TargetAttr target = findTarget(op);
-    return target ? choosePieces(sizes, target) : 1;
+    return target ? choosePartitions(sizes, target) : 1;
   }
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     for (auto op : llvm::make_early_inc_range(
              getOperation().getBody().getOps<AttentionOp>())) {
-      int64_t count = getPieces(op);
+      int64_t count = getNumPartitions(op);
       if (count == 1)
         continue;
       split(rewriter, op, count);

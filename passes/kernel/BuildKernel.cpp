@@ -160,7 +160,7 @@ private:
   Value toIndex(Value value);
   Value makeMemRef(MemRefType type, Value address);
   Value loadStatus();
-  Value loadOperand(int64_t row);
+  Value loadOperand(int64_t index);
   void buildCase(func::FuncOp body, Block *end);
 
   func::FuncOp run;
@@ -204,11 +204,11 @@ Value DispatchBuilder::loadStatus() {
   return LLVM::LoadOp::create(builder, loc, pointer, field);
 }
 
-/// Returns the address of operand `row` of the task.
-Value DispatchBuilder::loadOperand(int64_t row) {
+/// Returns the address of operand `index` of the task.
+Value DispatchBuilder::loadOperand(int64_t index) {
   Value number = arith::AddIOp::create(
       builder, loc, firstOperand,
-      arith::ConstantIntOp::create(builder, loc, row, 64));
+      arith::ConstantIntOp::create(builder, loc, index, 64));
   return func::CallOp::create(builder, loc, findOperand,
                               ValueRange{run.getArgument(0), number})
       .getResult(0);
@@ -220,9 +220,9 @@ void DispatchBuilder::buildCase(func::FuncOp body, Block *end) {
       toIndex(run.getArgument(1)),
       makeMemRef(cast<MemRefType>(body.getArgumentTypes()[abi::kBodyStatus]),
                  loadStatus())};
-  for (auto [row, type] :
+  for (auto [index, type] :
        llvm::enumerate(body.getArgumentTypes().drop_front(abi::kBodyOperands)))
-    arguments.push_back(makeMemRef(cast<MemRefType>(type), loadOperand(row)));
+    arguments.push_back(makeMemRef(cast<MemRefType>(type), loadOperand(index)));
   func::CallOp::create(builder, loc, body, arguments);
   cf::BranchOp::create(builder, loc, end);
 }

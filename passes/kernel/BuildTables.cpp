@@ -61,8 +61,8 @@ private:
   template <typename T>
   DenseElementsAttr getTable(ArrayRef<T> values, int64_t columns) {
     Type type = builder.getIntegerType(8 * sizeof(T));
-    int64_t rows = static_cast<int64_t>(values.size()) / columns;
-    return DenseElementsAttr::get(RankedTensorType::get({rows, columns}, type),
+    int64_t count = static_cast<int64_t>(values.size()) / columns;
+    return DenseElementsAttr::get(RankedTensorType::get({count, columns}, type),
                                   values);
   }
 
@@ -81,9 +81,9 @@ private:
   /// Bodies whose stores carry the number of the iteration.
   llvm::SmallPtrSet<Operation *, 4> stamping;
   SmallVector<int64_t> arrivals;
-  /// First row of each semaphore's packets in the operand table; 0 if the
+  /// First entry of each semaphore's packets in the operand table; 0 if the
   /// waiters poll a counter.
-  SmallVector<int64_t> packetRows;
+  SmallVector<int64_t> packetEntries;
 
   SmallVector<Attribute> buffers, tasks, bodies, semaphores;
   SmallVector<int32_t> taskTable, instructions, lanes;
@@ -175,7 +175,7 @@ LogicalResult TableBuilder::addBuffers() {
 
 /// Finds the last task that writes the state with `ark.stop`. The task must
 /// have one vCTA, so that the lane of this vCTA knows the state's value right
-/// after its run.
+/// after its work item.
 LogicalResult TableBuilder::findStop() {
   for (BlockArgument argument : program.getBody().getArguments())
     if (program.getArgAttr(argument.getArgNumber(), ArkDialect::kStopAttr))
@@ -337,7 +337,7 @@ void TableBuilder::addSemaphores() {
 /// `packet` to the operand table. On a GPU these semaphores are counters, and
 /// nothing is added.
 LogicalResult TableBuilder::addPackets(const ExpandedSchedule &expanded) {
-  packetRows.assign(expanded.semaphores.size(), 0);
+  packetEntries.assign(expanded.semaphores.size(), 0);
   TargetAttr target = findTarget(program);
   if (target && target.isGpu())
     return success();
@@ -355,7 +355,7 @@ LogicalResult TableBuilder::addPackets(const ExpandedSchedule &expanded) {
   for (auto [index, semaphore] : llvm::enumerate(expanded.semaphores)) {
     if (SemaphoreOp(semaphore).getHandoff() != HandoffKind::Packet)
       continue;
-    packetRows[index] = getNumOperands();
+    packetEntries[index] = getNumOperands();
     for (TaskOp sender : senders[index]) {
       if (!sender || findPacketObstacle(sender))
         return SemaphoreOp(semaphore).emitOpError(
@@ -388,12 +388,12 @@ bool TableBuilder::addItem(const LaneItem &item) {
   case LaneItem::Kind::Signal:
     ++numSignals;
     addInstruction(abi::Opcode::Signal, item.index, 0,
-                   packetRows[item.index] > 0);
+                   packetEntries[item.index] > 0);
     return true;
   case LaneItem::Kind::Wait:
     ++numWaits;
     addInstruction(abi::Opcode::Wait, item.index, arrivals[item.index],
-                   packetRows[item.index]);
+                   packetEntries[item.index]);
     return true;
   case LaneItem::Kind::Barrier:
     ++numBarriers;
@@ -406,8 +406,8 @@ bool TableBuilder::addItem(const LaneItem &item) {
   llvm_unreachable("all kinds of items are handled");
 }
 
-/// Adds the instruction that may end the launch after the run that decides it.
-/// Returns false if `item` is another run.
+/// Adds the instruction that may end the launch after the work item that
+/// decides it. Returns false if `item` is another work item.
 bool TableBuilder::addStop(const LaneItem &item) {
   if (item.kind != LaneItem::Kind::Run || item.begin == item.end ||
       item.index != stopTask)

@@ -11,7 +11,7 @@ func.func private @ark_pause()
 // Waits for packets; otherwise like @ark_wait. Defined in CpuPackets.mlir.
 func.func private @ark_wait_packets(%context: !llvm.ptr, %lane: i64, %instruction: i64,
                                     %semaphore: i64, %arrivals: i64, %first: i64,
-                                    %round: i64) -> i32
+                                    %epoch: i64) -> i32
 // Returns true if this kernel can record the times of its instructions.
 func.func private @ark_traced() -> i1
 // Semaphores and time, defined in CpuSemaphores.mlir.
@@ -132,21 +132,21 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %stop_field = llvm.getelementptr %report[kReportStop] : (!llvm.ptr) -> !llvm.ptr, i64
-  %epoch_field = llvm.getelementptr %context[kEpoch] : (!llvm.ptr) -> !llvm.ptr, i64
-  %epoch = llvm.load %epoch_field : !llvm.ptr -> i64
+  %launch_epoch_field = llvm.getelementptr %context[kEpoch] : (!llvm.ptr) -> !llvm.ptr, i64
+  %launch_epoch = llvm.load %launch_epoch_field : !llvm.ptr -> i64
   %iterations_field = llvm.getelementptr %context[kIterations] : (!llvm.ptr) -> !llvm.ptr, i64
   %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
 
   %status_field = llvm.getelementptr %context[kStatus] : (!llvm.ptr) -> !llvm.ptr, i64
   %status = llvm.load %status_field : !llvm.ptr -> !llvm.ptr
-  %round_word = llvm.getelementptr %status[kStatusRound] : (!llvm.ptr) -> !llvm.ptr, i64
+  %epoch_word = llvm.getelementptr %status[kStatusEpoch] : (!llvm.ptr) -> !llvm.ptr, i64
 
   %lane_offset = arith.muli %lane, %lane_fields : i64
-  %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  %first_field = llvm.getelementptr %lane_row[kLaneBegin] : (!llvm.ptr) -> !llvm.ptr, i32
+  %lane_entry = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %first_field = llvm.getelementptr %lane_entry[kLaneBegin] : (!llvm.ptr) -> !llvm.ptr, i32
   %first_i32 = llvm.load %first_field : !llvm.ptr -> i32
   %first = arith.extsi %first_i32 : i32 to i64
-  %last_field = llvm.getelementptr %lane_row[kLaneEnd] : (!llvm.ptr) -> !llvm.ptr, i32
+  %last_field = llvm.getelementptr %lane_entry[kLaneEnd] : (!llvm.ptr) -> !llvm.ptr, i32
   %last_i32 = llvm.load %last_field : !llvm.ptr -> i32
   %last = arith.extsi %last_i32 : i32 to i64
   cf.br ^iteration(%zero : i64)
@@ -167,10 +167,11 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %goes_on, ^begin, ^finish(%good : i32)
 
 ^begin:
-  // Arrivals at a semaphore by the end of this iteration, divided by its arrivals per iteration.
-  %round = arith.addi %epoch, %next_iteration : i64
+  // By the end of this iteration, a semaphore has counted its arrivals per iteration times the
+  // epoch.
+  %epoch = arith.addi %launch_epoch, %next_iteration : i64
   // All lanes store the same value: after the barrier between iterations, no lane is behind.
-  llvm.store %round, %round_word atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
+  llvm.store %epoch, %epoch_word atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr
   // Every iteration overwrites the previous record, since any iteration may be the last.
   %record = func.call @ark_traced() : () -> i1
   cf.br ^instruction(%first : i64)
@@ -186,16 +187,16 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %aborted, ^finish(%abort_code : i32), ^fetch
 
 ^fetch:
-  %row_offset = arith.muli %index, %instruction_fields : i64
-  %row = llvm.getelementptr %instructions[%row_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  %opcode = llvm.load %row : !llvm.ptr -> i32
-  %a_field = llvm.getelementptr %row[kInstructionA] : (!llvm.ptr) -> !llvm.ptr, i32
+  %entry_offset = arith.muli %index, %instruction_fields : i64
+  %entry = llvm.getelementptr %instructions[%entry_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %opcode = llvm.load %entry : !llvm.ptr -> i32
+  %a_field = llvm.getelementptr %entry[kInstructionA] : (!llvm.ptr) -> !llvm.ptr, i32
   %a_i32 = llvm.load %a_field : !llvm.ptr -> i32
   %a = arith.extsi %a_i32 : i32 to i64
-  %b_field = llvm.getelementptr %row[kInstructionB] : (!llvm.ptr) -> !llvm.ptr, i32
+  %b_field = llvm.getelementptr %entry[kInstructionB] : (!llvm.ptr) -> !llvm.ptr, i32
   %b_i32 = llvm.load %b_field : !llvm.ptr -> i32
   %b = arith.extsi %b_i32 : i32 to i64
-  %c_field = llvm.getelementptr %row[kInstructionC] : (!llvm.ptr) -> !llvm.ptr, i32
+  %c_field = llvm.getelementptr %entry[kInstructionC] : (!llvm.ptr) -> !llvm.ptr, i32
   %c_i32 = llvm.load %c_field : !llvm.ptr -> i32
   %c = arith.extsi %c_i32 : i32 to i64
   %begin_stamp = arith.muli %index, %stamps : i64
@@ -237,7 +238,7 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %is_counted, ^wait_counter, ^wait_packets
 
 ^wait_counter:
-  %target = arith.muli %round, %b : i64
+  %target = arith.muli %epoch, %b : i64
   %counter = func.call @ark_counter(%context, %a) : (!llvm.ptr, i64) -> !llvm.ptr
   %counter_code = func.call @ark_wait(%context, %lane, %index, %a, %counter, %zero, %target,
                                       %target, %zero)
@@ -245,7 +246,7 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^waited(%counter_code : i32)
 
 ^wait_packets:
-  %packets_code = func.call @ark_wait_packets(%context, %lane, %index, %a, %b, %c, %round)
+  %packets_code = func.call @ark_wait_packets(%context, %lane, %index, %a, %b, %c, %epoch)
       : (!llvm.ptr, i64, i64, i64, i64, i64, i64) -> i32
   cf.br ^waited(%packets_code : i32)
 
@@ -303,8 +304,8 @@ func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
 
 ^write:
   %now = func.call @ark_now() : () -> i64
-  %place = llvm.getelementptr %trace[%word] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-  llvm.store %now, %place : i64, !llvm.ptr
+  %pointer = llvm.getelementptr %trace[%word] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  llvm.store %now, %pointer : i64, !llvm.ptr
   cf.br ^finish
 
 ^finish:

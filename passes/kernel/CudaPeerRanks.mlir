@@ -26,8 +26,8 @@ func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
   %field = llvm.getelementptr %context[kLanes] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %offset = arith.muli %lane, %fields : i64
-  %row = llvm.getelementptr %lanes[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  %number = llvm.load %row : !llvm.ptr -> i32
+  %entry = llvm.getelementptr %lanes[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %number = llvm.load %entry : !llvm.ptr -> i32
   %number_i64 = arith.extui %number : i32 to i64
   return %number_i64 : i64
 }

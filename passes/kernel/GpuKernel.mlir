@@ -32,7 +32,7 @@ func.func private @ark_end_wait() {
 func.func private @ark_idle() {
   return
 }
-// Called by all threads when a run has ended.
+// Called by all threads when a work item has ended.
 func.func private @ark_end_run() {
   return
 }
@@ -44,8 +44,8 @@ func.func private @ark_look_ahead(%context: !llvm.ptr, %last: i64, %left: i64, %
 }
 
 // Hooks of bodies that poll for packets. All threads call the first hook before a barrier when an
-// iteration begins, and the second hook when a run begins.
-func.func private @ark_begin_iteration(%round: i32) {
+// iteration begins, and the second hook when a work item begins.
+func.func private @ark_begin_iteration(%epoch: i32) {
   return
 }
 func.func private @ark_begin_run(%left: i64) {
@@ -80,8 +80,8 @@ func.func private @ark_now() -> i64
 // Returns the number of the lane. The number is read again: a number kept from earlier would
 // occupy a register through all bodies.
 func.func private @ark_lane() -> i64
-// State of the dispatch loop in shared memory: the round. The leader writes it.
-func.func private @ark_walk_state() -> !llvm.ptr<3>
+// State of the dispatch loop in shared memory: the epoch. The leader writes it.
+func.func private @ark_dispatch_state() -> !llvm.ptr<3>
 // Returns a number that is equal in all threads of a warp, in a form that the compiler recognises
 // as uniform.
 func.func private @ark_uniform(%number: i32) -> i32
@@ -92,9 +92,9 @@ func.func private @ark_any(%predicate: i1) -> i1
 // Dispatch loop
 //===----------------------------------------------------------------------===//
 
-// Bodies need the registers, so little stays live across a run: the round lies in shared memory,
-// values needed once per iteration are loaded again, and only the number of instructions left stays
-// in a register.
+// Bodies need the registers, so little stays live across a work item: the epoch lies in shared
+// memory, values needed once per iteration are loaded again, and only the number of instructions
+// left stays in a register.
 func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
@@ -103,7 +103,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %stamps = arith.constant kTraceWords : i64
   %good = arith.constant 0 : i32
 
-  %epoch_field = llvm.getelementptr %context[kEpoch] : (!llvm.ptr) -> !llvm.ptr, i64
+  %launch_epoch_field = llvm.getelementptr %context[kEpoch] : (!llvm.ptr) -> !llvm.ptr, i64
   %iterations_field = llvm.getelementptr %context[kIterations] : (!llvm.ptr) -> !llvm.ptr, i64
 
   %first, %end = func.call @ark_lane_instructions(%context, %lane)
@@ -116,20 +116,20 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   func.call @ark_begin_packets(%context, %number, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
   func.call @ark_begin_stream(%context, %number, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
   func.call @ark_meet_ranks(%context, %lane) : (!llvm.ptr, i64) -> ()
-  %first_epoch_i64 = llvm.load %epoch_field : !llvm.ptr -> i64
-  %first_epoch = arith.trunci %first_epoch_i64 : i64 to i32
-  %first_round = arith.addi %first_epoch, %one_i32 : i32
+  %launch_epoch_i64 = llvm.load %launch_epoch_field : !llvm.ptr -> i64
+  %launch_epoch = arith.trunci %launch_epoch_i64 : i64 to i32
+  %first_epoch = arith.addi %launch_epoch, %one_i32 : i32
   %empty = arith.cmpi eq, %first, %end : i32
-  cf.cond_br %empty, ^finish(%good : i32), ^iteration(%first_round : i32)
+  cf.cond_br %empty, ^finish(%good : i32), ^iteration(%first_epoch : i32)
 
-// The round is the number of arrivals at a semaphore by the end of this iteration, divided by its
-// arrivals per iteration. Its lower 32 bits suffice, because a launch has fewer iterations than
-// they can count.
-^iteration(%round: i32):
-  %epoch_i64 = llvm.load %epoch_field : !llvm.ptr -> i64
+// The argument is the epoch, the number of this iteration since the semaphores were zeroed: by the
+// end of the iteration, a semaphore has counted its arrivals per iteration times the epoch. The
+// lower 32 bits of the epoch suffice, because a launch has fewer iterations than they can count.
+^iteration(%epoch: i32):
+  %launch_epoch_again_i64 = llvm.load %launch_epoch_field : !llvm.ptr -> i64
   %iterations = llvm.load %iterations_field : !llvm.ptr -> i64
-  %epoch = arith.trunci %epoch_i64 : i64 to i32
-  %ended_i32 = arith.subi %round, %epoch : i32
+  %launch_epoch_again = arith.trunci %launch_epoch_again_i64 : i64 to i32
+  %ended_i32 = arith.subi %epoch, %launch_epoch_again : i32
   %iteration_i32 = arith.subi %ended_i32, %one_i32 : i32
   %iteration = arith.extui %iteration_i32 : i32 to i64
   %more_iterations = arith.cmpi ult, %iteration, %iterations : i64
@@ -148,18 +148,18 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %goes_on, ^check, ^finish(%good : i32)
 
 ^check:
-  func.call @ark_begin_iteration(%round) : (i32) -> ()
+  func.call @ark_begin_iteration(%epoch) : (i32) -> ()
   // Threads may read different values of this word, and must branch alike.
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
   %sees_abort = arith.cmpi ne, %abort, %zero : i64
-  // After this barrier all threads have read the previous round, which @ark_set_round may
+  // After this barrier all threads have read the previous epoch, which @ark_set_epoch may
   // overwrite.
   %aborted = func.call @ark_any(%sees_abort) : (i1) -> i1
   %abort_code = arith.trunci %abort : i64 to i32
   cf.cond_br %aborted, ^finish(%abort_code : i32), ^begin
 
 ^begin:
-  func.call @ark_set_round(%round) : (i32) -> ()
+  func.call @ark_set_epoch(%epoch) : (i32) -> ()
   gpu.barrier
   // Every iteration overwrites the previous record, since any iteration may be the last.
   %record = func.call @ark_traced() : () -> i1
@@ -208,10 +208,10 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^step
 
 ^stop:
-  %same_epoch_i64 = llvm.load %epoch_field : !llvm.ptr -> i64
-  %same_epoch = arith.trunci %same_epoch_i64 : i64 to i32
-  %this_round = func.call @ark_round() : () -> i32
-  %ended_again_i32 = arith.subi %this_round, %same_epoch : i32
+  %same_launch_epoch_i64 = llvm.load %launch_epoch_field : !llvm.ptr -> i64
+  %same_launch_epoch = arith.trunci %same_launch_epoch_i64 : i64 to i32
+  %this_epoch = func.call @ark_current_epoch() : () -> i32
+  %ended_again_i32 = arith.subi %this_epoch, %same_launch_epoch : i32
   %ended_iterations = arith.extui %ended_again_i32 : i32 to i64
   func.call @ark_stop(%context, %a, %b_i32, %ended_iterations)
       : (!llvm.ptr, i64, i32, i64) -> ()
@@ -226,8 +226,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %is_own = arith.cmpi ne, %left_behind, %zero : i64
   func.call @ark_look_ahead(%context, %last, %left_behind, %is_own)
       : (!llvm.ptr, i64, i64, i1) -> ()
-  %rounds = func.call @ark_round() : () -> i32
-  %target = arith.muli %rounds, %b_i32 : i32
+  %epochs = func.call @ark_current_epoch() : () -> i32
+  %target = arith.muli %epochs, %b_i32 : i32
   %code = func.call @ark_wait(%context, %left, %a, %target)
       : (!llvm.ptr, i64, i64, i32) -> i32
   %failed = arith.cmpi ne, %code, %good : i32
@@ -241,9 +241,9 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %more_instructions, ^instruction(%left_now : i32), ^next
 
 ^next:
-  %ended_round = func.call @ark_round() : () -> i32
-  %next_round = arith.addi %ended_round, %one_i32 : i32
-  cf.br ^iteration(%next_round : i32)
+  %ended_epoch = func.call @ark_current_epoch() : () -> i32
+  %next_epoch = arith.addi %ended_epoch, %one_i32 : i32
+  cf.br ^iteration(%next_epoch : i32)
 
 ^finish(%result: i32):
   func.call @ark_end_stream() : () -> ()
@@ -263,30 +263,30 @@ func.func private @ark_lane_instructions(%context: !llvm.ptr, %lane: i64) -> (i3
   %lanes_field = llvm.getelementptr %context[kLanes] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
   %lane_offset = arith.muli %lane, %lane_fields : i64
-  %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  %first_field = llvm.getelementptr %lane_row[kLaneBegin] : (!llvm.ptr) -> !llvm.ptr, i32
+  %lane_entry = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %first_field = llvm.getelementptr %lane_entry[kLaneBegin] : (!llvm.ptr) -> !llvm.ptr, i32
   %first_loaded = llvm.load %first_field : !llvm.ptr -> i32
   %first = func.call @ark_uniform(%first_loaded) : (i32) -> i32
-  %last_field = llvm.getelementptr %lane_row[kLaneEnd] : (!llvm.ptr) -> !llvm.ptr, i32
+  %last_field = llvm.getelementptr %lane_entry[kLaneEnd] : (!llvm.ptr) -> !llvm.ptr, i32
   %last_loaded = llvm.load %last_field : !llvm.ptr -> i32
   %last = func.call @ark_uniform(%last_loaded) : (i32) -> i32
   return %first, %last : i32, i32
 }
 
-func.func private @ark_round() -> i32 {
-  %place = func.call @ark_walk_state() : () -> !llvm.ptr<3>
-  %round = llvm.load %place : !llvm.ptr<3> -> i32
-  return %round : i32
+func.func private @ark_current_epoch() -> i32 {
+  %pointer = func.call @ark_dispatch_state() : () -> !llvm.ptr<3>
+  %epoch = llvm.load %pointer : !llvm.ptr<3> -> i32
+  return %epoch : i32
 }
 
 // Called by all threads between barriers.
-func.func private @ark_set_round(%round: i32) {
+func.func private @ark_set_epoch(%epoch: i32) {
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^store, ^finish
 
 ^store:
-  %place = func.call @ark_walk_state() : () -> !llvm.ptr<3>
-  llvm.store %round, %place : i32, !llvm.ptr<3>
+  %pointer = func.call @ark_dispatch_state() : () -> !llvm.ptr<3>
+  llvm.store %epoch, %pointer : i32, !llvm.ptr<3>
   cf.br ^finish
 
 ^finish:
@@ -301,8 +301,8 @@ func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) 
   %field = llvm.getelementptr %context[kInstructions] : (!llvm.ptr) -> !llvm.ptr, i64
   %instructions = llvm.load %field : !llvm.ptr -> !llvm.ptr
   %offset = arith.muli %index, %size : i64
-  %row = llvm.getelementptr %instructions[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  %fields = llvm.load %row {alignment = 16 : i64} : !llvm.ptr -> vector<4xi32>
+  %entry = llvm.getelementptr %instructions[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %fields = llvm.load %entry {alignment = 16 : i64} : !llvm.ptr -> vector<4xi32>
   return %fields : vector<4xi32>
 }
 
@@ -355,8 +355,8 @@ func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
 
 ^write:
   %now = func.call @ark_now() : () -> i64
-  %place = llvm.getelementptr %trace[%word] : (!llvm.ptr, i64) -> !llvm.ptr, i64
-  llvm.store %now, %place : i64, !llvm.ptr
+  %pointer = llvm.getelementptr %trace[%word] : (!llvm.ptr, i64) -> !llvm.ptr, i64
+  llvm.store %now, %pointer : i64, !llvm.ptr
   cf.br ^finish
 
 ^finish:

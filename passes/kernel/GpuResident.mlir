@@ -118,9 +118,9 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr,
   %timeout_field = llvm.getelementptr %context[kTimeout] : (!llvm.ptr) -> !llvm.ptr, i64
   %timeout = llvm.load %timeout_field : !llvm.ptr -> i64
   %begin = func.call @ark_now() : () -> i64
-  cf.br ^ask
+  cf.br ^poll_host
 
-^ask:
+^poll_host:
   %rings = func.call @ark_load_host(%host) : (!llvm.ptr) -> i64
   %rung = arith.cmpi uge, %rings, %ring : i64
   cf.cond_br %rung, ^pass(%ring, %yes : i64, i1), ^look
@@ -135,7 +135,7 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr,
   %now = func.call @ark_now() : () -> i64
   %waited = arith.subi %now, %begin : i64
   %late = arith.cmpi ugt, %waited, %timeout : i64
-  cf.cond_br %late, ^pass(%leave, %no : i64, i1), ^ask
+  cf.cond_br %late, ^pass(%leave, %no : i64, i1), ^poll_host
 
 ^pass(%word: i64, %starts: i1):
   func.call @ark_store_release(%doorbell, %word) : (!llvm.ptr, i64) -> ()

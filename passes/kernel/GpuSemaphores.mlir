@@ -140,8 +140,8 @@ func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %left: i64,
   %lanes_field = llvm.getelementptr %context[kLanes] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %lanes_field : !llvm.ptr -> !llvm.ptr
   %lane_offset = arith.muli %lane, %lane_fields : i64
-  %lane_row = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
-  %last_field = llvm.getelementptr %lane_row[kLaneEnd] : (!llvm.ptr) -> !llvm.ptr, i32
+  %lane_entry = llvm.getelementptr %lanes[%lane_offset] : (!llvm.ptr, i64) -> !llvm.ptr, i32
+  %last_field = llvm.getelementptr %lane_entry[kLaneEnd] : (!llvm.ptr) -> !llvm.ptr, i32
   %last_i32 = llvm.load %last_field : !llvm.ptr -> i32
   %last = arith.extui %last_i32 : i32 to i64
   %instruction = arith.subi %last, %left : i64

@@ -5,15 +5,15 @@
 // threads. Shared words lie in global memory, which is address space 1.
 
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64 {
-  %place = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
-  %value = llvm.load %place atomic syncscope("agent") monotonic {alignment = 8 : i64}
+  %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
+  %value = llvm.load %global atomic syncscope("agent") monotonic {alignment = 8 : i64}
       : !llvm.ptr<1> -> i64
   return %value : i64
 }
 
 func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64 {
-  %place = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
-  %value = llvm.load %place atomic syncscope("agent") acquire {alignment = 8 : i64}
+  %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
+  %value = llvm.load %global atomic syncscope("agent") acquire {alignment = 8 : i64}
       : !llvm.ptr<1> -> i64
   return %value : i64
 }
@@ -30,16 +30,16 @@ func.func private @ark_write_back() {
 func.func private @ark_add_release(%word: !llvm.ptr) {
   %one = arith.constant 1 : i64
   func.call @ark_write_back() : () -> ()
-  %place = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
-  %old = llvm.atomicrmw add %place, %one syncscope("agent") monotonic : !llvm.ptr<1>, i64
+  %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
+  %old = llvm.atomicrmw add %global, %one syncscope("agent") monotonic : !llvm.ptr<1>, i64
   return
 }
 
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1 {
   %zero = arith.constant 0 : i64
   func.call @ark_write_back() : () -> ()
-  %place = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
-  %pair = llvm.cmpxchg %place, %zero, %code syncscope("agent") acquire acquire
+  %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
+  %pair = llvm.cmpxchg %global, %zero, %code syncscope("agent") acquire acquire
       : !llvm.ptr<1>, i64
   %first = llvm.extractvalue %pair[1] : !llvm.struct<(i64, i1)>
   return %first : i1
@@ -47,23 +47,23 @@ func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1 {
 
 func.func private @ark_store_release(%word: !llvm.ptr, %value: i64) {
   func.call @ark_write_back() : () -> ()
-  %place = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
-  llvm.store %value, %place atomic syncscope("agent") monotonic {alignment = 8 : i64}
+  %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
+  llvm.store %value, %global atomic syncscope("agent") monotonic {alignment = 8 : i64}
       : i64, !llvm.ptr<1>
   return
 }
 
 func.func private @ark_load_host(%word: !llvm.ptr) -> i64 {
-  %place = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
-  %value = llvm.load %place atomic acquire {alignment = 8 : i64} : !llvm.ptr<1> -> i64
+  %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
+  %value = llvm.load %global atomic acquire {alignment = 8 : i64} : !llvm.ptr<1> -> i64
   return %value : i64
 }
 
 func.func private @ark_store_host(%word: !llvm.ptr, %value: i64) {
   llvm.fence release
   rocdl.s.waitcnt 3952
-  %place = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
-  llvm.store %value, %place atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr<1>
+  %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
+  llvm.store %value, %global atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr<1>
   return
 }
 

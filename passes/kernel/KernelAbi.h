@@ -18,8 +18,9 @@ namespace mlir::ark::abi {
 inline constexpr llvm::StringLiteral kEntry = "ark_kernel";
 /// Function that dispatches a task to its body; the entry calls it.
 inline constexpr llvm::StringLiteral kRun = "ark_run";
-/// Functions that read a row of a table, in kernels for GPUs: an instruction of
-/// a lane, the body and first operand of a task, and the address of an operand.
+/// Functions that read an entry of a table, in kernels for GPUs: an instruction
+/// of a lane, the body and first operand of a task, and the address of an
+/// operand.
 inline constexpr llvm::StringLiteral kInstructionFunction = "ark_instruction";
 inline constexpr llvm::StringLiteral kTaskFunction = "ark_task";
 inline constexpr llvm::StringLiteral kOperandFunction = "ark_operand";
@@ -29,7 +30,8 @@ inline constexpr llvm::StringLiteral kReportIndex = "ark_report_index";
 inline constexpr llvm::StringLiteral kEpochFunction = "ark_epoch";
 /// Attribute of an outlined task: the symbol of its body's function.
 inline constexpr llvm::StringLiteral kBodyAttr = "body";
-/// Attribute of a body for GPUs: vCTAs per run if all SMs get equal shares.
+/// Attribute of a body for GPUs: vCTAs per work item if all SMs get equal
+/// shares.
 inline constexpr llvm::StringLiteral kRunAttr = "run";
 
 enum class Opcode : int32_t {

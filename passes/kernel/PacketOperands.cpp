@@ -24,19 +24,19 @@ public:
 
 private:
   unsigned getNumOperands(int64_t body);
-  bool hasRow(int64_t row) const;
+  bool hasEntry(int64_t entry) const;
   bool hasRows(size_t task);
   LogicalResult collectPolled();
   void collectSenders();
-  bool isPacket(size_t task, int64_t row, bool isLast);
+  bool isPacket(size_t task, int64_t entry, bool isLast);
 
   KernelOp kernel;
   SmallVector<int32_t> tasks;
   SmallVector<int64_t> operands;
   /// Arena offsets of the first words that waits poll.
   llvm::DenseSet<int64_t> polled;
-  /// Tasks with a run directly before a signal of kind `packet`. Empty if no
-  /// instruction is such a signal.
+  /// Tasks with a work item directly before a signal of kind `packet`. Empty if
+  /// no instruction is such a signal.
   llvm::DenseSet<int64_t> senders;
 };
 } // namespace
@@ -47,9 +47,9 @@ unsigned Finder::getNumOperands(int64_t body) {
   return count ? count.getInt() : 0;
 }
 
-bool Finder::hasRow(int64_t row) const {
-  return row >= 0 && (row + 1) * abi::kOperandFields <=
-                         static_cast<int64_t>(operands.size());
+bool Finder::hasEntry(int64_t entry) const {
+  return entry >= 0 && (entry + 1) * abi::kOperandFields <=
+                           static_cast<int64_t>(operands.size());
 }
 
 /// Returns true if the body and the operands of a task are in the tables.
@@ -59,25 +59,27 @@ bool Finder::hasRows(size_t task) {
   if (body < 0 || body >= static_cast<int64_t>(kernel.getBodies().size()))
     return false;
   int64_t count = getNumOperands(body);
-  return count == 0 || (hasRow(first) && hasRow(first + count - 1));
+  return count == 0 || (hasEntry(first) && hasEntry(first + count - 1));
 }
 
 /// Collects the polled words. A wait with a nonzero third field names pairs of
-/// rows in the operand table: the first and the last word of every arrival.
+/// entries in the operand table: the first and the last word of every arrival.
 LogicalResult Finder::collectPolled() {
-  auto rows = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
-  for (size_t row = 0; row < rows.size(); row += abi::kInstructionFields) {
-    int64_t semaphore = rows[row + 1], arrivals = rows[row + 2],
-            first = rows[row + 3];
-    if (static_cast<abi::Opcode>(rows[row]) != abi::Opcode::Wait || first == 0)
+  auto fields = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
+  for (size_t entry = 0; entry < fields.size();
+       entry += abi::kInstructionFields) {
+    int64_t semaphore = fields[entry + 1], arrivals = fields[entry + 2],
+            first = fields[entry + 3];
+    if (static_cast<abi::Opcode>(fields[entry]) != abi::Opcode::Wait ||
+        first == 0)
       continue;
-    if (arrivals < 1 || !hasRow(first) || !hasRow(first + 2 * arrivals - 1))
+    if (arrivals < 1 || !hasEntry(first) || !hasEntry(first + 2 * arrivals - 1))
       return kernel.emitOpError("semaphore ")
              << semaphore << " waits for packets that are in no table";
     for (int64_t arrival = 0; arrival < arrivals; ++arrival)
-      polled.insert(
-          operands[(first + abi::kArrivalRows * arrival) * abi::kOperandFields +
-                   abi::kOperandOffset]);
+      polled.insert(operands[(first + abi::kArrivalEntries * arrival) *
+                                 abi::kOperandFields +
+                             abi::kOperandOffset]);
   }
   return success();
 }
@@ -85,20 +87,20 @@ LogicalResult Finder::collectPolled() {
 /// Collects the tasks that send packets. The offset alone does not identify the
 /// sender, because an empty intermediate may lie at the offset of packets.
 void Finder::collectSenders() {
-  auto rows = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
-  for (size_t row = abi::kInstructionFields; row < rows.size();
-       row += abi::kInstructionFields) {
-    size_t before = row - abi::kInstructionFields;
-    if (static_cast<abi::Opcode>(rows[row]) == abi::Opcode::Signal &&
-        rows[row + 3] != 0 &&
-        static_cast<abi::Opcode>(rows[before]) == abi::Opcode::Run)
-      senders.insert(rows[before + 1]);
+  auto fields = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
+  for (size_t entry = abi::kInstructionFields; entry < fields.size();
+       entry += abi::kInstructionFields) {
+    size_t before = entry - abi::kInstructionFields;
+    if (static_cast<abi::Opcode>(fields[entry]) == abi::Opcode::Signal &&
+        fields[entry + 3] != 0 &&
+        static_cast<abi::Opcode>(fields[before]) == abi::Opcode::Run)
+      senders.insert(fields[before + 1]);
   }
 }
 
-bool Finder::isPacket(size_t task, int64_t row, bool isLast) {
-  int64_t slot = operands[row * abi::kOperandFields];
-  int64_t offset = operands[row * abi::kOperandFields + abi::kOperandOffset];
+bool Finder::isPacket(size_t task, int64_t entry, bool isLast) {
+  int64_t slot = operands[entry * abi::kOperandFields];
+  int64_t offset = operands[entry * abi::kOperandFields + abi::kOperandOffset];
   if (kernel.getPackets() &&
       slot == static_cast<int64_t>(kernel.getBuffers().size()) + 1)
     return true;

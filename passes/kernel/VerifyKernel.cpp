@@ -25,15 +25,16 @@ public:
       : kernel(kernel), symbols(symbols) {}
 
   LogicalResult verify() {
-    return failure(failed(verifyTimelineRows()) || failed(verifyFunctions()) ||
-                   failed(verifyTasks()) || failed(verifyInstructions()) ||
-                   failed(verifyLanes()) || failed(verifyOperands()) ||
-                   failed(verifyRuns()) || failed(verifyArrivals()) ||
-                   failed(verifyTimeline()) || failed(verifyPackets()));
+    return failure(failed(verifyTimelineEntries()) ||
+                   failed(verifyFunctions()) || failed(verifyTasks()) ||
+                   failed(verifyInstructions()) || failed(verifyLanes()) ||
+                   failed(verifyOperands()) || failed(verifyRuns()) ||
+                   failed(verifyArrivals()) || failed(verifyTimeline()) ||
+                   failed(verifyPackets()));
   }
 
 private:
-  LogicalResult verifyTimelineRows();
+  LogicalResult verifyTimelineEntries();
   LogicalResult verifyFunctions();
   LogicalResult verifyTasks();
   LogicalResult verifyInstructions();
@@ -42,7 +43,8 @@ private:
                             int64_t arrivals, int64_t c);
   LogicalResult verifyLanes();
   LogicalResult verifyOperands();
-  LogicalResult verifyOperandsOf(int64_t task, int64_t body, int64_t firstRow);
+  LogicalResult verifyOperandsOf(int64_t task, int64_t body,
+                                 int64_t firstEntry);
   LogicalResult verifyRuns();
   LogicalResult verifyArrivals();
   LogicalResult verifyTimeline();
@@ -72,11 +74,11 @@ private:
 };
 } // namespace
 
-LogicalResult KernelVerifier::verifyTimelineRows() {
+LogicalResult KernelVerifier::verifyTimelineEntries() {
   if (kernel.getTimeline().getShapedType().getDimSize(0) ==
       kernel.getInstructions().getShapedType().getDimSize(0))
     return success();
-  return kernel.emitOpError("has another number of rows in 'timeline' than "
+  return kernel.emitOpError("has another number of entries in 'timeline' than "
                             "in 'instructions'");
 }
 
@@ -116,11 +118,11 @@ LogicalResult KernelVerifier::verifyFunctions() {
 }
 
 LogicalResult KernelVerifier::verifyTasks() {
-  SmallVector<int32_t> rows = getValues<int32_t>(kernel.getTaskTable());
+  SmallVector<int32_t> fields = getValues<int32_t>(kernel.getTaskTable());
   SmallVector<int64_t> operands = getValues<int64_t>(kernel.getOperandsAttr());
-  int64_t numRows = operands.size() / 2;
+  int64_t numEntries = operands.size() / 2;
   for (size_t task = 0; task < kernel.getTasks().size(); ++task) {
-    int64_t body = rows[2 * task];
+    int64_t body = fields[2 * task];
     std::optional<int64_t> named = getNumber(kernel.getTasks()[task], "body");
     if (named && *named != body)
       return kernel.emitOpError("task ") << task << " is described with body "
@@ -131,11 +133,11 @@ LogicalResult KernelVerifier::verifyTasks() {
   }
   int64_t slots =
       kernel.getBuffers().size() + 1 + kernel.getPackets().has_value();
-  for (int64_t row = 0; row < numRows; ++row)
-    if (operands[2 * row] < 0 || operands[2 * row] >= slots ||
-        operands[2 * row + 1] < 0)
+  for (int64_t entry = 0; entry < numEntries; ++entry)
+    if (operands[2 * entry] < 0 || operands[2 * entry] >= slots ||
+        operands[2 * entry + 1] < 0)
       return kernel.emitOpError("operand ")
-             << row << " is outside of the " << slots << " buffers";
+             << entry << " is outside of the " << slots << " buffers";
   return success();
 }
 
@@ -150,7 +152,7 @@ bool KernelVerifier::isStop(int64_t slot) {
 }
 
 /// Returns true if field `c` fits a semaphore of kind `packet`: 1 in a signal;
-/// in a wait the first of the operand rows that hold the first and the last
+/// in a wait the first of the operand entries that hold the first and the last
 /// packet of every arrival.
 bool KernelVerifier::isSignalledByPackets(abi::Opcode opcode, int64_t semaphore,
                                           int64_t arrivals, int64_t c) {
@@ -160,14 +162,14 @@ bool KernelVerifier::isSignalledByPackets(abi::Opcode opcode, int64_t semaphore,
     return false;
   if (opcode == abi::Opcode::Signal)
     return c == 1;
-  SmallVector<int64_t> rows = getValues<int64_t>(kernel.getOperandsAttr());
+  SmallVector<int64_t> fields = getValues<int64_t>(kernel.getOperandsAttr());
   if (opcode != abi::Opcode::Wait || c < 0 ||
-      2 * (c + 2 * arrivals) > static_cast<int64_t>(rows.size()))
+      2 * (c + 2 * arrivals) > static_cast<int64_t>(fields.size()))
     return false;
-  for (int64_t row = c; row < c + 2 * arrivals; row += 2) {
-    int64_t first = rows[2 * row + 1], last = rows[2 * row + 3];
-    if (rows[2 * row] != 0 || rows[2 * row + 2] != 0 || first % 8 != 0 ||
-        last % 8 != 0 || first > last ||
+  for (int64_t operand = c; operand < c + 2 * arrivals; operand += 2) {
+    int64_t first = fields[2 * operand + 1], last = fields[2 * operand + 3];
+    if (fields[2 * operand] != 0 || fields[2 * operand + 2] != 0 ||
+        first % 8 != 0 || last % 8 != 0 || first > last ||
         last + 8 > static_cast<int64_t>(kernel.getArena()))
       return false;
   }
@@ -175,13 +177,14 @@ bool KernelVerifier::isSignalledByPackets(abi::Opcode opcode, int64_t semaphore,
 }
 
 LogicalResult KernelVerifier::verifyInstructions() {
-  SmallVector<int32_t> rows = getValues<int32_t>(kernel.getInstructions());
+  SmallVector<int32_t> fields = getValues<int32_t>(kernel.getInstructions());
   int64_t numTasks = kernel.getTasks().size();
   int64_t numSemaphores = kernel.getSemaphores().size();
-  for (size_t row = 0; row < rows.size(); row += 4) {
-    auto opcode = static_cast<abi::Opcode>(rows[row]);
-    int64_t a = rows[row + 1], b = rows[row + 2], c = rows[row + 3];
-    bool good = rows[row] >= 0 && rows[row] < abi::kNumOpcodes && a >= 0;
+  for (size_t entry = 0; entry < fields.size(); entry += 4) {
+    auto opcode = static_cast<abi::Opcode>(fields[entry]);
+    int64_t a = fields[entry + 1], b = fields[entry + 2], c = fields[entry + 3];
+    bool good =
+        fields[entry] >= 0 && fields[entry] < abi::kNumOpcodes && a >= 0;
     if (good && (opcode == abi::Opcode::Run || opcode == abi::Opcode::Prefetch))
       good = a < numTasks && b >= 0 && b < c && c <= getNumVctas(a);
     else if (good && opcode == abi::Opcode::Stop)
@@ -192,23 +195,25 @@ LogicalResult KernelVerifier::verifyInstructions() {
              (c == 0 || isSignalledByPackets(opcode, a, b, c));
     if (!good)
       return kernel.emitOpError("instruction ")
-             << row / 4 << " is not valid: [" << rows[row] << ", " << a << ", "
-             << b << ", " << c << "]";
+             << entry / 4 << " is not valid: [" << fields[entry] << ", " << a
+             << ", " << b << ", " << c << "]";
   }
   return success();
 }
 
 LogicalResult KernelVerifier::verifyLanes() {
-  SmallVector<int32_t> rows = getValues<int32_t>(kernel.getLanes());
+  SmallVector<int32_t> fields = getValues<int32_t>(kernel.getLanes());
   int64_t next = 0;
-  for (size_t row = 0; row < rows.size(); row += 3) {
-    if (rows[row] < 0 || rows[row] >= static_cast<int64_t>(kernel.getSms()))
-      return kernel.emitOpError("lane ") << row / 3 << " is on SM " << rows[row]
-                                         << " of " << kernel.getSms();
-    if (rows[row + 1] != next || rows[row + 2] < next)
+  for (size_t entry = 0; entry < fields.size(); entry += 3) {
+    if (fields[entry] < 0 ||
+        fields[entry] >= static_cast<int64_t>(kernel.getSms()))
       return kernel.emitOpError("lane ")
-             << row / 3 << " does not begin where the lane before it ends";
-    next = rows[row + 2];
+             << entry / 3 << " is on SM " << fields[entry] << " of "
+             << kernel.getSms();
+    if (fields[entry + 1] != next || fields[entry + 2] < next)
+      return kernel.emitOpError("lane ")
+             << entry / 3 << " does not begin where the lane before it ends";
+    next = fields[entry + 2];
   }
   if (next != kernel.getInstructions().getShapedType().getDimSize(0))
     return kernel.emitOpError("has instructions that belong to no lane");
@@ -254,13 +259,13 @@ static std::optional<int64_t> getOperandBytes(Type type) {
 }
 
 LogicalResult KernelVerifier::verifyOperandsOf(int64_t task, int64_t body,
-                                               int64_t firstRow) {
+                                               int64_t firstEntry) {
   auto table = cast<DenseElementsAttr>(kernel.getOperandsAttr());
   auto fields = table.getValues<int64_t>();
   auto types = bodies[body].getArgumentTypes().drop_front(abi::kBodyOperands);
   for (auto [index, type] : llvm::enumerate(types)) {
-    int64_t row = firstRow + index;
-    int64_t slot = fields[2 * row], offset = fields[2 * row + 1];
+    int64_t entry = firstEntry + index;
+    int64_t slot = fields[2 * entry], offset = fields[2 * entry + 1];
     std::optional<int64_t> bytes = getOperandBytes(type);
     if (!bytes)
       return kernel.emitOpError("body ")
@@ -268,7 +273,7 @@ LogicalResult KernelVerifier::verifyOperandsOf(int64_t task, int64_t body,
              << ", which is not a buffer of static layout at offset 0";
     if (offset > slotBytes[slot] || *bytes > slotBytes[slot] - offset)
       return kernel.emitOpError("operand ")
-             << row << " of task " << task << " takes " << *bytes
+             << entry << " of task " << task << " takes " << *bytes
              << " bytes at offset " << offset << " of a buffer of "
              << slotBytes[slot];
   }
@@ -278,21 +283,22 @@ LogicalResult KernelVerifier::verifyOperandsOf(int64_t task, int64_t body,
 LogicalResult KernelVerifier::verifyOperands() {
   if (failed(collectBufferSizes()))
     return failure();
-  SmallVector<int32_t> rows = getValues<int32_t>(kernel.getTaskTable());
+  SmallVector<int32_t> fields = getValues<int32_t>(kernel.getTaskTable());
   for (size_t task = 0; task < kernel.getTasks().size(); ++task)
-    if (failed(verifyOperandsOf(task, rows[2 * task], rows[2 * task + 1])))
+    if (failed(verifyOperandsOf(task, fields[2 * task], fields[2 * task + 1])))
       return failure();
   return success();
 }
 
-/// Checks that every vCTA of every task runs once: the sorted runs of a task
-/// must cover the range from 0 to its number of vCTAs without gaps or overlaps.
+/// Checks that every vCTA of every task runs once: the sorted work items of a
+/// task must cover the range from 0 to its number of vCTAs without gaps or
+/// overlaps.
 LogicalResult KernelVerifier::verifyRuns() {
-  SmallVector<int32_t> rows = getValues<int32_t>(kernel.getInstructions());
+  SmallVector<int32_t> fields = getValues<int32_t>(kernel.getInstructions());
   SmallVector<std::array<int64_t, 3>> runs;
-  for (size_t row = 0; row < rows.size(); row += 4)
-    if (static_cast<abi::Opcode>(rows[row]) == abi::Opcode::Run)
-      runs.push_back({rows[row + 1], rows[row + 2], rows[row + 3]});
+  for (size_t entry = 0; entry < fields.size(); entry += 4)
+    if (static_cast<abi::Opcode>(fields[entry]) == abi::Opcode::Run)
+      runs.push_back({fields[entry + 1], fields[entry + 2], fields[entry + 3]});
   llvm::sort(runs);
   size_t position = 0;
   for (int64_t task = 0, end = kernel.getTasks().size(); task < end; ++task) {
@@ -315,22 +321,23 @@ LogicalResult KernelVerifier::verifyRuns() {
 /// A wait for fewer arrivals than the semaphore gets would let a later
 /// iteration pass too early; a wait for more would never end.
 LogicalResult KernelVerifier::verifyArrivals() {
-  SmallVector<int32_t> rows = getValues<int32_t>(kernel.getInstructions());
+  SmallVector<int32_t> fields = getValues<int32_t>(kernel.getInstructions());
   SmallVector<int64_t> arrivals(kernel.getSemaphores().size(), 0);
   auto isOneOf = [](int32_t opcode, abi::Opcode a, abi::Opcode b) {
     return static_cast<abi::Opcode>(opcode) == a ||
            static_cast<abi::Opcode>(opcode) == b;
   };
-  for (size_t row = 0; row < rows.size(); row += 4)
-    if (isOneOf(rows[row], abi::Opcode::Signal, abi::Opcode::Barrier))
-      ++arrivals[rows[row + 1]];
-  for (size_t row = 0; row < rows.size(); row += 4)
-    if (isOneOf(rows[row], abi::Opcode::Wait, abi::Opcode::Barrier) &&
-        rows[row + 2] != arrivals[rows[row + 1]])
+  for (size_t entry = 0; entry < fields.size(); entry += 4)
+    if (isOneOf(fields[entry], abi::Opcode::Signal, abi::Opcode::Barrier))
+      ++arrivals[fields[entry + 1]];
+  for (size_t entry = 0; entry < fields.size(); entry += 4)
+    if (isOneOf(fields[entry], abi::Opcode::Wait, abi::Opcode::Barrier) &&
+        fields[entry + 2] != arrivals[fields[entry + 1]])
       return kernel.emitOpError("instruction ")
-             << row / 4 << " waits for " << rows[row + 2]
-             << " arrivals of semaphore " << rows[row + 1]
-             << ", which is signalled " << arrivals[rows[row + 1]] << " times";
+             << entry / 4 << " waits for " << fields[entry + 2]
+             << " arrivals of semaphore " << fields[entry + 1]
+             << ", which is signalled " << arrivals[fields[entry + 1]]
+             << " times";
   for (auto [index, semaphore] : llvm::enumerate(kernel.getSemaphores())) {
     std::optional<int64_t> declared = getNumber(semaphore, "arrivals");
     if (declared && *declared != arrivals[index])

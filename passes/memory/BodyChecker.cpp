@@ -82,7 +82,7 @@ static LogicalResult verifyTemporary(TaskOp task, memref::AllocaOp alloca) {
 
 static LogicalResult verifyKind(TaskOp task, Operation *op) {
   if (!isAllowed(op))
-    return op->emitError("has no place in the body of a task on buffers");
+    return op->emitError("is not allowed in the body of a task on buffers");
   auto isTensor = llvm::IsaPred<TensorType>;
   if (llvm::any_of(op->getOperandTypes(), isTensor) ||
       llvm::any_of(op->getResultTypes(), isTensor))
@@ -97,7 +97,9 @@ static LogicalResult verifyKind(TaskOp task, Operation *op) {
     return verifyTemporary(task, alloca);
   auto metadata = dyn_cast<memref::ExtractStridedMetadataOp>(op);
   if (metadata && !metadata.getBaseBuffer().use_empty())
-    return op->emitError("names memory before its tile");
+    return op->emitError(
+        "takes the base pointer of a tile, which reaches memory "
+        "outside of the tile");
   return success();
 }
 
@@ -136,7 +138,7 @@ private:
                               VectorType vector);
   bool fitsInto(memref::ReinterpretCastOp op, ArrayRef<int64_t> strides,
                 int64_t offset);
-  bool walksAlongDimensions(memref::ReinterpretCastOp op);
+  bool followsDimensions(memref::ReinterpretCastOp op);
 
   /// Checks that the indices `first` to `last` lie inside of a dimension.
   LogicalResult checkRange(Operation *op, Value buffer, int64_t dim,
@@ -225,7 +227,8 @@ LogicalResult BodyChecker::checkSubview(memref::SubViewOp op) {
         getConstantIntValue(op.getMixedStrides()[dim]);
     if (!stride || *stride < 1 || !bounds.isNonNegative(size, op))
       return op.emitError("takes a part of ")
-             << op.getSourceType() << " that is not known in dimension " << dim;
+             << op.getSourceType() << " whose bounds are unknown in dimension "
+             << dim;
     // An empty part begins inside of the buffer or at its end.
     LinearForm last = offset + (size - 1) * *stride;
     if (failed(checkRange(op, op.getSource(), dim, offset, last)))
@@ -259,8 +262,8 @@ LogicalResult BodyChecker::checkCast(memref::CastOp op) {
       llvm::any_of(llvm::zip(fromStrides, toStrides), [&](auto pair) {
         return mayDiffer(std::get<0>(pair), std::get<1>(pair));
       }))
-    return op.emitError("claims strides or an offset that ")
-           << from << " does not promise";
+    return op.emitError("declares strides or an offset that ")
+           << from << " may not have";
   for (int64_t dim = 0; dim < to.getRank(); ++dim)
     if (!to.isDynamicDim(dim) &&
         failed(checkRange(op, op.getSource(), dim, 0, to.getDimSize(dim) - 1)))
@@ -340,7 +343,7 @@ static int64_t getStep(OpFoldResult stride, Value source, int64_t dim) {
 /// Returns true if the result begins at the source's first element, and each of
 /// its dimensions has one element or follows a distinct dimension of the
 /// source.
-bool BodyChecker::walksAlongDimensions(memref::ReinterpretCastOp op) {
+bool BodyChecker::followsDimensions(memref::ReinterpretCastOp op) {
   auto source = cast<TypedValue<MemRefType>>(op.getSource());
   if (!isOffsetOf(op.getMixedOffsets().front(), source))
     return false;
@@ -374,9 +377,9 @@ LogicalResult BodyChecker::checkReinterpret(memref::ReinterpretCastOp op) {
   int64_t offset;
   if (isa<MemRefType>(op.getSource().getType()) &&
       succeeded(getStridesAndOffset(op.getType(), strides, offset)) &&
-      (fitsInto(op, strides, offset) || walksAlongDimensions(op)))
+      (fitsInto(op, strides, offset) || followsDimensions(op)))
     return success();
-  return op.emitError("may name elements that ")
+  return op.emitError("may address elements that ")
          << op.getSource().getType() << " does not have";
 }
 

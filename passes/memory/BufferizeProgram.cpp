@@ -83,8 +83,8 @@ static LogicalResult checkProgram(ProgramOp program) {
     }
     if (!isa<ViewOpInterface, ConstantOp, NoopOp, tensor::EmptyOp, ReturnOp>(
             op))
-      return op.emitError("has no place between tasks: only views, constants "
-                          "and tensor.empty do");
+      return op.emitError("is not allowed between tasks: only tasks, views, "
+                          "constants and tensor.empty are");
   }
   return checkResolved(program);
 }

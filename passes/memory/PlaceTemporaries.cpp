@@ -80,7 +80,8 @@ getTemporary(memref::AllocOp alloc, Block &body,
     return alloc.emitError("temporary has no static size");
   Temporary temporary{alloc, collectAliases(alloc)};
   if (leavesLoop(alloc, temporary.aliases))
-    return alloc.emitError("temporary leaves the iteration that makes it");
+    return alloc.emitError(
+        "temporary is used outside of the iteration that allocates it");
   for (Value alias : temporary.aliases)
     for (Operation *user : alias.getUsers()) {
       // A view reads and writes no element.
@@ -204,7 +205,7 @@ void PlaceTemporariesPass::runOnOperation() {
   SmallVector<Slot> slots;
   // The replacement happens at the end, so that every temporary keeps its own
   // uses until then.
-  SmallVector<memref::AllocaOp> places;
+  SmallVector<memref::AllocaOp> allocas;
   int64_t bytes = 0;
   for (const Temporary &temporary : *temporaries) {
     memref::AllocOp alloc = temporary.alloc;
@@ -227,9 +228,9 @@ void PlaceTemporariesPass::runOnOperation() {
       slot = &slots.back();
     }
     slot->user = &temporary;
-    places.push_back(slot->alloca);
+    allocas.push_back(slot->alloca);
   }
-  for (auto [temporary, alloca] : llvm::zip(*temporaries, places)) {
+  for (auto [temporary, alloca] : llvm::zip(*temporaries, allocas)) {
     temporary.alloc.replaceAllUsesWith(alloca.getMemref());
     temporary.alloc.erase();
   }

@@ -205,7 +205,8 @@ void PlanArenaPass::runOnOperation() {
     return;
   auto arenas = program.getBody().getOps<ArenaOp>();
   if (!arenas.empty()) {
-    (*arenas.begin()).emitError("is there before the arena is planned");
+    (*arenas.begin())
+        .emitError("exists before ark-plan-arena creates the arena");
     return signalPassFailure();
   }
   FailureOr<Liveness> liveness = Liveness::compute(program);

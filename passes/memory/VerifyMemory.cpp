@@ -61,7 +61,7 @@ static LogicalResult checkBlock(ProgramOp program) {
     }
     if (auto next = dyn_cast<PacketsOp>(op)) {
       if (packets)
-        return next.emitError("are the second packets of their program");
+        return next.emitError("is the second buffer of packets of its program");
       packets = next;
       continue;
     }
@@ -74,34 +74,33 @@ static LogicalResult checkBlock(ProgramOp program) {
     }
     if (!isa<memref::MemRefDialect>(op.getDialect()) ||
         isa<memref::AllocOp>(op) || !isa<ViewLikeOpInterface>(op))
-      return op.emitError("has no place between tasks on buffers");
+      return op.emitError("is not allowed between tasks on buffers");
   }
   return success();
 }
 
 static LogicalResult checkIntermediates(const Liveness &liveness) {
   ArrayRef<Intermediate> intermediates = liveness.getIntermediates();
-  SmallVector<BufferView> places;
+  SmallVector<BufferView> views;
   for (const Intermediate &intermediate : intermediates) {
-    FailureOr<BufferView> place = resolveBufferView(intermediate.buffer);
-    if (failed(place))
+    FailureOr<BufferView> view = resolveBufferView(intermediate.buffer);
+    if (failed(view))
       return failure();
     Operation *op = intermediate.buffer.getDefiningOp();
-    if (place->byteOffset % kAlignment != 0)
+    if (view->byteOffset % kAlignment != 0)
       return op->emitError("lies at offset ")
-             << place->byteOffset << ", which is not a multiple of "
+             << view->byteOffset << ", which is not a multiple of "
              << kAlignment;
-    int64_t arenaBytes =
-        getBufferBytes(cast<MemRefType>(place->root.getType()));
-    if (place->getByteEnd() > arenaBytes)
+    int64_t arenaBytes = getBufferBytes(cast<MemRefType>(view->root.getType()));
+    if (view->getByteEnd() > arenaBytes)
       return op->emitError("ends at byte ")
-             << place->getByteEnd() << " of an arena of " << arenaBytes;
-    places.push_back(std::move(*place));
+             << view->getByteEnd() << " of an arena of " << arenaBytes;
+    views.push_back(std::move(*view));
   }
-  for (size_t i = 0; i < places.size(); ++i)
+  for (size_t i = 0; i < views.size(); ++i)
     for (size_t j = 0; j < i; ++j) {
-      bool overlap = places[i].byteOffset < places[j].getByteEnd() &&
-                     places[j].byteOffset < places[i].getByteEnd();
+      bool overlap = views[i].byteOffset < views[j].getByteEnd() &&
+                     views[j].byteOffset < views[i].getByteEnd();
       if (!overlap || liveness.mayShare(i, j))
         continue;
       InFlightDiagnostic diagnostic =

@@ -54,7 +54,7 @@ static void buildKernel(OpPassManager &pm,
 
 static void buildTarget(OpPassManager &pm,
                         const CompilePipelineOptions &options) {
-  buildTargetPipeline(pm, {options.vectorLanes});
+  buildTargetPipeline(pm, {options.vectorElements});
 }
 
 ArrayRef<StageInfo> ark::getStages() {

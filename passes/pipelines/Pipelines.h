@@ -65,9 +65,9 @@ struct CompilePipelineOptions
       llvm::cl::desc(
           "Build a kernel that records the times of its instructions"),
       llvm::cl::init(false)};
-  Option<int64_t> vectorLanes{
-      *this, "vector-lanes",
-      llvm::cl::desc("f32 lanes of a vector register of the cpu; 0: of this "
+  Option<int64_t> vectorElements{
+      *this, "vector-elements",
+      llvm::cl::desc("f32 elements of a vector register of the cpu; 0: of this "
                      "machine"),
       llvm::cl::init(0)};
 };

@@ -11,8 +11,8 @@ namespace mlir::ark {
 void registerArkTargetPasses();
 
 struct TargetPipelineOptions {
-  /// f32 lanes of a vector register; 0 stands for those of this machine.
-  int64_t vectorLanes = 0;
+  /// f32 elements of a vector register; 0 stands for those of this machine.
+  int64_t vectorElements = 0;
 };
 
 /// Adds the passes that lower kernel and bodies to code of the target.

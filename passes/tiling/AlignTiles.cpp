@@ -92,8 +92,8 @@ static void alignWithAttention(GroupOp group, AttentionOpInterface attention,
 /// Aligns the producers of a partial attention. Tiles of queries equal those of
 /// the attention without the partition dimension. A vCTA of a cache update
 /// writes the rows of its partition, if the update can be tiled in this way.
-static void alignWithPieces(GroupOp group, AttentionOpInterface attention,
-                            const Movable &movable) {
+static void alignWithPartitions(GroupOp group, AttentionOpInterface attention,
+                                const Movable &movable) {
   Tile tile(*group.getTile());
   ArrayRef<int64_t> domain = getDomain(group);
   int64_t rank = tile.size();
@@ -109,9 +109,9 @@ static void alignWithPieces(GroupOp group, AttentionOpInterface attention,
     tile[rank - 3] = getShape(operand)[rank - 3];
     tile[rank - 2] = getShape(operand).back();
     // The partition dimension is a part of the key dimension of the cache.
-    Value pieces = getOperand(group, operand);
-    auto reshape = pieces ? pieces.getDefiningOp<ReshapeOp>() : ReshapeOp();
-    if (reshape && pieces.hasOneUse())
+    Value split = getOperand(group, operand);
+    auto reshape = split ? split.getDefiningOp<ReshapeOp>() : ReshapeOp();
+    if (reshape && split.hasOneUse())
       align(reshape.getSource(), tile, movable);
   }
 }
@@ -173,7 +173,7 @@ void ark::alignTiles(GroupOp group, const Movable &movable, TargetAttr target) {
   Operation *anchor = getTileAnchor(group);
   if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor)) {
     if (attention.hasPieces())
-      alignWithPieces(group, attention, movable);
+      alignWithPartitions(group, attention, movable);
     else
       alignWithAttention(group, attention, movable);
   } else if (auto matmul = dyn_cast_if_present<MatmulOp>(anchor)) {

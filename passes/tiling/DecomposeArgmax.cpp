@@ -161,7 +161,7 @@ struct DecomposePartialArgmax : OpConversionPattern<PartialArgmaxOp> {
                   ConversionPatternRewriter &rewriter) const override {
     Location loc = op.getLoc();
     Value x = adaptor.getOperand();
-    int64_t axis = op.getAxis(), pieces = axis - 1;
+    int64_t axis = op.getAxis(), partitions = axis - 1;
     bool isUnsignedValue = isUnsigned(op.getOperand());
     Value best = createMaximum(rewriter, loc, x, axis, isUnsignedValue);
     Value index = createLeastIndex(rewriter, loc, x, best, axis);
@@ -175,10 +175,10 @@ struct DecomposePartialArgmax : OpConversionPattern<PartialArgmaxOp> {
                 rewriter, loc, {best, index}, {map, map}, init,
                 [&](OpBuilder &b, Location l, ValueRange v) {
                   Type word = v[1].getType();
-                  Value piece = arith::IndexCastOp::create(
-                      b, l, word, linalg::IndexOp::create(b, l, pieces));
+                  Value partition = arith::IndexCastOp::create(
+                      b, l, word, linalg::IndexOp::create(b, l, partitions));
                   Value first = arith::MulIOp::create(
-                      b, l, piece, createInteger(b, l, word, extent));
+                      b, l, partition, createInteger(b, l, word, extent));
                   return emitPacked(b, l,
                                     emitOrder(b, l, v[0], isUnsignedValue),
                                     arith::AddIOp::create(b, l, first, v[1]));

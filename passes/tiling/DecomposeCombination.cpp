@@ -30,16 +30,16 @@ static Value buildCombination(OpBuilder &builder, Location loc, Value operand) {
   MLIRContext *context = builder.getContext();
   Type element = type.getElementType();
   int64_t rank = type.getRank(), columns = type.getShape().back() - 2;
-  Value sums = sliceColumns(builder, loc, operand, 0, columns);
+  Value accumulators = sliceColumns(builder, loc, operand, 0, columns);
   Value maxima = sliceColumns(builder, loc, operand, columns, 1);
   Value totals = sliceColumns(builder, loc, operand, columns + 1, 1);
 
   // Shapes with one column: (row..., 1) and (row..., partition, 1).
   SmallVector<int64_t> one(type.getShape().drop_back(2)), all(one);
-  SmallVector<int64_t> ofPieces(type.getShape());
+  SmallVector<int64_t> weightsShape(type.getShape());
   one.push_back(1);
   all.push_back(columns);
-  ofPieces.back() = 1;
+  weightsShape.back() = 1;
   AffineMap identity = builder.getMultiDimIdentityMap(rank - 1);
   Value largest = createReduction(
       builder, loc, maxima, {rank - 2},
@@ -56,7 +56,7 @@ static Value buildCombination(OpBuilder &builder, Location loc, Value operand) {
       createElementwise(builder, loc, {maxima, largest},
                         {builder.getMultiDimIdentityMap(rank),
                          getMapWithout(context, rank, {rank - 2})},
-                        createEmpty(builder, loc, ofPieces, element),
+                        createEmpty(builder, loc, weightsShape, element),
                         [](OpBuilder &b, Location l, ValueRange v) {
                           return emitExponential(b, l, v[0], v[1]);
                         });
@@ -68,9 +68,9 @@ static Value buildCombination(OpBuilder &builder, Location loc, Value operand) {
       sum.push_back(builder.getAffineDimExpr(position));
     weight = part = sum;
     AffineExpr column = builder.getAffineDimExpr(rank - 2),
-               piece = builder.getAffineDimExpr(rank - 1);
-    weight.append({piece, builder.getAffineConstantExpr(0)});
-    part.append({piece, column});
+               partition = builder.getAffineDimExpr(rank - 1);
+    weight.append({partition, builder.getAffineConstantExpr(0)});
+    part.append({partition, column});
     sum.push_back(column);
     AffineMap maps[] = {AffineMap::get(rank, 0, weight, context),
                         AffineMap::get(rank, 0, part, context),
@@ -84,7 +84,7 @@ static Value buildCombination(OpBuilder &builder, Location loc, Value operand) {
                         [](OpBuilder &b, Location l, ValueRange v) {
                           return emitInverse(b, l, v[0]);
                         });
-  return createElementwise(builder, loc, {inverse, weigh(sums, all)},
+  return createElementwise(builder, loc, {inverse, weigh(accumulators, all)},
                            {getBroadcastMap(context, one, all), identity},
                            createEmpty(builder, loc, all, element),
                            [](OpBuilder &b, Location l, ValueRange v) -> Value {

@@ -56,7 +56,7 @@ struct DecomposeRope : OpConversionPattern<RopeOp> {
         rewriter.getContext(),
         cast<RankedTensorType>(adaptor.getCos().getType()).getShape(),
         halfType.getShape());
-    auto turn = [&](Value a, Value b, Value into, bool isFirst) {
+    auto rotate = [&](Value a, Value b, Value into, bool isFirst) {
       return createElementwise(
           rewriter, loc, {a, b, adaptor.getCos(), adaptor.getSin()},
           {pairs, pairs, angles, angles}, into,
@@ -77,8 +77,8 @@ struct DecomposeRope : OpConversionPattern<RopeOp> {
         createEmpty(rewriter, loc, type.getShape(), type.getElementType());
     auto insert = [&](Value a, Value b, ArrayRef<OpFoldResult> offsets,
                       bool isFirst) {
-      Value turned = turn(a, b, slice(result, offsets), isFirst);
-      result = tensor::InsertSliceOp::create(rewriter, loc, turned, result,
+      Value rotated = rotate(a, b, slice(result, offsets), isFirst);
+      result = tensor::InsertSliceOp::create(rewriter, loc, rotated, result,
                                              offsets, sizes, strides);
     };
     insert(first, second, firstOffsets, /*isFirst=*/true);

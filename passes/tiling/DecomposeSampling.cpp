@@ -46,13 +46,12 @@ Value ark::emitPhilox(OpBuilder &b, Location loc, Value index, Value counter,
     secondKey = arith::AddIOp::create(b, loc, secondKey,
                                       createWord(b, loc, 0xBB67AE85));
   }
-  Value place =
-      arith::AndIOp::create(b, loc, low(index), createWord(b, loc, 3));
+  Value word = arith::AndIOp::create(b, loc, low(index), createWord(b, loc, 3));
   Value result = words[3];
-  for (uint32_t word = 0; word < 3; ++word) {
-    Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, place,
-                                       createWord(b, loc, word));
-    result = arith::SelectOp::create(b, loc, here, words[word], result);
+  for (uint32_t i = 0; i < 3; ++i) {
+    Value here = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::eq, word,
+                                       createWord(b, loc, i));
+    result = arith::SelectOp::create(b, loc, here, words[i], result);
   }
   return result;
 }

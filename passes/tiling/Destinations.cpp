@@ -25,10 +25,10 @@ static OpOperand *getDestination(Value value) {
 /// is computed, or null.
 static OpOperand *getSliceOfDestination(tensor::InsertSliceOp insertion,
                                         Value empty) {
-  Value place = insertion.getSource();
-  while (OpOperand *destination = getDestination(place))
-    place = destination->get();
-  auto slice = place.getDefiningOp<tensor::ExtractSliceOp>();
+  Value root = insertion.getSource();
+  while (OpOperand *destination = getDestination(root))
+    root = destination->get();
+  auto slice = root.getDefiningOp<tensor::ExtractSliceOp>();
   return slice && slice->hasOneUse() && slice.getSource() == empty &&
                  slice.getMixedOffsets() == insertion.getMixedOffsets() &&
                  slice.getMixedSizes() == insertion.getMixedSizes() &&

@@ -80,7 +80,7 @@ static bool readsOwnParts(TaskOp first, TaskOp second, MergeKind kind) {
     unsigned out = result.getResultNumber();
     unsigned operand = first.getInputs().size() + out;
     // vCTAs that update one state may write the same part of it.
-    if (!getPlaceInPart(first, out, second, index, kind) ||
+    if (!getOffsetsInPart(first, out, second, index, kind) ||
         !isDisjoint(first.getRegion(operand), first.getGrid()))
       return false;
   }

@@ -30,7 +30,7 @@ public:
 private:
   RegionAttr getRegion(TaskOp task, unsigned operand);
   bool isKept(unsigned out);
-  void collectPlaces();
+  void collectOffsets();
   void collectOperands();
   TaskOp createTask();
   Value createTemporary(unsigned out);
@@ -43,7 +43,7 @@ private:
   TaskOp first, second, merged;
   /// The position of every input of `second` that `first` produces, in the tile
   /// of `first`.
-  llvm::SmallDenseMap<unsigned, SmallVector<int64_t>> places;
+  llvm::SmallDenseMap<unsigned, SmallVector<int64_t>> offsets;
   MergeKind kind;
   llvm::SetVector<Part> inputs;
   SmallVector<Part> outs;
@@ -85,14 +85,14 @@ RegionAttr ark::getMergedRegion(TaskOp first, unsigned operand, TaskOp second,
 }
 
 std::optional<SmallVector<int64_t>>
-ark::getPlaceInPart(TaskOp first, unsigned out, TaskOp second, unsigned input,
-                    MergeKind kind) {
+ark::getOffsetsInPart(TaskOp first, unsigned out, TaskOp second, unsigned input,
+                      MergeKind kind) {
   RegionAttr part =
       getMergedRegion(first, first.getInputs().size() + out, second, kind);
   RegionAttr region = second.getRegion(input);
   auto made = cast<RankedTensorType>(first.getOutTiles()[out].getType());
   auto read = cast<RankedTensorType>(second.getInputTiles()[input].getType());
-  SmallVector<int64_t> place;
+  SmallVector<int64_t> offsets;
   for (int64_t dim = 0; dim < made.getRank(); ++dim) {
     AffineExpr distance = simplifyAffineExpr(
         region.getOffsets().getResult(dim) - part.getOffsets().getResult(dim),
@@ -107,9 +107,9 @@ ark::getPlaceInPart(TaskOp first, unsigned out, TaskOp second, unsigned input,
     if (isStatic ? end > made.getDimSize(dim)
                  : !isWhole || made.getDimSize(dim) != read.getDimSize(dim))
       return std::nullopt;
-    place.push_back(begin.getValue());
+    offsets.push_back(begin.getValue());
   }
-  return place;
+  return offsets;
 }
 
 /// Returns a region as a function of the merged task's grid, which is the grid
@@ -127,10 +127,10 @@ bool TaskMerger::isKept(unsigned out) {
                       [&](Operation *user) { return user != second; });
 }
 
-void TaskMerger::collectPlaces() {
+void TaskMerger::collectOffsets() {
   for (auto [index, input] : llvm::enumerate(second.getInputs()))
     if (input.getDefiningOp() == first)
-      places[index] = *getPlaceInPart(
+      offsets[index] = *getOffsetsInPart(
           first, cast<OpResult>(input).getResultNumber(), second, index, kind);
 }
 
@@ -249,7 +249,7 @@ Value TaskMerger::getPart(Value made, unsigned input) {
       sizes[dim] = tensor::getMixedSize(rewriter, loc, made, dim);
   return tensor::ExtractSliceOp::create(
       rewriter, loc, part, made,
-      getAsIndexOpFoldResult(rewriter.getContext(), places[input]), sizes,
+      getAsIndexOpFoldResult(rewriter.getContext(), offsets[input]), sizes,
       SmallVector<OpFoldResult>(part.getRank(), rewriter.getIndexAttr(1)));
 }
 
@@ -324,7 +324,7 @@ void TaskMerger::replaceResults() {
 
 TaskOp TaskMerger::run() {
   rewriter.setInsertionPoint(second);
-  collectPlaces();
+  collectOffsets();
   collectOperands();
   merged = createTask();
   inlineBodies();

@@ -31,10 +31,10 @@ RegionAttr getMergedRegion(TaskOp first, unsigned operand, TaskOp second,
 /// partner in `first` computes, one number per dimension. Returns nothing if
 /// the position varies between vCTAs, or if the tile does not lie in the
 /// partner's tile.
-std::optional<SmallVector<int64_t>> getPlaceInPart(TaskOp first, unsigned out,
-                                                   TaskOp second,
-                                                   unsigned input,
-                                                   MergeKind kind);
+std::optional<SmallVector<int64_t>> getOffsetsInPart(TaskOp first, unsigned out,
+                                                     TaskOp second,
+                                                     unsigned input,
+                                                     MergeKind kind);
 
 /// Replaces two tasks by one task at the position of `second`. Its vCTAs
 /// execute the work of `first` and then the work of `second`. Results of

@@ -150,12 +150,13 @@ private:
                                  double imbalance) const;
   int64_t selectMatrixColumns(int64_t batches, int64_t columns) const;
   int64_t selectDotColumns(int64_t batches, int64_t columns) const;
-  bool hasWholeFactors(MatmulOp op, int64_t depth) const;
+  bool hasWholeOperands(MatmulOp op, int64_t depth) const;
   std::optional<Tile> findMatrixTile(MatmulOp op,
                                      ArrayRef<int64_t> domain) const;
   bool fitScores(int64_t scores, int64_t bytes) const;
   Tile selectAttention(AttentionOpInterface op, ArrayRef<int64_t> domain) const;
-  Tile selectPieces(AttentionOpInterface op, ArrayRef<int64_t> domain) const;
+  Tile selectPartitions(AttentionOpInterface op,
+                        ArrayRef<int64_t> domain) const;
   int64_t getWantedBytes(GroupOp group, ArrayRef<int64_t> domain) const;
   Tile selectRows(GroupOp group, ArrayRef<int64_t> domain) const;
 };
@@ -223,7 +224,7 @@ bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
 
 /// Returns true if matrix units can read both operands in stages of `depth`: K
 /// is contiguous in both, and both come directly from memory.
-bool TileSelector::hasWholeFactors(MatmulOp op, int64_t depth) const {
+bool TileSelector::hasWholeOperands(MatmulOp op, int64_t depth) const {
   RankedTensorType lhs = getType(op.getLhs());
   return hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
          lhs.getElementTypeBitWidth() == 16 &&
@@ -239,7 +240,7 @@ std::optional<Tile>
 TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
   MatrixTilesAttr wanted =
       isCPU() ? MatrixTilesAttr() : target.getGpu().getMatrixTiles();
-  if (!wanted || !hasWholeFactors(op, wanted.getDepth()))
+  if (!wanted || !hasWholeOperands(op, wanted.getDepth()))
     return std::nullopt;
   std::optional<Tile> best;
   double leastNs = std::numeric_limits<double>::infinity();
@@ -353,8 +354,8 @@ Tile TileSelector::selectAttention(AttentionOpInterface op,
 /// Selects whole groups of heads even if few tiles result: every SM gets a
 /// partition, and sharing keys between heads is worth more than additional
 /// tiles.
-Tile TileSelector::selectPieces(AttentionOpInterface op,
-                                ArrayRef<int64_t> domain) const {
+Tile TileSelector::selectPartitions(AttentionOpInterface op,
+                                    ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   int64_t keys = getType(op.getKey()).getDimSize(rank - 3);
   int64_t memory = target.getSharedMemory() - kReservedBytes;
@@ -439,14 +440,14 @@ Tile TileSelector::select(GroupOp group) const {
     return tile && !isFixed ? *tile : selectMatmul(matmul, domain);
   }
   if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor))
-    return attention.hasPieces() ? selectPieces(attention, domain)
+    return attention.hasPieces() ? selectPartitions(attention, domain)
                                  : selectAttention(attention, domain);
   return selectRows(group, domain);
 }
 
 /// Returns true for an attention over partitions of the keys. Its tiles are not
 /// cut further, since every SM has a partition.
-static bool hasPieces(Operation *anchor) {
+static bool hasPartitions(Operation *anchor) {
   auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor);
   return attention && attention.hasPieces();
 }
@@ -487,7 +488,7 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
       }
       Tile tile = legalize(group, selector.select(group));
       bool isFixed =
-          matmulM > 0 || matmulN > 0 || hasPieces(getTileAnchor(group));
+          matmulM > 0 || matmulN > 0 || hasPartitions(getTileAnchor(group));
       group.setTile(isFixed ? tile : cutForIdleSMs(group, tile, target));
       movable.insert(group);
     }

@@ -37,15 +37,19 @@ struct Update {
   /// Set if tiles are interleaved parts of the state: the dimension of the
   /// state's rows, and the number of parts. The task sees the state with an
   /// additional dimension for the parts after the rows.
-  std::optional<int64_t> pieceDim = std::nullopt;
-  int64_t pieces = 1;
+  std::optional<int64_t> interleavedDim = std::nullopt;
+  int64_t parts = 1;
 
-  bool isRow(int64_t dim) const { return pieceDim && dim == *pieceDim; }
-  bool isPiece(int64_t dim) const { return pieceDim && dim == *pieceDim + 1; }
+  bool isRow(int64_t dim) const {
+    return interleavedDim && dim == *interleavedDim;
+  }
+  bool isPartDim(int64_t dim) const {
+    return interleavedDim && dim == *interleavedDim + 1;
+  }
   /// Returns the dimension of the value that corresponds to a dimension of the
   /// task.
   int64_t getValueDim(int64_t dim) const {
-    return pieceDim && dim > *pieceDim ? dim - 1 : dim;
+    return interleavedDim && dim > *interleavedDim ? dim - 1 : dim;
   }
 };
 } // namespace
@@ -150,10 +154,10 @@ static std::optional<Update> getUpdate(GroupOp group) {
   if (dynamic.size() != 1)
     return update;
   int64_t dim = dynamic.front();
-  if (!isPiece(rows[dim], rowsOfState[dim], tile[dim]))
+  if (!isInterleaved(rows[dim], rowsOfState[dim], tile[dim]))
     return update;
-  update->pieceDim = dim;
-  update->pieces = rowsOfState[dim] / tile[dim];
+  update->interleavedDim = dim;
+  update->parts = rowsOfState[dim] / tile[dim];
   return update;
 }
 
@@ -178,11 +182,11 @@ static Value getRoot(GroupOp group, const std::optional<Update> &update) {
 static RankedTensorType getTaskType(GroupOp group,
                                     const std::optional<Update> &update) {
   RankedTensorType type = getType(group.getResult(0));
-  if (!update || !update->pieceDim)
+  if (!update || !update->interleavedDim)
     return type;
   SmallVector<int64_t> shape(type.getShape());
-  shape[*update->pieceDim] /= update->pieces;
-  shape.insert(shape.begin() + *update->pieceDim + 1, update->pieces);
+  shape[*update->interleavedDim] /= update->parts;
+  shape.insert(shape.begin() + *update->interleavedDim + 1, update->parts);
   return type.clone(shape);
 }
 
@@ -193,9 +197,9 @@ static TileGrid makeGrid(GroupOp group, const std::optional<Update> &update) {
     for (auto [extent, whole, size] :
          llvm::zip(extents, getType(update->state).getShape(), tile))
       size = extent == whole ? size : getDivisor(extent, size);
-  if (update && update->pieceDim) {
-    int64_t dim = *update->pieceDim + 1;
-    extents.insert(extents.begin() + dim, update->pieces);
+  if (update && update->interleavedDim) {
+    int64_t dim = *update->interleavedDim + 1;
+    extents.insert(extents.begin() + dim, update->parts);
     tile.insert(tile.begin() + dim, 1);
   }
   return TileGrid(group.getContext(), extents, tile);
@@ -211,7 +215,7 @@ GroupTiler::GroupTiler(RewriterBase &rewriter, GroupOp group)
 Value GroupTiler::createOut() {
   if (update) {
     Value state = group.getInputs()[update->state.getArgNumber()];
-    if (update->pieceDim)
+    if (update->interleavedDim)
       return ReshapeOp::create(rewriter, loc, state, type.getShape());
     return state;
   }
@@ -227,7 +231,7 @@ RegionAttr GroupTiler::getOutRegion() {
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     AffineExpr offset = grid.getOffsetExpr(dim);
     int64_t size = grid.getTile()[dim];
-    if (update && !update->isPiece(dim)) {
+    if (update && !update->isPartDim(dim)) {
       std::optional<int64_t> start =
           getConstantIntValue(update->offsets[update->getValueDim(dim)]);
       offset = start ? offset + *start : rewriter.getAffineConstantExpr(0);
@@ -269,11 +273,11 @@ SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
   SmallVector<OpFoldResult> offsets;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     OpFoldResult offset = update->offsets[update->getValueDim(dim)];
-    if (update->isPiece(dim) || getConstantIntValue(offset))
+    if (update->isPartDim(dim) || getConstantIntValue(offset))
       offsets.push_back(rewriter.getIndexAttr(0));
     else if (update->isRow(dim))
       offsets.push_back(affine::makeComposedFoldedAffineApply(
-          rewriter, loc, AffineMap::get(0, 1, start.floorDiv(update->pieces)),
+          rewriter, loc, AffineMap::get(0, 1, start.floorDiv(update->parts)),
           {offset}));
     else
       offsets.push_back(affine::makeComposedFoldedAffineApply(
@@ -286,17 +290,17 @@ SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
 /// Emits the number of rows that the vCTA writes: one if the row belongs to the
 /// vCTA's part of the state, otherwise zero.
 Value GroupTiler::countRows(ValueRange indices) {
-  int64_t dim = *update->pieceDim;
+  int64_t dim = *update->interleavedDim;
   AffineExpr row = rewriter.getAffineSymbolExpr(0);
   auto toValue = [&](OpFoldResult index) {
     return getValueOrCreateConstantIndexOp(rewriter, loc, index);
   };
-  Value piece = toValue(affine::makeComposedFoldedAffineApply(
-      rewriter, loc, AffineMap::get(0, 1, row % update->pieces),
+  Value part = toValue(affine::makeComposedFoldedAffineApply(
+      rewriter, loc, AffineMap::get(0, 1, row % update->parts),
       {update->offsets[dim]}));
   Value own = toValue(grid.getOffset(rewriter, loc, dim + 1, indices));
-  Value isOwn = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq,
-                                      piece, own);
+  Value isOwn =
+      arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, part, own);
   return arith::SelectOp::create(
       rewriter, loc, isOwn, arith::ConstantIndexOp::create(rewriter, loc, 1),
       arith::ConstantIndexOp::create(rewriter, loc, 0));
@@ -322,7 +326,7 @@ void GroupTiler::createBody(TaskOp task) {
     if (update && update->isRow(dim))
       count = countRows(indices);
     partSizes.push_back(count);
-    if (update && update->isPiece(dim))
+    if (update && update->isPartDim(dim))
       continue;
     offsets.push_back(grid.getOffset(rewriter, loc, dim, indices));
     sizes.push_back(size);

@@ -93,19 +93,21 @@ int64_t ark::getBytesPerElement(GroupOp group) {
   return bytes + ratio * getBytes(operand.getElementType());
 }
 
-bool ark::isPiece(int64_t rows, int64_t rowsOfState, int64_t size) {
+bool ark::isInterleaved(int64_t rows, int64_t rowsOfState, int64_t size) {
   return rows == 1 && size > 1 && size < rowsOfState && rowsOfState % size == 0;
 }
 
-std::optional<int64_t> ark::getPieceDim(GroupOp group, ArrayRef<int64_t> tile) {
+std::optional<int64_t> ark::getInterleavedDim(GroupOp group,
+                                              ArrayRef<int64_t> tile) {
   auto update =
       dyn_cast_if_present<UpdateOp>(getTileAnchor(group).getOperation());
   if (!update || update.getOffsets().size() != 1)
     return std::nullopt;
   ArrayRef<int64_t> offsets = update.getStaticOffsets();
   int64_t dim = llvm::find_if(offsets, ShapedType::isDynamic) - offsets.begin();
-  return isPiece(getTensorType(update.getValue()).getDimSize(dim),
-                 getTensorType(update.getState()).getDimSize(dim), tile[dim])
+  return isInterleaved(getTensorType(update.getValue()).getDimSize(dim),
+                       getTensorType(update.getState()).getDimSize(dim),
+                       tile[dim])
              ? std::optional(dim)
              : std::nullopt;
 }
@@ -114,9 +116,9 @@ Tile ark::legalize(GroupOp group, Tile tile) {
   AnchorOpInterface anchor = getTileAnchor(group);
   ArrayRef<int64_t> domain = getDomain(group);
   int64_t rank = domain.size();
-  std::optional<int64_t> pieceDim = getPieceDim(group, tile);
+  std::optional<int64_t> interleavedDim = getInterleavedDim(group, tile);
   for (int64_t dim = 0; dim < rank; ++dim)
-    if (dim != pieceDim)
+    if (dim != interleavedDim)
       tile[dim] = std::max<int64_t>(std::min(tile[dim], domain[dim]), 1);
   if (!anchor)
     return tile;

@@ -26,11 +26,11 @@ ArrayRef<int64_t> getDomain(GroupOp group);
 /// tile has more rows than the single row that the update writes, at a dynamic
 /// offset. With `P` parts, vCTA `p` owns the rows whose number is `p` modulo
 /// `P`. The vCTA that owns the row writes it.
-bool isPiece(int64_t rows, int64_t rowsOfState, int64_t size);
+bool isInterleaved(int64_t rows, int64_t rowsOfState, int64_t size);
 
 /// Returns the dimension in which a tile of the group is an interleaved part of
 /// a state, or nothing.
-std::optional<int64_t> getPieceDim(GroupOp group, ArrayRef<int64_t> tile);
+std::optional<int64_t> getInterleavedDim(GroupOp group, ArrayRef<int64_t> tile);
 
 int64_t countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile);
 

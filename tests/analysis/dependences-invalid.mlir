@@ -8,7 +8,7 @@ ark.program @tooScattered(%x: memref<8192x8192xf32> {ark.kind = #ark.kind<output
   ^bb0(%i: index, %a: memref<8192x8192xf32, strided<[8192, 1], offset: ?>>):
     ark.yield
   }
-  // expected-remark @below {{dependence of operand 0 on operand 0 of 'a' is not exact: the regions have too many pieces}}
+  // expected-remark @below {{dependence of operand 0 on operand 0 of 'a' is not exact: the regions have too many intervals}}
   ark.task "b" grid [1] ins(%odd[#ark.region<(d0) -> (0, 0), [8192, 4096]>] : memref<8192x4096xf32, strided<[8192, 2], offset: 1>>) outs() {
   ^bb0(%i: index, %a: memref<8192x4096xf32, strided<[8192, 2], offset: ?>>):
     ark.yield

@@ -97,14 +97,14 @@ public:
 
 private:
   /// The elements of a fragment in a tile of a buffer.
-  using Places = SmallVector<std::pair<Value, Value>>;
+  using Positions = SmallVector<std::pair<Value, Value>>;
 
   Value index(int64_t number) {
     return arith::ConstantIndexOp::create(builder, number);
   }
-  Places findPlaces(MatrixFragment fragment, Value row, Value column);
+  Positions findPositions(MatrixFragment fragment, Value row, Value column);
   Value load(Value buffer, Value row, Value column);
-  SmallVector<Value> loadWords(Value buffer, const Places &places,
+  SmallVector<Value> loadWords(Value buffer, const Positions &positions,
                                bool isTransposed);
   void buildTile(Value row, Value column);
 
@@ -143,16 +143,16 @@ std::optional<Product> Product::match(linalg::LinalgOp op,
 // The share of a lane
 //===----------------------------------------------------------------------===//
 
-LaneBuilder::Places LaneBuilder::findPlaces(MatrixFragment fragment, Value row,
-                                            Value column) {
-  Places places;
+LaneBuilder::Positions LaneBuilder::findPositions(MatrixFragment fragment,
+                                                  Value row, Value column) {
+  Positions positions;
   for (int64_t element = 0; element < fragment.getNumElements(); ++element) {
     auto [down, across] =
-        fragment.createPlace(builder, builder.getLoc(), lane, element);
-    places.push_back({arith::AddIOp::create(builder, down, row),
-                      arith::AddIOp::create(builder, across, column)});
+        fragment.createPosition(builder, builder.getLoc(), lane, element);
+    positions.push_back({arith::AddIOp::create(builder, down, row),
+                         arith::AddIOp::create(builder, across, column)});
   }
-  return places;
+  return positions;
 }
 
 Value LaneBuilder::load(Value buffer, Value row, Value column) {
@@ -160,11 +160,12 @@ Value LaneBuilder::load(Value buffer, Value row, Value column) {
 }
 
 /// Joins two elements of a fragment at a time.
-SmallVector<Value> LaneBuilder::loadWords(Value buffer, const Places &places,
+SmallVector<Value> LaneBuilder::loadWords(Value buffer,
+                                          const Positions &positions,
                                           bool isTransposed) {
   auto pair = VectorType::get({2}, getElementTypeOrSelf(buffer));
   SmallVector<Value> words, elements;
-  for (auto [row, column] : places) {
+  for (auto [row, column] : positions) {
     elements.push_back(isTransposed ? load(buffer, column, row)
                                     : load(buffer, row, column));
     if (elements.size() < 2)
@@ -176,24 +177,24 @@ SmallVector<Value> LaneBuilder::loadWords(Value buffer, const Places &places,
 }
 
 void LaneBuilder::buildTile(Value row, Value column) {
-  Places own = findPlaces(instruction.getAcc(), row, column);
+  Positions own = findPositions(instruction.getAcc(), row, column);
   SmallVector<Value> sums;
   for (auto [down, across] : own)
     sums.push_back(load(product.out, down, across));
   int64_t depth = product.getExtent(product.left, 1);
   for (int64_t k = 0; k < depth; k += instruction.getDepth()) {
-    SmallVector<Value> lhs =
-        loadWords(product.left, findPlaces(instruction.getLhs(), row, index(k)),
-                  /*isTransposed=*/false);
+    SmallVector<Value> lhs = loadWords(
+        product.left, findPositions(instruction.getLhs(), row, index(k)),
+        /*isTransposed=*/false);
     SmallVector<Value> rhs = loadWords(
-        product.right, findPlaces(instruction.getRhs(), index(k), column),
+        product.right, findPositions(instruction.getRhs(), index(k), column),
         product.isTransposed);
     sums = instruction.multiply(builder, getElementTypeOrSelf(product.left),
                                 lhs, rhs, sums);
   }
-  for (auto [place, sum] : llvm::zip(own, sums))
+  for (auto [position, sum] : llvm::zip(own, sums))
     memref::StoreOp::create(builder, sum, product.out,
-                            ValueRange{place.first, place.second});
+                            ValueRange{position.first, position.second});
 }
 
 void LaneBuilder::buildTiles() {

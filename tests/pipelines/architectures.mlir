@@ -9,8 +9,8 @@
 // DECODE: ark.kernel @decode
 // DECODE-SAME: packets = {{[0-9]+}} : i64
 // DECODE: gpu.module @ark_gpu [#nvvm.target<O = 3, chip = "[[ARCH]]", features = "+ptx[[PTX]]">]
-// RINGS: llvm.mlir.global internal constant @ark_stream_rows
-// LOADS-NOT: @ark_stream_rows
+// RINGS: llvm.mlir.global internal constant @ark_stream_segment_table
+// LOADS-NOT: @ark_stream_segment_table
 // DECODE: llvm.func internal @body_rmsnorm_matmul(
 // LOADS-NOT: @body_rmsnorm_matmul_stream
 // RINGS: llvm.call @body_rmsnorm_matmul_stream(

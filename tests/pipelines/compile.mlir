@@ -27,7 +27,7 @@
 // RUN: ark-opt %s '--ark-compile=target=cpu:2 to=scheduling scheduler=round-robin' | FileCheck %s --check-prefix=SCHEDULER
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-trace --ark-compile-to=kernel | FileCheck %s --check-prefix=TRACE
 // RUN: ark-opt %s '--ark-compile=target=cpu:2 to=kernel trace=true' | FileCheck %s --check-prefix=TRACE
-// RUN: ark-opt %s '--ark-compile=target=cpu:2 vector-lanes=4' | FileCheck %s --check-prefix=LANES
+// RUN: ark-opt %s '--ark-compile=target=cpu:2 vector-elements=4' | FileCheck %s --check-prefix=LANES
 // RUN: ark-opt %s --ark-compile-to=synchronization --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefix=PROOF
 // RUN: ark-opt %s --ark-compile-to=synchronization --ark-verify-schedule=false --dump-pass-pipeline -o /dev/null 2>&1 | FileCheck %s --check-prefix=NO-PROOF
 

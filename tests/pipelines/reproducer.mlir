@@ -33,7 +33,7 @@
 // WORKS: ark.kernel @layer
 // WORKS: llvm.func @ark_kernel(
 // LOCAL: ark.kernel @layer
-// LOCAL: pipeline: "builtin.module(ark-lower-to-target{vector-lanes=0})"
+// LOCAL: pipeline: "builtin.module(ark-lower-to-target{vector-elements=0})"
 ark.program @layer(
     %x: tensor<64x32xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<32x32xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})

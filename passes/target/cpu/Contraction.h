@@ -40,12 +40,12 @@ struct Contraction {
 /// m, n and k.
 void emitBlocks(ImplicitLocOpBuilder &builder, const Contraction &contraction,
                 MutableArrayRef<Value> ivs, ArrayRef<Value> extents,
-                int64_t lanes);
+                int64_t vectorElements);
 
 /// Emits the dot-product form for at most four rows.
 void emitDots(ImplicitLocOpBuilder &builder, const Contraction &contraction,
               MutableArrayRef<Value> ivs, ArrayRef<Value> extents,
-              int64_t lanes);
+              int64_t vectorElements);
 
 /// Returns true if the dot-product form applies.
 bool prefersDots(const Contraction &contraction);

@@ -18,10 +18,11 @@ namespace {
 class Emitter {
 public:
   Emitter(ImplicitLocOpBuilder &builder, const Contraction &contraction,
-          MutableArrayRef<Value> ivs, ArrayRef<Value> extents, int64_t lanes)
+          MutableArrayRef<Value> ivs, ArrayRef<Value> extents,
+          int64_t vectorElements)
       : builder(builder), contraction(contraction), ivs(ivs), extents(extents),
-        lanes(lanes), f32(builder.getF32Type()),
-        vector(VectorType::get({lanes}, f32)) {}
+        vectorElements(vectorElements), f32(builder.getF32Type()),
+        vector(VectorType::get({vectorElements}, f32)) {}
 
   void emitBlocks();
   void emitDots();
@@ -79,12 +80,12 @@ private:
     return arith::ExtFOp::create(builder, type, value);
   }
 
-  /// Loads `lanes` elements of an operand as f32, beginning at a subscript.
-  /// Masked-off lanes read as zero and access no memory.
+  /// Loads `vectorElements` elements of an operand as f32, beginning at a
+  /// subscript. Masked-off elements read as zero and access no memory.
   Value load(unsigned operand, Value m, Value n, Value k, Value mask) {
     Value buffer = contraction.op->getOperand(operand);
-    auto type =
-        VectorType::get({lanes}, contraction.getType(operand).getElementType());
+    auto type = VectorType::get({vectorElements},
+                                contraction.getType(operand).getElementType());
     SmallVector<Value> at = subscript(operand, m, n, k);
     if (!mask)
       return toF32(vector::LoadOp::create(builder, type, buffer, at));
@@ -119,7 +120,7 @@ private:
   const Contraction &contraction;
   MutableArrayRef<Value> ivs;
   ArrayRef<Value> extents;
-  int64_t lanes;
+  int64_t vectorElements;
   Type f32;
   VectorType vector;
 };
@@ -135,19 +136,21 @@ Value Emitter::createPanel() {
   OpBuilder::InsertionGuard guard(builder);
   auto function = contraction.op->getParentOfType<func::FuncOp>();
   builder.setInsertionPointToStart(&function.getBody().front());
-  auto type =
-      MemRefType::get({*contraction.k.extent, lanes * kColumnVectors}, f32);
+  auto type = MemRefType::get(
+      {*contraction.k.extent, vectorElements * kColumnVectors}, f32);
   return memref::AllocaOp::create(builder, type, builder.getI64IntegerAttr(64));
 }
 
-/// Fills panel[k, j] = B[n + j, k]. Blocks of `lanes` by `lanes` elements are
-/// transposed in registers, and the remaining elements are copied one by one.
+/// Fills panel[k, j] = B[n + j, k]. Blocks of `vectorElements` by
+/// `vectorElements` elements are transposed in registers, and the remaining
+/// elements are copied one by one.
 void Emitter::fillPanel(Value panel, Value n, Value columns) {
   Value zero = index(0);
-  Value wholeK = floorTo(contraction.k, lanes);
-  auto square = VectorType::get({lanes, lanes}, f32);
+  Value wholeK = floorTo(contraction.k, vectorElements);
+  auto square = VectorType::get({vectorElements, vectorElements}, f32);
   Value wholeColumns = arith::SubIOp::create(
-      builder, columns, arith::RemUIOp::create(builder, columns, index(lanes)));
+      builder, columns,
+      arith::RemUIOp::create(builder, columns, index(vectorElements)));
   auto copyElements = [&](Value j, Value fromK) {
     loop(fromK, extentOf(contraction.k), 1, [&](Value k) {
       Value column = arith::AddIOp::create(builder, n, j);
@@ -155,25 +158,24 @@ void Emitter::fillPanel(Value panel, Value n, Value columns) {
       memref::StoreOp::create(builder, element, panel, ValueRange{k, j});
     });
   };
-  loop(zero, wholeColumns, lanes, [&](Value j) {
+  loop(zero, wholeColumns, vectorElements, [&](Value j) {
     Value column = arith::AddIOp::create(builder, n, j);
-    loop(zero, wholeK, lanes, [&](Value k) {
+    loop(zero, wholeK, vectorElements, [&](Value k) {
       Value block =
           arith::ConstantOp::create(builder, builder.getZeroAttr(square));
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        Value row = load(contraction.rhs, zero, add(column, lane), k, Value());
-        block = vector::InsertOp::create(builder, row, block, lane);
+      for (int64_t i = 0; i < vectorElements; ++i) {
+        Value row = load(contraction.rhs, zero, add(column, i), k, Value());
+        block = vector::InsertOp::create(builder, row, block, i);
       }
       block =
           vector::TransposeOp::create(builder, block, ArrayRef<int64_t>{1, 0});
-      for (int64_t lane = 0; lane < lanes; ++lane) {
-        Value row = vector::ExtractOp::create(builder, block, lane);
-        vector::StoreOp::create(builder, row, panel,
-                                ValueRange{add(k, lane), j});
+      for (int64_t i = 0; i < vectorElements; ++i) {
+        Value row = vector::ExtractOp::create(builder, block, i);
+        vector::StoreOp::create(builder, row, panel, ValueRange{add(k, i), j});
       }
     });
-    loop(zero, index(lanes), 1, [&](Value lane) {
-      copyElements(arith::AddIOp::create(builder, j, lane), wholeK);
+    loop(zero, index(vectorElements), 1, [&](Value i) {
+      copyElements(arith::AddIOp::create(builder, j, i), wholeK);
     });
   });
   loop(wholeColumns, columns, 1, [&](Value j) { copyElements(j, zero); });
@@ -189,55 +191,59 @@ void Emitter::emitRows(Value panel, Value m, Value n, int64_t rows,
   SmallVector<Value> accumulators;
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < kColumnVectors; ++column)
-      accumulators.push_back(
-          load(2, add(m, row), add(n, column * lanes), Value(), mask(column)));
+      accumulators.push_back(load(2, add(m, row),
+                                  add(n, column * vectorElements), Value(),
+                                  mask(column)));
   auto forOp = scf::ForOp::create(builder, index(0), extentOf(contraction.k),
                                   index(1), accumulators);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(forOp.getBody());
     Value k = forOp.getInductionVar();
-    SmallVector<Value> right, sums;
+    SmallVector<Value> right, next;
     for (int64_t column = 0; column < kColumnVectors; ++column)
-      right.push_back(
-          panel ? vector::LoadOp::create(builder, vector, panel,
-                                         ValueRange{k, index(column * lanes)})
-                      .getResult()
-                : load(contraction.rhs, index(0), add(n, column * lanes), k,
-                       mask(column)));
+      right.push_back(panel ? vector::LoadOp::create(
+                                  builder, vector, panel,
+                                  ValueRange{k, index(column * vectorElements)})
+                                  .getResult()
+                            : load(contraction.rhs, index(0),
+                                   add(n, column * vectorElements), k,
+                                   mask(column)));
     for (int64_t row = 0; row < rows; ++row) {
       Value left = vector::BroadcastOp::create(
           builder, vector,
           loadScalar(contraction.lhs, add(m, row), index(0), k));
       for (int64_t column = 0; column < kColumnVectors; ++column)
-        sums.push_back(vector::FMAOp::create(
+        next.push_back(vector::FMAOp::create(
             builder, left, right[column],
             forOp.getRegionIterArg(row * kColumnVectors + column)));
     }
-    scf::YieldOp::create(builder, sums);
+    scf::YieldOp::create(builder, next);
   }
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < kColumnVectors; ++column)
       store(forOp.getResult(row * kColumnVectors + column), add(m, row),
-            add(n, column * lanes), mask(column));
+            add(n, column * vectorElements), mask(column));
 }
 
 /// Computes all rows of one block of columns. `columns` is null for a full
 /// block.
 void Emitter::emitColumns(Value panel, Value n, Value columns) {
-  int64_t width = lanes * kColumnVectors;
+  int64_t width = vectorElements * kColumnVectors;
   if (panel)
     fillPanel(panel, n, columns ? columns : index(width));
   SmallVector<Value> masks;
   for (int64_t column = 0; columns && column < kColumnVectors; ++column) {
-    Value rest = arith::SubIOp::create(builder, columns, index(column * lanes));
+    Value rest =
+        arith::SubIOp::create(builder, columns, index(column * vectorElements));
     Value positive = arith::MaxSIOp::create(builder, rest, index(0));
     masks.push_back(vector::CreateMaskOp::create(
-        builder, VectorType::get({lanes}, builder.getI1Type()), positive));
+        builder, VectorType::get({vectorElements}, builder.getI1Type()),
+        positive));
   }
   // With AVX-512, accumulators use 16 of 32 registers. Other instruction sets
   // have 16 registers in total.
-  int64_t block = lanes == 16 ? 8 : 4;
+  int64_t block = vectorElements == 16 ? 8 : 4;
   Value wholeRows = floorTo(contraction.m, block);
   loop(index(0), wholeRows, block,
        [&](Value m) { emitRows(panel, m, n, block, masks); });
@@ -246,7 +252,7 @@ void Emitter::emitColumns(Value panel, Value n, Value columns) {
 }
 
 void Emitter::emitBlocks() {
-  int64_t width = lanes * kColumnVectors;
+  int64_t width = vectorElements * kColumnVectors;
   Value panel = contraction.rhsTransposed ? createPanel() : Value();
   Value wholeColumns = floorTo(contraction.n, width);
   loop(index(0), wholeColumns, width,
@@ -269,21 +275,21 @@ void Emitter::emitBlocks() {
 void Emitter::emitDotColumns(Value n, int64_t columns) {
   int64_t rows = *contraction.m.extent;
   Value zero = index(0);
-  auto step = [&](Value k, Value mask, ValueRange sums) {
+  auto step = [&](Value k, Value mask, ValueRange accumulators) {
     SmallVector<Value> left, next;
     for (int64_t row = 0; row < rows; ++row)
       left.push_back(load(contraction.lhs, index(row), zero, k, mask));
     for (int64_t column = 0; column < columns; ++column) {
       Value right = load(contraction.rhs, zero, add(n, column), k, mask);
       for (int64_t row = 0; row < rows; ++row)
-        next.push_back(vector::FMAOp::create(builder, left[row], right,
-                                             sums[column * rows + row]));
+        next.push_back(vector::FMAOp::create(
+            builder, left[row], right, accumulators[column * rows + row]));
     }
     return next;
   };
   Value start = arith::ConstantOp::create(builder, builder.getZeroAttr(vector));
-  Value wholeK = floorTo(contraction.k, lanes);
-  auto forOp = scf::ForOp::create(builder, zero, wholeK, index(lanes),
+  Value wholeK = floorTo(contraction.k, vectorElements);
+  auto forOp = scf::ForOp::create(builder, zero, wholeK, index(vectorElements),
                                   SmallVector<Value>(rows * columns, start));
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -291,18 +297,19 @@ void Emitter::emitDotColumns(Value n, int64_t columns) {
     scf::YieldOp::create(builder, step(forOp.getInductionVar(), Value(),
                                        forOp.getRegionIterArgs()));
   }
-  SmallVector<Value> sums = forOp.getResults();
-  if (int64_t rest = *contraction.k.extent % lanes) {
+  SmallVector<Value> accumulators = forOp.getResults();
+  if (int64_t rest = *contraction.k.extent % vectorElements) {
     Value mask = vector::CreateMaskOp::create(
-        builder, VectorType::get({lanes}, builder.getI1Type()), index(rest));
-    sums = step(wholeK, mask, sums);
+        builder, VectorType::get({vectorElements}, builder.getI1Type()),
+        index(rest));
+    accumulators = step(wholeK, mask, accumulators);
   }
   for (int64_t column = 0; column < columns; ++column)
     for (int64_t row = 0; row < rows; ++row) {
       // The order of the sum is free, so that LLVM may reduce it as a tree.
       Value sum = vector::ReductionOp::create(
-          builder, vector::CombiningKind::ADD, sums[column * rows + row],
-          arith::FastMathFlags::reassoc);
+          builder, vector::CombiningKind::ADD,
+          accumulators[column * rows + row], arith::FastMathFlags::reassoc);
       Value before = loadScalar(2, index(row), add(n, column), Value());
       memref::StoreOp::create(
           builder, arith::AddFOp::create(builder, before, sum),
@@ -322,12 +329,12 @@ void Emitter::emitDots() {
 
 void ark::emitBlocks(ImplicitLocOpBuilder &builder,
                      const Contraction &contraction, MutableArrayRef<Value> ivs,
-                     ArrayRef<Value> extents, int64_t lanes) {
-  Emitter(builder, contraction, ivs, extents, lanes).emitBlocks();
+                     ArrayRef<Value> extents, int64_t vectorElements) {
+  Emitter(builder, contraction, ivs, extents, vectorElements).emitBlocks();
 }
 
 void ark::emitDots(ImplicitLocOpBuilder &builder,
                    const Contraction &contraction, MutableArrayRef<Value> ivs,
-                   ArrayRef<Value> extents, int64_t lanes) {
-  Emitter(builder, contraction, ivs, extents, lanes).emitDots();
+                   ArrayRef<Value> extents, int64_t vectorElements) {
+  Emitter(builder, contraction, ivs, extents, vectorElements).emitDots();
 }

@@ -27,8 +27,8 @@ def VectorizeContractionsPass
     ```
   }];
   let options = [
-    Option<"vectorLanes", "vector-lanes", "int64_t", /*default=*/"16",
-           "f32 lanes of one vector register: 16 for AVX-512, 8 for AVX2, 4 for SSE and NEON">,
+    Option<"vectorElements", "vector-elements", "int64_t", /*default=*/"16",
+           "f32 elements of one vector register: 16 for AVX-512, 8 for AVX2, 4 for SSE and NEON">,
   ];
   let statistics = [
     Statistic<"numBlocked", "blocked", "contractions lowered to register blocks">,

@@ -47,9 +47,9 @@ struct VectorizeContractions
   using VectorizeContractionsPassBase::VectorizeContractionsPassBase;
 
   void runOnOperation() override {
-    if (vectorLanes != 4 && vectorLanes != 8 && vectorLanes != 16) {
-      getOperation().emitError("vector-lanes must be 4, 8 or 16, not ")
-          << vectorLanes.getValue();
+    if (vectorElements != 4 && vectorElements != 8 && vectorElements != 16) {
+      getOperation().emitError("vector-elements must be 4, 8 or 16, not ")
+          << vectorElements.getValue();
       return signalPassFailure();
     }
     SmallVector<linalg::LinalgOp> ops;
@@ -73,10 +73,10 @@ private:
     SmallVector<Value> ivs(extents.size());
     emitOuterLoops(builder, *contraction, extents, ivs);
     if (prefersDots(*contraction)) {
-      emitDots(builder, *contraction, ivs, extents, vectorLanes);
+      emitDots(builder, *contraction, ivs, extents, vectorElements);
       ++numDots;
     } else {
-      emitBlocks(builder, *contraction, ivs, extents, vectorLanes);
+      emitBlocks(builder, *contraction, ivs, extents, vectorElements);
       ++numBlocked;
     }
     op->erase();

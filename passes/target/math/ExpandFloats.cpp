@@ -136,9 +136,9 @@ struct PairWidener {
     VectorType from = op ? op.getSourceVectorType() : VectorType();
     if (from && from.getRank() == 1 && from.getNumElements() % 2 == 0 &&
         !op.hasDynamicPosition()) {
-      int64_t place = op.getStaticPosition().front();
+      int64_t position = op.getStaticPosition().front();
       Value pairs = getPairs(op.getSource());
-      return extract(widenPair(extract(pairs, place / 2)), place % 2);
+      return extract(widenPair(extract(pairs, position / 2)), position % 2);
     }
     Value bits = m.emit<arith::BitcastOp>(m.builder.getI8Type(), value);
     bits = m.emit<arith::ExtUIOp>(m.builder.getI16Type(), bits);

@@ -23,7 +23,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr llvm::StringLiteral kMaps = "ark_tensor_maps_memory";
-static constexpr llvm::StringLiteral kRows = "ark_tensor_map_rows_table";
+static constexpr llvm::StringLiteral kFirstMaps = "ark_tensor_map_firsts_table";
 static constexpr llvm::StringLiteral kRecords = "ark_tensor_map_records_table";
 static constexpr int64_t kElementBytes = 2;
 static constexpr unsigned kGlobalSpace = 1, kConstantSpace = 4;
@@ -32,7 +32,7 @@ namespace {
 /// The tables that CudaTensorMaps.mlir reads.
 struct MapTables {
   /// The index of the first map of every task.
-  SmallVector<int32_t> rows;
+  SmallVector<int32_t> firsts;
   SmallVector<int64_t> records;
   int64_t count = 0;
   /// True if a map names an operand that the operand table lacks.
@@ -41,16 +41,16 @@ struct MapTables {
   explicit MapTables(KernelOp kernel);
 
 private:
-  void add(const TensorMap &map, const OperandPlace &place);
+  void add(const TensorMap &map, const OperandAddress &address);
 };
 } // namespace
 
-void MapTables::add(const TensorMap &map, const OperandPlace &place) {
-  isOutside |= place.slot < 0;
-  llvm::append_range(records,
-                     ArrayRef<int64_t>{place.slot, place.offset, map.columns,
-                                       map.rows, map.stride * kElementBytes,
-                                       map.boxRows});
+void MapTables::add(const TensorMap &map, const OperandAddress &address) {
+  isOutside |= address.slot < 0;
+  llvm::append_range(records, ArrayRef<int64_t>{address.slot, address.offset,
+                                                map.columns, map.rows,
+                                                map.stride * kElementBytes,
+                                                map.boxRows});
   ++count;
 }
 
@@ -64,9 +64,9 @@ MapTables::MapTables(KernelOp kernel) {
   }
   auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
   for (size_t task = 0; task < tasks.size(); task += abi::kTaskFields) {
-    rows.push_back(count);
+    firsts.push_back(count);
     for (const TensorMap &map : ofBodies[tasks[task]])
-      add(map, getOperandPlace(kernel, tasks[task + 1] + map.operand));
+      add(map, getOperandAddress(kernel, tasks[task + 1] + map.operand));
   }
 }
 
@@ -143,20 +143,21 @@ LogicalResult BuildTensorMapsPass::complete(KernelOp kernel,
   int64_t lanes = kernel.getLanes().size() / abi::kLaneFields;
   auto memory =
       createMemory(module, lanes * tables.count * abi::kTensorMapBytes);
-  auto rows = createTable<int32_t>(module, kRows, tables.rows, kConstantSpace);
+  auto firsts =
+      createTable<int32_t>(module, kFirstMaps, tables.firsts, kConstantSpace);
   auto records =
       createTable<int64_t>(module, kRecords, tables.records, kGlobalSpace);
   // The scratch maps share memory with temporaries. The temporaries of any body
   // with maps are larger.
   int64_t scratch = llvm::alignTo(getSharedBytes(kernel), abi::kTensorMapBytes);
-  KernelTemplate completer(module);
-  completer.defineAddress("ark_tensor_maps", memory, 0);
-  completer.defineAddress("ark_tensor_map_rows", rows, 0);
-  completer.defineAddress("ark_tensor_map_records", records, 0);
-  completer.defineAddress("ark_tensor_map_scratch", getSharedMemory(module),
-                          scratch);
-  completer.defineConstant("ark_tensor_map_count", tables.count);
-  completer.defineConstant("ark_tensor_map_warps", threads / kWarpSize);
-  completer.addCallback("ark_begin_tensor_maps", "ark_make_tensor_maps");
-  return failure(completer.failed());
+  KernelTemplate kernelTemplate(module);
+  kernelTemplate.defineAddress("ark_tensor_maps", memory, 0);
+  kernelTemplate.defineAddress("ark_tensor_map_firsts", firsts, 0);
+  kernelTemplate.defineAddress("ark_tensor_map_records", records, 0);
+  kernelTemplate.defineAddress("ark_tensor_map_scratch",
+                               getSharedMemory(module), scratch);
+  kernelTemplate.defineConstant("ark_tensor_map_count", tables.count);
+  kernelTemplate.defineConstant("ark_tensor_map_warps", threads / kWarpSize);
+  kernelTemplate.addCallback("ark_begin_tensor_maps", "ark_make_tensor_maps");
+  return failure(kernelTemplate.failed());
 }

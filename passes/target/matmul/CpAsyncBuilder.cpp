@@ -25,8 +25,8 @@ CpAsyncBuilder::CpAsyncBuilder(ImplicitLocOpBuilder &builder,
     : WarpgroupBuilder(builder, products, shape, memory, thread),
       threads(threads), copiedRow(divide(thread, kPartsPerRow)),
       copiedPart(remainder(thread, kPartsPerRow)) {
-  for (auto [factor, rows] : getFactors())
-    addSource(factor, rows);
+  for (auto [operand, rows] : getOperands())
+    addSource(operand, rows);
 }
 
 void CpAsyncBuilder::addSource(Value buffer, int64_t rows) {
@@ -87,13 +87,13 @@ void CpAsyncBuilder::wait(int64_t count) {
 /// still run when the instructions of a stage are issued. The next copy hence
 /// writes to the stage before both, whose instructions have completed in all
 /// warpgroups.
-SmallVector<Value> CpAsyncBuilder::addUp() {
+SmallVector<Value> CpAsyncBuilder::accumulate() {
   int64_t bytes = shape.getStageBytes(), ahead = shape.stages - 2;
   for (int64_t i = 0; i < ahead; ++i) {
     copy(constant(i * kStageDepth), constant(i * bytes));
     NVVM::CpAsyncCommitGroupOp::create(builder);
   }
-  SmallVector<Value> inits = createSums();
+  SmallVector<Value> inits = createAccumulators();
   inits.push_back(constant(0));
   inits.push_back(constant(ahead * bytes));
   Value end = constant(getDepth());
@@ -106,9 +106,9 @@ SmallVector<Value> CpAsyncBuilder::addUp() {
     Value &free = carried[shape.numProducts + 1],
           &stage = carried[shape.numProducts];
     wait(ahead - 1);
-    Value place = arith::IndexCastOp::create(builder, builder.getI64Type(),
-                                             divide(stage, kDescriptorUnit));
-    startStage(place, MutableArrayRef(carried).take_front(shape.numProducts));
+    Value offset = arith::IndexCastOp::create(builder, builder.getI64Type(),
+                                              divide(stage, kDescriptorUnit));
+    startStage(offset, MutableArrayRef(carried).take_front(shape.numProducts));
     Value next = add(loop.getInductionVar(), constant(ahead * kStageDepth));
     Value isThere =
         arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, next, end);
@@ -120,8 +120,8 @@ SmallVector<Value> CpAsyncBuilder::addUp() {
     }
     NVVM::CpAsyncCommitGroupOp::create(builder);
     NVVM::WgmmaWaitGroupSyncOp::create(builder, 1);
-    for (Value *place : {&stage, &free})
-      *place = wrap(add(*place, constant(bytes)), shape.stages * bytes);
+    for (Value *offset : {&stage, &free})
+      *offset = wrap(add(*offset, constant(bytes)), shape.stages * bytes);
     scf::YieldOp::create(builder, carried);
   }
   NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);

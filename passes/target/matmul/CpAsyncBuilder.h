@@ -22,7 +22,7 @@ private:
     int64_t rows;
   };
 
-  SmallVector<Value> addUp() override;
+  SmallVector<Value> accumulate() override;
   void addSource(Value buffer, int64_t rows);
   void copy(Value k, Value stage);
   void wait(int64_t count);

@@ -11,7 +11,7 @@
 func.func private @ark_tensor_maps() -> !llvm.ptr<1>
 func.func private @ark_tensor_map_count() -> i64
 // Number of the first map of every task.
-func.func private @ark_tensor_map_rows() -> !llvm.ptr<4>
+func.func private @ark_tensor_map_firsts() -> !llvm.ptr<4>
 // A record per map: slot and offset of the operand, columns, rows, bytes from one row to the next,
 // and rows per copy.
 func.func private @ark_tensor_map_records() -> !llvm.ptr<1>
@@ -38,14 +38,14 @@ func.func private @ark_tensor_maps_of(%lane: i64, %number: i64) -> !llvm.ptr<1> 
 func.func private @ark_tensor_map(%task: index, %number: index) -> i64 {
   %task_i64 = arith.index_cast %task : index to i64
   %number_i64 = arith.index_cast %number : index to i64
-  %rows = func.call @ark_tensor_map_rows() : () -> !llvm.ptr<4>
-  %place = llvm.getelementptr %rows[%task_i64] : (!llvm.ptr<4>, i64) -> !llvm.ptr<4>, i32
-  %first_i32 = llvm.load %place : !llvm.ptr<4> -> i32
+  %firsts = func.call @ark_tensor_map_firsts() : () -> !llvm.ptr<4>
+  %first_field = llvm.getelementptr %firsts[%task_i64] : (!llvm.ptr<4>, i64) -> !llvm.ptr<4>, i32
+  %first_i32 = llvm.load %first_field : !llvm.ptr<4> -> i32
   %first = arith.extui %first_i32 : i32 to i64
-  %row = arith.addi %first, %number_i64 : i64
+  %index = arith.addi %first, %number_i64 : i64
   %block = gpu.block_id x
   %lane = arith.index_cast %block : index to i64
-  %map = func.call @ark_tensor_maps_of(%lane, %row) : (i64, i64) -> !llvm.ptr<1>
+  %map = func.call @ark_tensor_maps_of(%lane, %index) : (i64, i64) -> !llvm.ptr<1>
   %generic = llvm.addrspacecast %map : !llvm.ptr<1> to !llvm.ptr
   %address = llvm.ptrtoint %generic : !llvm.ptr to i64
   return %address : i64
@@ -97,12 +97,12 @@ func.func private @ark_make_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterat
   %thread = gpu.thread_id x
   %thread_i64 = arith.index_cast %thread : index to i64
   %warp = arith.divui %thread_i64, %size : i64
-  %rank = arith.remui %thread_i64, %size : i64
-  %leads = arith.cmpi eq, %rank, %none : i64
+  %in_warp = arith.remui %thread_i64, %size : i64
+  %leads = arith.cmpi eq, %in_warp, %none : i64
   %scratch = func.call @ark_tensor_map_scratch() : () -> !llvm.ptr<3>
   %before = arith.muli %warp, %bytes_i64 : i64
   %own = llvm.getelementptr %scratch[%before] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, i8
-  %word = llvm.getelementptr %own[%rank] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, i32
+  %word = llvm.getelementptr %own[%in_warp] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, i32
   %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr
   %records = func.call @ark_tensor_map_records() : () -> !llvm.ptr<1>
   %count = func.call @ark_tensor_map_count() : () -> i64

@@ -14,9 +14,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// A product of a single row is as fast without tensor cores.
+/// Fewest rows: a product of a single row is as fast without tensor cores.
 static constexpr int64_t kMinRows = 2;
-/// For shorter sums, the exchange between warps outweighs the gain.
+/// Smallest K: with fewer terms, the exchange between warps outweighs the gain.
 static constexpr int64_t kMinDepth = 64;
 
 /// Returns true for sum + extf(a) * extf(b), with each operand exactly once.
@@ -32,15 +32,15 @@ static bool isSumOfProducts(linalg::LinalgOp op) {
   bool adds = sum.getLhs() == accumulator || sum.getRhs() == accumulator;
   if (!product || !adds)
     return false;
-  auto isFactor = [](Value value, BlockArgument argument) {
+  auto isOperand = [](Value value, BlockArgument argument) {
     auto wide = value.getDefiningOp<arith::ExtFOp>();
     return wide && wide.getIn() == argument;
   };
   BlockArgument left = block->getArgument(0), right = block->getArgument(1);
-  return (isFactor(product.getLhs(), left) &&
-          isFactor(product.getRhs(), right)) ||
-         (isFactor(product.getLhs(), right) &&
-          isFactor(product.getRhs(), left));
+  return (isOperand(product.getLhs(), left) &&
+          isOperand(product.getRhs(), right)) ||
+         (isOperand(product.getLhs(), right) &&
+          isOperand(product.getRhs(), left));
 }
 
 /// Returns true if the maps are those of out[m, n] += left[m, k] * right[n, k],
@@ -77,10 +77,10 @@ static bool isNarrow(Type type) {
 }
 
 static bool canMultiply(Type left, Type right) {
-  auto isFactor = [](Type type) {
+  auto isOperand = [](Type type) {
     return type.isBF16() || type.isF16() || isNarrow(type);
   };
-  return isFactor(left) && isFactor(right) &&
+  return isOperand(left) && isOperand(right) &&
          (left == right || isNarrow(left) || isNarrow(right));
 }
 
@@ -92,18 +92,18 @@ static std::optional<int64_t> getBound(Value buffer, int64_t dim) {
   return succeeded(bound) ? std::optional<int64_t>(*bound) : std::nullopt;
 }
 
-/// Elements of K of a lane per instruction. A word of 8-bit floats has as many
-/// elements.
+/// Elements of K of a thread per instruction: as many as 8-bit floats in a
+/// word.
 static constexpr int64_t kOwnDepth = 4;
 
-/// Returns true if lanes hold the same elements of K of both operands, one row
-/// of every block of them, so that both may use the order of K in which the
-/// lanes load it.
+/// Returns true if a thread holds the same elements of K of both operands, and
+/// one row of each of their blocks. Both operands may then use the order of K
+/// in which the threads load it.
 static bool areSupported(MmaAttr mma) {
   FragmentAttr lhs = mma.getLhs(), rhs = mma.getRhs(), acc = mma.getAcc();
   if (!lhs)
     return false;
-  MatrixFragment left(lhs), right(rhs), sum(acc);
+  MatrixFragment left(lhs), right(rhs), accumulator(acc);
   return left.getOwn(1) == kOwnDepth && right.getOwn(0) == kOwnDepth &&
          left.getConsecutive(0) == 1 && right.getConsecutive(1) == 1 &&
          right.getNumBlocks(1) == 1 && left.getConsecutive(1) % 2 == 0 &&
@@ -112,7 +112,7 @@ static bool areSupported(MmaAttr mma) {
          lhs.getStrides()[1] == rhs.getStrides()[0] &&
          lhs.getLanes()[0] == rhs.getLanes()[1] &&
          lhs.getStrides()[0] == rhs.getStrides()[1] &&
-         sum.getBlockExtent(0) == left.getBlockExtent(0);
+         accumulator.getBlockExtent(0) == left.getBlockExtent(0);
 }
 
 std::optional<MatmulTile> MatmulTile::match(linalg::LinalgOp op, MmaAttr mma) {
@@ -144,8 +144,8 @@ int64_t MatmulTile::getColumnsPerLoad() const {
 }
 
 Type MatmulTile::getElementType() const {
-  for (Value factor : {left, right})
-    if (Type type = getElementTypeOrSelf(factor); !isNarrow(type))
+  for (Value operand : {left, right})
+    if (Type type = getElementTypeOrSelf(operand); !isNarrow(type))
       return type;
   return Float16Type::get(left.getContext());
 }
@@ -155,6 +155,6 @@ bool MatmulTile::isPlain() const {
          !isNarrow(getElementTypeOrSelf(right));
 }
 
-bool MatmulTile::hasNearRows() const {
+bool MatmulTile::hasTemporaryRows() const {
   return isSkinny() && left.getDefiningOp<memref::AllocaOp>();
 }

@@ -32,14 +32,14 @@ struct MatmulTile {
   int64_t getUnitColumns() const { return mma.getM(); }
   int64_t getUnitRows() const { return mma.getN(); }
   int64_t getWarpSize() const { return mma.getAcc().getNumLanes(); }
-  /// Returns the columns of a unit that the lanes load at once.
+  /// Returns the columns of a unit that the threads of a warp load at once.
   int64_t getColumnsPerLoad() const;
-  /// Returns the number of lanes that share a row of an operand.
-  int64_t getLanesPerRow() const { return mma.getLhs().getLanes()[1]; }
-  /// Returns the elements of a piece of K: the lanes of a row load a piece with
-  /// one load each.
-  int64_t getPieceElements() const {
-    return getLanesPerRow() * kElementsPerLoad;
+  /// Returns the number of threads that share a row of an operand.
+  int64_t getThreadsPerRow() const { return mma.getLhs().getLanes()[1]; }
+  /// Returns the elements of a slice of K: the threads of a row load a slice
+  /// with one load each.
+  int64_t getSliceElements() const {
+    return getThreadsPerRow() * kElementsPerLoad;
   }
 
   /// Returns the element type of the instruction: f16 if both operands have 8
@@ -52,8 +52,8 @@ struct MatmulTile {
   bool isSkinny() const { return rows <= 2 * getUnitRows(); }
   /// Returns true if the left operand is a temporary with few rows. Warps load
   /// such rows right before they multiply them.
-  bool hasNearRows() const;
-  /// Returns the number of loads per thread for a piece of a unit; one load if
+  bool hasTemporaryRows() const;
+  /// Returns the number of loads per thread for a slice of a unit; one load if
   /// it has all columns.
   int64_t getLoads() const {
     return columns > getColumnsPerLoad() || !isSkinny()

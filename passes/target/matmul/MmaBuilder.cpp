@@ -22,7 +22,7 @@ using namespace mlir::ark;
 
 /// With fewer accumulators than this, every element gets two, so that
 /// consecutive instructions are independent.
-static constexpr int64_t kMinIndependentSums = 3;
+static constexpr int64_t kMinIndependentAccumulators = 3;
 
 Value MmaBuilder::constant(int64_t number) {
   return arith::ConstantIndexOp::create(builder, number);
@@ -33,15 +33,15 @@ Value MmaBuilder::add(Value a, int64_t b) {
 }
 
 int64_t MmaBuilder::getChains() const {
-  int64_t sums = products.size() * shape.units * shape.blocks;
-  return sums < kMinIndependentSums ? 2 : 1;
+  int64_t accumulators = products.size() * shape.units * shape.blocks;
+  return accumulators < kMinIndependentAccumulators ? 2 : 1;
 }
 
 int64_t MmaBuilder::getSteps() const {
   return kElementsPerLoad / instruction.getLhs().getOwn(1);
 }
 
-SmallVector<Value> MmaBuilder::createSums() {
+SmallVector<Value> MmaBuilder::createAccumulators() {
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
   return SmallVector<Value>(instruction.getNumSums() * products.size() *
                                 shape.units * shape.blocks * getChains(),
@@ -57,10 +57,11 @@ Value MmaBuilder::clampRow(Value row, Value buffer, int64_t count) {
   return arith::MinUIOp::create(builder, row, last);
 }
 
-void MmaBuilder::findPlace(Value thread) {
+void MmaBuilder::findTile(Value thread) {
   Value warp =
       arith::DivUIOp::create(builder, thread, constant(shape.warpSize));
-  lane = arith::RemUIOp::create(builder, thread, constant(shape.warpSize));
+  threadOfWarp =
+      arith::RemUIOp::create(builder, thread, constant(shape.warpSize));
   Value parts = constant(shape.parts), downTiles = constant(shape.downTiles);
   Value tile = arith::DivUIOp::create(builder, warp, parts);
   part = arith::RemUIOp::create(builder, warp, parts);
@@ -71,9 +72,9 @@ void MmaBuilder::findPlace(Value thread) {
       builder, arith::RemUIOp::create(builder, tile, downTiles),
       constant(shape.blocks * shape.unitRows));
   MatrixFragment lhs = instruction.getLhs();
-  row = lhs.createPart(builder, builder.getLoc(), lane, 0);
-  number = lhs.createPart(builder, builder.getLoc(), lane, 1);
-  Value length = constant(shape.pieces * shape.pieceElements);
+  row = lhs.createPart(builder, builder.getLoc(), threadOfWarp, 0);
+  number = lhs.createPart(builder, builder.getLoc(), threadOfWarp, 1);
+  Value length = constant(shape.slices * shape.sliceElements);
   Value first = arith::MulIOp::create(builder, part, length);
   begin = arith::AddIOp::create(
       builder, first,
@@ -83,17 +84,18 @@ void MmaBuilder::findPlace(Value thread) {
                                constant(products.front().depth));
 }
 
-Value MmaBuilder::getFirstColumn(Value turn) {
-  if (!turn)
+Value MmaBuilder::getFirstColumn(Value iteration) {
+  if (!iteration)
     return firstColumn;
-  Value before =
-      arith::MulIOp::create(builder, turn, constant(shape.getColumnsOfTurn()));
+  Value before = arith::MulIOp::create(
+      builder, iteration, constant(shape.getColumnsPerIteration()));
   return arith::AddIOp::create(builder, firstColumn, before);
 }
 
 /// Returns the columns of each product's units, one per load.
-SmallVector<MmaBuilder::Column> MmaBuilder::findColumns(Value turn) {
-  Value ownColumn = arith::AddIOp::create(builder, getFirstColumn(turn), row);
+SmallVector<MmaBuilder::Column> MmaBuilder::findColumns(Value iteration) {
+  Value ownColumn =
+      arith::AddIOp::create(builder, getFirstColumn(iteration), row);
   SmallVector<Column> columns;
   for (const MatmulTile &product : products) {
     int64_t loads = product.getLoads();
@@ -108,7 +110,8 @@ SmallVector<MmaBuilder::Column> MmaBuilder::findColumns(Value turn) {
         Value own =
             clampRow(add(ownColumn, unit * shape.unitColumns + load * perLoad),
                      product.right, count);
-        columns.push_back({product.right, own, findFirst(product.right, own)});
+        columns.push_back(
+            {product.right, own, findAddress(product.right, own)});
       }
   }
   return columns;
@@ -123,7 +126,7 @@ void MmaBuilder::findRows() {
 
 /// Returns the address of this thread's part of a row in global memory if the
 /// row is multiplied by few rows only; null otherwise.
-Value MmaBuilder::findFirst(Value buffer, Value row) {
+Value MmaBuilder::findAddress(Value buffer, Value row) {
   bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
   if (!isGlobal || !products.front().isSkinny() || shape.isRagged)
     return Value();
@@ -144,13 +147,13 @@ Value MmaBuilder::load(Value buffer, Value row, Value k) {
   Type element = getElementTypeOrSelf(buffer);
   int64_t bytes = kElementsPerLoad * element.getIntOrFloatBitWidth() / 8;
   auto words = VectorType::get({bytes / 4}, builder.getI32Type());
-  Value place = k;
+  Value index = k;
   if (shape.isRagged)
-    place = arith::MinUIOp::create(
+    index = arith::MinUIOp::create(
         builder, k, constant(products.front().depth - kElementsPerLoad));
   Value loaded = vector::LoadOp::create(
       builder, VectorType::get({kElementsPerLoad}, element), buffer,
-      ValueRange{row, place}, /*nontemporal=*/false, llvm::MaybeAlign(bytes));
+      ValueRange{row, index}, /*nontemporal=*/false, llvm::MaybeAlign(bytes));
   loaded = vector::BitCastOp::create(builder, words, loaded);
   if (!shape.isRagged)
     return loaded;
@@ -167,14 +170,14 @@ SmallVector<Value> MmaBuilder::loadRows(Value k) {
 
 /// Returns the begin of the thread's elements along K plus `distance`, if not
 /// null, plus `more`.
-Value MmaBuilder::getPlace(Value distance, int64_t more) {
+Value MmaBuilder::getK(Value distance, int64_t more) {
   return add(distance ? arith::AddIOp::create(builder, begin, distance) : begin,
              more);
 }
 
 Value MmaBuilder::load(const Column &column, Value distance, int64_t more) {
   if (!column.pointer)
-    return load(column.buffer, column.row, getPlace(distance, more));
+    return load(column.buffer, column.row, getK(distance, more));
   int64_t size = getElementBytes(getElementTypeOrSelf(column.buffer));
   Value pointer = column.pointer;
   if (distance)
@@ -186,14 +189,14 @@ Value MmaBuilder::load(const Column &column, Value distance, int64_t more) {
       kElementsPerLoad * size / 4);
 }
 
-MmaBuilder::Piece MmaBuilder::loadPiece(ArrayRef<Column> columns,
+MmaBuilder::Slice MmaBuilder::loadSlice(ArrayRef<Column> columns,
                                         Value distance, int64_t more) {
-  Piece piece;
+  Slice slice;
   for (const Column &column : columns)
-    piece.push_back(load(column, distance, more));
-  if (!products.front().hasNearRows())
-    llvm::append_range(piece, loadRows(getPlace(distance, more)));
-  return piece;
+    slice.push_back(load(column, distance, more));
+  if (!products.front().hasTemporaryRows())
+    llvm::append_range(slice, loadRows(getK(distance, more)));
+  return slice;
 }
 
 /// Widens one word of 8-bit floats to two words.
@@ -210,14 +213,14 @@ Value MmaBuilder::widen(Value loaded, int64_t step, Type element) {
       arith::ExtFOp::create(builder, VectorType::get({size}, wide), narrow));
 }
 
-/// Returns the words of an instruction among the loaded words of `factor`.
+/// Returns the words of an instruction among the loaded words of `operand`.
 /// 8-bit floats are widened here, after all loads have been issued.
 SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step,
-                                        Value factor) {
+                                        Value operand) {
   SmallVector<Value> words;
   Type element = products.front().getElementType();
   int64_t count = instruction.getLhs().getOwn(1) / 2, first = count * step;
-  if (Type own = getElementTypeOrSelf(factor); own != element) {
+  if (Type own = getElementTypeOrSelf(operand); own != element) {
     loaded = widen(loaded, step, own);
     first = 0;
   }
@@ -234,32 +237,33 @@ SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step,
 /// Creates one instruction. `columns` are the words of all columns of a unit,
 /// `rows` the words of a block.
 void MmaBuilder::createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
-                           MutableArrayRef<Value> sums) {
+                           MutableArrayRef<Value> accumulators) {
   llvm::copy(
       instruction.multiply(builder, products.front().getElementType(),
                            instruction.getLhs().sortWords(columns, /*depth=*/1),
                            instruction.getRhs().sortWords(rows, /*depth=*/0),
-                           ValueRange(sums)),
-      sums.begin());
+                           ValueRange(accumulators)),
+      accumulators.begin());
 }
 
-/// Adds the products of the piece that begins at `k` to `sums`.
-void MmaBuilder::multiplyPiece(const Piece &piece, Value k,
-                               SmallVectorImpl<Value> &sums) {
-  if (products.front().hasNearRows())
-    return multiply(piece, loadRows(k), sums);
-  ArrayRef<Value> all = piece;
-  multiply(all.drop_back(shape.blocks), all.take_back(shape.blocks), sums);
+/// Adds the products of the slice that begins at `k` to `accumulators`.
+void MmaBuilder::multiplySlice(const Slice &slice, Value k,
+                               SmallVectorImpl<Value> &accumulators) {
+  if (products.front().hasTemporaryRows())
+    return multiply(slice, loadRows(k), accumulators);
+  ArrayRef<Value> all = slice;
+  multiply(all.drop_back(shape.blocks), all.take_back(shape.blocks),
+           accumulators);
 }
 
-/// Multiplies one piece. `sums` has the accumulators of an instruction for each
-/// chain, block, unit and product.
+/// Multiplies one slice. `accumulators` has the accumulators of an instruction
+/// for each chain, block, unit and product.
 void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
-                          SmallVectorImpl<Value> &sums) {
-  int64_t chains = getChains(), numSums = instruction.getNumSums();
+                          SmallVectorImpl<Value> &accumulators) {
+  int64_t chains = getChains(), numAccumulators = instruction.getNumSums();
   for (int64_t step = 0; step < getSteps(); ++step) {
     ArrayRef<Value> rest = columns;
-    MutableArrayRef<Value> ownSums = sums;
+    MutableArrayRef<Value> ownAccumulators = accumulators;
     for (const MatmulTile &product : products)
       for (int64_t unit = 0; unit < shape.units; ++unit) {
         SmallVector<Value> words;
@@ -273,93 +277,97 @@ void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
         rest = rest.drop_front(product.getLoads());
         for (Value row : rows) {
           createMma(words, getWords(row, step, product.left),
-                    ownSums.slice(numSums * (step % chains), numSums));
-          ownSums = ownSums.drop_front(numSums * chains);
+                    ownAccumulators.slice(numAccumulators * (step % chains),
+                                          numAccumulators));
+          ownAccumulators =
+              ownAccumulators.drop_front(numAccumulators * chains);
         }
       }
   }
 }
 
-/// Multiplies the warp's part of K. As soon as a piece has been used, the loads
-/// of the piece `inFlight` pieces later are issued.
-SmallVector<Value> MmaBuilder::addUp() {
-  SmallVector<Value> sums = createSums();
+/// Multiplies the warp's part of K. As soon as a slice has been used, the loads
+/// of the slice `inFlight` slices later are issued.
+SmallVector<Value> MmaBuilder::accumulate() {
+  SmallVector<Value> accumulators = createAccumulators();
   SmallVector<Column> columns = findColumns(Value());
-  SmallVector<Piece> pieces;
+  SmallVector<Slice> slices;
   for (int64_t i = 0; i < shape.inFlight; ++i)
-    pieces.push_back(loadPiece(columns, Value(), i * shape.pieceElements));
-  if (shape.pieces > shape.inFlight) {
-    SmallVector<Value> inits(sums);
-    for (const Piece &piece : pieces)
-      llvm::append_range(inits, piece);
-    int64_t ahead = shape.inFlight * shape.pieceElements;
+    slices.push_back(loadSlice(columns, Value(), i * shape.sliceElements));
+  if (shape.slices > shape.inFlight) {
+    SmallVector<Value> inits(accumulators);
+    for (const Slice &slice : slices)
+      llvm::append_range(inits, slice);
+    int64_t ahead = shape.inFlight * shape.sliceElements;
     auto loop = scf::ForOp::create(builder, constant(ahead),
-                                   constant(shape.pieces * shape.pieceElements),
+                                   constant(shape.slices * shape.sliceElements),
                                    constant(ahead), inits);
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(loop.getBody());
     Value distance = loop.getInductionVar();
     Value here =
-        arith::SubIOp::create(builder, getPlace(distance, 0), constant(ahead));
+        arith::SubIOp::create(builder, getK(distance, 0), constant(ahead));
     ValueRange carried = loop.getRegionIterArgs();
-    SmallVector<Value> next(carried.take_front(sums.size()));
-    ValueRange loaded = carried.drop_front(sums.size());
+    SmallVector<Value> next(carried.take_front(accumulators.size()));
+    ValueRange loaded = carried.drop_front(accumulators.size());
     SmallVector<Value> yielded;
-    for (auto [i, piece] : llvm::enumerate(pieces)) {
-      multiplyPiece(Piece(loaded.slice(i * piece.size(), piece.size())),
-                    add(here, i * shape.pieceElements), next);
+    for (auto [i, slice] : llvm::enumerate(slices)) {
+      multiplySlice(Slice(loaded.slice(i * slice.size(), slice.size())),
+                    add(here, i * shape.sliceElements), next);
       llvm::append_range(yielded,
-                         loadPiece(columns, distance, i * shape.pieceElements));
+                         loadSlice(columns, distance, i * shape.sliceElements));
     }
     llvm::append_range(next, yielded);
     scf::YieldOp::create(builder, next);
     ValueRange results = loop.getResults();
-    sums.assign(results.begin(), results.begin() + sums.size());
-    results = results.drop_front(sums.size());
-    for (auto [i, piece] : llvm::enumerate(pieces))
-      piece = Piece(results.slice(i * piece.size(), piece.size()));
+    accumulators.assign(results.begin(), results.begin() + accumulators.size());
+    results = results.drop_front(accumulators.size());
+    for (auto [i, slice] : llvm::enumerate(slices))
+      slice = Slice(results.slice(i * slice.size(), slice.size()));
   }
-  int64_t first = shape.pieces - shape.inFlight;
-  for (auto [i, piece] : llvm::enumerate(pieces))
-    multiplyPiece(piece, add(begin, (first + i) * shape.pieceElements), sums);
-  return sums;
+  int64_t first = shape.slices - shape.inFlight;
+  for (auto [i, slice] : llvm::enumerate(slices))
+    multiplySlice(slice, add(begin, (first + i) * shape.sliceElements),
+                  accumulators);
+  return accumulators;
 }
 
-/// Multiplies the tiles of all turns (N iterations). Loads for the next turn
-/// replace the pieces that have been multiplied.
-void MmaBuilder::addUpInTurns() {
+/// Multiplies the tiles of all iterations over N. Loads of the next iteration
+/// replace the slices that have been multiplied.
+void MmaBuilder::accumulateOverN() {
   SmallVector<Column> columns = findColumns(constant(0));
   SmallVector<Value> inits;
-  for (int64_t i = 0; i < shape.pieces; ++i)
+  for (int64_t i = 0; i < shape.slices; ++i)
     llvm::append_range(inits,
-                       loadPiece(columns, Value(), i * shape.pieceElements));
-  int64_t size = inits.size() / shape.pieces;
-  auto loop = scf::ForOp::create(builder, constant(1), constant(shape.turns),
-                                 constant(1), inits);
-  auto multiplyTurn = [&](ValueRange loaded, function_ref<void(int64_t)> then) {
-    SmallVector<Value> sums = createSums();
-    for (int64_t i = 0; i < shape.pieces; ++i) {
-      multiplyPiece(Piece(loaded.slice(i * size, size)),
-                    add(begin, i * shape.pieceElements), sums);
-      then(i * shape.pieceElements);
+                       loadSlice(columns, Value(), i * shape.sliceElements));
+  int64_t size = inits.size() / shape.slices;
+  auto loop = scf::ForOp::create(
+      builder, constant(1), constant(shape.nIterations), constant(1), inits);
+  auto multiplyIteration = [&](ValueRange loaded,
+                               function_ref<void(int64_t)> then) {
+    SmallVector<Value> accumulators = createAccumulators();
+    for (int64_t i = 0; i < shape.slices; ++i) {
+      multiplySlice(Slice(loaded.slice(i * size, size)),
+                    add(begin, i * shape.sliceElements), accumulators);
+      then(i * shape.sliceElements);
     }
-    return sums;
+    return accumulators;
   };
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(loop.getBody());
-    Value turn = loop.getInductionVar();
-    columns = findColumns(turn);
+    Value iteration = loop.getInductionVar();
+    columns = findColumns(iteration);
     SmallVector<Value> next;
-    SmallVector<Value> sums =
-        multiplyTurn(loop.getRegionIterArgs(), [&](int64_t more) {
-          llvm::append_range(next, loadPiece(columns, Value(), more));
+    SmallVector<Value> accumulators =
+        multiplyIteration(loop.getRegionIterArgs(), [&](int64_t more) {
+          llvm::append_range(next, loadSlice(columns, Value(), more));
         });
-    store(sums, arith::SubIOp::create(builder, turn, constant(1)));
+    store(accumulators, arith::SubIOp::create(builder, iteration, constant(1)));
     scf::YieldOp::create(builder, next);
   }
-  store(multiplyTurn(loop.getResults(), [](int64_t) {}),
-        constant(shape.turns - 1));
+  store(multiplyIteration(loop.getResults(), [](int64_t) {}),
+        constant(shape.nIterations - 1));
 }
 
 /// Stores an accumulator to the temporary, which has padded extents, or adds it
@@ -388,23 +396,25 @@ void MmaBuilder::store(Value sum, const MatmulTile &product, Value buffer,
 }
 
 /// Stores the accumulators. Their fragment has columns of the result as rows.
-void MmaBuilder::store(ArrayRef<Value> sums, Value turn) {
+void MmaBuilder::store(ArrayRef<Value> accumulators, Value iteration) {
   int64_t chains = getChains();
-  int64_t numSums = instruction.getNumSums();
+  int64_t numAccumulators = instruction.getNumSums();
   MatrixFragment acc = instruction.getAcc();
   Location loc = builder.getLoc();
-  Value ownColumn =
-      arith::AddIOp::create(builder, getFirstColumn(turn),
-                            acc.createFirst(builder, loc, lane, /*dim=*/0));
+  Value ownColumn = arith::AddIOp::create(
+      builder, getFirstColumn(iteration),
+      acc.createFirst(builder, loc, threadOfWarp, /*dim=*/0));
   Value ownRow = arith::AddIOp::create(
-      builder, firstRow, acc.createFirst(builder, loc, lane, /*dim=*/1));
+      builder, firstRow,
+      acc.createFirst(builder, loc, threadOfWarp, /*dim=*/1));
   for (auto [product, buffer] : llvm::zip(products, buffers))
     for (int64_t unit = 0; unit < shape.units; ++unit)
       for (int64_t block = 0; block < shape.blocks; ++block) {
-        SmallVector<Value> own(sums.take_front(numSums));
-        for (int64_t i = 0; chains == 2 && i < numSums; ++i)
-          own[i] = arith::AddFOp::create(builder, own[i], sums[numSums + i]);
-        sums = sums.drop_front(numSums * chains);
+        SmallVector<Value> own(accumulators.take_front(numAccumulators));
+        for (int64_t i = 0; chains == 2 && i < numAccumulators; ++i)
+          own[i] = arith::AddFOp::create(builder, own[i],
+                                         accumulators[numAccumulators + i]);
+        accumulators = accumulators.drop_front(numAccumulators * chains);
         for (auto [i, sum] : llvm::enumerate(own)) {
           auto [column, down] = acc.getOffset(i);
           if (column < product.getLoads() * product.getColumnsPerLoad())
@@ -423,55 +433,56 @@ void MmaBuilder::build(Value thread, int64_t threads) {
     auto branch = scf::IfOp::create(builder, isBusy, /*withElseRegion=*/false);
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
-  findPlace(thread);
+  findTile(thread);
   findRows();
-  if (shape.turns > 1)
-    addUpInTurns();
+  if (shape.nIterations > 1)
+    accumulateOverN();
   else
-    store(addUp());
+    store(accumulate());
 }
 
 //===----------------------------------------------------------------------===//
 // Stages in shared memory
 //===----------------------------------------------------------------------===//
 
-MmaBuilder::Piece MmaBuilder::loadStaged(MmaStages &stages,
+MmaBuilder::Slice MmaBuilder::loadStaged(MmaStages &stages,
                                          ArrayRef<Column> columns, Value stage,
-                                         int64_t piece) {
-  Piece loaded;
+                                         int64_t slice) {
+  Slice loaded;
   int64_t perProduct = columns.size() / products.size();
   for (auto [index, column] : llvm::enumerate(columns))
     loaded.push_back(stages.load(
-        stage, part, piece,
+        stage, part, slice,
         add(column.row, stages.getFirstRow(index / perProduct)), number));
   for (Value row : rowsOf)
-    loaded.push_back(stages.load(stage, part, piece, row, number));
+    loaded.push_back(stages.load(stage, part, slice, row, number));
   return loaded;
 }
 
 /// Multiplies with stages in shared memory. Copies of the next stages are in
 /// flight while the warps multiply one stage. A stage is free once all warps
 /// have reached the barrier after reading it.
-SmallVector<Value> MmaBuilder::addUpStaged(MmaStages &stages, int64_t count) {
-  int64_t length = MmaStages::kPieces * shape.pieceElements;
+SmallVector<Value> MmaBuilder::accumulateStaged(MmaStages &stages,
+                                                int64_t count) {
+  int64_t length = MmaStages::kSlicesPerStage * shape.sliceElements;
   int64_t bytes = stages.getStageBytes();
   for (int64_t i = 0; i + 1 < count; ++i) {
     stages.copy(constant(i * length), constant(i * bytes));
     stages.commit();
   }
   SmallVector<Column> columns = findColumns(Value());
-  SmallVector<Value> inits = createSums();
-  size_t numSums = inits.size();
+  SmallVector<Value> inits = createAccumulators();
+  size_t numAccumulators = inits.size();
   inits.push_back(constant(0));
   inits.push_back(constant((count - 1) * bytes));
-  Value end = constant(shape.pieces * shape.pieceElements);
+  Value end = constant(shape.slices * shape.sliceElements);
   auto loop =
       scf::ForOp::create(builder, constant(0), end, constant(length), inits);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(loop.getBody());
     ValueRange carried = loop.getRegionIterArgs();
-    Value stage = carried[numSums], free = carried[numSums + 1];
+    Value stage = carried[numAccumulators], free = carried[numAccumulators + 1];
     stages.wait(count - 2);
     Value next = add(loop.getInductionVar(), (count - 1) * length);
     Value isThere =
@@ -483,26 +494,27 @@ SmallVector<Value> MmaBuilder::addUpStaged(MmaStages &stages, int64_t count) {
       stages.copy(next, free);
     }
     stages.commit();
-    SmallVector<Value> sums(carried.take_front(numSums));
-    for (int64_t piece = 0; piece < MmaStages::kPieces; ++piece)
-      multiplyPiece(loadStaged(stages, columns, stage, piece), Value(), sums);
+    SmallVector<Value> accumulators(carried.take_front(numAccumulators));
+    for (int64_t slice = 0; slice < MmaStages::kSlicesPerStage; ++slice)
+      multiplySlice(loadStaged(stages, columns, stage, slice), Value(),
+                    accumulators);
     Value after = add(stage, bytes);
     Value isLast = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
                                          after, constant(count * bytes));
-    sums.push_back(
+    accumulators.push_back(
         arith::SelectOp::create(builder, isLast, constant(0), after));
-    sums.push_back(stage);
-    scf::YieldOp::create(builder, sums);
+    accumulators.push_back(stage);
+    scf::YieldOp::create(builder, accumulators);
   }
   // The accumulators overwrite stages that other warps may still read.
   gpu::BarrierOp::create(builder);
-  return SmallVector<Value>(loop.getResults().take_front(numSums));
+  return SmallVector<Value>(loop.getResults().take_front(numAccumulators));
 }
 
 void MmaBuilder::buildStaged(Value thread, int64_t threads, Value memory,
                              int64_t count) {
-  findPlace(thread);
+  findTile(thread);
   findRows();
   MmaStages stages(builder, products, shape, memory, thread, threads);
-  store(addUpStaged(stages, count));
+  store(accumulateStaged(stages, count));
 }

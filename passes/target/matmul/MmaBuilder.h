@@ -11,7 +11,7 @@ namespace mlir::ark {
 class MmaStages;
 
 /// Builds the code of one thread. Some threads share a row of an operand, and
-/// each loads 8 elements of a piece of K. This is not the order that the
+/// each loads 8 elements of a slice of K. This is not the order that the
 /// instruction defines, but A and B use the same permuted K order, so that the
 /// sum is unchanged.
 class MmaBuilder {
@@ -28,9 +28,9 @@ public:
   void buildStaged(Value thread, int64_t threads, Value memory, int64_t count);
 
 private:
-  /// The loads of a thread for one piece: those of every product's columns,
-  /// then those of every block of rows unless `hasNearRows`.
-  using Piece = SmallVector<Value>;
+  /// The loads of a thread for one slice: those of every product's columns,
+  /// then those of every block of rows unless `hasTemporaryRows`.
+  using Slice = SmallVector<Value>;
 
   /// A row of a right operand, which is a column of the result.
   struct Column {
@@ -41,38 +41,39 @@ private:
 
   Value constant(int64_t number);
   Value add(Value a, int64_t b);
-  void findPlace(Value thread);
-  Value getFirstColumn(Value turn);
-  SmallVector<Column> findColumns(Value turn);
+  void findTile(Value thread);
+  Value getFirstColumn(Value iteration);
+  SmallVector<Column> findColumns(Value iteration);
   void findRows();
   Value clampRow(Value row, Value buffer, int64_t count);
-  Value findFirst(Value buffer, Value row);
+  Value findAddress(Value buffer, Value row);
   Value load(Value buffer, Value row, Value k);
-  Value getPlace(Value distance, int64_t more);
+  Value getK(Value distance, int64_t more);
   Value load(const Column &column, Value distance, int64_t more);
   SmallVector<Value> loadRows(Value k);
-  Piece loadPiece(ArrayRef<Column> columns, Value distance, int64_t more);
+  Slice loadSlice(ArrayRef<Column> columns, Value distance, int64_t more);
   Value widen(Value loaded, int64_t step, Type element);
-  SmallVector<Value> getWords(Value loaded, int64_t step, Value factor);
+  SmallVector<Value> getWords(Value loaded, int64_t step, Value operand);
   void createMma(ArrayRef<Value> columns, ArrayRef<Value> rows,
-                 MutableArrayRef<Value> sums);
+                 MutableArrayRef<Value> accumulators);
   void store(Value sum, const MatmulTile &product, Value buffer, Value m,
              Value n);
   void multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
-                SmallVectorImpl<Value> &sums);
-  void multiplyPiece(const Piece &piece, Value k, SmallVectorImpl<Value> &sums);
-  SmallVector<Value> addUp();
-  void addUpInTurns();
-  Piece loadStaged(MmaStages &stages, ArrayRef<Column> columns, Value stage,
-                   int64_t piece);
-  SmallVector<Value> addUpStaged(MmaStages &stages, int64_t count);
-  void store(ArrayRef<Value> sums, Value turn = Value());
+                SmallVectorImpl<Value> &accumulators);
+  void multiplySlice(const Slice &slice, Value k,
+                     SmallVectorImpl<Value> &accumulators);
+  SmallVector<Value> accumulate();
+  void accumulateOverN();
+  Slice loadStaged(MmaStages &stages, ArrayRef<Column> columns, Value stage,
+                   int64_t slice);
+  SmallVector<Value> accumulateStaged(MmaStages &stages, int64_t count);
+  void store(ArrayRef<Value> accumulators, Value iteration = Value());
 
   /// Returns the number of accumulators that are summed for one element.
   int64_t getChains() const;
   /// Returns the number of instructions per load.
   int64_t getSteps() const;
-  SmallVector<Value> createSums();
+  SmallVector<Value> createAccumulators();
 
   ImplicitLocOpBuilder &builder;
   ArrayRef<MatmulTile> products;
@@ -82,7 +83,7 @@ private:
   /// The split-K part, the first column and row of the tile, the thread's row
   /// of an operand, and the thread's index among the threads of that row.
   Value part, firstColumn, firstRow, row, number;
-  Value lane;
+  Value threadOfWarp;
   /// The begin of this thread's elements along K, and the end of its part.
   Value begin, end;
   /// The rows of the blocks.

@@ -16,23 +16,23 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// 32-bit registers per thread for loads in flight.
+/// Upper bound of the 32-bit registers per thread for loads in flight.
 static constexpr int64_t kRegistersInFlight = 64;
-/// The same for products of many rows, whose accumulators need registers too.
-static constexpr int64_t kRegistersBesideSums = 32;
+/// The same for products of many rows: their accumulators need registers too.
+static constexpr int64_t kRegistersBesideAccumulators = 32;
 static constexpr int64_t kMaxInFlight = 8;
 /// Upper bound of the rows: larger tiles exceed the registers for accumulators.
 static constexpr int64_t kMaxRows = 128;
-static constexpr int64_t kMostColumns = 128;
+static constexpr int64_t kMaxColumns = 128;
 /// Padding of accumulator rows in shared memory, in elements. It lets a warp
 /// store to different banks at once.
 static constexpr int64_t kPadding = 4;
-static constexpr int64_t kSumBytes = 4;
+static constexpr int64_t kAccumulatorBytes = 4;
 /// Upper bound of the bytes for the partial sums of one product.
 static constexpr int64_t kMaxPartsBytes = 80 * 1024;
 
 //===----------------------------------------------------------------------===//
-// Shares
+// Division of the work
 //===----------------------------------------------------------------------===//
 
 /// Returns the largest divisor of `count` up to `most`, or `most` if that
@@ -46,7 +46,7 @@ static int64_t chooseDivisor(int64_t count, int64_t most) {
 
 bool MmaShape::fits() const {
   return getNumTiles() <= warps && getRows() <= kMaxRows &&
-         getColumns() <= kMostColumns;
+         getColumns() <= kMaxColumns;
 }
 
 /// Sets the tile of a warp. Returns true if all tiles can be computed at once,
@@ -57,12 +57,12 @@ bool MmaShape::setTile(const MatmulTile &product, int64_t units,
   this->blocks = blocks;
   acrossTiles = llvm::divideCeil(product.columns, units * unitColumns);
   downTiles = llvm::divideCeil(product.rows, blocks * unitRows);
-  int64_t all = llvm::divideCeil(product.depth, pieceElements);
+  int64_t all = llvm::divideCeil(product.depth, sliceElements);
   int64_t tiles = acrossTiles * downTiles;
   parts = chooseDivisor(
       all, std::clamp<int64_t>(std::min(warps / tiles, maxParts), 1, all));
   return fits() &&
-         parts * getRows() * getColumns() * kSumBytes <= kMaxPartsBytes;
+         parts * getRows() * getColumns() * kAccumulatorBytes <= kMaxPartsBytes;
 }
 
 /// Chooses the tile of a warp. With few rows, every warp holds all of them.
@@ -82,9 +82,9 @@ void MmaShape::chooseTile(ArrayRef<MatmulTile> products) {
   setTile(product, mostUnits, 4);
 }
 
-/// Returns the 32-bit registers per thread of one load of a row of `factor`.
-static int64_t getRegistersPerLoad(Value factor) {
-  auto type = cast<MemRefType>(factor.getType());
+/// Returns the 32-bit registers per thread of one load of a row of `operand`.
+static int64_t getRegistersPerLoad(Value operand) {
+  auto type = cast<MemRefType>(operand.getType());
   return kElementsPerLoad * type.getElementTypeBitWidth() / 32;
 }
 
@@ -100,12 +100,12 @@ static int64_t getPartsBytes(const MatmulTile &product, const MmaShape &shape) {
                        kSharedAlignment);
 }
 
-/// Chooses enough parts for a thread to have `fitting` pieces, and to issue all
+/// Chooses enough parts for a thread to have `fitting` slices, and to issue all
 /// their loads at once. An SM then has whole rows in flight, which memory
 /// delivers faster than small parts of all rows.
-void MmaShape::takeTurns(ArrayRef<MatmulTile> products, int64_t fitting) {
+void MmaShape::iterateOverN(ArrayRef<MatmulTile> products, int64_t fitting) {
   const MatmulTile &first = products.front();
-  int64_t all = llvm::divideCeil(first.depth, pieceElements);
+  int64_t all = llvm::divideCeil(first.depth, sliceElements);
   int64_t wanted = all / fitting, bytes = 0;
   if (!first.isSkinny() || all % fitting != 0 || wanted <= parts ||
       wanted > std::min(warps, maxParts) || acrossTiles % (warps / wanted) != 0)
@@ -113,7 +113,7 @@ void MmaShape::takeTurns(ArrayRef<MatmulTile> products, int64_t fitting) {
   MmaShape other(*this);
   other.parts = wanted;
   other.acrossTiles = warps / wanted;
-  other.turns = acrossTiles / other.acrossTiles;
+  other.nIterations = acrossTiles / other.acrossTiles;
   for (const MatmulTile &product : products)
     bytes += getPartsBytes(product, other);
   if (bytes <= kMaxPartsBytes)
@@ -124,24 +124,25 @@ MmaShape::MmaShape(ArrayRef<MatmulTile> products, int64_t threads,
                    int64_t maxParts)
     : unitColumns(products.front().getUnitColumns()),
       unitRows(products.front().getUnitRows()),
-      pieceElements(products.front().getPieceElements()),
+      sliceElements(products.front().getSliceElements()),
       warpSize(products.front().getWarpSize()), warps(threads / warpSize),
       maxParts(maxParts) {
   chooseTile(products);
   int64_t depth = products.front().depth;
   const MatmulTile &first = products.front();
   int64_t loaded =
-      first.hasNearRows() ? 0 : blocks * getRegistersPerLoad(first.left);
+      first.hasTemporaryRows() ? 0 : blocks * getRegistersPerLoad(first.left);
   for (const MatmulTile &product : products)
     loaded += units * product.getLoads() * getRegistersPerLoad(product.right);
-  int64_t registers =
-      products.front().isSkinny() ? kRegistersInFlight : kRegistersBesideSums;
+  int64_t registers = products.front().isSkinny()
+                          ? kRegistersInFlight
+                          : kRegistersBesideAccumulators;
   int64_t fitting = std::clamp<int64_t>(registers / loaded, 1, kMaxInFlight);
-  takeTurns(products, fitting);
-  pieces = llvm::divideCeil(depth, parts * pieceElements);
-  inFlight = pieces <= fitting ? pieces : chooseDivisor(pieces, fitting);
-  pieces = llvm::alignTo(pieces, inFlight);
-  isRagged = parts * pieces * pieceElements != depth;
+  iterateOverN(products, fitting);
+  slices = llvm::divideCeil(depth, parts * sliceElements);
+  inFlight = slices <= fitting ? slices : chooseDivisor(slices, fitting);
+  slices = llvm::alignTo(slices, inFlight);
+  isRagged = parts * slices * sliceElements != depth;
 }
 
 int64_t ark::getMmaBytes(ArrayRef<MatmulTile> products, int64_t threads,
@@ -168,12 +169,13 @@ static SmallVector<Value> createParts(ImplicitLocOpBuilder &builder,
   for (const MatmulTile &product : products) {
     MemRefType type = getPartsType(product, shape);
     auto [strides, none] = type.getStridesAndOffset();
-    auto view =
-        MemRefType::get(type.getShape(), type.getElementType(),
-                        StridedLayoutAttr::get(builder.getContext(),
-                                               offset / kSumBytes, strides));
+    auto view = MemRefType::get(
+        type.getShape(), type.getElementType(),
+        StridedLayoutAttr::get(builder.getContext(), offset / kAccumulatorBytes,
+                               strides));
     buffers.push_back(memref::ReinterpretCastOp::create(
-        builder, view, memory, offset / kSumBytes, type.getShape(), strides));
+        builder, view, memory, offset / kAccumulatorBytes, type.getShape(),
+        strides));
     offset += getPartsBytes(product, shape);
   }
   return buffers;
@@ -193,7 +195,8 @@ SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
   } else {
     int64_t bytes = getMmaBytes(products, threads, room);
     memory = createTemporary(
-        builder, MemRefType::get({bytes / kSumBytes}, builder.getF32Type()),
+        builder,
+        MemRefType::get({bytes / kAccumulatorBytes}, builder.getF32Type()),
         kSharedAlignment);
     buffers = createParts(builder, products, shape, memory);
   }

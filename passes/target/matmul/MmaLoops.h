@@ -11,30 +11,32 @@ namespace mlir::ark {
 
 /// The division of products with the same operand A among the warps of a CTA.
 /// Each split-K part of a result tile belongs to one warp. If there are fewer
-/// warps than tiles, the warps iterate over N in several turns.
+/// warps than tiles, the warps iterate over N.
 struct MmaShape {
   /// Chooses at most `maxParts` split-K parts.
   MmaShape(ArrayRef<MatmulTile> products, int64_t threads,
            int64_t maxParts = std::numeric_limits<int64_t>::max());
 
-  /// The numbers of the instruction, which all products share.
-  int64_t unitColumns, unitRows, pieceElements, warpSize;
-  /// Operands per warp: units of columns on the right, blocks of rows on the
-  /// left.
+  /// The sizes of the instruction, which all products share.
+  int64_t unitColumns, unitRows, sliceElements, warpSize;
+  /// Operands per warp: units of columns of the right operand, blocks of rows
+  /// of the left operand.
   int64_t units, blocks;
   /// Tiles of this size that are computed at once, across and down the result.
   int64_t acrossTiles, downTiles;
   /// Iterations over N; each computes `acrossTiles` tiles of a row.
-  int64_t turns = 1;
+  int64_t nIterations = 1;
   int64_t parts;
-  /// Pieces of K per warp, and pieces whose loads a warp issues before it waits
+  /// Slices of K per warp, and slices whose loads a warp issues before it waits
   /// for the first one.
-  int64_t pieces, inFlight;
-  /// True if some pieces of a warp may lie beyond the end of K.
+  int64_t slices, inFlight;
+  /// True if some slices of a warp may lie beyond the end of K.
   bool isRagged;
 
-  int64_t getColumns() const { return turns * getColumnsOfTurn(); }
-  int64_t getColumnsOfTurn() const { return acrossTiles * units * unitColumns; }
+  int64_t getColumns() const { return nIterations * getColumnsPerIteration(); }
+  int64_t getColumnsPerIteration() const {
+    return acrossTiles * units * unitColumns;
+  }
   int64_t getRows() const { return downTiles * blocks * unitRows; }
   int64_t getNumTiles() const { return acrossTiles * downTiles; }
   /// Returns true if there is a warp for every tile, and if its registers hold
@@ -45,7 +47,7 @@ struct MmaShape {
 private:
   bool setTile(const MatmulTile &product, int64_t units, int64_t blocks);
   void chooseTile(ArrayRef<MatmulTile> products);
-  void takeTurns(ArrayRef<MatmulTile> products, int64_t fitting);
+  void iterateOverN(ArrayRef<MatmulTile> products, int64_t fitting);
 
   int64_t warps, maxParts;
 };

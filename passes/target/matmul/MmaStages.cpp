@@ -15,20 +15,20 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kElementBytes = 2;
-static constexpr int64_t kMostStages = 3;
+static constexpr int64_t kMaxStages = 3;
 
 //===----------------------------------------------------------------------===//
 // Sizes
 //===----------------------------------------------------------------------===//
 
-/// Returns the bytes of a row per piece. Two rows fill all banks.
+/// Returns the bytes of a row per slice. Two rows fill all banks.
 int64_t MmaStages::getRowBytes(const MmaShape &shape) {
-  return shape.pieceElements * kElementBytes;
+  return shape.sliceElements * kElementBytes;
 }
 
 /// Returns the number of threads that copy a row's part of a stage.
 int64_t MmaStages::getThreadsPerRow(const MmaShape &shape) {
-  return kPieces * getRowBytes(shape) / kLoadBytes;
+  return kSlicesPerStage * getRowBytes(shape) / kLoadBytes;
 }
 
 static int64_t getNumRows(ArrayRef<MatmulTile> products,
@@ -36,16 +36,16 @@ static int64_t getNumRows(ArrayRef<MatmulTile> products,
   return shape.getRows() + products.size() * shape.getColumns();
 }
 
-/// Returns the bytes of a piece with padding, so that the second piece begins
+/// Returns the bytes of a slice with padding, so that the second slice begins
 /// in other banks than the first one.
-int64_t MmaStages::getPieceBytes(ArrayRef<MatmulTile> products,
+int64_t MmaStages::getSliceBytes(ArrayRef<MatmulTile> products,
                                  const MmaShape &shape) {
   return (getNumRows(products, shape) + 1) * getRowBytes(shape);
 }
 
 int64_t MmaStages::getBytes(ArrayRef<MatmulTile> products,
                             const MmaShape &shape, int64_t count) {
-  return count * shape.parts * kPieces * getPieceBytes(products, shape);
+  return count * shape.parts * kSlicesPerStage * getSliceBytes(products, shape);
 }
 
 /// Returns true if all threads copy the same number of rows, and all rows
@@ -65,20 +65,21 @@ int64_t MmaStages::choose(ArrayRef<MatmulTile> products, const MmaShape &shape,
       llvm::all_of(
           products,
           [](const MatmulTile &product) { return product.isPlain(); }) &&
-      shape.pieces % kPieces == 0 &&
+      shape.slices % kSlicesPerStage == 0 &&
       shape.getBusyWarps() * shape.warpSize == threads &&
       isEven(shape, first.left, shape.getRows(), threads) &&
       llvm::all_of(products, [&](const MatmulTile &product) {
         return isEven(shape, product.right, shape.getColumns(), threads);
       });
-  int64_t count = kMostStages;
+  int64_t count = kMaxStages;
   while (count > 1 && getBytes(products, shape, count) > bytes)
     --count;
-  return fits && count > 1 && shape.pieces / kPieces >= count ? count : 0;
+  return fits && count > 1 && shape.slices / kSlicesPerStage >= count ? count
+                                                                      : 0;
 }
 
 //===----------------------------------------------------------------------===//
-// Code
+// Generated code
 //===----------------------------------------------------------------------===//
 
 MmaStages::MmaStages(ImplicitLocOpBuilder &builder,
@@ -121,21 +122,21 @@ int64_t MmaStages::getFirstRow(unsigned product) const {
 
 /// Copies a stage: eight threads copy 128 bytes of a row.
 void MmaStages::copy(Value k, Value stage) {
-  int64_t pieceBytes = getPieceBytes(products, shape);
+  int64_t sliceBytes = getSliceBytes(products, shape);
   int64_t rowBytes = getRowBytes(shape);
   int64_t threadsPerRow = getThreadsPerRow(shape);
   Value ownRow =
       arith::DivUIOp::create(builder, thread, constant(threadsPerRow));
-  Value place =
+  Value inRow =
       arith::RemUIOp::create(builder, thread, constant(threadsPerRow));
-  Value from = add(multiply(k, kElementBytes), multiply(place, kLoadBytes));
-  Value half = constant(threadsPerRow / kPieces);
-  Value piece = arith::DivUIOp::create(builder, place, half);
-  Value number = arith::RemUIOp::create(builder, place, half);
+  Value from = add(multiply(k, kElementBytes), multiply(inRow, kLoadBytes));
+  Value half = constant(threadsPerRow / kSlicesPerStage);
+  Value slice = arith::DivUIOp::create(builder, inRow, half);
+  Value number = arith::RemUIOp::create(builder, inRow, half);
   Value to = add(stage, multiply(ownRow, rowBytes));
-  to = add(to, add(multiply(piece, pieceBytes), multiply(number, kLoadBytes)));
+  to = add(to, add(multiply(slice, sliceBytes), multiply(number, kLoadBytes)));
   int64_t step = threads / threadsPerRow;
-  int64_t length = shape.pieces * shape.pieceElements * kElementBytes;
+  int64_t length = shape.slices * shape.sliceElements * kElementBytes;
   for (int64_t part = 0; part < shape.parts; ++part) {
     int64_t row = 0;
     for (const Source &source : sources)
@@ -144,8 +145,8 @@ void MmaStages::copy(Value k, Value stage) {
         Value distance =
             arith::MulIOp::create(builder, sourceRow, source.stride);
         distance = add(distance, add(from, constant(part * length)));
-        Value target =
-            add(to, constant(part * kPieces * pieceBytes + row * rowBytes));
+        Value target = add(
+            to, constant(part * kSlicesPerStage * sliceBytes + row * rowBytes));
         NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, target),
                                 createOffset(builder, source.pointer, distance),
                                 kLoadBytes, NVVM::LoadCacheModifierKind::CG,
@@ -161,13 +162,13 @@ void MmaStages::wait(int64_t count) {
   gpu::BarrierOp::create(builder);
 }
 
-Value MmaStages::load(Value stage, Value part, int64_t piece, Value row,
+Value MmaStages::load(Value stage, Value part, int64_t slice, Value row,
                       Value number) {
-  int64_t pieceBytes = getPieceBytes(products, shape);
-  Value bytes = add(stage, multiply(part, kPieces * pieceBytes));
+  int64_t sliceBytes = getSliceBytes(products, shape);
+  Value bytes = add(stage, multiply(part, kSlicesPerStage * sliceBytes));
   bytes = add(bytes, add(multiply(row, getRowBytes(shape)),
                          multiply(number, kLoadBytes)));
-  bytes = add(bytes, constant(piece * pieceBytes));
+  bytes = add(bytes, constant(slice * sliceBytes));
   auto words = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
   return LLVM::LoadOp::create(builder, words,
                               createOffset(builder, shared, bytes), kLoadBytes);

@@ -8,12 +8,12 @@
 namespace mlir::ark {
 
 /// Stages of the operands of large tiles in shared memory. The threads of a CTA
-/// copy several pieces with `cp.async` while the warps multiply pieces that
+/// copy several slices with `cp.async` while the warps multiply slices that
 /// were copied earlier. Each split-K part has its own stages.
 class MmaStages {
 public:
-  /// Pieces of every part per stage.
-  static constexpr int64_t kPieces = 2;
+  /// Slices of every part per stage.
+  static constexpr int64_t kSlicesPerStage = 2;
 
   /// Returns the number of stages that fit into `bytes`, or 0 if fewer than two
   /// fit or if copies cannot be divided evenly.
@@ -33,7 +33,7 @@ public:
 
   /// Loads four words of a row. Rows of the left operand come first, then the
   /// rows of each product's right operand.
-  Value load(Value stage, Value part, int64_t piece, Value row, Value number);
+  Value load(Value stage, Value part, int64_t slice, Value row, Value number);
   /// Returns the first row of a product's right operand.
   int64_t getFirstRow(unsigned product) const;
   /// Returns the distance between two stages in bytes.
@@ -47,7 +47,7 @@ private:
 
   static int64_t getRowBytes(const MmaShape &shape);
   static int64_t getThreadsPerRow(const MmaShape &shape);
-  static int64_t getPieceBytes(ArrayRef<MatmulTile> products,
+  static int64_t getSliceBytes(ArrayRef<MatmulTile> products,
                                const MmaShape &shape);
   static bool isEven(const MmaShape &shape, Value buffer, int64_t rows,
                      int64_t threads);

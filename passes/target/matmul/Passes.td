@@ -90,7 +90,7 @@ def BuildTensorMapsPass : Pass<"ark-build-tensor-maps", "::mlir::ModuleOp"> {
                     task_table = dense<0> : tensor<1x2xi32> }
     func.func private @body(...) attributes {ark.tensor_maps = [array<i64: 0, 4096, 4096, 4096, 256>, ...]}
     // =>
-    llvm.mlir.global internal constant @ark_tensor_map_rows_table(dense<0> : tensor<1xi32>) {addr_space = 4}
+    llvm.mlir.global internal constant @ark_tensor_map_firsts_table(dense<0> : tensor<1xi32>) {addr_space = 4}
     llvm.mlir.global internal constant @ark_tensor_map_records_table(
         dense<[1, 0, 4096, 4096, 8192, 256, ...]> : tensor<12xi64>) {addr_space = 1}
     llvm.mlir.global internal @ark_tensor_maps_memory(#llvm.zero)

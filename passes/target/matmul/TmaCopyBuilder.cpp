@@ -46,11 +46,11 @@ TmaCopyBuilder::TmaCopyBuilder(ImplicitLocOpBuilder &builder,
       threads(threads), group(divide(thread, shape.getGroupThreads())) {
   Value isFirst =
       isEqual(builder, remainder(thread, shape.getGroupThreads()), constant(0));
-  Value hasFactor = isLess(builder, group, constant(1 + shape.numProducts));
-  asks = arith::AndIOp::create(builder, isFirst, hasFactor);
+  Value hasOperand = isLess(builder, group, constant(1 + shape.numProducts));
+  issues = arith::AndIOp::create(builder, isFirst, hasOperand);
 }
 
-Value TmaCopyBuilder::small(int64_t number) {
+Value TmaCopyBuilder::constantI32(int64_t number) {
   return arith::ConstantIntOp::create(builder, number, 32);
 }
 
@@ -62,9 +62,9 @@ Value TmaCopyBuilder::small(int64_t number) {
 /// the first column and row of its tile, its offset in a stage, and its bytes
 /// per stage. Records lie in shared memory, because accumulators take most
 /// registers.
-Value TmaCopyBuilder::getRecord(Value factor) {
+Value TmaCopyBuilder::getRecord(Value operand) {
   return createOffset(builder, shared,
-                      add(multiply(factor, kFactorRecordBytes),
+                      add(multiply(operand, kOperandRecordBytes),
                           constant(shape.getRecordsBegin())));
 }
 
@@ -88,11 +88,11 @@ void TmaCopyBuilder::describe(Value tile, int64_t rows, int64_t number,
   Value pointer = getRecord(constant(number));
   LLVM::StoreOp::create(builder, address, pointer, /*alignment=*/8);
   int64_t offset = sizeof(int64_t);
-  for (Value value :
-       {toI32(builder, column), toI32(builder, row),
-        small(firstRow * kStageRowBytes), small(rows * kStageRowBytes)}) {
-    Value place = createOffset(builder, pointer, constant(offset));
-    LLVM::StoreOp::create(builder, value, place, /*alignment=*/4);
+  for (Value value : {toI32(builder, column), toI32(builder, row),
+                      constantI32(firstRow * kStageRowBytes),
+                      constantI32(rows * kStageRowBytes)}) {
+    Value field = createOffset(builder, pointer, constant(offset));
+    LLVM::StoreOp::create(builder, value, field, /*alignment=*/4);
     offset += sizeof(int32_t);
   }
 }
@@ -100,22 +100,22 @@ void TmaCopyBuilder::describe(Value tile, int64_t rows, int64_t number,
 /// Loads the record of this warpgroup's operand. The loads are volatile, so
 /// that compilers repeat them for every copy instead of keeping the values in
 /// registers.
-TmaCopyBuilder::Factor TmaCopyBuilder::load() {
+TmaCopyBuilder::OperandCopy TmaCopyBuilder::load() {
   Type i32 = builder.getI32Type(), i64 = builder.getI64Type();
   Value pointer = getRecord(group);
   auto read = [&](Type type, int64_t offset) -> Value {
-    Value place = createOffset(builder, pointer, constant(offset));
-    return LLVM::LoadOp::create(builder, type, place, /*alignment=*/8,
+    Value field = createOffset(builder, pointer, constant(offset));
+    return LLVM::LoadOp::create(builder, type, field, /*alignment=*/8,
                                 /*isVolatile=*/true);
   };
   auto pair = VectorType::get({2}, i32);
   Value map = LLVM::IntToPtrOp::create(
       builder, LLVM::LLVMPointerType::get(builder.getContext()), read(i64, 0));
-  Value place = read(pair, 8), extent = read(pair, 16);
+  Value origin = read(pair, 8), extent = read(pair, 16);
   auto at = [&](Value both, int64_t index) -> Value {
     return vector::ExtractOp::create(builder, both, index);
   };
-  return {map, at(place, 0), at(place, 1), at(extent, 0), at(extent, 1)};
+  return {map, at(origin, 0), at(origin, 1), at(extent, 0), at(extent, 1)};
 }
 
 //===----------------------------------------------------------------------===//
@@ -126,24 +126,25 @@ Value TmaCopyBuilder::getBarrier(Value stage, Barrier which) {
   int64_t begin = shape.getBarriersBegin() +
                   (which == Barrier::Empty ? kStageBarrierBytes / 2 : 0);
   Value before =
-      toIndex(builder,
-              arith::MulIOp::create(builder, stage, small(kStageBarrierBytes)));
+      toIndex(builder, arith::MulIOp::create(builder, stage,
+                                             constantI32(kStageBarrierBytes)));
   return createOffset(builder, shared, add(before, constant(begin)));
 }
 
-void TmaCopyBuilder::wait(const Place &place, Barrier which) {
-  NVVM::MBarrierTryWaitParityOp::create(builder, getBarrier(place.stage, which),
-                                        place.parity, small(kWaitHint));
+void TmaCopyBuilder::wait(const PipelineState &state, Barrier which) {
+  NVVM::MBarrierTryWaitParityOp::create(builder, getBarrier(state.stage, which),
+                                        state.parity, constantI32(kWaitHint));
 }
 
-/// Returns the stage after `place`. The parity changes when the stages wrap
+/// Returns the stage after `state`. The parity changes when the stages wrap
 /// around.
-TmaCopyBuilder::Place TmaCopyBuilder::getNext(const Place &place) {
-  Value after = arith::AddIOp::create(builder, place.stage, small(1));
-  Value isLast = isEqual(builder, after, small(shape.stages));
-  Value other = arith::XOrIOp::create(builder, place.parity, small(1));
-  return {arith::SelectOp::create(builder, isLast, small(0), after),
-          arith::SelectOp::create(builder, isLast, other, place.parity)};
+TmaCopyBuilder::PipelineState
+TmaCopyBuilder::getNext(const PipelineState &state) {
+  Value after = arith::AddIOp::create(builder, state.stage, constantI32(1));
+  Value isLast = isEqual(builder, after, constantI32(shape.stages));
+  Value other = arith::XOrIOp::create(builder, state.parity, constantI32(1));
+  return {arith::SelectOp::create(builder, isLast, constantI32(0), after),
+          arith::SelectOp::create(builder, isLast, other, state.parity)};
 }
 
 /// Arrives at the `Empty` barrier of a stage that this warp has read. Arrivals
@@ -158,26 +159,27 @@ void TmaCopyBuilder::arrive(Value stage, Value arrives) {
 }
 
 /// Issues the TMA copy of this thread's operand from `k` on.
-void TmaCopyBuilder::copy(Value k, Value stage, Value asks) {
-  Factor factor = load();
+void TmaCopyBuilder::copy(Value k, Value stage, Value issues) {
+  OperandCopy operand = load();
   Value barrier = getBarrier(stage, Barrier::Full);
   NVVM::MBarrierArriveExpectTxOp::create(builder, /*res=*/Type(), barrier,
-                                         factor.bytes, NVVM::MemScopeKind::CTA,
-                                         /*relaxed=*/false, asks);
+                                         operand.bytes, NVVM::MemScopeKind::CTA,
+                                         /*relaxed=*/false, issues);
   Value before =
-      arith::MulIOp::create(builder, stage, small(shape.getStageBytes()));
-  Value begin = arith::AddIOp::create(builder, before, factor.begin);
+      arith::MulIOp::create(builder, stage, constantI32(shape.getStageBytes()));
+  Value begin = arith::AddIOp::create(builder, before, operand.begin);
   Value to = LLVM::AddrSpaceCastOp::create(
       builder, LLVM::LLVMPointerType::get(builder.getContext(), kClusterSpace),
       createOffset(builder, shared, toIndex(builder, begin)));
-  SmallVector<Value> place = {
-      arith::AddIOp::create(builder, factor.column, toI32(builder, k)),
-      factor.row};
+  SmallVector<Value> coordinates = {
+      arith::AddIOp::create(builder, operand.column, toI32(builder, k)),
+      operand.row};
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-      builder, to, factor.map, place, barrier, /*im2colOffsets=*/ValueRange(),
+      builder, to, operand.map, coordinates, barrier,
+      /*im2colOffsets=*/ValueRange(),
       /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
       NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
-      /*group=*/NVVM::CTAGroupKindAttr(), asks);
+      /*group=*/NVVM::CTAGroupKindAttr(), issues);
 }
 
 /// Orders accesses by threads before TMA copies, which access memory through
@@ -202,8 +204,8 @@ static void fenceAsyncProxy(ImplicitLocOpBuilder &builder) {
 
 void TmaCopyBuilder::createBarriers() {
   auto create = [&](int64_t stage, Barrier which, int64_t arrivals) {
-    NVVM::MBarrierInitOp::create(builder, getBarrier(small(stage), which),
-                                 small(arrivals), /*predicate=*/Value());
+    NVVM::MBarrierInitOp::create(builder, getBarrier(constantI32(stage), which),
+                                 constantI32(arrivals), /*predicate=*/Value());
   };
   for (int64_t i = 0; i < shape.stages; ++i) {
     create(i, Barrier::Full, 1 + shape.numProducts);
@@ -220,15 +222,15 @@ void TmaCopyBuilder::begin() {
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
     createBarriers();
     int64_t rows = 0;
-    for (auto [number, factor] : llvm::enumerate(getFactors())) {
-      describe(factor.first, factor.second, number, rows);
-      rows += factor.second;
+    for (auto [number, operand] : llvm::enumerate(getOperands())) {
+      describe(operand.first, operand.second, number, rows);
+      rows += operand.second;
     }
   }
   gpu::BarrierOp::create(builder);
   fenceAsyncProxy(builder);
   for (int64_t i = 0; i < shape.stages - 2; ++i)
-    copy(constant(i * kStageDepth), small(i), asks);
+    copy(constant(i * kStageDepth), constantI32(i), issues);
 }
 
 /// Ends the pipeline. The accumulators overwrite stages that other threads may
@@ -241,60 +243,62 @@ void TmaCopyBuilder::end() {
   builder.setInsertionPoint(branch.thenBlock()->getTerminator());
   for (int64_t i = 0; i < shape.stages; ++i)
     for (Barrier which : {Barrier::Full, Barrier::Empty})
-      NVVM::MBarrierInvalOp::create(builder, getBarrier(small(i), which));
+      NVVM::MBarrierInvalOp::create(builder, getBarrier(constantI32(i), which));
 }
 
 /// Adds in 32 bits, because the upper half of a descriptor is constant.
-Value TmaCopyBuilder::move(Value descriptor, Value place) {
+Value TmaCopyBuilder::move(Value descriptor, Value offset) {
   Type i32 = builder.getI32Type();
   Value low = arith::AddIOp::create(
       builder, arith::TruncIOp::create(builder, i32, descriptor),
-      arith::TruncIOp::create(builder, i32, place));
+      arith::TruncIOp::create(builder, i32, offset));
   Value wide = arith::ExtUIOp::create(builder, builder.getI64Type(), low);
-  return arith::OrIOp::create(builder, wide, number(kDescriptorLayout));
+  return arith::OrIOp::create(builder, wide, constantI64(kDescriptorLayout));
 }
 
 /// The instructions of the previous stage may still run when the instructions
-/// of a stage are issued. The next copy hence writes to the stage before both.
-/// Warps have already arrived at the `Empty` barrier of that stage, so that the
-/// wait is short.
-SmallVector<Value> TmaCopyBuilder::addUp() {
+/// of a stage are issued. The next copy hence writes to the stage that precedes
+/// both of them. Warps have already arrived at the `Empty` barrier of that
+/// stage, so that the wait is short.
+SmallVector<Value> TmaCopyBuilder::accumulate() {
   begin();
-  int64_t ahead = shape.stages - 2, numSums = shape.numProducts;
-  Value zero = small(0), depth = constant(getDepth());
-  SmallVector<Value> inits = createSums();
+  int64_t ahead = shape.stages - 2, numAccumulators = shape.numProducts;
+  Value zero = constantI32(0), depth = constant(getDepth());
+  SmallVector<Value> inits = createAccumulators();
   // The loop carries the stage to multiply, the stage to copy to, and the stage
   // that was multiplied last. A stage that was never filled counts as read.
-  inits.append({zero, zero, small(ahead), small(1), zero});
+  inits.append({zero, zero, constantI32(ahead), constantI32(1), zero});
   auto loop = scf::ForOp::create(builder, constant(0), depth,
                                  constant(kStageDepth), inits);
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(loop.getBody());
     Value k = loop.getInductionVar();
-    SmallVector<Value> sums(loop.getRegionIterArgs().take_front(numSums));
-    ValueRange rest = loop.getRegionIterArgs().drop_front(numSums);
-    Place own{rest[0], rest[1]}, free{rest[2], rest[3]};
+    SmallVector<Value> accumulators(
+        loop.getRegionIterArgs().take_front(numAccumulators));
+    ValueRange rest = loop.getRegionIterArgs().drop_front(numAccumulators);
+    PipelineState own{rest[0], rest[1]}, free{rest[2], rest[3]};
     wait(own, Barrier::Full);
     int64_t units = shape.getStageBytes() / kDescriptorUnit;
-    Value place = arith::MulIOp::create(builder, own.stage, small(units));
-    startStage(arith::ExtUIOp::create(builder, builder.getI64Type(), place),
-               sums);
+    Value offset =
+        arith::MulIOp::create(builder, own.stage, constantI32(units));
+    startStage(arith::ExtUIOp::create(builder, builder.getI64Type(), offset),
+               accumulators);
     wait(free, Barrier::Empty);
     Value next = add(k, constant(ahead * kStageDepth));
     copy(next, free.stage,
-         arith::AndIOp::create(builder, asks, isLess(builder, next, depth)));
+         arith::AndIOp::create(builder, issues, isLess(builder, next, depth)));
     NVVM::WgmmaWaitGroupSyncOp::create(builder, 1);
     Value isFirst =
         isEqual(builder, remainder(thread, shape.getWarpSize()), constant(0));
     Value hasRead = isLess(builder, constant(0), k);
     arrive(rest[4], arith::AndIOp::create(builder, isFirst, hasRead));
-    Place nextOwn = getNext(own), nextFree = getNext(free);
-    sums.append({nextOwn.stage, nextOwn.parity, nextFree.stage, nextFree.parity,
-                 own.stage});
-    scf::YieldOp::create(builder, sums);
+    PipelineState nextOwn = getNext(own), nextFree = getNext(free);
+    accumulators.append({nextOwn.stage, nextOwn.parity, nextFree.stage,
+                         nextFree.parity, own.stage});
+    scf::YieldOp::create(builder, accumulators);
   }
   NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);
   end();
-  return SmallVector<Value>(loop.getResults().take_front(numSums));
+  return SmallVector<Value>(loop.getResults().take_front(numAccumulators));
 }

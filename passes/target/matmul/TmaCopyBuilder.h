@@ -21,33 +21,33 @@ private:
   enum class Barrier { Full, Empty };
   /// The index of a stage, and the phase parity of its mbarriers. Both have 32
   /// bits, the width of a register.
-  struct Place {
+  struct PipelineState {
     Value stage, parity;
   };
   /// The operand that a thread copies.
-  struct Factor {
+  struct OperandCopy {
     Value map, column, row, begin, bytes;
   };
 
-  SmallVector<Value> addUp() override;
-  Value move(Value descriptor, Value place) override;
-  Value small(int64_t number);
-  Value getRecord(Value factor);
+  SmallVector<Value> accumulate() override;
+  Value move(Value descriptor, Value offset) override;
+  Value constantI32(int64_t number);
+  Value getRecord(Value operand);
   void describe(Value tile, int64_t rows, int64_t number, int64_t firstRow);
-  Factor load();
+  OperandCopy load();
   Value getBarrier(Value stage, Barrier which);
-  void wait(const Place &place, Barrier which);
+  void wait(const PipelineState &state, Barrier which);
   void arrive(Value stage, Value arrives);
-  void copy(Value k, Value stage, Value asks);
+  void copy(Value k, Value stage, Value issues);
   void createBarriers();
   void begin();
   void end();
-  Place getNext(const Place &place);
+  PipelineState getNext(const PipelineState &state);
 
   int64_t threads;
   /// The index of the thread's warpgroup, and an i1 that is true if the thread
   /// issues copies.
-  Value group, asks;
+  Value group, issues;
 };
 
 } // namespace mlir::ark

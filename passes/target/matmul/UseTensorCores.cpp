@@ -82,10 +82,10 @@ static Operation *getLastSource(const MatmulTile &product) {
   Operation *op = product.op;
   auto isSource = [&](Operation &other) {
     return llvm::any_of(
-        ArrayRef<Value>{product.left, product.right}, [&](Value factor) {
-          return factor.getDefiningOp() == &other ||
+        ArrayRef<Value>{product.left, product.right}, [&](Value operand) {
+          return operand.getDefiningOp() == &other ||
                  llvm::any_of(getAccesses(&other), [&](const Access &access) {
-                   return conflict({factor, /*writes=*/false}, access);
+                   return conflict({operand, /*writes=*/false}, access);
                  });
         });
   };
@@ -208,7 +208,7 @@ static void replace(const ProductGroup &group, Block &block, int64_t threads,
     addParts(product, buffer);
 }
 
-/// Adds products directly to their results. Used if the partial sums do not fit
+/// Adds products directly to their results, for partial sums that do not fit
 /// into memory.
 static void replaceDirectly(const ProductGroup &group, int64_t threads) {
   for (const MatmulTile &product : group.products) {
@@ -262,12 +262,12 @@ static std::optional<Lifetime> findLifetime(const MatmulTile &product) {
     return isZeroFill(cast<linalg::LinalgOp>(user));
   };
   linalg::LinalgOp op = product.op;
-  auto *place = llvm::find(users, op.getOperation());
-  if (!clears(users.front()) || !clears(*std::prev(place)))
+  auto *user = llvm::find(users, op.getOperation());
+  if (!clears(users.front()) || !clears(*std::prev(user)))
     return std::nullopt;
-  Lifetime lifetime{temporary, cast<linalg::LinalgOp>(*std::prev(place)), {}};
-  auto *end = std::find_if(place, users.end(), clears);
-  lifetime.users.assign(std::next(place), end);
+  Lifetime lifetime{temporary, cast<linalg::LinalgOp>(*std::prev(user)), {}};
+  auto *end = std::find_if(user, users.end(), clears);
+  lifetime.users.assign(std::next(user), end);
   return lifetime;
 }
 
@@ -296,10 +296,10 @@ static int64_t getReplacedBytes(const ProductGroup &group) {
 
 /// Replaces the product's temporary by its accumulators in all readers.
 static void replace(const MatmulTile &product, const Lifetime &lifetime,
-                    Value sums) {
+                    Value accumulators) {
   memref::AllocaOp temporary = lifetime.temporary;
   for (Operation *user : lifetime.users)
-    user->replaceUsesOfWith(temporary, sums);
+    user->replaceUsesOfWith(temporary, accumulators);
   linalg::LinalgOp(lifetime.fill).erase();
   linalg::LinalgOp(product.op).erase();
   if (temporary->use_empty())
@@ -309,9 +309,9 @@ static void replace(const MatmulTile &product, const Lifetime &lifetime,
 static void replace(const ProductGroup &group, Block &block, int64_t threads,
                     const WarpgroupShape &shape) {
   ImplicitLocOpBuilder builder = getBuilder(group, block);
-  SmallVector<Value> sums =
+  SmallVector<Value> accumulators =
       createWarpgroupLoops(builder, group.products, shape, threads);
-  for (auto [product, buffer] : llvm::zip(group.products, sums)) {
+  for (auto [product, buffer] : llvm::zip(group.products, accumulators)) {
     if (std::optional<Lifetime> lifetime = findLifetime(product))
       replace(product, *lifetime, buffer);
     else

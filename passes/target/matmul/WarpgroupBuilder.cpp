@@ -16,7 +16,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kElementBytes = 2, kSumBytes = 4;
+static constexpr int64_t kElementBytes = 2, kAccumulatorBytes = 4;
 
 WarpgroupBuilder::WarpgroupBuilder(ImplicitLocOpBuilder &builder,
                                    ArrayRef<MatmulTile> products,
@@ -25,7 +25,7 @@ WarpgroupBuilder::WarpgroupBuilder(ImplicitLocOpBuilder &builder,
     : builder(builder), products(products), shape(shape),
       instruction(MatrixInstruction::create(shape.mma)), thread(thread),
       shared(createSpacePointer(builder, memory, kSharedSpace)) {
-  findPlace();
+  findTile();
   left = createDescriptor(firstRow);
   for (int64_t number = 0; number < shape.numProducts; ++number) {
     int64_t begin = shape.rows + number * shape.columns;
@@ -33,16 +33,16 @@ WarpgroupBuilder::WarpgroupBuilder(ImplicitLocOpBuilder &builder,
   }
 }
 
-SmallVector<std::pair<Value, int64_t>> WarpgroupBuilder::getFactors() const {
-  SmallVector<std::pair<Value, int64_t>> factors;
-  factors.emplace_back(products.front().left, shape.rows);
+SmallVector<std::pair<Value, int64_t>> WarpgroupBuilder::getOperands() const {
+  SmallVector<std::pair<Value, int64_t>> operands;
+  operands.emplace_back(products.front().left, shape.rows);
   for (const MatmulTile &product : products)
-    factors.emplace_back(product.right, shape.columns);
-  return factors;
+    operands.emplace_back(product.right, shape.columns);
+  return operands;
 }
 
 //===----------------------------------------------------------------------===//
-// Numbers
+// Arithmetic
 //===----------------------------------------------------------------------===//
 
 Value WarpgroupBuilder::constant(int64_t number) {
@@ -50,7 +50,7 @@ Value WarpgroupBuilder::constant(int64_t number) {
 }
 
 /// Returns a constant of 64 bits, the width of descriptors.
-Value WarpgroupBuilder::number(int64_t value) {
+Value WarpgroupBuilder::constantI64(int64_t value) {
   return arith::ConstantIntOp::create(builder, value, 64);
 }
 
@@ -77,10 +77,10 @@ Value WarpgroupBuilder::wrap(Value after, int64_t end) {
 }
 
 //===----------------------------------------------------------------------===//
-// Places
+// Positions of tiles
 //===----------------------------------------------------------------------===//
 
-void WarpgroupBuilder::findPlace() {
+void WarpgroupBuilder::findTile() {
   Value group = divide(thread, shape.getGroupThreads());
   firstRow = multiply(remainder(group, shape.down), shape.getGroupRows());
   firstColumn = multiply(divide(group, shape.down), shape.getOwnColumns());
@@ -93,34 +93,35 @@ Value WarpgroupBuilder::createDescriptor(Value firstRow) {
       createOffset(builder, shared, multiply(firstRow, kStageRowBytes));
   Value address =
       LLVM::PtrToIntOp::create(builder, builder.getI64Type(), pointer);
-  Value place =
-      arith::DivUIOp::create(builder, address, number(kDescriptorUnit));
-  return arith::OrIOp::create(builder, place, number(kDescriptorLayout));
+  Value offset =
+      arith::DivUIOp::create(builder, address, constantI64(kDescriptorUnit));
+  return arith::OrIOp::create(builder, offset, constantI64(kDescriptorLayout));
 }
 
-Value WarpgroupBuilder::move(Value descriptor, Value place) {
-  return add(descriptor, place);
+Value WarpgroupBuilder::move(Value descriptor, Value offset) {
+  return add(descriptor, offset);
 }
 
 //===----------------------------------------------------------------------===//
 // Stages
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> WarpgroupBuilder::createSums() {
+SmallVector<Value> WarpgroupBuilder::createAccumulators() {
   auto type = LLVM::LLVMStructType::getLiteral(
       builder.getContext(),
-      SmallVector<Type>(shape.getOwnSums(), builder.getF32Type()));
+      SmallVector<Type>(shape.getOwnAccumulators(), builder.getF32Type()));
   return SmallVector<Value>(shape.numProducts,
                             LLVM::ZeroOp::create(builder, type));
 }
 
-void WarpgroupBuilder::startStage(Value place, MutableArrayRef<Value> sums) {
+void WarpgroupBuilder::startStage(Value offset,
+                                  MutableArrayRef<Value> accumulators) {
   Type element = products.front().getElementType();
   NVVM::WgmmaFenceAlignedOp::create(builder);
   for (int64_t k = 0; k < kStageDepth; k += shape.mma.getK()) {
-    Value begin = add(place, number(k * kElementBytes / kDescriptorUnit));
+    Value begin = add(offset, constantI64(k * kElementBytes / kDescriptorUnit));
     Value a = move(left, begin);
-    for (auto [right, sum] : llvm::zip(rights, sums))
+    for (auto [right, sum] : llvm::zip(rights, accumulators))
       sum = instruction->multiply(builder, element, a, move(right, begin), sum)
                 .front();
   }
@@ -138,15 +139,15 @@ void WarpgroupBuilder::store(Value own, Value buffer) {
   MatrixFragment acc = instruction->getAcc();
   Location loc = builder.getLoc();
   Value inGroup = remainder(thread, shape.getGroupThreads());
-  Value lane = remainder(thread, shape.getWarpSize());
+  Value threadOfWarp = remainder(thread, shape.getWarpSize());
   Value row = add(add(firstRow, multiply(divide(inGroup, shape.getWarpSize()),
                                          shape.getWarpRows())),
-                  acc.createFirst(builder, loc, lane, /*dim=*/0));
+                  acc.createFirst(builder, loc, threadOfWarp, /*dim=*/0));
   Value column =
-      add(firstColumn, acc.createFirst(builder, loc, lane, /*dim=*/1));
+      add(firstColumn, acc.createFirst(builder, loc, threadOfWarp, /*dim=*/1));
   int64_t count = acc.getConsecutive(1);
   auto type = VectorType::get({count}, builder.getF32Type());
-  for (int64_t i = 0; i < shape.getOwnSums(); i += count) {
+  for (int64_t i = 0; i < shape.getOwnAccumulators(); i += count) {
     SmallVector<Value> elements;
     for (int64_t next = 0; next < count; ++next)
       elements.push_back(LLVM::ExtractValueOp::create(builder, own, i + next));
@@ -157,11 +158,11 @@ void WarpgroupBuilder::store(Value own, Value buffer) {
     Value n = add(column, constant(unit + across));
     vector::StoreOp::create(builder, vector, buffer, ValueRange{m, n},
                             /*nontemporal=*/false,
-                            llvm::MaybeAlign(count * kSumBytes));
+                            llvm::MaybeAlign(count * kAccumulatorBytes));
   }
 }
 
-void WarpgroupBuilder::build(ValueRange sums) {
-  for (auto [own, buffer] : llvm::zip(addUp(), sums))
+void WarpgroupBuilder::build(ValueRange accumulators) {
+  for (auto [own, buffer] : llvm::zip(accumulate(), accumulators))
     store(own, buffer);
 }

@@ -33,15 +33,15 @@ public:
                    const WarpgroupShape &shape, Value memory, Value thread);
   virtual ~WarpgroupBuilder() = default;
 
-  void build(ValueRange sums);
+  void build(ValueRange accumulators);
 
 protected:
   /// Copies stages and multiplies them. Returns the accumulators of each
   /// product. After this code, no thread reads a stage.
-  virtual SmallVector<Value> addUp() = 0;
+  virtual SmallVector<Value> accumulate() = 0;
 
   Value constant(int64_t number);
-  Value number(int64_t value);
+  Value constantI64(int64_t value);
   Value add(Value a, Value b);
   Value multiply(Value a, int64_t b);
   Value divide(Value a, int64_t b);
@@ -49,16 +49,16 @@ protected:
   /// Returns `after`, or zero if `after` equals `end`.
   Value wrap(Value after, int64_t end);
   /// Creates zeroed accumulators for every product.
-  SmallVector<Value> createSums();
+  SmallVector<Value> createAccumulators();
   int64_t getDepth() const { return products.front().depth; }
   /// Returns the operands, each with its number of rows per stage.
-  SmallVector<std::pair<Value, int64_t>> getFactors() const;
+  SmallVector<std::pair<Value, int64_t>> getOperands() const;
   /// Issues the instructions that add the products of one stage to the
   /// accumulators. The instructions are in flight until `wgmma.wait_group`.
-  /// `place`, an i64, is the offset of the stage in descriptor units.
-  void startStage(Value place, MutableArrayRef<Value> sums);
-  /// Advances a descriptor by `place` units.
-  virtual Value move(Value descriptor, Value place);
+  /// `offset`, an i64, is the offset of the stage in descriptor units.
+  void startStage(Value offset, MutableArrayRef<Value> accumulators);
+  /// Advances a descriptor by `offset` units.
+  virtual Value move(Value descriptor, Value offset);
 
   ImplicitLocOpBuilder &builder;
   ArrayRef<MatmulTile> products;
@@ -67,7 +67,7 @@ protected:
   Value thread, shared;
 
 private:
-  void findPlace();
+  void findTile();
   Value createDescriptor(Value firstRow);
   void store(Value own, Value buffer);
 

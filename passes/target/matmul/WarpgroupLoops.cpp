@@ -21,33 +21,34 @@ static constexpr int64_t kMaxStages = 4;
 /// run, and one in flight.
 static constexpr int64_t kMinStages = 3;
 /// 32-bit registers per thread for accumulators: half of its registers.
-static constexpr int64_t kMaxSums = 64;
-static constexpr int64_t kSumBytes = 4;
+static constexpr int64_t kMaxAccumulators = 64;
+static constexpr int64_t kAccumulatorBytes = 4;
 /// Smallest tile in elements, and largest K, for which TMA copies are faster.
 static constexpr int64_t kMinMapTile = 256 * 128;
-static constexpr int64_t kMostMapDepth = 2048;
+static constexpr int64_t kMaxMapDepth = 2048;
 /// Padding of accumulator rows in elements. It lets half a warp store to
 /// different banks at once.
 static constexpr int64_t kPadding = 8;
 
 //===----------------------------------------------------------------------===//
-// Shares
+// Division of the work
 //===----------------------------------------------------------------------===//
 
 int64_t WarpgroupShape::getStageBytes() const {
   return (rows + numProducts * columns) * kStageRowBytes;
 }
 
-static int64_t getSumsBytes(const WarpgroupShape &shape) {
-  return shape.rows * (shape.columns + kPadding) * kSumBytes;
+static int64_t getAccumulatorsBytes(const WarpgroupShape &shape) {
+  return shape.rows * (shape.columns + kPadding) * kAccumulatorBytes;
 }
 
 int64_t WarpgroupShape::getRecordsBegin() const {
-  return std::max(stages * getStageBytes(), numProducts * getSumsBytes(*this));
+  return std::max(stages * getStageBytes(),
+                  numProducts * getAccumulatorsBytes(*this));
 }
 
 int64_t WarpgroupShape::getBarriersBegin() const {
-  return getRecordsBegin() + (1 + numProducts) * kFactorRecordBytes;
+  return getRecordsBegin() + (1 + numProducts) * kOperandRecordBytes;
 }
 
 int64_t WarpgroupShape::getBytes() const {
@@ -65,7 +66,7 @@ static bool isEven(Value buffer, int64_t rows, int64_t warpSize) {
 
 /// Returns an upper bound of the bytes beside stages and accumulators.
 static int64_t getBesideBytes(const WarpgroupShape &shape) {
-  return (1 + shape.numProducts) * kFactorRecordBytes +
+  return (1 + shape.numProducts) * kOperandRecordBytes +
          kMaxStages * kStageBarrierBytes;
 }
 
@@ -75,7 +76,7 @@ static int64_t getBesideBytes(const WarpgroupShape &shape) {
 static bool areMapsFast(const WarpgroupShape &shape,
                         const MatmulTile &product) {
   return shape.numProducts == 1 && shape.rows * shape.columns >= kMinMapTile &&
-         product.depth <= kMostMapDepth;
+         product.depth <= kMaxMapDepth;
 }
 
 static bool haveMaps(ArrayRef<MatmulTile> products) {
@@ -92,7 +93,7 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   const MatmulTile &first = products.front();
   WarpgroupShape shape{};
   shape.mma = mma;
-  // Warps beyond the last whole warpgroup would have no part.
+  // Warps beyond the last whole warpgroup would have no work.
   if (threads % shape.getGroupThreads() != 0)
     return std::nullopt;
   int64_t groups = threads / shape.getGroupThreads();
@@ -111,7 +112,8 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
         return product.isPlain() && product.columns == shape.columns &&
                isEven(product.right, shape.columns, shape.getWarpSize());
       });
-  if (!isWhole || shape.numProducts * shape.getOwnSums() > kMaxSums)
+  if (!isWhole ||
+      shape.numProducts * shape.getOwnAccumulators() > kMaxAccumulators)
     return std::nullopt;
   shape.hasMaps = maps != TensorMapUse::Never && shape.numProducts < groups &&
                   haveMaps(products) &&
@@ -125,15 +127,15 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
 }
 
 //===----------------------------------------------------------------------===//
-// Code
+// Generated code
 //===----------------------------------------------------------------------===//
 
 /// Returns the buffer of a product's accumulators, which is used after all
 /// warps have read the stages.
-static Value createSums(ImplicitLocOpBuilder &builder,
-                        const WarpgroupShape &shape, Value memory,
-                        int64_t number) {
-  int64_t offset = number * getSumsBytes(shape) / kSumBytes;
+static Value createAccumulators(ImplicitLocOpBuilder &builder,
+                                const WarpgroupShape &shape, Value memory,
+                                int64_t number) {
+  int64_t offset = number * getAccumulatorsBytes(shape) / kAccumulatorBytes;
   SmallVector<int64_t> sizes = {shape.rows, shape.columns},
                        strides = {shape.columns + kPadding, 1};
   auto type = MemRefType::get(
@@ -147,20 +149,20 @@ SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
                                              ArrayRef<MatmulTile> products,
                                              const WarpgroupShape &shape,
                                              int64_t threads) {
-  auto type =
-      MemRefType::get({shape.getBytes() / kSumBytes}, builder.getF32Type());
+  auto type = MemRefType::get({shape.getBytes() / kAccumulatorBytes},
+                              builder.getF32Type());
   Value memory = createTemporary(builder, type, kStageAlignment);
-  SmallVector<Value> sums;
+  SmallVector<Value> accumulators;
   for (int64_t number = 0; number < shape.numProducts; ++number)
-    sums.push_back(createSums(builder, shape, memory, number));
+    accumulators.push_back(createAccumulators(builder, shape, memory, number));
   OpBuilder::InsertionGuard guard(builder);
   Value thread = createMappedLoop(builder, threads);
   setHighRegisterPressure(thread.getParentBlock()->getParentOp());
   if (shape.hasMaps)
     TmaCopyBuilder(builder, products, shape, memory, thread, threads)
-        .build(sums);
+        .build(accumulators);
   else
     CpAsyncBuilder(builder, products, shape, memory, thread, threads)
-        .build(sums);
-  return sums;
+        .build(accumulators);
+  return accumulators;
 }

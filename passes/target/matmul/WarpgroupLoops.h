@@ -12,7 +12,7 @@ namespace mlir::ark {
 /// Bytes of the two mbarriers of a stage that TMA fills.
 inline constexpr int64_t kStageBarrierBytes = 16;
 /// Bytes of the record of an operand that TMA copies.
-inline constexpr int64_t kFactorRecordBytes = 32;
+inline constexpr int64_t kOperandRecordBytes = 32;
 
 /// Selects the products whose stages are copied by TMA.
 enum class TensorMapUse { Never, WhereFaster, Always };
@@ -47,7 +47,7 @@ struct WarpgroupShape {
   int64_t getGroupRows() const { return mma.getM(); }
   int64_t getWarpRows() const { return mma.getM() / mma.getWarps(); }
   /// Returns the number of accumulators of a thread for one product.
-  int64_t getOwnSums() const {
+  int64_t getOwnAccumulators() const {
     return getOwnColumns() * getGroupRows() / getGroupThreads();
   }
   int64_t getOwnColumns() const { return columns / across; }

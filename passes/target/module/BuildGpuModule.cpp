@@ -154,15 +154,15 @@ struct BuildGpuModulePass
       return;
     KernelOp kernel = *kernels.begin();
     auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-    auto walk = SymbolTable(module).lookup<func::FuncOp>(kernel.getEntry());
-    if (!target || !walk) {
+    auto loop = SymbolTable(module).lookup<func::FuncOp>(kernel.getEntry());
+    if (!target || !loop) {
       kernel.emitOpError("has no target, or no function '@")
           << kernel.getEntry() << "'";
       return signalPassFailure();
     }
     if (!target.isGpu()) {
       kernel.emitOpError("is for ")
-          << stringifyBackend(target.getBackend()) << ", which is no GPU";
+          << stringifyBackend(target.getBackend()) << ", which is not a GPU";
       return signalPassFailure();
     }
     bool isHip = target.getBackend() == Backend::HIP;
@@ -177,12 +177,12 @@ struct BuildGpuModulePass
       setConvergent(gpuModule);
     auto stay = SymbolTable(gpuModule).lookup<func::FuncOp>(kResident);
     if (failed(SymbolTable::replaceAllSymbolUses(
-            walk, StringAttr::get(&getContext(), kDispatchLoop), gpuModule)))
+            loop, StringAttr::get(&getContext(), kDispatchLoop), gpuModule)))
       return signalPassFailure();
-    walk.setSymName(kDispatchLoop);
-    walk.setPrivate();
+    loop.setSymName(kDispatchLoop);
+    loop.setPrivate();
     gpu::GPUFuncOp entry =
-        createEntry(gpuModule, kernel.getEntry(), stay ? stay : walk);
+        createEntry(gpuModule, kernel.getEntry(), stay ? stay : loop);
     // One CTA uses all registers of an SM. By default, ptxas would limit the
     // registers for two CTAs.
     if (isCuda)
@@ -235,9 +235,9 @@ gpu::GPUFuncOp BuildGpuModulePass::createEntry(gpu::GPUModuleOp gpuModule,
   Value codes = LLVM::LoadOp::create(builder, loc, pointer, field);
   if (auto again = SymbolTable(gpuModule).lookup<func::FuncOp>(kLane))
     lane = func::CallOp::create(builder, loc, again, ValueRange()).getResult(0);
-  Value place = LLVM::GEPOp::create(builder, loc, pointer, builder.getI32Type(),
-                                    codes, ArrayRef<LLVM::GEPArg>{lane});
-  LLVM::StoreOp::create(builder, loc, code, place);
+  Value own = LLVM::GEPOp::create(builder, loc, pointer, builder.getI32Type(),
+                                  codes, ArrayRef<LLVM::GEPArg>{lane});
+  LLVM::StoreOp::create(builder, loc, code, own);
   cf::BranchOp::create(builder, loc, end);
   return entry;
 }

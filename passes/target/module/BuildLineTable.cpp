@@ -79,20 +79,20 @@ struct BuildLineTablePass
       if (!function.isExternal() && !helpers.contains(function))
         mark(function);
     module->setAttr(kLineTableAttr, makeTable());
-    numRows += numbers.size();
+    numEntries += numbers.size();
   }
 
 private:
-  /// An entry of the table: the name of the op or function, and its source
-  /// location.
-  using Place = std::pair<StringAttr, Attribute>;
+  /// The key of an entry of the table: the name of an op or a function, and its
+  /// source location.
+  using LineKey = std::pair<StringAttr, Attribute>;
 
   ArrayAttr makeTable() {
     Builder builder(&getContext());
     SmallVector<Attribute> table;
-    for (auto &[place, number] : numbers) {
-      auto [name, where] = place;
-      auto line = dyn_cast_or_null<FileLineColLoc>(where);
+    for (auto &[key, number] : numbers) {
+      auto [name, location] = key;
+      auto line = dyn_cast_or_null<FileLineColLoc>(location);
       table.push_back(builder.getArrayAttr(
           {name, line ? line.getFilename() : builder.getStringAttr(""),
            builder.getI64IntegerAttr(line ? line.getLine() : 0),
@@ -111,8 +111,8 @@ private:
         LLVM::DIEmissionKind::DebugDirectivesOnly);
   }
 
-  unsigned getNumber(Place place) {
-    return numbers.insert({place, numbers.size() + 1}).first->second;
+  unsigned getNumber(LineKey key) {
+    return numbers.insert({key, numbers.size() + 1}).first->second;
   }
 
   Location makeLine(unsigned number) {
@@ -149,7 +149,7 @@ private:
     function->setLoc(FusedLoc::get({makeLine(whole)}, scope, context));
   }
 
-  llvm::MapVector<Place, unsigned> numbers;
+  llvm::MapVector<LineKey, unsigned> numbers;
   LLVM::DIFileAttr file;
   LLVM::DICompileUnitAttr unit;
 };

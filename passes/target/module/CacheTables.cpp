@@ -27,10 +27,10 @@ namespace {
 /// the kernel read the copies.
 class TableCache {
 public:
-  TableCache(func::FuncOp walk, KernelOp kernel, int64_t threads)
-      : walk(walk), kernel(kernel), threads(threads),
-        builder(walk.getLoc(), walk.getContext()) {
-    builder.setInsertionPointToStart(&walk.getBody().front());
+  TableCache(func::FuncOp dispatchLoop, KernelOp kernel, int64_t threads)
+      : dispatchLoop(dispatchLoop), kernel(kernel), threads(threads),
+        builder(dispatchLoop.getLoc(), dispatchLoop.getContext()) {
+    builder.setInsertionPointToStart(&dispatchLoop.getBody().front());
     pointer = LLVM::LLVMPointerType::get(builder.getContext());
   }
 
@@ -45,11 +45,11 @@ private:
   void copy(Value from, Value to, Value words);
   Value loadTable(abi::ContextField field);
   void cacheInstructions(int64_t offset);
-  void cacheOperands(int64_t rows, int64_t offset);
+  void cacheOperands(int64_t count, int64_t offset);
   void readShared(func::FuncOp function, int64_t offset);
   bool cacheTable(const KernelTable &table, int64_t offset);
 
-  func::FuncOp walk;
+  func::FuncOp dispatchLoop;
   KernelOp kernel;
   int64_t threads;
   ImplicitLocOpBuilder builder;
@@ -86,8 +86,9 @@ void TableCache::copy(Value from, Value to, Value words) {
 }
 
 Value TableCache::loadTable(abi::ContextField field) {
-  Value place = at(context, static_cast<int32_t>(field), builder.getI64Type());
-  return LLVM::LoadOp::create(builder, pointer, place);
+  Value address =
+      at(context, static_cast<int32_t>(field), builder.getI64Type());
+  return LLVM::LoadOp::create(builder, pointer, address);
 }
 
 /// Copies the instructions of this lane so that they end at `end`, like the
@@ -95,10 +96,11 @@ Value TableCache::loadTable(abi::ContextField field) {
 void TableCache::cacheInstructions(int64_t end) {
   Type i64 = builder.getI64Type(), i32 = builder.getI32Type();
   Value fields = arith::ConstantIntOp::create(builder, abi::kLaneFields, 64);
-  Value lane = arith::MulIOp::create(builder, walk.getArgument(1), fields);
-  Value row = at(loadTable(abi::kLanes), lane, i32);
+  Value lane =
+      arith::MulIOp::create(builder, dispatchLoop.getArgument(1), fields);
+  Value entry = at(loadTable(abi::kLanes), lane, i32);
   auto load = [&](int32_t field) -> Value {
-    Value value = LLVM::LoadOp::create(builder, i32, at(row, field, i32));
+    Value value = LLVM::LoadOp::create(builder, i32, at(entry, field, i32));
     return arith::ExtSIOp::create(builder, i64, value);
   };
   Value first = load(abi::kLaneBegin), last = load(abi::kLaneEnd);
@@ -114,22 +116,23 @@ void TableCache::cacheInstructions(int64_t end) {
 }
 
 /// Stores the addresses of operands, which are constant during a launch.
-void TableCache::cacheOperands(int64_t rows, int64_t offset) {
+void TableCache::cacheOperands(int64_t count, int64_t offset) {
   Type i64 = builder.getI64Type();
   Value buffers = loadTable(abi::kBuffers);
   Value operands = loadTable(abi::kOperands);
   Value to = getShared(offset);
-  forEach(arith::ConstantIndexOp::create(builder, rows), [&](Value index) {
+  forEach(arith::ConstantIndexOp::create(builder, count), [&](Value index) {
     Value size = arith::ConstantIntOp::create(builder, kOperandWords, 64);
-    Value row =
+    Value entry =
         at(operands, Value(arith::MulIOp::create(builder, index, size)), i64);
-    Value slot = LLVM::LoadOp::create(builder, i64, row);
+    Value slot = LLVM::LoadOp::create(builder, i64, entry);
     Value distance = LLVM::LoadOp::create(
-        builder, i64, at(row, static_cast<int32_t>(abi::kOperandOffset), i64));
+        builder, i64,
+        at(entry, static_cast<int32_t>(abi::kOperandOffset), i64));
     Value buffer =
         LLVM::LoadOp::create(builder, pointer, at(buffers, slot, i64));
-    Value place = at(buffer, distance, builder.getI8Type());
-    LLVM::StoreOp::create(builder, place, at(to, index, i64));
+    Value address = at(buffer, distance, builder.getI8Type());
+    LLVM::StoreOp::create(builder, address, at(to, index, i64));
   });
 }
 
@@ -141,26 +144,27 @@ void TableCache::readShared(func::FuncOp function, int64_t offset) {
   Location loc = function.getLoc();
   function.eraseBody();
   OpBuilder inner = OpBuilder::atBlockBegin(function.addEntryBlock());
-  Value row = function.getArguments().back();
+  Value index = function.getArguments().back();
   if (function.getNumArguments() > 2)
-    row = arith::SubIOp::create(
-        inner, loc, arith::ConstantIntOp::create(inner, loc, 0, 64), row);
+    index = arith::SubIOp::create(
+        inner, loc, arith::ConstantIntOp::create(inner, loc, 0, 64), index);
   Type type = function.getResultTypes().front();
-  Value place = LLVM::GEPOp::create(
+  Value entry = LLVM::GEPOp::create(
       inner, loc, pointer, type, getSharedPointer(inner, loc, memory, offset),
-      ArrayRef<LLVM::GEPArg>{row});
-  Value fields = LLVM::LoadOp::create(inner, loc, type, place);
+      ArrayRef<LLVM::GEPArg>{index});
+  Value fields = LLVM::LoadOp::create(inner, loc, type, entry);
   func::ReturnOp::create(inner, loc, fields);
 }
 
 /// Caches a table if the kernel reads it. Returns true if it was cached.
 bool TableCache::cacheTable(const KernelTable &table, int64_t offset) {
-  auto function = SymbolTable(walk->getParentOfType<ModuleOp>())
+  auto function = SymbolTable(dispatchLoop->getParentOfType<ModuleOp>())
                       .lookup<func::FuncOp>(table.reader);
   if (!function)
     return false;
   if (table.field == abi::kInstructions) {
-    offset += table.words * kWordBytes; // rows are counted from their end
+    // Entries are counted from the end of the table.
+    offset += table.words * kWordBytes;
     cacheInstructions(offset);
   } else if (table.field == abi::kOperands) {
     cacheOperands(table.words, offset);
@@ -177,7 +181,7 @@ int64_t TableCache::cache(LLVM::GlobalOp memory, int64_t begin, int64_t end) {
   int64_t contextBytes = abi::kContextWords * kWordBytes;
   if (begin + contextBytes > end)
     return begin;
-  context = walk.getArgument(0);
+  context = dispatchLoop.getArgument(0);
   SmallVector<OpOperand *> uses = llvm::to_vector(
       llvm::map_range(context.getUses(), [](OpOperand &use) { return &use; }));
   cached = getShared(begin);
@@ -208,19 +212,21 @@ struct CacheTablesPass : ark::impl::CacheTablesPassBase<CacheTablesPass> {
     ModuleOp module = getOperation();
     auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
     for (auto kernel : module.getOps<KernelOp>()) {
-      auto walk = SymbolTable(module).lookup<func::FuncOp>(kernel.getEntry());
-      if (!target || !walk || walk.isExternal())
+      auto dispatchLoop =
+          SymbolTable(module).lookup<func::FuncOp>(kernel.getEntry());
+      if (!target || !dispatchLoop || dispatchLoop.isExternal())
         continue;
       int64_t begin = llvm::alignTo(getSharedBytes(kernel), kSharedAlignment);
       int64_t end = std::min(target.getSharedMemory() - kDispatchStateBytes,
                              begin + maxBytes);
-      TableCache cache(walk, kernel, threads);
+      TableCache cache(dispatchLoop, kernel, threads);
       LLVM::GlobalOp memory = getSharedMemory(module);
       int64_t next = cache.cache(memory, begin, end);
-      if (KernelTemplate completer(module); completer.has("ark_walk_state")) {
+      if (KernelTemplate kernelTemplate(module);
+          kernelTemplate.has("ark_dispatch_state")) {
         next = llvm::alignTo(next, kDispatchStateBytes);
-        completer.defineAddress("ark_walk_state", memory, next);
-        if (completer.failed())
+        kernelTemplate.defineAddress("ark_dispatch_state", memory, next);
+        if (kernelTemplate.failed())
           return signalPassFailure();
         next += kDispatchStateBytes;
       }

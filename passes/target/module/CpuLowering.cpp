@@ -20,7 +20,7 @@ using namespace mlir;
 /// Processor properties that code generation depends on.
 namespace {
 struct Processor {
-  int64_t vectorLanes;
+  int64_t vectorElements;
   /// True if the processor has instructions for fma, and for conversions of
   /// f16.
   bool fma, fp16;
@@ -29,24 +29,24 @@ struct Processor {
 
 /// Returns the properties of this machine. Processors with AVX2 have both kinds
 /// of instructions, and so does AArch64.
-static Processor getProcessor(int64_t vectorLanes) {
+static Processor getProcessor(int64_t vectorElements) {
   ark::HostCpu host = ark::getHostCpu();
   bool isArm = StringRef(host.triple).starts_with("aarch64");
-  if (vectorLanes == 0) {
+  if (vectorElements == 0) {
     StringRef features = host.features;
-    vectorLanes = features.contains("+avx512f") ? 16
-                  : features.contains("+avx2")  ? 8
-                                                : 4;
+    vectorElements = features.contains("+avx512f") ? 16
+                     : features.contains("+avx2")  ? 8
+                                                   : 4;
   }
-  bool isModern = isArm || vectorLanes > 4;
-  return {vectorLanes, isModern, isModern};
+  bool isModern = isArm || vectorElements > 4;
+  return {vectorElements, isModern, isModern};
 }
 
 /// Adds the passes that lower bodies to scalar loops, which LLVM can vectorise.
 static void addLoops(OpPassManager &pm, const Processor &processor) {
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(
-      ark::createVectorizeContractionsPass({processor.vectorLanes}));
+      ark::createVectorizeContractionsPass({processor.vectorElements}));
   functions.addPass(ark::createRelaxReductionsPass());
   functions.addPass(createConvertLinalgToLoopsPass());
   functions.addPass(ark::createExpandFloatsPass({!processor.fp16}));
@@ -90,7 +90,7 @@ static void addLoweringToLLVM(OpPassManager &pm) {
   pm.addPass(ark::createReleasePacketsPass());
 }
 
-void ark::buildCpuLowering(OpPassManager &pm, int64_t vectorLanes) {
-  addLoops(pm, getProcessor(vectorLanes));
+void ark::buildCpuLowering(OpPassManager &pm, int64_t vectorElements) {
+  addLoops(pm, getProcessor(vectorElements));
   addLoweringToLLVM(pm);
 }

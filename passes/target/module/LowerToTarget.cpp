@@ -25,7 +25,7 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
 
   void getDependentDialects(DialectRegistry &registry) const override {
     OpPassManager all(ModuleOp::getOperationName());
-    buildCpuLowering(all, vectorLanes);
+    buildCpuLowering(all, vectorElements);
     buildCudaLowering(all, kWarpSize, /*hasFp8Conversions=*/true);
     buildHipLowering(all, /*arch=*/"", /*threads=*/kWavefrontSize,
                      kWavefrontSize);
@@ -40,7 +40,7 @@ struct LowerToTargetPass : ark::impl::LowerToTargetPassBase<LowerToTargetPass> {
     OpPassManager lowering(ModuleOp::getOperationName());
     switch (target ? target.getBackend() : Backend::CPU) {
     case Backend::CPU:
-      buildCpuLowering(lowering, vectorLanes);
+      buildCpuLowering(lowering, vectorElements);
       break;
     case Backend::CUDA:
       if (failed(verifyWarpSize(target, kWarpSize)))

@@ -8,9 +8,9 @@
 namespace mlir::ark {
 
 /// Adds the passes that lower kernel and bodies to functions in the LLVM
-/// dialect, for vector registers of `vectorLanes` f32 lanes; 0 selects those of
-/// this machine.
-void buildCpuLowering(OpPassManager &pm, int64_t vectorLanes);
+/// dialect, for vector registers of `vectorElements` f32 elements; 0 selects
+/// those of this machine.
+void buildCpuLowering(OpPassManager &pm, int64_t vectorElements);
 
 /// Adds the passes that lower kernel and bodies to a `gpu.module` in the LLVM
 /// and NVVM dialects, for CTAs of `threads` threads.

@@ -24,8 +24,8 @@ def LowerToTargetPass : Pass<"ark-lower-to-target", "::mlir::ModuleOp"> {
     ```
   }];
   let options = [
-    Option<"vectorLanes", "vector-lanes", "int64_t", /*default=*/"0",
-           "f32 lanes of a vector register on cpu; 0 selects those of this machine">,
+    Option<"vectorElements", "vector-elements", "int64_t", /*default=*/"0",
+           "f32 elements of a vector register on cpu; 0 selects those of this machine">,
   ];
 }
 
@@ -178,7 +178,7 @@ def BuildLineTablePass : Pass<"ark-build-line-table", "::mlir::gpu::GPUModuleOp"
     Scopes are of the kind `DebugDirectivesOnly`, which does not change the code.
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
-  let statistics = [Statistic<"numRows", "rows", "Entries of the table">];
+  let statistics = [Statistic<"numEntries", "entries", "Entries of the table">];
 }
 
 #endif // ARK_PASSES_TARGET_MODULE_PASSES_TD

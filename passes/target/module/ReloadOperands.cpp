@@ -116,8 +116,9 @@ static CFGLoop *getVctaLoop(LLVM::LLVMFuncOp body, CFGLoopInfo &loops) {
 /// Returns the op before which an address with these uses should be looked up:
 /// as late as possible if the address is only stored to, and at the begin of a
 /// vCTA otherwise. Returns null if that is no later than before.
-static Operation *getPlace(LLVM::LLVMFuncOp body, ArrayRef<OpOperand *> uses,
-                           DominanceInfo &dominance) {
+static Operation *getInsertionPoint(LLVM::LLVMFuncOp body,
+                                    ArrayRef<OpOperand *> uses,
+                                    DominanceInfo &dominance) {
   if (!llvm::all_of(uses, [&](OpOperand *use) {
         return dominance.isReachableFromEntry(use->getOwner()->getBlock());
       }))
@@ -135,21 +136,21 @@ static Operation *getPlace(LLVM::LLVMFuncOp body, ArrayRef<OpOperand *> uses,
     while (loops.getLoopFor(block) != vctas)
       block = tree.getNode(block)->getIDom()->getBlock();
   }
-  Operation *place = block->getTerminator();
+  Operation *insertionPoint = block->getTerminator();
   for (OpOperand *use : uses)
     if (use->getOwner()->getBlock() == block &&
-        use->getOwner()->isBeforeInBlock(place))
-      place = use->getOwner();
-  return place;
+        use->getOwner()->isBeforeInBlock(insertionPoint))
+      insertionPoint = use->getOwner();
+  return insertionPoint;
 }
 
-/// Clones the computation of `place` from address `old`, with `address` as the
+/// Clones the computation of `value` from address `old`, with `address` as the
 /// new base.
-static Value compute(OpBuilder &builder, Value place, Value old,
+static Value compute(OpBuilder &builder, Value value, Value old,
                      Value address) {
-  if (place == old)
+  if (value == old)
     return address;
-  Operation *computation = place.getDefiningOp();
+  Operation *computation = value.getDefiningOp();
   Value base = compute(builder, computation->getOperand(0), old, address);
   Operation *copy = builder.clone(*computation);
   copy->setOperand(0, base);
@@ -189,14 +190,15 @@ void ReloadOperandsPass::reload(BodyCall found) {
     Value old = body.getArgument(argument);
     SmallVector<OpOperand *> uses;
     collectUses(old, uses);
-    Operation *place = uses.empty() ? nullptr : getPlace(body, uses, dominance);
-    if (!place)
+    Operation *insertionPoint =
+        uses.empty() ? nullptr : getInsertionPoint(body, uses, dominance);
+    if (!insertionPoint)
       continue;
     if (!first) {
       context = addArgument(found, found.context);
       first = addArgument(found, found.first);
     }
-    builder.setInsertionPoint(place);
+    builder.setInsertionPoint(insertionPoint);
     Value number = LLVM::AddOp::create(
         builder, loc, first,
         LLVM::ConstantOp::create(builder, loc, first.getType(), behind));

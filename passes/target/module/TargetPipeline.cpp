@@ -19,7 +19,7 @@ using namespace mlir;
 
 void ark::buildTargetPipeline(OpPassManager &pm,
                               const TargetPipelineOptions &options) {
-  pm.addPass(createLowerToTargetPass({options.vectorLanes}));
+  pm.addPass(createLowerToTargetPass({options.vectorElements}));
   pm.addPass(createVerifyTargetPass());
 }
 

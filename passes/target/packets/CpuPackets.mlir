@@ -9,10 +9,10 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
 // the first and the last packet of each of the `arrivals`, from entry `first` on.
 func.func private @ark_wait_packets(%context: !llvm.ptr, %lane: i64, %instruction: i64,
                                     %semaphore: i64, %arrivals: i64, %first: i64,
-                                    %round: i64) -> i32 {
+                                    %epoch: i64) -> i32 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
-  %rows = arith.constant kArrivalRows : i64
+  %rows = arith.constant kArrivalEntries : i64
   %fields = arith.constant kOperandFields : i64
   %packet_bytes = arith.constant kRankPacketBytes : i64
   %flag_shift = arith.constant kRankPacketShift : i64
@@ -21,7 +21,7 @@ func.func private @ark_wait_packets(%context: !llvm.ptr, %lane: i64, %instructio
   %buffers = llvm.load %context : !llvm.ptr -> !llvm.ptr
   %operands_field = llvm.getelementptr %context[kOperands] : (!llvm.ptr) -> !llvm.ptr, i64
   %operands = llvm.load %operands_field : !llvm.ptr -> !llvm.ptr
-  %expected = arith.muli %round, %arrivals : i64
+  %expected = arith.muli %epoch, %arrivals : i64
   cf.br ^arrival(%zero : i64)
 
 ^arrival(%index: i64):
@@ -51,12 +51,12 @@ func.func private @ark_wait_packets(%context: !llvm.ptr, %lane: i64, %instructio
 ^look:
   %next_offset = arith.addi %offset, %packet_bytes : i64
   %word = llvm.getelementptr %buffer[%offset] : (!llvm.ptr, i64) -> !llvm.ptr, i8
-  %missing = func.call @ark_missing(%word, %flag_shift, %round) : (!llvm.ptr, i64, i64) -> i64
+  %missing = func.call @ark_missing(%word, %flag_shift, %epoch) : (!llvm.ptr, i64, i64) -> i64
   %here = arith.cmpi eq, %missing, %zero : i64
   cf.cond_br %here, ^packet(%next_offset : i64), ^await
 
 ^await:
-  %code = func.call @ark_wait(%context, %lane, %instruction, %semaphore, %word, %flag_shift, %round,
+  %code = func.call @ark_wait(%context, %lane, %instruction, %semaphore, %word, %flag_shift, %epoch,
                               %expected, %lacking)
       : (!llvm.ptr, i64, i64, i64, !llvm.ptr, i64, i64, i64, i64) -> i32
   %failed = arith.cmpi ne, %code, %good : i32
@@ -71,8 +71,8 @@ func.func private @ark_epoch(%status: memref<4xi64>) -> i32 {
   %address = memref.extract_aligned_pointer_as_index %status : memref<4xi64> -> index
   %address_i64 = arith.index_cast %address : index to i64
   %words = llvm.inttoptr %address_i64 : i64 to !llvm.ptr
-  %round_word = llvm.getelementptr %words[kStatusRound] : (!llvm.ptr) -> !llvm.ptr, i64
-  %round = llvm.load %round_word atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
-  %epoch = arith.trunci %round : i64 to i32
-  return %epoch : i32
+  %epoch_word = llvm.getelementptr %words[kStatusEpoch] : (!llvm.ptr) -> !llvm.ptr, i64
+  %epoch = llvm.load %epoch_word atomic monotonic {alignment = 8 : i64} : !llvm.ptr -> i64
+  %tag = arith.trunci %epoch : i64 to i32
+  return %tag : i32
 }

@@ -2,8 +2,8 @@
 // packet has 32 bits; a wide packet has 64 bits and the same tag in its upper 16 bits. The receiver
 // polls the word itself, so a hand-off takes one store and one load.
 
-// State of the dispatch loop that bodies read, in shared memory; the leader writes it. The words are
-// the epoch, the number of instructions left in the lane, and the address of the context.
+// State of the dispatch loop that bodies read, in shared memory; the leader writes it. The words
+// are the epoch, the number of instructions left in the lane, and the address of the context.
 func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_is_leader() -> i1
 func.func private @ark_lane() -> i64
@@ -14,8 +14,8 @@ func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %left: i64,
 
 func.func private @ark_packet_field(%field: i32) -> !llvm.ptr<3> {
   %state = func.call @ark_packet_state() : () -> !llvm.ptr<3>
-  %place = llvm.getelementptr %state[%field] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
-  return %place : !llvm.ptr<3>
+  %pointer = llvm.getelementptr %state[%field] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  return %pointer : !llvm.ptr<3>
 }
 
 // Called by all threads before a barrier, when a lane begins.
@@ -25,8 +25,8 @@ func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %iteration
 
 ^store:
   %context_field = arith.constant kPacketStateContext : i32
-  %place = func.call @ark_packet_field(%context_field) : (i32) -> !llvm.ptr<3>
-  llvm.store %context, %place : !llvm.ptr, !llvm.ptr<3>
+  %pointer = func.call @ark_packet_field(%context_field) : (i32) -> !llvm.ptr<3>
+  llvm.store %context, %pointer : !llvm.ptr, !llvm.ptr<3>
   cf.br ^finish
 
 ^finish:
@@ -42,24 +42,24 @@ func.func private @ark_packets_iteration(%epoch: i32) {
 
 ^store:
   %epoch_field = arith.constant kPacketStateEpoch : i32
-  %place = func.call @ark_packet_field(%epoch_field) : (i32) -> !llvm.ptr<3>
-  llvm.store %epoch, %place : i32, !llvm.ptr<3>
+  %pointer = func.call @ark_packet_field(%epoch_field) : (i32) -> !llvm.ptr<3>
+  llvm.store %epoch, %pointer : i32, !llvm.ptr<3>
   cf.br ^finish
 
 ^finish:
   return
 }
 
-// Called by all threads when a run begins.
+// Called by all threads when a work item begins.
 func.func private @ark_packets_run(%left: i64) {
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^store, ^finish
 
 ^store:
   %left_field = arith.constant kPacketStateLeft : i32
-  %place = func.call @ark_packet_field(%left_field) : (i32) -> !llvm.ptr<3>
+  %pointer = func.call @ark_packet_field(%left_field) : (i32) -> !llvm.ptr<3>
   %number = arith.trunci %left : i64 to i32
-  llvm.store %number, %place : i32, !llvm.ptr<3>
+  llvm.store %number, %pointer : i32, !llvm.ptr<3>
   cf.br ^finish
 
 ^finish:
@@ -68,8 +68,8 @@ func.func private @ark_packets_run(%left: i64) {
 
 func.func private @ark_packet_epoch() -> i32 {
   %epoch_field = arith.constant kPacketStateEpoch : i32
-  %place = func.call @ark_packet_field(%epoch_field) : (i32) -> !llvm.ptr<3>
-  %epoch = llvm.load %place : !llvm.ptr<3> -> i32
+  %pointer = func.call @ark_packet_field(%epoch_field) : (i32) -> !llvm.ptr<3>
+  %epoch = llvm.load %pointer : !llvm.ptr<3> -> i32
   return %epoch : i32
 }
 
@@ -140,8 +140,8 @@ func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 
 ^look:
   %zero = arith.constant 0 : i64
   %context_field = arith.constant kPacketStateContext : i32
-  %context_place = func.call @ark_packet_field(%context_field) : (i32) -> !llvm.ptr<3>
-  %context = llvm.load %context_place : !llvm.ptr<3> -> !llvm.ptr
+  %context_pointer = func.call @ark_packet_field(%context_field) : (i32) -> !llvm.ptr<3>
+  %context = llvm.load %context_pointer : !llvm.ptr<3> -> !llvm.ptr
   %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %abort = func.call @ark_load_relaxed(%report) : (!llvm.ptr) -> i64
@@ -160,8 +160,8 @@ func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 
   %left_field = arith.constant kPacketStateLeft : i32
   %none = arith.constant -1 : i64
   %lane = func.call @ark_lane() : () -> i64
-  %left_place = func.call @ark_packet_field(%left_field) : (i32) -> !llvm.ptr<3>
-  %left_i32 = llvm.load %left_place : !llvm.ptr<3> -> i32
+  %left_pointer = func.call @ark_packet_field(%left_field) : (i32) -> !llvm.ptr<3>
+  %left_i32 = llvm.load %left_pointer : !llvm.ptr<3> -> i32
   %left = arith.extui %left_i32 : i32 to i64
   %tag = func.call @ark_packet_tag() : () -> i32
   %half = arith.constant kPacketTagShift : i32

@@ -1,6 +1,6 @@
-// Stores and loads of task packets in a program of several ranks. The sender and the receiver may be on
-// different GPUs, so both accesses have the scope of the system: PTX orders two relaxed accesses only
-// if the scope of each includes the other thread.
+// Stores and loads of task packets in a program of several ranks. The sender and the receiver may
+// be on different GPUs, so both accesses have the scope of the system: PTX orders two relaxed
+// accesses only if the scope of each includes the other thread.
 
 func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32) {
   llvm.inline_asm has_side_effects "st.relaxed.sys.global.u32 [$0], $1;", "l,r,~{memory}" %word, %packet

@@ -14,15 +14,15 @@ using namespace mlir::ark;
 
 /// With up to this many loads, a thread repeats only the loads that miss
 /// packets. With more loads, it repeats all loads.
-static constexpr size_t kMostBranches = 7;
+static constexpr size_t kMaxBranches = 7;
 
 static Value constant(ImplicitLocOpBuilder &builder, int64_t value,
                       unsigned width) {
   return arith::ConstantIntOp::create(builder, value, width);
 }
 
-Value ark::getPacketPlace(ImplicitLocOpBuilder &builder, Value packets,
-                          Value number) {
+Value ark::getPacketAddress(ImplicitLocOpBuilder &builder, Value packets,
+                            Value number) {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, packets);
   auto times = [&](Value value, int64_t factor) -> Value {
@@ -63,7 +63,7 @@ static SmallVector<Value> loadPackets(ImplicitLocOpBuilder &builder,
   return func::CallOp::create(
              builder,
              load.isWide ? "ark_load_wide_packets" : "ark_load_packets",
-             getWordTypes(builder, load), ValueRange{load.place})
+             getWordTypes(builder, load), ValueRange{load.address})
       .getResults();
 }
 
@@ -100,7 +100,7 @@ static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
   for (auto [load, isMissing] : llvm::zip(loads, flags)) {
     size_t count = getWordTypes(builder, load).size();
     loaded.push_back(
-        loads.size() > kMostBranches
+        loads.size() > kMaxBranches
             ? loadPackets(builder, load)
             : loadAgain(builder, load, isMissing, words.take_front(count)));
     words = words.drop_front(count);

@@ -9,12 +9,12 @@
 namespace mlir::ark {
 
 /// Returns the address of load `number` of a dense buffer of packets.
-Value getPacketPlace(ImplicitLocOpBuilder &builder, Value packets,
-                     Value number);
+Value getPacketAddress(ImplicitLocOpBuilder &builder, Value packets,
+                       Value number);
 
 /// A 16-byte load of packets: four packets of 32 bits or two of 64 bits.
 struct PacketLoad {
-  Value place;
+  Value address;
   bool isWide = false;
 };
 

@@ -49,7 +49,7 @@ def SendPacketsPass : Pass<"ark-send-packets", "::mlir::ModuleOp"> {
     memref.store %packet, %x[%i] : memref<2048xi32>
     // =>
     %epoch = call @ark_packet_epoch() : () -> i32
-    call @ark_send_packet(%place, %packet) : (!llvm.ptr, i32) -> ()
+    call @ark_send_packet(%address, %packet) : (!llvm.ptr, i32) -> ()
     ```
   }];
   let statistics = [

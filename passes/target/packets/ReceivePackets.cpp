@@ -37,8 +37,8 @@ struct Loads {
 
 /// Returns the address of a load's elements, which have `bytes` bytes.
 /// `pointer` is the address of the first load.
-static Value getPlace(ImplicitLocOpBuilder &builder, Value pointer,
-                      const PacketRows &rows, Value load, int64_t bytes) {
+static Value getAddress(ImplicitLocOpBuilder &builder, Value pointer,
+                        const PacketRows &rows, Value load, int64_t bytes) {
   auto index = [&](int64_t value) {
     return arith::ConstantIndexOp::create(builder, value);
   };
@@ -67,7 +67,7 @@ static void store(ImplicitLocOpBuilder &builder, Value word, const Loads &loads,
   Value values = LLVM::IntToPtrOp::create(builder, pointer, address);
   LLVM::StoreOp::create(
       builder, word,
-      getPlace(builder, values, loads.values, load, kValuesBytes));
+      getAddress(builder, values, loads.values, load, kValuesBytes));
 }
 
 /// Returns the type of a flat buffer from the first to the last value of an op.
@@ -97,7 +97,7 @@ static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
   };
   Value thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
   SmallVector<Loads> all;
-  SmallVector<PacketLoad> places;
+  SmallVector<PacketLoad> packetLoads;
   for (size_t number = 0; number < ops.size(); ++number) {
     ReceivePacketsOp op = ops[number];
     Loads loads{*PacketRows::match(op.getPackets().getType()),
@@ -110,13 +110,13 @@ static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
       loads.numbers.push_back(own);
       // A thread without a load repeats the last load.
       Value clamped = arith::MinUIOp::create(builder, own, index(count - 1));
-      places.push_back({getPlace(builder, function.getArgument(number),
-                                 loads.packets, clamped, kLoadBytes),
-                        loads.packets.perLoad == kWidePacketsPerLoad});
+      packetLoads.push_back({getAddress(builder, function.getArgument(number),
+                                        loads.packets, clamped, kLoadBytes),
+                             loads.packets.perLoad == kWidePacketsPerLoad});
     }
     all.push_back(std::move(loads));
   }
-  SmallVector<Value> words = pollPackets(builder, places);
+  SmallVector<Value> words = pollPackets(builder, packetLoads);
   size_t next = 0;
   for (const Loads &loads : all)
     for (Value number : loads.numbers) {
@@ -193,11 +193,11 @@ void ReceivePacketsPass::lower(ArrayRef<ReceivePacketsOp> ops,
   // Insert at the last op, where the buffers of all ops are defined.
   ImplicitLocOpBuilder builder(ops.back()->getLoc(), ops.back());
   std::string name = "ark_receive";
-  SmallVector<Value> places, values;
+  SmallVector<Value> addresses, values;
   for (ReceivePacketsOp op : ops) {
     name += getSuffix(op);
     Value zero = arith::ConstantIndexOp::create(builder, 0);
-    places.push_back(getPacketPlace(builder, op.getPackets(), zero));
+    addresses.push_back(getPacketAddress(builder, op.getPackets(), zero));
     MemRefType flat = getFlatType(op);
     values.push_back(memref::ReinterpretCastOp::create(
         builder, flat, op.getValues(), /*offset=*/0, flat.getShape(),
@@ -208,8 +208,8 @@ void ReceivePacketsPass::lower(ArrayRef<ReceivePacketsOp> ops,
     function = createReceiver(ops, name, threads);
     symbols.insert(function);
   }
-  llvm::append_range(places, values);
-  auto call = func::CallOp::create(builder, function, places);
+  llvm::append_range(addresses, values);
+  auto call = func::CallOp::create(builder, function, addresses);
   setCtaCollective(call, /*numWritten=*/values.size());
   for (ReceivePacketsOp op : ops)
     op.erase();

@@ -31,10 +31,10 @@ static void send(memref::StoreOp store) {
   auto metadata =
       memref::ExtractStridedMetadataOp::create(builder, store.getMemRef());
   Value element = metadata.getOffset();
-  for (auto [place, stride] :
+  for (auto [index, stride] :
        llvm::zip(store.getIndices(), metadata.getStrides()))
     element = arith::AddIOp::create(
-        builder, element, arith::MulIOp::create(builder, place, stride));
+        builder, element, arith::MulIOp::create(builder, index, stride));
   unsigned width = store.getMemRefType().getElementTypeBitWidth();
   Value bytes = arith::MulIOp::create(
       builder, element, arith::ConstantIndexOp::create(builder, width / 8));
@@ -43,11 +43,11 @@ static void send(memref::StoreOp store) {
   Value address =
       arith::IndexCastOp::create(builder, builder.getI64Type(),
                                  arith::AddIOp::create(builder, base, bytes));
-  Value place = LLVM::IntToPtrOp::create(
+  Value pointer = LLVM::IntToPtrOp::create(
       builder, LLVM::LLVMPointerType::get(builder.getContext()), address);
-  func::CallOp::create(builder,
-                       width == 64 ? "ark_send_wide_packet" : "ark_send_packet",
-                       TypeRange(), ValueRange{place, store.getValueToStore()});
+  func::CallOp::create(
+      builder, width == 64 ? "ark_send_wide_packet" : "ark_send_packet",
+      TypeRange(), ValueRange{pointer, store.getValueToStore()});
   store.erase();
 }
 
@@ -107,15 +107,16 @@ private:
 /// end of shared memory.
 void SendPacketsPass::complete() {
   ModuleOp module = getOperation();
-  KernelTemplate completer(module);
-  completer.addCallback("ark_begin_packets", "ark_packets_begin");
-  completer.addCallback("ark_begin_iteration", "ark_packets_iteration");
-  completer.addCallback("ark_begin_run", "ark_packets_run");
+  KernelTemplate kernelTemplate(module);
+  kernelTemplate.addCallback("ark_begin_packets", "ark_packets_begin");
+  kernelTemplate.addCallback("ark_begin_iteration", "ark_packets_iteration");
+  kernelTemplate.addCallback("ark_begin_run", "ark_packets_run");
   for (auto kernel : module.getOps<KernelOp>()) {
     int64_t begin = llvm::alignTo(getSharedBytes(kernel), kSharedAlignment);
-    completer.defineAddress("ark_packet_state", getSharedMemory(module), begin);
+    kernelTemplate.defineAddress("ark_packet_state", getSharedMemory(module),
+                                 begin);
     setSharedBytes(kernel, begin + kStateBytes);
   }
-  if (completer.failed())
+  if (kernelTemplate.failed())
     signalPassFailure();
 }

@@ -1,5 +1,5 @@
-// L2 prefetch during a wait: while a lane waits for activations, the weights of the run after the
-// wait are prefetched.
+// L2 prefetch during a wait: while a lane waits for activations, the weights of the work item
+// after the wait are prefetched.
 
 func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) -> vector<4xi32>
 func.func private @ark_uniform(%number: i32) -> i32
@@ -10,7 +10,7 @@ func.func private @ark_prefetch_run(%context: !llvm.ptr, %task: i32, %begin: i32
 
 // Called by all threads before the lane waits. The lane continues with the instruction `left`
 // before `last`; `own` is false if the lane has no instruction there. Prefetches if that
-// instruction is a run.
+// instruction is a work item.
 func.func private @ark_prefetch_next_run(%context: !llvm.ptr, %last: i64, %left: i64, %own: i1) {
   %run = arith.constant kOpcodeRun : i32
   cf.cond_br %own, ^look, ^finish
@@ -21,9 +21,9 @@ func.func private @ark_prefetch_next_run(%context: !llvm.ptr, %last: i64, %left:
   %field_0 = vector.extract %fields[kInstructionOpcode] : i32 from vector<4xi32>
   %opcode = func.call @ark_uniform(%field_0) : (i32) -> i32
   %runs = arith.cmpi eq, %opcode, %run : i32
-  cf.cond_br %runs, ^ask, ^finish
+  cf.cond_br %runs, ^prefetch, ^finish
 
-^ask:
+^prefetch:
   %field_1 = vector.extract %fields[kInstructionA] : i32 from vector<4xi32>
   %task_i32 = func.call @ark_uniform(%field_1) : (i32) -> i32
   %field_2 = vector.extract %fields[kInstructionB] : i32 from vector<4xi32>

@@ -39,14 +39,14 @@ static bool isRuntimeSized(Value view) {
   return strides[1] == 1 && !ShapedType::isDynamic(strides[0]);
 }
 
-/// Moves the ops that compute a value before `place`. Returns false if one of
+/// Moves the ops that compute a value before `before`. Returns false if one of
 /// the ops accesses memory or has regions.
-static bool moveBefore(Value value, Operation *place) {
+static bool moveBefore(Value value, Operation *before) {
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
   options.inclusive = true;
   options.filter = [&](Operation *op) {
-    return op->getBlock() == place->getBlock() && place->isBeforeInBlock(op);
+    return op->getBlock() == before->getBlock() && before->isBeforeInBlock(op);
   };
   if (failed(getBackwardSlice(value, &slice, options)) ||
       !llvm::all_of(slice, [](Operation *op) {
@@ -54,7 +54,7 @@ static bool moveBefore(Value value, Operation *place) {
       }))
     return false;
   for (Operation *op : slice)
-    op->moveBefore(place);
+    op->moveBefore(before);
   return true;
 }
 

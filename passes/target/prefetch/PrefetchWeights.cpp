@@ -41,8 +41,9 @@ static void prefetchTile(ImplicitLocOpBuilder &builder, TileOfRows tile,
     return arith::AddIOp::create(
         builder, a, arith::MulIOp::create(builder, b, constant(factor)));
   };
-  int64_t places = std::min(kMaxLines / tile.rows, tile.rowBytes / kLineBytes);
-  int64_t lines = tile.rows * places;
+  int64_t linesPerRow =
+      std::min(kMaxLines / tile.rows, tile.rowBytes / kLineBytes);
+  int64_t lines = tile.rows * linesPerRow;
   for (int64_t first = 0; first < lines; first += threads) {
     OpBuilder::InsertionGuard guard(builder);
     Value own = arith::AddIOp::create(builder, thread, constant(first));
@@ -53,10 +54,10 @@ static void prefetchTile(ImplicitLocOpBuilder &builder, TileOfRows tile,
           scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
       builder.setInsertionPoint(branch.thenBlock()->getTerminator());
     }
-    Value row = arith::DivUIOp::create(builder, own, constant(places));
-    Value place = arith::RemUIOp::create(builder, own, constant(places));
+    Value row = arith::DivUIOp::create(builder, own, constant(linesPerRow));
+    Value inRow = arith::RemUIOp::create(builder, own, constant(linesPerRow));
     Value line = plus(address, row, tile.rowBytes);
-    prefetchLine(builder, plus(line, place, tile.rowBytes / places));
+    prefetchLine(builder, plus(line, inRow, tile.rowBytes / linesPerRow));
   }
 }
 
@@ -82,14 +83,14 @@ static void prefetchTiles(ImplicitLocOpBuilder &builder,
                  threads);
 }
 
-/// Returns true if runs of the body poll for packets. Such a run begins before
-/// its activations arrive, and contains the prefetch itself.
+/// Returns true if work items of the body poll for packets. Such a work item
+/// begins before its activations arrive, and contains the prefetch itself.
 static bool receivesPackets(func::FuncOp body) {
   return body.walk([](ReceivePacketsOp) { return WalkResult::interrupt(); })
       .wasInterrupted();
 }
 
-/// Creates a prefetch function for a body whose runs begin after their
+/// Creates a prefetch function for a body whose work items begin after their
 /// activations have arrived.
 static func::FuncOp createPrefetch(func::FuncOp body, int64_t threads) {
   func::FuncOp function = body.clone();
@@ -132,8 +133,8 @@ struct PrefetchWeightsPass
         prefetches[body.getSymName()] = createPrefetch(body, threads);
         continue;
       }
-      // The prefetch precedes all other ops of a run, because it depends only
-      // on the number of the first vCTA.
+      // The prefetch precedes all other ops of a work item, because it depends
+      // only on the number of the first vCTA.
       auto builder =
           ImplicitLocOpBuilder::atBlockBegin(vctas.getLoc(), vctas->getBlock());
       Value thread = createMappedLoop(builder, threads);
@@ -155,15 +156,15 @@ void PrefetchWeightsPass::prefetchDuringWaits(
     func::FuncOp run, const PrefetchFunctions &prefetches) {
   ModuleOp module = getOperation();
   SymbolTable symbols(module);
-  func::FuncOp ask = run.clone();
-  ask.setSymName("ark_prefetch_run");
+  func::FuncOp prefetchRun = run.clone();
+  prefetchRun.setSymName("ark_prefetch_run");
   if (Operation *declared = symbols.lookup("ark_prefetch_run"))
     symbols.erase(declared);
-  symbols.insert(ask);
+  symbols.insert(prefetchRun);
   llvm::StringSet<> bodies;
   for (func::FuncOp body : getBodies(module))
     bodies.insert(body.getSymName());
-  ask.walk([&](func::CallOp call) {
+  prefetchRun.walk([&](func::CallOp call) {
     if (!bodies.contains(call.getCallee()))
       return;
     if (func::FuncOp function = prefetches.lookup(call.getCallee()))
@@ -173,8 +174,8 @@ void PrefetchWeightsPass::prefetchDuringWaits(
   });
   for (const auto &entry : prefetches)
     symbols.insert(entry.second);
-  KernelTemplate completer(module);
-  completer.addCallback("ark_look_ahead", "ark_prefetch_next_run");
-  if (completer.failed())
+  KernelTemplate kernelTemplate(module);
+  kernelTemplate.addCallback("ark_look_ahead", "ark_prefetch_next_run");
+  if (kernelTemplate.failed())
     signalPassFailure();
 }

@@ -1,4 +1,4 @@
-//===- FuseRowPrologues.cpp - Rows of a run, made by warps ----------------===//
+//===- FuseRowPrologues.cpp - Rows of a work item, made by warps ----------===//
 
 #include "passes/target/rowwise/Passes.h"
 #include "passes/target/rowwise/RowPrologue.h"
@@ -44,9 +44,9 @@ static std::optional<RowShares> getShares(MemRefType type, int64_t warps) {
   for (shares.parts = llvm::bit_floor(static_cast<uint64_t>(warps / count));
        shares.parts > 0; shares.parts /= 2)
     for (shares.width = most; shares.width >= most / 2; shares.width /= 2) {
-      int64_t round = shares.parts * shares.getStep();
-      shares.loads = size / round;
-      if (size % round == 0 && shares.loads > 0 && shares.loads <= kMaxLoads)
+      int64_t elements = shares.parts * shares.getStep();
+      shares.loads = size / elements;
+      if (size % elements == 0 && shares.loads > 0 && shares.loads <= kMaxLoads)
         return shares;
     }
   return std::nullopt;
@@ -86,23 +86,23 @@ static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
     return arith::ConstantIndexOp::create(builder, number);
   };
   int64_t busy = cast<MemRefType>(rows.getType()).getDimSize(0) * shares.parts;
-  RowPlace place;
-  place.warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
-  place.lane = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
-  Value owner = place.warp;
+  ThreadIndices indices;
+  indices.warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
+  indices.inWarp = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
+  Value owner = indices.warp;
   if (busy < warps)
     owner = arith::MinUIOp::create(builder, owner, constant(busy - 1));
   Value parts = constant(shares.parts);
-  place.row = arith::DivUIOp::create(builder, owner, parts);
-  place.part = arith::RemUIOp::create(builder, owner, parts);
-  SmallVector<Value> vectors = prologue.build(builder, place, shares, warps);
+  indices.row = arith::DivUIOp::create(builder, owner, parts);
+  indices.part = arith::RemUIOp::create(builder, owner, parts);
+  SmallVector<Value> vectors = prologue.build(builder, indices, shares, warps);
   if (busy < warps) {
     Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
-                                          place.warp, constant(busy));
+                                          indices.warp, constant(busy));
     auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
-  Value first = shares.getFirst(builder, place.part, place.lane);
+  Value first = shares.getFirst(builder, indices.part, indices.inWarp);
   int64_t bytes = shares.width *
                   cast<MemRefType>(rows.getType()).getElementTypeBitWidth() / 8;
   for (auto [load, vector] : llvm::enumerate(vectors)) {
@@ -110,7 +110,7 @@ static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
         builder, first,
         constant(static_cast<int64_t>(load) * shares.getStep()));
     vector::StoreOp::create(builder, vector, rows,
-                            ValueRange{place.row, element},
+                            ValueRange{indices.row, element},
                             /*nontemporal=*/false, llvm::MaybeAlign(bytes));
   }
 }

@@ -11,9 +11,9 @@ def FuseRowOpsPass : Pass<"ark-fuse-row-ops", "::mlir::ModuleOp"> {
     A norm that feeds other ops, such as the norms of query and key heads before their rotation and
     attention, lowers to one loop per op with barriers between the loops. If consecutive ops of a
     vCTA access only their own row, and at least one op reduces the row, this pass lets one warp
-    compute all ops for a row. Lane `i` has the columns `i`, `i + 32`, and so on. All loads come
-    first. Intermediate values stay in registers unless other ops read them. If an op reads other
-    columns of its row, the warp recomputes the values of these columns.
+    compute all ops for a row. Thread `i` of the warp computes the columns `i`, `i + 32`, and so on.
+    All loads come first. Intermediate values stay in registers unless other ops read them. If an op
+    reads other columns of its row, the warp recomputes the values of these columns.
 
     The pass skips chains with more rows than warps, chains with rows of more than 256 columns, and
     blocks that consist of chains only.
@@ -27,7 +27,7 @@ def FuseRowOpsPass : Pass<"ark-fuse-row-ops", "::mlir::ModuleOp"> {
     // =>
     scf.forall (%thread) in (512) {
       ... memref.load %x ... memref.load %g ... gpu.shuffle xor ... math.rsqrt ...
-      memref.store ..., %left[%row, %lane] ... memref.store ..., %right[%row, %lane]
+      memref.store ..., %left[%row, %column] ... memref.store ..., %right[%row, %column]
     } {mapping = [#gpu.thread<linear_dim_0>]}
     ```
   }];
@@ -36,7 +36,7 @@ def FuseRowOpsPass : Pass<"ark-fuse-row-ops", "::mlir::ModuleOp"> {
            "Threads of a CTA">,
   ];
   let statistics = [
-    Statistic<"numRows", "rows", "Rows that warps make">,
+    Statistic<"numRows", "rows", "Rows that warps compute">,
   ];
   let dependentDialects = [
     "::mlir::affine::AffineDialect",
@@ -81,7 +81,7 @@ def FuseRowProloguesPass : Pass<"ark-fuse-row-prologues", "::mlir::ModuleOp"> {
            "Threads of a CTA">,
   ];
   let statistics = [
-    Statistic<"numRows", "rows", "Rows that warps make">,
+    Statistic<"numRows", "rows", "Rows that warps compute">,
   ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect",

@@ -17,44 +17,44 @@ using namespace mlir::ark;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A range of elements of a temporary: a static view.
-struct Place {
+/// The elements of a temporary that a static view covers.
+struct View {
   Value root;
   int64_t offset = 0;
   SmallVector<int64_t> strides, shape;
 
-  static std::optional<Place> get(Value buffer);
+  static std::optional<View> get(Value buffer);
 
   /// Returns true if the rows of both have the same strides.
-  bool hasSameRows(const Place &other, unsigned rows) const;
+  bool hasSameRows(const View &other, unsigned rows) const;
   /// Returns the first element and the end of the range.
   std::pair<int64_t, int64_t> getHull() const;
 };
 } // namespace
 
 /// Returns nothing if the view or the shape is dynamic.
-std::optional<Place> Place::get(Value buffer) {
-  Place place;
-  place.root = getRoot(buffer);
-  if (!place.root.getDefiningOp<memref::AllocaOp>())
+std::optional<View> View::get(Value buffer) {
+  View view;
+  view.root = getRoot(buffer);
+  if (!view.root.getDefiningOp<memref::AllocaOp>())
     return std::nullopt;
-  for (Value value = buffer; value != place.root;) {
-    Operation *view = value.getDefiningOp();
-    if (!isa<memref::SubViewOp, memref::ReinterpretCastOp>(view))
+  for (Value value = buffer; value != view.root;) {
+    Operation *definition = value.getDefiningOp();
+    if (!isa<memref::SubViewOp, memref::ReinterpretCastOp>(definition))
       return std::nullopt;
-    value = cast<ViewLikeOpInterface>(view).getViewSource();
+    value = cast<ViewLikeOpInterface>(definition).getViewSource();
   }
   auto type = cast<MemRefType>(buffer.getType());
   if (!type.hasStaticShape() ||
-      failed(type.getStridesAndOffset(place.strides, place.offset)) ||
-      ShapedType::isDynamic(place.offset) ||
-      ShapedType::isDynamicShape(place.strides))
+      failed(type.getStridesAndOffset(view.strides, view.offset)) ||
+      ShapedType::isDynamic(view.offset) ||
+      ShapedType::isDynamicShape(view.strides))
     return std::nullopt;
-  llvm::append_range(place.shape, type.getShape());
-  return place;
+  llvm::append_range(view.shape, type.getShape());
+  return view;
 }
 
-bool Place::hasSameRows(const Place &other, unsigned rows) const {
+bool View::hasSameRows(const View &other, unsigned rows) const {
   for (unsigned dim = 0; dim < rows; ++dim)
     if (shape[dim] != other.shape[dim] ||
         (shape[dim] > 1 && strides[dim] != other.strides[dim]))
@@ -62,7 +62,7 @@ bool Place::hasSameRows(const Place &other, unsigned rows) const {
   return true;
 }
 
-std::pair<int64_t, int64_t> Place::getHull() const {
+std::pair<int64_t, int64_t> View::getHull() const {
   int64_t end = offset + 1;
   for (auto [stride, extent] : llvm::zip(strides, shape))
     end += stride * (extent - 1);
@@ -86,7 +86,7 @@ private:
   /// The content of a temporary: the result of an op, or one scalar in all
   /// elements.
   struct Content {
-    Place place;
+    View view;
     /// The index of the op, or of the fill.
     unsigned number;
     bool isFill;
@@ -102,10 +102,10 @@ private:
   bool setSpace(ChainOp &op);
   bool resolve(ChainOp &op, OpOperand &operand);
   bool resolveContent(const ChainOp &op, const Content &content,
-                      const Place &place, ChainOperand &operand);
+                      const View &view, ChainOperand &operand);
   bool write(linalg::GenericOp op, bool isFill);
-  bool isDisjoint(const Place &place, const Content &content) const;
-  const Content *findContent(const Place &place, bool &overlaps) const;
+  bool isDisjoint(const View &view, const Content &content) const;
+  const Content *findContent(const View &view, bool &overlaps) const;
   RowChain getChain(ArrayRef<unsigned> members) const;
 
   std::vector<ChainOp> ops;
@@ -182,12 +182,12 @@ bool RowChainFinder::setSpace(ChainOp &chainOp) {
   }
   // Row scalars are computed from other row scalars.
   bool readsNumber = llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
-    std::optional<Place> place;
+    std::optional<View> view;
     if (!op.getMatchingBlockArgument(&operand).use_empty() &&
         isa<MemRefType>(operand.get().getType()))
-      place = Place::get(operand.get());
+      view = View::get(operand.get());
     bool overlaps = false;
-    const Content *content = place ? findContent(*place, overlaps) : nullptr;
+    const Content *content = view ? findContent(*view, overlaps) : nullptr;
     return content && !content->isFill && ops[content->number].makesNumber() &&
            op.getMatchingIndexingMap(&operand).isIdentity();
   });
@@ -201,45 +201,45 @@ bool RowChainFinder::setSpace(ChainOp &chainOp) {
   return true;
 }
 
-/// Returns true if `place` and `content` are disjoint. They may be different
+/// Returns true if `view` and `content` are disjoint. They may be different
 /// columns of the same rows.
-bool RowChainFinder::isDisjoint(const Place &place,
+bool RowChainFinder::isDisjoint(const View &view,
                                 const Content &content) const {
-  const Place &other = content.place;
-  auto [first, last] = place.getHull();
+  const View &other = content.view;
+  auto [first, last] = view.getHull();
   auto [firstOther, lastOther] = other.getHull();
-  unsigned dims = place.shape.size();
-  if (place.root != other.root || first >= lastOther || firstOther >= last)
+  unsigned dims = view.shape.size();
+  if (view.root != other.root || first >= lastOther || firstOther >= last)
     return true;
   if (dims == 0 || dims != other.shape.size() ||
-      !place.hasSameRows(other, dims - 1) || place.strides.back() != 1 ||
+      !view.hasSameRows(other, dims - 1) || view.strides.back() != 1 ||
       other.strides.back() != 1)
     return false;
-  int64_t begin = place.offset - other.offset;
-  return begin >= other.shape.back() || -begin >= place.shape.back();
+  int64_t begin = view.offset - other.offset;
+  return begin >= other.shape.back() || -begin >= view.shape.back();
 }
 
-/// Returns the content that was written to `place` last, if it covers all of
-/// `place`.
+/// Returns the content that was written to `view` last, if it covers all of
+/// `view`.
 const RowChainFinder::Content *
-RowChainFinder::findContent(const Place &place, bool &overlaps) const {
+RowChainFinder::findContent(const View &view, bool &overlaps) const {
   for (const Content &content : llvm::reverse(contents)) {
-    if (isDisjoint(place, content))
+    if (isDisjoint(view, content))
       continue;
     overlaps = true;
-    const Place &made = content.place;
-    unsigned dims = place.shape.size();
+    const View &made = content.view;
+    unsigned dims = view.shape.size();
     if (content.isFill)
       return &content;
     bool isNumber = ops[content.number].makesNumber();
     unsigned rows = isNumber ? dims : dims - 1;
-    int64_t begin = place.offset - made.offset;
+    int64_t begin = view.offset - made.offset;
     if (dims != made.shape.size() || dims < rows ||
-        !place.hasSameRows(made, rows) ||
+        !view.hasSameRows(made, rows) ||
         (isNumber
              ? begin != 0
-             : place.strides.back() != 1 || made.strides.back() != 1 ||
-                   begin < 0 || begin + place.shape.back() > made.shape.back()))
+             : view.strides.back() != 1 || made.strides.back() != 1 ||
+                   begin < 0 || begin + view.shape.back() > made.shape.back()))
       return nullptr;
     return &content;
   }
@@ -247,7 +247,7 @@ RowChainFinder::findContent(const Place &place, bool &overlaps) const {
 }
 
 bool RowChainFinder::resolveContent(const ChainOp &op, const Content &content,
-                                    const Place &place, ChainOperand &operand) {
+                                    const View &view, ChainOperand &operand) {
   if (content.isFill) {
     operand.source = ChainOperand::Scalar;
     operand.value = fills[content.number].value;
@@ -261,7 +261,7 @@ bool RowChainFinder::resolveContent(const ChainOp &op, const Content &content,
     return false;
   operand.source = ChainOperand::Earlier;
   operand.earlier = content.number;
-  operand.shift = made.makesNumber() ? 0 : place.offset - content.place.offset;
+  operand.shift = made.makesNumber() ? 0 : view.offset - content.view.offset;
   return true;
 }
 
@@ -274,17 +274,17 @@ bool RowChainFinder::resolve(ChainOp &op, OpOperand &opOperand) {
   operand.map = op.op.getMatchingIndexingMap(&opOperand);
   if (isa<MemRefType>(operand.value.getType())) {
     operand.source = ChainOperand::Memory;
-    std::optional<Place> place = Place::get(operand.value);
+    std::optional<View> view = View::get(operand.value);
     bool overlaps = false;
-    const Content *content = place ? findContent(*place, overlaps) : nullptr;
+    const Content *content = view ? findContent(*view, overlaps) : nullptr;
     if (content) {
-      if (!resolveContent(op, *content, *place, operand))
+      if (!resolveContent(op, *content, *view, operand))
         return false;
     } else {
       auto isMade = [&](Value made) { return mayAlias(made, operand.value); };
       bool isOfContent =
-          !place && llvm::any_of(contents, [&](const Content &other) {
-            return isMade(other.place.root);
+          !view && llvm::any_of(contents, [&](const Content &other) {
+            return isMade(other.view.root);
           });
       if (overlaps || isOfContent || llvm::any_of(writtenBuffers, isMade) ||
           !selectsLoopsOrConstants(operand.map))
@@ -305,8 +305,8 @@ bool RowChainFinder::write(linalg::GenericOp op, bool isFill) {
   if (llvm::any_of(readBuffers, mayTouch) ||
       llvm::any_of(writtenBuffers, mayTouch))
     return false;
-  std::optional<Place> place = Place::get(out);
-  if (!place) {
+  std::optional<View> view = View::get(out);
+  if (!view) {
     if (getRoot(out).getDefiningOp<memref::AllocaOp>())
       return false;
     writtenBuffers.push_back(out);
@@ -314,12 +314,11 @@ bool RowChainFinder::write(linalg::GenericOp op, bool isFill) {
   }
   SmallVector<const Content *> covered;
   for (const Content &content : contents) {
-    if (isDisjoint(*place, content))
+    if (isDisjoint(*view, content))
       continue;
-    const Place &other = content.place;
-    if (isFill ||
-        (place->offset == other.offset && place->shape == other.shape &&
-         place->strides == other.strides))
+    const View &other = content.view;
+    if (isFill || (view->offset == other.offset && view->shape == other.shape &&
+                   view->strides == other.strides))
       covered.push_back(&content);
     else if (!content.isFill)
       return false;
@@ -328,7 +327,7 @@ bool RowChainFinder::write(linalg::GenericOp op, bool isFill) {
     (content->isFill ? fills[content->number].isStored
                      : ops[content->number].isStored) = false;
   unsigned number = isFill ? fills.size() : ops.size();
-  contents.push_back({*place, number, isFill});
+  contents.push_back({*view, number, isFill});
   return true;
 }
 

@@ -23,7 +23,7 @@ namespace {
 class RowWarpBuilder {
 public:
   RowWarpBuilder(ImplicitLocOpBuilder &builder, const RowChain &chain,
-                 Value row, Value lane);
+                 Value row, Value inWarp);
 
   void build();
 
@@ -49,7 +49,7 @@ private:
 
   ImplicitLocOpBuilder &builder;
   const RowChain &chain;
-  Value lane;
+  Value inWarp;
   SmallVector<Value> row;
   /// Loads are inserted before this op, all other ops after it.
   Operation *endOfLoads;
@@ -61,8 +61,8 @@ private:
 } // namespace
 
 RowWarpBuilder::RowWarpBuilder(ImplicitLocOpBuilder &builder,
-                               const RowChain &chain, Value row, Value lane)
-    : builder(builder), chain(chain), lane(lane) {
+                               const RowChain &chain, Value row, Value inWarp)
+    : builder(builder), chain(chain), inWarp(inWarp) {
   if (chain.getRowShape().size() == 1)
     this->row = {row};
   else if (!chain.getRowShape().empty())
@@ -72,18 +72,18 @@ RowWarpBuilder::RowWarpBuilder(ImplicitLocOpBuilder &builder,
   endOfLoads = index(0).getDefiningOp();
 }
 
-/// Returns the last column of a row if some lanes have no column in the 32
+/// Returns the last column of a row if some threads have no column in the 32
 /// columns from `begin` on, and -1 otherwise.
 static int64_t getLast(int64_t begin, int64_t count) {
   return begin + kWarpSize > count ? count - 1 : -1;
 }
 
-/// Returns column `begin` + `lane`, clamped to the last column of the row.
+/// Returns column `begin` + `inWarp`, clamped to the last column of the row.
 Value RowWarpBuilder::getColumn(int64_t begin, int64_t count) {
   int64_t last = getLast(begin, count);
   Value &column = columns[{begin, last}];
   if (!column) {
-    column = arith::AddIOp::create(builder, lane, index(begin));
+    column = arith::AddIOp::create(builder, inWarp, index(begin));
     if (last >= 0)
       column = arith::MinUIOp::create(builder, column, index(last));
   }
@@ -100,17 +100,17 @@ Value RowWarpBuilder::load(const ChainOperand &operand, const ChainOp &op,
     return value;
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(endOfLoads);
-  SmallVector<Value> place;
+  SmallVector<Value> indices;
   for (AffineExpr expr : operand.map.getResults()) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
     if (!dim)
-      place.push_back(index(cast<AffineConstantExpr>(expr).getValue()));
+      indices.push_back(index(cast<AffineConstantExpr>(expr).getValue()));
     else if (dim.getPosition() < row.size())
-      place.push_back(row[dim.getPosition()]);
+      indices.push_back(row[dim.getPosition()]);
     else
-      place.push_back(getColumn(begin, *op.columns));
+      indices.push_back(getColumn(begin, *op.columns));
   }
-  value = memref::LoadOp::create(builder, operand.value, place);
+  value = memref::LoadOp::create(builder, operand.value, indices);
   return value;
 }
 
@@ -153,13 +153,13 @@ Value RowWarpBuilder::combine(Operation *combiner, Value a, Value b) {
   return clone->getResult(0);
 }
 
-/// Returns an i1 that is true if column `begin` + `lane` exists.
+/// Returns an i1 that is true if column `begin` + `inWarp` exists.
 Value RowWarpBuilder::isInRow(int64_t begin, int64_t count) {
-  return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, lane,
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, inWarp,
                                index(count - begin));
 }
 
-/// Reduces with XOR shuffles: all lanes get the same result, and the order of
+/// Reduces with XOR shuffles: all threads get the same result, and the order of
 /// the operations is fixed.
 Value RowWarpBuilder::reduce(const ChainOp &op) {
   Operation *combiner = op.reduction->combiner;
@@ -213,10 +213,10 @@ void RowWarpBuilder::store(unsigned number) {
                                       /*withElseRegion=*/false);
       builder.setInsertionPoint(branch.thenBlock()->getTerminator());
     }
-    SmallVector<Value> place = row;
+    SmallVector<Value> indices = row;
     if (!op.makesNumber())
-      place.push_back(arith::AddIOp::create(builder, lane, index(begin)));
-    memref::StoreOp::create(builder, value, out, place);
+      indices.push_back(arith::AddIOp::create(builder, inWarp, index(begin)));
+    memref::StoreOp::create(builder, value, out, indices);
   }
 }
 
@@ -246,11 +246,11 @@ void ark::createRowChainLoop(ImplicitLocOpBuilder &builder,
   };
   Value thread = createMappedLoop(builder, threads);
   Value warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
-  Value lane = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
+  Value inWarp = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
   Value row = arith::SubIOp::create(builder, warp, constant(firstWarp));
   Value hasRow = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, row,
                                        constant(chain.getNumRows()));
   auto branch = scf::IfOp::create(builder, hasRow, /*withElseRegion=*/false);
   builder.setInsertionPoint(branch.thenBlock()->getTerminator());
-  RowWarpBuilder(builder, chain, row, lane).build();
+  RowWarpBuilder(builder, chain, row, inWarp).build();
 }

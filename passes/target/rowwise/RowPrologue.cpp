@@ -222,22 +222,22 @@ void RowPrologue::erase() {
 int64_t RowShares::getStep() const { return kWarpSize * width; }
 
 Value RowShares::getFirst(ImplicitLocOpBuilder &builder, Value part,
-                          Value lane) const {
+                          Value inWarp) const {
   auto times = [&](Value value, int64_t factor) -> Value {
     return arith::MulIOp::create(
         builder, value, arith::ConstantIndexOp::create(builder, factor));
   };
   return arith::AddIOp::create(builder, times(part, loads * getStep()),
-                               times(lane, width));
+                               times(inWarp, width));
 }
 
 namespace {
 /// Builds a row with the threads of several warps.
 class RowBuilder {
 public:
-  RowBuilder(ImplicitLocOpBuilder &builder, const RowPlace &place,
+  RowBuilder(ImplicitLocOpBuilder &builder, const ThreadIndices &indices,
              const RowShares &shares, int64_t warps)
-      : builder(builder), place(place), shares(shares), warps(warps) {}
+      : builder(builder), indices(indices), shares(shares), warps(warps) {}
 
   void load(Value input);
   void receive(Value input, Value packets);
@@ -255,11 +255,11 @@ private:
   SmallVector<Value> getElements(linalg::GenericOp op, int64_t load,
                                  int64_t element);
   Value combine(Operation *combiner, Value a, Value b);
-  Value combineLanes(Operation *combiner, Value value, int64_t lanes);
+  Value combineThreads(Operation *combiner, Value value, int64_t threads);
   Value combineWarps(Operation *combiner, Value value);
 
   ImplicitLocOpBuilder &builder;
-  RowPlace place;
+  ThreadIndices indices;
   RowShares shares;
   int64_t warps;
   llvm::DenseMap<Value, Value> numbers, constants;
@@ -269,15 +269,15 @@ private:
 
 /// Returns the first element that the thread loads with load `load`.
 Value RowBuilder::getElement(int64_t load) {
-  return arith::AddIOp::create(builder,
-                               shares.getFirst(builder, place.part, place.lane),
-                               index(load * shares.getStep()));
+  return arith::AddIOp::create(
+      builder, shares.getFirst(builder, indices.part, indices.inWarp),
+      index(load * shares.getStep()));
 }
 
 void RowBuilder::load(Value input) {
   auto type = cast<MemRefType>(input.getType());
   for (int64_t load = 0; load < shares.loads; ++load) {
-    SmallVector<Value> element(type.getRank() - 1, place.row);
+    SmallVector<Value> element(type.getRank() - 1, indices.row);
     element.push_back(getElement(load));
     int64_t bytes = shares.width * type.getElementTypeBitWidth() / 8;
     loaded[input].push_back(vector::LoadOp::create(
@@ -288,8 +288,8 @@ void RowBuilder::load(Value input) {
 
 void RowBuilder::receive(Value input, Value packets) {
   Value size = index(cast<MemRefType>(input.getType()).getShape().back());
-  Value begin = arith::MulIOp::create(builder, place.row, size);
-  SmallVector<PacketLoad> places;
+  Value begin = arith::MulIOp::create(builder, indices.row, size);
+  SmallVector<PacketLoad> loads;
   for (int64_t load = 0; load < shares.loads; ++load)
     for (int64_t at = 0; at < shares.width; at += kPacketsPerLoad) {
       Value element = arith::AddIOp::create(
@@ -297,9 +297,9 @@ void RowBuilder::receive(Value input, Value packets) {
           index(at));
       Value number =
           arith::DivUIOp::create(builder, element, index(kPacketsPerLoad));
-      places.push_back({getPacketPlace(builder, packets, number)});
+      loads.push_back({getPacketAddress(builder, packets, number)});
     }
-  SmallVector<Value> words = pollPackets(builder, places);
+  SmallVector<Value> words = pollPackets(builder, loads);
   Type element = cast<MemRefType>(input.getType()).getElementType();
   int64_t count = shares.width / kPacketsPerLoad;
   for (int64_t load = 0; load < shares.loads; ++load) {
@@ -371,11 +371,11 @@ void RowBuilder::buildNumber(linalg::GenericOp op) {
   numbers[out] = inlineRegion(op, values);
 }
 
-/// Combines the values of `lanes` neighbouring lanes, a power of two. All lanes
-/// get the result.
-Value RowBuilder::combineLanes(Operation *combiner, Value value,
-                               int64_t lanes) {
-  for (int32_t distance = lanes / 2; distance > 0; distance /= 2)
+/// Combines the values of `threads` neighbouring threads, a power of two. All
+/// threads get the result.
+Value RowBuilder::combineThreads(Operation *combiner, Value value,
+                                 int64_t threads) {
+  for (int32_t distance = threads / 2; distance > 0; distance /= 2)
     value = combine(combiner, value,
                     gpu::ShuffleOp::create(builder, value, distance, kWarpSize,
                                            gpu::ShuffleMode::XOR)
@@ -391,19 +391,21 @@ Value RowBuilder::combineWarps(Operation *combiner, Value value) {
       createTemporary(builder, MemRefType::get({warps}, value.getType()),
                       abi::kGpuBufferAlignment);
   Value leads = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
-                                      place.lane, index(0));
+                                      indices.inWarp, index(0));
   auto guard = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
   {
     OpBuilder::InsertionGuard restore(builder);
     builder.setInsertionPointToStart(guard.thenBlock());
-    memref::StoreOp::create(builder, value, all, place.warp);
+    memref::StoreOp::create(builder, value, all, indices.warp);
   }
   gpu::BarrierOp::create(builder);
-  Value first = arith::MulIOp::create(builder, place.row, index(shares.parts));
-  Value part = arith::RemUIOp::create(builder, place.lane, index(shares.parts));
+  Value first =
+      arith::MulIOp::create(builder, indices.row, index(shares.parts));
+  Value part =
+      arith::RemUIOp::create(builder, indices.inWarp, index(shares.parts));
   Value one = memref::LoadOp::create(
       builder, all, ValueRange{arith::AddIOp::create(builder, first, part)});
-  return combineLanes(combiner, one, shares.parts);
+  return combineThreads(combiner, one, shares.parts);
 }
 
 void RowBuilder::buildReduction(linalg::GenericOp op) {
@@ -424,7 +426,7 @@ void RowBuilder::buildReduction(linalg::GenericOp op) {
   Value result = results.front();
   for (Value other : ArrayRef(results).drop_front())
     result = combine(combiner, result, other);
-  result = combineWarps(combiner, combineLanes(combiner, result, kWarpSize));
+  result = combineWarps(combiner, combineThreads(combiner, result, kWarpSize));
   Value &number = numbers[op.getDpsInits()[0]];
   number = number ? combine(combiner, number, result) : result;
 }
@@ -455,10 +457,10 @@ bool RowPrologue::isOnlyOfLast(Value input) const {
 }
 
 SmallVector<Value> RowPrologue::build(ImplicitLocOpBuilder &builder,
-                                      const RowPlace &place,
+                                      const ThreadIndices &indices,
                                       const RowShares &shares,
                                       int64_t warps) const {
-  RowBuilder row(builder, place, shares, warps);
+  RowBuilder row(builder, indices, shares, warps);
   bool isLong = shares.loads * shares.width > kMaxElementsWithInputs;
   // Loads from memory are issued before the thread polls for packets.
   SmallVector<std::pair<Value, ReceivePacketsOp>> received;

@@ -19,13 +19,14 @@ struct RowShares {
 
   /// Returns the distance in elements between two loads of a thread.
   int64_t getStep() const;
-  /// Returns the first element of thread `lane` in part `part`.
-  Value getFirst(ImplicitLocOpBuilder &builder, Value part, Value lane) const;
+  /// Returns the first element of thread `inWarp` of a warp in part `part`.
+  Value getFirst(ImplicitLocOpBuilder &builder, Value part, Value inWarp) const;
 };
 
-/// The row and the part that a thread computes, and its warp and lane.
-struct RowPlace {
-  Value row, part, warp, lane;
+/// The row and the part that a thread computes, its warp, and its index in the
+/// warp.
+struct ThreadIndices {
+  Value row, part, warp, inWarp;
 };
 
 /// The ops before the loop over vCTAs that compute rows, `memref<MxK>`, from
@@ -41,7 +42,8 @@ public:
   bool isComputed() const { return !ops.empty(); }
   /// Builds the elements of a row that a thread computes. Returns one vector
   /// per load. All `warps` warps of the CTA must execute the code.
-  SmallVector<Value> build(ImplicitLocOpBuilder &builder, const RowPlace &place,
+  SmallVector<Value> build(ImplicitLocOpBuilder &builder,
+                           const ThreadIndices &indices,
                            const RowShares &shares, int64_t warps) const;
   /// Erases the ops, and the buffers and receives that no other op uses.
   void erase();

@@ -27,15 +27,15 @@ struct AllocateVoteSlotsPass
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    KernelTemplate completer(module);
+    KernelTemplate kernelTemplate(module);
     auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-    if (!completer.has(kVotes) || !target)
+    if (!kernelTemplate.has(kVotes) || !target)
       return;
     for (auto kernel : module.getOps<KernelOp>()) {
       int64_t begin = llvm::alignTo(getSharedBytes(kernel), kSharedAlignment);
-      completer.defineAddress(kVotes, getSharedMemory(module), begin);
-      completer.defineConstant(kWarps, target.getWarps());
-      if (completer.failed())
+      kernelTemplate.defineAddress(kVotes, getSharedMemory(module), begin);
+      kernelTemplate.defineConstant(kWarps, target.getWarps());
+      if (kernelTemplate.failed())
         return signalPassFailure();
       setSharedBytes(kernel, begin + target.getWarps() * kVoteBytes);
     }

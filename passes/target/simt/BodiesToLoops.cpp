@@ -53,7 +53,7 @@ private:
   /// element's indices.
   struct Result {
     Value value;
-    SmallVector<Value> place;
+    SmallVector<Value> elementIndices;
   };
 
   const LoopChain &chain;
@@ -65,15 +65,15 @@ private:
 } // namespace
 
 /// Returns the indices of the operand's element that this iteration accesses.
-static SmallVector<Value> getPlace(OpBuilder &builder, Location loc,
-                                   AffineMap map, ValueRange indices) {
-  SmallVector<Value> place;
+static SmallVector<Value> getElementIndices(OpBuilder &builder, Location loc,
+                                            AffineMap map, ValueRange indices) {
+  SmallVector<Value> elementIndices;
   for (unsigned dim = 0; dim < map.getNumResults(); ++dim)
-    place.push_back(getValueOrCreateConstantIndexOp(
+    elementIndices.push_back(getValueOrCreateConstantIndexOp(
         builder, loc,
         affine::makeComposedFoldedAffineApply(
             builder, loc, map.getSubMap({dim}), getAsOpFoldResult(indices))));
-  return place;
+  return elementIndices;
 }
 
 Value LoopBuilder::load(linalg::LinalgOp op, OpOperand &operand) {
@@ -81,9 +81,10 @@ Value LoopBuilder::load(linalg::LinalgOp op, OpOperand &operand) {
     return operand.get();
   if (auto known = results.find(operand.get()); known != results.end())
     return known->second.value;
-  SmallVector<Value> place = getPlace(
+  SmallVector<Value> elementIndices = getElementIndices(
       builder, op.getLoc(), op.getMatchingIndexingMap(&operand), indices);
-  return memref::LoadOp::create(builder, op.getLoc(), operand.get(), place);
+  return memref::LoadOp::create(builder, op.getLoc(), operand.get(),
+                                elementIndices);
 }
 
 void LoopBuilder::mapOperands(linalg::LinalgOp op,
@@ -206,16 +207,16 @@ void LoopBuilder::buildOp(linalg::LinalgOp op, ValueRange parallel) {
       values.push_back(mapping.lookupOrDefault(yielded));
   }
   for (auto [init, value] : llvm::zip(inits, values))
-    results[init->get()] = {value,
-                            getPlace(builder, op.getLoc(),
-                                     op.getMatchingIndexingMap(init), indices)};
+    results[init->get()] = {
+        value, getElementIndices(builder, op.getLoc(),
+                                 op.getMatchingIndexingMap(init), indices)};
 }
 
 void LoopBuilder::storeResults() {
   for (auto &[buffer, result] : results)
     if (!chain.isPrivate(buffer))
       memref::StoreOp::create(builder, result.value.getLoc(), result.value,
-                              buffer, result.place);
+                              buffer, result.elementIndices);
 }
 
 void LoopBuilder::build() {

@@ -136,7 +136,7 @@ public:
 
 private:
   bool haveEqualExtents();
-  bool hasKnownPlaces();
+  bool hasMatchingLayouts();
   bool isIndependent();
 
   SmallVector<GenericOp> ops;
@@ -161,12 +161,12 @@ ElementChain::getLoopsOf(unsigned producer, Value view) const {
   Layout own = *Layout::get(view), made = *Layout::get(getOut(op));
   SmallVector<std::pair<unsigned, std::optional<unsigned>>> loops;
   for (auto [dim, result] : llvm::enumerate(map.getResults())) {
-    auto *place = llvm::find(made.dims, dim);
+    auto *position = llvm::find(made.dims, dim);
     loops.emplace_back(
         cast<AffineDimExpr>(result).getPosition(),
-        place == made.dims.end()
+        position == made.dims.end()
             ? std::nullopt
-            : std::optional(own.dims[place - made.dims.begin()]));
+            : std::optional(own.dims[position - made.dims.begin()]));
   }
   return loops;
 }
@@ -186,7 +186,7 @@ bool ElementChain::haveEqualExtents() {
 
 /// Returns true if ops read outputs of other ops in the layout in which the
 /// outputs were written.
-bool ElementChain::hasKnownPlaces() {
+bool ElementChain::hasMatchingLayouts() {
   for (auto [number, op] : llvm::enumerate(ops)) {
     AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
     if (!map.isProjectedPermutation())
@@ -237,7 +237,7 @@ std::optional<ElementChain> ElementChain::match(ArrayRef<GenericOp> ops) {
       chain.results.push_back(number);
   }
   bool isChain = terms > 1 && chain.haveEqualExtents() &&
-                 chain.hasKnownPlaces() && chain.isIndependent();
+                 chain.hasMatchingLayouts() && chain.isIndependent();
   return isChain ? std::optional(chain) : std::nullopt;
 }
 
@@ -271,11 +271,11 @@ void BodyCounter::visitOperands(unsigned number, ArrayRef<int64_t> loops) {
     std::optional<unsigned> producer = chain.getProducer(number, operand.get());
     if (!isRead || !producer || !isa<MemRefType>(operand.get().getType()))
       continue;
-    SmallVector<int64_t> place =
+    SmallVector<int64_t> element =
         op.getMatchingIndexingMap(&operand).compose(loops);
     SmallVector<int64_t> of(chain.getOp(*producer).getNumLoops());
     for (auto [loop, dim] : chain.getLoopsOf(*producer, operand.get()))
-      of[loop] = dim ? place[*dim] : 0;
+      of[loop] = dim ? element[*dim] : 0;
     visit(*producer, std::move(of));
   }
 }
@@ -325,7 +325,7 @@ private:
   Value inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
                    Value accumulator);
   Indices getLoopsOf(unsigned producer, Value view,
-                     ArrayRef<OpFoldResult> place);
+                     ArrayRef<OpFoldResult> element);
 
   ImplicitLocOpBuilder &builder;
   const ElementChain &chain;
@@ -338,10 +338,10 @@ private:
 /// its output.
 ElementBuilder::Indices
 ElementBuilder::getLoopsOf(unsigned producer, Value view,
-                           ArrayRef<OpFoldResult> place) {
+                           ArrayRef<OpFoldResult> element) {
   Indices loops(chain.getOp(producer).getNumLoops());
   for (auto [loop, dim] : chain.getLoopsOf(producer, view))
-    loops[loop] = dim ? place[*dim] : builder.getIndexAttr(0);
+    loops[loop] = dim ? element[*dim] : builder.getIndexAttr(0);
   return loops;
 }
 
@@ -350,16 +350,16 @@ Value ElementBuilder::read(unsigned number, OpOperand &operand,
   if (!isa<MemRefType>(operand.get().getType()))
     return operand.get();
   AffineMap map = chain.getOp(number).getMatchingIndexingMap(&operand);
-  Indices place;
+  Indices element;
   for (unsigned dim = 0; dim < map.getNumResults(); ++dim)
-    place.push_back(affine::makeComposedFoldedAffineApply(
+    element.push_back(affine::makeComposedFoldedAffineApply(
         builder, builder.getLoc(), map.getSubMap({dim}), loops));
   if (std::optional<unsigned> producer =
           chain.getProducer(number, operand.get()))
-    return evaluate(*producer, getLoopsOf(*producer, operand.get(), place));
+    return evaluate(*producer, getLoopsOf(*producer, operand.get(), element));
   return memref::LoadOp::create(
       builder, operand.get(),
-      getValueOrCreateConstantIndexOp(builder, builder.getLoc(), place));
+      getValueOrCreateConstantIndexOp(builder, builder.getLoc(), element));
 }
 
 /// Builds one iteration of the op's loops. Returns its result.
@@ -435,10 +435,10 @@ void ElementBuilder::build() {
   builder.setInsertionPointToStart(loop.getBody());
   ValueRange variables =
       loop.getBody()->getArguments().take_front(space.getNumLoops());
-  Indices place = getAsOpFoldResult(variables);
+  Indices element = getAsOpFoldResult(variables);
   SmallVector<Value> values;
   for (unsigned number : chain.getResults())
-    values.push_back(evaluate(number, place));
+    values.push_back(evaluate(number, element));
   for (auto [number, value] : llvm::zip(chain.getResults(), values))
     memref::StoreOp::create(builder, value, getOut(chain.getOp(number)),
                             variables);

@@ -14,11 +14,11 @@ using namespace mlir;
 using namespace mlir::ark;
 
 /// Threads per group if the number of values is dynamic.
-static constexpr int64_t kDefaultLanes = 8;
+static constexpr int64_t kDefaultGroupThreads = 8;
 
 std::optional<GroupReduction>
 GroupReduction::match(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
-  SmallVector<LaneReduction> reductions;
+  SmallVector<ThreadReduction> reductions;
   bool writes = false;
   for (Operation &op : loop.getBody()->without_terminator()) {
     auto inner = dyn_cast<scf::ParallelOp>(op);
@@ -26,7 +26,7 @@ GroupReduction::match(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
       writes |= !isMemoryEffectFree(&op) && !isa<memref::LoadOp>(op);
       continue;
     }
-    std::optional<LaneReduction> reduction = LaneReduction::match(inner);
+    std::optional<ThreadReduction> reduction = ThreadReduction::match(inner);
     if (!reduction || writes)
       return std::nullopt;
     reductions.push_back(std::move(*reduction));
@@ -35,36 +35,36 @@ GroupReduction::match(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
 }
 
 GroupReduction::GroupReduction(scf::ParallelOp loop,
-                               SmallVector<LaneReduction> reductions,
+                               SmallVector<ThreadReduction> reductions,
                                int64_t threads, int64_t warpSize)
     : loop(loop), reductions(std::move(reductions)), threads(threads),
       warpSize(warpSize) {
-  lanes = chooseLanes();
+  groupThreads = chooseGroupThreads();
 }
 
 /// Returns the threads per group: an even share of the CTA, and at most one
-/// thread per piece.
-int64_t GroupReduction::chooseLanes() const {
+/// thread per strip.
+int64_t GroupReduction::chooseGroupThreads() const {
   std::optional<int64_t> results = getSizeBound(loop);
   int64_t most = results ? threads / std::max<int64_t>(*results, 1) : warpSize;
-  int64_t pieces = 1;
-  for (const LaneReduction &reduction : reductions)
-    pieces = std::max(pieces, reduction.getNumPieces().value_or(
-                                  results ? most : kDefaultLanes));
+  int64_t strips = 1;
+  for (const ThreadReduction &reduction : reductions)
+    strips = std::max(strips, reduction.getNumStrips().value_or(
+                                  results ? most : kDefaultGroupThreads));
   // Several warps synchronise at a barrier, which all of them must reach.
   if (most < 2 * warpSize)
     most = std::min(most, warpSize);
-  int64_t wanted = std::clamp<int64_t>(std::min(most, pieces), 1, threads);
+  int64_t wanted = std::clamp<int64_t>(std::min(most, strips), 1, threads);
   return llvm::bit_floor(static_cast<uint64_t>(wanted));
 }
 
 /// Combines the values of a warp with XOR shuffles, in the same order in every
 /// run.
 void GroupReduction::exchange(OpBuilder &builder,
-                              const LaneReduction &reduction,
+                              const ThreadReduction &reduction,
                               MutableArrayRef<Value> values) {
   Location loc = loop.getLoc();
-  for (int64_t distance = std::min(lanes, warpSize) / 2; distance > 0;
+  for (int64_t distance = std::min(groupThreads, warpSize) / 2; distance > 0;
        distance /= 2)
     for (auto [result, value] : llvm::enumerate(values)) {
       Value other = gpu::ShuffleOp::create(builder, loc, value, distance,
@@ -72,7 +72,7 @@ void GroupReduction::exchange(OpBuilder &builder,
                         .getShuffleResult();
       value = reduction.combine(builder, result, value, other);
     }
-  if (lanes > warpSize)
+  if (groupThreads > warpSize)
     exchangeWarps(builder, reduction, values);
 }
 
@@ -88,7 +88,7 @@ static Value createWords(OpBuilder &builder, scf::ParallelOp loop,
 
 /// Combines the values of several warps through shared memory.
 void GroupReduction::exchangeWarps(OpBuilder &builder,
-                                   const LaneReduction &reduction,
+                                   const ThreadReduction &reduction,
                                    MutableArrayRef<Value> values) {
   Location loc = loop.getLoc();
   auto constant = [&](int64_t number) -> Value {
@@ -98,9 +98,9 @@ void GroupReduction::exchangeWarps(OpBuilder &builder,
                             values.front().getType(), values.size());
   Value size = constant(warpSize);
   Value warp = arith::DivUIOp::create(builder, loc, thread, size);
-  Value lane = arith::RemUIOp::create(builder, loc, thread, size);
+  Value inWarp = arith::RemUIOp::create(builder, loc, thread, size);
   Value leads = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
-                                      lane, constant(0));
+                                      inWarp, constant(0));
   auto branch = scf::IfOp::create(builder, loc, leads, /*hasElse=*/false);
   {
     OpBuilder::InsertionGuard guard(builder);
@@ -110,26 +110,27 @@ void GroupReduction::exchangeWarps(OpBuilder &builder,
                               ValueRange{constant(result), warp});
   }
   gpu::BarrierOp::create(builder, loc);
-  int64_t warps = lanes / warpSize;
-  Value group = arith::DivUIOp::create(builder, loc, thread, constant(lanes));
+  int64_t warps = groupThreads / warpSize;
+  Value group =
+      arith::DivUIOp::create(builder, loc, thread, constant(groupThreads));
   Value first = arith::MulIOp::create(builder, loc, group, constant(warps));
   for (auto [result, value] : llvm::enumerate(values)) {
     Value row = constant(result);
     value = memref::LoadOp::create(builder, loc, words, ValueRange{row, first});
     for (int64_t i = 1; i < warps; ++i) {
-      Value place = arith::AddIOp::create(builder, loc, first, constant(i));
+      Value index = arith::AddIOp::create(builder, loc, first, constant(i));
       Value other =
-          memref::LoadOp::create(builder, loc, words, ValueRange{row, place});
+          memref::LoadOp::create(builder, loc, words, ValueRange{row, index});
       value = reduction.combine(builder, result, value, other);
     }
   }
 }
 
-void GroupReduction::mapReductions(OpBuilder &builder, Value lane) {
-  for (LaneReduction &reduction : reductions) {
+void GroupReduction::mapReductions(OpBuilder &builder, Value inGroup) {
+  for (ThreadReduction &reduction : reductions) {
     scf::ParallelOp inner = reduction.getLoop();
     builder.setInsertionPoint(inner);
-    SmallVector<Value> values = reduction.build(builder, lane, lanes);
+    SmallVector<Value> values = reduction.build(builder, inGroup, groupThreads);
     exchange(builder, reduction, values);
     inner.replaceAllUsesWith(values);
   }
@@ -142,31 +143,32 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
     return arith::ConstantIndexOp::create(builder, loc, value);
   };
   IterationSpace space(builder, loop);
-  Value groupSize = constant(lanes), one = constant(1), zero = constant(0);
+  Value groupSize = constant(groupThreads), one = constant(1),
+        zero = constant(0);
   // All threads of a warp take part in a shuffle, and all warps of the CTA if a
   // group has several. Threads beyond the last result recompute it without
   // storing it.
   Value wanted = arith::MulIOp::create(builder, loc, space.size, groupSize);
-  Value together = constant(lanes > warpSize ? threads : warpSize);
-  Value rounds = arith::CeilDivUIOp::create(builder, loc, wanted, together);
-  Value end = arith::MulIOp::create(builder, loc, rounds, together);
+  Value together = constant(groupThreads > warpSize ? threads : warpSize);
+  Value iterations = arith::CeilDivUIOp::create(builder, loc, wanted, together);
+  Value end = arith::MulIOp::create(builder, loc, iterations, together);
   Value last = arith::SubIOp::create(builder, loc, space.size, one);
   auto share = scf::ForOp::create(builder, loc, thread, end, constant(threads));
 
   builder.setInsertionPointToStart(share.getBody());
   Value number = share.getInductionVar();
   Value group = arith::DivUIOp::create(builder, loc, number, groupSize);
-  Value lane = arith::RemUIOp::create(builder, loc, number, groupSize);
+  Value inGroup = arith::RemUIOp::create(builder, loc, number, groupSize);
   Value result = arith::MinUIOp::create(builder, loc, group, last);
-  Value isFirst =
-      arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq, lane, zero);
+  Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
+                                        inGroup, zero);
   Value exists = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult,
                                        group, space.size);
   Value stores = arith::AndIOp::create(builder, loc, isFirst, exists);
   inlineBody(builder, loop, share.getBody()->getTerminator(),
              space.getVariables(builder, result));
 
-  mapReductions(builder, lane);
+  mapReductions(builder, inGroup);
   scf::ParallelOp lastReduction = reductions.back().getLoop();
   builder.setInsertionPoint(lastReduction);
   auto branch = scf::IfOp::create(builder, loc, stores, /*hasElse=*/false);
@@ -174,6 +176,6 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
            llvm::make_range(std::next(lastReduction->getIterator()),
                             share.getBody()->getTerminator()->getIterator())))
     op.moveBefore(branch.thenBlock()->getTerminator());
-  for (LaneReduction &reduction : reductions)
+  for (ThreadReduction &reduction : reductions)
     reduction.getLoop().erase();
 }

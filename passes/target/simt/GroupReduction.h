@@ -3,7 +3,7 @@
 #ifndef ARK_PASSES_TARGET_SIMT_GROUPREDUCTION_H
 #define ARK_PASSES_TARGET_SIMT_GROUPREDUCTION_H
 
-#include "passes/target/simt/LaneReduction.h"
+#include "passes/target/simt/ThreadReduction.h"
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
@@ -24,21 +24,21 @@ public:
   void map(OpBuilder &builder, Value thread);
 
 private:
-  GroupReduction(scf::ParallelOp loop, SmallVector<LaneReduction> reductions,
+  GroupReduction(scf::ParallelOp loop, SmallVector<ThreadReduction> reductions,
                  int64_t threads, int64_t warpSize);
 
-  int64_t chooseLanes() const;
-  void exchange(OpBuilder &builder, const LaneReduction &reduction,
+  int64_t chooseGroupThreads() const;
+  void exchange(OpBuilder &builder, const ThreadReduction &reduction,
                 MutableArrayRef<Value> values);
-  void exchangeWarps(OpBuilder &builder, const LaneReduction &reduction,
+  void exchangeWarps(OpBuilder &builder, const ThreadReduction &reduction,
                      MutableArrayRef<Value> values);
-  void mapReductions(OpBuilder &builder, Value lane);
+  void mapReductions(OpBuilder &builder, Value inGroup);
 
   scf::ParallelOp loop;
-  SmallVector<LaneReduction> reductions;
+  SmallVector<ThreadReduction> reductions;
   int64_t threads, warpSize;
   /// Threads per group, a power of two.
-  int64_t lanes;
+  int64_t groupThreads;
   /// The id of the current thread.
   Value thread;
 };

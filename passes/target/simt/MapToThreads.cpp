@@ -42,8 +42,8 @@ static bool hasReduction(scf::ParallelOp loop) {
       [](scf::ParallelOp inner) { return inner.getNumReductions() != 0; });
 }
 
-/// Returns true if registers do not suffice for values that the vCTAs of a run
-/// share.
+/// Returns true if registers do not suffice for values that the vCTAs of a work
+/// item share.
 static bool hasFullPressure(scf::ForOp vctas) {
   return vctas
       ->walk([](scf::ForallOp loop) {
@@ -283,9 +283,9 @@ LogicalResult ThreadMapper::leaveToOne(Operation &op) {
 }
 
 /// Makes the load of a scalar volatile, which keeps compilers from moving the
-/// load and its users out of the loop over vCTAs. The run would otherwise wait
-/// for this load before it issues other loads. A load of a temporary does not
-/// move, and a pointer to global memory cannot reach it.
+/// load and its users out of the loop over vCTAs. The work item would otherwise
+/// wait for this load before it issues other loads. A load of a temporary does
+/// not move, and a pointer to global memory cannot reach it.
 static void pinNumber(OpBuilder &builder, memref::LoadOp load) {
   if (!load.getIndices().empty() ||
       load.getMemRef().getDefiningOp<memref::AllocaOp>() ||
@@ -337,9 +337,9 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   if (isAnew)
     rematerializeIds(vctas);
   thread = outer;
-  // A run has at least one vCTA, so that all threads reach the barriers of the
-  // vCTA loop. Barriers in other control flow may be skipped, so that earlier
-  // accesses stay pending.
+  // A work item has at least one vCTA, so that all threads reach the barriers
+  // of the vCTA loop. Barriers in other control flow may be skipped, so that
+  // earlier accesses stay pending.
   if (&op == vctas)
     return success();
   pending = std::move(before);

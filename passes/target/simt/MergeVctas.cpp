@@ -2,8 +2,8 @@
 
 #include "lib/support/DimIndices.h"
 #include "passes/kernel/KernelAbi.h"
-#include "passes/target/simt/LaneReduction.h"
 #include "passes/target/simt/Passes.h"
+#include "passes/target/simt/ThreadReduction.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/IterationSpace.h"
@@ -24,8 +24,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Upper bound of the pieces per thread in a reduction that one warp shares.
-static constexpr int64_t kMaxPieces = 64;
+/// Upper bound of the strips per thread in a reduction that one warp shares.
+static constexpr int64_t kMaxStrips = 64;
 
 /// Returns true if an op writes a temporary, which belongs to one vCTA at a
 /// time.
@@ -46,9 +46,10 @@ static bool writesTemporary(Operation *op) {
 static bool hasLongReduction(scf::ParallelOp loop, int64_t warpSize) {
   return llvm::any_of(
       loop.getBody()->getOps<scf::ParallelOp>(), [=](scf::ParallelOp inner) {
-        std::optional<LaneReduction> reduction = LaneReduction::match(inner);
+        std::optional<ThreadReduction> reduction =
+            ThreadReduction::match(inner);
         return reduction &&
-               reduction->getNumPieces().value_or(0) > kMaxPieces * warpSize;
+               reduction->getNumStrips().value_or(0) > kMaxStrips * warpSize;
       });
 }
 
@@ -212,8 +213,8 @@ struct MergeVctasPass : ark::impl::MergeVctasPassBase<MergeVctasPass> {
   }
 
 private:
-  /// Returns false if every run has one vCTA: merging gains nothing, and the
-  /// number of results is constant.
+  /// Returns false if every work item has one vCTA: merging gains nothing, and
+  /// the number of results is constant.
   static bool isWorthwhile(func::FuncOp body) {
     auto run = body->getAttrOfType<IntegerAttr>(abi::kRunAttr);
     return !run || run.getInt() > 1;

@@ -29,8 +29,8 @@ static constexpr Assembly kPtxFence = {
     "bar.warp.sync 0xffffffff; mov.b64 $0, $1;", "=l,l"};
 
 static bool isForHip(OpBuilder &builder) {
-  Operation *place = builder.getInsertionBlock()->getParentOp();
-  auto module = place->getParentOfType<ModuleOp>();
+  Operation *parent = builder.getInsertionBlock()->getParentOp();
+  auto module = parent->getParentOfType<ModuleOp>();
   auto target = module
                     ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
                     : TargetAttr();

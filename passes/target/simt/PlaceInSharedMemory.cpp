@@ -39,14 +39,14 @@ struct PlaceInSharedMemoryPass
   using PlaceInSharedMemoryPassBase::PlaceInSharedMemoryPassBase;
 
   void runOnOperation() override {
-    // Memory that other passes have allocated keeps its place.
+    // Memory that other passes have allocated keeps its offset.
     for (auto kernel : getOperation().getOps<KernelOp>())
       begin = largestEnd = std::max<int64_t>(
           largestEnd, llvm::alignTo(getSharedBytes(kernel), kSharedAlignment));
     for (func::FuncOp body : getBodies(getOperation())) {
       SmallVector<memref::AllocaOp> temporaries;
       body.walk([&](memref::AllocaOp op) { temporaries.push_back(op); });
-      if (!temporaries.empty() && failed(place(temporaries)))
+      if (!temporaries.empty() && failed(allocate(temporaries)))
         return signalPassFailure();
     }
     for (auto kernel : getOperation().getOps<KernelOp>())
@@ -55,7 +55,7 @@ struct PlaceInSharedMemoryPass
   }
 
 private:
-  LogicalResult place(ArrayRef<memref::AllocaOp> temporaries);
+  LogicalResult allocate(ArrayRef<memref::AllocaOp> temporaries);
 
   /// The begin of temporaries, and the largest end of temporaries so far.
   int64_t begin = 0, largestEnd = 0;
@@ -65,7 +65,7 @@ private:
 /// Places the temporaries of a body. Bodies run one after the other, so that
 /// all of them use the same memory.
 LogicalResult
-PlaceInSharedMemoryPass::place(ArrayRef<memref::AllocaOp> temporaries) {
+PlaceInSharedMemoryPass::allocate(ArrayRef<memref::AllocaOp> temporaries) {
   LLVM::GlobalOp memory = getSharedMemory(getOperation());
   int64_t offset = begin;
   for (memref::AllocaOp temporary : temporaries) {

@@ -190,9 +190,9 @@ void Splitter::combineParts() {
   scf::ParallelOp sum =
       createReduction(constant(0), constant(parts), constant(1));
   builder.setInsertionPointToStart(sum.getBody());
-  SmallVector<Value> place(sum.getInductionVars());
-  llvm::append_range(place, loop.getInductionVars());
-  Value part = memref::LoadOp::create(builder, loc, buffer, place);
+  SmallVector<Value> indices(sum.getInductionVars());
+  llvm::append_range(indices, loop.getInductionVars());
+  Value part = memref::LoadOp::create(builder, loc, buffer, indices);
   finishReduction(builder, reduction, part);
   reduction.replaceAllUsesWith(sum);
   reduction.erase();

@@ -121,8 +121,8 @@ bool WideLoop::fits(int64_t count) {
   });
 }
 
-/// Chooses the number of neighbours that needs the fewest rounds of all
-/// threads.
+/// Chooses the number of neighbours that needs the fewest iterations of
+/// every thread.
 int64_t WideLoop::choose() {
   std::optional<int64_t> size = getSizeBound(loop);
   if (!size)

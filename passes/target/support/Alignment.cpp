@@ -59,11 +59,11 @@ static uint64_t getBaseAlignment(Value buffer) {
   int64_t offset;
   if (failed(getStridesAndOffset(view.getSourceType(), strides, offset)))
     return least;
-  for (auto [place, stride] : llvm::zip(view.getMixedOffsets(), strides))
+  for (auto [offset, stride] : llvm::zip(view.getMixedOffsets(), strides))
     alignment =
         getAlignmentAt(alignment, ShapedType::isDynamic(stride)
                                       ? least
-                                      : getDivisor(place) * stride * least);
+                                      : getDivisor(offset) * stride * least);
   return alignment;
 }
 

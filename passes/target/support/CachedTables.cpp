@@ -23,13 +23,13 @@ static int64_t getLinkedLength(abi::Opcode opcode, int64_t ranks) {
 /// Returns the instruction words of the longest lane.
 static int64_t getInstructionWords(KernelOp kernel) {
   int64_t ranks = kernel.getRanks().value_or(1);
-  auto rows = llvm::to_vector(kernel.getLanes().getValues<int32_t>());
+  auto lanes = llvm::to_vector(kernel.getLanes().getValues<int32_t>());
   auto fields = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
   int64_t longest = 0;
-  for (size_t row = 0; row < rows.size(); row += abi::kLaneFields) {
+  for (size_t lane = 0; lane < lanes.size(); lane += abi::kLaneFields) {
     int64_t length = 0;
-    for (int64_t item = rows[row + abi::kLaneBegin];
-         item < rows[row + abi::kLaneEnd]; ++item)
+    for (int64_t item = lanes[lane + abi::kLaneBegin];
+         item < lanes[lane + abi::kLaneEnd]; ++item)
       length += getLinkedLength(
           static_cast<abi::Opcode>(fields[abi::kInstructionFields * item]),
           ranks);
@@ -39,12 +39,12 @@ static int64_t getInstructionWords(KernelOp kernel) {
 }
 
 SmallVector<KernelTable> ark::getTables(KernelOp kernel) {
-  int64_t rows = kernel.getOperandsAttr().getShapedType().getDimSize(0);
+  int64_t numOperands = kernel.getOperandsAttr().getShapedType().getDimSize(0);
   return {{abi::kTasks, abi::kTaskFunction,
            static_cast<int64_t>(kernel.getTasks().size())},
           {abi::kInstructions, abi::kInstructionFunction,
            getInstructionWords(kernel)},
-          {abi::kOperands, abi::kOperandFunction, rows}};
+          {abi::kOperands, abi::kOperandFunction, numOperands}};
 }
 
 int64_t ark::getTableBytes(KernelOp kernel) {

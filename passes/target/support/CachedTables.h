@@ -21,7 +21,7 @@ inline constexpr int64_t kDispatchStateBytes = 8;
 /// lane, or the addresses of the operands.
 struct KernelTable {
   abi::ContextField field;
-  /// The function of the kernel that returns a row.
+  /// The function of the kernel that returns an entry.
   StringRef reader;
   int64_t words;
 };

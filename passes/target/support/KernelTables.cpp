@@ -12,18 +12,18 @@ static_assert(KernelOp::kRunOpcode == static_cast<int32_t>(abi::Opcode::Run));
 
 SmallVector<SmallVector<LaneRun>> ark::getLaneRuns(KernelOp kernel) {
   auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
-  auto rows = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
+  auto fields = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
   auto lanes = llvm::to_vector(kernel.getLanes().getValues<int32_t>());
   SmallVector<SmallVector<LaneRun>> all;
   for (size_t lane = 0; lane < lanes.size(); lane += abi::kLaneFields) {
     SmallVector<LaneRun> runs;
     for (int64_t index = lanes[lane + abi::kLaneBegin];
          index < lanes[lane + abi::kLaneEnd]; ++index) {
-      const int32_t *row = &rows[index * abi::kInstructionFields];
-      if (row[0] != KernelOp::kRunOpcode)
+      const int32_t *instruction = &fields[index * abi::kInstructionFields];
+      if (instruction[0] != KernelOp::kRunOpcode)
         continue;
-      const int32_t *task = &tasks[row[1] * abi::kTaskFields];
-      runs.push_back({task[0], task[1], row[2], row[3]});
+      const int32_t *task = &tasks[instruction[1] * abi::kTaskFields];
+      runs.push_back({task[0], task[1], instruction[2], instruction[3]});
     }
     all.push_back(std::move(runs));
   }
@@ -42,13 +42,13 @@ int64_t ark::getLongestRun(KernelOp kernel, func::FuncOp body) {
   return longest;
 }
 
-OperandPlace ark::getOperandPlace(KernelOp kernel, int64_t row) {
+OperandAddress ark::getOperandAddress(KernelOp kernel, int64_t index) {
   auto values = kernel.getOperandsAttr().getValues<int64_t>();
   // A body may have more arguments than the table has operands for the task.
-  if ((row + 1) * abi::kOperandFields > static_cast<int64_t>(values.size()))
+  if ((index + 1) * abi::kOperandFields > static_cast<int64_t>(values.size()))
     return {/*slot=*/-1, /*offset=*/0};
-  return {values[row * abi::kOperandFields],
-          values[row * abi::kOperandFields + abi::kOperandOffset]};
+  return {values[index * abi::kOperandFields],
+          values[index * abi::kOperandFields + abi::kOperandOffset]};
 }
 
 /// Returns true if no task writes the buffer of a slot.
@@ -77,9 +77,10 @@ bool ark::isParameter(KernelOp kernel, func::FuncOp body,
   for (size_t task = 0; task < tasks.size(); task += abi::kTaskFields) {
     if (index != tasks[task])
       continue;
-    OperandPlace place = getOperandPlace(kernel, tasks[task + 1] + operand);
-    if (!isConstantSlot(kernel, place.slot) ||
-        place.offset % abi::kGpuBufferAlignment != 0)
+    OperandAddress address =
+        getOperandAddress(kernel, tasks[task + 1] + operand);
+    if (!isConstantSlot(kernel, address.slot) ||
+        address.offset % abi::kGpuBufferAlignment != 0)
       return false;
   }
   return isAlignedArgument(argument);

@@ -8,23 +8,25 @@
 
 namespace mlir::ark {
 
-/// A row of the kernel's operand table.
-struct OperandPlace {
+/// The address of an operand: the slot of its buffer, and an offset in bytes.
+struct OperandAddress {
   int64_t slot, offset;
 };
 
-/// A run in the instructions of a lane.
+/// A work item in the instructions of a lane.
 struct LaneRun {
   int32_t body;
   int64_t firstOperand, begin, end;
 };
 
-/// Returns the runs of every lane in program order.
+/// Returns the work items of every lane in program order.
 SmallVector<SmallVector<LaneRun>> getLaneRuns(KernelOp kernel);
-/// Returns the largest number of vCTAs in a run of a body, or 0 if no lane runs
-/// the body.
+/// Returns the largest number of vCTAs in a work item of a body, or 0 if no
+/// lane runs the body.
 int64_t getLongestRun(KernelOp kernel, func::FuncOp body);
-OperandPlace getOperandPlace(KernelOp kernel, int64_t row);
+/// Returns the address of an operand in the operand table, or slot -1 if the
+/// table has no entry with this index.
+OperandAddress getOperandAddress(KernelOp kernel, int64_t index);
 /// Returns true if an argument is a parameter or a constant in all tasks of a
 /// body, at an address that bulk copies support.
 bool isParameter(KernelOp kernel, func::FuncOp body, BlockArgument argument);

@@ -41,10 +41,10 @@ void KernelTemplate::defineAddress(StringRef name, LLVM::GlobalOp global,
   if (!function)
     return;
   Value base = LLVM::AddressOfOp::create(builder, global);
-  Value place =
+  Value address =
       LLVM::GEPOp::create(builder, base.getType(), builder.getI8Type(), base,
                           ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
-  func::ReturnOp::create(builder, place);
+  func::ReturnOp::create(builder, address);
 }
 
 void KernelTemplate::addCallback(StringRef hook, StringRef callee) {

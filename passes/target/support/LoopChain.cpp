@@ -54,10 +54,10 @@ static std::optional<SmallVector<unsigned>> getOwnElement(OpOperand &operand) {
   llvm::BitVector seen(dims.size());
   for (AffineExpr expr : op.getMatchingIndexingMap(&operand).getResults()) {
     auto dim = dyn_cast<AffineDimExpr>(expr);
-    auto *place = dim ? llvm::find(dims, dim.getPosition()) : dims.end();
-    if (place == dims.end())
+    auto *position = dim ? llvm::find(dims, dim.getPosition()) : dims.end();
+    if (position == dims.end())
       return std::nullopt;
-    element.push_back(place - dims.begin());
+    element.push_back(position - dims.begin());
     seen.set(element.back());
   }
   for (auto [number, dim] : llvm::enumerate(dims))

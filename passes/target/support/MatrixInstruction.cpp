@@ -49,9 +49,9 @@ Value MatrixFragment::createFirst(OpBuilder &builder, Location loc, Value lane,
       arith::ConstantIndexOp::create(builder, loc, getConsecutive(dim)));
 }
 
-std::pair<Value, Value> MatrixFragment::createPlace(OpBuilder &builder,
-                                                    Location loc, Value lane,
-                                                    int64_t element) const {
+std::pair<Value, Value> MatrixFragment::createPosition(OpBuilder &builder,
+                                                       Location loc, Value lane,
+                                                       int64_t element) const {
   auto add = [&](Value first, int64_t distance) -> Value {
     if (distance == 0)
       return first;
@@ -107,7 +107,7 @@ public:
 
   SmallVector<Value> multiply(ImplicitLocOpBuilder &builder, Type element,
                               ValueRange lhs, ValueRange rhs,
-                              ValueRange sums) const override {
+                              ValueRange accumulators) const override {
     auto type = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
     Type operand = element.isF16() ? Type(VectorType::get({2}, element))
                                    : builder.getI32Type();
@@ -115,14 +115,14 @@ public:
       return convertWords(builder, words, operand);
     };
     auto mma = NVVM::MmaOp::create(
-        builder, getStruct(builder.getF32Type(), sums.size()), convert(lhs),
-        convert(rhs), sums,
+        builder, getStruct(builder.getF32Type(), accumulators.size()),
+        convert(lhs), convert(rhs), accumulators,
         ArrayRef<int64_t>{getRows(), getColumns(), getDepth()},
         /*b1Op=*/std::nullopt, /*intOverflow=*/std::nullopt,
         std::array{type, type},
         std::array{NVVM::MMALayout::row, NVVM::MMALayout::col});
     SmallVector<Value> results;
-    for (size_t i = 0; i < sums.size(); ++i)
+    for (size_t i = 0; i < accumulators.size(); ++i)
       results.push_back(LLVM::ExtractValueOp::create(builder, mma.getRes(), i));
     return results;
   }
@@ -135,9 +135,10 @@ public:
 
   SmallVector<Value> multiply(ImplicitLocOpBuilder &builder, Type element,
                               ValueRange lhs, ValueRange rhs,
-                              ValueRange sums) const override {
-    Value sum = sums.front();
-    int64_t count = cast<LLVM::LLVMStructType>(sum.getType()).getBody().size();
+                              ValueRange accumulators) const override {
+    Value accumulator = accumulators.front();
+    int64_t count =
+        cast<LLVM::LLVMStructType>(accumulator.getType()).getBody().size();
     int64_t columns = count / getNumSums() * getColumns();
     MLIRContext *context = builder.getContext();
     auto type = NVVM::WGMMATypesAttr::get(
@@ -146,7 +147,8 @@ public:
     auto one = NVVM::WGMMAScaleInAttr::get(context, NVVM::WGMMAScaleIn::one);
     return {
         NVVM::WgmmaMmaAsyncOp::create(
-            builder, sum.getType(), sum, lhs.front(), rhs.front(),
+            builder, accumulator.getType(), accumulator, lhs.front(),
+            rhs.front(),
             NVVM::MMAShapeAttr::get(context, getRows(), columns, getDepth()),
             type, type,
             NVVM::WGMMATypesAttr::get(context, NVVM::WGMMATypes::f32),
@@ -165,7 +167,7 @@ public:
 
   SmallVector<Value> multiply(ImplicitLocOpBuilder &builder, Type element,
                               ValueRange lhs, ValueRange rhs,
-                              ValueRange sums) const override {
+                              ValueRange accumulators) const override {
     bool isHalf = element.isF16();
     // Operands of f16 are vectors of f16, and those of bf16 vectors of i16.
     Type operand = isHalf ? element : builder.getI16Type();
@@ -179,14 +181,15 @@ public:
           VectorType::get({static_cast<int64_t>(2 * words.size())}, operand),
           all);
     };
-    auto type = VectorType::get({static_cast<int64_t>(sums.size())},
+    auto type = VectorType::get({static_cast<int64_t>(accumulators.size())},
                                 builder.getF32Type());
-    Value sum = vector::FromElementsOp::create(builder, type, sums);
+    Value accumulator =
+        vector::FromElementsOp::create(builder, type, accumulators);
     Value a = join(lhs), b = join(rhs);
     // Operands are neither broadcast nor permuted.
     Value none = LLVM::ConstantOp::create(builder, builder.getI32Type(),
                                           builder.getI32IntegerAttr(0));
-    SmallVector<Value> operands = {a, b, sum, none, none, none};
+    SmallVector<Value> operands = {a, b, accumulator, none, none, none};
     Value made =
         isHalf
             ? ROCDL::mfma_f32_16x16x16f16::create(builder, type, operands)
@@ -194,7 +197,7 @@ public:
             : ROCDL::mfma_f32_16x16x16bf16_1k::create(builder, type, operands)
                   .getRes();
     SmallVector<Value> results;
-    for (size_t i = 0; i < sums.size(); ++i)
+    for (size_t i = 0; i < accumulators.size(); ++i)
       results.push_back(vector::ExtractOp::create(builder, made, i));
     return results;
   }

@@ -1,8 +1,9 @@
 //===- MatrixInstruction.h - Fragments and instructions ---------*- C++ -*-===//
 //
-// What lowerings of matrix products know of a matrix instruction: the elements
-// of a matrix that each lane holds, from `#ark.fragment`, and the op that
-// multiplies. Adding a family of instructions is a class derived from
+// Lowerings of matrix products use a matrix instruction through this interface:
+// the elements of a matrix that each lane holds, from `#ark.fragment`, and the
+// op that multiplies. In this file, as in `#ark.fragment`, a lane is a thread
+// of a warp. A new family of instructions is a class derived from
 // `MatrixInstruction`.
 //
 //===----------------------------------------------------------------------===//
@@ -64,8 +65,8 @@ public:
     return layout.getOffset(element);
   }
   /// Returns the row and the column of an element of a lane.
-  std::pair<Value, Value> createPlace(OpBuilder &builder, Location loc,
-                                      Value lane, int64_t element) const;
+  std::pair<Value, Value> createPosition(OpBuilder &builder, Location loc,
+                                         Value lane, int64_t element) const;
 
 private:
   FragmentAttr layout;
@@ -97,12 +98,12 @@ public:
   int64_t getNumSums() const { return getAcc().getNumElements(); }
 
   /// Creates an instruction on operands of `element`, f16 or bf16. Returns the
-  /// new accumulators in the form of `sums`: f32 values in the order of the
-  /// fragment, or, without fragments of the operands, one struct of them.
+  /// new accumulators in the form of `accumulators`: f32 values in the order of
+  /// the fragment, or, without fragments of the operands, one struct of them.
   virtual SmallVector<Value> multiply(ImplicitLocOpBuilder &builder,
                                       Type element, ValueRange lhs,
                                       ValueRange rhs,
-                                      ValueRange sums) const = 0;
+                                      ValueRange accumulators) const = 0;
 
 private:
   MmaAttr facts;

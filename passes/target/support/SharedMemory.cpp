@@ -30,11 +30,11 @@ LLVM::GlobalOp ark::getSharedMemory(ModuleOp module) {
 Value ark::getSharedPointer(OpBuilder &builder, Location loc,
                             LLVM::GlobalOp memory, int64_t offset) {
   Value base = LLVM::AddressOfOp::create(builder, loc, memory);
-  Value place = LLVM::GEPOp::create(
+  Value address = LLVM::GEPOp::create(
       builder, loc, base.getType(), builder.getI8Type(), base,
       ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(offset)});
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
-  return LLVM::AddrSpaceCastOp::create(builder, loc, pointer, place);
+  return LLVM::AddrSpaceCastOp::create(builder, loc, pointer, address);
 }
 
 int64_t ark::getSharedBytes(KernelOp kernel) {

@@ -8,9 +8,9 @@
 // loops call.
 //
 // A chunk is the data of one bulk copy; to request a chunk is to issue its copy. A segment is the
-// data that one matmul of one run reads: consecutive chunks of equal size, which the warps read in
-// round-robin order. The segments of a lane lie in shared memory. Each has an address and a packed
-// word with the number of its chunks, the bytes of a chunk and the warp of its first chunk.
+// data that one matmul of one work item reads: consecutive chunks of equal size, which the warps
+// read in round-robin order. The segments of a lane lie in shared memory. Each has an address and a
+// packed word with the number of its chunks, the bytes of a chunk and the warp of its first chunk.
 //
 // The first thread of a warp writes the warp's state. The request cursor in it points at the next
 // chunk to request. KernelAbi.def lists the fields (kRing...).
@@ -26,7 +26,7 @@ func.func private @ark_stream_depth() -> i32
 func.func private @ark_stream_slot_bytes() -> i32
 // Returns 1 if lanes poll for packets, 0 if they only wait for semaphores.
 func.func private @ark_stream_polls() -> i32
-// Clocks between two requests of an SM for chunks of later runs.
+// Clocks between two requests of an SM for chunks of later work items.
 func.func private @ark_stream_pace() -> i32
 // Chunks beyond its ring that a warp prefetches to the L2.
 func.func private @ark_stream_beyond() -> i32
@@ -56,8 +56,8 @@ func.func private @ark_stream_leads() -> i1 {
   %size = arith.constant kCudaWarpSize : index
   %zero = arith.constant 0 : index
   %thread = gpu.thread_id x
-  %rank = arith.remui %thread, %size : index
-  %leads = arith.cmpi eq, %rank, %zero : index
+  %in_warp = arith.remui %thread, %size : index
+  %leads = arith.cmpi eq, %in_warp, %zero : index
   return %leads : i1
 }
 
@@ -67,19 +67,19 @@ func.func private @ark_stream_field(%field: i32) -> !llvm.ptr<3> {
   %warp = func.call @ark_stream_warp() : () -> i32
   %first = arith.muli %warp, %words : i32
   %word = arith.addi %first, %field : i32
-  %place = llvm.getelementptr %warps[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
-  return %place : !llvm.ptr<3>
+  %pointer = llvm.getelementptr %warps[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
+  return %pointer : !llvm.ptr<3>
 }
 
 func.func private @ark_stream_get(%field: i32) -> i32 {
-  %place = func.call @ark_stream_field(%field) : (i32) -> !llvm.ptr<3>
-  %value = llvm.load %place : !llvm.ptr<3> -> i32
+  %pointer = func.call @ark_stream_field(%field) : (i32) -> !llvm.ptr<3>
+  %value = llvm.load %pointer : !llvm.ptr<3> -> i32
   return %value : i32
 }
 
 func.func private @ark_stream_set(%field: i32, %value: i32) {
-  %place = func.call @ark_stream_field(%field) : (i32) -> !llvm.ptr<3>
-  llvm.store %value, %place : i32, !llvm.ptr<3>
+  %pointer = func.call @ark_stream_field(%field) : (i32) -> !llvm.ptr<3>
+  llvm.store %value, %pointer : i32, !llvm.ptr<3>
   return
 }
 
@@ -89,30 +89,30 @@ func.func private @ark_stream_set(%field: i32, %value: i32) {
 
 func.func private @ark_stream_count() -> i32 {
   %lane = func.call @ark_stream_lane() : () -> !llvm.ptr<3>
-  %place = llvm.getelementptr %lane[kStreamLaneSegments] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
-  %count = llvm.load %place : !llvm.ptr<3> -> i32
+  %pointer = llvm.getelementptr %lane[kStreamLaneSegments] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i32
+  %count = llvm.load %pointer : !llvm.ptr<3> -> i32
   return %count : i32
 }
 
 // Returns the number of chunks of a segment, the first chunk of this warp, and the bytes of a
 // chunk.
-func.func private @ark_stream_row(%row: i32) -> (i32, i32, i32) {
+func.func private @ark_stream_segment(%segment: i32) -> (i32, i32, i32) {
   %last_warp = arith.constant kLastStreamWarp : i32
-  %half = arith.constant kSegmentBytesShift : i64
-  %more = arith.constant kSegmentWarpShift : i64
+  %bytes_shift = arith.constant kSegmentBytesShift : i64
+  %warp_shift = arith.constant kSegmentWarpShift : i64
   %mask = arith.constant kSegmentBytesMask : i32
   %words = arith.constant kSegmentWords : i32
   %packed_word = arith.constant kSegmentPacked : i32
   %table = func.call @ark_stream_table() : () -> !llvm.ptr<3>
-  %first_word = arith.muli %row, %words : i32
+  %first_word = arith.muli %segment, %words : i32
   %word = arith.addi %first_word, %packed_word : i32
-  %place = llvm.getelementptr %table[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
-  %packed = llvm.load %place : !llvm.ptr<3> -> i64
+  %pointer = llvm.getelementptr %table[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+  %packed = llvm.load %pointer : !llvm.ptr<3> -> i64
   %count = arith.trunci %packed : i64 to i32
-  %high = arith.shrui %packed, %half : i64
+  %high = arith.shrui %packed, %bytes_shift : i64
   %high_i32 = arith.trunci %high : i64 to i32
   %bytes = arith.andi %high_i32, %mask : i32
-  %top = arith.shrui %packed, %more : i64
+  %top = arith.shrui %packed, %warp_shift : i64
   %start = arith.trunci %top : i64 to i32
   %warp = func.call @ark_stream_warp() : () -> i32
   %distance = arith.subi %warp, %start : i32
@@ -122,24 +122,24 @@ func.func private @ark_stream_row(%row: i32) -> (i32, i32, i32) {
 
 // Returns this warp's number of chunks in a segment, the bytes of a chunk, and the address of this
 // warp's first chunk.
-func.func private @ark_stream_share(%row: i32) -> (i32, i32, i64) {
+func.func private @ark_stream_share(%segment: i32) -> (i32, i32, i64) {
   %zero = arith.constant 0 : i32
   %last_warp = arith.constant kLastStreamWarp : i32
   %shift = arith.constant kStreamWarpBits : i32
   %words = arith.constant kSegmentWords : i32
-  %count, %first, %bytes = func.call @ark_stream_row(%row) : (i32) -> (i32, i32, i32)
+  %count, %first, %bytes = func.call @ark_stream_segment(%segment) : (i32) -> (i32, i32, i32)
   %others = arith.subi %count, %first : i32
   %rounded = arith.addi %others, %last_warp : i32
   %shares = arith.shrsi %rounded, %shift : i32
-  %pieces = arith.maxsi %shares, %zero : i32
+  %chunks = arith.maxsi %shares, %zero : i32
   %table = func.call @ark_stream_table() : () -> !llvm.ptr<3>
-  %word = arith.muli %row, %words : i32
-  %place = llvm.getelementptr %table[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
-  %base = llvm.load %place : !llvm.ptr<3> -> i64
+  %word = arith.muli %segment, %words : i32
+  %pointer = llvm.getelementptr %table[%word] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i64
+  %base = llvm.load %pointer : !llvm.ptr<3> -> i64
   %skipped = arith.muli %first, %bytes : i32
   %skipped_i64 = arith.extui %skipped : i32 to i64
   %address = arith.addi %base, %skipped_i64 : i64
-  return %pieces, %bytes, %address : i32, i32, i64
+  return %chunks, %bytes, %address : i32, i32, i64
 }
 
 // Returns the slot of chunk `number` of the ring, its mbarrier, and the parity of the phase that
@@ -148,8 +148,8 @@ func.func private @ark_stream_slot(%number: i32) -> (i32, !llvm.ptr<3>, i32) {
   %one = arith.constant 1 : i32
   %depth = func.call @ark_stream_depth() : () -> i32
   %slot = arith.remui %number, %depth : i32
-  %round = arith.divui %number, %depth : i32
-  %parity = arith.andi %round, %one : i32
+  %phase = arith.divui %number, %depth : i32
+  %parity = arith.andi %phase, %one : i32
   %warp = func.call @ark_stream_warp() : () -> i32
   %first = arith.muli %warp, %depth : i32
   %index = arith.addi %first, %slot : i32
@@ -158,74 +158,75 @@ func.func private @ark_stream_slot(%number: i32) -> (i32, !llvm.ptr<3>, i32) {
   return %index, %barrier, %parity : i32, !llvm.ptr<3>, i32
 }
 
-func.func private @ark_stream_place(%index: i32) -> !llvm.ptr<3> {
+func.func private @ark_stream_slot_address(%index: i32) -> !llvm.ptr<3> {
   %bytes = func.call @ark_stream_slot_bytes() : () -> i32
   %offset = arith.muli %index, %bytes : i32
   %slots = func.call @ark_stream_slots() : () -> !llvm.ptr<3>
-  %place = llvm.getelementptr %slots[%offset] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
-  return %place : !llvm.ptr<3>
+  %pointer = llvm.getelementptr %slots[%offset] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i8
+  return %pointer : !llvm.ptr<3>
 }
 
 //===----------------------------------------------------------------------===//
 // Requests
 //===----------------------------------------------------------------------===//
 
-// Called by the first thread of a warp. Moves the request cursor to the first segment, from `row`
-// on, that has a chunk for this warp. Sets the cursor to -1 if no iteration is left, or if no
-// segment of an iteration has a chunk for this warp.
-func.func private @ark_stream_seek(%row: i32) {
+// Called by the first thread of a warp. Moves the request cursor to the first segment, from
+// `segment` on, that has a chunk for this warp. Sets the cursor to -1 if no iteration is left, or
+// if no segment of an iteration has a chunk for this warp.
+func.func private @ark_stream_seek(%segment: i32) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %none = arith.constant -1 : i32
-  %row_field = arith.constant kRingCursorRow : i32
+  %segment_field = arith.constant kRingCursorIndex : i32
   %left_field = arith.constant kRingCursorLeft : i32
   %ahead_field = arith.constant kRingCursorSegments : i32
-  %laps_field = arith.constant kRingIterations : i32
+  %iterations_field = arith.constant kRingIterations : i32
   %bytes_field = arith.constant kRingCursorBytes : i32
   %address_field = arith.constant kRingCursorAddress : i32
-  %rows = func.call @ark_stream_count() : () -> i32
+  %segments = func.call @ark_stream_count() : () -> i32
   %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
-  %laps = func.call @ark_stream_get(%laps_field) : (i32) -> i32
-  %inside = arith.cmpi slt, %row, %rows : i32
-  cf.cond_br %inside, ^look(%row, %ahead, %laps, %zero : i32, i32, i32, i32),
-      ^wrap(%ahead, %laps, %zero : i32, i32, i32)
+  %iterations = func.call @ark_stream_get(%iterations_field) : (i32) -> i32
+  %inside = arith.cmpi slt, %segment, %segments : i32
+  cf.cond_br %inside, ^look(%segment, %ahead, %iterations, %zero : i32, i32, i32, i32),
+      ^wrap(%ahead, %iterations, %zero : i32, i32, i32)
 
-^look(%at: i32, %passed: i32, %left_laps: i32, %tries: i32):
-  %pieces, %bytes, %address = func.call @ark_stream_share(%at) : (i32) -> (i32, i32, i64)
-  %has = arith.cmpi sgt, %pieces, %zero : i32
+^look(%at: i32, %passed: i32, %left_iterations: i32, %tries: i32):
+  %chunks, %bytes, %address = func.call @ark_stream_share(%at) : (i32) -> (i32, i32, i64)
+  %has = arith.cmpi sgt, %chunks, %zero : i32
   cf.cond_br %has, ^store, ^next
 
 ^next:
-  %tired = arith.cmpi ugt, %tries, %rows : i32
-  cf.cond_br %tired, ^end, ^advance
+  %all_tried = arith.cmpi ugt, %tries, %segments : i32
+  cf.cond_br %all_tried, ^end, ^advance
 
 ^advance:
   %following = arith.addi %at, %one : i32
   %next_passed = arith.addi %passed, %one : i32
   %next_tries = arith.addi %tries, %one : i32
-  %stays = arith.cmpi slt, %following, %rows : i32
-  cf.cond_br %stays, ^look(%following, %next_passed, %left_laps, %next_tries : i32, i32, i32, i32),
-      ^wrap(%next_passed, %left_laps, %next_tries : i32, i32, i32)
+  %stays = arith.cmpi slt, %following, %segments : i32
+  cf.cond_br %stays,
+      ^look(%following, %next_passed, %left_iterations, %next_tries : i32, i32, i32, i32),
+      ^wrap(%next_passed, %left_iterations, %next_tries : i32, i32, i32)
 
-^wrap(%wrap_passed: i32, %wrap_laps: i32, %wrap_tries: i32):
-  %fewer = arith.subi %wrap_laps, %one : i32
+^wrap(%wrap_passed: i32, %wrap_iterations: i32, %wrap_tries: i32):
+  %fewer = arith.subi %wrap_iterations, %one : i32
   %over = arith.cmpi slt, %fewer, %zero : i32
-  %empty = arith.cmpi eq, %rows, %zero : i32
+  %empty = arith.cmpi eq, %segments, %zero : i32
   %ends = arith.ori %over, %empty : i1
   cf.cond_br %ends, ^end, ^look(%zero, %wrap_passed, %fewer, %wrap_tries : i32, i32, i32, i32)
 
 ^store:
-  func.call @ark_stream_set(%row_field, %at) : (i32, i32) -> ()
-  func.call @ark_stream_set(%left_field, %pieces) : (i32, i32) -> ()
+  func.call @ark_stream_set(%segment_field, %at) : (i32, i32) -> ()
+  func.call @ark_stream_set(%left_field, %chunks) : (i32, i32) -> ()
   func.call @ark_stream_set(%ahead_field, %passed) : (i32, i32) -> ()
-  func.call @ark_stream_set(%laps_field, %left_laps) : (i32, i32) -> ()
+  func.call @ark_stream_set(%iterations_field, %left_iterations) : (i32, i32) -> ()
   func.call @ark_stream_set(%bytes_field, %bytes) : (i32, i32) -> ()
-  %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
-  llvm.store %address, %place : i64, !llvm.ptr<3>
+  %pointer = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
+  llvm.store %address, %pointer : i64, !llvm.ptr<3>
   return
 
 ^end:
-  func.call @ark_stream_set(%row_field, %none) : (i32, i32) -> ()
+  func.call @ark_stream_set(%segment_field, %none) : (i32, i32) -> ()
   func.call @ark_stream_set(%left_field, %zero) : (i32, i32) -> ()
   return
 }
@@ -235,7 +236,7 @@ func.func private @ark_stream_copy(%number: i32, %address: i64, %bytes: i32) {
   %index, %barrier, %parity = func.call @ark_stream_slot(%number)
       : (i32) -> (i32, !llvm.ptr<3>, i32)
   %from = llvm.inttoptr %address : i64 to !llvm.ptr<1>
-  %to = func.call @ark_stream_place(%index) : (i32) -> !llvm.ptr<3>
+  %to = func.call @ark_stream_slot_address(%index) : (i32) -> !llvm.ptr<3>
   nvvm.mbarrier.arrive.expect_tx %barrier, %bytes : !llvm.ptr<3>, i32
   nvvm.cp.async.bulk.shared.cluster.global %to, %from, %barrier, %bytes
       : !llvm.ptr<3>, !llvm.ptr<1>
@@ -247,20 +248,20 @@ func.func private @ark_stream_request() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %warps = arith.constant kStreamWarps : i32
-  %asked_field = arith.constant kRingRequested : i32
-  %row_field = arith.constant kRingCursorRow : i32
+  %requested_field = arith.constant kRingRequested : i32
+  %segment_field = arith.constant kRingCursorIndex : i32
   %left_field = arith.constant kRingCursorLeft : i32
   %ahead_field = arith.constant kRingCursorSegments : i32
   %bytes_field = arith.constant kRingCursorBytes : i32
   %address_field = arith.constant kRingCursorAddress : i32
-  %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
+  %requested = func.call @ark_stream_get(%requested_field) : (i32) -> i32
   %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
   %bytes = func.call @ark_stream_get(%bytes_field) : (i32) -> i32
-  %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
-  %address = llvm.load %place : !llvm.ptr<3> -> i64
-  func.call @ark_stream_copy(%asked, %address, %bytes) : (i32, i64, i32) -> ()
-  %more = arith.addi %asked, %one : i32
-  func.call @ark_stream_set(%asked_field, %more) : (i32, i32) -> ()
+  %pointer = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
+  %address = llvm.load %pointer : !llvm.ptr<3> -> i64
+  func.call @ark_stream_copy(%requested, %address, %bytes) : (i32, i64, i32) -> ()
+  %more = arith.addi %requested, %one : i32
+  func.call @ark_stream_set(%requested_field, %more) : (i32, i32) -> ()
   %fewer = arith.subi %left, %one : i32
   %is_last = arith.cmpi eq, %fewer, %zero : i32
   cf.cond_br %is_last, ^seek, ^step
@@ -269,7 +270,7 @@ func.func private @ark_stream_request() {
   %distance = arith.muli %bytes, %warps : i32
   %distance_i64 = arith.extui %distance : i32 to i64
   %next = arith.addi %address, %distance_i64 : i64
-  llvm.store %next, %place : i64, !llvm.ptr<3>
+  llvm.store %next, %pointer : i64, !llvm.ptr<3>
   func.call @ark_stream_set(%left_field, %fewer) : (i32, i32) -> ()
   return
 
@@ -282,14 +283,14 @@ func.func private @ark_stream_request() {
 // cursor to the next segment.
 func.func private @ark_stream_leave() {
   %one = arith.constant 1 : i32
-  %row_field = arith.constant kRingCursorRow : i32
+  %segment_field = arith.constant kRingCursorIndex : i32
   %ahead_field = arith.constant kRingCursorSegments : i32
-  %row = func.call @ark_stream_get(%row_field) : (i32) -> i32
-  %next_row = arith.addi %row, %one : i32
+  %segment = func.call @ark_stream_get(%segment_field) : (i32) -> i32
+  %next_segment = arith.addi %segment, %one : i32
   %ahead = func.call @ark_stream_get(%ahead_field) : (i32) -> i32
   %next_ahead = arith.addi %ahead, %one : i32
   func.call @ark_stream_set(%ahead_field, %next_ahead) : (i32, i32) -> ()
-  func.call @ark_stream_seek(%next_row) : (i32) -> ()
+  func.call @ark_stream_seek(%next_segment) : (i32) -> ()
   return
 }
 
@@ -297,20 +298,21 @@ func.func private @ark_stream_leave() {
 func.func private @ark_stream_can_request() -> i1 {
   %zero = arith.constant 0 : i32
   %read_field = arith.constant kRingRead : i32
-  %asked_field = arith.constant kRingRequested : i32
+  %requested_field = arith.constant kRingRequested : i32
   %left_field = arith.constant kRingCursorLeft : i32
   %depth = func.call @ark_stream_depth() : () -> i32
   %read = func.call @ark_stream_get(%read_field) : (i32) -> i32
-  %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
+  %requested = func.call @ark_stream_get(%requested_field) : (i32) -> i32
   %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
-  %used = arith.subi %asked, %read : i32
+  %used = arith.subi %requested, %read : i32
   %is_free = arith.cmpi slt, %used, %depth : i32
   %is_left = arith.cmpi sgt, %left, %zero : i32
   %can = arith.andi %is_free, %is_left : i1
   return %can : i1
 }
 
-// Called by the first thread of a warp. Requests chunks of the run that has begun.
+// Called by the first thread of a warp. Requests chunks of the work item that has
+// begun.
 func.func private @ark_stream_request_begun() {
   %zero = arith.constant 0 : i32
   %ahead_field = arith.constant kRingCursorSegments : i32
@@ -323,10 +325,10 @@ func.func private @ark_stream_request_begun() {
   %begun = func.call @ark_stream_get(%begun_field) : (i32) -> i32
   %distance = arith.subi %begun, %ahead : i32
   %is_begun = arith.cmpi sgt, %distance, %zero : i32
-  %asks = arith.andi %can, %is_begun : i1
-  cf.cond_br %asks, ^ask, ^finish
+  %requests = arith.andi %can, %is_begun : i1
+  cf.cond_br %requests, ^request, ^finish
 
-^ask:
+^request:
   func.call @ark_stream_request() : () -> ()
   cf.br ^look
 
@@ -341,25 +343,25 @@ func.func private @ark_stream_prefetch_beyond() -> i1 {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %warps = arith.constant kStreamWarps : i32
-  %asked_field = arith.constant kRingRequested : i32
+  %requested_field = arith.constant kRingRequested : i32
   %left_field = arith.constant kRingCursorLeft : i32
   %bytes_field = arith.constant kRingCursorBytes : i32
   %address_field = arith.constant kRingCursorAddress : i32
   %fetched_field = arith.constant kRingPrefetched : i32
   %most = func.call @ark_stream_beyond() : () -> i32
-  %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
+  %requested = func.call @ark_stream_get(%requested_field) : (i32) -> i32
   %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
   %fetched = func.call @ark_stream_get(%fetched_field) : (i32) -> i32
-  %difference = arith.subi %fetched, %asked : i32
+  %difference = arith.subi %fetched, %requested : i32
   %ahead = arith.maxsi %difference, %zero : i32
   %limit = arith.minsi %most, %left : i32
-  %asks = arith.cmpi slt, %ahead, %limit : i32
-  cf.cond_br %asks, ^ask, ^finish
+  %prefetches = arith.cmpi slt, %ahead, %limit : i32
+  cf.cond_br %prefetches, ^prefetch, ^finish
 
-^ask:
+^prefetch:
   %bytes = func.call @ark_stream_get(%bytes_field) : (i32) -> i32
-  %place = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
-  %next = llvm.load %place : !llvm.ptr<3> -> i64
+  %pointer = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
+  %next = llvm.load %pointer : !llvm.ptr<3> -> i64
   %step = arith.muli %bytes, %warps : i32
   %distance = arith.muli %step, %ahead : i32
   %distance_i64 = arith.extui %distance : i32 to i64
@@ -367,10 +369,10 @@ func.func private @ark_stream_prefetch_beyond() -> i1 {
   %from = llvm.inttoptr %address : i64 to !llvm.ptr<1>
   nvvm.cp.async.bulk.prefetch %from, %bytes : !llvm.ptr<1>
   %following = arith.addi %ahead, %one : i32
-  %all = arith.addi %asked, %following : i32
+  %all = arith.addi %requested, %following : i32
   func.call @ark_stream_set(%fetched_field, %all) : (i32, i32) -> ()
   cf.br ^finish
 
 ^finish:
-  return %asks : i1
+  return %prefetches : i1
 }

@@ -10,7 +10,7 @@ func.func private @ark_stream_get(%field: i32) -> i32
 func.func private @ark_stream_lane() -> !llvm.ptr<3>
 func.func private @ark_stream_leads() -> i1
 func.func private @ark_stream_pace() -> i32
-func.func private @ark_stream_seek(%row: i32)
+func.func private @ark_stream_seek(%segment: i32)
 func.func private @ark_stream_segments() -> !llvm.ptr<1>
 func.func private @ark_stream_set(%field: i32, %value: i32)
 func.func private @ark_stream_slot(%number: i32) -> (i32, !llvm.ptr<3>, i32)
@@ -39,12 +39,12 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
   %table = func.call @ark_stream_table() : () -> !llvm.ptr<3>
   cf.br ^copy(%thread_i64 : i64)
 
-^copy(%row: i64):
-  %more = arith.cmpi slt, %row, %count : i64
+^copy(%segment: i64):
+  %more = arith.cmpi slt, %segment, %count : i64
   cf.cond_br %more, ^segment, ^prepare
 
 ^segment:
-  %number = arith.addi %begin, %row : i64
+  %number = arith.addi %begin, %segment : i64
   %words = arith.muli %number, %record_words : i64
   %word = arith.addi %words, %first_segment : i64
   %record = llvm.getelementptr %all[%word] : (!llvm.ptr<1>, i64) -> !llvm.ptr<1>, i64
@@ -56,13 +56,13 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
   %buffer_field = llvm.getelementptr %buffers[%slot] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   %buffer = llvm.load %buffer_field : !llvm.ptr -> i64
   %address = arith.addi %buffer, %offset : i64
-  %double = arith.addi %row, %row : i64
+  %double = arith.addi %segment, %segment : i64
   %address_field = llvm.getelementptr %table[%double] : (!llvm.ptr<3>, i64) -> !llvm.ptr<3>, i64
   llvm.store %address, %address_field : i64, !llvm.ptr<3>
   %rest_field = llvm.getelementptr %address_field[kSegmentPacked] : (!llvm.ptr<3>) -> !llvm.ptr<3>, i64
   llvm.store %packed, %rest_field : i64, !llvm.ptr<3>
-  %next_row = arith.addi %row, %threads : i64
-  cf.br ^copy(%next_row : i64)
+  %next_segment = arith.addi %segment, %threads : i64
+  cf.br ^copy(%next_segment : i64)
 
 ^prepare:
   %nobody = arith.constant 0 : index
@@ -92,9 +92,9 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
 ^slots:
   %known = arith.minui %iterations, %most : i64
   %others = arith.subi %known, %one_i64 : i64
-  %laps = arith.trunci %others : i64 to i32
-  %laps_field = arith.constant kRingIterations : i32
-  func.call @ark_stream_set(%laps_field, %laps) : (i32, i32) -> ()
+  %left_iterations = arith.trunci %others : i64 to i32
+  %iterations_field = arith.constant kRingIterations : i32
+  func.call @ark_stream_set(%iterations_field, %left_iterations) : (i32, i32) -> ()
   cf.br ^barrier(%zero : i32)
 
 ^barrier(%at: i32):
@@ -121,17 +121,17 @@ func.func private @ark_stream_end() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %read_field = arith.constant kRingRead : i32
-  %asked_field = arith.constant kRingRequested : i32
+  %requested_field = arith.constant kRingRequested : i32
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^begin, ^finish
 
 ^begin:
   %read = func.call @ark_stream_get(%read_field) : (i32) -> i32
-  %asked = func.call @ark_stream_get(%asked_field) : (i32) -> i32
+  %requested = func.call @ark_stream_get(%requested_field) : (i32) -> i32
   cf.br ^at(%read : i32)
 
 ^at(%number: i32):
-  %is_open = arith.cmpi ne, %number, %asked : i32
+  %is_open = arith.cmpi ne, %number, %requested : i32
   cf.cond_br %is_open, ^wait, ^forget(%zero : i32)
 
 ^wait:
@@ -159,8 +159,8 @@ func.func private @ark_stream_end() {
 }
 
 // Called by all threads but the leader while the leader waits for a signal. Requests chunks of
-// later runs a few at a time, because data in flight delays the signal. The polling of the word
-// that the leader increments at the end of its wait is an intended race.
+// later work items a few at a time, because data in flight delays the signal. The polling of the
+// word that the leader increments at the end of its wait is an intended race.
 func.func private @ark_stream_idle() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -174,7 +174,7 @@ func.func private @ark_stream_idle() {
   %pace = func.call @ark_stream_pace() : () -> i32
   %warp = func.call @ark_stream_warp() : () -> i32
   %first = arith.muli %warp, %pace : i32
-  %round = arith.muli %pace, %warps : i32
+  %period = arith.muli %pace, %warps : i32
   %before = func.call @ark_stream_get(%waits_field) : (i32) -> i32
   %waits = arith.addi %before, %one : i32
   func.call @ark_stream_set(%waits_field, %waits) : (i32, i32) -> ()
@@ -195,11 +195,11 @@ func.func private @ark_stream_idle() {
 
 ^room:
   %can = func.call @ark_stream_can_request() : () -> i1
-  cf.cond_br %can, ^ask, ^look(%due : i32)
+  cf.cond_br %can, ^request, ^look(%due : i32)
 
-^ask:
+^request:
   func.call @ark_stream_request() : () -> ()
-  %next_due = arith.addi %due, %round : i32
+  %next_due = arith.addi %due, %period : i32
   cf.br ^look(%next_due : i32)
 
 ^finish:
@@ -215,23 +215,23 @@ func.func private @ark_stream_poll() {
   %last = func.call @ark_stream_get(%last_field) : (i32) -> i32
   %passed = arith.subi %now, %last : i32
   %pace = func.call @ark_stream_pace() : () -> i32
-  %round = arith.muli %pace, %warps : i32
-  %is_due = arith.cmpi uge, %passed, %round : i32
+  %period = arith.muli %pace, %warps : i32
+  %is_due = arith.cmpi uge, %passed, %period : i32
   cf.cond_br %is_due, ^due, ^finish
 
 ^due:
   %can = func.call @ark_stream_can_request() : () -> i1
-  cf.cond_br %can, ^ask, ^beyond
+  cf.cond_br %can, ^request, ^beyond
 
-^ask:
+^request:
   func.call @ark_stream_request() : () -> ()
-  cf.br ^asked
+  cf.br ^requested
 
 ^beyond:
-  %asks = func.call @ark_stream_prefetch_beyond() : () -> i1
-  cf.cond_br %asks, ^asked, ^finish
+  %prefetches = func.call @ark_stream_prefetch_beyond() : () -> i1
+  cf.cond_br %prefetches, ^requested, ^finish
 
-^asked:
+^requested:
   func.call @ark_stream_set(%last_field, %now) : (i32, i32) -> ()
   cf.br ^finish
 
@@ -245,9 +245,9 @@ func.func private @ark_stream_hurry() {
 
 ^look:
   %can = func.call @ark_stream_can_request() : () -> i1
-  cf.cond_br %can, ^ask, ^finish
+  cf.cond_br %can, ^request, ^finish
 
-^ask:
+^request:
   func.call @ark_stream_request() : () -> ()
   cf.br ^look
 

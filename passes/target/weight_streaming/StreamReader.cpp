@@ -48,7 +48,7 @@ std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
 }
 
 /// Returns true if the words of one load are the left operand as they are, and
-/// if neighbouring elements of the diagonals lie in lanes with fixed XOR
+/// if neighbouring elements of the diagonals lie in threads with fixed XOR
 /// distances.
 static bool isSupported(MmaAttr mma) {
   if (!mma || !haveOperandsOfSameLanes(mma) || !haveSumsOfSameLanes(mma))
@@ -65,8 +65,8 @@ static std::unique_ptr<MatrixInstruction> createInstruction(func::FuncOp body) {
 }
 
 StreamReader::StreamReader(func::FuncOp body, ArrayRef<WeightStream> streams,
-                           ArrayRef<EarlyRead> reads, ArrayRef<Value> sums)
-    : body(body), streams(streams), reads(reads), sums(sums),
+                           ArrayRef<EarlyRead> reads, ArrayRef<Value> outputs)
+    : body(body), streams(streams), reads(reads), outputs(outputs),
       builder(body.getLoc(), body.getContext()),
       instruction(createInstruction(body)) {}
 
@@ -85,16 +85,16 @@ VectorType StreamReader::getVectorType(Type element) const {
 
 /// Returns the number of loads with which a thread reads its share of a chunk.
 static int64_t getNumLoads(const WeightStream &stream) {
-  return llvm::divideCeil(stream.pieceBytes, kWarpLoadBytes);
+  return llvm::divideCeil(stream.chunkBytes, kWarpLoadBytes);
 }
 
 /// Returns an i1 that is true if load `load` of the thread lies inside of the
 /// chunk. Returns null if the load lies inside for all threads.
-Value StreamReader::isInPiece(const WeightStream &stream, int64_t load) {
-  int64_t bytes = stream.pieceBytes - load * kWarpLoadBytes;
+Value StreamReader::isInChunk(const WeightStream &stream, int64_t load) {
+  int64_t bytes = stream.chunkBytes - load * kWarpLoadBytes;
   if (bytes >= kWarpLoadBytes)
     return Value();
-  return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, lane,
+  return arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, inWarp,
                                index(bytes / kLoadBytes));
 }
 
@@ -116,19 +116,18 @@ Value StreamReader::zeroUnless(Value condition, Value loaded) {
 
 /// Loads a chunk. A thread whose load lies beyond the end of the chunk repeats
 /// its first load and replaces the result by zeros.
-SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
-                                           Value place) {
+SmallVector<Value> StreamReader::loadChunk(const WeightStream &stream,
+                                           Value slot) {
   Type i64 = builder.getI64Type();
   Value bytes = arith::IndexCastOp::create(
-      builder, i64, arith::MulIOp::create(builder, lane, index(kLoadBytes)));
-  Value mine =
-      LLVM::GEPOp::create(builder, place.getType(), builder.getI8Type(), place,
-                          ArrayRef<LLVM::GEPArg>{bytes});
+      builder, i64, arith::MulIOp::create(builder, inWarp, index(kLoadBytes)));
+  Value mine = LLVM::GEPOp::create(builder, slot.getType(), builder.getI8Type(),
+                                   slot, ArrayRef<LLVM::GEPArg>{bytes});
   SmallVector<Value> values;
   for (int64_t load = 0; load < getNumLoads(stream); ++load) {
-    Value isIn = isInPiece(stream, load);
+    Value isIn = isInChunk(stream, load);
     Value at = LLVM::GEPOp::create(
-        builder, place.getType(), builder.getI8Type(), mine,
+        builder, slot.getType(), builder.getI8Type(), mine,
         ArrayRef<LLVM::GEPArg>{static_cast<int32_t>(load * kWarpLoadBytes)});
     // The LLVM dialect has no 8-bit float types.
     bool isNarrow = getWeightType().getIntOrFloatBitWidth() == 8;
@@ -149,7 +148,7 @@ SmallVector<Value> StreamReader::loadPiece(const WeightStream &stream,
 SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
                                          Value part) {
   int64_t size =
-      stream.pieceBytes * 8 / getWeightType().getIntOrFloatBitWidth();
+      stream.chunkBytes * 8 / getWeightType().getIntOrFloatBitWidth();
   int64_t width = getVectorType(getWeightType()).getNumElements();
   auto times = [&](Value value, int64_t factor) -> Value {
     return arith::MulIOp::create(builder, value, index(factor));
@@ -157,19 +156,19 @@ SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
   VectorType type =
       getVectorType(cast<MemRefType>(row.getType()).getElementType());
   SmallVector<Value> values;
-  for (int64_t piece = 0; piece < stream.getPiecesPerWarp(); ++piece) {
+  for (int64_t chunk = 0; chunk < stream.getChunksPerWarp(); ++chunk) {
     Value begin = times(part, size);
-    if (piece != 0)
+    if (chunk != 0)
       begin = arith::AddIOp::create(builder, begin,
-                                    index(piece * kStreamWarps * size));
-    Value first = arith::AddIOp::create(builder, begin, times(lane, width));
+                                    index(chunk * kStreamWarps * size));
+    Value first = arith::AddIOp::create(builder, begin, times(inWarp, width));
     for (int64_t load = 0; load < getNumLoads(stream); ++load) {
-      Value isIn = isInPiece(stream, load);
-      Value place = arith::AddIOp::create(builder, first,
-                                          index(load * kWarpSize * width));
+      Value isIn = isInChunk(stream, load);
+      Value column = arith::AddIOp::create(builder, first,
+                                           index(load * kWarpSize * width));
       Value loaded = vector::LoadOp::create(
           builder, type, row,
-          ValueRange{index(0), selectIf(isIn, place, first)},
+          ValueRange{index(0), selectIf(isIn, column, first)},
           /*nontemporal=*/false, llvm::MaybeAlign(kLoadBytes));
       values.push_back(zeroUnless(isIn, loaded));
     }
@@ -186,8 +185,8 @@ bool StreamReader::usesTensorCores(ArrayRef<Value> row) const {
 }
 
 /// Creates the accumulators of a result. Tensor cores use one fragment for each
-/// of the lane's rows. Scalar code uses one accumulator per load of a chunk, so
-/// that consecutive additions are independent.
+/// of the thread's rows. Scalar code uses one accumulator per load of a chunk,
+/// so that consecutive additions are independent.
 SmallVector<Value> StreamReader::createAccumulators(const WeightStream &stream,
                                                     ArrayRef<Value> row) {
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
@@ -199,7 +198,7 @@ SmallVector<Value> StreamReader::createAccumulators(const WeightStream &stream,
 }
 
 /// Multiplies with scalar fused multiply-adds.
-void StreamReader::multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> piece,
+void StreamReader::multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> chunk,
                                    MutableArrayRef<Value> accumulators) {
   Type f32 = builder.getF32Type();
   auto extend = [&](Value vector, int64_t element) -> Value {
@@ -208,7 +207,7 @@ void StreamReader::multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> piece,
                ? value
                : arith::ExtFOp::create(builder, f32, value).getResult();
   };
-  for (auto [a, b, sum] : llvm::zip(row, piece, accumulators)) {
+  for (auto [a, b, sum] : llvm::zip(row, chunk, accumulators)) {
     int64_t size = cast<VectorType>(a.getType()).getNumElements();
     for (int64_t at = 0; at < size; ++at)
       sum = math::FmaOp::create(builder, extend(a, at), extend(b, at), sum);
@@ -231,38 +230,40 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
   return all;
 }
 
-/// Multiplies on tensor cores. The words that a lane loads of a chunk are
+/// Multiplies on tensor cores. The words that a thread loads of a chunk are
 /// operand A: with `mma.sync`, they alternate between rows g and g + 8, where g
-/// is the quad of the lane. The words of the row that belong to one of these
-/// rows form column g of operand B. The wanted sums are therefore the diagonals
-/// of a block of the result, and all other results are unused. Lanes exchange
-/// no data before the products, because a loaded register is an operand as it
-/// is. Each of the lane's rows has a fragment of accumulators.
-void StreamReader::multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> piece,
+/// is the number of the thread's quad. The words of the row that belong to one
+/// of these rows form column g of operand B. The results are therefore the
+/// diagonals of a block of the result, and all other elements are unused.
+/// Threads exchange no data before the products, because a loaded register is
+/// an operand as it is. Each of the thread's rows has a fragment of
+/// accumulators.
+void StreamReader::multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> chunk,
                                     MutableArrayRef<Value> accumulators) {
   MatrixFragment lhs = instruction->getLhs();
-  int64_t numSums = instruction->getNumSums();
-  for (auto [a, b] : llvm::zip(row, piece)) {
-    SmallVector<Value> own = getWords(a), weights = getWords(b);
+  int64_t numAccumulators = instruction->getNumSums();
+  for (auto [a, b] : llvm::zip(row, chunk)) {
+    SmallVector<Value> words = getWords(a), weights = getWords(b);
     for (int64_t block = 0; block < lhs.getOwn(0); ++block) {
       SmallVector<Value> column;
-      for (auto [number, word] : llvm::enumerate(own))
+      for (auto [number, word] : llvm::enumerate(words))
         if (lhs.getOffset(2 * number).first == block * lhs.getBlockExtent(0))
           column.push_back(word);
-      MutableArrayRef<Value> sums =
-          accumulators.slice(block * numSums, numSums);
+      MutableArrayRef<Value> own =
+          accumulators.slice(block * numAccumulators, numAccumulators);
       llvm::copy(instruction->multiply(builder, getWeightType(), weights,
-                                       column, ValueRange(sums)),
-                 sums.begin());
+                                       column, ValueRange(own)),
+                 own.begin());
     }
   }
 }
 
-/// Adds the elements of the diagonals. The result is valid in lane 0.
+/// Adds the elements of the diagonals. The result is valid in the first thread
+/// of the warp.
 Value StreamReader::addDiagonals(ArrayRef<Value> accumulators) {
   MatrixFragment acc = instruction->getAcc();
-  // Column g belongs to lane g / 2 of a quad, as the first or the second of its
-  // two columns.
+  // Column g belongs to thread g / 2 of a quad, as the first or the second of
+  // its two columns.
   SmallVector<Value> columns;
   for (int64_t column = 0; column < acc.getConsecutive(1); ++column) {
     Value sum;
@@ -275,18 +276,20 @@ Value StreamReader::addDiagonals(ArrayRef<Value> accumulators) {
   }
   Value isOdd = arith::CmpIOp::create(
       builder, arith::CmpIPredicate::ne,
-      arith::AndIOp::create(builder, lane, index(acc.getStride(0))), index(0));
+      arith::AndIOp::create(builder, inWarp, index(acc.getStride(0))),
+      index(0));
   Value own = arith::SelectOp::create(builder, isOdd, columns[1], columns[0]);
-  // Diagonal element g lies in row g, at column g. Lanes of elements whose
+  // Diagonal element g lies in row g, at column g. Threads of elements whose
   // numbers differ in one bit hence differ by a fixed XOR distance.
   SmallVector<int64_t> distances;
   for (int64_t bit = 1; bit < acc.getBlockExtent(0); bit *= 2)
     distances.push_back(bit * acc.getStride(0) +
                         bit / acc.getConsecutive(1) * acc.getStride(1));
-  return addLanes(own, distances);
+  return addThreads(own, distances);
 }
 
-/// Reduces the accumulators of a warp. The result is valid in lane 0.
+/// Reduces the accumulators of a warp. The result is valid in the first thread
+/// of the warp.
 Value StreamReader::addAccumulators(ArrayRef<Value> row,
                                     ArrayRef<Value> accumulators) {
   if (usesTensorCores(row))
@@ -300,11 +303,12 @@ Value StreamReader::addAccumulators(ArrayRef<Value> row,
       pairs.push_back(sums.back());
     sums = std::move(pairs);
   }
-  return addLanes(sums.front(), {16, 8, 4, 2, 1});
+  return addThreads(sums.front(), {16, 8, 4, 2, 1});
 }
 
-/// Adds `sum` over the lanes at these distances. The result is valid in lane 0.
-Value StreamReader::addLanes(Value sum, ArrayRef<int64_t> distances) {
+/// Adds `sum` over the threads of a warp at these XOR distances. The result is
+/// valid in the first thread of the warp.
+Value StreamReader::addThreads(Value sum, ArrayRef<int64_t> distances) {
   for (int64_t distance : distances) {
     Value other = gpu::ShuffleOp::create(
                       builder, sum, static_cast<int32_t>(distance),
@@ -329,15 +333,15 @@ StreamReader::requestEarly(ValueRange sources) {
     Value last = arith::MinSIOp::create(
         builder, arith::MulIOp::create(builder, end, size),
         index(type.getDimSize(1)));
-    Value place = arith::AddIOp::create(builder, first, thread);
+    Value column = arith::AddIOp::create(builder, first, thread);
     Value isThere =
-        arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, place, last);
+        arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, column, last);
     auto load = scf::IfOp::create(
         builder, isThere,
         [&](OpBuilder &nested, Location loc) {
           Value zero = arith::ConstantIndexOp::create(nested, loc, 0);
           Value element = memref::LoadOp::create(nested, loc, source,
-                                                 ValueRange{zero, place});
+                                                 ValueRange{zero, column});
           scf::YieldOp::create(nested, loc, element);
         },
         [&](OpBuilder &nested, Location loc) {
@@ -364,7 +368,7 @@ void StreamReader::keepEarly(ArrayRef<std::pair<Value, Value>> elements,
 /// Builds the loop over the rows in which a warp has chunks. A warp takes every
 /// sixteenth chunk, and hence the same columns of all rows.
 void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
-                             Value part, Value sums) {
+                             Value part, Value output) {
   Type indexType = builder.getIndexType(), i32 = builder.getI32Type();
   // The request cursor, which CudaStream.mlir describes.
   SmallVector<Type> cursor = {i32, i32, i32, i32, i32, builder.getI64Type()};
@@ -372,26 +376,26 @@ void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
   llvm::append_range(state, cursor);
   auto open =
       func::CallOp::create(builder, "ark_stream_open", state, ValueRange());
-  int64_t pieces = stream.getPiecesPerWarp();
+  int64_t chunks = stream.getChunksPerWarp();
   auto loop = scf::ForOp::create(builder, open.getResult(0), open.getResult(1),
-                                 index(pieces * kStreamWarps),
+                                 index(chunks * kStreamWarps),
                                  open.getResults().drop_front(2));
   builder.setInsertionPointToStart(loop.getBody());
   SmallVector<Value> after(loop.getRegionIterArgs());
   SmallVector<Value> accumulators = createAccumulators(stream, row);
-  for (int64_t piece = 0; piece < pieces; ++piece)
-    multiplyPiece(stream,
-                  row.slice(piece * getNumLoads(stream), getNumLoads(stream)),
+  for (int64_t chunk = 0; chunk < chunks; ++chunk)
+    multiplyChunk(stream,
+                  row.slice(chunk * getNumLoads(stream), getNumLoads(stream)),
                   after, accumulators);
   Value sum = addAccumulators(row, accumulators);
-  Value leads =
-      arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, lane, index(0));
+  Value leads = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq, inWarp,
+                                      index(0));
   auto guard = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
   scf::YieldOp::create(builder, after);
   builder.setInsertionPointToStart(guard.thenBlock());
   Value number = arith::DivUIOp::create(builder, loop.getInductionVar(),
-                                        index(stream.piecesPerRow));
-  memref::StoreOp::create(builder, sum, sums, ValueRange{part, number});
+                                        index(stream.chunksPerRow));
+  memref::StoreOp::create(builder, sum, output, ValueRange{part, number});
   builder.setInsertionPointAfter(loop);
   func::CallOp::create(builder, "ark_stream_close", TypeRange(),
                        loop.getResults());
@@ -399,23 +403,23 @@ void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
 
 /// Waits for the next chunk of the ring and multiplies it by elements of the
 /// row. `state` holds the number of chunks read, then the request cursor.
-void StreamReader::multiplyPiece(const WeightStream &stream,
+void StreamReader::multiplyChunk(const WeightStream &stream,
                                  ArrayRef<Value> row,
                                  SmallVectorImpl<Value> &state,
                                  MutableArrayRef<Value> accumulators) {
   auto pointer =
       LLVM::LLVMPointerType::get(builder.getContext(), kSharedAddressSpace);
-  Value place = func::CallOp::create(builder, "ark_stream_take",
-                                     TypeRange{pointer}, state.front())
-                    .getResult(0);
-  SmallVector<Value> piece = loadPiece(stream, place);
+  Value slot = func::CallOp::create(builder, "ark_stream_take",
+                                    TypeRange{pointer}, state.front())
+                   .getResult(0);
+  SmallVector<Value> chunk = loadChunk(stream, slot);
   ValueRange cursor = ValueRange(state).drop_front();
   auto next = func::CallOp::create(builder, "ark_stream_free",
                                    TypeRange(cursor), cursor);
   if (usesTensorCores(row))
-    multiplyMatrices(row, piece, accumulators);
+    multiplyMatrices(row, chunk, accumulators);
   else
-    multiplyScalars(row, piece, accumulators);
+    multiplyScalars(row, chunk, accumulators);
   Value one = arith::ConstantIntOp::create(builder, 1, 32);
   Value read = arith::AddIOp::create(builder, state.front(), one);
   state.assign({read});
@@ -430,7 +434,7 @@ SmallVector<Value> StreamReader::getOperands() {
     operands.push_back(read.source);
   for (const EarlyRead &read : reads)
     operands.push_back(read.copy);
-  llvm::append_range(operands, sums);
+  llvm::append_range(operands, outputs);
   return operands;
 }
 
@@ -447,10 +451,10 @@ func::FuncOp StreamReader::createFunction() {
   Value rows = arguments.front();
   ValueRange sources = arguments.slice(1, reads.size());
   ValueRange copies = arguments.slice(1 + reads.size(), reads.size());
-  ValueRange results = arguments.take_back(sums.size());
+  ValueRange results = arguments.take_back(outputs.size());
 
   thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
-  lane = arith::RemUIOp::create(builder, thread, index(kWarpSize));
+  inWarp = arith::RemUIOp::create(builder, thread, index(kWarpSize));
   // Segments consist of whole rows, so that a warp reads the same columns in
   // every segment.
   const WeightStream &stream = streams.front();

@@ -13,7 +13,7 @@ namespace mlir::ark {
 
 /// A tile that is loaded before the products although it is read after them:
 /// each vCTA reads consecutive elements of a `memref<1xN>`. `copy` holds the
-/// elements of the whole run.
+/// elements of the whole work item.
 struct EarlyRead {
   BlockArgument source;
   int64_t elementsPerVcta = 0;
@@ -25,16 +25,16 @@ std::optional<EarlyRead> matchEarlyRead(memref::SubViewOp tile,
                                         scf::ForOp vctas);
 
 /// Builds the function that computes the products of a body for all vCTAs of a
-/// run.
+/// work item.
 class StreamReader {
 public:
   StreamReader(func::FuncOp body, ArrayRef<WeightStream> streams,
-               ArrayRef<EarlyRead> reads, ArrayRef<Value> sums);
+               ArrayRef<EarlyRead> reads, ArrayRef<Value> outputs);
 
   func::FuncOp createFunction();
-  /// Returns the operands of the call: the run, the row and the sources of
-  /// early reads, then the buffers that the function writes, which are the
-  /// copies of the sources and the sums.
+  /// Returns the operands of the call: the range of vCTAs, the row and the
+  /// sources of early reads, then the buffers that the function writes, which
+  /// are the copies of the sources and the results of the products.
   SmallVector<Value> getOperands();
 
 private:
@@ -45,37 +45,37 @@ private:
   Type getWeightType() const;
   SmallVector<std::pair<Value, Value>> requestEarly(ValueRange sources);
   void keepEarly(ArrayRef<std::pair<Value, Value>> elements, ValueRange copies);
-  Value isInPiece(const WeightStream &stream, int64_t load);
+  Value isInChunk(const WeightStream &stream, int64_t load);
   Value selectIf(Value condition, Value value, Value other);
   Value zeroUnless(Value condition, Value loaded);
   SmallVector<Value> loadRow(const WeightStream &stream, Value row, Value part);
-  SmallVector<Value> loadPiece(const WeightStream &stream, Value place);
+  SmallVector<Value> loadChunk(const WeightStream &stream, Value slot);
   bool usesTensorCores(ArrayRef<Value> row) const;
   SmallVector<Value> createAccumulators(const WeightStream &stream,
                                         ArrayRef<Value> row);
-  void multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> piece,
+  void multiplyScalars(ArrayRef<Value> row, ArrayRef<Value> chunk,
                        MutableArrayRef<Value> accumulators);
   SmallVector<Value> getWords(Value vector);
-  void multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> piece,
+  void multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> chunk,
                         MutableArrayRef<Value> accumulators);
   Value addDiagonals(ArrayRef<Value> accumulators);
   Value addAccumulators(ArrayRef<Value> row, ArrayRef<Value> accumulators);
-  void multiplyPiece(const WeightStream &stream, ArrayRef<Value> row,
+  void multiplyChunk(const WeightStream &stream, ArrayRef<Value> row,
                      SmallVectorImpl<Value> &state,
                      MutableArrayRef<Value> accumulators);
   void buildLoop(const WeightStream &stream, ArrayRef<Value> row, Value part,
-                 Value sums);
-  Value addLanes(Value sum, ArrayRef<int64_t> distances);
+                 Value output);
+  Value addThreads(Value sum, ArrayRef<int64_t> distances);
 
   func::FuncOp body;
   ArrayRef<WeightStream> streams;
   ArrayRef<EarlyRead> reads;
-  ArrayRef<Value> sums;
+  ArrayRef<Value> outputs;
   func::FuncOp function;
   ImplicitLocOpBuilder builder;
   /// Null if the target has no supported instruction.
   std::unique_ptr<MatrixInstruction> instruction;
-  Value thread, lane;
+  Value thread, inWarp;
 };
 
 } // namespace mlir::ark

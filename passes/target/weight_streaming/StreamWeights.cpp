@@ -40,7 +40,7 @@ static constexpr int64_t kSegmentBytes = 8 * abi::kSegmentWords;
 /// Lower bound of the number of slots of a ring.
 static constexpr int64_t kMinDepth = 2;
 
-static constexpr llvm::StringLiteral kSegments = "ark_stream_rows";
+static constexpr llvm::StringLiteral kSegments = "ark_stream_segment_table";
 
 namespace {
 /// The streamed products of a body.
@@ -51,7 +51,7 @@ struct StreamedBody {
 
 /// Byte offsets of the rings' parts in shared memory.
 struct RingLayout {
-  int64_t lane = 0, warps = 0, barriers = 0, table = 0, slots = 0, end = 0;
+  int64_t inWarp = 0, warps = 0, barriers = 0, table = 0, slots = 0, end = 0;
   int64_t depth = 0, slotBytes = 0;
 };
 } // namespace
@@ -62,7 +62,7 @@ struct RingLayout {
 
 namespace {
 /// Moves the products of a body out of its loop over vCTAs: a function computes
-/// the products of all vCTAs of a run, and the loop reads the results.
+/// the products of all vCTAs of a work item, and the loop reads the results.
 class StreamRewriter {
 public:
   StreamRewriter(const StreamedBody &streamed, int64_t longestRun)
@@ -74,7 +74,7 @@ public:
 private:
   Value createBuffer(MemRefType type);
   Value getFirstRow(int64_t rowsPerVcta);
-  void readSums(const WeightStream &stream, Value sums);
+  void readPartialSums(const WeightStream &stream, Value partialSums);
   SmallVector<EarlyRead> readEarly();
 
   func::FuncOp body;
@@ -91,7 +91,7 @@ Value StreamRewriter::createBuffer(MemRefType type) {
 }
 
 /// Returns the first row of the current vCTA, counted from the first row of the
-/// run.
+/// work item.
 Value StreamRewriter::getFirstRow(int64_t rowsPerVcta) {
   Value vcta = getVctaLoop(body).getInductionVar();
   Value before =
@@ -100,8 +100,9 @@ Value StreamRewriter::getFirstRow(int64_t rowsPerVcta) {
       builder, before, arith::ConstantIndexOp::create(builder, rowsPerVcta));
 }
 
-/// Replaces a product by `out[0, n] += sums[0, n] + ...` over the partial sums.
-void StreamRewriter::readSums(const WeightStream &stream, Value sums) {
+/// Replaces a product by `out[0, n] += partialSums[p, n]`, summed over p.
+void StreamRewriter::readPartialSums(const WeightStream &stream,
+                                     Value partialSums) {
   linalg::GenericOp product = stream.product;
   builder.setInsertionPoint(product);
   Value first = getFirstRow(stream.rowsPerVcta);
@@ -111,7 +112,7 @@ void StreamRewriter::readSums(const WeightStream &stream, Value sums) {
   SmallVector<Value> parts;
   for (int64_t part = 0; part < stream.getWarpsPerRow(); ++part)
     parts.push_back(memref::SubViewOp::create(
-        builder, sums,
+        builder, partialSums,
         SmallVector<OpFoldResult>{builder.getIndexAttr(part), first},
         SmallVector<OpFoldResult>{one, rows},
         SmallVector<OpFoldResult>{one, one}));
@@ -160,22 +161,22 @@ SmallVector<EarlyRead> StreamRewriter::readEarly() {
 }
 
 void StreamRewriter::rewrite() {
-  SmallVector<Value> sums;
+  SmallVector<Value> partialSums;
   for (const WeightStream &stream : streams) {
     int64_t rows =
         std::min(longestRun * stream.rowsPerVcta, stream.getNumRows());
-    sums.push_back(createBuffer(MemRefType::get({stream.getWarpsPerRow(), rows},
-                                                builder.getF32Type())));
+    partialSums.push_back(createBuffer(MemRefType::get(
+        {stream.getWarpsPerRow(), rows}, builder.getF32Type())));
   }
   scf::ForOp vctas = getVctaLoop(body);
-  for (auto [stream, buffer] : llvm::zip(streams, sums))
-    readSums(stream, buffer);
+  for (auto [stream, buffer] : llvm::zip(streams, partialSums))
+    readPartialSums(stream, buffer);
   SmallVector<EarlyRead> reads = readEarly();
-  StreamReader reader(body, streams, reads, sums);
+  StreamReader reader(body, streams, reads, partialSums);
   func::FuncOp function = reader.createFunction();
   builder.setInsertionPoint(vctas);
   auto call = func::CallOp::create(builder, function, reader.getOperands());
-  setCtaCollective(call, reads.size() + sums.size());
+  setCtaCollective(call, reads.size() + partialSums.size());
 
   builder.setInsertionPointToStart(&body.getBody().front());
   Value count = arith::ConstantIntOp::create(builder, streams.size(), 32);
@@ -188,15 +189,16 @@ void StreamRewriter::rewrite() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The segments (work items) of all lanes in the order of their reads. A
-/// segment is one product of one run: its first row and its number of chunks.
+/// The segments of all lanes, in the order in which the lanes read them. A
+/// segment is one product of one work item: its first row and its number of
+/// chunks.
 class SegmentTable {
 public:
   SegmentTable(KernelOp kernel, ArrayRef<StreamedBody> bodies);
 
   int64_t getLongestLane() const { return longest; }
-  /// Returns the average number of chunks of a run.
-  int64_t getPiecesOfRun() const { return runs ? allPieces / runs : 0; }
+  /// Returns the average number of chunks of a work item.
+  int64_t getChunksPerRun() const { return runs ? allChunks / runs : 0; }
   /// Returns the number of words before the first segment.
   int64_t getFirst() const { return first; }
   /// Creates the table whose layout CudaRing.mlir describes.
@@ -206,7 +208,7 @@ private:
   void add(KernelOp kernel, const LaneRun &run, ArrayRef<WeightStream> streams);
 
   SmallVector<int64_t> begins, words;
-  int64_t longest = 0, first = 0, allPieces = 0, runs = 0;
+  int64_t longest = 0, first = 0, allChunks = 0, runs = 0;
 };
 } // namespace
 
@@ -215,16 +217,17 @@ void SegmentTable::add(KernelOp kernel, const LaneRun &run,
   int64_t dealt = 0;
   for (const WeightStream &stream : streams) {
     int64_t operand = stream.parameter.getArgNumber() - abi::kBodyOperands;
-    OperandPlace place = getOperandPlace(kernel, run.firstOperand + operand);
-    int64_t rowBytes = stream.piecesPerRow * stream.pieceBytes;
-    int64_t pieces = stream.getNumPieces(run.begin, run.end);
-    words.push_back(place.slot);
-    words.push_back(place.offset + run.begin * stream.rowsPerVcta * rowBytes);
-    words.push_back(pieces | stream.pieceBytes << abi::kSegmentBytesShift |
+    OperandAddress address =
+        getOperandAddress(kernel, run.firstOperand + operand);
+    int64_t rowBytes = stream.chunksPerRow * stream.chunkBytes;
+    int64_t chunks = stream.getNumChunks(run.begin, run.end);
+    words.push_back(address.slot);
+    words.push_back(address.offset + run.begin * stream.rowsPerVcta * rowBytes);
+    words.push_back(chunks | stream.chunkBytes << abi::kSegmentBytesShift |
                     (dealt % kStreamWarps) << abi::kSegmentWarpShift);
-    dealt += pieces;
+    dealt += chunks;
   }
-  allPieces += dealt;
+  allChunks += dealt;
   ++runs;
 }
 
@@ -238,10 +241,10 @@ SegmentTable::SegmentTable(KernelOp kernel, ArrayRef<StreamedBody> bodies) {
           name && name.getValue() == body.getSymName())
         streams[index] = streamed.streams;
   }
-  for (ArrayRef<LaneRun> lane : getLaneRuns(kernel)) {
+  for (ArrayRef<LaneRun> inWarp : getLaneRuns(kernel)) {
     int64_t begin = words.size() / abi::kSegmentRecordWords;
     begins.push_back(begin);
-    for (const LaneRun &run : lane)
+    for (const LaneRun &run : inWarp)
       if (auto found = streams.find(run.body); found != streams.end())
         add(kernel, run, found->second);
     longest = std::max<int64_t>(
@@ -350,16 +353,16 @@ RingLayout StreamWeightsPass::layOut(ArrayRef<StreamedBody> bodies,
   for (const StreamedBody &streamed : bodies)
     for (const WeightStream &stream : streamed.streams)
       layout.slotBytes = std::max<int64_t>(
-          layout.slotBytes, llvm::alignTo(stream.pieceBytes, kSharedAlignment));
+          layout.slotBytes, llvm::alignTo(stream.chunkBytes, kSharedAlignment));
   layout.warps = kLaneStateBytes;
   layout.barriers = layout.warps + kStreamWarps * kWarpStateBytes;
   int64_t most = polls(getOperation()) ? pollingDepth : maxDepth;
   layout.table = layout.barriers + kStreamWarps * most * kBarrierBytes;
   layout.slots =
       llvm::alignTo(layout.table + segments * kSegmentBytes, kSharedAlignment);
-  int64_t round = kStreamWarps * layout.slotBytes;
-  layout.depth = std::min<int64_t>((bytes - layout.slots) / round, most);
-  layout.end = layout.slots + std::max<int64_t>(layout.depth, 0) * round;
+  int64_t bytesPerSlot = kStreamWarps * layout.slotBytes;
+  layout.depth = std::min<int64_t>((bytes - layout.slots) / bytesPerSlot, most);
+  layout.end = layout.slots + std::max<int64_t>(layout.depth, 0) * bytesPerSlot;
   return layout;
 }
 
@@ -368,29 +371,30 @@ void StreamWeightsPass::complete(const RingLayout &layout,
   ModuleOp module = getOperation();
   LLVM::GlobalOp memory = getSharedMemory(module);
   LLVM::GlobalOp segments = table.create(module);
-  KernelTemplate completer(module);
-  completer.defineAddress("ark_stream_lane", memory, layout.lane);
-  completer.defineAddress("ark_stream_warps", memory, layout.warps);
-  completer.defineAddress("ark_stream_barriers", memory, layout.barriers);
-  completer.defineAddress("ark_stream_table", memory, layout.table);
-  completer.defineAddress("ark_stream_slots", memory, layout.slots);
-  completer.defineAddress("ark_stream_segments", segments, 0);
-  completer.defineConstant("ark_stream_first_segment", table.getFirst());
-  completer.defineConstant("ark_stream_depth", layout.depth);
-  completer.defineConstant("ark_stream_slot_bytes", layout.slotBytes);
-  bool areShort = table.getPiecesOfRun() <= kStreamWarps * layout.depth;
-  completer.defineConstant("ark_stream_pace", areShort ? shortPace : pace);
-  completer.defineConstant("ark_stream_beyond", areShort ? 0 : layout.depth);
-  completer.defineConstant("ark_stream_polls", polls(module));
+  KernelTemplate kernelTemplate(module);
+  kernelTemplate.defineAddress("ark_stream_lane", memory, layout.inWarp);
+  kernelTemplate.defineAddress("ark_stream_warps", memory, layout.warps);
+  kernelTemplate.defineAddress("ark_stream_barriers", memory, layout.barriers);
+  kernelTemplate.defineAddress("ark_stream_table", memory, layout.table);
+  kernelTemplate.defineAddress("ark_stream_slots", memory, layout.slots);
+  kernelTemplate.defineAddress("ark_stream_segments", segments, 0);
+  kernelTemplate.defineConstant("ark_stream_first_segment", table.getFirst());
+  kernelTemplate.defineConstant("ark_stream_depth", layout.depth);
+  kernelTemplate.defineConstant("ark_stream_slot_bytes", layout.slotBytes);
+  bool areShort = table.getChunksPerRun() <= kStreamWarps * layout.depth;
+  kernelTemplate.defineConstant("ark_stream_pace", areShort ? shortPace : pace);
+  kernelTemplate.defineConstant("ark_stream_beyond",
+                                areShort ? 0 : layout.depth);
+  kernelTemplate.defineConstant("ark_stream_polls", polls(module));
   if (polls(module))
-    completer.addCallback("ark_end_run", "ark_stream_rest");
-  completer.addCallback("ark_begin_stream", "ark_stream_begin");
-  completer.addCallback("ark_end_stream", "ark_stream_end");
-  completer.addCallback("ark_begin_wait", "ark_stream_hurry");
-  completer.addCallback("ark_end_wait", "ark_stream_wake");
-  completer.addCallback("ark_idle", "ark_stream_idle");
-  completer.addCallback("ark_poll", "ark_stream_poll");
-  if (completer.failed())
+    kernelTemplate.addCallback("ark_end_run", "ark_stream_rest");
+  kernelTemplate.addCallback("ark_begin_stream", "ark_stream_begin");
+  kernelTemplate.addCallback("ark_end_stream", "ark_stream_end");
+  kernelTemplate.addCallback("ark_begin_wait", "ark_stream_hurry");
+  kernelTemplate.addCallback("ark_end_wait", "ark_stream_wake");
+  kernelTemplate.addCallback("ark_idle", "ark_stream_idle");
+  kernelTemplate.addCallback("ark_poll", "ark_stream_poll");
+  if (kernelTemplate.failed())
     signalPassFailure();
 }
 

@@ -19,16 +19,16 @@ using namespace mlir::ark;
 /// bytes. A load of a thread has the same size.
 static constexpr int64_t kCopyBytes = 16;
 /// Size of the smallest chunk: one load per thread of a warp.
-static constexpr int64_t kMinPieceBytes = 512;
+static constexpr int64_t kMinChunkBytes = 512;
 /// Size of the largest chunk: four loads per thread. With eight loads, the
 /// registers would not hold both the chunk and the elements of the row.
-static constexpr int64_t kMaxPieceBytes = 2048;
+static constexpr int64_t kMaxChunkBytes = 2048;
 /// Size of the largest chunk of 8-bit weights. It has as many elements as the
 /// largest chunk of 16-bit weights.
-static constexpr int64_t kMaxNarrowPieceBytes = 1024;
+static constexpr int64_t kMaxNarrowChunkBytes = 1024;
 /// A warp reads the same columns of every row, so that the elements of the
 /// activation row stay in registers. The registers suffice for two chunks.
-static constexpr int64_t kMaxPiecesPerRow = 2 * kStreamWarps;
+static constexpr int64_t kMaxChunksPerRow = 2 * kStreamWarps;
 
 MemRefType WeightStream::getType() const {
   return cast<MemRefType>(parameter.getType());
@@ -37,16 +37,16 @@ MemRefType WeightStream::getType() const {
 int64_t WeightStream::getNumRows() const { return getType().getDimSize(0); }
 
 int64_t WeightStream::getWarpsPerRow() const {
-  return std::min(piecesPerRow, kStreamWarps);
+  return std::min(chunksPerRow, kStreamWarps);
 }
 
-int64_t WeightStream::getPiecesPerWarp() const {
-  return piecesPerRow / getWarpsPerRow();
+int64_t WeightStream::getChunksPerWarp() const {
+  return chunksPerRow / getWarpsPerRow();
 }
 
-int64_t WeightStream::getNumPieces(int64_t begin, int64_t end) const {
+int64_t WeightStream::getNumChunks(int64_t begin, int64_t end) const {
   int64_t last = std::min(end * rowsPerVcta, getNumRows());
-  return std::max<int64_t>(last - begin * rowsPerVcta, 0) * piecesPerRow;
+  return std::max<int64_t>(last - begin * rowsPerVcta, 0) * chunksPerRow;
 }
 
 //===----------------------------------------------------------------------===//
@@ -113,12 +113,12 @@ static bool cutRow(WeightStream &stream) {
   MemRefType type = stream.getType();
   int64_t bytes = type.getDimSize(1) * type.getElementTypeBitWidth() / 8;
   int64_t most =
-      isNarrow(type.getElementType()) ? kMaxNarrowPieceBytes : kMaxPieceBytes;
-  for (int64_t pieces = 1; pieces <= kMaxPiecesPerRow; pieces *= 2)
-    if (bytes % (pieces * kCopyBytes) == 0 && bytes / pieces <= most &&
-        bytes / pieces >= kMinPieceBytes) {
-      stream.piecesPerRow = pieces;
-      stream.pieceBytes = bytes / pieces;
+      isNarrow(type.getElementType()) ? kMaxNarrowChunkBytes : kMaxChunkBytes;
+  for (int64_t chunks = 1; chunks <= kMaxChunksPerRow; chunks *= 2)
+    if (bytes % (chunks * kCopyBytes) == 0 && bytes / chunks <= most &&
+        bytes / chunks >= kMinChunkBytes) {
+      stream.chunksPerRow = chunks;
+      stream.chunkBytes = bytes / chunks;
       return true;
     }
   return false;
@@ -189,7 +189,7 @@ static std::optional<WeightStream> match(linalg::GenericOp op,
 
 /// Returns true if a thread multiplies chunks of both by the same elements.
 static bool haveOneRow(const WeightStream &a, const WeightStream &b) {
-  return a.row == b.row && a.piecesPerRow == b.piecesPerRow &&
+  return a.row == b.row && a.chunksPerRow == b.chunksPerRow &&
          a.getType().getElementType() == b.getType().getElementType();
 }
 

@@ -16,27 +16,27 @@ namespace mlir::ark {
 inline constexpr int64_t kStreamWarps = abi::kStreamWarps;
 
 /// A product of one activation row with the rows of a parameter. vCTAs have
-/// disjoint, consecutive rows, so that a run reads consecutive bytes of the
-/// parameter, each byte once.
+/// disjoint, consecutive rows, so that a work item reads consecutive bytes of
+/// the parameter, each byte once.
 struct WeightStream {
   linalg::GenericOp product;
-  /// The activation row, `memref<1xK>`, is the same for all vCTAs of a run. The
-  /// parameter is a `memref<NxK>`.
+  /// The activation row, `memref<1xK>`, is the same for all vCTAs of a work
+  /// item. The parameter is a `memref<NxK>`.
   Value row;
   BlockArgument parameter;
   int64_t rowsPerVcta = 0;
   /// A row consists of a power of two of chunks of equal size, which the warps
   /// read in round-robin order.
-  int64_t piecesPerRow = 0, pieceBytes = 0;
+  int64_t chunksPerRow = 0, chunkBytes = 0;
 
   int64_t getNumRows() const;
   /// Returns the number of warps that share a row.
   int64_t getWarpsPerRow() const;
   /// Returns the number of chunks of one row that a warp reads. The number is
   /// greater than 1 only if all warps share the row.
-  int64_t getPiecesPerWarp() const;
+  int64_t getChunksPerWarp() const;
   /// Returns the number of chunks in the rows of vCTAs [begin, end).
-  int64_t getNumPieces(int64_t begin, int64_t end) const;
+  int64_t getNumChunks(int64_t begin, int64_t end) const;
   MemRefType getType() const;
 };
 
@@ -45,8 +45,8 @@ struct WeightStream {
 std::optional<int64_t> getVctaStride(OpFoldResult offset, scf::ForOp vctas);
 
 /// Returns true if no op of the loop over vCTAs before `reader` may write
-/// `buffer`. A run can then read `buffer` before the loop: vCTAs of one run do
-/// not write what other vCTAs of the run read.
+/// `buffer`. A work item can then read `buffer` before the loop: its vCTAs do
+/// not write what other vCTAs of the work item read.
 bool isUnchangedBefore(linalg::GenericOp reader, Value buffer,
                        scf::ForOp vctas);
 

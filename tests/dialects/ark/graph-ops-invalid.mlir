@@ -170,7 +170,7 @@ func.func @argmax_c1(%x: tensor<3x0xf32>) {
 // -----
 
 func.func @partial_argmax_c1(%x: tensor<3x8xf32>) {
-  // expected-error @below {{there are no pieces before dimension 0 (partial_argmax_c1)}}
+  // expected-error @below {{the dimension before `axis` holds the partitions, so axis 0 is invalid (partial_argmax_c1)}}
   // expected-error @below {{failed to infer returned types}}
   %0 = ark.partial_argmax %x axis = 0 : (tensor<3x8xf32>) -> tensor<8xi64>
   return
@@ -197,7 +197,7 @@ func.func @partial_argmax_c2(%x: tensor<3x8xi64>) {
 // -----
 
 func.func @partial_argmax_c3(%x: tensor<65536x32768xi8>) {
-  // expected-error @below {{indices of 65536 pieces of 32768 elements do not fit i32 (partial_argmax_c3)}}
+  // expected-error @below {{indices of 65536 partitions of 32768 elements do not fit i32 (partial_argmax_c3)}}
   // expected-error @below {{failed to infer returned types}}
   %0 = ark.partial_argmax %x axis = 1 : (tensor<65536x32768xi8>) -> tensor<65536xi64>
   return
@@ -470,7 +470,7 @@ ark.program @update_c4(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name 
 // -----
 
 func.func @bitcast_c1(%x: tensor<4xui8>) {
-  // expected-error @below {{the bytes of 'ui8' may be no values of 'i1' (bitcast_c1)}}
+  // expected-error @below {{the bytes of 'ui8' may not be values of 'i1' (bitcast_c1)}}
   // expected-error @below {{failed to infer returned types}}
   %0 = ark.bitcast %x to i1 : (tensor<4xui8>) -> tensor<4xi1>
   return
@@ -523,7 +523,7 @@ func.func @name_of_an_op(%x: tensor<8xi8>) {
 
 // The verifier must not divide by the size of an i0 element, which is zero.
 func.func @bitcast_c1_nothing(%x: tensor<4xf32>) {
-  // expected-error @below {{the bytes of 'f32' may be no values of 'i0' (bitcast_c1)}}
+  // expected-error @below {{the bytes of 'f32' may not be values of 'i0' (bitcast_c1)}}
   // expected-error @below {{failed to infer returned types}}
   %0 = ark.bitcast %x to i0 : (tensor<4xf32>) -> tensor<4xf32>
   return

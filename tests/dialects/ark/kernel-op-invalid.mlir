@@ -129,7 +129,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 // -----
 
 // The type of the splat promises more elements than a reader could process.
-// expected-error @below {{table 'instructions' has 1099511627776 rows; a table has 0 to 16777216 (kernel_c1)}}
+// expected-error @below {{table 'instructions' has 1099511627776 entries; a table has 0 to 16777216 (kernel_c1)}}
 ark.kernel @hugeSplat {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],
@@ -145,7 +145,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// expected-error @below {{has 1 tasks and another number of rows in 'task_table' (kernel_c3)}}
+// expected-error @below {{has 1 tasks and another number of entries in 'task_table' (kernel_c3)}}
 ark.kernel @rowOfEveryTask {
     entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x"}], tasks = [{name = "t", vctas = 4 : i64}],

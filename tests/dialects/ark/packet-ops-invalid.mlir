@@ -1,7 +1,7 @@
 // RUN: ark-opt %s --split-input-file --verify-diagnostics
 
 func.func @packet_c1_pack(%x: tensor<4xi64>) {
-  // expected-error @below {{a packet holds no 'i64', of more than 32 bits (packet_c1)}}
+  // expected-error @below {{a packet cannot hold 'i64': its values have at most 32 bits (packet_c1)}}
   // expected-error @below {{failed to infer returned types}}
   %0 = ark.pack_packet %x : (tensor<4xi64>) -> tensor<4xi64>
   return
@@ -10,7 +10,7 @@ func.func @packet_c1_pack(%x: tensor<4xi64>) {
 // -----
 
 func.func @packet_c1_unpack(%x: tensor<4xi64>) {
-  // expected-error @below {{a packet holds no 'i64', of more than 32 bits (packet_c1)}}
+  // expected-error @below {{a packet cannot hold 'i64': its values have at most 32 bits (packet_c1)}}
   // expected-error @below {{failed to infer returned types}}
   %0 = ark.unpack_packet %x to i64 : (tensor<4xi64>) -> tensor<4xi64>
   return
@@ -29,7 +29,7 @@ func.func @packet_c2(%x: tensor<4xf32>) {
 
 func.func @packet_c1_put(%x: tensor<4xi64>) {
   %c = ark.channel.open peer = 1 tag = 0 : !ark.channel
-  // expected-error @below {{a packet holds no 'i64', of more than 32 bits (packet_c1)}}
+  // expected-error @below {{a packet cannot hold 'i64': its values have at most 32 bits (packet_c1)}}
   ark.channel.put_packet %c, %x : !ark.channel, tensor<4xi64>
   return
 }
@@ -38,7 +38,7 @@ func.func @packet_c1_put(%x: tensor<4xi64>) {
 
 func.func @packet_c1_read() {
   %c = ark.channel.open peer = 1 tag = 0 : !ark.channel
-  // expected-error @below {{a packet holds no 'i64', of more than 32 bits (packet_c1)}}
+  // expected-error @below {{a packet cannot hold 'i64': its values have at most 32 bits (packet_c1)}}
   %0 = ark.channel.read_packet %c : !ark.channel -> tensor<4xi64>
   return
 }

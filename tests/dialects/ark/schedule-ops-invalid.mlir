@@ -206,7 +206,7 @@ ark.program @opThatIsNoScheduleItem(%x: memref<32xf32> {ark.kind = #ark.kind<out
     ark.yield
   }
   ark.schedule "a" sms = 1 {
-    // expected-error @below {{does not belong into a schedule}}
+    // expected-error @below {{is not allowed in a schedule}}
     %c = arith.constant 0 : index
     ark.lane sms = [0, 1] warps = [0, 1] { ark.run "t" [0, 2] }
   }

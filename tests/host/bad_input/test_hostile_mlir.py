@@ -111,7 +111,7 @@ def test_a_table_with_a_negative_number_of_rows(tmp_path: Path) -> None:
         ark.compile(file, target="cpu:1")
     assert "kernel_c1" not in str(caught.value)
     file.write_bytes(data.replace(rows, _zigzag_varint(-12345)))
-    message = "table 'operands' has -12345 rows; a table has 0 to 33554432 (kernel_c1)"
+    message = "table 'operands' has -12345 entries; a table has 0 to 33554432 (kernel_c1)"
     with pytest.raises(ark.CompileError, match=re.escape(message)):
         ark.compile(file, target="cpu:1")
 

@@ -197,8 +197,8 @@ def test_known_values(dtype: DType) -> None:
         ((4, 3), ark.fp16, ark.int64, "does not fill elements of 'i64' (bitcast_c2)"),
         ((), ark.fp32, ark.int8, "does not fill elements of 'i8' (bitcast_c2)"),
         ((), ark.int8, ark.fp32, "does not fill elements of 'f32' (bitcast_c2)"),
-        ((4,), ark.uint8, ark.bool, "may be no values of 'i1' (bitcast_c1)"),
-        ((4,), ark.fp32, ark.bool, "may be no values of 'i1' (bitcast_c1)"),
+        ((4,), ark.uint8, ark.bool, "may not be values of 'i1' (bitcast_c1)"),
+        ((4,), ark.fp32, ark.bool, "may not be values of 'i1' (bitcast_c1)"),
     ],
 )
 def test_shapes_that_do_not_fit_raise(

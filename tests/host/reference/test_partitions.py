@@ -49,7 +49,7 @@ def test_partitions_of_an_attention(
 ) -> None:
     program, inputs = attention(heads, kv_heads, queries, mask)
     done = subprocess.run(
-        [ark_opt, f"--ark-split-attention=pieces={pieces}"],
+        [ark_opt, f"--ark-split-attention=partitions={pieces}"],
         input=program.mlir, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "ark.attention" not in done.stdout
@@ -72,7 +72,7 @@ def test_partitions_of_an_argmax(ark_opt: str, dtype: Any, axis: int, pieces: in
         x = ark.input("x", (24, 48), dtype)
         ark.output("y", ark.argmax(x, axis))
     done = subprocess.run(
-        [ark_opt, f"--ark-split-argmax=pieces={pieces}"],
+        [ark_opt, f"--ark-split-argmax=partitions={pieces}"],
         input=program.mlir, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "ark.argmax" not in done.stdout

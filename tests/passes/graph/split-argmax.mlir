@@ -1,5 +1,5 @@
 // RUN: ark-opt %s --ark-split-argmax --split-input-file | FileCheck %s
-// RUN: ark-opt %s --ark-split-argmax=pieces=3 --split-input-file | FileCheck %s --check-prefix=THREE
+// RUN: ark-opt %s --ark-split-argmax=partitions=3 --split-input-file | FileCheck %s --check-prefix=THREE
 
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>} {
 // CHECK-LABEL: ark.program @nextTokenOfALargeVocabulary

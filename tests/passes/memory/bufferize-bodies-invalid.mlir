@@ -37,7 +37,7 @@ ark.program @dimensionThatDoesNotExist(%x: tensor<70xf32> {ark.kind = #ark.kind<
   %0 = ark.task "t" grid [3] ins(%x[#ark.region<(d0) -> (d0 * 32), [32]>] : tensor<70xf32>) outs(%e[#ark.region<(d0) -> (d0 * 32), [32]>] : tensor<70xf32>) {
   ^bb0(%i: index, %a: tensor<?xf32>, %o: tensor<?xf32>):
     %c = arith.constant 2147483648 : index
-    // expected-error @below {{asks for dimension 2147483648 of 'tensor<?xf32>'}}
+    // expected-error @below {{reads the extent of dimension 2147483648, which 'tensor<?xf32>' does not have}}
     %n = tensor.dim %a, %c : tensor<?xf32>
     %1 = tensor.empty(%n) : tensor<?xf32>
     %2 = linalg.copy ins(%a : tensor<?xf32>) outs(%1 : tensor<?xf32>) -> tensor<?xf32>

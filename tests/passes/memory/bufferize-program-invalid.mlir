@@ -83,7 +83,7 @@ ark.program @readsATensorThatNoTaskFills() -> (tensor<4xf32> {ark.name = "y"}) {
 // -----
 
 ark.program @opOutsideOfTasks(%x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) -> (tensor<4xf32> {ark.name = "y"}) {
-  // expected-error @below {{has no place between tasks: only views, constants and tensor.empty do}}
+  // expected-error @below {{is not allowed between tasks: only tasks, views, constants and tensor.empty are}}
   %0 = ark.relu %x : (tensor<4xf32>) -> tensor<4xf32>
   ark.return %0 : tensor<4xf32>
 }

@@ -142,7 +142,7 @@ ark.program @anotherBufferInEveryIteration(%y: memref<4xf32> {ark.kind = #ark.ki
     %c4 = arith.constant 4 : index
     %0 = memref.alloc() : memref<4xf32>
     %1 = scf.for %k = %c0 to %c4 step %c1 iter_args(%b = %0) -> memref<4xf32> {
-      // expected-error @below {{temporary leaves the iteration that makes it}}
+      // expected-error @below {{temporary is used outside of the iteration that allocates it}}
       %2 = memref.alloc() : memref<4xf32>
       linalg.exp ins(%b : memref<4xf32>) outs(%2 : memref<4xf32>)
       scf.yield %2 : memref<4xf32>

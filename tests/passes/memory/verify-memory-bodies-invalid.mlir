@@ -98,7 +98,7 @@ ark.program @subviewOfNegativeSize(%x: memref<16xf32> {ark.kind = #ark.kind<inpu
     %n = arith.subi %i, %i : index
     %c1 = arith.constant 1 : index
     %m = arith.subi %n, %c1 : index
-    // expected-error @below {{takes a part of 'memref<16xf32, strided<[1], offset: ?>>' that is not known in dimension 0}}
+    // expected-error @below {{takes a part of 'memref<16xf32, strided<[1], offset: ?>>' whose bounds are unknown in dimension 0}}
     %0 = memref.subview %a[0] [%m] [1] : memref<16xf32, strided<[1], offset: ?>> to memref<?xf32, strided<[1], offset: ?>>
     ark.yield
   }
@@ -110,7 +110,7 @@ ark.program @subviewOfNegativeSize(%x: memref<16xf32> {ark.kind = #ark.kind<inpu
 ark.program @otherMemory(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
-    // expected-error @below {{may name elements that 'memref<16xf32, strided<[1], offset: ?>>' does not have}}
+    // expected-error @below {{may address elements that 'memref<16xf32, strided<[1], offset: ?>>' does not have}}
     %0 = memref.reinterpret_cast %b to offset: [1000], sizes: [16], strides: [1] : memref<16xf32, strided<[1], offset: ?>> to memref<16xf32, strided<[1], offset: 1000>>
     ark.yield
   }
@@ -123,7 +123,7 @@ ark.program @otherStrides(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.n
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
     %base, %offset, %size, %stride = memref.extract_strided_metadata %b : memref<16xf32, strided<[1], offset: ?>> -> memref<f32>, index, index, index
-    // expected-error @below {{may name elements that}}
+    // expected-error @below {{may address elements that}}
     %0 = memref.reinterpret_cast %b to offset: [%offset], sizes: [16], strides: [2] : memref<16xf32, strided<[1], offset: ?>> to memref<16xf32, strided<[2], offset: ?>>
     ark.yield
   }
@@ -135,7 +135,7 @@ ark.program @otherStrides(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.n
 ark.program @baseOfTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
-    // expected-error @below {{names memory before its tile}}
+    // expected-error @below {{takes the base pointer of a tile, which reaches memory outside of the tile}}
     %base, %offset, %size, %stride = memref.extract_strided_metadata %b : memref<16xf32, strided<[1], offset: ?>> -> memref<f32>, index, index, index
     %0 = memref.load %base[] : memref<f32>
     ark.yield
@@ -149,7 +149,7 @@ ark.program @shapeLargerThanTheTemporary(%x: memref<16xf32> {ark.kind = #ark.kin
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 64 : i64} {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
     %t = memref.alloca() : memref<16xf32>
-    // expected-error @below {{may name elements that}}
+    // expected-error @below {{may address elements that}}
     %0 = memref.reinterpret_cast %t to offset: [0], sizes: [4, 4], strides: [5, 1] : memref<16xf32> to memref<4x4xf32, strided<[5, 1]>>
     ark.yield
   }
@@ -173,7 +173,7 @@ ark.program @castToMoreElements(%x: memref<100xf32> {ark.kind = #ark.kind<input>
 ark.program @castToAnOffset(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
-    // expected-error @below {{claims strides or an offset that 'memref<16xf32, strided<[1], offset: ?>>' does not promise}}
+    // expected-error @below {{declares strides or an offset that 'memref<16xf32, strided<[1], offset: ?>>' may not have}}
     %0 = memref.cast %a : memref<16xf32, strided<[1], offset: ?>> to memref<16xf32, strided<[1]>>
     ark.yield
   }
@@ -273,7 +273,7 @@ ark.program @chosenBuffer(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.n
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
     %c = arith.cmpi eq, %i, %i : index
-    // expected-error @below {{has no place in the body of a task on buffers}}
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
     %0 = arith.select %c, %a, %b : memref<16xf32, strided<[1], offset: ?>>
     ark.yield
   }
@@ -287,7 +287,7 @@ ark.program @bufferOfALoop(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
-    // expected-error @below {{has no place in the body of a task on buffers}}
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
     %0 = scf.for %j = %c0 to %c1 step %c1 iter_args(%k = %a) -> (memref<16xf32, strided<[1], offset: ?>>) {
       scf.yield %b : memref<16xf32, strided<[1], offset: ?>>
     }
@@ -301,7 +301,7 @@ ark.program @bufferOfALoop(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.
 ark.program @address(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
-    // expected-error @below {{has no place in the body of a task on buffers}}
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
     %0 = memref.extract_aligned_pointer_as_index %a : memref<16xf32, strided<[1], offset: ?>> -> index
     ark.yield
   }
@@ -316,7 +316,7 @@ ark.program @maskedStore(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.na
     %c0 = arith.constant 0 : index
     %m = arith.constant dense<true> : vector<4xi1>
     %f = arith.constant dense<0.0> : vector<4xf32>
-    // expected-error @below {{has no place in the body of a task on buffers}}
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
     vector.maskedstore %b[%c0], %m, %f : memref<16xf32, strided<[1], offset: ?>>, vector<4xi1>, vector<4xf32>
     ark.yield
   }
@@ -375,7 +375,7 @@ ark.program @stridedCastBeyondTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<i
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
     %part = memref.subview %a[0] [8] [2] : memref<16xf32, strided<[1], offset: ?>> to memref<8xf32, strided<[2], offset: ?>>
     %base, %offset, %size, %stride = memref.extract_strided_metadata %part : memref<8xf32, strided<[2], offset: ?>> -> memref<f32>, index, index, index
-    // expected-error @below {{may name elements that}}
+    // expected-error @below {{may address elements that}}
     %0 = memref.reinterpret_cast %a to offset: [%offset], sizes: [1, 9], strides: [16, 2] : memref<16xf32, strided<[1], offset: ?>> to memref<1x9xf32, strided<[16, 2], offset: ?>>
     ark.yield
   }
@@ -389,7 +389,7 @@ ark.program @offsetOfAnotherPart(%x: memref<16xf32> {ark.kind = #ark.kind<input>
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
     %part = memref.subview %a[1] [8] [1] : memref<16xf32, strided<[1], offset: ?>> to memref<8xf32, strided<[1], offset: ?>>
     %base, %offset, %size, %stride = memref.extract_strided_metadata %part : memref<8xf32, strided<[1], offset: ?>> -> memref<f32>, index, index, index
-    // expected-error @below {{may name elements that}}
+    // expected-error @below {{may address elements that}}
     %0 = memref.reinterpret_cast %a to offset: [%offset], sizes: [16], strides: [1] : memref<16xf32, strided<[1], offset: ?>> to memref<16xf32, strided<[1], offset: ?>>
     ark.yield
   }

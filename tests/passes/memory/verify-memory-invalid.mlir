@@ -43,7 +43,7 @@ ark.program @valueOfAnotherType(%x: memref<4xf32> {ark.kind = #ark.kind<constant
 // -----
 
 ark.program @unplanned(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
-  // expected-error @below {{has no place between tasks on buffers}}
+  // expected-error @below {{is not allowed between tasks on buffers}}
   %0 = memref.alloc() : memref<16xf32>
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
@@ -244,7 +244,7 @@ ark.program @tileWithoutStrides(%x: memref<16xf32> {ark.kind = #ark.kind<input>,
 ark.program @tensorInABody(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
-    // expected-error @below {{has no place in the body of a task on buffers}}
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
     %0 = tensor.empty() : tensor<4xf32>
     ark.yield
   }
@@ -268,7 +268,7 @@ ark.program @tensorOfAnAllowedOp(%x: memref<16xf32> {ark.kind = #ark.kind<input>
 ark.program @copyThatNeedsALibrary(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
-    // expected-error @below {{has no place in the body of a task on buffers}}
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
     memref.copy %t0, %t1 : memref<16xf32, strided<[1], offset: ?>> to memref<16xf32, strided<[1], offset: ?>>
     ark.yield
   }
@@ -281,7 +281,7 @@ ark.program @signChangeOfAnotherWidth(%x: memref<16xui8> {ark.kind = #ark.kind<i
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) {
   ^bb0(%i: index, %t0: memref<16xui8, strided<[1], offset: ?>>, %t1: memref<16xui8, strided<[1], offset: ?>>):
     %0 = memref.load %t0[%i] : memref<16xui8, strided<[1], offset: ?>>
-    // expected-error @below {{has no place in the body of a task on buffers}}
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
     %1 = builtin.unrealized_conversion_cast %0 : ui8 to i16
     ark.yield
   }
@@ -294,7 +294,7 @@ ark.program @signChangeOfAFloat(%x: memref<16xf32> {ark.kind = #ark.kind<input>,
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
     %0 = memref.load %t0[%i] : memref<16xf32, strided<[1], offset: ?>>
-    // expected-error @below {{has no place in the body of a task on buffers}}
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
     %1 = builtin.unrealized_conversion_cast %0 : f32 to i32
     ark.yield
   }
@@ -307,7 +307,7 @@ ark.program @signChangeOfABuffer(%x: memref<16xui8> {ark.kind = #ark.kind<input>
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) {
   ^bb0(%i: index, %t0: memref<16xui8, strided<[1], offset: ?>>, %t1: memref<16xui8, strided<[1], offset: ?>>):
     %0 = memref.load %t0[%i] : memref<16xui8, strided<[1], offset: ?>>
-    // expected-error @below {{has no place in the body of a task on buffers}}
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
     %1 = builtin.unrealized_conversion_cast %t0 : memref<16xui8, strided<[1], offset: ?>> to memref<16xi8, strided<[1], offset: ?>>
     ark.yield
   }
@@ -320,7 +320,7 @@ ark.program @signChangeToAnIndex(%x: memref<16xui32> {ark.kind = #ark.kind<input
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xui32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xui32>) {
   ^bb0(%i: index, %t0: memref<16xui32, strided<[1], offset: ?>>, %t1: memref<16xui32, strided<[1], offset: ?>>):
     %0 = memref.load %t0[%i] : memref<16xui32, strided<[1], offset: ?>>
-    // expected-error @below {{has no place in the body of a task on buffers}}
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
     %1 = builtin.unrealized_conversion_cast %0 : ui32 to index
     ark.yield
   }
@@ -333,7 +333,7 @@ ark.program @signChangeOfTwo(%x: memref<16xui8> {ark.kind = #ark.kind<input>, ar
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) {
   ^bb0(%i: index, %t0: memref<16xui8, strided<[1], offset: ?>>, %t1: memref<16xui8, strided<[1], offset: ?>>):
     %0 = memref.load %t0[%i] : memref<16xui8, strided<[1], offset: ?>>
-    // expected-error @below {{has no place in the body of a task on buffers}}
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
     %1 = builtin.unrealized_conversion_cast %0, %0 : ui8, ui8 to i8
     ark.yield
   }
@@ -383,7 +383,7 @@ ark.program @uncountedTemporary(%x: memref<16xf32> {ark.kind = #ark.kind<input>,
 
 ark.program @twoPackets(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %0 = ark.packets : memref<64xi8>
-  // expected-error @below {{are the second packets of their program}}
+  // expected-error @below {{is the second buffer of packets of its program}}
   %1 = ark.packets : memref<64xi8>
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):

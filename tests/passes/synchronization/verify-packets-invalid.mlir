@@ -198,7 +198,7 @@ ark.program @sharedBytes(
   %p = memref.view %arena[%c0][] : memref<64xi8> to memref<4xi64>
   %c16 = arith.constant 16 : index
   %z = memref.view %arena[%c16][] : memref<64xi8> to memref<4xf32>
-  // expected-note @below {{the packets are put here}}
+  // expected-note @below {{this task sends the packets}}
   ark.task "put" grid [1] ins(%x[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) outs(%p[#ark.region<(d0) -> (0), [4]>] : memref<4xi64>) {
   ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xi64, strided<[1], offset: ?>>):
     %e = ark.epoch : i32
@@ -208,7 +208,7 @@ ark.program @sharedBytes(
   ^bb0(%i: index, %a: memref<4xi64, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
     ark.yield
   }
-  // expected-error @below {{'ark.task' op 'other' writes where the packets of 'put' lie}}
+  // expected-error @below {{'ark.task' op 'other' writes bytes that hold the packets of 'put'}}
   ark.task "other" grid [1] ins() outs(%z[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) {
   ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):
     ark.yield
@@ -253,7 +253,7 @@ ark.program @barrier(
     ark.semaphore @end arrivals = 2 handoff = barrier
     ark.lane sms = [0, 1] warps = [0, 1] {
       ark.run "put" [0, 1]
-      // expected-error @below {{meets at '@p', which has rank packets and no counter}}
+      // expected-error @below {{uses semaphore '@p', which stands for rank packets: a barrier needs a counter}}
       ark.barrier @p
       ark.barrier @end
     }

@@ -632,7 +632,7 @@ ark.program @packetsOfBytes(
   %packets = ark.packets : memref<128xi8>
   %cp = arith.constant 64 : index
   %p = memref.view %packets[%cp][] : memref<128xi8> to memref<4xi16>
-  // expected-error @below {{operand 1 of 'put' has packets of 'i16', which are no words of 32 or 64 bits}}
+  // expected-error @below {{operand 1 of 'put' has packets of 'i16', which are not integers of 32 or 64 bits}}
   ark.task "put" grid [1] ins(%x0[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) outs(%p[#ark.region<(d0) -> (0), [4]>] : memref<4xi16>) {
   ^bb0(%i: index, %t0: memref<4xf32, strided<[1], offset: ?>>, %t1: memref<4xi16, strided<[1], offset: ?>>):
     ark.yield

@@ -3,7 +3,7 @@
 // 16 warps read chunks in round-robin order, and each has a state of 16 words.
 // CHECK-LABEL: func.func private @ark_stream_field(
 // CHECK: arith.constant 16 : i32
-// CHECK-LABEL: func.func private @ark_stream_row(
+// CHECK-LABEL: func.func private @ark_stream_segment(
 // CHECK: arith.constant 15 : i32
 // CHECK: arith.constant 32 : i64
 // CHECK: arith.constant 48 : i64

@@ -1,5 +1,5 @@
 // RUN: ark-opt %s --split-input-file \
-// RUN:   --pass-pipeline='builtin.module(func.func(ark-vectorize-contractions{vector-lanes=16}))' | FileCheck %s
+// RUN:   --pass-pipeline='builtin.module(func.func(ark-vectorize-contractions{vector-elements=16}))' | FileCheck %s
 
 // Columns of the right operand are contiguous, so whole blocks need no panel.
 // CHECK-LABEL: func.func @rowMajorProductKeepsABlockInRegisters

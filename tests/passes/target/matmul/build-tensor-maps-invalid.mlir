@@ -17,7 +17,7 @@ func.func private @product(%begin: index, %end: index, %task: index, %status: me
 
 // The module lacks the kernel's text, so the pass cannot complete its functions.
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_maps'}}
-// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_rows'}}
+// expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_firsts'}}
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_records'}}
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_scratch'}}
 // expected-error @below {{the kernel declares no function without arguments and with one result '@ark_tensor_map_count'}}

@@ -3,7 +3,7 @@
 // Two tasks share a body with tensor maps of its second and first operands; the
 // task between them has no maps. A record holds the slot and the offset of the
 // task's operand, and the rest of the map, with a stride in bytes.
-// CHECK-DAG: llvm.mlir.global internal constant @ark_tensor_map_rows_table(dense<[0, 2, 2]> : tensor<3xi32>) {addr_space = 4 : i32
+// CHECK-DAG: llvm.mlir.global internal constant @ark_tensor_map_firsts_table(dense<[0, 2, 2]> : tensor<3xi32>) {addr_space = 4 : i32
 // CHECK-DAG: llvm.mlir.global internal constant @ark_tensor_map_records_table(dense<[2, 0, 192, 128, 384, 128, 1, 0, 192, 256, 1152, 256, 3, 4096, 192, 128, 384, 128, 0, 64, 192, 256, 1152, 256]> : tensor<24xi64>) {addr_space = 1 : i32
 // Two lanes with four maps each, of 128 bytes.
 // CHECK-DAG: llvm.mlir.global internal @ark_tensor_maps_memory(#llvm.zero) {addr_space = 1 : i32, alignment = 128 : i64} : !llvm.array<1024 x i8>
@@ -26,9 +26,9 @@ func.func private @ark_tensor_maps() -> !llvm.ptr<1>
 // CHECK: func.func private @ark_tensor_map_count() -> i64 {
 // CHECK-NEXT: arith.constant 4 : i64
 func.func private @ark_tensor_map_count() -> i64
-// CHECK: func.func private @ark_tensor_map_rows() -> !llvm.ptr<4> {
-// CHECK-NEXT: llvm.mlir.addressof @ark_tensor_map_rows_table : !llvm.ptr<4>
-func.func private @ark_tensor_map_rows() -> !llvm.ptr<4>
+// CHECK: func.func private @ark_tensor_map_firsts() -> !llvm.ptr<4> {
+// CHECK-NEXT: llvm.mlir.addressof @ark_tensor_map_firsts_table : !llvm.ptr<4>
+func.func private @ark_tensor_map_firsts() -> !llvm.ptr<4>
 func.func private @ark_tensor_map_records() -> !llvm.ptr<1>
 // The scratch space begins behind the other shared memory, at a multiple of 128 bytes.
 // CHECK: func.func private @ark_tensor_map_scratch() -> !llvm.ptr<3> {

@@ -29,7 +29,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 2, warps = 1,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
-// expected-error @below {{'ark.kernel' op is for cpu, which is no GPU}}
+// expected-error @below {{'ark.kernel' op is for cpu, which is not a GPU}}
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

@@ -50,7 +50,7 @@
 // CHECK-NEXT: %[[REPORT:.+]] = llvm.getelementptr %[[CACHED]][6]
 // CHECK-NEXT: llvm.load %[[REPORT]]
 // The state of the dispatch loop lies behind the tables.
-// CHECK-LABEL: func.func private @ark_walk_state() -> !llvm.ptr<3> {
+// CHECK-LABEL: func.func private @ark_dispatch_state() -> !llvm.ptr<3> {
 // CHECK: llvm.getelementptr %{{.+}}[528]
 // The loop reads the entries of the copies. It counts instructions from the end of their copy.
 // CHECK-LABEL: func.func private @ark_instruction(
@@ -80,7 +80,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
     %code = arith.trunci %report : i64 to i32
     return %code : i32
   }
-  func.func private @ark_walk_state() -> !llvm.ptr<3>
+  func.func private @ark_dispatch_state() -> !llvm.ptr<3>
   func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) -> vector<4xi32> {
     %row = llvm.load %context : !llvm.ptr -> vector<4xi32>
     return %row : vector<4xi32>

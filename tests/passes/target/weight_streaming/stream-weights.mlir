@@ -7,11 +7,11 @@
 
 // No streaming before sm_90, which introduces bulk copies, with the option that turns rings off, or with other than
 // 16 warps: fewer warps would read only some of the pieces, and more would read pieces that nothing copies.
-// OLD-NOT: ark_stream_rows
+// OLD-NOT: ark_stream_segment_table
 // OLD-NOT: ark.cta_collective
 
 // The stream of each lane, in pieces of 1024 bytes: 64 rows on 16 lanes or more.
-// CHECK: llvm.mlir.global internal constant @ark_stream_rows(dense<{{.*}}> : tensor<{{.*}}xi64>)
+// CHECK: llvm.mlir.global internal constant @ark_stream_segment_table(dense<{{.*}}> : tensor<{{.*}}xi64>)
 // CHECK-SAME: addr_space = 1
 // CHECK-LABEL: ark.kernel @plain
 // CHECK-SAME: shared_memory =

@@ -1,6 +1,6 @@
-//===- LaneReduction.cpp - One thread's share of a reduction --------------===//
+//===- ThreadReduction.cpp - One thread's share of a reduction ------------===//
 
-#include "passes/target/simt/LaneReduction.h"
+#include "passes/target/simt/ThreadReduction.h"
 
 #include "lib/support/BufferView.h"
 #include "passes/target/simt/OpaqueNumber.h"
@@ -18,9 +18,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Pieces whose loads a thread issues before it waits for the first piece.
-static constexpr int64_t kPiecesInFlight = 8;
-/// Pieces of the remainder that are loaded together. Pieces beyond the end are
+/// Strips whose loads a thread issues before it waits for the first strip.
+static constexpr int64_t kStripsInFlight = 8;
+/// Strips of the remainder that are loaded together. Strips beyond the end are
 /// computed and discarded.
 static constexpr int64_t kLeftInFlight = 4;
 /// Upper bound of the vectors that a thread holds in registers.
@@ -51,23 +51,23 @@ static bool beginsWithNeutral(scf::ParallelOp loop, unsigned result) {
          init == *neutral;
 }
 
-std::optional<LaneReduction> LaneReduction::match(scf::ParallelOp loop) {
+std::optional<ThreadReduction> ThreadReduction::match(scf::ParallelOp loop) {
   for (unsigned result = 0; result < loop.getNumReductions(); ++result)
     if (!beginsWithNeutral(loop, result))
       return std::nullopt;
-  return LaneReduction(loop);
+  return ThreadReduction(loop);
 }
 
-LaneReduction::LaneReduction(scf::ParallelOp loop) : loop(loop) {
+ThreadReduction::ThreadReduction(scf::ParallelOp loop) : loop(loop) {
   chooseWidth();
 }
 
 //===----------------------------------------------------------------------===//
-// Pieces
+// Strips
 //===----------------------------------------------------------------------===//
 
 /// Returns true if the loop runs from zero to a constant with step one.
-bool LaneReduction::hasKnownLength() const {
+bool ThreadReduction::hasKnownLength() const {
   scf::ParallelOp source = loop;
   return source.getNumLoops() == 1 &&
          isConstantIntValue(source.getLowerBound().front(), 0) &&
@@ -75,9 +75,9 @@ bool LaneReduction::hasKnownLength() const {
          getConstantIntValue(source.getUpperBound().front());
 }
 
-/// Sets the iterations per piece to the number of the narrowest elements that
+/// Sets the iterations per strip to the number of the narrowest elements that
 /// fill a load.
-void LaneReduction::chooseWidth() {
+void ThreadReduction::chooseWidth() {
   std::optional<int64_t> size = getSizeBound(loop);
   if (!size || !hasKnownLength())
     return;
@@ -99,7 +99,7 @@ void LaneReduction::chooseWidth() {
     width = 1;
 }
 
-std::optional<int64_t> LaneReduction::getNumPieces() const {
+std::optional<int64_t> ThreadReduction::getNumStrips() const {
   std::optional<int64_t> size = getSizeBound(loop);
   return size ? std::optional<int64_t>(*size / width) : std::nullopt;
 }
@@ -108,17 +108,17 @@ std::optional<int64_t> LaneReduction::getNumPieces() const {
 // Loops
 //===----------------------------------------------------------------------===//
 
-Value LaneReduction::combine(OpBuilder &builder, unsigned result, Value a,
-                             Value b) const {
+Value ThreadReduction::combine(OpBuilder &builder, unsigned result, Value a,
+                               Value b) const {
   Operation *clone = builder.clone(*getCombiner(loop, result));
   clone->setOperands({a, b});
   return clone->getResult(0);
 }
 
 /// Creates the vector loads for which `isWanted` returns true.
-void LaneReduction::loadVectors(OpBuilder &builder, Value begin,
-                                function_ref<bool(memref::LoadOp)> isWanted,
-                                MutableArrayRef<Value> vectors) {
+void ThreadReduction::loadVectors(OpBuilder &builder, Value begin,
+                                  function_ref<bool(memref::LoadOp)> isWanted,
+                                  MutableArrayRef<Value> vectors) {
   for (auto [load, vector] : llvm::zip(wideLoads, vectors)) {
     if (!isWanted(load))
       continue;
@@ -134,10 +134,11 @@ static bool fitsL1(memref::LoadOp load) {
   return type.hasStaticShape() && getBufferBytes(type) <= kMaxL1Bytes;
 }
 
-/// Combines one iteration with `sums`. `mapping` maps its variables. `exists`
-/// is true if the iteration exists; null means true.
-void LaneReduction::buildIteration(OpBuilder &builder, IRMapping &mapping,
-                                   Value exists, SmallVectorImpl<Value> &sums) {
+/// Combines one iteration with `accumulators`. `mapping` maps its variables.
+/// `exists` is true if the iteration exists; null means true.
+void ThreadReduction::buildIteration(OpBuilder &builder, IRMapping &mapping,
+                                     Value exists,
+                                     SmallVectorImpl<Value> &accumulators) {
   for (Operation &op : loop.getBody()->without_terminator())
     if (!llvm::is_contained(wideLoads, &op))
       builder.clone(op, mapping);
@@ -147,14 +148,15 @@ void LaneReduction::buildIteration(OpBuilder &builder, IRMapping &mapping,
     if (exists)
       value = arith::SelectOp::create(builder, loop.getLoc(), exists, value,
                                       loop.getInitVals()[result]);
-    sums[result] = combine(builder, result, sums[result], value);
+    accumulators[result] =
+        combine(builder, result, accumulators[result], value);
   }
 }
 
-/// Combines the iterations of one piece with `sums`.
-void LaneReduction::buildPiece(OpBuilder &builder, Value begin,
-                               ArrayRef<Value> vectors, Value exists,
-                               SmallVectorImpl<Value> &sums) {
+/// Combines the iterations of one strip with `accumulators`.
+void ThreadReduction::buildStrip(OpBuilder &builder, Value begin,
+                                 ArrayRef<Value> vectors, Value exists,
+                                 SmallVectorImpl<Value> &accumulators) {
   Location loc = loop.getLoc();
   for (int64_t i = 0; i < width; ++i) {
     IRMapping mapping;
@@ -164,15 +166,15 @@ void LaneReduction::buildPiece(OpBuilder &builder, Value begin,
     for (auto [load, vector] : llvm::zip(wideLoads, vectors))
       mapping.map(load.getResult(),
                   vector::ExtractOp::create(builder, loc, vector, i));
-    buildIteration(builder, mapping, exists, sums);
+    buildIteration(builder, mapping, exists, accumulators);
   }
 }
 
 /// Issues all loads first, so that their latencies overlap. If registers do not
 /// suffice, elements of small buffers are loaded when they are used.
-void LaneReduction::buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
-                                ArrayRef<Value> piecesExist, bool isUniform,
-                                SmallVectorImpl<Value> &sums) {
+void ThreadReduction::buildStrips(OpBuilder &builder, ArrayRef<Value> begins,
+                                  ArrayRef<Value> stripsExist, bool isUniform,
+                                  SmallVectorImpl<Value> &accumulators) {
   int64_t count = begins.size();
   bool hasHighRegisterPressure =
       isUniform && count * wideLoads.size() > kMaxVectors;
@@ -184,30 +186,31 @@ void LaneReduction::buildPieces(OpBuilder &builder, ArrayRef<Value> begins,
                                           SmallVector<Value>(wideLoads.size()));
   for (auto [begin, loaded] : llvm::zip(begins, vectors))
     loadVectors(builder, begin, comesFirst, loaded);
-  for (auto [begin, loaded, exists] : llvm::zip(begins, vectors, piecesExist)) {
+  for (auto [begin, loaded, exists] : llvm::zip(begins, vectors, stripsExist)) {
     if (llvm::any_of(wideLoads, comesLate))
       loadVectors(builder, createOpaqueFence(builder, loop.getLoc(), begin),
                   comesLate, loaded);
-    buildPiece(builder, begin, loaded, exists, sums);
+    buildStrip(builder, begin, loaded, exists, accumulators);
   }
 }
 
-/// Builds a loop over pieces at distance `distance`, `inFlight` pieces per
-/// iteration. The loop runs while the first piece of an iteration exists. In a
-/// ragged loop the other pieces may not exist; the first piece is read instead.
-/// In a uniform loop all threads have the same number of pieces.
-scf::ForOp LaneReduction::buildShare(OpBuilder &builder, Value begin, Value end,
-                                     int64_t distance, int64_t inFlight,
-                                     bool isRagged, bool isUniform,
-                                     ValueRange sums) {
+/// Builds a loop over strips at distance `distance`, `inFlight` strips per
+/// iteration. The loop runs while the first strip of an iteration exists. In a
+/// ragged loop the other strips may not exist; the first strip is read instead.
+/// In a uniform loop all threads have the same number of strips.
+scf::ForOp ThreadReduction::buildShare(OpBuilder &builder, Value begin,
+                                       Value end, int64_t distance,
+                                       int64_t inFlight, bool isRagged,
+                                       bool isUniform,
+                                       ValueRange accumulators) {
   Location loc = loop.getLoc();
   Value step =
       arith::ConstantIndexOp::create(builder, loc, inFlight * distance);
-  auto share = scf::ForOp::create(builder, loc, begin, end, step, sums);
+  auto share = scf::ForOp::create(builder, loc, begin, end, step, accumulators);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(share.getBody());
   Value first = share.getInductionVar();
-  SmallVector<Value> begins = {first}, piecesExist = {Value()};
+  SmallVector<Value> begins = {first}, stripsExist = {Value()};
   for (int64_t i = 1; i < inFlight; ++i) {
     Value next = arith::AddIOp::create(
         builder, loc, first,
@@ -219,24 +222,25 @@ scf::ForOp LaneReduction::buildShare(OpBuilder &builder, Value begin, Value end,
       next = arith::SelectOp::create(builder, loc, exists, next, first);
     }
     begins.push_back(next);
-    piecesExist.push_back(exists);
+    stripsExist.push_back(exists);
   }
   SmallVector<Value> values(share.getRegionIterArgs());
-  buildPieces(builder, begins, piecesExist, isUniform, values);
+  buildStrips(builder, begins, stripsExist, isUniform, values);
   scf::YieldOp::create(builder, loc, values);
   return share;
 }
 
-/// Builds the share of a thread if every thread has `count` pieces.
-SmallVector<Value> LaneReduction::buildUnrolled(OpBuilder &builder, Value lane,
-                                                int64_t lanes, int64_t count) {
+/// Builds the share of a thread if every thread has `count` strips.
+SmallVector<Value> ThreadReduction::buildUnrolled(OpBuilder &builder,
+                                                  Value thread, int64_t threads,
+                                                  int64_t count) {
   Location loc = loop.getLoc();
-  int64_t inFlight = std::min(count, kPiecesInFlight);
+  int64_t inFlight = std::min(count, kStripsInFlight);
   while (count % inFlight != 0)
     --inFlight;
-  int64_t distance = lanes * width;
-  Value piece = arith::ConstantIndexOp::create(builder, loc, width);
-  Value first = arith::MulIOp::create(builder, loc, lane, piece);
+  int64_t distance = threads * width;
+  Value strip = arith::ConstantIndexOp::create(builder, loc, width);
+  Value first = arith::MulIOp::create(builder, loc, thread, strip);
   Value all = arith::ConstantIndexOp::create(builder, loc, count * distance);
   Value end = arith::AddIOp::create(builder, loc, first, all);
   return buildShare(builder, first, end, distance, inFlight,
@@ -245,27 +249,28 @@ SmallVector<Value> LaneReduction::buildUnrolled(OpBuilder &builder, Value lane,
 }
 
 /// Builds the share of a thread if threads may have different numbers of
-/// pieces.
-SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
-                                               int64_t lanes) {
+/// strips.
+SmallVector<Value> ThreadReduction::buildStrided(OpBuilder &builder,
+                                                 Value thread,
+                                                 int64_t threads) {
   Location loc = loop.getLoc();
   std::optional<int64_t> step = getConstantIntValue(loop.getStep()[0]);
   if (loop.getNumLoops() == 1 && step) {
-    int64_t distance = lanes * width * *step;
+    int64_t distance = threads * width * *step;
     auto constant = [&](int64_t value) -> Value {
       return arith::ConstantIndexOp::create(builder, loc, value);
     };
     Value first = arith::AddIOp::create(
         builder, loc, loop.getLowerBound()[0],
-        arith::MulIOp::create(builder, loc, lane, constant(width * *step)));
+        arith::MulIOp::create(builder, loc, thread, constant(width * *step)));
     Value end = loop.getUpperBound()[0];
-    // The number of pieces in flight is at most the total number of pieces.
-    int64_t inFlight = kPiecesInFlight;
-    if (std::optional<int64_t> pieces = getNumPieces())
-      inFlight = std::clamp<int64_t>(llvm::divideCeil(*pieces, lanes), 1,
-                                     kPiecesInFlight);
-    // The first loop processes groups of `inFlight` pieces. The second loop
-    // processes the remainder, whose pieces are loaded together as well.
+    // The number of strips in flight is at most the total number of strips.
+    int64_t inFlight = kStripsInFlight;
+    if (std::optional<int64_t> strips = getNumStrips())
+      inFlight = std::clamp<int64_t>(llvm::divideCeil(*strips, threads), 1,
+                                     kStripsInFlight);
+    // The first loop processes groups of `inFlight` strips. The second loop
+    // processes the remainder, whose strips are loaded together as well.
     Value last = arith::SubIOp::create(builder, loc, end,
                                        constant((inFlight - 1) * distance));
     scf::ForOp several =
@@ -273,12 +278,12 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
                    /*isRagged=*/false, /*isUniform=*/false, loop.getInitVals());
     Value left = arith::SubIOp::create(builder, loc, last, first);
     Value stride = constant(inFlight * distance);
-    Value rounds = arith::MaxSIOp::create(
+    Value iterations = arith::MaxSIOp::create(
         builder, loc, constant(0),
         arith::CeilDivSIOp::create(builder, loc, left, stride));
     Value done = arith::AddIOp::create(
         builder, loc, first,
-        arith::MulIOp::create(builder, loc, rounds, stride));
+        arith::MulIOp::create(builder, loc, iterations, stride));
     if (inFlight == 1)
       return several.getResults();
     return buildShare(
@@ -287,24 +292,24 @@ SmallVector<Value> LaneReduction::buildStrided(OpBuilder &builder, Value lane,
         .getResults();
   }
   IterationSpace space(builder, loop);
-  Value stride = arith::ConstantIndexOp::create(builder, loc, lanes);
-  auto share = scf::ForOp::create(builder, loc, lane, space.size, stride,
+  Value stride = arith::ConstantIndexOp::create(builder, loc, threads);
+  auto share = scf::ForOp::create(builder, loc, thread, space.size, stride,
                                   loop.getInitVals());
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToEnd(share.getBody());
   IRMapping mapping;
   mapping.map(loop.getInductionVars(),
               space.getVariables(builder, share.getInductionVar()));
-  SmallVector<Value> sums(share.getRegionIterArgs());
-  buildIteration(builder, mapping, /*exists=*/Value(), sums);
-  scf::YieldOp::create(builder, loc, sums);
+  SmallVector<Value> accumulators(share.getRegionIterArgs());
+  buildIteration(builder, mapping, /*exists=*/Value(), accumulators);
+  scf::YieldOp::create(builder, loc, accumulators);
   return share.getResults();
 }
 
-SmallVector<Value> LaneReduction::build(OpBuilder &builder, Value lane,
-                                        int64_t lanes) {
-  std::optional<int64_t> pieces = getNumPieces();
-  if (pieces && *pieces > 0 && hasKnownLength() && *pieces % lanes == 0)
-    return buildUnrolled(builder, lane, lanes, *pieces / lanes);
-  return buildStrided(builder, lane, lanes);
+SmallVector<Value> ThreadReduction::build(OpBuilder &builder, Value thread,
+                                          int64_t threads) {
+  std::optional<int64_t> strips = getNumStrips();
+  if (strips && *strips > 0 && hasKnownLength() && *strips % threads == 0)
+    return buildUnrolled(builder, thread, threads, *strips / threads);
+  return buildStrided(builder, thread, threads);
 }
