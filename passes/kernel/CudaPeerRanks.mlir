@@ -21,7 +21,12 @@ func.func private @ark_now() -> i64
 // Returns the number of a lane among the lanes of all ranks. A GPU numbers its own lanes from zero,
 // while tables in the code have the lanes of all ranks. The host writes the number to the field of
 // the SM in a lane's entry.
+//
+// Every lane asks for its number once, before its first instruction, and gets it when the kernels of
+// all ranks have begun. So the dispatch loop needs no call for the begin, and the code of programs
+// of one rank does not depend on it.
 func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
+  func.call @ark_meet_ranks(%context, %lane) : (!llvm.ptr, i64) -> ()
   %fields = arith.constant kLaneFields : i64
   %field = llvm.getelementptr %context[kLanes] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %field : !llvm.ptr -> !llvm.ptr

@@ -53,10 +53,9 @@ func.func private @ark_begin_run(%left: i64) {
 }
 
 // Functions of LocalRanks.mlir or CudaPeerRanks.mlir: the number of a lane among the lanes of all
-// ranks; the wait for the begin of the kernels of all ranks; the number of iterations after which to
-// end, or zero; and the store of that number for the GPU at `distance`.
+// ranks; the number of iterations after which to end, or zero; and the store of that number for the
+// GPU at `distance`.
 func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64
-func.func private @ark_meet_ranks(%context: !llvm.ptr, %lane: i64)
 func.func private @ark_load_stop(%context: !llvm.ptr, %report: !llvm.ptr) -> i64
 func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iterations: i64)
 
@@ -115,7 +114,6 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
       : (!llvm.ptr, i64, i64) -> ()
   func.call @ark_begin_packets(%context, %number, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
   func.call @ark_begin_stream(%context, %number, %all_iterations) : (!llvm.ptr, i64, i64) -> ()
-  func.call @ark_meet_ranks(%context, %lane) : (!llvm.ptr, i64) -> ()
   %first_epoch_i64 = llvm.load %epoch_field : !llvm.ptr -> i64
   %first_epoch = arith.trunci %first_epoch_i64 : i64 to i32
   %first_round = arith.addi %first_epoch, %one_i32 : i32

@@ -2,6 +2,7 @@
 
 // The counters of consecutive GPUs are 2^15 counters apart, and the last counter ends a launch.
 // CHECK-LABEL: func.func private @ark_lane_number(
+// CHECK: call @ark_meet_ranks
 // CHECK: arith.constant 3 : i64
 // CHECK-LABEL: func.func private @ark_add_arrival(
 // CHECK: arith.constant 15 : i64
