@@ -178,7 +178,8 @@ bool TableCache::cacheTable(const KernelTable &table, int64_t offset) {
 
 int64_t TableCache::cache(LLVM::GlobalOp memory, int64_t begin, int64_t end) {
   this->memory = memory;
-  int64_t contextBytes = abi::kContextWords * kWordBytes;
+  int64_t contextWords = getNumContextWords(kernel);
+  int64_t contextBytes = contextWords * kWordBytes;
   if (begin + contextBytes > end)
     return begin;
   context = dispatchLoop.getArgument(0);
@@ -186,8 +187,7 @@ int64_t TableCache::cache(LLVM::GlobalOp memory, int64_t begin, int64_t end) {
       llvm::map_range(context.getUses(), [](OpOperand &use) { return &use; }));
   cached = getShared(begin);
   thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
-  copy(context, cached,
-       arith::ConstantIndexOp::create(builder, abi::kContextWords));
+  copy(context, cached, arith::ConstantIndexOp::create(builder, contextWords));
   gpu::BarrierOp::create(builder);
   int64_t offset = begin + contextBytes;
   for (const KernelTable &table : getTables(kernel)) {

@@ -47,8 +47,12 @@ SmallVector<KernelTable> ark::getTables(KernelOp kernel) {
           {abi::kOperands, abi::kOperandFunction, numOperands}};
 }
 
+int64_t ark::getNumContextWords(KernelOp kernel) {
+  return kernel.getRanks().value_or(1) > 1 ? abi::kContextWords : abi::kRanks;
+}
+
 int64_t ark::getTableBytes(KernelOp kernel) {
-  int64_t bytes = abi::kContextWords * kWordBytes;
+  int64_t bytes = getNumContextWords(kernel) * kWordBytes;
   for (const KernelTable &table : getTables(kernel))
     bytes = llvm::alignTo(bytes, kSharedAlignment) + table.words * kWordBytes;
   return llvm::alignTo(bytes, kDispatchStateBytes) + kDispatchStateBytes;

@@ -29,6 +29,10 @@ struct KernelTable {
 /// Returns the tables by decreasing benefit per byte.
 SmallVector<KernelTable> getTables(KernelOp kernel);
 
+/// Returns the number of words of the context that a kernel reads. The fields
+/// from `kRanks` on are for kernels of several ranks.
+int64_t getNumContextWords(KernelOp kernel);
+
 /// Returns the bytes of shared memory for the context and the tables, each
 /// aligned to `kSharedAlignment`, and for the state of the dispatch loop.
 int64_t getTableBytes(KernelOp kernel);
