@@ -85,6 +85,7 @@ def run(options: argparse.Namespace) -> int:
             options.output,
             simulated=prediction.timeline,
             figures=prediction.figures(),
+            links=prediction.links,
         )
         print(options.output)
     return 0
