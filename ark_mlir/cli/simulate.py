@@ -38,7 +38,7 @@ def add(commands: Commands) -> None:
         "--topology",
         metavar="FILE",
         required=True,
-        help="topology in JSON, or one that ark has: h200, h200x8, h100x2",
+        help="topology in JSON, or one that ark has: h200, h200x8",
     )
     parser.add_argument(
         "--world",
