@@ -245,8 +245,10 @@ LogicalResult RaceChecker::checkTask(const Buffer &buffer,
     for (size_t number = first; number < end; ++number) {
       const OperandAccess &access = *buffer.accesses[number];
       int64_t index = vcta - program.getFirstVCTA(task);
+      // Reads of packets need no order, so all runs of the task count as one.
+      Place at = isPackets(buffer.root) ? Place() : places[vcta];
       if (mayRepeat[number - first] &&
-          seen[number - first].contains(places[vcta].lane, places[vcta].item,
+          seen[number - first].contains(at.lane, at.item,
                                         partition.getBoxes(number, index)))
         continue;
       Visit visit = {vcta, access.operand};
