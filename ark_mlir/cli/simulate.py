@@ -38,7 +38,7 @@ def add(commands: Commands) -> None:
         "--topology",
         metavar="FILE",
         required=True,
-        help="topology in JSON, or one that ark has: h200, h200x8, h100x2",
+        help="topology in JSON, or one that ark has: h200, h200x8",
     )
     parser.add_argument(
         "--world",
@@ -85,6 +85,7 @@ def run(options: argparse.Namespace) -> int:
             options.output,
             simulated=prediction.timeline,
             figures=prediction.figures(),
+            links=prediction.links,
         )
         print(options.output)
     return 0

@@ -21,11 +21,13 @@ from ..runtime.trace import read_trace
 from ..units import duration, size
 from .estimate import estimate_timeline
 from .kinds import KINDS, kind_of
+from .traffic import Traffic, describe_links
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ..runtime import Executable
+    from ..simulation import LinkUse
 
 
 # The scripts share one function, in this order: each uses declarations of those before it.
@@ -39,11 +41,13 @@ def write_timeline(
     *,
     simulated: NDArray[np.int64] | None = None,
     figures: Sequence[tuple[str, str]] = (),
+    links: Sequence[LinkUse] = (),
 ) -> None:
     """Writes a page that shows a schedule: lanes as rows, tasks as bars, waits hatched.
 
     The page is one file without references to other files. It can be zoomed, and shows the ops,
-    source line, times and waits of each task.
+    source line, times and waits of each task. A program of several ranks has a line between the
+    lanes of two ranks, and a list of the bytes that ranks send to each other.
 
     Args:
         program: a bundle or an executable.
@@ -52,6 +56,7 @@ def write_timeline(
         simulated: start and duration of each instruction in ns, int64 ``[I, 2]``, in place of the
             compiler's prediction (:func:`ark_mlir.simulation.simulate`).
         figures: further pairs of a name and a text, at the head of the page.
+        links: simulated links, listed in place of the pairs of ranks.
 
     Raises:
         InvalidUsageError: the trace cannot be read or is not a trace of this program.
@@ -63,7 +68,7 @@ def write_timeline(
     bundle = program if isinstance(program, Bundle) else program.bundle
     times = None if trace is None else read_trace(trace, bundle)
     with replacing(as_path(path, "the page to write")) as file:
-        file.write(_page(bundle, times, simulated, figures).encode())
+        file.write(_page(bundle, times, simulated, figures, links).encode())
 
 
 def _page(
@@ -71,6 +76,7 @@ def _page(
     traced: NDArray[np.int64] | None,
     simulated: NDArray[np.int64] | None,
     figures: Sequence[tuple[str, str]],
+    links: Sequence[LinkUse],
 ) -> str:
     tables = bundle.tables
     if simulated is not None:
@@ -86,7 +92,7 @@ def _page(
     parts = {
         "title": html.escape(bundle.manifest.program),
         "css": _file("page.css"),
-        "meta": _script_json(_meta(bundle, timeline, spans, figures)),
+        "meta": _script_json(_meta(bundle, timeline, spans, figures, links)),
         "data": _script_json(data),
         "report": html.escape(str(make_report(bundle))),
         "js": "\n".join(map(_file, _SCRIPTS)),
@@ -125,8 +131,10 @@ def _meta(
     timeline: NDArray[np.int64],
     spans: NDArray[np.float64] | None,
     figures: Sequence[tuple[str, str]],
+    links: Sequence[LinkUse],
 ) -> dict[str, Any]:
     manifest, tables = bundle.manifest, bundle.tables
+    traffic = Traffic(bundle)
     return {
         "program": manifest.program,
         "producer": manifest.producer,
@@ -134,6 +142,9 @@ def _meta(
         "figures": [*figures, *_figures(bundle, timeline, spans)],
         "kinds": [{"name": kind.name, "light": kind.light, "dark": kind.dark} for kind in KINDS],
         "lanes": tables.lanes.tolist(),
+        "ranks": manifest.ranks,
+        "smsOfRank": manifest.target.sms // manifest.ranks,
+        "links": describe_links(links) if links else traffic.pairs(),
         "tasks": [
             {
                 "name": task.name,
@@ -143,8 +154,9 @@ def _meta(
                 "vctas": task.vctas,
                 "bytes": task.bytes,
                 "flops": task.flops,
+                "sends": traffic.of_task(number),
             }
-            for task in manifest.tasks
+            for number, task in enumerate(manifest.tasks)
         ],
         "slots": [{"name": name} for name in ("arena", *(b.name for b in manifest.buffers))],
         "semaphores": [

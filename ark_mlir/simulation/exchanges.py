@@ -35,10 +35,11 @@ class Exchanges:
     Attributes:
         sends: for each instruction that sends to other ranks, the bytes by rank.
         groups: sets of work items whose task packets some work items receive, without duplicates.
-        group_of: for each work item that receives task packets, its index in `groups`.
+        group_of: for each work item that receives task packets, its index in `groups`. Without
+            `receipts`, there are no groups.
     """
 
-    def __init__(self, bundle: Bundle) -> None:
+    def __init__(self, bundle: Bundle, receipts: bool = True) -> None:
         self._manifest = manifest = bundle.manifest
         self._slot_bytes = manifest.slot_bytes
         self._packet_slot = len(self._slot_bytes) - 1 if manifest.packets else -1
@@ -49,7 +50,7 @@ class Exchanges:
         self.sends = self._find_sends()
         self.groups: list[tuple[int, ...]] = []
         self.group_of: dict[int, int] = {}
-        if manifest.packets:
+        if manifest.packets and receipts:
             self._find_senders()
 
     # -- bytes to other ranks ----------------------------------------------------------------------
@@ -159,6 +160,11 @@ class Exchanges:
             (operand, (value.slot, value.offset + operand.begin))
             for operand, value in zip(footprint, values, strict=True)
         ]
+
+
+def find_sends(bundle: Bundle) -> dict[int, Sends]:
+    """Returns the bytes by rank of each instruction that sends to other ranks."""
+    return Exchanges(bundle, receipts=False).sends
 
 
 def task_rank(task: Task) -> int:

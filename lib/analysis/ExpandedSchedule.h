@@ -80,13 +80,15 @@ public:
                  const Dependences &dependences,
                  Carrier carrier = Carrier::Any);
 
-  /// Returns the needs of a run, by ascending producer.
+  /// Returns the needs of a run, by ascending producer. A run does not need
+  /// itself.
   ArrayRef<Need> getNeeds(ItemRef run) const {
     return needs[run.lane][run.item];
   }
   /// Returns the items of a need by ascending lane. Each lane has one item: the
   /// last one that the run needs.
   ArrayRef<ItemRef> getItems(unsigned index) const { return items[index]; }
+  size_t getNumSets() const { return items.size(); }
   /// Returns the last run of a task in every lane that runs the task.
   ArrayRef<ItemRef> getLastRuns(unsigned task) const { return lastRuns[task]; }
 

@@ -1,7 +1,7 @@
 //===- Timeline.cpp - Predicted times of a schedule -----------------------===//
 
 #include "lib/analysis/Timeline.h"
-#include "lib/analysis/PacketSenders.h"
+#include "lib/analysis/NeedProgress.h"
 
 #include "llvm/ADT/STLExtras.h"
 
@@ -42,11 +42,14 @@ namespace {
 /// semaphore is complete or the packets have arrived.
 class SemaphoreSimulation {
 public:
+  /// `packets` are null if the program has no packets.
   SemaphoreSimulation(const ExpandedSchedule &schedule,
-                      const PacketSenders &senders, const CostModel &costs)
-      : schedule(schedule), senders(senders), costs(costs),
-        timeline(makeTimeline(schedule)),
-        semaphores(schedule.semaphores.size()), lanes(schedule.lanes.size()) {}
+                      const RunDependences *packets, const CostModel &costs)
+      : schedule(schedule), costs(costs), timeline(makeTimeline(schedule)),
+        semaphores(schedule.semaphores.size()), lanes(schedule.lanes.size()) {
+    if (packets)
+      senders.emplace(*packets, timeline);
+  }
 
   FailureOr<Timeline> run() {
     for (unsigned lane = 0; lane < lanes.size(); ++lane)
@@ -86,9 +89,9 @@ private:
   void enter(const LaneItem &item, ItemRef ref, Timeline::Item &times);
 
   const ExpandedSchedule &schedule;
-  const PacketSenders &senders;
   const CostModel &costs;
   Timeline timeline;
+  std::optional<NeedProgress> senders;
   std::vector<Semaphore> semaphores;
   std::vector<Lane> lanes;
   /// For an item, the lanes that wait for its packets.
@@ -100,17 +103,18 @@ private:
 /// Returns false if packets of a run are missing. Otherwise advances the lane
 /// to the time at which all of them have arrived.
 bool SemaphoreSimulation::receive(ItemRef run) {
+  if (!senders)
+    return true;
   if (std::optional<ItemRef> missing =
-          senders.findMissing(run, [&](ItemRef sender) {
+          senders->findMissing(run, [&](ItemRef sender) {
             return lanes[sender.lane].next > sender.item;
           })) {
     receivers[*missing].push_back(run.lane);
     return false;
   }
   double &now = lanes[run.lane].now;
-  senders.forEach(run, [&](ItemRef sender) {
-    if (sender.lane != run.lane)
-      now = std::max(now, timeline.at(sender).getEnd() + costs.getPacketNs());
+  senders->forEachEnd(run, [&](double end, size_t) {
+    now = std::max(now, end + costs.getPacketNs());
   });
   return true;
 }
@@ -165,10 +169,14 @@ FailureOr<Timeline> mlir::ark::computeTimeline(ScheduleOp schedule) {
   auto program = cast<ProgramOp>(schedule->getParentOp());
   CostModel costs(program, schedule.getSms());
   ExpandedSchedule expanded(schedule);
-  FailureOr<PacketSenders> senders = PacketSenders::compute(expanded);
-  if (failed(senders))
+  if (program.getBody().getOps<PacketsOp>().empty())
+    return SemaphoreSimulation(expanded, nullptr, costs).run();
+  FailureOr<Dependences> dependences = Dependences::compute(program);
+  if (failed(dependences))
     return failure();
-  return SemaphoreSimulation(expanded, *senders, costs).run();
+  RunDependences packets(expanded, *dependences,
+                         RunDependences::Carrier::Packets);
+  return SemaphoreSimulation(expanded, &packets, costs).run();
 }
 
 //===----------------------------------------------------------------------===//
@@ -183,10 +191,9 @@ public:
                        const Dependences &dependences,
                        const RunDependences &runDependences,
                        const CostModel &costs)
-      : schedule(schedule), dependences(dependences),
-        runDependences(runDependences), costs(costs),
-        timeline(makeTimeline(schedule)), next(schedule.lanes.size()),
-        now(schedule.lanes.size()) {
+      : schedule(schedule), dependences(dependences), costs(costs),
+        timeline(makeTimeline(schedule)), needs(runDependences, timeline),
+        next(schedule.lanes.size()), now(schedule.lanes.size()) {
     for (const ExpandedLane &lane : schedule.lanes)
       waiting.emplace_back(lane.items.size());
   }
@@ -194,15 +201,15 @@ public:
   FailureOr<Timeline> run();
 
 private:
-  std::optional<ItemRef> findMissing(ItemRef run) const;
+  std::optional<ItemRef> findMissing(ItemRef run);
   bool step(unsigned lane);
   LogicalResult reportCycle(unsigned lane);
 
   const ExpandedSchedule &schedule;
   const Dependences &dependences;
-  const RunDependences &runDependences;
   const CostModel &costs;
   Timeline timeline;
+  NeedProgress needs;
   std::vector<unsigned> next;
   std::vector<double> now;
   /// For every item, the lanes that wait for it.
@@ -212,12 +219,9 @@ private:
 } // namespace
 
 /// Returns an item that a run needs and that has not happened.
-std::optional<ItemRef> DependenceSimulation::findMissing(ItemRef run) const {
-  for (RunDependences::Need need : runDependences.getNeeds(run))
-    for (ItemRef item : runDependences.getItems(need.items))
-      if (next[item.lane] <= item.item && !(item == run))
-        return item;
-  return std::nullopt;
+std::optional<ItemRef> DependenceSimulation::findMissing(ItemRef run) {
+  return needs.findMissing(
+      run, [&](ItemRef item) { return next[item.lane] > item.item; });
 }
 
 /// Simulates the next item of a lane. Returns false if the lane has to wait.
@@ -230,14 +234,9 @@ bool DependenceSimulation::step(unsigned lane) {
     return false;
   }
   times.start = now[lane];
-  for (RunDependences::Need need : runDependences.getNeeds(ref)) {
-    ArrayRef<ItemRef> items = runDependences.getItems(need.items);
-    double handoff = costs.getHandoffNs(items.size());
-    for (ItemRef other : items)
-      if (other.lane != lane)
-        times.start =
-            std::max(times.start, timeline.at(other).getEnd() + handoff);
-  }
+  needs.forEachEnd(ref, [&](double end, size_t items) {
+    times.start = std::max(times.start, end + costs.getHandoffNs(items));
+  });
   if (item.isRun()) {
     times.duration = costs.getRunNs(item.index, item.begin, item.end);
     timeline.order.push_back(ref);

@@ -14,7 +14,7 @@ Execution::Execution(ScheduleOp schedule, const ProgramAccesses &program,
   for (auto semaphore : schedule.getBody().getOps<SemaphoreOp>()) {
     semaphoreNumbers.try_emplace(semaphore.getSymName(), semaphores.size());
     semaphores.push_back(
-        {semaphore, static_cast<int64_t>(semaphore.getArrivals()), {}, {}});
+        {semaphore, static_cast<int64_t>(semaphore.getArrivals()), {}, {}, {}});
   }
   for (Semaphore &semaphore : semaphores)
     semaphore.clock.assign(lanes.size(), 0);
@@ -23,6 +23,7 @@ Execution::Execution(ScheduleOp schedule, const ProgramAccesses &program,
   clockChanges.assign(lanes.size(), {{0, 0}});
   next.assign(lanes.size(), 0);
   arrived.assign(lanes.size(), false);
+  happened.assign(senders.getNumSets(), 0);
 }
 
 uint32_t Execution::getClockNumber(unsigned lane, unsigned item) const {
@@ -63,10 +64,12 @@ Execution::Semaphore *Execution::getSemaphore(Operation *item, bool &signals,
 /// Releases all items of the lane before this one, and all items that the lane
 /// has acquired.
 void Execution::signal(unsigned lane, Semaphore &semaphore) {
-  const uint32_t *known =
-      &clocks[clockChanges[lane].back().clock * lanes.size()];
-  for (size_t other = 0; other < lanes.size(); ++other)
-    semaphore.clock[other] = std::max(semaphore.clock[other], known[other]);
+  uint32_t number = clockChanges[lane].back().clock;
+  if (semaphore.joined.insert(number).second) {
+    const uint32_t *known = &clocks[number * lanes.size()];
+    for (size_t other = 0; other < lanes.size(); ++other)
+      semaphore.clock[other] = std::max(semaphore.clock[other], known[other]);
+  }
   semaphore.clock[lane] = std::max(semaphore.clock[lane], next[lane]);
   if (--semaphore.missing == 0) {
     ready.append(semaphore.waiting);
@@ -74,23 +77,39 @@ void Execution::signal(unsigned lane, Semaphore &semaphore) {
   }
 }
 
-void Execution::acquire(unsigned lane, const Semaphore &semaphore) {
-  uint32_t old = clockChanges[lane].back().clock;
+/// Returns the number of a new clock: the maximum of a clock and that of a
+/// semaphore.
+uint32_t Execution::joinClocks(uint32_t clock, const Semaphore &semaphore) {
   uint32_t number = clocks.size() / lanes.size();
   clocks.resize(clocks.size() + lanes.size());
   for (size_t other = 0; other < lanes.size(); ++other)
     clocks[number * lanes.size() + other] =
-        std::max(clocks[old * lanes.size() + other], semaphore.clock[other]);
-  clockChanges[lane].push_back({next[lane], number});
+        std::max(clocks[clock * lanes.size() + other], semaphore.clock[other]);
+  return number;
+}
+
+void Execution::acquire(unsigned lane, const Semaphore &semaphore) {
+  uint32_t old = clockChanges[lane].back().clock;
+  uint32_t index = &semaphore - semaphores.data();
+  auto [entry, isNew] = acquired.try_emplace({old, index}, 0);
+  if (isNew)
+    entry->second = joinClocks(old, semaphore);
+  clockChanges[lane].push_back({next[lane], entry->second});
 }
 
 /// Returns a run that has not happened and sends packets to the run at which a
 /// lane stands.
 std::optional<Item> Execution::findMissingSender(unsigned lane) const {
-  for (Item sender : senders.getSendersOf({lane, next[lane]}))
-    if (!hasHappened(sender))
-      return sender;
-  return std::nullopt;
+  std::optional<uint32_t> set = senders.findSet({lane, next[lane]});
+  if (!set)
+    return std::nullopt;
+  ArrayRef<Item> ofSet = senders.getSenders(*set);
+  uint32_t &first = happened[*set];
+  while (first < ofSet.size() && hasHappened(ofSet[first]))
+    ++first;
+  if (first == ofSet.size())
+    return std::nullopt;
+  return ofSet[first];
 }
 
 /// Executes the next item of a lane. Returns false if the lane has to wait.

@@ -9,6 +9,10 @@
 
 #include "lib/proof/CheckerSenders.h"
 
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/StringMap.h"
+
 #include <map>
 
 namespace mlir::ark::checker {
@@ -44,6 +48,8 @@ private:
     int64_t missing;
     std::vector<uint32_t> clock;
     SmallVector<unsigned> waiting;
+    /// Numbers of the clocks that signals have joined into `clock`.
+    llvm::SmallDenseSet<uint32_t> joined;
   };
   /// The clock that a lane has from an item on.
   struct ClockChange {
@@ -57,6 +63,7 @@ private:
   bool step(unsigned lane);
   void signal(unsigned lane, Semaphore &semaphore);
   void acquire(unsigned lane, const Semaphore &semaphore);
+  uint32_t joinClocks(uint32_t clock, const Semaphore &semaphore);
   bool isStuck(unsigned lane) const {
     return next[lane] < lanes[lane].items.size();
   }
@@ -68,11 +75,18 @@ private:
   PacketSenders senders;
   std::vector<Semaphore> semaphores;
   llvm::StringMap<unsigned> semaphoreNumbers;
-  /// All clocks, with `lanes.size()` entries each.
+  /// All clocks, with `lanes.size()` entries each. Lanes that have acquired the
+  /// same semaphores in the same order share one clock.
   std::vector<uint32_t> clocks;
+  /// The number of the clock that a lane has after it acquires a semaphore, by
+  /// the number of its clock before and the number of the semaphore.
+  llvm::DenseMap<std::pair<uint32_t, uint32_t>, uint32_t> acquired;
   /// The changes of every lane's clock, by ascending item.
   std::vector<std::vector<ClockChange>> clockChanges;
   std::vector<unsigned> next;
+  /// For every set of senders, the number of its first senders that are known
+  /// to have happened.
+  mutable std::vector<uint32_t> happened;
   /// True for lanes that have signalled at the barrier at which they stand.
   std::vector<bool> arrived;
   SmallVector<unsigned> ready;

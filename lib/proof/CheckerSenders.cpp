@@ -4,9 +4,9 @@
 
 #include "lib/proof/CheckerCells.h"
 
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/Hashing.h"
 #include "llvm/ADT/STLExtras.h"
-
-#include <set>
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -17,71 +17,100 @@ PacketSenders::PacketSenders(const ProgramAccesses &program,
   for (const BufferAccesses &buffer : program.getBuffers()) {
     if (!isPackets(buffer.root))
       continue;
-    senders.resize(lanes.size());
-    for (auto [ofLane, lane] : llvm::zip(senders, lanes))
-      ofLane.resize(lane.items.size());
+    for (const Lane &lane : lanes)
+      setOf.emplace_back(lane.items.size(), kNone);
     add(program, buffer, positions);
   }
 }
 
-/// Calls `visit(vcta, cell)` for all cells that vCTAs read, or write if
-/// `writes`. Skips boxes that the previous vCTA of the same run has visited.
-template <typename Visitor>
-static void
-forEachAccess(const ProgramAccesses &program, const BufferAccesses &buffer,
-              const CellPartition &partition, ArrayRef<Item> positions,
-              bool writes, Visitor visit) {
+/// Adds a set of the last sender of every lane: items of a lane happen in
+/// order, so the last item implies all earlier items.
+uint32_t PacketSenders::addSet(Senders senders) {
+  llvm::sort(senders);
+  Senders last;
+  for (Item item : senders)
+    if (!last.empty() && last.back().lane == item.lane)
+      last.back() = item;
+    else
+      last.push_back(item);
+  sets.push_back(std::move(last));
+  return sets.size() - 1;
+}
+
+/// Returns the union of sets.
+uint32_t PacketSenders::unite(SmallVectorImpl<uint32_t> &parts,
+                              SetsOfKey &unions) {
+  llvm::sort(parts);
+  parts.erase(llvm::unique(parts), parts.end());
+  if (parts.size() == 1)
+    return parts.front();
+  auto [entry, isNew] =
+      unions.try_emplace(std::vector<uint32_t>(parts.begin(), parts.end()), 0);
+  if (isNew) {
+    Senders all;
+    for (uint32_t part : parts)
+      llvm::append_range(all, sets[part]);
+    entry->second = addSet(std::move(all));
+  }
+  return entry->second;
+}
+
+/// Returns the runs that write each cell.
+static std::vector<SmallVector<Item, 1>>
+findWriters(const ProgramAccesses &program, const BufferAccesses &buffer,
+            const CellPartition &partition, ArrayRef<Item> positions) {
+  std::vector<SmallVector<Item, 1>> writersOf(partition.getNumCells());
   for (auto [number, access] : llvm::enumerate(buffer.accesses)) {
-    if (access->isWrite != writes)
+    if (!access->isWrite)
       continue;
     uint32_t first = program.getFirstVCTA(access->task),
              end = program.getFirstVCTA(access->task + 1);
-    for (uint32_t vcta = first; vcta < end; ++vcta) {
-      bool isRepeated = vcta > first &&
-                        positions[vcta] == positions[vcta - 1] &&
-                        partition.getBoxes(number, vcta - first) ==
-                            partition.getBoxes(number, vcta - first - 1);
-      if (!isRepeated)
-        partition.forEachCell(number, vcta - first,
-                              [&](uint32_t cell) { visit(vcta, cell); });
-    }
+    for (uint32_t vcta = first; vcta < end; ++vcta)
+      partition.forEachCell(number, vcta - first, [&](uint32_t cell) {
+        if (!llvm::is_contained(writersOf[cell], positions[vcta]))
+          writersOf[cell].push_back(positions[vcta]);
+      });
   }
+  return writersOf;
 }
 
 void PacketSenders::add(const ProgramAccesses &program,
                         const BufferAccesses &buffer,
                         ArrayRef<Item> positions) {
   CellPartition partition(buffer.accesses);
-  std::vector<SmallVector<Item, 1>> writersOf(partition.getNumCells());
-  forEachAccess(program, buffer, partition, positions, /*writes=*/true,
-                [&](uint32_t vcta, uint32_t cell) {
-                  SmallVector<Item, 1> &writers = writersOf[cell];
-                  if (!llvm::is_contained(writers, positions[vcta]))
-                    writers.push_back(positions[vcta]);
-                });
-  std::vector<std::vector<std::set<Item>>> found(senders.size());
-  for (auto [sets, ofLane] : llvm::zip(found, senders))
-    sets.resize(ofLane.size());
-  forEachAccess(program, buffer, partition, positions, /*writes=*/false,
-                [&](uint32_t vcta, uint32_t cell) {
-                  Item at = positions[vcta];
-                  found[at.lane][at.item].insert(writersOf[cell].begin(),
-                                                 writersOf[cell].end());
-                });
-  // Items of a lane happen in order, so the last item implies all earlier
-  // items.
-  for (auto [sets, ofLane] : llvm::zip(found, senders))
-    for (auto [set, last] : llvm::zip(sets, ofLane))
-      for (Item item : set) {
-        if (!last.empty() && last.back().lane == item.lane)
-          last.back() = item;
-        else
-          last.push_back(item);
+  std::vector<SmallVector<Item, 1>> writersOf =
+      findWriters(program, buffer, partition, positions);
+  // The sets of every run, one for every access and distinct boxes.
+  std::map<Item, SmallVector<uint32_t>> partsOf;
+  for (auto [number, access] : llvm::enumerate(buffer.accesses)) {
+    if (access->isWrite)
+      continue;
+    // Many vCTAs of a task read the same boxes.
+    llvm::DenseMap<CellPartition::Boxes, uint32_t> setOfBoxes;
+    uint32_t first = program.getFirstVCTA(access->task),
+             end = program.getFirstVCTA(access->task + 1);
+    for (uint32_t vcta = first; vcta < end; ++vcta) {
+      auto [entry, isNew] =
+          setOfBoxes.try_emplace(partition.getBoxes(number, vcta - first), 0);
+      if (isNew) {
+        Senders writers;
+        partition.forEachCell(number, vcta - first, [&](uint32_t cell) {
+          llvm::append_range(writers, writersOf[cell]);
+        });
+        entry->second = addSet(std::move(writers));
       }
+      SmallVector<uint32_t> &parts = partsOf[positions[vcta]];
+      if (parts.empty() || parts.back() != entry->second)
+        parts.push_back(entry->second);
+    }
+  }
+  SetsOfKey unions;
+  for (auto &[run, parts] : partsOf)
+    setOf[run.lane][run.item] = unite(parts, unions);
 }
 
-ArrayRef<Item> PacketSenders::getSendersOf(Item run) const {
-  if (senders.empty())
-    return {};
-  return senders[run.lane][run.item];
+std::optional<uint32_t> PacketSenders::findSet(Item run) const {
+  if (setOf.empty() || setOf[run.lane][run.item] == kNone)
+    return std::nullopt;
+  return setOf[run.lane][run.item];
 }

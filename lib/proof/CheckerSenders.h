@@ -9,6 +9,9 @@
 
 #include "lib/proof/CheckerLanes.h"
 
+#include <map>
+#include <optional>
+
 namespace mlir::ark::checker {
 
 /// For every run, the runs that send it packets between tasks. The senders
@@ -20,18 +23,28 @@ public:
   PacketSenders(const ProgramAccesses &program, ArrayRef<Lane> lanes,
                 ArrayRef<Item> positions);
 
-  /// Returns the runs that send to the run at an item: the last run of every
-  /// lane.
-  ArrayRef<Item> getSendersOf(Item run) const;
+  /// Returns the set of runs that send to the run at an item. Runs that receive
+  /// the same packets share a set. Returns nothing without senders.
+  std::optional<uint32_t> findSet(Item run) const;
+  /// Returns the runs of a set: the last run of every lane.
+  ArrayRef<Item> getSenders(uint32_t set) const { return sets[set]; }
+  uint32_t getNumSets() const { return sets.size(); }
 
 private:
-  using Senders = SmallVector<Item, 2>;
+  using Senders = std::vector<Item>;
+  /// Sets by what they are made of.
+  using SetsOfKey = std::map<std::vector<uint32_t>, uint32_t>;
 
   void add(const ProgramAccesses &program, const BufferAccesses &buffer,
            ArrayRef<Item> positions);
+  uint32_t addSet(Senders senders);
+  uint32_t unite(SmallVectorImpl<uint32_t> &parts, SetsOfKey &unions);
 
-  /// Senders by lane and item. Empty if a program has no packets.
-  std::vector<std::vector<Senders>> senders;
+  std::vector<Senders> sets;
+  /// Sets by lane and item, `kNone` for runs without senders. Empty if a
+  /// program has no packets.
+  static constexpr uint32_t kNone = ~0u;
+  std::vector<std::vector<uint32_t>> setOf;
 };
 
 } // namespace mlir::ark::checker

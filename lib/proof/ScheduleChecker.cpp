@@ -245,9 +245,10 @@ LogicalResult RaceChecker::checkTask(const Buffer &buffer,
     for (size_t number = first; number < end; ++number) {
       const OperandAccess &access = *buffer.accesses[number];
       int64_t index = vcta - program.getFirstVCTA(task);
+      // Reads of packets need no order, so all runs of the task count as one.
+      Position at = isPackets(buffer.root) ? Position() : positions[vcta];
       if (mayRepeat[number - first] &&
-          seen[number - first].contains(positions[vcta].lane,
-                                        positions[vcta].item,
+          seen[number - first].contains(at.lane, at.item,
                                         partition.getBoxes(number, index)))
         continue;
       Visit visit = {vcta, access.operand};

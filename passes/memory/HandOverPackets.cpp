@@ -14,6 +14,7 @@
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "llvm/Support/MathExtras.h"
+#include <vector>
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_HANDOVERPACKETSPASS
@@ -50,7 +51,11 @@ public:
         builder(handOver.buffer.getContext()),
         word(getPacketType(handOver.buffer.getType().getElementType())) {}
 
-  void run();
+  /// Makes the writer send the packets.
+  void send();
+  /// Makes a reader receive them, before all ops of its body.
+  void receive(const PacketReceipt &receipt);
+  void eraseBuffer() { eraseUnused(handOver.buffer); }
 
 private:
   Value viewAs(OpOperand *operand);
@@ -61,10 +66,10 @@ private:
   BlockArgument addOut(Value words);
   BlockArgument replaceOut(Value words);
   Value rebuildView(Value view, BlockArgument tile, BlockArgument words);
-  void send(linalg::LinalgOp producer, BlockArgument tile, BlockArgument words);
+  void sendFrom(linalg::LinalgOp producer, BlockArgument tile,
+                BlockArgument words);
   void eraseProducers(BlockArgument tile);
   Value createValues(MemRefType type, Location loc);
-  void receive(const PacketReceipt &receipt);
 
   HandOver &handOver;
   Value packets;
@@ -133,8 +138,8 @@ Value Rewriter::rebuildView(Value view, BlockArgument tile,
 
 /// Clones the op that computes the values into an op that writes packets of
 /// them.
-void Rewriter::send(linalg::LinalgOp producer, BlockArgument tile,
-                    BlockArgument wordTile) {
+void Rewriter::sendFrom(linalg::LinalgOp producer, BlockArgument tile,
+                        BlockArgument wordTile) {
   Location loc = producer.getLoc();
   int64_t bits = word.getIntOrFloatBitWidth();
   builder.setInsertionPoint(producer);
@@ -247,7 +252,7 @@ void Rewriter::receive(const PacketReceipt &receipt) {
   first.task.setInputRegionsAttr(builder.getArrayAttr(regions));
 }
 
-void Rewriter::run() {
+void Rewriter::send() {
   memref::AllocOp buffer = handOver.buffer;
   Location loc = buffer.getLoc();
   for (linalg::LinalgOp &producer : handOver.producers)
@@ -264,12 +269,32 @@ void Rewriter::run() {
   BlockArgument wordTile =
       handOver.hasOtherReaders ? addOut(out) : replaceOut(out);
   for (linalg::LinalgOp producer : handOver.producers)
-    send(producer, tile, wordTile);
+    sendFrom(producer, tile, wordTile);
   if (!handOver.hasOtherReaders)
     eraseProducers(tile);
-  for (const PacketReceipt &receipt : handOver.receipts)
-    receive(receipt);
-  eraseUnused(buffer);
+}
+
+/// Rewrites writers and readers. A task receives its operands in their order,
+/// whatever the order of their writers is: ranks then have equal bodies, which
+/// are compiled once.
+static void rewrite(MutableArrayRef<HandOver> handOvers, Value packets) {
+  std::vector<Rewriter> rewriters;
+  rewriters.reserve(handOvers.size());
+  SmallVector<std::pair<Rewriter *, const PacketReceipt *>> receipts;
+  for (HandOver &handOver : handOvers) {
+    Rewriter &rewriter = rewriters.emplace_back(handOver, packets);
+    rewriter.send();
+    for (const PacketReceipt &receipt : handOver.receipts)
+      receipts.emplace_back(&rewriter, &receipt);
+  }
+  // Each receipt is inserted before all others of its task.
+  llvm::stable_sort(receipts, [](const auto &a, const auto &b) {
+    return a.second->uses.front().number > b.second->uses.front().number;
+  });
+  for (auto [rewriter, receipt] : receipts)
+    rewriter->receive(*receipt);
+  for (Rewriter &rewriter : rewriters)
+    rewriter.eraseBuffer();
 }
 
 /// Erases operands that were joined into others. Operand numbers stay valid
@@ -336,9 +361,11 @@ void HandOverPacketsPass::runOnOperation() {
     return;
   for (auto task : program.getBody().getOps<TaskOp>())
     forwardCopies(task, maxElements);
+  TaskBuffers buffers(program);
   SmallVector<HandOver> handOvers;
   for (auto buffer : program.getBody().getOps<memref::AllocOp>())
-    if (std::optional<HandOver> handOver = HandOver::match(buffer, maxElements))
+    if (std::optional<HandOver> handOver =
+            HandOver::match(buffer, maxElements, buffers))
       handOvers.push_back(std::move(*handOver));
   if (handOvers.empty())
     return;
@@ -346,9 +373,7 @@ void HandOverPacketsPass::runOnOperation() {
   OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
   Value packets = PacketsOp::create(
       builder, program.getLoc(), MemRefType::get({bytes}, builder.getI8Type()));
-  for (HandOver &handOver : handOvers) {
-    Rewriter(handOver, packets).run();
-    ++numHandOvers;
-  }
+  rewrite(handOvers, packets);
+  numHandOvers += handOvers.size();
   eraseJoined(handOvers);
 }

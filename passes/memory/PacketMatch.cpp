@@ -8,6 +8,7 @@
 #include "lib/support/PlanRank.h"
 
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -61,27 +62,40 @@ static Value getBase(Value operand) {
   return succeeded(view) ? view->root : operand;
 }
 
-/// Returns true if `reader` also depends on another task that depends on
-/// `writer`. The writer's results, such as a residual, are then complete long
-/// before the reader runs, and can be read from the arena.
-static bool comesLater(TaskOp reader, TaskOp writer) {
-  llvm::SmallDenseSet<Value> own, later;
-  for (Value out : writer.getOuts())
-    own.insert(getBase(out));
-  for (Operation *op = writer->getNextNode(); op; op = op->getNextNode()) {
-    auto task = dyn_cast<TaskOp>(op);
-    if (!task)
-      continue;
-    auto reads = [&](const llvm::SmallDenseSet<Value> &buffers) {
-      return llvm::any_of(task->getOperands(), [&](Value operand) {
-        return buffers.contains(getBase(operand));
-      });
-    };
-    if (task == reader)
-      return reads(later);
-    if (reads(own) || reads(later))
-      for (Value out : task.getOuts())
-        later.insert(getBase(out));
+TaskBuffers::TaskBuffers(ProgramOp program) {
+  for (auto task : program.getBody().getOps<TaskOp>()) {
+    unsigned position = outs.size();
+    positions[task] = position;
+    SmallVector<Value> &ofTask = outs.emplace_back();
+    for (auto [index, operand] : llvm::enumerate(task.getOperands())) {
+      Value base = getBase(operand);
+      SmallVector<unsigned> &users = usersOf[base];
+      if (users.empty() || users.back() != position)
+        users.push_back(position);
+      if (index >= task.getInputs().size())
+        ofTask.push_back(base);
+    }
+  }
+}
+
+bool TaskBuffers::comesLater(TaskOp reader, TaskOp writer) const {
+  unsigned first = positions.lookup(writer), last = positions.lookup(reader);
+  llvm::SmallSetVector<unsigned, 8> dependents;
+  dependents.insert(first);
+  for (size_t next = 0; next < dependents.size(); ++next) {
+    unsigned position = dependents[next];
+    for (Value base : outs[position]) {
+      ArrayRef<unsigned> users = usersOf.find(base)->second;
+      for (unsigned user :
+           llvm::make_range(llvm::upper_bound(users, position), users.end())) {
+        if (user >= last) {
+          if (user == last && position != first)
+            return true;
+          break;
+        }
+        dependents.insert(user);
+      }
+    }
   }
   return false;
 }
@@ -272,10 +286,12 @@ static bool justifiesWidePackets(const PacketReceipt &receipt,
 
 /// Adds the operands of one task. The task still waits for operands that it
 /// does not receive as packets.
-void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements) {
+void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
+                         const TaskBuffers &buffers) {
   SmallVector<TaskUse> candidates;
   for (TaskUse use : uses)
-    if (isWhole(use.get(), buffer) && !comesLater(use.task, writer.task))
+    if (isWhole(use.get(), buffer) &&
+        !buffers.comesLater(use.task, writer.task))
       candidates.push_back(use);
   size_t received = 0;
   for (PacketReceipt &receipt : getReceipts(candidates)) {
@@ -290,7 +306,8 @@ void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements) {
 bool HandOver::isWide() { return buffer.getType().getElementType().isF32(); }
 
 std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
-                                        int64_t maxElements) {
+                                        int64_t maxElements,
+                                        const TaskBuffers &buffers) {
   HandOver handOver;
   handOver.buffer = buffer;
   MemRefType type = buffer.getType();
@@ -316,7 +333,7 @@ std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
   if (!handOver.writer)
     return std::nullopt;
   for (auto &[reader, own] : readers)
-    handOver.addReader(own, maxElements);
+    handOver.addReader(own, maxElements, buffers);
   if (handOver.receipts.empty())
     return std::nullopt;
   // Receivers poll memory of their own GPU, so all must have the same rank.

@@ -6,6 +6,9 @@
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <vector>
 
 namespace mlir::ark {
 
@@ -35,6 +38,24 @@ struct PacketReceipt {
   TaskOp getTask() const { return uses.front().task; }
 };
 
+/// The tasks of a program by the root buffers of their operands.
+class TaskBuffers {
+public:
+  explicit TaskBuffers(ProgramOp program);
+
+  /// Returns true if `reader` also depends on another task that depends on
+  /// `writer`. The writer's results, such as a residual, are then complete long
+  /// before the reader runs, and can be read from the arena.
+  bool comesLater(TaskOp reader, TaskOp writer) const;
+
+private:
+  llvm::DenseMap<Operation *, unsigned> positions;
+  /// Root buffers of the outs of every task.
+  std::vector<SmallVector<Value>> outs;
+  /// Positions of the tasks with an operand in a root buffer, ascending.
+  llvm::DenseMap<Value, SmallVector<unsigned>> usersOf;
+};
+
 /// An intermediate that one task writes, and the tasks that receive parts of
 /// it.
 struct HandOver {
@@ -53,12 +74,14 @@ struct HandOver {
   /// `maxElements` applies to the buffer; with wide packets, half the limit
   /// applies to the region that a vCTA receives.
   static std::optional<HandOver> match(memref::AllocOp buffer,
-                                       int64_t maxElements);
+                                       int64_t maxElements,
+                                       const TaskBuffers &buffers);
   /// Returns true if a packet has 64 bits.
   bool isWide();
 
 private:
-  void addReader(ArrayRef<TaskUse> uses, int64_t maxElements);
+  void addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
+                 const TaskBuffers &buffers);
 };
 
 /// Returns the type of the tile through which a vCTA accesses a region of an

@@ -2,6 +2,7 @@
 
 #include "passes/synchronization/HappensBefore.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLExtras.h"
 
 using namespace mlir;
@@ -14,36 +15,38 @@ void mlir::ark::joinClock(Clock &clock, const Clock &other) {
 
 HappensBefore::HappensBefore(const ExpandedSchedule &schedule) {
   size_t lanes = schedule.lanes.size();
-  steps.assign(lanes, {{0, Clock(lanes, 0)}});
+  clocks.emplace_back(lanes, 0);
+  steps.assign(lanes, {{0, 0}});
 }
 
-const Clock &HappensBefore::getClockAt(ItemRef item) const {
+unsigned HappensBefore::getClockNumberAt(ItemRef item) const {
   ArrayRef<Step> ofLane = steps[item.lane];
   auto step = llvm::partition_point(
       ofLane, [&](const Step &step) { return step.firstItem <= item.item; });
   return std::prev(step)->clock;
 }
 
-Clock HappensBefore::getClockAfter(ItemRef item) const {
-  Clock clock = getClockAt(item);
-  clock[item.lane] = item.item + 1;
-  return clock;
-}
-
-void HappensBefore::learn(ItemRef item, const Clock &clock) {
+void HappensBefore::learn(ItemRef item, unsigned source, const Clock &clock) {
   std::vector<Step> &ofLane = steps[item.lane];
   if (ofLane.back().firstItem != item.item)
     ofLane.push_back({item.item, ofLane.back().clock});
-  joinClock(ofLane.back().clock, clock);
-  ofLane.back().clock[item.lane] = 0;
+  unsigned &number = ofLane.back().clock;
+  auto [entry, isNew] = joined.try_emplace({number, source}, clocks.size());
+  if (isNew) {
+    clocks.push_back(clocks[number]);
+    joinClock(clocks.back(), clock);
+  }
+  number = entry->second;
 }
 
 Clock HappensBefore::joinAfter(SmallVectorImpl<ItemRef> &items) const {
   Clock clock(steps.size(), 0);
-  // The clock at an item is zero in the item's own lane, so an entry that
-  // covers an item comes from the other items.
+  llvm::SmallDenseSet<unsigned> numbers;
   for (ItemRef item : items)
-    joinClock(clock, getClockAt(item));
+    if (unsigned number = getClockNumberAt(item); numbers.insert(number).second)
+      joinClock(clock, clocks[number]);
+  // The clock at an item does not cover the item itself, so a clock that covers
+  // it comes from another item.
   llvm::erase_if(items, [&](ItemRef item) { return knows(clock, item); });
   for (ItemRef item : items)
     clock[item.lane] = std::max(clock[item.lane], item.item + 1);

@@ -5,6 +5,8 @@
 
 #include "lib/analysis/ExpandedSchedule.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 namespace mlir::ark {
 
 /// For every lane, the number of its items that are known to have happened.
@@ -14,19 +16,24 @@ using Clock = std::vector<unsigned>;
 void joinClock(Clock &clock, const Clock &other);
 
 /// The vector clocks of all lanes over time. An item is visited after all items
-/// that its lane learns of.
+/// that its lane learns of. Lanes that have learned of the same sources in the
+/// same order share one clock, so a clock says nothing of its lane's own items
+/// since.
 class HappensBefore {
 public:
   explicit HappensBefore(const ExpandedSchedule &schedule);
 
-  /// Returns the current clock of a lane.
-  const Clock &getClock(unsigned lane) const {
+  /// Returns the number of the current clock of a lane.
+  unsigned getClockNumber(unsigned lane) const {
     return steps[lane].back().clock;
   }
-  /// Returns the clock of the lane right after an item, including the item.
-  Clock getClockAfter(ItemRef item) const;
+  /// Returns the current clock of a lane, valid until the next `learn`.
+  const Clock &getClock(unsigned lane) const {
+    return clocks[getClockNumber(lane)];
+  }
   /// Joins a clock into the clock of the item's lane. The item has not run yet.
-  void learn(ItemRef item, const Clock &clock);
+  /// `source` is a number of `clock`, which never changes.
+  void learn(ItemRef item, unsigned source, const Clock &clock);
 
   /// Returns true if a lane with this clock knows that an item has run.
   static bool knows(const Clock &clock, ItemRef item) {
@@ -37,15 +44,16 @@ public:
   Clock joinAfter(SmallVectorImpl<ItemRef> &items) const;
 
 private:
-  /// The clock of a lane from an item on. It changes only at waits: the lane's
-  /// own entry, which would change at every item, stays zero.
+  /// The number of a lane's clock from an item on. It changes only at waits.
   struct Step {
-    unsigned firstItem;
-    Clock clock;
+    unsigned firstItem, clock;
   };
-  const Clock &getClockAt(ItemRef item) const;
+  unsigned getClockNumberAt(ItemRef item) const;
 
+  std::vector<Clock> clocks;
   std::vector<std::vector<Step>> steps;
+  /// The number of the clock that joins a clock and a source.
+  llvm::DenseMap<std::pair<unsigned, unsigned>, unsigned> joined;
 };
 
 } // namespace mlir::ark

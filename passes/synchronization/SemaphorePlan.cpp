@@ -35,12 +35,15 @@ private:
     Clock clock;
     /// Clock that all waiters know before they wait.
     Clock known;
+    /// The first waiter with each clock, by the number of the clock.
+    llvm::DenseMap<unsigned, ItemRef> waiterWithClock;
   };
 
   void visit(ItemRef run);
   bool meets(const Clock &clock, ItemRef run, RunDependences::Need need) const;
   unsigned getSemaphore(unsigned task, ArrayRef<ItemRef> items);
   void dropRedundant(ItemRef run, SmallVectorImpl<unsigned> &chosen) const;
+  void addWait(ItemRef run, unsigned semaphore);
   void trimSignals();
   void mergeEqualWaits();
   void findBarriers();
@@ -72,9 +75,11 @@ unsigned SemaphorePlanner::getSemaphore(unsigned task,
   for (ItemRef item : signals)
     key.append({item.lane, item.item});
   auto [number, isNew] = numbering.insert(key);
-  if (isNew)
-    semaphores.push_back(
-        {{task, std::move(signals), {}}, std::move(clock), {}});
+  if (isNew) {
+    Semaphore &semaphore = semaphores.emplace_back();
+    semaphore.planned = {task, std::move(signals), {}};
+    semaphore.clock = std::move(clock);
+  }
   return number;
 }
 
@@ -117,32 +122,50 @@ void SemaphorePlanner::visit(ItemRef run) {
   llvm::stable_sort(needs, [](auto &a, auto &b) { return a.first > b.first; });
 
   unsigned task = input.schedule.getItem(run).index;
-  Clock clock = happensBefore.getClock(run.lane);
+  // Most runs wait for nothing that their lane does not know.
+  std::optional<Clock> learned;
   SmallVector<unsigned> chosen;
   for (auto [last, need] : needs) {
     ++result.numDependences;
-    if (meets(clock, run, need)) {
+    if (meets(learned ? *learned : happensBefore.getClock(run.lane), run,
+              need)) {
       ++result.numImplied;
       continue;
     }
     unsigned semaphore =
         getSemaphore(need.producer, chooser.choose(task, need));
-    joinClock(clock, semaphores[semaphore].clock);
+    if (!learned)
+      learned = happensBefore.getClock(run.lane);
+    joinClock(*learned, semaphores[semaphore].clock);
     chosen.push_back(semaphore);
   }
   dropRedundant(run, chosen);
-  for (unsigned index : chosen) {
-    Semaphore &semaphore = semaphores[index];
-    Clock known = happensBefore.getClock(run.lane);
+  for (unsigned semaphore : chosen)
+    addWait(run, semaphore);
+}
+
+/// Lets a run wait for a semaphore.
+void SemaphorePlanner::addWait(ItemRef run, unsigned number) {
+  Semaphore &semaphore = semaphores[number];
+  const Clock &own = happensBefore.getClock(run.lane);
+  auto [first, isNew] = semaphore.waiterWithClock.try_emplace(
+      happensBefore.getClockNumber(run.lane), run);
+  if (isNew) {
+    // The lane knows its own items, too.
+    Clock known = own;
     known[run.lane] = run.item;
     if (semaphore.planned.waits.empty())
-      semaphore.known = known;
+      semaphore.known = std::move(known);
     else
       for (size_t lane = 0; lane < known.size(); ++lane)
         semaphore.known[lane] = std::min(semaphore.known[lane], known[lane]);
-    semaphore.planned.waits.push_back(run);
-    happensBefore.learn(run, semaphore.clock);
+  } else {
+    // Another waiter has this clock, and differs in its own items alone.
+    unsigned &ofFirst = semaphore.known[first->second.lane];
+    ofFirst = std::min(ofFirst, own[first->second.lane]);
   }
+  semaphore.planned.waits.push_back(run);
+  happensBefore.learn(run, number, semaphore.clock);
 }
 
 /// Removes signals that every waiter knows without them, for example signals of

@@ -31,6 +31,10 @@ try {
 const count = rows.length / 4, lanes = meta.lanes;
 const laneOf = new Int32Array(count);
 lanes.forEach(([, first, last], lane) => laneOf.fill(lane, first, last));
+const rankOf = (lane) => Math.floor(lanes[lane][0] / meta.smsOfRank);
+// The SM of a lane, counted within its rank.
+const smName = (lane) => meta.ranks > 1
+  ? `rank ${rankOf(lane)} SM ${lanes[lane][0] % meta.smsOfRank}` : `SM ${lanes[lane][0]}`;
 const code = (i) => rows[4 * i], subject = (i) => rows[4 * i + 1];
 const isTask = (i) => code(i) === RUN || code(i) === PREFETCH;
 const named = (i) => isTask(i) ? meta.tasks : code(i) === STOP ? meta.slots : meta.semaphores;

@@ -75,6 +75,21 @@ function drawGrid() {
     pen.lineTo(at, Math.min(height, y(lanes.length)));
   }
   pen.stroke();
+  drawRanks();
+}
+
+// A line between the lanes of two ranks.
+function drawRanks() {
+  const [first, last] = visible();
+  pen.strokeStyle = paint.faint;
+  pen.lineWidth = 1.5;
+  pen.beginPath();
+  for (let lane = Math.max(first, 1); lane < last; lane++)
+    if (rankOf(lane) !== rankOf(lane - 1)) {
+      pen.moveTo(0, y(lane));
+      pen.lineTo(width, y(lane));
+    }
+  pen.stroke();
 }
 
 function drawAxis() {
@@ -108,7 +123,7 @@ function drawGutter() {
     if (top + view.row / 2 - before < 12 || top + view.row / 2 < TOP + 5) continue;
     before = top + view.row / 2;
     pen.fillStyle = hover >= 0 && laneOf[hover] === lane ? paint.text : paint.faint;
-    pen.fillText(several ? `SM ${sm} · ${lane}` : `SM ${sm}`, 14, before);
+    pen.fillText(several ? `${smName(lane)} · ${lane}` : smName(lane), meta.ranks > 1 ? 4 : 14, before);
     if (mode === "both" && view.row >= 24) {
       pen.textAlign = "right";
       pen.font = '9px system-ui, "DejaVu Sans", sans-serif';

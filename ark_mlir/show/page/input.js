@@ -216,6 +216,7 @@ for (const button of modes)
 function refresh() {
   showLegend();
   showTasks();
+  showLinks();
   showDetails();
   redraw();
 }

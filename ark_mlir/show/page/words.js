@@ -12,12 +12,13 @@ function pairsOf(i) {
     add("vCTAs", `[${number(begin)}, ${number(end)}) of ${number(task.vctas)}`);
     add("ops", task.ops.join(", ") || "none named");
     if (task.at) add("line", task.at);
+    if (task.sends) add("task sends", task.sends);
   } else {
     const semaphore = meta.semaphores[subject(i)];
     add("arrivals", `${semaphore.arrivals} per iteration`);
     add("hand-off", semaphore.handoff);
   }
-  add("lane", `${laneOf[i]} on SM ${lanes[laneOf[i]][0]}`);
+  add("lane", `${laneOf[i]} on ${smName(laneOf[i])}`);
   for (const name in spans) {
     const s = spans[name];
     add(name, `${time(s.start[i])} + ${time(s.end[i] - s.start[i])}`);
@@ -120,6 +121,24 @@ function showTasks() {
   if (order.length > 60)
     box.append(element("div", "hint", `and ${number(order.length - 60)} more: use the search`));
   if (!order.length) box.append(element("div", "hint", "No task matches."));
+}
+
+function showLinks() {
+  const box = $("links"), most = Math.max(1, ...meta.links.map((link) => link.bytes));
+  $("linkshead").hidden = !meta.links.length;
+  box.replaceChildren();
+  for (const link of meta.links.slice(0, 16)) {
+    const row = element("div", "task"), words = element("div", "row");
+    words.append(element("span", "label", "\u200e" + link.name),
+      element("span", "faint", link.text));
+    const bar = element("div", "bar");
+    bar.style.width = (100 * link.bytes) / most + "%";
+    bar.style.background = paint.accent;
+    row.append(words, bar);
+    box.append(row);
+  }
+  if (meta.links.length > 16)
+    box.append(element("div", "hint", `and ${number(meta.links.length - 16)} more`));
 }
 
 function showLegend() {

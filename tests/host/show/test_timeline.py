@@ -5,8 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import re
-import shutil
-import subprocess
 import time
 import zlib
 from html.parser import HTMLParser
@@ -15,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browser import drawn_by_browser, needs_browser
 
 from ark_mlir.bundle import Bundle, Task
 from ark_mlir.errors import InvalidUsageError
@@ -208,28 +207,11 @@ def test_kinds(ops: list[str], name: str, kind: str) -> None:
     assert KINDS[kind_of(task)].name == kind
 
 
-def browser() -> str | None:
-    return next(filter(None, map(shutil.which, ("chromium", "google-chrome", "chrome"))), None)
-
-
-@pytest.mark.skipif(
-    browser() is None, reason="no chromium on this machine: lib/tools/install_browser.sh"
-)
+@needs_browser
 def test_a_browser_draws_it(tmp_path: Path) -> None:
     """The script runs to its end, and its figures are on the page."""
     page_of(bundle_of(add_program()), tmp_path)
-    result = subprocess.run(
-        [
-            *(browser() or "", "--headless=new", "--no-sandbox", "--disable-gpu"),
-            *("--virtual-time-budget=8000", "--dump-dom"),
-            f"--user-data-dir={tmp_path / 'profile'}",
-            f"file://{tmp_path / 'timeline.html'}",
-        ],
-        capture_output=True,
-        text=True,
-        timeout=500,
-        check=True,
-    )
-    assert 'data-ready="yes"' in result.stdout
-    assert "elementwise" in result.stdout
-    assert "waiting" in result.stdout
+    drawn = drawn_by_browser(tmp_path / "timeline.html")
+    assert 'data-ready="yes"' in drawn
+    assert "elementwise" in drawn
+    assert "waiting" in drawn

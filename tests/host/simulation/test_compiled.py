@@ -67,6 +67,15 @@ def test_a_large_all_reduce_is_bound_by_its_link() -> None:
     assert math.isclose(prediction.links[0].busy_ns, sending, rel_tol=1e-6)
 
 
+@pytest.mark.parametrize(
+    ("elements", "measured_us"), [(1 << 10, 1.0), (1 << 16, 3.1), (1 << 19, 5.6), (1 << 23, 54.0)]
+)
+def test_all_reduces_take_the_measured_time(elements: int, measured_us: float) -> None:
+    """Two H200, benchmarks/results/2026-11-25-packets-between-gpus.md."""
+    one, three = (simulate(all_reduces(2, elements, count), "h200").total_ns for count in (1, 3))
+    assert (three - one) / 2e3 == pytest.approx(measured_us, rel=0.2)
+
+
 def test_hosts_cost_more_than_gpus_of_one_host() -> None:
     bundle = all_reduces(16, 512)
     prediction = simulate(bundle, "h200x8")

@@ -57,8 +57,8 @@ def test_topologies_of_ark_are_valid(name: str) -> None:
 
 
 def test_topologies_of_ark_have_names() -> None:
-    assert topologies() == ["h100x2", "h200", "h200x8"]
-    assert [Topology.read(name).gpus for name in topologies()] == [2, 8, 64]
+    assert topologies() == ["h200", "h200x8"]
+    assert [Topology.read(name).gpus for name in topologies()] == [8, 64]
 
 
 def test_messages_without_delays() -> None:
@@ -108,4 +108,4 @@ def test_malformed_files_are_named(value: Any, message: str, tmp_path: Path) -> 
 def test_a_file_that_is_missing_is_named(tmp_path: Path) -> None:
     with pytest.raises(InvalidUsageError, match=r"cannot be read: No such file") as caught:
         Topology.read(tmp_path / "none.json")
-    assert "ark has the topologies h100x2, h200, h200x8" in str(caught.value)
+    assert "ark has the topologies h200, h200x8" in str(caught.value)

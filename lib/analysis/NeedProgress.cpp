@@ -1,0 +1,42 @@
+//===- NeedProgress.cpp - Items that runs still need ----------------------===//
+
+#include "lib/analysis/NeedProgress.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Adds an item. A set has one item for each lane.
+void NeedProgress::Set::add(unsigned lane, double end) {
+  if (end > last) {
+    lastElsewhere = last;
+    last = end;
+    laneOfLast = lane;
+  } else {
+    lastElsewhere = std::max(lastElsewhere, end);
+  }
+}
+
+std::optional<ItemRef>
+NeedProgress::findMissing(ItemRef run,
+                          llvm::function_ref<bool(ItemRef)> hasHappened) {
+  for (RunDependences::Need need : needs.getNeeds(run)) {
+    Set &set = sets[need.items];
+    ArrayRef<ItemRef> items = needs.getItems(need.items);
+    for (; set.happened < items.size(); ++set.happened) {
+      ItemRef item = items[set.happened];
+      if (!hasHappened(item))
+        return item;
+      set.add(item.lane, timeline.at(item).getEnd());
+    }
+  }
+  return std::nullopt;
+}
+
+void NeedProgress::forEachEnd(
+    ItemRef run, llvm::function_ref<void(double, size_t)> visit) const {
+  for (RunDependences::Need need : needs.getNeeds(run)) {
+    const Set &set = sets[need.items];
+    visit(set.laneOfLast == run.lane ? set.lastElsewhere : set.last,
+          needs.getItems(need.items).size());
+  }
+}

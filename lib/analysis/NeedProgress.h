@@ -1,0 +1,49 @@
+//===- NeedProgress.h - Items that runs still need --------------*- C++ -*-===//
+
+#ifndef ARK_LIB_ANALYSIS_NEEDPROGRESS_H
+#define ARK_LIB_ANALYSIS_NEEDPROGRESS_H
+
+#include "lib/analysis/Timeline.h"
+
+namespace mlir::ark {
+
+/// The progress of a simulation with regard to the sets of items that runs
+/// need. Many runs share a set, so each item of a set is visited once for all
+/// of them.
+class NeedProgress {
+public:
+  /// Both must outlive this object. `timeline` has the times of all items that
+  /// have happened.
+  NeedProgress(const RunDependences &needs, const Timeline &timeline)
+      : needs(needs), timeline(timeline), sets(needs.getNumSets()) {}
+
+  /// Returns an item that a run needs and that has not happened according to
+  /// `hasHappened`.
+  std::optional<ItemRef>
+  findMissing(ItemRef run, llvm::function_ref<bool(ItemRef)> hasHappened);
+  /// Calls `visit(end, count)` for each need of a run: the end of the last item
+  /// on another lane, minus infinity if there is none, and the number of items.
+  /// Requires that no item is missing.
+  void forEachEnd(ItemRef run,
+                  llvm::function_ref<void(double, size_t)> visit) const;
+
+private:
+  /// The items of a set that are known to have happened.
+  struct Set {
+    size_t happened = 0;
+    double last = -std::numeric_limits<double>::infinity();
+    unsigned laneOfLast = ~0u;
+    /// The last end on a lane other than `laneOfLast`.
+    double lastElsewhere = -std::numeric_limits<double>::infinity();
+
+    void add(unsigned lane, double end);
+  };
+
+  const RunDependences &needs;
+  const Timeline &timeline;
+  std::vector<Set> sets;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_LIB_ANALYSIS_NEEDPROGRESS_H
