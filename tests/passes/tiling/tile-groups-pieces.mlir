@@ -48,6 +48,10 @@ ark.program @rowOfAPiece(
 // CHECK-SAME: #ark.region<(d0, d1) -> (d0, 0, d1, 0), [1, 32, 1, 16]>] : tensor<2x32x8x16xf32>
 // CHECK: ^bb0(%{{.+}}: index, %[[PIECE:.+]]: index,
 // CHECK: affine.min affine_map<(d0, d1) -> ((d0 - d1 + 7) floordiv 8, 32)>(%{{.+}}, %[[PIECE]])
+// Results stay temporaries: elementwise ops copy them to the out.
+// CHECK: %[[A:.+]]:4 = ark.online_attention
+// CHECK-DAG: %[[PRODUCT:.+]] = linalg.copy ins(%[[A]]#0 :
+// CHECK-DAG: tensor.insert_slice %[[PRODUCT]] into
 // CHECK-NOT: ark.tile_offset
 ark.program @keysOfAPiece(
     %q: tensor<2x1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
