@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-compile-to=kernel --ark-target=cuda:sm_90a --ark-flash-attention | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-compile-to=kernel --ark-target=cuda:sm_90a --ark-expand-attention --ark-flash-attention | FileCheck %s
 
 // One pass over the keys replaces the bodies that earlier stages make of
 // attention: no buffer of scores remains.

@@ -14,7 +14,7 @@ ark.kernel @k {
 
 // Tensor cores would round f32. The ops have the order in which they use the scores.
 // CHECK-LABEL: func.func private @body(
-// CHECK-SAME: %[[Q:.+]]: memref<2x64xf32>, %[[K:.+]]: memref<?x64xf32>, %[[V:.+]]: memref<?x64xf32>, %[[MASK:.+]]: memref<?xi1>
+// CHECK-SAME: %[[Q:[a-z0-9]+]]: memref<2x64xf32>, %[[K:[a-z0-9]+]]: memref<?x64xf32>, %[[V:[a-z0-9]+]]: memref<?x64xf32>, %[[MASK:[a-z0-9]+]]: memref<?xi1>
 // CHECK-SAME: %[[P:[a-z0-9]+]]: memref<2x64xf32>, %[[M:[a-z0-9]+]]: memref<2xf32>, %[[T:[a-z0-9]+]]: memref<2xf32>, %[[S:[a-z0-9]+]]: memref<2x?xf32>
 // CHECK: linalg.fill ins(%{{.+}} : f32) outs(%[[S]] :
 // CHECK: linalg.contract indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>, affine_map<(d0, d1, d2) -> (d0, d1)>] ins(%[[Q]], %[[K]] : {{.*}} outs(%[[S]] :
