@@ -40,7 +40,7 @@ static constexpr int64_t kMemoryShare = 8;
 static constexpr int64_t kLargeShare = 4, kReservedShare = 4;
 
 /// The structured ops that `ark-expand-attention` makes of one attention.
-static constexpr int64_t kOpsOfAttention = 10;
+static constexpr int64_t kOpsOfAttention = 11;
 
 static Value getViewBase(Value value) {
   while (auto view = value.getDefiningOp<ViewOpInterface>())

@@ -144,7 +144,8 @@ void AttentionExpander::buildScores() {
         });
 }
 
-/// Replaces the scores by their exponentials.
+/// Replaces the scores by their exponentials. The buffer of the sums first
+/// holds the numbers that are subtracted from the scores.
 void AttentionExpander::buildSoftmax() {
   AffineMap all = getRowMap(rows + 1, /*withNext=*/true);
   AffineMap ofRows = getRowMap(rows + 1, /*withNext=*/false);
@@ -154,10 +155,14 @@ void AttentionExpander::buildSoftmax() {
         [](OpBuilder &b, Location l, ValueRange elements) -> Value {
           return arith::MaximumFOp::create(b, l, elements[0], elements[1]);
         });
-  build(op.getMaximum(), op.getScores(), {ofRows, all},
+  SmallVector<AffineMap> rowByRow(2, builder.getMultiDimIdentityMap(rows));
+  build(op.getMaximum(), op.getSum(), rowByRow,
         [](OpBuilder &b, Location l, ValueRange elements) {
-          return emitExponential(b, l, elements[1],
-                                 emitFinite(b, l, elements[0]));
+          return emitFinite(b, l, elements[0]);
+        });
+  build(op.getSum(), op.getScores(), {ofRows, all},
+        [](OpBuilder &b, Location l, ValueRange elements) {
+          return emitExponential(b, l, elements[1], elements[0]);
         });
   fill(op.getSum(), arith::ConstantOp::create(
                         builder, builder.getZeroAttr(op.getElementType())));

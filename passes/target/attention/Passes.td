@@ -25,7 +25,8 @@ def ExpandAttentionPass : Pass<"ark-expand-attention", "::mlir::ModuleOp"> {
     linalg.generic ... outs(%scores : memref<4x?xf32>) { ... arith.mulf ... }
     linalg.fill ins(%least : f32) outs(%m : memref<4xf32>)
     linalg.generic ... ins(%scores : memref<4x?xf32>) outs(%m : memref<4xf32>) { ... arith.maximumf ... }
-    linalg.generic ... ins(%m : memref<4xf32>) outs(%scores : memref<4x?xf32>) { ... math.exp ... }
+    linalg.generic ... ins(%m : memref<4xf32>) outs(%s : memref<4xf32>) { ... arith.select ... }
+    linalg.generic ... ins(%s : memref<4xf32>) outs(%scores : memref<4x?xf32>) { ... math.exp ... }
     linalg.fill ins(%zero : f32) outs(%s : memref<4xf32>)
     linalg.generic ... ins(%scores : memref<4x?xf32>) outs(%s : memref<4xf32>) { ... arith.addf ... }
     linalg.fill ins(%zero : f32) outs(%p : memref<4x64xf32>)

@@ -28,13 +28,17 @@ ark.kernel @k {
 // CHECK: linalg.fill ins(%[[LEAST]] : f32) outs(%[[M]] :
 // CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%[[S]] : {{.*}} outs(%[[M]] :
 // CHECK: arith.maximumf
-// CHECK: linalg.generic {{.*}} ins(%[[M]] : {{.*}} outs(%[[S]] :
-// A row without keys subtracts zero.
-// CHECK-NEXT: ^bb0(%[[MAX:.+]]: f32, %[[OLD:.+]]: f32):
+// A row without keys subtracts zero. The sums are not needed yet.
+// CHECK: linalg.generic {{.*}} ins(%[[M]] : {{.*}} outs(%[[T]] :
+// CHECK-NEXT: ^bb0(%[[MAX:.+]]: f32, %{{.+}}: f32):
 // CHECK: %[[EMPTY:.+]] = arith.cmpf oeq, %[[MAX]], %{{.+}}
 // CHECK: %[[FINITE:.+]] = arith.select %[[EMPTY]], %{{.+}}, %[[MAX]]
-// CHECK: %[[DIFFERENCE:.+]] = arith.subf %[[OLD]], %[[FINITE]]
+// CHECK: linalg.yield %[[FINITE]]
+// CHECK: linalg.generic {{.*}} ins(%[[T]] : {{.*}} outs(%[[S]] :
+// CHECK-NEXT: ^bb0(%[[LARGEST:.+]]: f32, %[[OLD:.+]]: f32):
+// CHECK: %[[DIFFERENCE:.+]] = arith.subf %[[OLD]], %[[LARGEST]]
 // CHECK: math.exp %[[DIFFERENCE]]
+// CHECK: linalg.fill ins(%{{.+}} : f32) outs(%[[T]] :
 // CHECK: linalg.generic {{.*}} iterator_types = ["parallel", "reduction"]} ins(%[[S]] : {{.*}} outs(%[[T]] :
 // CHECK: arith.addf
 // CHECK: linalg.contract indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d2)>, affine_map<(d0, d1, d2) -> (d2, d1)>, affine_map<(d0, d1, d2) -> (d0, d1)>] ins(%[[S]], %[[V]] : {{.*}} outs(%[[P]] :
