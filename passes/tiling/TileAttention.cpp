@@ -272,18 +272,8 @@ void ark::copyInsertedResults(RewriterBase &rewriter, OnlineAttentionOp op) {
     Value empty = tensor::EmptyOp::create(
         rewriter, loc, tensor::getMixedSizes(rewriter, loc, use.get()),
         op.getElementType());
-    // A `linalg.copy` would be removed, and the result computed in place.
-    int64_t rank = cast<RankedTensorType>(empty.getType()).getRank();
-    SmallVector<AffineMap> maps(2, rewriter.getMultiDimIdentityMap(rank));
-    SmallVector<utils::IteratorType> iterators(rank,
-                                               utils::IteratorType::parallel);
     Value copy =
-        linalg::GenericOp::create(
-            rewriter, loc, empty.getType(), use.get(), empty, maps, iterators,
-            [](OpBuilder &b, Location l, ValueRange elements) {
-              linalg::YieldOp::create(b, l, elements.front());
-            })
-            .getResult(0);
+        linalg::CopyOp::create(rewriter, loc, use.get(), empty).getResult(0);
     rewriter.modifyOpInPlace(insertion, [&] { use.set(copy); });
   }
 }
