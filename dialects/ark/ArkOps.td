@@ -4,6 +4,7 @@
 #define ARK_OPS_TD
 
 include "dialects/ark/ArkAnchorOps.td"
+include "dialects/ark/ArkBodyOps.td"
 include "dialects/ark/ArkCommOps.td"
 include "dialects/ark/ArkGraphOps.td"
 include "dialects/ark/ArkScheduleOps.td"

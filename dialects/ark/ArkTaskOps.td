@@ -91,8 +91,8 @@ def Ark_ReturnOp : Ark_Op<"return", [Pure, HasParent<"ProgramOp">, Terminator, R
 }
 
 def Ark_YieldOp : Ark_Op<"yield", [Pure, Terminator, ReturnLike,
-                                   ParentOneOf<["GroupOp", "TaskOp"]>]> {
-  let summary = "The results of a group, or the tiles that a vCTA computes";
+                                   ParentOneOf<["GroupOp", "OnlineAttentionOp", "TaskOp"]>]> {
+  let summary = "The results of a group, the tiles that a vCTA computes, or a score";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];

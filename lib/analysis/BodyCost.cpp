@@ -42,10 +42,12 @@ static std::optional<int64_t> getExtent(TaskOp task, Value buffer,
   return std::nullopt;
 }
 
-/// Returns the product of the loop extents of a structured op. A loop of
-/// unknown extent counts once.
-static int64_t countIterations(TaskOp task, linalg::LinalgOp op) {
-  SmallVector<int64_t> extents(op.getNumLoops(), 1);
+/// Returns the loop extents of a structured op. A loop of unknown extent counts
+/// once.
+static SmallVector<int64_t> getLoopExtents(TaskOp task,
+                                           IndexingMapOpInterface op) {
+  AffineMap any = op.getMatchingIndexingMap(&op->getOpOperand(0));
+  SmallVector<int64_t> extents(any.getNumDims(), 1);
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isa<ShapedType>(operand.get().getType()))
       continue;
@@ -55,10 +57,21 @@ static int64_t countIterations(TaskOp task, linalg::LinalgOp op) {
         if (std::optional<int64_t> extent = getExtent(task, operand.get(), dim))
           extents[loop.getPosition()] = *extent;
   }
+  return extents;
+}
+
+/// Returns the product of some loop extents.
+static int64_t multiply(ArrayRef<int64_t> extents) {
   int64_t count = 1;
   for (int64_t extent : extents)
     count = llvm::SaturatingMultiply<uint64_t>(count, extent);
   return count;
+}
+
+/// Returns the number of scores of an attention.
+static int64_t countScores(TaskOp task, OnlineAttentionOp op) {
+  return multiply(ArrayRef<int64_t>(getLoopExtents(task, op))
+                      .take_front(op.getNumRowLoops() + 1));
 }
 
 /// Returns the number of executions of an op: the product of the trip counts of
@@ -73,7 +86,9 @@ static int64_t countExecutions(TaskOp task, Operation *op) {
       if (constant)
         trips = constant->getSExtValue();
     } else if (auto structured = dyn_cast<linalg::LinalgOp>(parent)) {
-      trips = countIterations(task, structured);
+      trips = multiply(getLoopExtents(task, structured));
+    } else if (auto attention = dyn_cast<OnlineAttentionOp>(parent)) {
+      trips = countScores(task, attention);
     }
     count =
         llvm::SaturatingMultiply<uint64_t>(count, std::max<int64_t>(trips, 1));
@@ -85,9 +100,39 @@ static int64_t countExecutions(TaskOp task, Operation *op) {
 // Counts
 //===----------------------------------------------------------------------===//
 
+/// Returns the operations of an attention outside of its region, as those of
+/// the ops that `ark-expand-attention` makes of it. A conversion to the type of
+/// the scores is one operation.
+static int64_t countAttentionFlops(TaskOp task, OnlineAttentionOp op) {
+  SmallVector<int64_t> extents = getLoopExtents(task, op);
+  int64_t rows = multiply(ArrayRef(extents).take_front(op.getNumRowLoops()));
+  uint64_t scores = countScores(task, op);
+  auto countConversions = [&](ValueRange operands) {
+    return llvm::count_if(operands, [&](Value operand) {
+      return getElementTypeOrSelf(operand) != op.getElementType();
+    });
+  };
+  // A product, a sum and conversions, then: a maximum and a sum, a difference
+  // and its exponential.
+  int64_t perScore =
+      extents[op.getDepthLoop()] *
+          (2 + countConversions({op.getQuery(), op.getKey()})) +
+      extents[op.getColumnLoop()] * (2 + countConversions({op.getValue()})) +
+      3 + kFlopsOfFunction;
+  return llvm::SaturatingAdd<uint64_t>(
+      llvm::SaturatingMultiply<uint64_t>(scores, perScore), rows);
+}
+
 int64_t mlir::ark::countBodyFlops(TaskOp task) {
   uint64_t flops = 0;
   task.getBody().walk([&](Operation *op) {
+    if (auto attention = dyn_cast<OnlineAttentionOp>(op)) {
+      flops = llvm::SaturatingAdd<uint64_t>(
+          flops,
+          llvm::SaturatingMultiply<uint64_t>(
+              countAttentionFlops(task, attention), countExecutions(task, op)));
+      return;
+    }
     if (op->getNumResults() != 1 ||
         !isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
       return;

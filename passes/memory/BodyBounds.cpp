@@ -502,7 +502,7 @@ LinearForm BodyBounds::getProduct(Value buffer, ArrayRef<int64_t> dims) {
   return product;
 }
 
-LinearForm BodyBounds::getLoopExtent(linalg::LinalgOp op, unsigned loop) {
+LinearForm BodyBounds::getLoopExtent(IndexingMapOpInterface op, unsigned loop) {
   AffineExpr wanted = getAffineDimExpr(loop, op.getContext());
   for (OpOperand &operand : op->getOpOperands())
     for (auto [dim, expr] :
@@ -512,7 +512,7 @@ LinearForm BodyBounds::getLoopExtent(linalg::LinalgOp op, unsigned loop) {
   return createVariable();
 }
 
-LinearForm BodyBounds::getLoopIndex(linalg::LinalgOp op, unsigned loop) {
+LinearForm BodyBounds::getLoopIndex(IndexingMapOpInterface op, unsigned loop) {
   auto [it, isNew] = loopIndices.try_emplace({op, loop});
   if (isNew) {
     LinearForm index = createBetween(0, getLoopExtent(op, loop) - 1);

@@ -63,9 +63,9 @@ public:
   LinearForm getExtent(Value buffer, int64_t dim);
   /// Returns the number of iterations of a structured op's loop: the extent of
   /// the first operand dimension that the loop indexes.
-  LinearForm getLoopExtent(linalg::LinalgOp op, unsigned loop);
+  LinearForm getLoopExtent(IndexingMapOpInterface op, unsigned loop);
   /// Returns the index of a structured op's loop: the same form at every call.
-  LinearForm getLoopIndex(linalg::LinalgOp op, unsigned loop);
+  LinearForm getLoopIndex(IndexingMapOpInterface op, unsigned loop);
 
   /// Returns the product of the extents of some dimensions.
   LinearForm getProduct(Value buffer, ArrayRef<int64_t> dims);

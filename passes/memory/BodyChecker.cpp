@@ -49,15 +49,17 @@ static bool isKnownOnBuffers(Operation *op) {
     return structured.hasPureBufferSemantics();
   return isView(op) ||
          isa<memref::DimOp, memref::ExtractStridedMetadataOp, memref::LoadOp,
-             memref::StoreOp, vector::LoadOp, vector::StoreOp,
-             vector::TransferReadOp, vector::TransferWriteOp, ReceivePacketsOp>(
-             op);
+             memref::StoreOp, OnlineAttentionOp, vector::LoadOp,
+             vector::StoreOp, vector::TransferReadOp, vector::TransferWriteOp,
+             ReceivePacketsOp>(op);
 }
 
 static bool isAllowed(Operation *op) {
   if (isa<memref::AllocaOp>(op))
     return true;
-  bool isOfTask = isa<CheckIndexOp, EpochOp, ReceivePacketsOp, YieldOp>(op);
+  bool isOfTask =
+      isa<CheckIndexOp, EpochOp, OnlineAttentionOp, ReceivePacketsOp, YieldOp>(
+          op);
   bool isOfDialect =
       isa<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
           memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>(
@@ -132,7 +134,7 @@ private:
   LogicalResult checkExpand(memref::ExpandShapeOp op);
   LogicalResult checkReinterpret(memref::ReinterpretCastOp op);
   LogicalResult checkSubview(memref::SubViewOp op);
-  LogicalResult checkStructured(linalg::LinalgOp op);
+  LogicalResult checkStructured(IndexingMapOpInterface op);
   LogicalResult checkTransfer(VectorTransferOpInterface op);
   LogicalResult checkElements(Operation *op, Value buffer, ValueRange indices,
                               VectorType vector);
@@ -198,7 +200,7 @@ LogicalResult BodyChecker::checkTransfer(VectorTransferOpInterface op) {
 }
 
 /// Checks that each operand has an element for every iteration.
-LogicalResult BodyChecker::checkStructured(linalg::LinalgOp op) {
+LogicalResult BodyChecker::checkStructured(IndexingMapOpInterface op) {
   for (OpOperand &operand : op->getOpOperands()) {
     if (!isBuffer(operand.get().getType()))
       continue;
@@ -444,7 +446,10 @@ LogicalResult BodyChecker::check(Operation *op) {
                              store.getVectorType());
       })
       .Case([&](VectorTransferOpInterface op) { return checkTransfer(op); })
-      .Case([&](linalg::LinalgOp op) { return checkStructured(op); })
+      .Case<linalg::LinalgOp, OnlineAttentionOp>([&](auto structured) {
+        return checkStructured(
+            cast<IndexingMapOpInterface>(structured.getOperation()));
+      })
       .Default([](Operation *) { return success(); });
 }
 

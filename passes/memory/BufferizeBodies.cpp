@@ -3,6 +3,7 @@
 #include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
 #include "lib/support/DimIndices.h"
+#include "passes/memory/BufferizeAttention.h"
 #include "passes/memory/Passes.h"
 
 #include "mlir/Dialect/Arith/Transforms/BufferizableOpInterfaceImpl.h"
@@ -217,6 +218,7 @@ struct BufferizeBodiesPass
   void getDependentDialects(DialectRegistry &registry) const override {
     BufferizeBodiesPassBase::getDependentDialects(registry);
     registry.addExtension(registerToTensorBounds);
+    registerAttentionBufferization(registry);
     arith::registerBufferizableOpInterfaceExternalModels(registry);
     linalg::registerAllDialectInterfaceImplementations(registry);
     memref::registerValueBoundsOpInterfaceExternalModels(registry);

@@ -75,15 +75,6 @@ Value emitPhilox(OpBuilder &builder, Location loc, Value index, Value counter,
 Value emitExtremum(OpBuilder &builder, Location loc, Value lhs, Value rhs,
                    bool isMaximum, bool isUnsigned);
 
-/// Emits `maximum` with minus infinity replaced by zero. Minus infinity is the
-/// maximum of a row without valid keys; the exponentials of such a row then are
-/// exp(-inf).
-Value emitFinite(OpBuilder &builder, Location loc, Value maximum);
-
-/// Emits exp(score - maximum).
-Value emitExponential(OpBuilder &builder, Location loc, Value score,
-                      Value maximum);
-
 /// Emits 1 / sum, or zero if the sum is zero.
 Value emitInverse(OpBuilder &builder, Location loc, Value sum);
 

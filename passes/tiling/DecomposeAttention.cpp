@@ -1,20 +1,20 @@
-//===- DecomposeAttention.cpp - Decompose attention into contractions -----===//
+//===- DecomposeAttention.cpp - Attention before its normalisation --------===//
 
 #include "passes/tiling/Decompose.h"
 
+#include "lib/support/Softmax.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// Builds the ops of an attention over all keys, or over every partition of the
-/// keys. Iteration spaces start with the dimensions of the result except the
-/// last: (batch..., head, query) and, with partitions, the partition. The key
-/// follows.
+/// Builds an `ark.online_attention` over all keys, or over every partition of
+/// the keys, and the ops that follow it. Loops over rows are the dimensions of
+/// the result except the last: (batch..., head, query) and, with partitions,
+/// the partition. Key, depth and column follow.
 class AttentionBuilder {
 public:
   template <typename OpTy>
@@ -23,8 +23,8 @@ public:
 
   /// Builds normalised rows.
   Value buildWhole();
-  /// Builds the accumulators, maxima and sums of exponentials of every
-  /// partition, in consecutive columns.
+  /// Builds the products, maxima and sums of exponentials of every partition,
+  /// in consecutive columns.
   Value buildPieces();
 
 private:
@@ -38,28 +38,28 @@ private:
   int64_t getNumColumns() {
     return cast<RankedTensorType>(value.getType()).getShape().back();
   }
-  AffineExpr dim(int64_t position) {
-    return rewriter.getAffineDimExpr(position);
+  AffineExpr dim(int64_t loop) { return rewriter.getAffineDimExpr(loop); }
+  AffineExpr getKeyLoop() { return dim(rows); }
+  AffineExpr getDepthLoop() { return dim(rows + 1); }
+  AffineExpr getColumnLoop() { return dim(rows + 2); }
+  AffineMap getMap(ArrayRef<AffineExpr> exprs) {
+    return AffineMap::get(rows + 3, 0, exprs, rewriter.getContext());
   }
-  SmallVector<OpFoldResult> getShape(OpFoldResult last);
-  AffineMap getQueryMap(AffineExpr depth);
-  AffineMap getKeyMap(AffineExpr key, AffineExpr depth);
-  AffineMap getRowMap(AffineExpr last);
+  AffineMap getRowMap(AffineExpr last = {});
+  AffineMap getQueryMap();
+  AffineMap getKeyMap(AffineExpr last);
   AffineMap getMaskMap();
+  Value createOut(std::optional<OpFoldResult> last);
 
   void bindLength(Value scalar);
   void sliceKeys(Value &tensor, int64_t keyDim);
-  Value buildScores();
-  Value maskScores(Value scores);
-  Value emitPosition(OpBuilder &b, Location l, Value score);
-  Value buildMaximum(Value scores);
-  Value buildFinite(Value maximum);
-  Value buildPowers(Value scores, Value maximum);
-  Value buildSum(Value exponentials);
+  OnlineAttentionOp buildAttention();
+  Value emitScore(OpBuilder &b, Location l, OnlineAttentionOp op);
+  Value emitPosition(OpBuilder &b, Location l, OnlineAttentionOp op,
+                     Value score);
   Value buildInverse(Value sum);
-  Value buildProduct(Value exponentials);
   Value elementwise(ValueRange inputs, ArrayRef<AffineMap> maps,
-                    ArrayRef<OpFoldResult> shape, BodyFn body);
+                    ArrayRef<int64_t> shape, BodyFn body);
 
   ConversionPatternRewriter &rewriter;
   Location loc;
@@ -69,7 +69,7 @@ private:
   double scale;
   bool causal, hasPieces;
   int64_t queryRank;
-  /// Number of dimensions of iteration spaces before the key.
+  /// Number of loops over rows.
   int64_t rows;
   /// Number of keys, and number of keys in a row of scores, which is smaller
   /// with partitions. Both may be dynamic.
@@ -152,35 +152,29 @@ void AttentionBuilder::sliceKeys(Value &tensor, int64_t keyDim) {
 }
 
 //===----------------------------------------------------------------------===//
-// Iteration spaces
+// Maps
 //===----------------------------------------------------------------------===//
 
-/// Returns the row dimensions, followed by `last`.
-SmallVector<OpFoldResult> AttentionBuilder::getShape(OpFoldResult last) {
-  SmallVector<OpFoldResult> shape = getAsIndexOpFoldResult(
-      rewriter.getContext(), type.getShape().drop_back());
-  shape.push_back(last);
-  return shape;
-}
-
+/// Maps to the row loops, followed by `last` if given.
 AffineMap AttentionBuilder::getRowMap(AffineExpr last) {
   SmallVector<AffineExpr> exprs;
-  for (int64_t position = 0; position < rows; ++position)
-    exprs.push_back(dim(position));
-  exprs.push_back(last);
-  return AffineMap::get(rows + 2, 0, exprs, rewriter.getContext());
+  for (int64_t row = 0; row < rows; ++row)
+    exprs.push_back(dim(row));
+  if (last)
+    exprs.push_back(last);
+  return getMap(exprs);
 }
 
-AffineMap AttentionBuilder::getQueryMap(AffineExpr depth) {
+AffineMap AttentionBuilder::getQueryMap() {
   SmallVector<AffineExpr> exprs;
   for (int64_t position = 0; position < queryRank - 1; ++position)
     exprs.push_back(dim(position));
-  exprs.push_back(depth);
-  return AffineMap::get(rows + 2, 0, exprs, rewriter.getContext());
+  exprs.push_back(getDepthLoop());
+  return getMap(exprs);
 }
 
-/// Several query heads read one key head.
-AffineMap AttentionBuilder::getKeyMap(AffineExpr key, AffineExpr depth) {
+/// Returns the map of keys or values. Several query heads read one key head.
+AffineMap AttentionBuilder::getKeyMap(AffineExpr last) {
   SmallVector<AffineExpr> exprs;
   for (int64_t position = 0; position < queryRank - 2; ++position)
     exprs.push_back(dim(position));
@@ -188,15 +182,14 @@ AffineMap AttentionBuilder::getKeyMap(AffineExpr key, AffineExpr depth) {
       type.getDimSize(queryRank - 3) / keyType.getDimSize(queryRank - 3);
   if (sharing > 1)
     exprs.back() = exprs.back().floorDiv(sharing);
-  exprs.push_back(key);
+  exprs.push_back(getKeyLoop());
   if (hasPieces)
     exprs.push_back(dim(rows - 1));
-  exprs.push_back(depth);
-  return AffineMap::get(rows + 2, 0, exprs, rewriter.getContext());
+  exprs.push_back(last);
+  return getMap(exprs);
 }
 
-/// Maps the space of the scores to the mask. The mask has the key before the
-/// partition.
+/// Returns the map of the mask, which has the key before the partition.
 AffineMap AttentionBuilder::getMaskMap() {
   SmallVector<int64_t> shape(type.getShape().take_front(queryRank - 1));
   shape.push_back(getMaxKeys());
@@ -208,41 +201,27 @@ AffineMap AttentionBuilder::getMaskMap() {
       cast<RankedTensorType>(mask.getType()).getShape());
   llvm::replace(ofMask, ShapedType::kDynamic, getMaxKeys());
   AffineMap map = getBroadcastMap(rewriter.getContext(), ofMask, shape);
-  if (!hasPieces)
-    return map;
   SmallVector<AffineExpr> dims;
   for (int64_t position = 0; position <= rows; ++position)
     dims.push_back(dim(position));
-  std::swap(dims[rows - 1], dims[rows]);
-  return map.replaceDimsAndSymbols(dims, {}, rows + 1, 0);
-}
-
-Value AttentionBuilder::elementwise(ValueRange inputs, ArrayRef<AffineMap> maps,
-                                    ArrayRef<OpFoldResult> shape, BodyFn body) {
-  Value init = createEmpty(rewriter, loc, shape, element);
-  return createElementwise(rewriter, loc, inputs, maps, init, body);
+  if (hasPieces)
+    std::swap(dims[rows - 1], dims[rows]);
+  return map.replaceDimsAndSymbols(dims, {}, rows + 3, 0);
 }
 
 //===----------------------------------------------------------------------===//
 // Scores
 //===----------------------------------------------------------------------===//
 
-/// Builds the scores in the space (row, key, depth).
-Value AttentionBuilder::buildScores() {
-  AffineExpr k = dim(rows), d = dim(rows + 1);
-  AffineMap maps[] = {getQueryMap(d), getKeyMap(k, d), getRowMap(k)};
-  return maskScores(createContraction(rewriter, loc, query, key, maps,
-                                      getShape(extent), element));
-}
-
 /// Emits `score` if the causal mask admits the key, otherwise minus infinity.
 /// The last query is at the last valid key.
-Value AttentionBuilder::emitPosition(OpBuilder &b, Location l, Value score) {
-  Value queryIndex = linalg::IndexOp::create(b, l, queryRank - 2);
-  Value keyIndex = linalg::IndexOp::create(b, l, rows);
+Value AttentionBuilder::emitPosition(OpBuilder &b, Location l,
+                                     OnlineAttentionOp op, Value score) {
+  Value queryIndex = op.getIndices()[queryRank - 2];
+  Value keyIndex = op.getIndices()[rows];
   if (hasPieces) {
     Value pieces = arith::ConstantIndexOp::create(b, l, getNumPieces());
-    Value piece = linalg::IndexOp::create(b, l, rows - 1);
+    Value piece = op.getIndices()[rows - 1];
     keyIndex = arith::AddIOp::create(
         b, l, arith::MulIOp::create(b, l, keyIndex, pieces), piece);
   }
@@ -253,131 +232,114 @@ Value AttentionBuilder::emitPosition(OpBuilder &b, Location l, Value score) {
   Value right = arith::AddIOp::create(b, l, queryIndex, keys);
   Value admits =
       arith::CmpIOp::create(b, l, arith::CmpIPredicate::sle, left, right);
-  Value least = createExtreme(b, l, element, /*least=*/true, false);
-  return arith::SelectOp::create(b, l, admits, score, least);
+  return arith::SelectOp::create(b, l, admits, score,
+                                 createLeastScore(b, l, element));
 }
 
-Value AttentionBuilder::maskScores(Value scores) {
-  SmallVector<Value> inputs = {scores};
-  SmallVector<AffineMap> maps = {rewriter.getMultiDimIdentityMap(rows + 1)};
-  if (mask) {
-    inputs.push_back(mask);
+/// Emits the score of a query and a key: scaled and masked.
+Value AttentionBuilder::emitScore(OpBuilder &b, Location l,
+                                  OnlineAttentionOp op) {
+  Value score = arith::MulFOp::create(b, l, op.getDotArgument(),
+                                      createNumber(b, l, element, scale));
+  Value masked = op.getMaskArgument();
+  if (masked && masked.getType().isInteger(1))
+    score = arith::SelectOp::create(b, l, masked, score,
+                                    createLeastScore(b, l, element));
+  else if (masked)
+    score = arith::AddFOp::create(b, l, score,
+                                  convertScalar(b, l, masked, element));
+  return causal ? emitPosition(b, l, op, score) : score;
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+/// Creates an uninitialised tensor of the rows, with another dimension if
+/// `last` is given.
+Value AttentionBuilder::createOut(std::optional<OpFoldResult> last) {
+  SmallVector<OpFoldResult> shape = getAsIndexOpFoldResult(
+      rewriter.getContext(), type.getShape().drop_back());
+  if (last)
+    shape.push_back(*last);
+  return createEmpty(rewriter, loc, shape, element);
+}
+
+OnlineAttentionOp AttentionBuilder::buildAttention() {
+  SmallVector<AffineMap> maps = {getQueryMap(), getKeyMap(getDepthLoop()),
+                                 getKeyMap(getColumnLoop())};
+  if (mask)
     maps.push_back(getMaskMap());
-  }
-  return elementwise(
-      inputs, maps, getShape(extent),
-      [&](OpBuilder &b, Location l, ValueRange v) {
-        Value score = arith::MulFOp::create(b, l, v[0],
-                                            createNumber(b, l, element, scale));
-        if (mask && v[1].getType().isInteger(1))
-          score = arith::SelectOp::create(
-              b, l, v[1], score,
-              createExtreme(b, l, element, /*least=*/true, false));
-        else if (mask)
-          score = arith::AddFOp::create(b, l, score,
-                                        convertScalar(b, l, v[1], element));
-        return causal ? emitPosition(b, l, score) : score;
-      });
+  maps.append({getRowMap(getColumnLoop()), getRowMap(), getRowMap(),
+               getRowMap(getKeyLoop())});
+  Value outs[] = {createOut(rewriter.getIndexAttr(getNumColumns())),
+                  createOut({}), createOut({}), createOut(extent)};
+  auto op = OnlineAttentionOp::create(
+      rewriter, loc, ValueRange(outs).getTypes(), query, key, value, mask,
+      outs[0], outs[1], outs[2], outs[3], rewriter.getAffineMapArrayAttr(maps));
+  OpBuilder::InsertionGuard guard(rewriter);
+  Block *block = rewriter.createBlock(&op.getRegion());
+  for (int64_t loop = 0; loop <= rows; ++loop)
+    block->addArgument(rewriter.getIndexType(), loc);
+  block->addArgument(element, loc);
+  if (mask)
+    block->addArgument(getElementTypeOrSelf(mask), loc);
+  YieldOp::create(rewriter, loc, emitScore(rewriter, loc, op));
+  return op;
 }
 
 //===----------------------------------------------------------------------===//
-// Softmax and result
+// Results
 //===----------------------------------------------------------------------===//
 
-Value AttentionBuilder::buildMaximum(Value scores) {
-  Value least = createExtreme(rewriter, loc, element, /*least=*/true, false);
-  return createReduction(rewriter, loc, scores, {rows}, least,
-                         [](OpBuilder &b, Location l, ValueRange v) {
-                           return emitExtremum(b, l, v[0], v[1],
-                                               /*isMaximum=*/true, false);
-                         });
-}
-
-Value AttentionBuilder::buildFinite(Value maximum) {
-  return elementwise(maximum, {rewriter.getMultiDimIdentityMap(rows)},
-                     tensor::getMixedSizes(rewriter, loc, maximum),
-                     [&](OpBuilder &b, Location l, ValueRange v) {
-                       return emitFinite(b, l, v[0]);
-                     });
-}
-
-Value AttentionBuilder::buildPowers(Value scores, Value maximum) {
-  return elementwise({scores, maximum},
-                     {rewriter.getMultiDimIdentityMap(rows + 1),
-                      getMapWithout(rewriter.getContext(), rows + 1, {rows})},
-                     tensor::getMixedSizes(rewriter, loc, scores),
-                     [](OpBuilder &b, Location l, ValueRange v) {
-                       return emitExponential(b, l, v[0], v[1]);
-                     });
-}
-
-static Value emitSum(OpBuilder &b, Location l, ValueRange v) {
-  return arith::AddFOp::create(b, l, v[0], v[1]);
-}
-
-Value AttentionBuilder::buildSum(Value exponentials) {
-  return createReduction(rewriter, loc, exponentials, {rows},
-                         createNumber(rewriter, loc, element, 0), emitSum);
+Value AttentionBuilder::elementwise(ValueRange inputs, ArrayRef<AffineMap> maps,
+                                    ArrayRef<int64_t> shape, BodyFn body) {
+  Value init = createEmpty(rewriter, loc, shape, element);
+  return createElementwise(rewriter, loc, inputs, maps, init, body);
 }
 
 Value AttentionBuilder::buildInverse(Value sum) {
   return elementwise(sum, {rewriter.getMultiDimIdentityMap(rows)},
-                     tensor::getMixedSizes(rewriter, loc, sum),
+                     type.getShape().drop_back(),
                      [&](OpBuilder &b, Location l, ValueRange v) {
                        return emitInverse(b, l, v[0]);
                      });
 }
 
-/// Builds the product with the values in the space (row, column, key).
-Value AttentionBuilder::buildProduct(Value exponentials) {
-  AffineExpr column = dim(rows), k = dim(rows + 1);
-  AffineMap maps[] = {getRowMap(k), getKeyMap(k, column), getRowMap(column)};
-  return createContraction(rewriter, loc, exponentials, value, maps,
-                           getShape(rewriter.getIndexAttr(getNumColumns())),
-                           element);
-}
-
 Value AttentionBuilder::buildWhole() {
-  Value scores = buildScores();
-  Value exponentials = buildPowers(scores, buildFinite(buildMaximum(scores)));
-  Value inverse = buildInverse(buildSum(exponentials));
+  OnlineAttentionOp op = buildAttention();
   // Rows are normalised after the product, which has fewer elements than the
-  // exponentials. A tile computes its operands in this order, so the product
-  // directly precedes its normalisation.
-  Value product = buildProduct(exponentials);
-  return elementwise({inverse, product},
-                     {getMapWithout(rewriter.getContext(), rows + 1, {rows}),
-                      rewriter.getMultiDimIdentityMap(rows + 1)},
-                     getShape(rewriter.getIndexAttr(getNumColumns())),
-                     [](OpBuilder &b, Location l, ValueRange v) -> Value {
-                       return arith::MulFOp::create(b, l, v[1], v[0]);
-                     });
+  // exponentials.
+  return elementwise(
+      {buildInverse(op.getResult(2)), op.getResult(0)},
+      {getMapWithout(rewriter.getContext(), rows + 1, {rows}),
+       rewriter.getMultiDimIdentityMap(rows + 1)},
+      cast<RankedTensorType>(op.getResult(0).getType()).getShape(),
+      [](OpBuilder &b, Location l, ValueRange v) -> Value {
+        return arith::MulFOp::create(b, l, v[1], v[0]);
+      });
 }
 
 Value AttentionBuilder::buildPieces() {
-  Value scores = buildScores();
-  Value maximum = buildMaximum(scores);
-  Value exponentials = buildPowers(scores, buildFinite(maximum));
-  Value sum = buildSum(exponentials);
-  Value product = buildProduct(exponentials);
-
+  OnlineAttentionOp op = buildAttention();
   Value result = createEmpty(rewriter, loc, type.getShape(), element);
   SmallVector<OpFoldResult> offsets(rows + 1, rewriter.getIndexAttr(0));
   SmallVector<OpFoldResult> ones(rows + 1, rewriter.getIndexAttr(1));
-  auto insert = [&](Value part, int64_t column, int64_t columns) {
+  auto insert = [&](Value part, int64_t column) {
     offsets[rows] = rewriter.getIndexAttr(column);
     result = tensor::InsertSliceOp::create(
         rewriter, loc, part, result, offsets,
-        getShape(rewriter.getIndexAttr(columns)), ones);
+        tensor::getMixedSizes(rewriter, loc, part), ones);
   };
-  insert(product, 0, getNumColumns());
+  insert(op.getResult(0), 0);
+  SmallVector<int64_t> shape(type.getShape());
+  shape.back() = 1;
   int64_t column = getNumColumns();
-  for (Value number : {maximum, sum})
+  for (Value number : {op.getResult(1), op.getResult(2)})
     insert(elementwise(
                number, {getMapWithout(rewriter.getContext(), rows + 1, {rows})},
-               getShape(rewriter.getIndexAttr(1)),
-               [](OpBuilder &, Location, ValueRange v) { return v[0]; }),
-           column++, 1);
+               shape, [](OpBuilder &, Location, ValueRange v) { return v[0]; }),
+           column++);
   return result;
 }
 

@@ -2,6 +2,7 @@
 
 #include "passes/tiling/Decompose.h"
 
+#include "lib/support/Softmax.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 

@@ -4,7 +4,6 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 
@@ -106,21 +105,6 @@ Value ark::createSplatScalar(OpBuilder &builder, Location loc,
                 &lossy);
   return arith::ConstantOp::create(builder, loc,
                                    builder.getFloatAttr(type, value));
-}
-
-Value ark::emitFinite(OpBuilder &builder, Location loc, Value maximum) {
-  Type element = maximum.getType();
-  Value bound = createExtreme(builder, loc, element, /*least=*/true, false);
-  Value isEmpty = arith::CmpFOp::create(builder, loc, arith::CmpFPredicate::OEQ,
-                                        maximum, bound);
-  return arith::SelectOp::create(
-      builder, loc, isEmpty, createNumber(builder, loc, element, 0), maximum);
-}
-
-Value ark::emitExponential(OpBuilder &builder, Location loc, Value score,
-                           Value maximum) {
-  Value difference = arith::SubFOp::create(builder, loc, score, maximum);
-  return math::ExpOp::create(builder, loc, difference);
 }
 
 Value ark::emitInverse(OpBuilder &builder, Location loc, Value sum) {

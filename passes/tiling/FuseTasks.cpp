@@ -39,6 +39,9 @@ static constexpr int64_t kMemoryShare = 8;
 /// kernel's tables.
 static constexpr int64_t kLargeShare = 4, kReservedShare = 4;
 
+/// The structured ops that `ark-expand-attention` makes of one attention.
+static constexpr int64_t kOpsOfAttention = 11;
+
 static Value getViewBase(Value value) {
   while (auto view = value.getDefiningOp<ViewOpInterface>())
     value = view.getViewSource();
@@ -143,6 +146,8 @@ static bool isPut(TaskOp task) {
 }
 
 static bool isContraction(Operation *op) {
+  if (isa<OnlineAttentionOp>(op))
+    return true;
   auto structured = dyn_cast<linalg::LinalgOp>(op);
   return structured && (isa<linalg::ContractOp>(op) ||
                         linalg::isaContractionOpInterface(structured));
@@ -321,8 +326,12 @@ static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
   return sum;
 }
 
+/// Returns the number of structured ops. An attention counts as those of its
+/// expansion.
 static int64_t countBodyOps(TaskOp task) {
-  return llvm::range_size(task.getBody().front().getOps<linalg::LinalgOp>());
+  Block &body = task.getBody().front();
+  return llvm::range_size(body.getOps<linalg::LinalgOp>()) +
+         kOpsOfAttention * llvm::range_size(body.getOps<OnlineAttentionOp>());
 }
 
 const TaskLoad &TaskFuser::getLoad(TaskOp task) {

@@ -64,7 +64,9 @@ def DecomposePass : Pass<"ark-decompose", "::mlir::ark::ProgramOp"> {
   let summary = "Lower the ark ops inside of groups to structured ops";
   let description = [{
     Bodies become `linalg`, `tensor`, `arith` and `math` ops on whole tensors, which the next passes
-    fuse and tile. `ark.top_threshold` stays, because its loops are written for a single row.
+    fuse and tile. `ark.attention` and `ark.partial_attention` become `ark.online_attention` and ops
+    that normalise or join its results. `ark.top_threshold` stays, because its loops are written for a
+    single row.
 
     Inside of a body, 16-bit and 8-bit floats become f32, and unsigned integers become signless.
     Values are converted on entry and on exit, so a chain of ops rounds once, at its end. A matmul
@@ -214,8 +216,8 @@ def VerifyTilingPass : Pass<"ark-verify-tiling", "::mlir::ark::ProgramOp"> {
       `ark.return` only.
     - (tiling_c2) an out is a separate `tensor.empty` or, if the task updates it, a state.
     - (tiling_c3) every result of the program is a separate result of a task, and not a state.
-    - (tiling_c4) bodies hold `linalg`, `tensor`, `arith`, `math`, `affine.apply`,
-      `affine.min`, `scf.for`, `ark.check_index` and `ark.epoch` only, on tensors.
+    - (tiling_c4) bodies hold `linalg`, `tensor`, `arith`, `math`, `affine.apply`, `affine.min`,
+      `scf.for`, `ark.check_index`, `ark.epoch` and `ark.online_attention` only, on tensors.
     - (tiling_c5) no task reads a state after the task that updates it.
 
     Changes nothing.

@@ -2,6 +2,8 @@
 
 #include "passes/tiling/TaskBody.h"
 
+#include "passes/tiling/TileAttention.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Linalg/Transforms/Transforms.h"
@@ -17,7 +19,8 @@ using namespace mlir::ark;
 
 /// Simplifies `d floordiv c` to zero if the tile has at most `c` elements in
 /// the dimension, as with the query heads of one key head.
-static void simplifyMaps(RewriterBase &rewriter, linalg::GenericOp op) {
+template <typename OpTy>
+static void simplifyMaps(RewriterBase &rewriter, OpTy op) {
   SmallVector<int64_t> ranges = op.getStaticLoopRanges();
   auto simplify = [&](AffineExpr expr) {
     auto quotient = dyn_cast<AffineBinaryOpExpr>(expr);
@@ -42,6 +45,8 @@ static void simplifyMaps(RewriterBase &rewriter, linalg::GenericOp op) {
 
 void ark::simplifyMapsOfBody(RewriterBase &rewriter, TaskOp task) {
   for (auto op : task.getBody().getOps<linalg::GenericOp>())
+    simplifyMaps(rewriter, op);
+  for (auto op : task.getBody().getOps<OnlineAttentionOp>())
     simplifyMaps(rewriter, op);
 }
 
@@ -83,6 +88,9 @@ void ark::dropUnitDimsOfBody(RewriterBase &rewriter, TaskOp task) {
     if (succeeded(result))
       rewriter.replaceOp(op, result->replacements);
   }
+  for (auto op :
+       llvm::make_early_inc_range(task.getBody().getOps<OnlineAttentionOp>()))
+    dropRowLoops(rewriter, op, dropped);
 }
 
 //===----------------------------------------------------------------------===//

@@ -2,6 +2,7 @@
 
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TaskBody.h"
+#include "passes/tiling/TileAttention.h"
 #include "passes/tiling/TileShape.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -430,6 +431,8 @@ FailureOr<TaskOp> GroupTiler::run(int64_t warps,
     return failure();
   DominanceInfo dominance(task);
   eliminateCommonSubExpressions(rewriter, dominance, task);
+  for (auto op : task.getBody().getOps<OnlineAttentionOp>())
+    copyInsertedResults(rewriter, op);
   computeInDestination(rewriter, task);
   nameContractions(rewriter, task);
   return task;
@@ -444,6 +447,7 @@ struct TileGroupsPass : ark::impl::TileGroupsPassBase<TileGroupsPass> {
   void getDependentDialects(DialectRegistry &registry) const override {
     TileGroupsPassBase::getDependentDialects(registry);
     linalg::registerTilingInterfaceExternalModels(registry);
+    registerAttentionTiling(registry);
   }
 
   LogicalResult initialize(MLIRContext *context) override {

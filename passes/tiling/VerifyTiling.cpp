@@ -70,7 +70,8 @@ static LogicalResult verifyBody(TaskOp task) {
         isa<linalg::LinalgDialect, tensor::TensorDialect, arith::ArithDialect,
             math::MathDialect>(op->getDialect()) ||
         isa<affine::AffineApplyOp, affine::AffineMinOp, CheckIndexOp, EpochOp,
-            YieldOp, UnrealizedConversionCastOp, scf::ForOp, scf::YieldOp>(op);
+            OnlineAttentionOp, YieldOp, UnrealizedConversionCastOp, scf::ForOp,
+            scf::YieldOp>(op);
     bool onBuffers =
         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BaseMemRefType>);
     if (known && !onBuffers)

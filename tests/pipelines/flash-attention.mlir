@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-compile-to=kernel --ark-target=cuda:sm_90a --ark-flash-attention | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-compile-to=kernel --ark-target=cuda:sm_90a --ark-expand-attention --ark-flash-attention | FileCheck %s
 
 // The body of an attention is one loop over the keys, without a buffer of scores.
 // CHECK-LABEL: ark.kernel @masked

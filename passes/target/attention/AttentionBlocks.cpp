@@ -432,7 +432,6 @@ void BlockBuilder::finish(const State &state) {
     enterRow(own);
     RowNumbers all;
     all[RowValue::Maximum] = state.maxima[own];
-    all[RowValue::Finite] = getFinite(state.maxima[own]);
     all[RowValue::Sum] = state.sums[own];
     for (auto [chunk, of] : llvm::enumerate(chunks))
       for (int64_t next = 0; next < getOwnColumns(); ++next)

@@ -2,6 +2,7 @@
 
 #include "passes/target/attention/AttentionBuilder.h"
 
+#include "lib/support/Softmax.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -94,29 +95,25 @@ Value AttentionBuilder::inlineBody(linalg::LinalgOp op, ValueRange values,
   return mapping.lookupOrDefault(block->getTerminator()->getOperand(0));
 }
 
-Value AttentionBuilder::load(linalg::LinalgOp op, OpOperand &operand,
-                             ValueRange indices) {
-  if (!isa<MemRefType>(operand.get().getType()))
-    return operand.get();
+Value AttentionBuilder::load(Value buffer, AffineMap map, ValueRange indices) {
+  if (!isa<MemRefType>(buffer.getType()))
+    return buffer;
   SmallVector<Value> place;
-  AffineMap map = op.getMatchingIndexingMap(&operand);
   for (unsigned dim = 0; dim < map.getNumResults(); ++dim)
     place.push_back(getValueOrCreateConstantIndexOp(
         builder, builder.getLoc(),
         affine::makeComposedFoldedAffineApply(builder, builder.getLoc(),
                                               map.getSubMap({dim}),
                                               getAsOpFoldResult(indices))));
-  return memref::LoadOp::create(builder, operand.get(), place);
+  return memref::LoadOp::create(builder, buffer, place);
 }
 
 Value AttentionBuilder::getFinite(Value maximum) {
-  linalg::LinalgOp op = attention.finiteOp;
-  SmallVector<Value> values(op->getNumOperands(), maximum);
-  return inlineBody(op, values, {});
+  return emitFinite(builder, builder.getLoc(), maximum);
 }
 
 Value AttentionBuilder::getExponential(Value finite, Value score) {
-  return inlineBody(attention.exponentialOp, {finite, score}, {});
+  return emitExponential(builder, builder.getLoc(), score, finite);
 }
 
 Value AttentionBuilder::pinToPlace(Value number) {
@@ -154,12 +151,13 @@ SmallVector<Value> AttentionBuilder::buildRowOps(const RowNumbers &numbers,
     for (auto [operand, from] :
          llvm::zip(op->getOpOperands(), rowOp.operands)) {
       BlockArgument argument = op.getMatchingBlockArgument(&operand);
-      if (from.source == RowOperand::Number)
+      if (from.source == RowOperand::Result)
         elements.push_back(numbers.lookup(from.value));
       else if (from.source == RowOperand::Earlier)
         elements.push_back(made[from.earlier]);
       else if (!argument.use_empty())
-        elements.push_back(load(op, operand, indices));
+        elements.push_back(
+            load(operand.get(), op.getMatchingIndexingMap(&operand), indices));
       else
         elements.push_back(arith::ConstantOp::create(
             builder, builder.getZeroAttr(argument.getType())));

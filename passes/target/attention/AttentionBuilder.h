@@ -14,7 +14,7 @@ struct AttentionBuffers {
   Value maxima, sums, products;
 };
 
-/// The scalars of a row, and the product in one of its columns.
+/// The results of a row, with the product in one of its columns.
 using RowNumbers = llvm::SmallDenseMap<RowValue, Value, 4>;
 
 /// Builds scalars, bodies of ops and exchanges between lanes.
@@ -45,8 +45,10 @@ protected:
   SmallVector<Value> getPlace(Value row);
   /// Clones the body of an op with its loops at `indices`. Returns its result.
   Value inlineBody(linalg::LinalgOp op, ValueRange values, ValueRange indices);
-  /// Loads the element of an operand at `indices`.
-  Value load(linalg::LinalgOp op, OpOperand &operand, ValueRange indices);
+  /// Loads the element of an operand that `map` selects at `indices`, or
+  /// returns a scalar operand.
+  Value load(Value operand, AffineMap map, ValueRange indices);
+  /// Returns the maximum that is subtracted from scores, which is finite.
   Value getFinite(Value maximum);
   /// Returns exp(score - finite).
   Value getExponential(Value finite, Value score);

@@ -22,6 +22,9 @@ using namespace mlir::ark;
 /// Up to this depth, a lane has registers for its part of several rows.
 static constexpr int64_t kMaxDepth = 128;
 static constexpr int64_t kSumBytes = 4, kHalfBytes = 2;
+/// Upper bound of the shared memory of an attention in bytes. The rest is used
+/// for streamed parameters.
+static constexpr int64_t kMaxBytes = 40 * 1024;
 
 //===----------------------------------------------------------------------===//
 // Shares
@@ -46,11 +49,12 @@ static bool isLoadable(Value buffer, int64_t elements) {
          strides.back() == 1 && getRowAlignment(buffer, elements) >= kLoadBytes;
 }
 
-/// Returns true if query, key and value have rows of 16-bit floats that loads
-/// of `width` elements can read.
+/// Returns true if scores are f32, and if query, key and value have rows of
+/// 16-bit floats that loads of `width` elements can read.
 static bool areLoadable(const AttentionOps &attention, int64_t width) {
   Type element = attention.getElementType();
-  return (element.isBF16() || element.isF16()) &&
+  return attention.op.getElementType().isF32() &&
+         (element.isBF16() || element.isF16()) &&
          llvm::all_of(
              ArrayRef<Value>{attention.query, attention.key, attention.value},
              [&](Value buffer) {
@@ -60,16 +64,17 @@ static bool areLoadable(const AttentionOps &attention, int64_t width) {
 }
 
 /// Returns the number of parts of the keys: the number of warps per block, if
-/// each part has at least one step and the partial results fit into `room`.
-static int64_t chooseParts(const AttentionOps &attention, AttentionShape shape,
-                           int64_t room) {
+/// each part has at least one step and the partial results fit into shared
+/// memory.
+static int64_t chooseParts(const AttentionOps &attention,
+                           AttentionShape shape) {
   int64_t keys = cast<MemRefType>(attention.key.getType()).getDimSize(0);
   shape.parts = llvm::bit_floor<uint64_t>(
       std::max<int64_t>(shape.warps / shape.getBlocks(), 1));
   auto fits = [&] {
     bool haveKeys = ShapedType::isDynamic(keys) ||
                     keys > shape.parts / 2 * shape.getStepKeys();
-    return haveKeys && shape.getBytes() <= room;
+    return haveKeys && shape.getBytes() <= kMaxBytes;
   };
   while (shape.parts > 1 && !fits())
     shape.parts /= 2;
@@ -78,7 +83,7 @@ static int64_t chooseParts(const AttentionOps &attention, AttentionShape shape,
 
 std::optional<AttentionShape>
 AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
-                       int64_t threads, int64_t room, int64_t run) {
+                       int64_t threads, int64_t run) {
   if (!areSupported(mma))
     return std::nullopt;
   AttentionShape shape;
@@ -98,7 +103,7 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
       !areLoadable(attention, shape.width))
     return std::nullopt;
   if (!shape.hasFewRows()) {
-    shape.parts = chooseParts(attention, shape, room);
+    shape.parts = chooseParts(attention, shape);
     // Teams are preferred to parts: parts have to be combined, teams do not.
     int64_t teams = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(
         shape.warps / shape.getBlocks(), 1, std::max<int64_t>(run, 1)));
@@ -108,7 +113,7 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
       shape.parts = 1;
     }
   }
-  return shape.getBytes() <= room ? std::optional(shape) : std::nullopt;
+  return shape.getBytes() <= kMaxBytes ? std::optional(shape) : std::nullopt;
 }
 
 static SmallVector<MemRefType> getBufferTypes(MLIRContext *context,

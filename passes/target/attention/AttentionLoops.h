@@ -14,13 +14,13 @@ namespace mlir::ark {
 /// the keys. More rows are divided into blocks with as many rows as an
 /// instruction has; each block has one warp per part of the keys.
 struct AttentionShape {
-  /// Returns nothing if the fragments of `mma` are not supported, if the
-  /// attention cannot be divided among the threads, or if it needs more than
-  /// `room` bytes of shared memory. `run` is the largest number of vCTAs in a
-  /// run.
+  /// Returns nothing if the fragments of `mma` or the types are not supported,
+  /// if the attention cannot be divided among the threads, or if it needs too
+  /// much shared memory. `run`, the largest number of vCTAs in a run, does not
+  /// decide if there is a shape.
   static std::optional<AttentionShape> choose(const AttentionOps &attention,
                                               MmaAttr mma, int64_t threads,
-                                              int64_t room, int64_t run);
+                                              int64_t run);
 
   /// Returns the bytes of shared memory for the warps' partial results.
   int64_t getBytes() const;

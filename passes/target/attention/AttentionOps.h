@@ -1,28 +1,27 @@
-//===- AttentionOps.h - Ops of an attention in a body -----------*- C++ -*-===//
+//===- AttentionOps.h - An attention and the ops on its rows ----*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_ATTENTION_ATTENTIONOPS_H
 #define ARK_PASSES_TARGET_ATTENTION_ATTENTIONOPS_H
 
+#include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "llvm/ADT/DenseMap.h"
 
 namespace mlir::ark {
 
-/// Values that an attention computes for a row of queries. `Finite` is the
-/// maximum, or zero if all scores are minus infinity. `Sum` is the sum of the
-/// exponentials.
-enum class RowValue { Maximum, Finite, Sum, Product };
+/// The results of an attention for a row of queries.
+enum class RowValue { Maximum, Sum, Product };
 
 /// The source of an operand of a row op.
 struct RowOperand {
-  enum { Memory, Number, Earlier } source = Memory;
+  enum { Memory, Result, Earlier } source = Memory;
   RowValue value = RowValue::Maximum;
   /// The index of the earlier row op.
   unsigned earlier = 0;
 };
 
-/// An elementwise op after an attention, on rows or on results of the
-/// attention.
+/// An elementwise op after an attention, on its results or on results of
+/// earlier row ops.
 struct RowOp {
   linalg::LinalgOp op;
   /// One entry per input, then one for the output.
@@ -31,62 +30,44 @@ struct RowOp {
   bool isStored = true;
 };
 
-/// The ops of an attention in a body: scores of a few query rows and all keys,
-/// the softmax of the scores and the weighted sum of values. The ops are
-/// consecutive, except for ops that do not access memory.
+/// An `ark.online_attention` whose rows share all keys, and the row ops that
+/// directly follow it.
 class AttentionOps {
 public:
-  /// Returns nothing unless an attention begins with `first`.
-  static std::optional<AttentionOps> match(linalg::LinalgOp first);
+  /// Returns nothing if the rows of `op` have different keys, or if an extent
+  /// other than the number of keys is dynamic.
+  static std::optional<AttentionOps> get(OnlineAttentionOp op);
 
   int64_t getNumRows() const { return ShapedType::getNumElements(rowShape); }
   Type getElementType() const { return getElementTypeOrSelf(key); }
-  /// Returns all ops in program order.
-  ArrayRef<linalg::LinalgOp> getOps() const { return ops; }
+  /// Returns the attention and the row ops in program order.
+  SmallVector<Operation *> getOps() const;
+  bool contains(Operation *other) const;
+  /// Returns the results that row ops do not overwrite and that other ops may
+  /// read.
+  SmallVector<OpOperand *> getExposedResults() const;
 
+  mutable OnlineAttentionOp op;
   /// The query has any number of row dimensions, then the depth. Key and value
   /// have the dimensions number of keys and depth.
   Value query, key, value;
   SmallVector<int64_t> rowShape;
   int64_t depth = 0;
-  /// Elementwise ops that update the scores in place.
-  SmallVector<linalg::LinalgOp> scoreOps;
-  /// `finiteOp` computes finite = f(maximum); `exponentialOp` computes
-  /// exponential = f(finite, score).
-  linalg::LinalgOp finiteOp, exponentialOp;
   SmallVector<RowOp> rowOps;
 
 private:
-  enum class State { Zero, Least, Scores, Powers, Row };
-  struct Content {
-    State state;
-    RowOperand row;
-  };
-
-  bool add(linalg::LinalgOp op);
-  bool addFill(linalg::LinalgOp op);
-  bool addScores(linalg::LinalgOp op);
-  bool addScoreOp(linalg::LinalgOp op);
-  bool addExponentials(linalg::LinalgOp op);
-  bool addReduction(linalg::LinalgOp op);
-  bool addFinite(linalg::LinalgOp op);
-  bool addProduct(linalg::LinalgOp op);
-  bool addRowOp(linalg::LinalgOp op);
-  bool isComplete() const { return productOp && exponentialOp && finiteOp; }
-  bool hasPrivateBuffers();
-
-  const Content *getContent(Value buffer) const;
-  bool isFilled(Value buffer, State state) const;
-  bool holds(Value buffer, RowValue value) const;
-  bool isMade(Value buffer) const;
+  void addRowOps();
+  bool addRowOp(linalg::LinalgOp rowOp);
+  bool hasRowLoops(linalg::LinalgOp rowOp) const;
   bool isRowMap(AffineMap map) const;
-  bool isRowSpace(linalg::LinalgOp op, bool withKeys) const;
-  void setRow(Value buffer, RowValue value);
+  bool hasOwnRows(linalg::LinalgOp rowOp, OpOperand &operand) const;
+  bool mayWrite(Value out, ArrayRef<Value> ownReads) const;
 
-  SmallVector<linalg::LinalgOp> ops;
-  linalg::LinalgOp scoresOp, productOp;
-  Value scores;
-  llvm::DenseMap<Value, Content> contents;
+  /// The results that temporaries hold: those of the attention, and those of
+  /// row ops.
+  llvm::DenseMap<Value, RowOperand> contents;
+  /// The memory that the attention and row ops read.
+  SmallVector<Value> reads;
 };
 
 } // namespace mlir::ark

@@ -52,7 +52,6 @@ void RowBuilder::addWarps(Value row, Value column) {
                 : arith::MulFOp::create(builder, of, factor).getResult();
   }
   values[RowValue::Maximum] = maximum;
-  values[RowValue::Finite] = finite;
   values[RowValue::Sum] = combine<arith::AddFOp>(sum, distances);
   values[RowValue::Product] = product;
 }

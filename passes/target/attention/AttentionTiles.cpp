@@ -8,6 +8,7 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -150,15 +151,24 @@ AttentionTiles::split(ArrayRef<Value> exponentials) {
 
 Value AttentionTiles::finishScore(Value score, ValueRange place, Value key,
                                   Value exists) {
+  OnlineAttentionOp op = attention.op;
   SmallVector<Value> indices(place);
   indices.push_back(key);
-  for (linalg::LinalgOp op : attention.scoreOps) {
-    SmallVector<Value> values;
-    for (OpOperand *operand : op.getDpsInputOperands())
-      values.push_back(AttentionBuilder::load(op, *operand, indices));
-    values.push_back(score);
-    score = inlineBody(op, values, indices);
+  IRMapping mapping;
+  mapping.map(op.getIndices(), indices);
+  mapping.map(op.getDotArgument(), score);
+  if (op.getMask()) {
+    OpOperand &mask = op.getMaskMutable()[0];
+    // Masks depend on rows and keys only, which are the first loops.
+    AffineMap map = op.getMap(mask);
+    AffineMap ofScores = AffineMap::get(indices.size(), 0, map.getResults(),
+                                        builder.getContext());
+    mapping.map(op.getMaskArgument(),
+                AttentionBuilder::load(mask.get(), ofScores, indices));
   }
+  for (Operation &inner : op.getScoreBlock()->without_terminator())
+    builder.clone(inner, mapping);
+  score = mapping.lookupOrDefault(op.getScore());
   return exists ? arith::SelectOp::create(builder, exists, score, getLeast())
                       .getResult()
                 : score;

@@ -29,8 +29,8 @@ protected:
   /// Loads the elements from `column` on, with zeros beyond the end of a row.
   /// Each of `lanes` lanes loads a part of the row.
   Words load(Value buffer, ArrayRef<Value> place, Value column, int64_t lanes);
-  /// Applies the score ops to a score of a row. Returns minus infinity if
-  /// `exists` is false. A null `exists` means true.
+  /// Scales and masks the sum of products of a row and a key. Returns minus
+  /// infinity if `exists` is false. A null `exists` means true.
   Value finishScore(Value score, ValueRange place, Value key, Value exists);
   /// Splits exponentials into sums of numbers of the values' type, whose
   /// products are exact. Every term has one word with two exponentials and one

@@ -7,6 +7,7 @@
 #include "passes/target/support/KernelTables.h"
 #include "passes/target/support/MappedLoop.h"
 #include "passes/target/support/MatrixInstruction.h"
+#include "passes/target/support/SharedMemory.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -25,10 +26,6 @@ namespace mlir::ark {
 
 using namespace mlir;
 using namespace mlir::ark;
-
-/// Upper bound of the shared memory of an attention in bytes. The rest is used
-/// for streamed parameters.
-static constexpr int64_t kMostBytes = 40 * 1024;
 
 namespace {
 struct FlashAttentionPass
@@ -66,11 +63,11 @@ private:
 
 void FlashAttentionPass::replace(const AttentionOps &attention,
                                  const AttentionShape &shape) {
-  linalg::LinalgOp last = attention.getOps().back();
-  ImplicitLocOpBuilder builder(last.getLoc(), last);
+  SmallVector<Operation *> ops = attention.getOps();
+  ImplicitLocOpBuilder builder(ops.back()->getLoc(), ops.back());
   createAttentionLoops(builder, attention, shape);
-  for (linalg::LinalgOp op : attention.getOps())
-    op.erase();
+  for (Operation *op : ops)
+    op->erase();
   ++numAttentions;
 }
 
@@ -78,29 +75,61 @@ void FlashAttentionPass::replace(const AttentionOps &attention,
 /// consists of one attention and the ops that compute its addresses.
 static bool hasOnlyAttention(Block &block, const AttentionOps &attention) {
   return llvm::all_of(block.without_terminator(), [&](Operation &op) {
-    auto structured = dyn_cast<linalg::LinalgOp>(op);
-    return structured ? llvm::is_contained(attention.getOps(), structured)
-                      : isMemoryEffectFree(&op) || isa<memref::LoadOp>(op);
+    return attention.contains(&op) || isMemoryEffectFree(&op) ||
+           isa<memref::LoadOp>(op);
   });
+}
+
+/// Lets a row op copy each result that ops other than row ops may read. The
+/// loops store the results of row ops only.
+static void copyExposedResults(OnlineAttentionOp op,
+                               ArrayRef<OpOperand *> exposed) {
+  ImplicitLocOpBuilder builder(op.getLoc(), op->getContext());
+  for (OpOperand *out : exposed) {
+    Value buffer = out->get();
+    builder.setInsertionPointAfter(op);
+    int64_t rank = cast<MemRefType>(buffer.getType()).getRank();
+    auto own = MemRefType::get(op.getShape(out), op.getElementType());
+    out->set(createTemporary(builder, own, kSharedAlignment));
+    SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(rank));
+    SmallVector<utils::IteratorType> iterators(rank,
+                                               utils::IteratorType::parallel);
+    linalg::GenericOp::create(
+        builder, TypeRange(), out->get(), buffer, maps, iterators,
+        [](OpBuilder &b, Location l, ValueRange elements) {
+          linalg::YieldOp::create(b, l, elements.front());
+        });
+  }
+}
+
+/// Returns the ops of an attention, whose results only row ops read.
+static std::optional<AttentionOps> getAttention(OnlineAttentionOp op) {
+  std::optional<AttentionOps> attention = AttentionOps::get(op);
+  if (!attention)
+    return std::nullopt;
+  SmallVector<OpOperand *> exposed = attention->getExposedResults();
+  if (exposed.empty())
+    return attention;
+  copyExposedResults(op, exposed);
+  return AttentionOps::get(op);
 }
 
 /// Replaces the attentions of a block. Returns the shape of the last attention.
 std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
                                                       int64_t longest) {
-  std::vector<std::pair<AttentionOps, AttentionShape>> found;
-  for (auto op : block.getOps<linalg::LinalgOp>()) {
-    std::optional<AttentionOps> attention = AttentionOps::match(op);
-    if (!attention)
+  std::optional<AttentionShape> last;
+  for (auto op :
+       llvm::make_early_inc_range(block.getOps<OnlineAttentionOp>())) {
+    std::optional<AttentionOps> attention = AttentionOps::get(op);
+    if (!attention ||
+        !AttentionShape::choose(*attention, mma, threads, /*run=*/1))
       continue;
+    attention = getAttention(op);
     int64_t run = hasOnlyAttention(block, *attention) ? longest : 1;
-    std::optional<AttentionShape> shape =
-        AttentionShape::choose(*attention, mma, threads, kMostBytes, run);
-    if (shape)
-      found.emplace_back(std::move(*attention), *shape);
+    last = AttentionShape::choose(*attention, mma, threads, run);
+    replace(*attention, *last);
   }
-  for (auto &[attention, shape] : found)
-    replace(attention, shape);
-  return found.empty() ? std::nullopt : std::optional(found.back().second);
+  return last;
 }
 
 /// Returns the largest number of vCTAs in a run of the body.
@@ -144,6 +173,7 @@ void FlashAttentionPass::share(scf::ForOp vctas, const AttentionShape &shape) {
 void FlashAttentionPass::unwrap(scf::ForOp vctas) {
   Block *block = vctas.getBody();
   bool isElementwise =
+      block->getOps<OnlineAttentionOp>().empty() &&
       llvm::all_of(block->getOps<linalg::LinalgOp>(), [](linalg::LinalgOp op) {
         return op.getNumReductionLoops() == 0;
       });

@@ -5,16 +5,58 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ExpandAttentionPass : Pass<"ark-expand-attention", "::mlir::ModuleOp"> {
+  let summary = "Expand attentions that have no faster form to structured ops";
+  let description = [{
+    Replaces `ark.online_attention` by structured ops on its buffers: the scores, their maximum,
+    exponentials and sum, and the product with the values. The pass leaves the attentions that
+    `ark-flash-attention` computes in one pass over the keys: those of targets with a matrix
+    instruction for it, if types, shapes and alignment fit.
+
+    ```mlir
+    ark.online_attention ins(%q, %k, %v : ...) outs(%p, %m, %s, %scores : ...) maps [...] {
+    ^bb0(%row: index, %key: index, %dot: f32):
+      %score = arith.mulf %dot, %scale : f32
+      ark.yield %score : f32
+    }
+    // =>
+    linalg.fill ins(%zero : f32) outs(%scores : memref<4x?xf32>)
+    linalg.contract ... ins(%q, %k : ...) outs(%scores : memref<4x?xf32>)
+    linalg.generic ... outs(%scores : memref<4x?xf32>) { ... arith.mulf ... }
+    linalg.fill ins(%least : f32) outs(%m : memref<4xf32>)
+    linalg.generic ... ins(%scores : memref<4x?xf32>) outs(%m : memref<4xf32>) { ... arith.maximumf ... }
+    linalg.generic ... ins(%m : memref<4xf32>) outs(%s : memref<4xf32>) { ... arith.select ... }
+    linalg.generic ... ins(%s : memref<4xf32>) outs(%scores : memref<4x?xf32>) { ... math.exp ... }
+    linalg.fill ins(%zero : f32) outs(%s : memref<4xf32>)
+    linalg.generic ... ins(%scores : memref<4x?xf32>) outs(%s : memref<4xf32>) { ... arith.addf ... }
+    linalg.fill ins(%zero : f32) outs(%p : memref<4x64xf32>)
+    linalg.contract ... ins(%scores, %v : ...) outs(%p : memref<4x64xf32>)
+    ```
+  }];
+  let options = [
+    Option<"threads", "threads", "int64_t", /*default=*/"512",
+           "Threads of a CTA">,
+  ];
+  let statistics = [
+    Statistic<"numAttentions", "attentions", "Attentions expanded">,
+  ];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect",
+    "::mlir::math::MathDialect",
+  ];
+}
+
 def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
   let summary = "Compute attention in one pass over the keys";
   let description = [{
-    Rewrites the ops of `ark.attention` and `ark.partial_attention` in a body as one pass over the
-    keys (online softmax). The ops are scores, their softmax and the weighted sum of values, of bf16
-    or f16, for query rows that share keys. Without this pass, each op would become a separate loop
-    that ends in a barrier and exchanges data through shared memory. In the fused loop, a warp
-    processes 16 or 32 keys per step. The warp keeps three values of each row in registers: the
-    maximum score, and the sum of exponentials and the weighted sum of values relative to the
-    maximum. Tensor cores compute both products.
+    Rewrites `ark.online_attention` of bf16 or f16, for query rows that share keys, and the
+    elementwise ops that directly follow it on its rows, as one pass over the keys (online softmax).
+    Without this pass, each structured op of an attention would become a separate loop that ends in a
+    barrier and exchanges data through shared memory. In the fused loop, a warp processes 16 or 32
+    keys per step. The warp keeps three values of each row in registers: the maximum score, and the
+    sum of exponentials and the weighted sum of values relative to the maximum. Tensor cores compute
+    both products.
 
     Up to 8 rows: all warps share the steps. The first product is queries by keys. The second
     product is values by exponentials, with the rows of queries as its columns, so that a lane
@@ -37,15 +79,15 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     figures here are those of `mma.sync`. The pass skips instructions whose accumulators lie in other
     lanes than the operands of the next product.
 
-    The pass also skips ops in any other order, head sizes above 128, head sizes that are not a multiple
-    of 16 if there are more than 8 rows, rows that are not aligned to 16 bytes, and attentions that
-    would need more than 40 KB of shared memory. If every work item has a single vCTA, and only
-    elementwise ops remain beside the attention, the body of the loop over vCTAs replaces the loop.
+    The pass also skips head sizes above 128, head sizes that are not a multiple of 16 if there are
+    more than 8 rows, rows that are not aligned to 16 bytes, and attentions that would need more than
+    40 KB of shared memory: `ark-expand-attention` expands all that this pass skips. If every work
+    item has a single vCTA, and only elementwise ops remain beside the attention, the body of the
+    loop over vCTAs replaces the loop.
 
     ```mlir
-    linalg.generic ... ins(%q, %k : memref<4x64xbf16>, memref<?x64xbf16, ...>) outs(%s : memref<4x?xf32, ...>)
-    ... // mask, maximum, exp, sum
-    linalg.generic ... ins(%s, %v : ...) outs(%t : memref<4x64xf32>)
+    ark.online_attention ins(%q, %k, %v : memref<4x64xbf16>, memref<?x64xbf16, ...>, ...)
+        outs(%t, %m, %r, %s : memref<4x64xf32>, memref<4xf32>, memref<4xf32>, memref<4x?xf32, ...>) ...
     linalg.generic ... ins(%r, %t : memref<4xf32>, memref<4x64xf32>) outs(%y : memref<4x64xbf16, ...>)
     // =>
     scf.forall (%thread) in (512) {

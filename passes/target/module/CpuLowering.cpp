@@ -1,5 +1,6 @@
 //===- CpuLowering.cpp - Lowering for cpu ---------------------------------===//
 
+#include "passes/target/attention/Passes.h"
 #include "passes/target/cpu/Passes.h"
 #include "passes/target/math/Passes.h"
 #include "passes/target/module/Lowerings.h"
@@ -44,6 +45,7 @@ static Processor getProcessor(int64_t vectorElements) {
 
 /// Adds the passes that lower bodies to scalar loops, which LLVM can vectorise.
 static void addLoops(OpPassManager &pm, const Processor &processor) {
+  pm.addPass(ark::createExpandAttentionPass());
   OpPassManager &functions = pm.nest<func::FuncOp>();
   functions.addPass(
       ark::createVectorizeContractionsPass({processor.vectorElements}));

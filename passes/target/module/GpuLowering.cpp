@@ -1,6 +1,7 @@
 //===- GpuLowering.cpp - Common lowering for GPUs -------------------------===//
 
 #include "passes/target/module/GpuLowering.h"
+#include "passes/target/attention/Passes.h"
 #include "passes/target/math/Passes.h"
 #include "passes/target/module/Passes.h"
 #include "passes/target/packets/Passes.h"
@@ -38,6 +39,7 @@ void ark::registerGpuLowering(DialectRegistry &registry) {
 static void addLoops(OpPassManager &pm,
                      const ark::GpuLoweringOptions &options) {
   int64_t threads = options.threads, warpSize = options.warpSize;
+  pm.addPass(ark::createExpandAttentionPass({threads}));
   // Contractions become generics first, because RelaxReductions sets flags only
   // on the sums of generics.
   pm.addNestedPass<func::FuncOp>(createLinalgGeneralizeNamedOpsPass());

@@ -12,9 +12,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Interfaces/DestinationStyleOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::ark {
@@ -58,11 +58,12 @@ static bool moveBefore(Value value, Operation *before) {
   return true;
 }
 
-/// Returns the rows that linalg ops after `receive` read, in program order.
+/// Returns the rows that structured ops and attentions after `receive` read, in
+/// program order.
 static SmallVector<Value> findRows(ReceivePacketsOp receive) {
   llvm::SmallSetVector<Value, 4> rows;
   for (Operation *op = receive->getNextNode(); op; op = op->getNextNode())
-    if (auto structured = dyn_cast<linalg::LinalgOp>(op))
+    if (auto structured = dyn_cast<DestinationStyleOpInterface>(op))
       for (Value input : structured.getDpsInputs())
         if (isRuntimeSized(input))
           rows.insert(input);

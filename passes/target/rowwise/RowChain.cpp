@@ -4,6 +4,7 @@
 
 #include "passes/target/support/Aliasing.h"
 
+#include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
@@ -442,7 +443,7 @@ std::vector<RowChain> ark::findRowChains(Block &block) {
     auto structured = dyn_cast<linalg::GenericOp>(op);
     if (!structured && isMemoryEffectFree(&op))
       continue;
-    numOps += structured != nullptr;
+    numOps += isa<linalg::GenericOp, OnlineAttentionOp>(op);
     if (structured && finder.add(structured))
       continue;
     finish();

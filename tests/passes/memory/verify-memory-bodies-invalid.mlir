@@ -414,3 +414,32 @@ ark.program @otherPartOfATemporary(%x: memref<16xf32> {ark.kind = #ark.kind<inpu
   }
   ark.return
 }
+
+// -----
+
+#query = affine_map<(m, n, k, c) -> (m, k)>
+#keys = affine_map<(m, n, k, c) -> (n, k)>
+#values = affine_map<(m, n, k, c) -> (n, c)>
+#product = affine_map<(m, n, k, c) -> (m, c)>
+#rows = affine_map<(m, n, k, c) -> (m)>
+#scores = affine_map<(m, n, k, c) -> (m, n)>
+// The op reads as many values as there are keys.
+ark.program @attentionBeyondTheValues(%q: memref<2x8xf32> {ark.kind = #ark.kind<input>, ark.name = "q"}, %k: memref<32x8xf32> {ark.kind = #ark.kind<input>, ark.name = "k"}, %v: memref<16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "v"}, %y: memref<2x8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%q[#ark.region<(d0) -> (0, 0), [2, 8]>] : memref<2x8xf32>, %k[#ark.region<(d0) -> (0, 0), [32, 8]>] : memref<32x8xf32>, %v[#ark.region<(d0) -> (0, 0), [16, 8]>] : memref<16x8xf32>) outs(%y[#ark.region<(d0) -> (0, 0), [2, 8]>] : memref<2x8xf32>) attributes {shared_memory = 4096 : i64} {
+  ^bb0(%i: index, %a: memref<2x8xf32, strided<[8, 1], offset: ?>>, %b: memref<32x8xf32, strided<[8, 1], offset: ?>>, %c: memref<16x8xf32, strided<[8, 1], offset: ?>>, %o: memref<2x8xf32, strided<[8, 1], offset: ?>>):
+    %rows = memref.alloca() : memref<2xf32>
+    %sums = memref.alloca() : memref<2xf32>
+    %scores = memref.alloca() : memref<2x32xf32>
+    %all = memref.cast %scores : memref<2x32xf32> to memref<2x?xf32>
+    %keys = memref.cast %b : memref<32x8xf32, strided<[8, 1], offset: ?>> to memref<?x8xf32, strided<[8, 1], offset: ?>>
+    // expected-error @below {{may leave 'memref<16x8xf32, strided<[8, 1], offset: ?>>' in dimension 0}}
+    ark.online_attention ins(%a, %keys, %c : memref<2x8xf32, strided<[8, 1], offset: ?>>, memref<?x8xf32, strided<[8, 1], offset: ?>>, memref<16x8xf32, strided<[8, 1], offset: ?>>)
+        outs(%o, %rows, %sums, %all : memref<2x8xf32, strided<[8, 1], offset: ?>>, memref<2xf32>, memref<2xf32>, memref<2x?xf32>)
+        maps [#query, #keys, #values, #product, #rows, #rows, #scores] {
+    ^bb1(%row: index, %key: index, %dot: f32):
+      ark.yield %dot : f32
+    }
+    ark.yield
+  }
+  ark.return
+}

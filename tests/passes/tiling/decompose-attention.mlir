@@ -1,25 +1,23 @@
 // RUN: ark-opt %s --ark-decompose --mlir-print-local-scope | FileCheck %s
 
-// Rows are normalised after the second product, whose result has fewer elements.
-// CHECK-LABEL: ark.program @attentionIsTwoContractionsAroundASoftmax
-ark.program @attentionIsTwoContractionsAroundASoftmax(
+// Rows are normalised after the attention, whose product has fewer elements than the scores.
+// CHECK-LABEL: ark.program @attentionStaysAnOp
+ark.program @attentionStaysAnOp(
     %q: tensor<2x4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %v: tensor<2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "v"})
     -> (tensor<2x4x8xf32> {ark.name = "y"}) {
   // CHECK: ark.group "g" (%[[Q:.+]] = %{{.+}}, %[[K:.+]] = %{{.+}}, %[[V:.+]] = %{{.+}})
-  // CHECK: %[[SCORES:.+]] = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%[[Q]], %[[K]] :
-  // CHECK: %[[SCALED:.+]] = linalg.generic {{.*}} ins(%[[SCORES]] :
-  // CHECK: arith.constant 5.000000e-01
-  // CHECK: %[[MAX:.+]] = linalg.generic {{.*}} ins(%[[SCALED]] : {{.*}} outs(%{{.+}} : tensor<2x4xf32>)
-  // CHECK: arith.maximumf
-  // CHECK: %[[FINITE:.+]] = linalg.generic {{.*}} ins(%[[MAX]] :
-  // CHECK: %[[POWERS:.+]] = linalg.generic {{.*}} ins(%[[SCALED]], %[[FINITE]] :
-  // CHECK: math.exp
-  // CHECK: %[[SUM:.+]] = linalg.generic {{.*}} ins(%[[POWERS]] :
-  // CHECK: %[[INVERSE:.+]] = linalg.generic {{.*}} ins(%[[SUM]] :
-  // CHECK: %[[PRODUCT:.+]] = linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d3)>, affine_map<(d0, d1, d2, d3) -> (d0, d3, d2)>, affine_map<(d0, d1, d2, d3) -> (d0, d1, d2)>], iterator_types = ["parallel", "parallel", "parallel", "reduction"]} ins(%[[POWERS]], %[[V]] :
-  // CHECK: %[[R:.+]] = linalg.generic {{.*}} ins(%[[INVERSE]], %[[PRODUCT]] :
+  // CHECK: %[[A:.+]]:4 = ark.online_attention ins(%[[Q]], %[[K]], %[[V]] :
+  // CHECK-SAME: outs(%{{.+}} : tensor<2x4x8xf32>, tensor<2x4xf32>, tensor<2x4xf32>, tensor<2x4x16xf32>)
+  // CHECK-SAME: maps [affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d3)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d3)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d2, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2)>]
+  // CHECK-NEXT: ^bb0(%{{.+}}: index, %{{.+}}: index, %{{.+}}: index, %[[DOT:.+]]: f32):
+  // CHECK-NEXT: %[[SCALE:.+]] = arith.constant 5.000000e-01
+  // CHECK-NEXT: %[[SCORE:.+]] = arith.mulf %[[DOT]], %[[SCALE]]
+  // CHECK-NEXT: ark.yield %[[SCORE]]
+  // CHECK-NOT: linalg.fill
+  // CHECK: %[[INVERSE:.+]] = linalg.generic {{.*}} ins(%[[A]]#2 :
+  // CHECK: %[[R:.+]] = linalg.generic {{.*}} ins(%[[INVERSE]], %[[A]]#0 :
   // CHECK: ark.yield %[[R]]
   %0 = ark.group "g" (%a = %q, %b = %k, %c = %v)
       : (tensor<2x4x8xf32>, tensor<2x16x8xf32>, tensor<2x16x8xf32>) -> tensor<2x4x8xf32> {
@@ -29,7 +27,7 @@ ark.program @attentionIsTwoContractionsAroundASoftmax(
   ark.return %0 : tensor<2x4x8xf32>
 }
 
-// The loops neither subtract infinities nor divide by zero.
+// The code does not divide by zero.
 // CHECK-LABEL: ark.program @rowWithoutKeysGivesZeros
 ark.program @rowWithoutKeysGivesZeros(
     %q: tensor<2x4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
@@ -37,13 +35,7 @@ ark.program @rowWithoutKeysGivesZeros(
     %v: tensor<2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "v"},
     %m: tensor<4x16xi1> {ark.kind = #ark.kind<input>, ark.name = "m"})
     -> (tensor<2x4x8xf32> {ark.name = "y"}) {
-  // CHECK: arith.maximumf
-  // CHECK: ^bb0(%[[MAX:.+]]: f32, %{{.+}}: f32):
-  // CHECK: %[[LEAST:.+]] = arith.constant 0xFF800000
-  // CHECK: %[[EMPTY:.+]] = arith.cmpf oeq, %[[MAX]], %[[LEAST]]
-  // CHECK: %[[ZERO:.+]] = arith.constant 0.000000e+00
-  // CHECK: arith.select %[[EMPTY]], %[[ZERO]], %[[MAX]]
-  // CHECK: math.exp
+  // CHECK: ark.online_attention
   // CHECK: %[[INVERSE:.+]] = arith.divf %{{.+}}, %[[SUM:.+]] : f32
   // CHECK: %[[NONE:.+]] = arith.cmpf oeq, %[[SUM]], %[[NIL:.+]] : f32
   // CHECK: arith.select %[[NONE]], %[[NIL]], %[[INVERSE]]
@@ -62,8 +54,10 @@ ark.program @boolMaskKeepsWhereTrue(
     %v: tensor<2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "v"},
     %m: tensor<4x16xi1> {ark.kind = #ark.kind<input>, ark.name = "m"})
     -> (tensor<2x4x8xf32> {ark.name = "y"}) {
-  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d1, d2)>,
-  // CHECK-NEXT: ^bb0(%[[S:.+]]: f32, %[[M:.+]]: i1, %{{.+}}: f32):
+  // CHECK: ark.online_attention
+  // CHECK-SAME: mask(%{{.+}} : tensor<4x16xi1>)
+  // CHECK-SAME: maps [{{.*}}, affine_map<(d0, d1, d2, d3, d4) -> (d1, d2)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d4)>
+  // CHECK-NEXT: ^bb0({{.*}}, %[[S:.+]]: f32, %[[M:.+]]: i1):
   // CHECK: %[[SCALED:.+]] = arith.mulf %[[S]], %{{.+}}
   // CHECK: %[[LEAST:.+]] = arith.constant 0xFF800000
   // CHECK: arith.select %[[M]], %[[SCALED]], %[[LEAST]]
@@ -82,8 +76,9 @@ ark.program @floatMaskIsAddedAfterTheScale(
     %v: tensor<2x16x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"},
     %m: tensor<2x1x16xbf16> {ark.kind = #ark.kind<input>, ark.name = "m"})
     -> (tensor<2x4x8xbf16> {ark.name = "y"}) {
-  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2) -> (d0, d1, d2)>, affine_map<(d0, d1, d2) -> (d0, 0, d2)>,
-  // CHECK-SAME: tensor<2x1x16xbf16>
+  // CHECK: ark.online_attention
+  // CHECK-SAME: mask(%{{.+}} : tensor<2x1x16xbf16>)
+  // CHECK-SAME: maps [{{.*}}, affine_map<(d0, d1, d2, d3, d4) -> (d0, 0, d2)>,
   // CHECK: %[[SCALED:.+]] = arith.mulf
   // CHECK: %[[M:.+]] = arith.extf %{{.+}} : bf16 to f32
   // CHECK: arith.addf %[[SCALED]], %[[M]]
@@ -101,8 +96,8 @@ ark.program @causalAlignsTheLastQueryWithTheLastKey(
     %k: tensor<2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %v: tensor<2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "v"})
     -> (tensor<2x4x8xf32> {ark.name = "y"}) {
-  // CHECK: %[[Q:.+]] = linalg.index 1
-  // CHECK: %[[K:.+]] = linalg.index 2
+  // CHECK: ark.online_attention
+  // CHECK-NEXT: ^bb0(%{{.+}}: index, %[[Q:.+]]: index, %[[K:.+]]: index, %{{.+}}: f32):
   // CHECK-DAG: %[[KEYS:.+]] = arith.constant 16 : index
   // CHECK-DAG: %[[QUERIES:.+]] = arith.constant 4 : index
   // CHECK: %[[LEFT:.+]] = arith.addi %[[K]], %[[QUERIES]]
@@ -133,10 +128,9 @@ ark.program @lengthBoundsTheKeysThatAreRead(
   // CHECK: %[[LENGTH:.+]] = affine.min affine_map<(d0) -> (d0, 16)>(%[[CHECKED]])
   // CHECK: %[[KEYS:.+]] = tensor.extract_slice %[[K]][0, 0, 0] [2, %[[LENGTH]], 8]
   // CHECK: %[[VALUES:.+]] = tensor.extract_slice %[[V]][0, 0, 0] [2, %[[LENGTH]], 8]
-  // CHECK: linalg.generic {{.*}} ins(%{{.+}}, %[[KEYS]] :
-  // CHECK: linalg.index 1
+  // CHECK: tensor.empty(%[[LENGTH]]) : tensor<2x4x?xf32>
+  // CHECK: ark.online_attention ins(%{{.+}}, %[[KEYS]], %[[VALUES]] :
   // CHECK: arith.addi %{{.+}}, %[[LENGTH]] : index
-  // CHECK: linalg.generic {{.*}} ins(%{{.+}}, %[[VALUES]] :
   %0 = ark.group "g" (%a = %q, %b = %k, %c = %v, %d = %n)
       : (tensor<2x4x8xf32>, tensor<2x16x8xf32>, tensor<2x16x8xf32>, tensor<i32>) -> tensor<2x4x8xf32> {
     %r = ark.attention %a, %b, %c kv_length %d scale = 5.0e-1 {causal} : (tensor<2x4x8xf32>, tensor<2x16x8xf32>, tensor<2x16x8xf32>, tensor<i32>) -> tensor<2x4x8xf32>
@@ -169,8 +163,7 @@ ark.program @queryHeadsShareAKeyHead(
     %k: tensor<2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %v: tensor<2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "v"})
     -> (tensor<8x4x8xf32> {ark.name = "y"}) {
-  // CHECK: affine_map<(d0, d1, d2, d3) -> (d0 floordiv 4, d2, d3)>
-  // CHECK: affine_map<(d0, d1, d2, d3) -> (d0 floordiv 4, d3, d2)>
+  // CHECK: affine_map<(d0, d1, d2, d3, d4) -> (d0 floordiv 4, d2, d3)>, affine_map<(d0, d1, d2, d3, d4) -> (d0 floordiv 4, d2, d4)>
   %0 = ark.group "g" (%a = %q, %b = %k, %c = %v)
       : (tensor<8x4x8xf32>, tensor<2x16x8xf32>, tensor<2x16x8xf32>) -> tensor<8x4x8xf32> {
     %r = ark.attention %a, %b, %c scale = 5.0e-1 : (tensor<8x4x8xf32>, tensor<2x16x8xf32>, tensor<2x16x8xf32>) -> tensor<8x4x8xf32>
@@ -185,7 +178,7 @@ ark.program @batchComesBeforeHeads(
     %k: tensor<3x2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %v: tensor<3x2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "v"})
     -> (tensor<3x8x4x8xf32> {ark.name = "y"}) {
-  // CHECK: affine_map<(d0, d1, d2, d3, d4) -> (d0, d1 floordiv 4, d3, d4)>
+  // CHECK: affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1 floordiv 4, d3, d4)>
   %0 = ark.group "g" (%a = %q, %b = %k, %c = %v)
       : (tensor<3x8x4x8xf32>, tensor<3x2x16x8xf32>, tensor<3x2x16x8xf32>) -> tensor<3x8x4x8xf32> {
     %r = ark.attention %a, %b, %c scale = 5.0e-1 : (tensor<3x8x4x8xf32>, tensor<3x2x16x8xf32>, tensor<3x2x16x8xf32>) -> tensor<3x8x4x8xf32>
@@ -200,9 +193,7 @@ ark.program @narrowFloatsAreConvertedInTheLoops(
     %k: tensor<2x16x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %v: tensor<2x16x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "v"})
     -> (tensor<2x4x8xbf16> {ark.name = "y"}) {
-  // CHECK: linalg.generic {{.*}} ins(%{{.+}} : tensor<2x4x8xbf16>, tensor<2x16x8xbf16>) outs(%{{.+}} : tensor<2x4x16xf32>)
-  // CHECK: math.exp %{{.+}} : f32
-  // CHECK: linalg.generic {{.*}} ins(%{{.+}} : tensor<2x4x16xf32>, tensor<2x16x8xbf16>) outs(%{{.+}} : tensor<2x4x8xf32>)
+  // CHECK: ark.online_attention ins(%{{.+}} : tensor<2x4x8xbf16>, tensor<2x16x8xbf16>, tensor<2x16x8xbf16>) outs(%{{.+}} : tensor<2x4x8xf32>,
   // CHECK: arith.truncf %{{.+}} : f32 to bf16
   %0 = ark.group "g" (%a = %q, %b = %k, %c = %v)
       : (tensor<2x4x8xbf16>, tensor<2x16x8xbf16>, tensor<2x16x8xbf16>) -> tensor<2x4x8xbf16> {

@@ -10,24 +10,20 @@ ark.program @partitionOfALength(
   // CHECK: ark.group "g" (%[[Q:.+]] = %{{.+}}, %[[K:.+]] = %{{.+}}, %[[N:.+]] = %{{.+}})
   // CHECK: %[[BOUND:.+]] = arith.constant 257 : index
   // CHECK: %[[LENGTH:.+]] = ark.check_index %{{.+}} below %[[BOUND]]
-  // CHECK: %[[PIECE:.+]] = ark.tile_offset 2
-  // CHECK: %[[ROWS:.+]] = affine.min affine_map<(d0, d1) -> ((d0 - d1 + 7) floordiv 8, 32)>(%[[LENGTH]], %[[PIECE]])
+  // CHECK: %[[PARTITION:.+]] = ark.tile_offset 2
+  // CHECK: %[[ROWS:.+]] = affine.min affine_map<(d0, d1) -> ((d0 - d1 + 7) floordiv 8, 32)>(%[[LENGTH]], %[[PARTITION]])
   // CHECK: %[[KEYS:.+]] = tensor.extract_slice %[[K]][0, 0, 0, 0] [2, %[[ROWS]], 8, 16]
   // CHECK: %[[VALUES:.+]] = tensor.extract_slice %[[K]][0, 0, 0, 0] [2, %[[ROWS]], 8, 16]
-  // The iteration space is (head, query, partition, key, depth).
-  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d0 floordiv 2, d3, d2, d4)>, affine_map<(d0, d1, d2, d3, d4) -> (d0, d1, d2, d3)>], iterator_types = ["parallel", "parallel", "parallel", "parallel", "reduction"]} ins(%[[Q]], %[[KEYS]] :
-  // CHECK: %[[MAX:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x1x8xf32>)
-  // CHECK: arith.maximumf
-  // CHECK: math.exp
-  // CHECK: %[[SUM:.+]] = linalg.generic {{.*}} outs(%{{.+}} : tensor<4x1x8xf32>)
-  // CHECK: arith.addf
-  // CHECK: %[[PRODUCT:.+]] = linalg.generic {{.*}} ins(%{{.+}}, %[[VALUES]] :
+  // The loops are (head, query, partition, key, depth, column).
+  // CHECK: %[[A:.+]]:4 = ark.online_attention ins(%[[Q]], %[[KEYS]], %[[VALUES]] :
+  // CHECK-SAME: outs(%{{.+}} : tensor<4x1x8x16xf32>, tensor<4x1x8xf32>, tensor<4x1x8xf32>, tensor<4x1x8x?xf32>)
+  // CHECK-SAME: maps [affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d4)>, affine_map<(d0, d1, d2, d3, d4, d5) -> (d0 floordiv 2, d3, d2, d4)>, affine_map<(d0, d1, d2, d3, d4, d5) -> (d0 floordiv 2, d3, d2, d5)>, affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d5)>,
   // Partial results are not normalised.
   // CHECK-NOT: arith.divf
-  // CHECK: tensor.insert_slice %[[PRODUCT]] into %{{.+}}[0, 0, 0, 0] [4, 1, 8, 16]
-  // CHECK: %[[OF_MAX:.+]] = linalg.generic {{.*}} ins(%[[MAX]] :
+  // CHECK: tensor.insert_slice %[[A]]#0 into %{{.+}}[0, 0, 0, 0] [4, 1, 8, 16]
+  // CHECK: %[[OF_MAX:.+]] = linalg.generic {{.*}} ins(%[[A]]#1 :
   // CHECK: tensor.insert_slice %[[OF_MAX]] into %{{.+}}[0, 0, 0, 16] [4, 1, 8, 1]
-  // CHECK: %[[OF_SUM:.+]] = linalg.generic {{.*}} ins(%[[SUM]] :
+  // CHECK: %[[OF_SUM:.+]] = linalg.generic {{.*}} ins(%[[A]]#2 :
   // CHECK: tensor.insert_slice %[[OF_SUM]] into %{{.+}}[0, 0, 0, 17] [4, 1, 8, 1]
   %0 = ark.group "g" (%a = %q, %b = %k, %d = %n)
       : (tensor<4x1x16xbf16>, tensor<2x32x8x16xbf16>, tensor<i32>) -> tensor<4x1x8x18xf32> {
@@ -45,12 +41,11 @@ ark.program @positionsInPartitions(
     %m: tensor<3x32x8xf32> {ark.kind = #ark.kind<input>, ark.name = "m"})
     -> (tensor<2x3x8x18xf32> {ark.name = "y"}) {
   // CHECK-NOT: ark.tile_offset
-  // CHECK: linalg.generic {indexing_maps = [affine_map<(d0, d1, d2, d3) -> (d0, d1, d2, d3)>, affine_map<(d0, d1, d2, d3) -> (d1, d3, d2)>, {{.*}} ins(%{{.+}}, %{{.+}} : tensor<2x3x8x32xf32>, tensor<3x32x8xf32>)
-  // CHECK: %[[QUERY:.+]] = linalg.index 1
-  // CHECK: %[[KEY:.+]] = linalg.index 3
-  // CHECK: %[[PIECE:.+]] = linalg.index 2
+  // CHECK: ark.online_attention ins({{.*}}) mask(%{{.+}} : tensor<3x32x8xf32>)
+  // CHECK-SAME: affine_map<(d0, d1, d2, d3, d4, d5) -> (d1, d3, d2)>, affine_map<(d0, d1, d2, d3, d4, d5) -> (d0, d1, d2, d5)>
+  // CHECK-NEXT: ^bb0(%{{.+}}: index, %[[QUERY:.+]]: index, %[[PARTITION:.+]]: index, %[[KEY:.+]]: index,
   // CHECK: %[[FIRST:.+]] = arith.muli %[[KEY]], %{{.+}} : index
-  // CHECK: %[[NUMBER:.+]] = arith.addi %[[FIRST]], %[[PIECE]] : index
+  // CHECK: %[[NUMBER:.+]] = arith.addi %[[FIRST]], %[[PARTITION]] : index
   // CHECK: %[[LEFT:.+]] = arith.addi %[[NUMBER]], %{{.+}} : index
   // CHECK: %[[RIGHT:.+]] = arith.addi %[[QUERY]], %{{.+}} : index
   // CHECK: arith.cmpi sle, %[[LEFT]], %[[RIGHT]]

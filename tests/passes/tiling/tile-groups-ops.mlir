@@ -89,6 +89,13 @@ ark.program @queryHeadReadsItsKeyHead(
   // CHECK: ark.task "attention" grid [8, 2]
   // CHECK-DAG: #ark.region<(d0, d1) -> (d0, d1 * 8, 0), [1, 8, 4]>] : tensor<8x16x4xf32>
   // CHECK-DAG: #ark.region<(d0, d1) -> (d0 floordiv 4, 0, 0), [1, 32, 4]>] : tensor<2x32x4xf32>
+  // CHECK: ^bb0(%{{.+}}: index, %[[BLOCK:.+]]: index,
+  // All readers of the results share one attention, whose loop over the single head is gone. The causal mask
+  // compares positions in the whole query.
+  // CHECK: ark.online_attention ins(%{{.+}} : tensor<8x4xf32>, tensor<32x4xf32>, tensor<32x4xf32>) outs(%{{.+}} : tensor<8x4xf32>, tensor<8xf32>, tensor<8xf32>, tensor<8x32xf32>)
+  // CHECK-NEXT: ^bb0(%[[ROW:.+]]: index, %{{.+}}: index, %{{.+}}: f32):
+  // CHECK: affine.apply #{{.+}}(%[[BLOCK]])[%[[ROW]]]
+  // CHECK-NOT: ark.online_attention
   // CHECK: ark.yield
   %0 = ark.group "attention" (%a = %q, %b = %k) attributes {tile = array<i64: 1, 8, 4>}
       : (tensor<8x16x4xf32>, tensor<2x32x4xf32>) -> tensor<8x16x4xf32> {
@@ -290,16 +297,18 @@ ark.program @halvesAreComputedInPlace(
   ark.return %0 : tensor<1x8x1x16xf32>
 }
 
-// Scores over a dynamic number of keys begin with a fill of the same shape.
-// CHECK-LABEL: ark.program @scoresBeginWithTheirFill
-ark.program @scoresBeginWithTheirFill(
+// The scores have as many columns as there are keys. Further ops on rows compute in place.
+// CHECK-LABEL: ark.program @scoresOfALength
+ark.program @scoresOfALength(
     %q: tensor<1x2x1x8xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},
     %k: tensor<1x2x16x8xf32> {ark.kind = #ark.kind<input>, ark.name = "k"},
     %n: tensor<i32> {ark.kind = #ark.kind<input>, ark.name = "n"})
     -> (tensor<1x2x1x8xf32> {ark.name = "y"}) {
   // CHECK: ark.task "attention"
-  // CHECK: %[[FILL:.+]] = linalg.fill {{.+}} outs(%{{.+}} : tensor<1x?xf32>)
-  // CHECK: linalg.contract {{.+}} outs(%[[FILL]] : tensor<1x?xf32>)
+  // CHECK: %[[LENGTH:.+]] = affine.min
+  // CHECK: tensor.empty(%[[LENGTH]]) : tensor<1x?xf32>
+  // CHECK: %[[A:.+]]:4 = ark.online_attention {{.*}} : tensor<1x8xf32>, tensor<?x8xf32>, tensor<?x8xf32>) outs(%{{.+}} : tensor<1x8xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1x?xf32>)
+  // CHECK: linalg.generic {{.*}} outs(%[[A]]#2 : tensor<1xf32>)
   %0 = ark.group "attention" (%a = %q, %b = %k, %c = %n) attributes {tile = array<i64: 1, 1, 1, 8>}
       : (tensor<1x2x1x8xf32>, tensor<1x2x16x8xf32>, tensor<i32>) -> tensor<1x2x1x8xf32> {
     %1 = ark.attention %a, %b, %b kv_length %c scale = 1.0 : (tensor<1x2x1x8xf32>, tensor<1x2x16x8xf32>, tensor<1x2x16x8xf32>, tensor<i32>) -> tensor<1x2x1x8xf32>

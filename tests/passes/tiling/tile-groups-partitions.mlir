@@ -3,10 +3,10 @@
 // A vCTA has every eighth row of the state, and writes the new row only if the row is one of them.
 // CHECK-LABEL: ark.program @rowOfAPartition
 // CHECK-SAME: (%[[V:.+]]: tensor<2x1x16xf32> {{.*}}, %[[S:.+]]: tensor<2x64x16xf32> {{.*}}, %[[P:.+]]: tensor<i32>
-// CHECK-NEXT: %[[PIECES:.+]] = ark.reshape %[[S]] shape = [2, 8, 8, 16]
+// CHECK-NEXT: %[[PARTITIONS:.+]] = ark.reshape %[[S]] shape = [2, 8, 8, 16]
 // CHECK-NEXT: %[[R:.+]] = ark.task "cache" grid [2, 8]
 // CHECK-SAME: ins(%[[V]][#ark.region<(d0, d1) -> (d0, 0, 0), [1, 1, 16]>] : tensor<2x1x16xf32>, %[[P]][#ark.region<(d0, d1) -> (), []>] : tensor<i32>)
-// CHECK-SAME: outs(%[[PIECES]][#ark.region<(d0, d1) -> (d0, 0, d1, 0), [1, 8, 1, 16]>] : tensor<2x8x8x16xf32>)
+// CHECK-SAME: outs(%[[PARTITIONS]][#ark.region<(d0, d1) -> (d0, 0, d1, 0), [1, 8, 1, 16]>] : tensor<2x8x8x16xf32>)
 // CHECK-SAME: in_place
 // CHECK: ^bb0(%{{.+}}: index, %[[PARTITION:.+]]: index, %[[VALUE:.+]]: tensor<1x1x16xf32>, %{{.+}}: tensor<i32>, %[[TILE:.+]]: tensor<1x8x1x16xf32>
 // CHECK: %[[AT:.+]] = ark.check_index
@@ -48,6 +48,10 @@ ark.program @rowOfAPartition(
 // CHECK-SAME: #ark.region<(d0, d1) -> (d0, 0, d1, 0), [1, 32, 1, 16]>] : tensor<2x32x8x16xf32>
 // CHECK: ^bb0(%{{.+}}: index, %[[PARTITION:.+]]: index,
 // CHECK: affine.min affine_map<(d0, d1) -> ((d0 - d1 + 7) floordiv 8, 32)>(%{{.+}}, %[[PARTITION]])
+// Results stay temporaries: elementwise ops copy them to the out.
+// CHECK: %[[A:.+]]:4 = ark.online_attention
+// CHECK-DAG: %[[PRODUCT:.+]] = linalg.copy ins(%[[A]]#0 :
+// CHECK-DAG: tensor.insert_slice %[[PRODUCT]] into
 // CHECK-NOT: ark.tile_offset
 ark.program @keysOfAPartition(
     %q: tensor<2x1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "q"},

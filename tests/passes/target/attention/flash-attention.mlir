@@ -1,14 +1,14 @@
 // RUN: ark-opt %s --split-input-file --ark-flash-attention=threads=512 | FileCheck %s
 
-#scores = affine_map<(m, n) -> (m, n)>
+#query = affine_map<(m, n, k, c) -> (m, k)>
+#keys = affine_map<(m, n, k, c) -> (n, k)>
+#values = affine_map<(m, n, k, c) -> (n, c)>
+#product = affine_map<(m, n, k, c) -> (m, c)>
+#rows = affine_map<(m, n, k, c) -> (m)>
+#scores = affine_map<(m, n, k, c) -> (m, n)>
 #row = affine_map<(m, n) -> (m)>
-#none = affine_map<(m, n) -> ()>
-#all = affine_map<(m) -> ()>
+#element = affine_map<(m, n) -> (m, n)>
 #one = affine_map<(m) -> (m)>
-#left = affine_map<(m, n, k) -> (m, k)>
-#keys = affine_map<(m, n, k) -> (n, k)>
-#values = affine_map<(m, n, k) -> (k, n)>
-#out = affine_map<(m, n, k) -> (m, n)>
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -58,11 +58,10 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %length: memref<index> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<2x64xbf16> {llvm.align = 16 : i64, llvm.noalias}, %z: memref<2xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
   %c96 = arith.constant 96 : index
-  %zero = arith.constant 0.0 : f32
-  %unit = arith.constant 1.0 : f32
   %least = arith.constant 0xFF800000 : f32
   %s = memref.alloca() {alignment = 64 : i64} : memref<2x96xf32>
   %m = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
+  %total = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
   %p = memref.alloca() {alignment = 64 : i64} : memref<2x64xf32>
   scf.for %vcta = %begin to %end step %c1 {
     %loaded = memref.load %length[] : memref<index>
@@ -70,75 +69,16 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %keys = memref.subview %k[0, 0] [%n, 64] [1, 1] : memref<96x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
     %values = memref.subview %v[0, 0] [%n, 64] [1, 1] : memref<96x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
     %scores = memref.subview %s[0, 0] [2, %n] [1, 1] : memref<2x96xf32> to memref<2x?xf32, strided<[96, 1]>>
-    linalg.generic {indexing_maps = [#none, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%zero : f32) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#left, #keys, #out], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%x, %keys : memref<2x64xbf16>, memref<?x64xbf16, strided<[64, 1]>>) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%q: bf16, %c: bf16, %o: f32):
-      %a = arith.extf %q : bf16 to f32
-      %b = arith.extf %c : bf16 to f32
-      %d = arith.mulf %a, %b fastmath<contract> : f32
-      %e = arith.addf %o, %d fastmath<reassoc,contract> : f32
-      linalg.yield %e : f32
-    }
-    linalg.generic {indexing_maps = [#scores], iterator_types = ["parallel", "parallel"]} outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%o: f32):
-      %key = linalg.index 1 : index
+    ark.online_attention ins(%x, %keys, %values : memref<2x64xbf16>, memref<?x64xbf16, strided<[64, 1]>>, memref<?x64xbf16, strided<[64, 1]>>)
+        outs(%p, %m, %total, %scores : memref<2x64xf32>, memref<2xf32>, memref<2xf32>, memref<2x?xf32, strided<[96, 1]>>)
+        maps [#query, #keys, #values, #product, #rows, #rows, #scores] {
+    ^bb0(%row: index, %key: index, %dot: f32):
       %isThere = arith.cmpi slt, %key, %n : index
-      %r = arith.select %isThere, %o, %least : f32
-      linalg.yield %r : f32
+      %r = arith.select %isThere, %dot, %least : f32
+      ark.yield %r : f32
     }
-    linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel"]} ins(%least : f32) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#scores, #row], iterator_types = ["parallel", "reduction"]}
-        ins(%scores : memref<2x?xf32, strided<[96, 1]>>) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      %r = arith.maximumf %in, %o : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#one], iterator_types = ["parallel"]} outs(%m : memref<2xf32>) {
-    ^bb0(%o: f32):
-      %isLeast = arith.cmpf oeq, %o, %least : f32
-      %r = arith.select %isLeast, %zero, %o : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#row, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%m : memref<2xf32>) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%in: f32, %o: f32):
-      %d = arith.subf %o, %in : f32
-      %r = math.exp %d : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel"]} ins(%zero : f32) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#scores, #row], iterator_types = ["parallel", "reduction"]}
-        ins(%scores : memref<2x?xf32, strided<[96, 1]>>) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      %r = arith.addf %in, %o fastmath<reassoc,contract> : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#none, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%zero : f32) outs(%p : memref<2x64xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#left, #values, #out], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%scores, %values : memref<2x?xf32, strided<[96, 1]>>, memref<?x64xbf16, strided<[64, 1]>>) outs(%p : memref<2x64xf32>) {
-    ^bb0(%a: f32, %c: bf16, %o: f32):
-      %b = arith.extf %c : bf16 to f32
-      %d = arith.mulf %a, %b fastmath<contract> : f32
-      %e = arith.addf %o, %d fastmath<reassoc,contract> : f32
-      linalg.yield %e : f32
-    }
-    linalg.generic {indexing_maps = [#row, #scores, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%m, %p : memref<2xf32>, memref<2x64xf32>) outs(%y : memref<2x64xbf16>) {
+    linalg.generic {indexing_maps = [#row, #element, #element], iterator_types = ["parallel", "parallel"]}
+        ins(%total, %p : memref<2xf32>, memref<2x64xf32>) outs(%y : memref<2x64xbf16>) {
     ^bb0(%sum: f32, %product: f32, %o: bf16):
       %r = arith.divf %product, %sum : f32
       %t = arith.truncf %r : f32 to bf16
@@ -150,15 +90,15 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-#scores = affine_map<(m, n) -> (m, n)>
+#query = affine_map<(m, n, k, c) -> (m, k)>
+#keys = affine_map<(m, n, k, c) -> (n, k)>
+#values = affine_map<(m, n, k, c) -> (n, c)>
+#product = affine_map<(m, n, k, c) -> (m, c)>
+#rows = affine_map<(m, n, k, c) -> (m)>
+#scores = affine_map<(m, n, k, c) -> (m, n)>
 #row = affine_map<(m, n) -> (m)>
-#none = affine_map<(m, n) -> ()>
-#all = affine_map<(m) -> ()>
+#element = affine_map<(m, n) -> (m, n)>
 #one = affine_map<(m) -> (m)>
-#left = affine_map<(m, n, k) -> (m, k)>
-#keys = affine_map<(m, n, k) -> (n, k)>
-#values = affine_map<(m, n, k) -> (k, n)>
-#out = affine_map<(m, n, k) -> (m, n)>
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -180,11 +120,10 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %length: memref<index> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<2x80xf16> {llvm.align = 16 : i64, llvm.noalias}, %z: memref<2xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
   %c96 = arith.constant 96 : index
-  %zero = arith.constant 0.0 : f32
-  %unit = arith.constant 1.0 : f32
   %least = arith.constant 0xFF800000 : f32
   %s = memref.alloca() {alignment = 64 : i64} : memref<2x96xf32>
   %m = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
+  %total = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
   %p = memref.alloca() {alignment = 64 : i64} : memref<2x80xf32>
   scf.for %vcta = %begin to %end step %c1 {
     %loaded = memref.load %length[] : memref<index>
@@ -192,81 +131,22 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %keys = memref.subview %k[0, 0] [%n, 80] [1, 1] : memref<96x80xf16> to memref<?x80xf16, strided<[80, 1]>>
     %values = memref.subview %v[0, 0] [%n, 80] [1, 1] : memref<96x80xf16> to memref<?x80xf16, strided<[80, 1]>>
     %scores = memref.subview %s[0, 0] [2, %n] [1, 1] : memref<2x96xf32> to memref<2x?xf32, strided<[96, 1]>>
-    linalg.generic {indexing_maps = [#none, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%zero : f32) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#left, #keys, #out], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%x, %keys : memref<2x80xf16>, memref<?x80xf16, strided<[80, 1]>>) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%q: f16, %c: f16, %o: f32):
-      %a = arith.extf %q : f16 to f32
-      %b = arith.extf %c : f16 to f32
-      %d = arith.mulf %a, %b fastmath<contract> : f32
-      %e = arith.addf %o, %d fastmath<reassoc,contract> : f32
-      linalg.yield %e : f32
-    }
-    linalg.generic {indexing_maps = [#scores], iterator_types = ["parallel", "parallel"]} outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%o: f32):
-      %key = linalg.index 1 : index
+    ark.online_attention ins(%x, %keys, %values : memref<2x80xf16>, memref<?x80xf16, strided<[80, 1]>>, memref<?x80xf16, strided<[80, 1]>>)
+        outs(%p, %m, %total, %scores : memref<2x80xf32>, memref<2xf32>, memref<2xf32>, memref<2x?xf32, strided<[96, 1]>>)
+        maps [#query, #keys, #values, #product, #rows, #rows, #scores] {
+    ^bb0(%row: index, %key: index, %dot: f32):
       %isThere = arith.cmpi slt, %key, %n : index
-      %r = arith.select %isThere, %o, %least : f32
-      linalg.yield %r : f32
+      %r = arith.select %isThere, %dot, %least : f32
+      ark.yield %r : f32
     }
-    linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel"]} ins(%least : f32) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#scores, #row], iterator_types = ["parallel", "reduction"]}
-        ins(%scores : memref<2x?xf32, strided<[96, 1]>>) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      %r = arith.maximumf %in, %o : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#one], iterator_types = ["parallel"]} outs(%m : memref<2xf32>) {
-    ^bb0(%o: f32):
-      %isLeast = arith.cmpf oeq, %o, %least : f32
-      %r = arith.select %isLeast, %zero, %o : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#row, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%m : memref<2xf32>) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%in: f32, %o: f32):
-      %d = arith.subf %o, %in : f32
-      %r = math.exp %d : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel"]} ins(%zero : f32) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#scores, #row], iterator_types = ["parallel", "reduction"]}
-        ins(%scores : memref<2x?xf32, strided<[96, 1]>>) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      %r = arith.addf %in, %o fastmath<reassoc,contract> : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#none, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%zero : f32) outs(%p : memref<2x80xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#left, #values, #out], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%scores, %values : memref<2x?xf32, strided<[96, 1]>>, memref<?x80xf16, strided<[80, 1]>>) outs(%p : memref<2x80xf32>) {
-    ^bb0(%a: f32, %c: f16, %o: f32):
-      %b = arith.extf %c : f16 to f32
-      %d = arith.mulf %a, %b fastmath<contract> : f32
-      %e = arith.addf %o, %d fastmath<reassoc,contract> : f32
-      linalg.yield %e : f32
-    }
-    linalg.generic {indexing_maps = [#row, #scores, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%m, %p : memref<2xf32>, memref<2x80xf32>) outs(%y : memref<2x80xf16>) {
+    linalg.generic {indexing_maps = [#row, #element, #element], iterator_types = ["parallel", "parallel"]}
+        ins(%total, %p : memref<2xf32>, memref<2x80xf32>) outs(%y : memref<2x80xf16>) {
     ^bb0(%sum: f32, %product: f32, %o: f16):
       %r = arith.divf %product, %sum : f32
       %t = arith.truncf %r : f32 to f16
       linalg.yield %t : f16
     }
-    linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%m : memref<2xf32>) outs(%z : memref<2xf32>) {
+    linalg.generic {indexing_maps = [#one, #one], iterator_types = ["parallel"]} ins(%total : memref<2xf32>) outs(%z : memref<2xf32>) {
     ^bb0(%in: f32, %o: f32):
       linalg.yield %in : f32
     }
@@ -276,15 +156,15 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-#scores = affine_map<(m, n) -> (m, n)>
+#query = affine_map<(m, n, k, c) -> (m, k)>
+#keys = affine_map<(m, n, k, c) -> (n, k)>
+#values = affine_map<(m, n, k, c) -> (n, c)>
+#product = affine_map<(m, n, k, c) -> (m, c)>
+#rows = affine_map<(m, n, k, c) -> (m)>
+#scores = affine_map<(m, n, k, c) -> (m, n)>
 #row = affine_map<(m, n) -> (m)>
-#none = affine_map<(m, n) -> ()>
-#all = affine_map<(m) -> ()>
+#element = affine_map<(m, n) -> (m, n)>
 #one = affine_map<(m) -> (m)>
-#left = affine_map<(m, n, k) -> (m, k)>
-#keys = affine_map<(m, n, k) -> (n, k)>
-#values = affine_map<(m, n, k) -> (k, n)>
-#out = affine_map<(m, n, k) -> (m, n)>
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [{}],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
@@ -299,11 +179,10 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %length: memref<index> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<2x64xbf16> {llvm.align = 16 : i64, llvm.noalias}, %z: memref<2xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
   %c96 = arith.constant 96 : index
-  %zero = arith.constant 0.0 : f32
-  %unit = arith.constant 1.0 : f32
   %least = arith.constant 0xFF800000 : f32
   %s = memref.alloca() {alignment = 64 : i64} : memref<2x96xf32>
   %m = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
+  %total = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
   %p = memref.alloca() {alignment = 64 : i64} : memref<2x64xf32>
   scf.for %vcta = %begin to %end step %c1 {
     %loaded = memref.load %length[] : memref<index>
@@ -311,75 +190,16 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %keys = memref.subview %k[0, 0] [%n, 64] [1, 1] : memref<96x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
     %values = memref.subview %v[0, 0] [%n, 64] [1, 1] : memref<96x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
     %scores = memref.subview %s[0, 0] [2, %n] [1, 1] : memref<2x96xf32> to memref<2x?xf32, strided<[96, 1]>>
-    linalg.generic {indexing_maps = [#none, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%zero : f32) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#left, #keys, #out], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%x, %keys : memref<2x64xbf16>, memref<?x64xbf16, strided<[64, 1]>>) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%q: bf16, %c: bf16, %o: f32):
-      %a = arith.extf %q : bf16 to f32
-      %b = arith.extf %c : bf16 to f32
-      %d = arith.mulf %a, %b fastmath<contract> : f32
-      %e = arith.addf %o, %d fastmath<reassoc,contract> : f32
-      linalg.yield %e : f32
-    }
-    linalg.generic {indexing_maps = [#scores], iterator_types = ["parallel", "parallel"]} outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%o: f32):
-      %key = linalg.index 1 : index
+    ark.online_attention ins(%x, %keys, %values : memref<2x64xbf16>, memref<?x64xbf16, strided<[64, 1]>>, memref<?x64xbf16, strided<[64, 1]>>)
+        outs(%p, %m, %total, %scores : memref<2x64xf32>, memref<2xf32>, memref<2xf32>, memref<2x?xf32, strided<[96, 1]>>)
+        maps [#query, #keys, #values, #product, #rows, #rows, #scores] {
+    ^bb0(%row: index, %key: index, %dot: f32):
       %isThere = arith.cmpi slt, %key, %n : index
-      %r = arith.select %isThere, %o, %least : f32
-      linalg.yield %r : f32
+      %r = arith.select %isThere, %dot, %least : f32
+      ark.yield %r : f32
     }
-    linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel"]} ins(%least : f32) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#scores, #row], iterator_types = ["parallel", "reduction"]}
-        ins(%scores : memref<2x?xf32, strided<[96, 1]>>) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      %r = arith.maximumf %in, %o : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#one], iterator_types = ["parallel"]} outs(%m : memref<2xf32>) {
-    ^bb0(%o: f32):
-      %isLeast = arith.cmpf oeq, %o, %least : f32
-      %r = arith.select %isLeast, %zero, %o : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#row, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%m : memref<2xf32>) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%in: f32, %o: f32):
-      %d = arith.subf %o, %in : f32
-      %r = math.exp %d : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel"]} ins(%zero : f32) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#scores, #row], iterator_types = ["parallel", "reduction"]}
-        ins(%scores : memref<2x?xf32, strided<[96, 1]>>) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      %r = arith.addf %in, %o fastmath<reassoc,contract> : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#none, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%zero : f32) outs(%p : memref<2x64xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#left, #values, #out], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%scores, %values : memref<2x?xf32, strided<[96, 1]>>, memref<?x64xbf16, strided<[64, 1]>>) outs(%p : memref<2x64xf32>) {
-    ^bb0(%a: f32, %c: bf16, %o: f32):
-      %b = arith.extf %c : bf16 to f32
-      %d = arith.mulf %a, %b fastmath<contract> : f32
-      %e = arith.addf %o, %d fastmath<reassoc,contract> : f32
-      linalg.yield %e : f32
-    }
-    linalg.generic {indexing_maps = [#row, #scores, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%m, %p : memref<2xf32>, memref<2x64xf32>) outs(%y : memref<2x64xbf16>) {
+    linalg.generic {indexing_maps = [#row, #element, #element], iterator_types = ["parallel", "parallel"]}
+        ins(%total, %p : memref<2xf32>, memref<2x64xf32>) outs(%y : memref<2x64xbf16>) {
     ^bb0(%sum: f32, %product: f32, %o: bf16):
       %r = arith.divf %product, %sum : f32
       %t = arith.truncf %r : f32 to bf16
@@ -391,15 +211,15 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-#scores = affine_map<(m, n) -> (m, n)>
+#query = affine_map<(m, n, k, c) -> (m, k)>
+#keys = affine_map<(m, n, k, c) -> (n, k)>
+#values = affine_map<(m, n, k, c) -> (n, c)>
+#product = affine_map<(m, n, k, c) -> (m, c)>
+#rows = affine_map<(m, n, k, c) -> (m)>
+#scores = affine_map<(m, n, k, c) -> (m, n)>
 #row = affine_map<(m, n) -> (m)>
-#none = affine_map<(m, n) -> ()>
-#all = affine_map<(m) -> ()>
+#element = affine_map<(m, n) -> (m, n)>
 #one = affine_map<(m) -> (m)>
-#left = affine_map<(m, n, k) -> (m, k)>
-#keys = affine_map<(m, n, k) -> (n, k)>
-#values = affine_map<(m, n, k) -> (k, n)>
-#out = affine_map<(m, n, k) -> (m, n)>
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [{}],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
@@ -413,11 +233,10 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %length: memref<index> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<2x64xbf16> {llvm.align = 16 : i64, llvm.noalias}, %z: memref<2xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
   %c96 = arith.constant 96 : index
-  %zero = arith.constant 0.0 : f32
-  %unit = arith.constant 1.0 : f32
   %least = arith.constant 0xFF800000 : f32
   %s = memref.alloca() {alignment = 64 : i64} : memref<2x96xf32>
   %m = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
+  %total = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
   %p = memref.alloca() {alignment = 64 : i64} : memref<2x64xf32>
   scf.for %vcta = %begin to %end step %c1 {
     %loaded = memref.load %length[] : memref<index>
@@ -425,75 +244,16 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %keys = memref.subview %k[0, 0] [%n, 64] [1, 1] : memref<96x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
     %values = memref.subview %v[0, 0] [%n, 64] [1, 1] : memref<96x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
     %scores = memref.subview %s[0, 0] [2, %n] [1, 1] : memref<2x96xf32> to memref<2x?xf32, strided<[96, 1]>>
-    linalg.generic {indexing_maps = [#none, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%zero : f32) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#left, #keys, #out], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%x, %keys : memref<2x64xbf16>, memref<?x64xbf16, strided<[64, 1]>>) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%q: bf16, %c: bf16, %o: f32):
-      %a = arith.extf %q : bf16 to f32
-      %b = arith.extf %c : bf16 to f32
-      %d = arith.mulf %a, %b fastmath<contract> : f32
-      %e = arith.addf %o, %d fastmath<reassoc,contract> : f32
-      linalg.yield %e : f32
-    }
-    linalg.generic {indexing_maps = [#scores], iterator_types = ["parallel", "parallel"]} outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%o: f32):
-      %key = linalg.index 1 : index
+    ark.online_attention ins(%x, %keys, %values : memref<2x64xbf16>, memref<?x64xbf16, strided<[64, 1]>>, memref<?x64xbf16, strided<[64, 1]>>)
+        outs(%p, %m, %total, %scores : memref<2x64xf32>, memref<2xf32>, memref<2xf32>, memref<2x?xf32, strided<[96, 1]>>)
+        maps [#query, #keys, #values, #product, #rows, #rows, #scores] {
+    ^bb0(%row: index, %key: index, %dot: f32):
       %isThere = arith.cmpi slt, %key, %n : index
-      %r = arith.select %isThere, %o, %least : f32
-      linalg.yield %r : f32
+      %r = arith.select %isThere, %dot, %least : f32
+      ark.yield %r : f32
     }
-    linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel"]} ins(%least : f32) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#scores, #row], iterator_types = ["parallel", "reduction"]}
-        ins(%scores : memref<2x?xf32, strided<[96, 1]>>) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      %r = arith.maximumf %in, %o : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#one], iterator_types = ["parallel"]} outs(%m : memref<2xf32>) {
-    ^bb0(%o: f32):
-      %isLeast = arith.cmpf oeq, %o, %least : f32
-      %r = arith.select %isLeast, %zero, %o : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#row, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%m : memref<2xf32>) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%in: f32, %o: f32):
-      %d = arith.subf %o, %in : f32
-      %r = math.exp %d : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel"]} ins(%zero : f32) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#scores, #row], iterator_types = ["parallel", "reduction"]}
-        ins(%scores : memref<2x?xf32, strided<[96, 1]>>) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      %r = arith.addf %in, %o fastmath<reassoc,contract> : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#none, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%zero : f32) outs(%p : memref<2x64xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#left, #values, #out], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%scores, %values : memref<2x?xf32, strided<[96, 1]>>, memref<?x64xbf16, strided<[64, 1]>>) outs(%p : memref<2x64xf32>) {
-    ^bb0(%a: f32, %c: bf16, %o: f32):
-      %b = arith.extf %c : bf16 to f32
-      %d = arith.mulf %a, %b fastmath<contract> : f32
-      %e = arith.addf %o, %d fastmath<reassoc,contract> : f32
-      linalg.yield %e : f32
-    }
-    linalg.generic {indexing_maps = [#row, #scores, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%m, %p : memref<2xf32>, memref<2x64xf32>) outs(%y : memref<2x64xbf16>) {
+    linalg.generic {indexing_maps = [#row, #element, #element], iterator_types = ["parallel", "parallel"]}
+        ins(%total, %p : memref<2xf32>, memref<2x64xf32>) outs(%y : memref<2x64xbf16>) {
     ^bb0(%sum: f32, %product: f32, %o: bf16):
       %r = arith.divf %product, %sum : f32
       %t = arith.truncf %r : f32 to bf16
@@ -505,15 +265,15 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-#scores = affine_map<(m, n) -> (m, n)>
+#query = affine_map<(m, n, k, c) -> (m, k)>
+#keys = affine_map<(m, n, k, c) -> (n, k)>
+#values = affine_map<(m, n, k, c) -> (n, c)>
+#product = affine_map<(m, n, k, c) -> (m, c)>
+#rows = affine_map<(m, n, k, c) -> (m)>
+#scores = affine_map<(m, n, k, c) -> (m, n)>
 #row = affine_map<(m, n) -> (m)>
-#none = affine_map<(m, n) -> ()>
-#all = affine_map<(m) -> ()>
+#element = affine_map<(m, n) -> (m, n)>
 #one = affine_map<(m) -> (m)>
-#left = affine_map<(m, n, k) -> (m, k)>
-#keys = affine_map<(m, n, k) -> (n, k)>
-#values = affine_map<(m, n, k) -> (k, n)>
-#out = affine_map<(m, n, k) -> (m, n)>
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -529,11 +289,11 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %length: memref<index> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<2x64xbf16> {llvm.align = 16 : i64, llvm.noalias}, %z: memref<2xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
   %c96 = arith.constant 96 : index
-  %zero = arith.constant 0.0 : f32
   %unit = arith.constant 1.0 : f32
   %least = arith.constant 0xFF800000 : f32
   %s = memref.alloca() {alignment = 64 : i64} : memref<2x96xf32>
   %m = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
+  %total = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
   %p = memref.alloca() {alignment = 64 : i64} : memref<2x64xf32>
   scf.for %vcta = %begin to %end step %c1 {
     linalg.generic {indexing_maps = [affine_map<(m) -> ()>, affine_map<(m) -> (m)>], iterator_types = ["parallel"]} ins(%unit : f32) outs(%m : memref<2xf32>) {
@@ -549,75 +309,16 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
     %keys = memref.subview %k[0, 0] [%n, 64] [1, 1] : memref<96x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
     %values = memref.subview %v[0, 0] [%n, 64] [1, 1] : memref<96x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
     %scores = memref.subview %s[0, 0] [2, %n] [1, 1] : memref<2x96xf32> to memref<2x?xf32, strided<[96, 1]>>
-    linalg.generic {indexing_maps = [#none, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%zero : f32) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#left, #keys, #out], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%x, %keys : memref<2x64xbf16>, memref<?x64xbf16, strided<[64, 1]>>) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%q: bf16, %c: bf16, %o: f32):
-      %a = arith.extf %q : bf16 to f32
-      %b = arith.extf %c : bf16 to f32
-      %d = arith.mulf %a, %b fastmath<contract> : f32
-      %e = arith.addf %o, %d fastmath<reassoc,contract> : f32
-      linalg.yield %e : f32
-    }
-    linalg.generic {indexing_maps = [#scores], iterator_types = ["parallel", "parallel"]} outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%o: f32):
-      %key = linalg.index 1 : index
+    ark.online_attention ins(%x, %keys, %values : memref<2x64xbf16>, memref<?x64xbf16, strided<[64, 1]>>, memref<?x64xbf16, strided<[64, 1]>>)
+        outs(%p, %m, %total, %scores : memref<2x64xf32>, memref<2xf32>, memref<2xf32>, memref<2x?xf32, strided<[96, 1]>>)
+        maps [#query, #keys, #values, #product, #rows, #rows, #scores] {
+    ^bb0(%row: index, %key: index, %dot: f32):
       %isThere = arith.cmpi slt, %key, %n : index
-      %r = arith.select %isThere, %o, %least : f32
-      linalg.yield %r : f32
+      %r = arith.select %isThere, %dot, %least : f32
+      ark.yield %r : f32
     }
-    linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel"]} ins(%least : f32) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#scores, #row], iterator_types = ["parallel", "reduction"]}
-        ins(%scores : memref<2x?xf32, strided<[96, 1]>>) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      %r = arith.maximumf %in, %o : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#one], iterator_types = ["parallel"]} outs(%m : memref<2xf32>) {
-    ^bb0(%o: f32):
-      %isLeast = arith.cmpf oeq, %o, %least : f32
-      %r = arith.select %isLeast, %zero, %o : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#row, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%m : memref<2xf32>) outs(%scores : memref<2x?xf32, strided<[96, 1]>>) {
-    ^bb0(%in: f32, %o: f32):
-      %d = arith.subf %o, %in : f32
-      %r = math.exp %d : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#all, #one], iterator_types = ["parallel"]} ins(%zero : f32) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#scores, #row], iterator_types = ["parallel", "reduction"]}
-        ins(%scores : memref<2x?xf32, strided<[96, 1]>>) outs(%m : memref<2xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      %r = arith.addf %in, %o fastmath<reassoc,contract> : f32
-      linalg.yield %r : f32
-    }
-    linalg.generic {indexing_maps = [#none, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%zero : f32) outs(%p : memref<2x64xf32>) {
-    ^bb0(%in: f32, %o: f32):
-      linalg.yield %in : f32
-    }
-    linalg.generic {indexing_maps = [#left, #values, #out], iterator_types = ["parallel", "parallel", "reduction"]}
-        ins(%scores, %values : memref<2x?xf32, strided<[96, 1]>>, memref<?x64xbf16, strided<[64, 1]>>) outs(%p : memref<2x64xf32>) {
-    ^bb0(%a: f32, %c: bf16, %o: f32):
-      %b = arith.extf %c : bf16 to f32
-      %d = arith.mulf %a, %b fastmath<contract> : f32
-      %e = arith.addf %o, %d fastmath<reassoc,contract> : f32
-      linalg.yield %e : f32
-    }
-    linalg.generic {indexing_maps = [#row, #scores, #scores], iterator_types = ["parallel", "parallel"]}
-        ins(%m, %p : memref<2xf32>, memref<2x64xf32>) outs(%y : memref<2x64xbf16>) {
+    linalg.generic {indexing_maps = [#row, #element, #element], iterator_types = ["parallel", "parallel"]}
+        ins(%total, %p : memref<2xf32>, memref<2x64xf32>) outs(%y : memref<2x64xbf16>) {
     ^bb0(%sum: f32, %product: f32, %o: bf16):
       %r = arith.divf %product, %sum : f32
       %t = arith.truncf %r : f32 to bf16
@@ -627,3 +328,126 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   return
 }
 
+// -----
+
+#query = affine_map<(m, n, k, c) -> (m, k)>
+#keys = affine_map<(m, n, k, c) -> (n, k)>
+#values = affine_map<(m, n, k, c) -> (n, c)>
+#product = affine_map<(m, n, k, c) -> (m, c)>
+#rows = affine_map<(m, n, k, c) -> (m)>
+#scores = affine_map<(m, n, k, c) -> (m, n)>
+#row = affine_map<(m, n) -> (m)>
+#element = affine_map<(m, n) -> (m, n)>
+#one = affine_map<(m) -> (m)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// A reduction also reads the sums of the rows, which the second loop hence stores.
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<2xf32>
+// CHECK-NEXT: %[[TOTAL:.+]] = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
+// CHECK: nvvm.mma.sync
+// CHECK: scf.forall
+// CHECK: scf.if
+// CHECK-NEXT: memref.store %{{.+}}, %[[TOTAL]][%{{.+}}] : memref<2xf32>
+// CHECK: linalg.generic
+// CHECK-SAME: ins(%[[TOTAL]] : memref<2xf32>)
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
+    %x: memref<2x64xbf16> {llvm.align = 16 : i64, llvm.noalias}, %k: memref<96x64xbf16> {llvm.align = 16 : i64, llvm.noalias}, %v: memref<96x64xbf16> {llvm.align = 16 : i64, llvm.noalias},
+    %length: memref<index> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<2x64xbf16> {llvm.align = 16 : i64, llvm.noalias}, %z: memref<f32> {llvm.align = 16 : i64, llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %c96 = arith.constant 96 : index
+  %least = arith.constant 0xFF800000 : f32
+  %s = memref.alloca() {alignment = 64 : i64} : memref<2x96xf32>
+  %m = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
+  %total = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
+  %p = memref.alloca() {alignment = 64 : i64} : memref<2x64xf32>
+  scf.for %vcta = %begin to %end step %c1 {
+    %loaded = memref.load %length[] : memref<index>
+    %n = arith.minsi %loaded, %c96 : index
+    %keys = memref.subview %k[0, 0] [%n, 64] [1, 1] : memref<96x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
+    %values = memref.subview %v[0, 0] [%n, 64] [1, 1] : memref<96x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
+    %scores = memref.subview %s[0, 0] [2, %n] [1, 1] : memref<2x96xf32> to memref<2x?xf32, strided<[96, 1]>>
+    ark.online_attention ins(%x, %keys, %values : memref<2x64xbf16>, memref<?x64xbf16, strided<[64, 1]>>, memref<?x64xbf16, strided<[64, 1]>>)
+        outs(%p, %m, %total, %scores : memref<2x64xf32>, memref<2xf32>, memref<2xf32>, memref<2x?xf32, strided<[96, 1]>>)
+        maps [#query, #keys, #values, #product, #rows, #rows, #scores] {
+    ^bb0(%row: index, %key: index, %dot: f32):
+      %isThere = arith.cmpi slt, %key, %n : index
+      %r = arith.select %isThere, %dot, %least : f32
+      ark.yield %r : f32
+    }
+    linalg.generic {indexing_maps = [#row, #element, #element], iterator_types = ["parallel", "parallel"]}
+        ins(%total, %p : memref<2xf32>, memref<2x64xf32>) outs(%y : memref<2x64xbf16>) {
+    ^bb0(%sum: f32, %product: f32, %o: bf16):
+      %r = arith.divf %product, %sum : f32
+      %t = arith.truncf %r : f32 to bf16
+      linalg.yield %t : bf16
+    }
+    linalg.generic {indexing_maps = [#one, affine_map<(m) -> ()>], iterator_types = ["reduction"]}
+        ins(%total : memref<2xf32>) outs(%z : memref<f32>) {
+    ^bb0(%in: f32, %o: f32):
+      %r = arith.maximumf %in, %o : f32
+      linalg.yield %r : f32
+    }
+  }
+  return
+}
+
+// -----
+
+#query = affine_map<(m, n, k, c) -> (m, k)>
+#keys = affine_map<(m, n, k, c) -> (n, k)>
+#values = affine_map<(m, n, k, c) -> (n, c)>
+#product = affine_map<(m, n, k, c) -> (m, c)>
+#rows = affine_map<(m, n, k, c) -> (m)>
+#scores = affine_map<(m, n, k, c) -> (m, n)>
+#row = affine_map<(m, n) -> (m)>
+#element = affine_map<(m, n) -> (m, n)>
+#one = affine_map<(m) -> (m)>
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// The op after the attention overwrites the queries, which other warps still read: it stays.
+// CHECK-LABEL: func.func private @body(
+// CHECK: nvvm.mma.sync
+// CHECK: memref.store %{{.+}} : memref<2x64xf32>
+// CHECK: linalg.generic
+// CHECK: arith.divf
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>,
+    %x: memref<2x64xbf16> {llvm.align = 16 : i64, llvm.noalias}, %k: memref<96x64xbf16> {llvm.align = 16 : i64, llvm.noalias}, %v: memref<96x64xbf16> {llvm.align = 16 : i64, llvm.noalias},
+    %length: memref<index> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<2x64xbf16> {llvm.align = 16 : i64, llvm.noalias}, %z: memref<2xf32> {llvm.align = 16 : i64, llvm.noalias}) {
+  %c1 = arith.constant 1 : index
+  %c96 = arith.constant 96 : index
+  %least = arith.constant 0xFF800000 : f32
+  %s = memref.alloca() {alignment = 64 : i64} : memref<2x96xf32>
+  %m = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
+  %total = memref.alloca() {alignment = 64 : i64} : memref<2xf32>
+  %p = memref.alloca() {alignment = 64 : i64} : memref<2x64xf32>
+  scf.for %vcta = %begin to %end step %c1 {
+    %loaded = memref.load %length[] : memref<index>
+    %n = arith.minsi %loaded, %c96 : index
+    %keys = memref.subview %k[0, 0] [%n, 64] [1, 1] : memref<96x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
+    %values = memref.subview %v[0, 0] [%n, 64] [1, 1] : memref<96x64xbf16> to memref<?x64xbf16, strided<[64, 1]>>
+    %scores = memref.subview %s[0, 0] [2, %n] [1, 1] : memref<2x96xf32> to memref<2x?xf32, strided<[96, 1]>>
+    ark.online_attention ins(%x, %keys, %values : memref<2x64xbf16>, memref<?x64xbf16, strided<[64, 1]>>, memref<?x64xbf16, strided<[64, 1]>>)
+        outs(%p, %m, %total, %scores : memref<2x64xf32>, memref<2xf32>, memref<2xf32>, memref<2x?xf32, strided<[96, 1]>>)
+        maps [#query, #keys, #values, #product, #rows, #rows, #scores] {
+    ^bb0(%row: index, %key: index, %dot: f32):
+      %isThere = arith.cmpi slt, %key, %n : index
+      %r = arith.select %isThere, %dot, %least : f32
+      ark.yield %r : f32
+    }
+    linalg.generic {indexing_maps = [#row, #element, #element], iterator_types = ["parallel", "parallel"]}
+        ins(%total, %p : memref<2xf32>, memref<2x64xf32>) outs(%x : memref<2x64xbf16>) {
+    ^bb0(%sum: f32, %product: f32, %o: bf16):
+      %r = arith.divf %product, %sum : f32
+      %t = arith.truncf %r : f32 to bf16
+      linalg.yield %t : bf16
+    }
+  }
+  return
+}

@@ -1,0 +1,124 @@
+//===- ArkBodyOps.td - Ops of one vCTA --------------------------*- tablegen -*-===//
+
+#ifndef ARK_BODY_OPS_TD
+#define ARK_BODY_OPS_TD
+
+include "dialects/ark/ArkAttrs.td"
+include "dialects/ark/ArkInterfaces.td"
+include "dialects/ark/ArkTypes.td"
+include "mlir/Interfaces/DestinationStyleOpInterface.td"
+include "mlir/Interfaces/IndexingMapOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
+    DestinationStyleOpInterface, IndexingMapOpInterface, SingleBlock,
+    DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
+  let summary = "Attention of rows of queries, before normalisation";
+  let description = [{
+    `ark-decompose` makes this op of `ark.attention` and `ark.partial_attention`. The op stays whole
+    until code generation chooses its form: one pass over the keys with an online softmax, or the
+    structured ops of `ark-expand-attention`.
+
+    The loops are the rows, then key, depth and column. Maps select the elements of the operands, in
+    the order of the operands. With `score = region(query . key)`, the op computes for each row
+
+    - `maximum`, the largest score, or minus infinity if the row has no keys,
+    - `sum`, the sum over the keys of `exp(score - m)`, where `m` is `maximum`, or zero if `maximum`
+      is minus infinity,
+    - `product`, the sum over the keys of `exp(score - m) * value`.
+
+    The region turns the sum of products of a query and a key into a score: it scales and masks. Its
+    arguments are the index of each row loop, the index of the key, the sum and, with a mask, the
+    element of the mask. It may use values that are defined outside of the op.
+
+    `scores` is memory for the scores of all rows. Its contents after the op are unspecified: the
+    online softmax does not use it.
+
+    - (online_attention_c1) every operand has a map, with as many results as the operand has
+      dimensions. All maps have the loops of `product`'s map and two more.
+    - (online_attention_c2) the map of `product` is the rows and the column, those of `maximum` and
+      `sum` are the rows, and that of `scores` is the rows and the key.
+    - (online_attention_c3) the maps of query, key and value end in the depth, the depth and the
+      column. Query and mask do not depend on the column, nor the query on the key, nor the value and
+      the mask on the depth, nor the key on the column.
+    - (online_attention_c4) static extents of one loop are equal.
+    - (online_attention_c5) `product`, `maximum`, `sum` and `scores` have one element type, which is
+      that of the score in the region.
+    - (online_attention_c6) the region has the arguments named above, yields a score, and accesses no
+      memory.
+    - (online_attention_c7) the op works on tensors and returns one result for each out, or works on
+      buffers and has no results.
+
+    ```mlir
+    ark.online_attention ins(%q, %k, %v : memref<4x64xbf16>, memref<?x64xbf16>, memref<?x64xbf16>)
+        outs(%product, %maximum, %sum, %scores
+             : memref<4x64xf32>, memref<4xf32>, memref<4xf32>, memref<4x?xf32>)
+        maps [affine_map<(r, k, d, c) -> (r, d)>, affine_map<(r, k, d, c) -> (k, d)>,
+              affine_map<(r, k, d, c) -> (k, c)>, affine_map<(r, k, d, c) -> (r, c)>,
+              affine_map<(r, k, d, c) -> (r)>, affine_map<(r, k, d, c) -> (r)>,
+              affine_map<(r, k, d, c) -> (r, k)>] {
+    ^bb0(%row: index, %key: index, %dot: f32):
+      %score = arith.mulf %dot, %scale : f32
+      ark.yield %score : f32
+    }
+    ```
+  }];
+  let arguments = (ins Ark_TensorOrBuffer:$query, Ark_TensorOrBuffer:$key,
+                       Ark_TensorOrBuffer:$value, Optional<Ark_TensorOrBuffer>:$mask,
+                       Ark_TensorOrBuffer:$product, Ark_TensorOrBuffer:$maximum,
+                       Ark_TensorOrBuffer:$sum, Ark_TensorOrBuffer:$scores,
+                       AffineMapArrayAttr:$indexing_maps);
+  let results = (outs Variadic<AnyRankedTensor>:$results);
+  let regions = (region SizedRegion<1>:$region);
+  let assemblyFormat = [{
+    `ins` `(` $query `,` $key `,` $value `:` type($query) `,` type($key) `,` type($value) `)`
+    (`mask` `(` $mask^ `:` type($mask) `)`)?
+    `outs` `(` $product `,` $maximum `,` $sum `,` $scores `:`
+               type($product) `,` type($maximum) `,` type($sum) `,` type($scores) `)`
+    `maps` $indexing_maps attr-dict-with-keyword $region (`->` type($results)^)?
+  }];
+  let hasVerifier = 1;
+  let hasRegionVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The number of outs.
+    static constexpr unsigned kNumOuts = 4;
+
+    ::mlir::MutableOperandRange getDpsInitsMutable() {
+      return ::mlir::MutableOperandRange(*this, getNumOperands() - kNumOuts, kNumOuts);
+    }
+    ::llvm::ArrayRef<int64_t> getShape(::mlir::OpOperand *operand) {
+      return ::llvm::cast<::mlir::ShapedType>(operand->get().getType()).getShape();
+    }
+    /// Returns the map of an operand.
+    ::mlir::AffineMap getMap(::mlir::OpOperand &operand) {
+      return getMatchingIndexingMap(&operand);
+    }
+    /// Return loops by number: first come `getNumRowLoops()` loops over rows.
+    unsigned getNumLoops() { return getMap(getQueryMutable()).getNumDims(); }
+    unsigned getNumRowLoops() { return getNumLoops() - 3; }
+    unsigned getKeyLoop() { return getNumLoops() - 3; }
+    unsigned getDepthLoop() { return getNumLoops() - 2; }
+    unsigned getColumnLoop() { return getNumLoops() - 1; }
+    /// Returns the type of scores and of all results.
+    ::mlir::Type getElementType() {
+      return ::llvm::cast<::mlir::ShapedType>(getScores().getType()).getElementType();
+    }
+    /// Return the region's arguments.
+    ::mlir::Block *getScoreBlock() { return &getRegion().front(); }
+    ::mlir::ValueRange getIndices() {
+      return getScoreBlock()->getArguments().take_front(getNumRowLoops() + 1);
+    }
+    ::mlir::BlockArgument getDotArgument() {
+      return getScoreBlock()->getArgument(getNumRowLoops() + 1);
+    }
+    /// Returns the argument of the mask's element, or null.
+    ::mlir::BlockArgument getMaskArgument() {
+      return getMask() ? getScoreBlock()->getArgument(getNumRowLoops() + 2)
+                       : ::mlir::BlockArgument();
+    }
+    /// Returns the score that the region yields.
+    ::mlir::Value getScore() { return getScoreBlock()->getTerminator()->getOperand(0); }
+  }];
+}
+
+#endif // ARK_BODY_OPS_TD

@@ -1,0 +1,86 @@
+"""Attention in the form of one pass over the keys, and expanded to structured ops."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+
+Check = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """Shapes and operands of an attention: heads are those of the query and of the keys."""
+
+    dtype: ark.DType
+    heads: tuple[int, int]
+    queries: int
+    keys: int
+    depth: int
+    batch: int = 1
+    length: int | None = None
+    causal: bool = False
+    mask: ark.DType | None = None
+
+
+ONE_PASS = {
+    "few rows": Case(ark.bf16, (4, 2), queries=1, keys=48, depth=64),
+    "blocks of rows": Case(ark.fp16, (2, 2), queries=33, keys=40, depth=32, causal=True),
+    "bool mask": Case(ark.bf16, (4, 2), queries=2, keys=40, depth=64, batch=2, mask=ark.bool),
+    "float mask": Case(ark.bf16, (4, 2), queries=2, keys=40, depth=64, batch=2, mask=ark.bf16),
+    "length": Case(ark.bf16, (4, 2), queries=1, keys=40, depth=64, length=17),
+    "pieces": Case(ark.bf16, (4, 2), queries=1, keys=2048, depth=64, length=1500),
+    "all operands": Case(
+        ark.fp16, (4, 2), queries=3, keys=40, depth=32, length=17, causal=True, mask=ark.bool
+    ),
+}
+EXPANDED = {
+    "wide type": Case(ark.fp32, (4, 2), queries=3, keys=24, depth=16),
+    "wide type in pieces": Case(ark.fp32, (2, 2), queries=1, keys=2048, depth=16, length=700),
+    "deep heads": Case(ark.bf16, (2, 1), queries=2, keys=24, depth=144),
+    "too many partial results": Case(ark.bf16, (8, 1), queries=1, keys=40, depth=128),
+}
+
+
+def build(case: Case) -> tuple[ark.Program, dict[str, Any]]:
+    """Returns a program of one attention, and normally distributed operands."""
+    random = np.random.default_rng(1)
+    arrays: dict[str, Any] = {}
+
+    def operand(name: str, *shape: int) -> ark.Tensor:
+        arrays[name] = random.standard_normal(shape).astype(case.dtype.numpy)
+        return ark.input(name, shape, case.dtype)
+
+    with ark.Program("attention") as program:
+        q = operand("q", case.batch, case.heads[0], case.queries, case.depth)
+        k = operand("k", case.batch, case.heads[1], case.keys, case.depth)
+        v = operand("v", case.batch, case.heads[1], case.keys, case.depth)
+        mask = length = None
+        if case.mask is not None:
+            shape = (case.batch, 1, case.queries, case.keys)
+            mask = ark.input("mask", shape, case.mask)
+            numbers = random.standard_normal(shape)
+            keeps = case.mask == ark.bool
+            arrays["mask"] = numbers > -0.5 if keeps else numbers.astype(case.mask.numpy)
+        if case.length is not None:
+            length = ark.scalar("length", ark.int32, max=case.keys)
+            arrays["length"] = np.array(case.length, np.int32)
+        y = ark.attention(q, k, v, mask=mask, kv_length=length, causal=case.causal)
+        ark.output("y", y)
+    return program, arrays
+
+
+@pytest.mark.parametrize("name", ONE_PASS)
+def test_one_pass(name: str, check: Check) -> None:
+    check(*build(ONE_PASS[name]))
+
+
+@pytest.mark.parametrize("name", EXPANDED)
+def test_expanded(name: str, check: Check) -> None:
+    check(*build(EXPANDED[name]))
