@@ -348,24 +348,24 @@ LogicalResult PartialAttentionOp::inferReturnTypes(MLIRContext *context,
     return failure();
   ArrayRef<int64_t> q = query.getShape(), k = key.getShape(),
                     v = value.getShape();
-  int64_t heads = q[rank - 3], kvHeads = k[rank - 3], pieces = k[rank - 1];
+  int64_t heads = q[rank - 3], kvHeads = k[rank - 3], partitions = k[rank - 1];
   // partial_attention_c2
   bool fits = q.drop_back(3) == k.drop_back(4) &&
               k.drop_back(1) == v.drop_back(1) && q.back() == k.back() &&
-              kvHeads > 0 && heads % kvHeads == 0 && pieces > 0;
+              kvHeads > 0 && heads % kvHeads == 0 && partitions > 0;
   if (!fits)
     return emitOptionalError(loc, "q ", toString(q), ", k ", toString(k),
                              " and v ", toString(v),
                              " do not fit together (partial_attention_c2)");
   if (Value mask = adaptor.getMask()) {
     SmallVector<int64_t> scores(q.drop_back(1));
-    scores.append({k[rank - 2], pieces});
+    scores.append({k[rank - 2], partitions});
     // partial_attention_c3
     if (failed(checkMask(loc, "partial_attention_c3", mask, scores, query)))
       return failure();
   }
   SmallVector<int64_t> shape(q.drop_back(1));
-  shape.append({pieces, v.back() + 2});
+  shape.append({partitions, v.back() + 2});
   Type element = query.getElementType();
   if (element.getIntOrFloatBitWidth() < 32)
     element = Float32Type::get(context);

@@ -237,7 +237,7 @@ def Ark_AttentionOp : Ark_AnchorOp<"attention", [AttrSizedOperandSegments, Atten
     `scale` `=` $scale attr-dict `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = [{
-    bool hasPieces() { return false; }
+    bool hasPartitions() { return false; }
     ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
     ::mlir::Attribute getValueIfEmpty();
     ::llvm::StringRef getEmptyRead();
@@ -271,9 +271,9 @@ def Ark_PartialAttentionOp
     `scale` `=` $scale attr-dict `:` functional-type(operands, results)
   }];
   let extraClassDeclaration = [{
-    bool hasPieces() { return true; }
+    bool hasPartitions() { return true; }
     ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
-    /// A vCTA processes the keys of one piece.
+    /// A vCTA processes the keys of one partition.
     ::llvm::SmallVector<int64_t> getUnitDims(int64_t rank) { return {rank - 2}; }
   }];
 }

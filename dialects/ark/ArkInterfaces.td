@@ -85,14 +85,14 @@ def AnchorOpInterface : OpInterface<"AnchorOpInterface"> {
 def AttentionOpInterface : OpInterface<"AttentionOpInterface"> {
   let cppNamespace = "::mlir::ark";
   let description = [{
-    The op compares queries with all keys, or with all keys of every piece. Query, key and value are
-    as in `ark.attention` or, with pieces, as in `ark.partial_attention`.
+    The op compares queries with all keys, or with all keys of every partition. Query, key and value are
+    as in `ark.attention` or, with partitions, as in `ark.partial_attention`.
   }];
   let methods = [
     InterfaceMethod<"The queries.", "::mlir::Value", "getQuery">,
     InterfaceMethod<"The keys.", "::mlir::Value", "getKey">,
     InterfaceMethod<"The values.", "::mlir::Value", "getValue">,
-    InterfaceMethod<"Returns true if the keys have a dimension of pieces.", "bool", "hasPieces">,
+    InterfaceMethod<"Returns true if the keys have a dimension of partitions.", "bool", "hasPartitions">,
   ];
   let extraSharedClassDeclaration = [{
     /// Returns the dimension of the query heads, in the query and in the result.

@@ -172,7 +172,7 @@ void ark::alignPut(GroupOp group, const Movable &movable) {
 void ark::alignTiles(GroupOp group, const Movable &movable, TargetAttr target) {
   Operation *anchor = getTileAnchor(group);
   if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor)) {
-    if (attention.hasPieces())
+    if (attention.hasPartitions())
       alignWithPartitions(group, attention, movable);
     else
       alignWithAttention(group, attention, movable);

@@ -25,14 +25,14 @@ public:
   Value buildWhole();
   /// Builds the products, maxima and sums of exponentials of every partition,
   /// in consecutive columns.
-  Value buildPieces();
+  Value buildPartitions();
 
 private:
   /// Returns the number of keys of a row, or of a partition of a row, if all
   /// keys are valid.
   int64_t getMaxKeys() { return keyType.getDimSize(queryRank - 2); }
-  int64_t getNumPieces() {
-    return hasPieces ? keyType.getDimSize(queryRank - 1) : 1;
+  int64_t getNumPartitions() {
+    return hasPartitions ? keyType.getDimSize(queryRank - 1) : 1;
   }
   int64_t getNumQueries() { return type.getDimSize(queryRank - 2); }
   int64_t getNumColumns() {
@@ -67,7 +67,7 @@ private:
   RankedTensorType type, keyType;
   Type element;
   double scale;
-  bool causal, hasPieces;
+  bool causal, hasPartitions;
   int64_t queryRank;
   /// Number of loops over rows.
   int64_t rows;
@@ -90,10 +90,10 @@ AttentionBuilder::AttentionBuilder(ConversionPatternRewriter &rewriter, OpTy op,
       keyType(cast<RankedTensorType>(op.getKey().getType())),
       element(getComputeType(type.getElementType())),
       scale(op.getScale().convertToDouble()), causal(op.getCausal()),
-      hasPieces(std::is_same_v<OpTy, PartialAttentionOp>),
+      hasPartitions(std::is_same_v<OpTy, PartialAttentionOp>),
       queryRank(cast<RankedTensorType>(op.getQuery().getType()).getRank()),
       rows(type.getRank() - 1),
-      length(rewriter.getIndexAttr(getMaxKeys() * getNumPieces())),
+      length(rewriter.getIndexAttr(getMaxKeys() * getNumPartitions())),
       extent(rewriter.getIndexAttr(getMaxKeys())) {
   if (adaptor.getKvLength())
     bindLength(adaptor.getKvLength());
@@ -109,16 +109,16 @@ void AttentionBuilder::bindLength(Value scalar) {
       tensor::ExtractOp::create(rewriter, loc, scalar, ValueRange());
   Value index = arith::IndexCastOp::create(rewriter, loc,
                                            rewriter.getIndexType(), integer);
-  int64_t pieces = getNumPieces();
-  Value bound =
-      arith::ConstantIndexOp::create(rewriter, loc, getMaxKeys() * pieces + 1);
+  int64_t partitions = getNumPartitions();
+  Value bound = arith::ConstantIndexOp::create(rewriter, loc,
+                                               getMaxKeys() * partitions + 1);
   Value checked = CheckIndexOp::create(rewriter, loc, index, bound);
   SmallVector<Value> operands = {checked};
   AffineExpr count = dim(0);
-  if (hasPieces) {
-    // Partition `p` consists of every `pieces`-th key from key `p` on.
+  if (hasPartitions) {
+    // Partition `p` consists of every `partitions`-th key from key `p` on.
     operands.push_back(TileOffsetOp::create(rewriter, loc, rows - 1));
-    count = (dim(0) - dim(1) + (pieces - 1)).floorDiv(pieces);
+    count = (dim(0) - dim(1) + (partitions - 1)).floorDiv(partitions);
   }
   // The affine.min repeats the bound in a form from which later stages can
   // derive the size of the scores.
@@ -129,12 +129,12 @@ void AttentionBuilder::bindLength(Value scalar) {
           AffineMap::get(operands.size(), 0, bounds, rewriter.getContext()),
           operands)
           .getResult();
-  length = hasPieces ? OpFoldResult(checked) : extent;
+  length = hasPartitions ? OpFoldResult(checked) : extent;
   sliceKeys(key, queryRank - 2);
   sliceKeys(value, queryRank - 2);
   if (mask)
     sliceKeys(mask, cast<RankedTensorType>(mask.getType()).getRank() - 1 -
-                        (hasPieces ? 1 : 0));
+                        (hasPartitions ? 1 : 0));
 }
 
 void AttentionBuilder::sliceKeys(Value &tensor, int64_t keyDim) {
@@ -183,7 +183,7 @@ AffineMap AttentionBuilder::getKeyMap(AffineExpr last) {
   if (sharing > 1)
     exprs.back() = exprs.back().floorDiv(sharing);
   exprs.push_back(getKeyLoop());
-  if (hasPieces)
+  if (hasPartitions)
     exprs.push_back(dim(rows - 1));
   exprs.push_back(last);
   return getMap(exprs);
@@ -193,8 +193,8 @@ AffineMap AttentionBuilder::getKeyMap(AffineExpr last) {
 AffineMap AttentionBuilder::getMaskMap() {
   SmallVector<int64_t> shape(type.getShape().take_front(queryRank - 1));
   shape.push_back(getMaxKeys());
-  if (hasPieces)
-    shape.push_back(getNumPieces());
+  if (hasPartitions)
+    shape.push_back(getNumPartitions());
   // The mask's shape before it was sliced to the run-time length: only a static
   // extent shows the broadcast.
   SmallVector<int64_t> ofMask(
@@ -204,7 +204,7 @@ AffineMap AttentionBuilder::getMaskMap() {
   SmallVector<AffineExpr> dims;
   for (int64_t position = 0; position <= rows; ++position)
     dims.push_back(dim(position));
-  if (hasPieces)
+  if (hasPartitions)
     std::swap(dims[rows - 1], dims[rows]);
   return map.replaceDimsAndSymbols(dims, {}, rows + 3, 0);
 }
@@ -219,11 +219,11 @@ Value AttentionBuilder::emitPosition(OpBuilder &b, Location l,
                                      OnlineAttentionOp op, Value score) {
   Value queryIndex = op.getIndices()[queryRank - 2];
   Value keyIndex = op.getIndices()[rows];
-  if (hasPieces) {
-    Value pieces = arith::ConstantIndexOp::create(b, l, getNumPieces());
-    Value piece = op.getIndices()[rows - 1];
+  if (hasPartitions) {
+    Value partitions = arith::ConstantIndexOp::create(b, l, getNumPartitions());
+    Value partition = op.getIndices()[rows - 1];
     keyIndex = arith::AddIOp::create(
-        b, l, arith::MulIOp::create(b, l, keyIndex, pieces), piece);
+        b, l, arith::MulIOp::create(b, l, keyIndex, partitions), partition);
   }
   Value keys = getValueOrCreateConstantIndexOp(b, l, length);
   Value queries = arith::ConstantIndexOp::create(b, l, getNumQueries());
@@ -320,7 +320,7 @@ Value AttentionBuilder::buildWhole() {
       });
 }
 
-Value AttentionBuilder::buildPieces() {
+Value AttentionBuilder::buildPartitions() {
   OnlineAttentionOp op = buildAttention();
   Value result = createEmpty(rewriter, loc, type.getShape(), element);
   SmallVector<OpFoldResult> offsets(rows + 1, rewriter.getIndexAttr(0));
@@ -366,8 +366,8 @@ struct DecomposePartialAttention : OpConversionPattern<PartialAttentionOp> {
   LogicalResult
   matchAndRewrite(PartialAttentionOp op, OpAdaptor adaptor,
                   ConversionPatternRewriter &rewriter) const override {
-    rewriter.replaceOp(op,
-                       AttentionBuilder(rewriter, op, adaptor).buildPieces());
+    rewriter.replaceOp(
+        op, AttentionBuilder(rewriter, op, adaptor).buildPartitions());
     return success();
   }
 };

@@ -440,8 +440,8 @@ Tile TileSelector::select(GroupOp group) const {
     return tile && !isFixed ? *tile : selectMatmul(matmul, domain);
   }
   if (auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor))
-    return attention.hasPieces() ? selectPartitions(attention, domain)
-                                 : selectAttention(attention, domain);
+    return attention.hasPartitions() ? selectPartitions(attention, domain)
+                                     : selectAttention(attention, domain);
   return selectRows(group, domain);
 }
 
@@ -449,7 +449,7 @@ Tile TileSelector::select(GroupOp group) const {
 /// cut further, since every SM has a partition.
 static bool hasPartitions(Operation *anchor) {
   auto attention = dyn_cast_if_present<AttentionOpInterface>(anchor);
-  return attention && attention.hasPieces();
+  return attention && attention.hasPartitions();
 }
 
 //===----------------------------------------------------------------------===//

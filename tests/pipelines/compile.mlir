@@ -19,8 +19,8 @@
 // RUN:   | ark-opt --ark-compile-from=scheduling --ark-compile-to=scheduling --mlir-print-debuginfo \
 // RUN:   | ark-opt --ark-compile-from=synchronization --ark-compile-to=synchronization --mlir-print-debuginfo \
 // RUN:   | ark-opt --ark-compile-from=kernel --ark-compile-to=kernel --mlir-print-debuginfo \
-// RUN:   | ark-opt --ark-compile-from=target --ark-compile-to=target -o %t.pieces
-// RUN: diff %t.whole %t.pieces
+// RUN:   | ark-opt --ark-compile-from=target --ark-compile-to=target -o %t.stages
+// RUN: diff %t.whole %t.stages
 
 // The pipeline passes its options on to the stages.
 // RUN: ark-opt %s --ark-target=cpu:2 --ark-scheduler=round-robin --ark-compile-to=scheduling | FileCheck %s --check-prefix=SCHEDULER

@@ -35,14 +35,14 @@ ONE_PASS = {
     "bool mask": Case(ark.bf16, (4, 2), queries=2, keys=40, depth=64, batch=2, mask=ark.bool),
     "float mask": Case(ark.bf16, (4, 2), queries=2, keys=40, depth=64, batch=2, mask=ark.bf16),
     "length": Case(ark.bf16, (4, 2), queries=1, keys=40, depth=64, length=17),
-    "pieces": Case(ark.bf16, (4, 2), queries=1, keys=2048, depth=64, length=1500),
+    "partitions": Case(ark.bf16, (4, 2), queries=1, keys=2048, depth=64, length=1500),
     "all operands": Case(
         ark.fp16, (4, 2), queries=3, keys=40, depth=32, length=17, causal=True, mask=ark.bool
     ),
 }
 EXPANDED = {
     "wide type": Case(ark.fp32, (4, 2), queries=3, keys=24, depth=16),
-    "wide type in pieces": Case(ark.fp32, (2, 2), queries=1, keys=2048, depth=16, length=700),
+    "wide type in partitions": Case(ark.fp32, (2, 2), queries=1, keys=2048, depth=16, length=700),
     "deep heads": Case(ark.bf16, (2, 1), queries=2, keys=24, depth=144),
     "too many partial results": Case(ark.bf16, (8, 1), queries=1, keys=40, depth=128),
 }

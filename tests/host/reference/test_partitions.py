@@ -34,7 +34,7 @@ def attention(
     return program, {name: normal(*x.shape) for name, x in program.inputs.items()}
 
 
-@pytest.mark.parametrize("pieces", [2, 3, 8, KEYS])
+@pytest.mark.parametrize("partitions", [2, 3, 8, KEYS])
 @pytest.mark.parametrize(
     ("heads", "kv_heads", "queries", "mask"),
     [(4, 1, 1, None), (3, 3, 1, (1, KEYS)), (6, 2, 3, (6, 1, KEYS)), (2, 2, 5, (5, 1))],
@@ -45,11 +45,11 @@ def test_partitions_of_an_attention(
     kv_heads: int,
     queries: int,
     mask: tuple[int, ...] | None,
-    pieces: int,
+    partitions: int,
 ) -> None:
     program, inputs = attention(heads, kv_heads, queries, mask)
     done = subprocess.run(
-        [ark_opt, f"--ark-split-attention=partitions={pieces}"],
+        [ark_opt, f"--ark-split-attention=partitions={partitions}"],
         input=program.mlir, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "ark.attention" not in done.stdout
@@ -62,21 +62,21 @@ def test_partitions_of_an_attention(
             assert 0 < after.bounds[name].max() < 1e-3
 
 
-@pytest.mark.parametrize("pieces", [2, 3, 24])
+@pytest.mark.parametrize("partitions", [2, 3, 24])
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize(
     "dtype", [ark.fp32, ark.bf16, ark.int8, ark.int32, ark.uint8, ark.uint32], ids=str
 )
-def test_partitions_of_an_argmax(ark_opt: str, dtype: Any, axis: int, pieces: int) -> None:
+def test_partitions_of_an_argmax(ark_opt: str, dtype: Any, axis: int, partitions: int) -> None:
     with ark.Program("argmax") as program:
         x = ark.input("x", (24, 48), dtype)
         ark.output("y", ark.argmax(x, axis))
     done = subprocess.run(
-        [ark_opt, f"--ark-split-argmax=partitions={pieces}"],
+        [ark_opt, f"--ark-split-argmax=partitions={partitions}"],
         input=program.mlir, capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "ark.argmax" not in done.stdout
-    rng = np.random.default_rng(pieces)
+    rng = np.random.default_rng(partitions)
     if dtype.is_integer:
         low, high = dtype.integer_range
         values = rng.integers(low, high, (24, 48), dtype.numpy, endpoint=True)

@@ -171,8 +171,8 @@ ark.program @partialArgmaxOfFloats(
   // CHECK: %[[WHERE:.+]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel", "reduction"]} ins(%{{.+}}, %[[BEST]] : tensor<4x3x8xf32>, tensor<4x3xf32>) outs(%{{.+}} : tensor<4x3xi32>)
   // CHECK: %[[PACKED:.+]] = linalg.generic {{.*}}iterator_types = ["parallel", "parallel"]} ins(%[[BEST]], %[[WHERE]] : tensor<4x3xf32>, tensor<4x3xi32>) outs(%{{.+}} : tensor<4x3xi64>)
   // CHECK-NEXT: ^bb0(%[[X:.+]]: f32, %[[I:.+]]: i32, %{{.+}}: i64):
-  // CHECK: %[[PIECE:.+]] = linalg.index 1
-  // CHECK: %[[P:.+]] = arith.index_cast %[[PIECE]] : index to i32
+  // CHECK: %[[PARTITION:.+]] = linalg.index 1
+  // CHECK: %[[P:.+]] = arith.index_cast %[[PARTITION]] : index to i32
   // CHECK: %[[EIGHT:.+]] = arith.constant 8 : i32
   // CHECK: %[[FIRST:.+]] = arith.muli %[[P]], %[[EIGHT]]
   // CHECK: %[[MOST:.+]] = arith.constant 2147483647 : i32

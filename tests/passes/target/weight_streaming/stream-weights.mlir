@@ -6,11 +6,11 @@
 // RUN: ark-opt %s --split-input-file '--ark-target=#ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 32, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>' --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-stream-weights)' | FileCheck %s --check-prefix=OLD
 
 // No streaming before sm_90, which introduces bulk copies, with the option that turns rings off, or with other than
-// 16 warps: fewer warps would read only some of the pieces, and more would read pieces that nothing copies.
+// 16 warps: fewer warps would read only some of the chunks, and more would read chunks that nothing copies.
 // OLD-NOT: ark_stream_segment_table
 // OLD-NOT: ark.cta_collective
 
-// The stream of each lane, in pieces of 1024 bytes: 64 rows on 16 lanes or more.
+// The stream of each lane, in chunks of 1024 bytes: 64 rows on 16 lanes or more.
 // CHECK: llvm.mlir.global internal constant @ark_stream_segment_table(dense<{{.*}}> : tensor<{{.*}}xi64>)
 // CHECK-SAME: addr_space = 1
 // CHECK-LABEL: ark.kernel @plain
@@ -33,7 +33,7 @@
 // CHECK-LABEL: func.func private @body_matmul_stream(
 // CHECK-COUNT-2: vector.load %{{.+}} : memref<1x512xbf16>, vector<8xbf16>
 // CHECK: %[[OPEN:.+]]:9 = call @ark_stream_open()
-// CHECK: scf.for %[[PIECE:.+]] = %[[OPEN]]#0 to %[[OPEN]]#1 step %{{.+}} iter_args(%[[READ:.+]] = %[[OPEN]]#2
+// CHECK: scf.for %[[CHUNK:.+]] = %[[OPEN]]#0 to %[[OPEN]]#1 step %{{.+}} iter_args(%[[READ:.+]] = %[[OPEN]]#2
 // CHECK: %[[PLACE:.+]] = func.call @ark_stream_take(%[[READ]])
 // CHECK-COUNT-2: llvm.load %{{.+}} : !llvm.ptr<3> -> vector<8xbf16>
 // CHECK: func.call @ark_stream_free
@@ -46,7 +46,7 @@
 // CHECK: gpu.shuffle xor %{{.+}}, %c9_i32
 // CHECK: gpu.shuffle xor %{{.+}}, %c18_i32
 // CHECK: scf.if
-// CHECK: arith.divui %[[PIECE]]
+// CHECK: arith.divui %[[CHUNK]]
 // CHECK-NEXT: memref.store
 // CHECK: call @ark_stream_close
 
