@@ -27,6 +27,8 @@ __all__ = ["GpuMemory", "find_sharing", "free_kept", "share_gpu_memory"]
 
 # Errors of the driver that say nothing about a way of sharing memory.
 _NOT_REFUSED = ("OUT_OF_MEMORY", "ILLEGAL_ADDRESS")
+# Addresses of memory that ranks share are multiples of it.
+_PAGE = 2 << 20
 
 
 # The ways in which processes share memory, as reports name them.
@@ -78,6 +80,9 @@ class GpuMemory:
         words = turn.meet("GPU", {**read_facts(self._api), "engine": self.sharing})
         check_facts(words, bundle)
         _agree(turn, "peers", peer_problem(self._api, words, rank))
+        if self._engine is not None:
+            self._take_engine(turn, bundle, rank, self._engine)
+            return
         mapped = ExitStack()
         try:
             self._take_files(turn, bundle, rank, mapped)
@@ -121,10 +126,6 @@ class GpuMemory:
 
     def _share(self, turn: Turn, name: str, rank: int, part: int, mapped: ExitStack) -> MappedParts:
         """Returns memory with a part on the GPU of each rank."""
-        if self._engine is not None:
-            shared = self._engine.share(turn, self._api, name, rank, part)
-            mapped.callback(shared.free)
-            return shared
         own, problem = self._create(part)
         try:
             files = self._exchange(turn, name, rank, own, problem)
@@ -188,11 +189,23 @@ class GpuMemory:
     # -- legacy IPC --------------------------------------------------------------------------
 
     def _take_legacy(self, turn: Turn, bundle: Bundle, rank: int) -> None:
+        self._lent = LentBlock(self._api, _bytes_of_a_rank(bundle))
+        self._use_blocks(bundle, rank, self._borrow(turn, rank, self._lent))
+
+    # -- an engine ---------------------------------------------------------------------------
+
+    def _take_engine(self, turn: Turn, bundle: Bundle, rank: int, engine: EngineMemory) -> None:
+        nbytes = -(-_bytes_of_a_rank(bundle) // _PAGE) * _PAGE
+        begins = engine.share(turn, self._api, rank, nbytes, self._resources)
+        self._use_blocks(bundle, rank, begins)
+
+    # -- blocks at any addresses -------------------------------------------------------------
+
+    def _use_blocks(self, bundle: Bundle, rank: int, begins: Sequence[int]) -> None:
+        """Divides the block of each rank into arena, counters and task packets."""
         api, ranks = self._api, bundle.manifest.ranks
         arena, packets = bundle.manifest.arena // ranks, bundle.manifest.packets // ranks
         counters = RANK_COUNTERS * SEMAPHORE_STRIDE
-        self._lent = LentBlock(api, arena + counters + packets)
-        begins = self._borrow(turn, rank, self._lent)
         places = self._places = Places(
             rank=rank,
             arenas=tuple(begins),
@@ -324,6 +337,13 @@ def share_gpu_memory(
         memory.free()
         raise
     return memory
+
+
+def _bytes_of_a_rank(bundle: Bundle) -> int:
+    """Returns the bytes of arena, counters and task packets of one rank."""
+    manifest = bundle.manifest
+    parts = (manifest.arena + manifest.packets) // manifest.ranks
+    return parts + RANK_COUNTERS * SEMAPHORE_STRIDE
 
 
 def _agree(turn: Turn, phase: str, problem: str | None) -> None:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 import numpy as np
 
 from ...errors import ArkError, DeviceError, UnsupportedError
 from ...runtime.cuda.memory import download
-from ...runtime.cuda.peers import RemappedParts
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
@@ -21,6 +20,7 @@ __all__ = ["Engine", "EngineMemory", "PeerRegion"]
 _T = TypeVar("_T")
 # With the rank in its lower bits, the word that a rank writes in the self-test.
 _MARK = 0x41524B5F50454552
+_PAGE = 2 << 20
 
 
 class PeerRegion(Protocol):
@@ -66,7 +66,7 @@ class Engine(Protocol):
         ...
 
     def allocate(self, api: CudaApi, nbytes: int) -> PeerRegion:
-        """Allocates memory that the driver can map at other addresses, too.
+        """Allocates memory whose address is a multiple of 2 MiB in every process.
 
         Args:
             api: the driver API of the rank's GPU, with its context open.
@@ -80,8 +80,7 @@ class Engine(Protocol):
 class EngineMemory:
     """Memory of the ranks that an engine makes accessible.
 
-    The driver maps the parts a second time, at consecutive addresses, since tables hold offsets.
-    Afterwards the engine's own mappings are freed.
+    Kernels use the memory at the addresses of the engine.
 
     Args:
         engine: the engine.
@@ -93,79 +92,67 @@ class EngineMemory:
         self._engine = engine
         self._ranks = ranks
 
-    def share(self, turn: Turn, api: CudaApi, name: str, rank: int, part: int) -> RemappedParts:
-        """Returns memory with a part on the GPU of each rank, together with all ranks.
+    def share(
+        self, turn: Turn, api: CudaApi, rank: int, nbytes: int, resources: ExitStack
+    ) -> list[int]:
+        """Returns the address of the memory of each rank, together with all ranks.
 
         Args:
             turn: the turn of the world.
             api: the driver API of this rank's GPU, with its context open.
-            name: the name of the memory, for phases of the turn.
             rank: the rank of this process.
-            part: bytes of each part, a multiple of 2 MiB.
+            nbytes: bytes of each rank, a multiple of 2 MiB.
+            resources: gets what frees the memory.
 
         Raises the same UnsupportedError at every rank if the memory of one of them cannot be
         shared.
         """
 
-        with ExitStack() as on_error, ExitStack() as engine:
+        def allocate() -> PeerRegion:
+            self._engine.check(rank, self._ranks)
+            region = self._engine.allocate(api, nbytes)
+            resources.callback(region.free)
+            return region
 
-            def allocate() -> PeerRegion:
-                self._engine.check(rank, self._ranks)
-                region = self._engine.allocate(api, part)
-                engine.callback(region.free)
-                return region
+        def exchange() -> list[int]:
+            addresses = list(region.exchange())
+            _check_addresses(addresses, self._ranks)
+            return addresses
 
-            def map_again() -> RemappedParts:
-                mapped = _map(api, addresses, self._ranks, part)
-                on_error.callback(mapped.free)
-                return mapped
-
-            region = _together(turn, f"{name} allocated", allocate)
-            addresses = _together(turn, f"{name} exchanged", region.exchange)
-            mapped = _together(turn, f"{name} mapped", map_again)
-            _test(turn, api, name, rank, self._ranks, region.address, mapped)
-            on_error.pop_all()
-            return mapped
+        region = _together(turn, "memory allocated", allocate)
+        addresses = _together(turn, "memory exchanged", exchange)
+        _test(turn, api, rank, region.address, addresses)
+        return addresses
 
 
-def _map(api: CudaApi, addresses: Sequence[int], ranks: int, part: int) -> RemappedParts:
+def _check_addresses(addresses: Sequence[int], ranks: int) -> None:
     if len(addresses) != ranks:
         raise UnsupportedError(f"{len(addresses)} addresses for {ranks} ranks")
-    try:
-        return RemappedParts(api, addresses, part)
-    except DeviceError as error:
-        raise UnsupportedError(
-            "the engine's memory cannot be mapped again; it must be virtual memory of the driver "
-            f"(cuMemCreate): {error.message}"
-        ) from None
+    for rank, address in enumerate(addresses):
+        if address % _PAGE:
+            raise UnsupportedError(
+                f"the engine maps the memory of rank {rank} at {address:#x}, and ark needs a "
+                "multiple of 2 MiB: use memory that the engine allocates by cuMemCreate"
+            )
 
 
-def _test(
-    turn: Turn,
-    api: CudaApi,
-    name: str,
-    rank: int,
-    ranks: int,
-    address: int,
-    mapped: RemappedParts,
-) -> None:
-    """Raises UnsupportedError at every rank unless each part is the memory of its rank.
+def _test(turn: Turn, api: CudaApi, rank: int, own: int, addresses: Sequence[int]) -> None:
+    """Raises UnsupportedError at every rank unless each address is that of the rank's memory.
 
-    Each rank writes a word to its memory, at the address where it allocated the memory, and reads
-    the words of all ranks at the addresses that kernels will use.
+    Each rank writes a word to its memory, at the address `own` where it allocated the memory, and
+    reads the words of all ranks at the addresses that kernels will use.
     """
+    api.enter()  # the engine may have made another context current
     stream = api.call("cuStreamCreate", api.driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
-    destroy = api.own(mapped, "cuStreamDestroy", stream)
 
     def write() -> None:
         word = np.array([_MARK + rank], np.uint64)
-        api.call("cuMemcpyHtoDAsync", address, word.ctypes.data, word.nbytes, stream)
+        api.call("cuMemcpyHtoDAsync", own, word.ctypes.data, word.nbytes, stream)
         api.call("cuStreamSynchronize", stream)
 
     def read() -> None:
-        for other in range(ranks):
-            place = mapped.part(other).address
-            word = int(download(api, stream, place, np.dtype(np.uint64), (1,))[0])
+        for other, address in enumerate(addresses):
+            word = int(download(api, stream, address, np.dtype(np.uint64), (1,))[0])
             if word != _MARK + other:
                 raise UnsupportedError(
                     f"the engine's address of the memory of rank {other} is not that of an "
@@ -173,10 +160,13 @@ def _test(
                 )
 
     try:
-        _together(turn, f"{name} written", write)
-        _together(turn, f"{name} tested", read)
-    finally:
-        destroy()
+        _together(turn, "memory written", write)
+        _together(turn, "memory tested", read)
+    except BaseException:
+        with suppress(DeviceError):  # an access of the self-test may have ended the context
+            api.call("cuStreamDestroy", stream)
+        raise
+    api.call("cuStreamDestroy", stream)
 
 
 def _together(turn: Turn, phase: str, work: Callable[[], _T]) -> _T:

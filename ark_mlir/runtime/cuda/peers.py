@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from .api import CudaApi
 
 __all__ = [
-    "USE_ONE", "ExportedPart", "MappedParts", "PeerMemory", "RemappedParts", "kind_of",
-    "page_size", "require_one_kind", "require_peer_access",
+    "USE_ONE", "ExportedPart", "MappedParts", "PeerMemory", "kind_of", "page_size",
+    "require_one_kind", "require_peer_access",
 ]  # fmt: skip
 
 # The remedy, where there are not enough GPUs, or GPUs without a link.
@@ -225,25 +225,6 @@ class MappedParts:
         """Unmaps the parts; no kernel of this process may use them any more."""
         while self._frees:
             self._frees.pop()()
-
-
-class RemappedParts(MappedParts):
-    """Parts that a library has mapped for the GPU of this process, mapped once more at consecutive
-    addresses.
-
-    Args:
-        api: the driver API of the own GPU, with its context open.
-        addresses: where the library has mapped the parts, in the order of the ranks.
-        part: bytes of each part.
-
-    Raises DeviceError if an address is not that of virtual memory of the driver.
-    """
-
-    def __init__(self, api: CudaApi, addresses: Sequence[int], part: int) -> None:
-        super().__init__(api, None, addresses, part)
-
-    def _take(self, source: int) -> object:
-        return self._api.call("cuMemRetainAllocationHandle", source)
 
 
 def page_size(api: CudaApi) -> int:

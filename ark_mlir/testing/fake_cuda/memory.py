@@ -224,8 +224,8 @@ class MemoryFunctions(StreamFunctions):
 
     def _reserve(self, nbytes: int) -> tuple[int, Any]:
         """Returns the first of so many addresses, which begin a page, and their keeper."""
-        array = np.frombuffer(mmap.mmap(-1, nbytes), np.uint8)
-        return array.ctypes.data, array
+        array = np.frombuffer(mmap.mmap(-1, nbytes + self.page), np.uint8)
+        return array.ctypes.data + -array.ctypes.data % self.page, array
 
     def _spoil(self, block: Block) -> None:
         """Overwrites memory that is freed: a later use is to show."""
@@ -433,6 +433,8 @@ class MemoryFunctions(StreamFunctions):
             return (INVALID_VALUE,)
         if nbytes % self.page or nbytes > memory.nbytes or self._mapped_in(address, nbytes):
             return (INVALID_VALUE,)
+        if nbytes != memory.nbytes:
+            return (NOT_SUPPORTED,)  # as a driver 580.159 on an H200
         block = Block(address, nbytes, memory.device, set(), memory)
         if memory.file is not None:
             memory.file.map(address, nbytes)
