@@ -16,6 +16,9 @@ static bool arePositive(ArrayRef<int64_t> figures) {
 // FragmentAttr
 //===----------------------------------------------------------------------===//
 
+/// The product of three figures fits 64 bits.
+static constexpr int64_t kMaxFragmentFigure = 1 << 16;
+
 LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    ArrayRef<int64_t> outer,
                                    ArrayRef<int64_t> lanes,
@@ -26,6 +29,12 @@ LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
     if (figures.size() != 2 || !arePositive(figures))
       return emitError() << "fragment has [" << figures
                          << "], which are not two positive figures";
+  // fragment_c2
+  for (ArrayRef<int64_t> figures : {outer, lanes, strides, elements})
+    if (std::max(figures[0], figures[1]) > kMaxFragmentFigure)
+      return emitError() << "fragment has [" << figures
+                         << "]; expected figures of at most "
+                         << kMaxFragmentFigure;
   return success();
 }
 

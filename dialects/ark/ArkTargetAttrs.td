@@ -22,6 +22,7 @@ def Ark_FragmentAttr : Ark_Attr<"Fragment", "fragment"> {
 
     Constraints:
     - (fragment_c1) every parameter has two figures, and all figures are positive.
+    - (fragment_c2) no figure exceeds 65536.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$outer, ArrayRefParameter<"int64_t">:$lanes,
                         ArrayRefParameter<"int64_t">:$strides,

@@ -10,6 +10,11 @@ func.func private @fragment_c1_zero() attributes {f = #ark.fragment<outer = [2, 
 
 // -----
 
+// expected-error @below {{fragment has [65537, 1]; expected figures of at most 65536}}
+func.func private @fragment_c2() attributes {f = #ark.fragment<outer = [65537, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>}
+
+// -----
+
 func.func private @mma_c1() attributes {
   // expected-error @below {{instruction of 16 x 16 x 16 by 1 warps has a fragment of another shape}}
   m = #ark.mma<kind = mfma, m = 16, n = 16, k = 16,
