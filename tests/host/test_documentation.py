@@ -110,7 +110,7 @@ def test_tables_go_between_their_marks() -> None:
     make_support = load_script("make_support")
     page = "a\n<!-- begin x -->\nold\n\n<!-- end x -->\nb\n"
     assert make_support.fill_in(page, {"x": "new\n"}) == page.replace("old", "\nnew", 1)
-    with pytest.raises(SystemExit, match="no place for the part 'y'"):
+    with pytest.raises(SystemExit, match="the page has no section named 'y'"):
         make_support.fill_in(page, {"y": ""})
 
 

@@ -39,7 +39,7 @@ USES = {
     "pytorch": {"compiler", "frontend", "runtime"},
     "reference": {"dialects", "frontend", "mlir"},
     "runtime": {"bundle"},
-    "show": {"bundle", "runtime"},
+    "show": {"bundle", "runtime", "simulation"},
     "simulation": {"bundle", "tuning"},
     "targets": set[str](),
     "testing": {"bundle", "runtime"},

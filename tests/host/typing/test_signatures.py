@@ -29,6 +29,8 @@ PUBLIC = (
 )  # fmt: skip
 # Modules with types that the loaders of models take.
 OF_LOADERS = ("ark_mlir.models.config", "ark_mlir.models.sharding")
+# Modules with types that the commands pass to public functions.
+OF_COMMANDS = ("ark_mlir.simulation",)
 # Packages without public names; ark_mlir.ir is MLIR's.
 FOREIGN = ("ark_mlir.ir", "torch")
 # Classes that only functions of ark construct: their constructors are not public.
@@ -37,12 +39,18 @@ MADE_BY_ARK = {
     "RankExecutable", "Resident", "ResidentWorld", "Tensor", "TorchProgram", "World",
 }  # fmt: skip
 # Functions that only other parts of ark call.
-INTERNAL = {"Member.attach", "Member.load", "Member.turn"}
+INTERNAL = {
+    "Member.attach", "Member.load", "Member.turn", "MscclppMemory.allocate", "NcclMemory.allocate",
+    "TorchSymmetricMemory.allocate",
+}  # fmt: skip
 # Interfaces that a new backend implements; its parts know each other's types.
 FOR_BACKENDS = {"Driver", "Launch", "Memory"}
 # Types that must stay general: `forward` of a user's module has any types, attributes hold
-# anything, and a capsule has no type in Python.
-OPEN = {"DLPackArray.__dlpack__", "Module.__call__", "Module.__setattr__", "Module.forward"}
+# anything, a capsule has no type in Python, and engines take objects of optional packages.
+OPEN = {
+    "DLPackArray.__dlpack__", "Module.__call__", "Module.__setattr__", "Module.forward",
+    "MscclppMemory.__init__", "NcclMemory.__init__", "TorchSymmetricMemory.__init__",
+}  # fmt: skip
 SAYS_NOTHING = {"Any", "object", "dict", "list", "tuple", "Callable", "Mapping", "Sequence"}
 
 
@@ -128,7 +136,7 @@ def definition(name: Name) -> Name:
 def public_names() -> frozenset[Name]:
     """Returns the definitions of all public names."""
     found: set[Name] = set()
-    for module in (*PUBLIC, *OF_LOADERS):
+    for module in (*PUBLIC, *OF_LOADERS, *OF_COMMANDS):
         for name in importlib.import_module(module).__all__:
             value = getattr(importlib.import_module(module), name)
             home = getattr(value, "__module__", module)
