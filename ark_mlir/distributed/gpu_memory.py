@@ -277,7 +277,8 @@ class GpuMemory:
         self._resources.close()
 
 
-# What ends memory that other ranks may still have mapped, with the circle that they leave then.
+# Functions that free memory which other ranks may still have mapped. Each rank leaves the circle
+# beside the function when it has unmapped the memory.
 _kept: list[tuple[Circle, Callable[[], None]]] = []
 
 

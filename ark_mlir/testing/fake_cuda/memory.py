@@ -156,7 +156,7 @@ class MemoryFunctions(StreamFunctions):
     CU_MEMHOSTALLOC_DEVICEMAP = 2
 
     class CUipcMemHandle(SimpleNamespace):
-        """What another process needs to map memory."""
+        """The record that another process needs to map memory."""
 
     class CUmemLocation(SimpleNamespace):
         """A device."""
