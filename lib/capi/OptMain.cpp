@@ -2,25 +2,88 @@
 
 #include "lib/capi/ark-c/Tools.h"
 
+#include "lib/capi/GuardedRun.h"
 #include "lib/registration/RegisterAll.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/FileUtilities.h"
 #include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Process.h"
+#include "llvm/Support/ToolOutputFile.h"
+
+#include <string>
+#include <tuple>
+
+using namespace mlir;
+
+/// What MLIR's own main function does after it has parsed the options, with a
+/// guard that knows what runs.
+static LogicalResult runGuardedOpt(StringRef input, StringRef output,
+                                   DialectRegistry &registry,
+                                   MlirOptMainConfig config,
+                                   ark::GuardedRun &guard) {
+  if (input == "-" && llvm::sys::Process::FileDescriptorIsDisplayed(0))
+    llvm::errs() << "ark-opt: reading standard input; end it with ctrl-d\n";
+  std::string error;
+  std::unique_ptr<llvm::MemoryBuffer> buffer = openInputFile(input, &error);
+  if (!buffer) {
+    llvm::errs() << error << "\n";
+    return failure();
+  }
+  std::unique_ptr<llvm::ToolOutputFile> file = openOutputFile(output, &error);
+  if (!file) {
+    llvm::errs() << error << "\n";
+    return failure();
+  }
+  config.setPassPipelineSetupFn([&guard, config](PassManager &manager) {
+    guard.watchPasses(manager);
+    return config.setupPassPipeline(manager);
+  });
+  guard.beginReading(buffer->getBufferSize());
+  if (failed(MlirOptMain(file->os(), std::move(buffer), registry, config)))
+    return failure();
+  file->keep();
+  return success();
+}
+
+static void registerEverything(DialectRegistry &registry) {
+  registerAllDialects(registry);
+  registerAllExtensions(registry);
+  registerAllToLLVMIRTranslations(registry);
+  ark::registerAllArkDialects(registry);
+  registerAllPasses();
+  ark::registerAllArkPasses();
+}
 
 int arkOptMain(int argc, char **argv) {
-  mlir::DialectRegistry registry;
-  mlir::registerAllDialects(registry);
-  mlir::registerAllExtensions(registry);
-  mlir::registerAllToLLVMIRTranslations(registry);
-  mlir::ark::registerAllArkDialects(registry);
-
-  mlir::registerAllPasses();
-  mlir::ark::registerAllArkPasses();
-
-  return mlir::asMainReturnCode(mlir::MlirOptMain(
-      argc, argv, "ark: persistent kernel compiler\n", registry));
+  DialectRegistry registry;
+  registerEverything(registry);
+  llvm::cl::opt<bool> isGuarded(
+      "ark-guard",
+      llvm::cl::desc("Work in a child process, so that a crash is an error; "
+                     "false for debuggers"),
+      llvm::cl::init(true));
+  llvm::cl::opt<unsigned> seconds(
+      "ark-read-seconds",
+      llvm::cl::desc("Processor time for reading, and again for printing; a "
+                     "second more for each 64 KiB of input"),
+      llvm::cl::init(20));
+  std::string input, output;
+  std::tie(input, output) = registerAndParseCLIOptions(
+      argc, argv, "ark: persistent kernel compiler\n", registry);
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  if (!isGuarded || config.shouldShowDialects() || config.shouldListPasses())
+    return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
+  std::string name = input == "-" ? "<stdin>" : input;
+  return ark::runGuarded(name, seconds, [&](ark::GuardedRun &run) {
+    return asMainReturnCode(
+        runGuardedOpt(input, output, registry, config, run));
+  });
 }

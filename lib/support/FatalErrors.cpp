@@ -18,6 +18,11 @@ struct Recovery {
   std::string message;
 };
 thread_local Recovery *currentRecovery = nullptr;
+
+void print(const char *reason) {
+  std::fprintf(stderr, "ark: fatal error in LLVM: %s\n", reason);
+}
+void (*fatalErrorListener)(const char *) = print;
 } // namespace
 
 /// Leaves LLVM by longjmp, the only way out, since LLVM is compiled without
@@ -28,7 +33,7 @@ static void handleFatalError(void *, const char *reason, bool) {
     recovery->message = reason;
     std::longjmp(recovery->target, 1);
   }
-  std::fprintf(stderr, "ark: fatal error in LLVM: %s\n", reason);
+  fatalErrorListener(reason);
 }
 
 void ark::installFatalErrorHandler() {
@@ -36,6 +41,11 @@ void ark::installFatalErrorHandler() {
   std::call_once(once, [] {
     llvm::install_fatal_error_handler(handleFatalError, nullptr);
   });
+}
+
+void ark::setFatalErrorListener(void (*listener)(const char *)) {
+  installFatalErrorHandler();
+  fatalErrorListener = listener;
 }
 
 std::optional<std::string>

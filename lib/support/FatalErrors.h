@@ -14,6 +14,10 @@ namespace mlir::ark {
 /// inside `runRecoverably`. Idempotent.
 void installFatalErrorHandler();
 
+/// Makes LLVM's fatal errors call `listener` instead of printing, except inside
+/// `runRecoverably`.
+void setFatalErrorListener(void (*listener)(const char *reason));
+
 /// Runs `body`. If LLVM calls `report_fatal_error` on this thread meanwhile,
 /// stops there and returns the message. LLVM has no way to unwind: everything
 /// that `body` holds at that point leaks.

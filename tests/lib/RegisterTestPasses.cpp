@@ -8,6 +8,7 @@ void mlir::ark::registerArkTestPasses() {
   registerTestLivenessPass();
   registerTestMatrixInstructionsPass();
   registerTestCostPasses();
+  registerTestCrashPass();
   registerTestDeleteEachWaitPass();
   registerTestPrintDependencesPass();
 }

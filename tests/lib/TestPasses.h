@@ -13,6 +13,7 @@ void registerTestKernelTextsPass();
 void registerTestLivenessPass();
 void registerTestMatrixInstructionsPass();
 void registerTestCostPasses();
+void registerTestCrashPass();
 void registerTestDeleteEachWaitPass();
 void registerTestPrintDependencesPass();
 

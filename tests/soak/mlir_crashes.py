@@ -12,7 +12,7 @@ from pathlib import Path
 
 from mlir_server import Outcome
 
-__all__ = ["Causes", "Crash", "find_crash"]
+__all__ = ["Causes", "Crash", "find_crash", "is_one_error"]
 
 _KNOWN = Path(__file__).with_name("upstream_crashes.txt")
 _FRAME = re.compile(r"#\d+ 0x[0-9a-f]+ (?:in )?.*?\((\S*?/\S+?)\+0x([0-9a-f]+)\)")
@@ -22,6 +22,8 @@ _MESSAGE = re.compile(
     r"(LLVM ERROR: [^\n]*|runtime error: [^\n]*|ERROR: AddressSanitizer: [\w-]+"
     r"|terminate called[^\n]*)"
 )
+# The error of ark-opt's guard, which names the file.
+_GUARD = re.compile(r"^input\.mlir:0:0: error: (?:MLIR cannot|the compiler has a defect)", re.M)
 _SYMBOLIZER = "/usr/lib/llvm-22/bin/llvm-symbolizer"
 # Frames of our program that are not the cause: its entry, frames of the sanitizer, and the parsers,
 # printers and bytecode readers of ops, which call MLIR. Some templates of MLIR are compiled into
@@ -73,6 +75,12 @@ def find_crash(outcome: Outcome) -> Crash | None:
         return Crash(kind, tuple(guilty[-_FRAMES_OF_HANG:]), "", upstream)
     kind = f"signal {outcome.signal}" if outcome.signal is not None else "error"
     return Crash(kind, _cause(frames), message, upstream)
+
+
+def is_one_error(outcome: Outcome) -> bool:
+    """Returns True if a guarded run ended with one error that says how MLIR or a pass ended."""
+    ends = _GUARD.findall(outcome.stderr)
+    return outcome.status == 1 and not outcome.hung and len(ends) == 1
 
 
 def _frames(text: str) -> list[Frame]:

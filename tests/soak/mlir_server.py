@@ -16,7 +16,7 @@ from typing_extensions import Self
 
 __all__ = ["Outcome", "Server"]
 
-_CPU_SECONDS = 5.0
+_CPU_SECONDS = 5.0  # also the limit that ark-opt gets for reading
 _WALL_SECONDS = 60.0  # limit for an input that hangs, or a busy machine
 _MEMORY_BYTES = 4 << 30
 # The path is relative to the server's folder: bytecode holds the name of its file, and an input
@@ -92,15 +92,20 @@ class Server:
         self._process.stdout.close()
         self._process.wait()
 
-    def run(self, data: bytes, arguments: Sequence[str]) -> Outcome:
-        """Runs ark-opt on a file with `data`."""
+    def run(self, data: bytes, arguments: Sequence[str], *, guarded: bool = False) -> Outcome:
+        """Runs ark-opt on a file with `data`.
+
+        Without a guard, a crash of MLIR ends the run, and its stack is in the outcome. With the
+        guard that ark-opt has by default, a crash is an error.
+        """
+        guard = f"--ark-read-seconds={int(_CPU_SECONDS)}" if guarded else "--ark-guard=false"
         self._input.write_bytes(data)
-        words = [str(self._result), str(self._stderr), _INPUT, *arguments]
+        words = [str(self._result), str(self._stderr), _INPUT, guard, *arguments]
         assert self._process.stdin is not None
         self._process.stdin.write("\t".join(words).encode() + b"\n")
         self._process.stdin.flush()
         process = int(self._answer())
-        hung = not self._wait(process)
+        hung = not (self._wait_for_guard if guarded else self._wait)(process)
         status = int(self._answer())
         exited = os.WIFEXITED(status)
         return Outcome(
@@ -119,6 +124,21 @@ class Server:
                 self._stop(process)
                 return True  # a crash, as a failed allocation is
             if time.monotonic() > deadline or _cpu_seconds(process) > _CPU_SECONDS:
+                self._stop(process)
+                return False
+        return True
+
+    def _wait_for_guard(self, process: int) -> bool:
+        """Returns True if a run whose limits ark-opt applies ends; stops one that does not.
+
+        Ends a worker that exceeds its memory, as the kernel does.
+        """
+        deadline = time.monotonic() + _WALL_SECONDS
+        while not self._has_answer(_POLL_SECONDS):
+            for worker in _children(process):
+                if _resident_bytes(worker) > _MEMORY_BYTES:
+                    os.kill(worker, signal.SIGKILL)
+            if time.monotonic() > deadline:
                 self._stop(process)
                 return False
         return True
@@ -163,6 +183,14 @@ def _cpu_seconds(process: int) -> float:
     except (FileNotFoundError, ProcessLookupError):  # it has ended
         return 0.0
     return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def _children(process: int) -> list[int]:
+    try:
+        text = Path(f"/proc/{process}/task/{process}/children").read_text()
+    except (FileNotFoundError, ProcessLookupError):  # it has ended
+        return []
+    return [int(child) for child in text.split()]
 
 
 def _resident_bytes(process: int) -> int:

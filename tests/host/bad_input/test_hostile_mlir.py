@@ -14,6 +14,8 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
 from ark_mlir import ir
+from ark_mlir.cli.main import main
+from ark_mlir.mlir import parsing
 
 _DEPTH = 50_000
 # Each crashes the parser or a verifier of MLIR 22.1.
@@ -45,12 +47,52 @@ def test_text_that_crashes_the_parser(
 ) -> None:
     text = _CRASHES[name] + "\n"
     inputs = ({},) if take is ark.reference.run else ()
-    with pytest.raises(ark.ArkError, match=r"MLIR cannot read it: its parser ended with SIG\w+"):
+    ends = r"MLIR cannot read it: its parser or verifier ended with SIG\w+$"
+    with pytest.raises(ark.ArkError, match=ends):
         take(text, *inputs)
     file = tmp_path / "hostile.mlir"
     file.write_text(text)
     with pytest.raises(ark.ArkError, match="MLIR cannot read it") as caught:
         take(file, *inputs)
+    assert caught.value.location == str(file)
+
+
+# Damaged bytecode on which MLIR's reader never ends.
+_ENDLESS = Path(__file__).parents[2] / "pipelines" / "Inputs" / "endless.mlirbc"
+# Every command that reads MLIR; the others read bundles or folders.
+_COMMANDS = {
+    "check": ("--target", "cpu:1"),
+    "compile": ("--target", "cpu:1", "-o", "out.arkbin"),
+    "schedule": ("--target", "cpu:1", "-o", "out.mlir"),
+    "show": ("--target", "cpu:1", "-o", "out.html"),
+    "simulate": ("--target", "cpu:1", "--topology", "h200"),
+    "tune": ("--target", "cpu:1", "--record", "out.json"),
+}
+
+
+@pytest.mark.parametrize("command", _COMMANDS)
+def test_commands_report_a_crash_of_the_parser(
+    command: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "hostile.mlir"
+    file.write_text(_CRASHES["an array of indices"] + "\n")
+    assert main([command, str(file), *_COMMANDS[command]]) == 1
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert re.search(
+        rf"{re.escape(str(file))}: MLIR cannot read it: its parser or verifier ended with SIG\w+$",
+        lines[0],
+    )
+
+
+def test_a_parser_that_never_ends_is_ended(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parsing, "_FLAGS", (*parsing._FLAGS, "--ark-read-seconds=1"))
+    file = tmp_path / "endless.mlir"
+    file.write_bytes(_ENDLESS.read_bytes())
+    with pytest.raises(ark.CompileError, match="exceeded its limit of processor time") as caught:
+        ark.compile(file, target="cpu:1")
     assert caught.value.location == str(file)
 
 

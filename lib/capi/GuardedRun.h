@@ -1,0 +1,63 @@
+//===- GuardedRun.h - Work in a process of its own --------------*- C++ -*-===//
+
+#ifndef ARK_LIB_CAPI_GUARDEDRUN_H
+#define ARK_LIB_CAPI_GUARDEDRUN_H
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstddef>
+#include <sys/resource.h>
+
+namespace mlir {
+class PassManager;
+} // namespace mlir
+
+namespace mlir::ark {
+
+/// Memory that the guarded process and its parent share.
+struct Progress;
+
+/// Tells the parent what the guarded process does, and sets the limits of it.
+///
+/// MLIR reads and prints with little time, memory and stack, because damaged
+/// input exhausts them. Passes have the limits of the parent.
+class GuardedRun {
+public:
+  GuardedRun(Progress &progress, unsigned seconds);
+
+  /// From here on MLIR reads an input of `bytes`, until passes run.
+  void beginReading(size_t bytes);
+
+  /// Tells the parent which pass runs, and makes the limits follow.
+  void watchPasses(PassManager &manager);
+
+  /// The work has a status. Only the end of the process follows.
+  void finish();
+
+private:
+  class Watcher;
+
+  void setLimits();
+  void liftLimits();
+
+  Progress &progress;
+  unsigned seconds;
+  size_t inputBytes = 0;
+  /// The limits of the parent.
+  rlimit core, stack, memory, time;
+};
+
+/// Runs `work` in a child process. Returns the status of `work` in both
+/// processes, so that destructors run in the child, too. If the child crashes,
+/// exceeds a limit or does not finish, prints one error that names `file`, and
+/// returns 1 in the parent. `seconds` limits the processor time for reading,
+/// and again for printing.
+///
+/// The process must have no other thread.
+int runGuarded(StringRef file, unsigned seconds,
+               llvm::function_ref<int(GuardedRun &)> work);
+
+} // namespace mlir::ark
+
+#endif // ARK_LIB_CAPI_GUARDEDRUN_H
