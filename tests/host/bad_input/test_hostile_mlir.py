@@ -85,9 +85,7 @@ def test_commands_report_a_crash_of_the_parser(
     )
 
 
-def test_a_parser_that_never_ends_is_ended(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_parser_that_never_ends_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(parsing, "_FLAGS", (*parsing._FLAGS, "--ark-read-seconds=1"))
     file = tmp_path / "endless.mlir"
     file.write_bytes(_ENDLESS.read_bytes())
