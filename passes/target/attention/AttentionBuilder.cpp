@@ -47,7 +47,7 @@ Value AttentionBuilder::isLess(Value a, Value b) {
 }
 
 //===----------------------------------------------------------------------===//
-// Lanes
+// Threads
 //===----------------------------------------------------------------------===//
 
 Value AttentionBuilder::exchange(Value value, int64_t distance) {
@@ -57,9 +57,9 @@ Value AttentionBuilder::exchange(Value value, int64_t distance) {
       .getShuffleResult();
 }
 
-Value AttentionBuilder::fetch(Value value, Value lane) {
+Value AttentionBuilder::fetch(Value value, Value inWarp) {
   Value number =
-      arith::IndexCastOp::create(builder, builder.getI32Type(), lane);
+      arith::IndexCastOp::create(builder, builder.getI32Type(), inWarp);
   Value width = arith::ConstantIntOp::create(builder, shape.getWarpSize(), 32);
   return gpu::ShuffleOp::create(builder, value, number, width,
                                 gpu::ShuffleMode::IDX)
@@ -120,7 +120,7 @@ Value AttentionBuilder::pinToPlace(Value number) {
   Type i32 = builder.getI32Type();
   Value narrow = arith::IndexCastOp::create(builder, i32, number);
   Value width = arith::ConstantIntOp::create(builder, shape.getWarpSize(), 32);
-  Value own = arith::IndexCastOp::create(builder, i32, lane);
+  Value own = arith::IndexCastOp::create(builder, i32, inWarp);
   auto shuffle = gpu::ShuffleOp::create(builder, narrow, own, width,
                                         gpu::ShuffleMode::IDX);
   return arith::IndexCastUIOp::create(builder, builder.getIndexType(),

@@ -17,7 +17,7 @@ struct AttentionBuffers {
 /// The results of a row, with the product in one of its columns.
 using RowNumbers = llvm::SmallDenseMap<RowValue, Value, 4>;
 
-/// Builds scalars, bodies of ops and exchanges between lanes.
+/// Builds scalars, bodies of ops and exchanges between threads.
 class AttentionBuilder {
 public:
   AttentionBuilder(ImplicitLocOpBuilder &builder, const AttentionOps &attention,
@@ -35,10 +35,10 @@ protected:
   Value isLess(Value a, Value b);
 
   Value exchange(Value value, int64_t distance);
-  /// Returns `value` of lane `lane`.
-  Value fetch(Value value, Value lane);
-  /// Combines `value` over the lanes at these XOR distances. The order of the
-  /// operations is the same in every lane.
+  /// Returns `value` of thread `inWarp` of the warp.
+  Value fetch(Value value, Value inWarp);
+  /// Combines `value` over the threads at these XOR distances. The order of the
+  /// operations is the same in every thread.
   template <typename OpTy>
   Value combine(Value value, ArrayRef<int64_t> distances);
   /// Returns the indices of a row.
@@ -67,7 +67,7 @@ protected:
   const AttentionOps &attention;
   const AttentionShape &shape;
   AttentionBuffers buffers;
-  Value warp, lane;
+  Value warp, inWarp;
 };
 
 /// Builds the loop over the keys for few rows.

@@ -15,15 +15,15 @@ using namespace mlir;
 using namespace mlir::ark;
 
 //===----------------------------------------------------------------------===//
-// Lanes and loads
+// Threads and loads
 //===----------------------------------------------------------------------===//
 
-void AttentionTiles::dealLanes(Value thread) {
+void AttentionTiles::assignThreads(Value thread) {
   element = attention.getElementType();
   warp = div(thread, shape.getWarpSize());
-  lane = rem(thread, shape.getWarpSize());
-  quad = getLhs().createPart(builder, builder.getLoc(), lane, /*dim=*/0);
-  inQuad = getLhs().createPart(builder, builder.getLoc(), lane, /*dim=*/1);
+  inWarp = rem(thread, shape.getWarpSize());
+  quad = getLhs().createPart(builder, builder.getLoc(), inWarp, /*dim=*/0);
+  inQuad = getLhs().createPart(builder, builder.getLoc(), inWarp, /*dim=*/1);
 }
 
 void AttentionTiles::findLength() {
@@ -33,7 +33,7 @@ void AttentionTiles::findLength() {
 }
 
 int64_t AttentionTiles::getKeyLoads() {
-  return llvm::divideCeil(attention.depth, getQuadLanes() * shape.width);
+  return llvm::divideCeil(attention.depth, getQuadThreads() * shape.width);
 }
 
 Value AttentionTiles::isInside(Value column) {
@@ -41,8 +41,8 @@ Value AttentionTiles::isInside(Value column) {
 }
 
 AttentionTiles::Words AttentionTiles::load(Value buffer, ArrayRef<Value> place,
-                                           Value column, int64_t lanes) {
-  bool isWhole = attention.depth % (lanes * shape.width) == 0;
+                                           Value column, int64_t threads) {
+  bool isWhole = attention.depth % (threads * shape.width) == 0;
   Value last = index(attention.depth - shape.width);
   SmallVector<Value> indices(place);
   indices.push_back(
