@@ -22,7 +22,7 @@ func.func private @ark_now() -> i64
 // while tables in the code have the lanes of all ranks. The host writes the number to the field of
 // the SM in a lane's entry.
 //
-// Every lane asks for its number once, before its first instruction, and gets it when the kernels of
+// Every lane requests its number once, before its first instruction, and gets it when the kernels of
 // all ranks have begun. So the dispatch loop needs no call for the begin, and the code of programs
 // of one rank does not depend on it.
 func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {

@@ -116,7 +116,7 @@ func.func private @ark_warps() -> i32
 // the words of all warps. The second barrier keeps the next vote from overwriting these words.
 func.func private @ark_any(%predicate: i1) -> i1 {
   %none = arith.constant 0 : i64
-  %nobody = arith.constant 0 : i32
+  %no_vote = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %size = arith.constant kHipWarpSize : i32
   %votes = func.call @ark_vote_slots() : () -> !llvm.ptr<3>
@@ -124,7 +124,7 @@ func.func private @ark_any(%predicate: i1) -> i1 {
   %thread_index = gpu.thread_id x
   %thread = arith.index_cast %thread_index : index to i32
   %warp = arith.divui %thread, %size : i32
-  %lane = arith.remui %thread, %size : i32
+  %in_warp = arith.remui %thread, %size : i32
 
   %here = rocdl.ballot %predicate : i64
   %any_here = arith.cmpi ne, %here, %none : i64
@@ -133,10 +133,10 @@ func.func private @ark_any(%predicate: i1) -> i1 {
   llvm.store %vote, %own : i32, !llvm.ptr<3>
   gpu.barrier
   %last = arith.subi %warps, %one : i32
-  %reads = arith.minui %lane, %last : i32
+  %reads = arith.minui %in_warp, %last : i32
   %other = llvm.getelementptr %votes[%reads] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
-  %said = llvm.load %other : !llvm.ptr<3> -> i32
-  %yes = arith.cmpi ne, %said, %nobody : i32
+  %voted = llvm.load %other : !llvm.ptr<3> -> i32
+  %yes = arith.cmpi ne, %voted, %no_vote : i32
   %all = rocdl.ballot %yes : i64
   gpu.barrier
   %result = arith.cmpi ne, %all, %none : i64

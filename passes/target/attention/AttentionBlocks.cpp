@@ -79,7 +79,7 @@ private:
   /// The row indices of the thread, and the same indices clamped to the last
   /// row.
   SmallVector<Value> numbers, rows;
-  SmallVector<SmallVector<Value>> places;
+  SmallVector<SmallVector<Value>> rowIndices;
   SmallVector<SmallVector<Words>> queries;
   /// The keys of the thread's scores in this step, and an i1 for each that is
   /// true if the key exists. The i1 is null if all keys of the step exist.
@@ -125,7 +125,7 @@ void BlockBuilder::findChunks() {
 void BlockBuilder::findRows(Value block) {
   numbers.clear();
   rows.clear();
-  places.clear();
+  rowIndices.clear();
   queries.clear();
   for (int64_t own = 0; own < getOwnRows(); ++own) {
     numbers.push_back(add(add(mul(block, shape.getBlockRows()), quad),
@@ -135,7 +135,7 @@ void BlockBuilder::findRows(Value block) {
                        : arith::MinSIOp::create(builder, numbers.back(),
                                                 index(shape.rows - 1))
                              .getResult());
-    places.push_back(getPlace(rows.back()));
+    rowIndices.push_back(getRowIndices(rows.back()));
     if (attention.depth > kMaxKeptDepth)
       continue;
     SmallVector<Words> &loaded = queries.emplace_back();
@@ -145,7 +145,7 @@ void BlockBuilder::findRows(Value block) {
 }
 
 AttentionTiles::Words BlockBuilder::loadQueries(Value row, int64_t number) {
-  return load(attention.query, getPlace(row),
+  return load(attention.query, getRowIndices(row),
               mul(add(inQuad, number * getQuadThreads()), shape.width),
               getQuadThreads());
 }
@@ -244,7 +244,7 @@ SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
       llvm::append_range(scores[own], getRow(tile, own));
   for (int64_t own = 0; own < getOwnRows(); ++own)
     for (auto [score, key, exists] : llvm::zip(scores[own], ownKeys, keyExists))
-      score = finishScore(score, places[own], key, exists);
+      score = finishScore(score, rowIndices[own], key, exists);
   return scores;
 }
 
@@ -396,7 +396,8 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
   SmallVector<SmallVector<Value>> results;
   for (auto [number, product] : llvm::enumerate(products)) {
     numbers[RowValue::Product] = product;
-    results.push_back(buildRowOps(numbers, places[own], add(first, number)));
+    results.push_back(
+        buildRowOps(numbers, rowIndices[own], add(first, number)));
   }
   int64_t count = products.size();
   for (auto [number, rowOp] : llvm::enumerate(attention.rowOps)) {
@@ -410,7 +411,7 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
         getRowAlignment(out, count) >= count * type.getIntOrFloatBitWidth() / 8;
     if (!isWide) {
       for (int64_t column = 0; column < count; ++column)
-        storeRowOp(rowOp, results[column][number], places[own],
+        storeRowOp(rowOp, results[column][number], rowIndices[own],
                    add(first, column));
       continue;
     }
@@ -419,7 +420,7 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
       elements.push_back(result[number]);
     Value vector = vector::FromElementsOp::create(
         builder, VectorType::get(count, type), elements);
-    SmallVector<Value> indices(places[own]);
+    SmallVector<Value> indices(rowIndices[own]);
     indices.push_back(first);
     vector::StoreOp::create(
         builder, vector, out, indices, /*nontemporal=*/false,

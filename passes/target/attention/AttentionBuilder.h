@@ -42,7 +42,7 @@ protected:
   template <typename OpTy>
   Value combine(Value value, ArrayRef<int64_t> distances);
   /// Returns the indices of a row.
-  SmallVector<Value> getPlace(Value row);
+  SmallVector<Value> getRowIndices(Value row);
   /// Clones the body of an op with its loops at `indices`. Returns its result.
   Value inlineBody(linalg::LinalgOp op, ValueRange values, ValueRange indices);
   /// Loads the element of an operand that `map` selects at `indices`, or
@@ -56,11 +56,11 @@ protected:
   /// result are computed after this point.
   Value pinToPlace(Value number);
   /// Builds all row ops for a column of a row. Returns their results.
-  SmallVector<Value> buildRowOps(const RowNumbers &numbers, ValueRange place,
-                                 Value column);
+  SmallVector<Value> buildRowOps(const RowNumbers &numbers,
+                                 ValueRange rowIndices, Value column);
   /// Returns the number of columns of a row op.
   int64_t getRowColumns(const RowOp &rowOp);
-  void storeRowOp(const RowOp &rowOp, Value result, ValueRange place,
+  void storeRowOp(const RowOp &rowOp, Value result, ValueRange rowIndices,
                   Value column);
 
   ImplicitLocOpBuilder &builder;

@@ -75,11 +75,11 @@ void RowBuilder::build(Value thread) {
           ? column
           : arith::MinSIOp::create(builder, column, index(attention.depth - 1));
   addWarps(row, clamped);
-  SmallVector<Value> place = getPlace(row);
-  SmallVector<Value> made = buildRowOps(values, place, column);
+  SmallVector<Value> rowIndices = getRowIndices(row);
+  SmallVector<Value> made = buildRowOps(values, rowIndices, column);
   for (auto [rowOp, result] : llvm::zip(attention.rowOps, made))
     if (rowOp.isStored)
-      storeRowOp(rowOp, result, place, column);
+      storeRowOp(rowOp, result, rowIndices, column);
 }
 
 void ark::buildAttentionRows(ImplicitLocOpBuilder &builder,

@@ -101,10 +101,10 @@ void StreamBuilder::assignThreads(Value thread) {
 }
 
 void StreamBuilder::loadQueries() {
-  SmallVector<Value> place = getPlace(row);
+  SmallVector<Value> rowIndices = getRowIndices(row);
   for (int64_t number = 0; number < getKeyLoads(); ++number)
     queries.push_back(
-        load(attention.query, place,
+        load(attention.query, rowIndices,
              mul(add(inQuad, number * getQuadThreads()), shape.width),
              getQuadThreads()));
 }
@@ -163,9 +163,9 @@ SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
       }
     llvm::append_range(scores, getRow(sums, /*own=*/0));
   }
-  SmallVector<Value> place = getPlace(row);
+  SmallVector<Value> rowIndices = getRowIndices(row);
   for (auto [score, key, exists] : llvm::zip(scores, ownKeys, keyExists))
-    score = finishScore(score, place, key, exists);
+    score = finishScore(score, rowIndices, key, exists);
   return scores;
 }
 

@@ -40,11 +40,12 @@ Value AttentionTiles::isInside(Value column) {
   return isLess(column, index(attention.depth));
 }
 
-AttentionTiles::Words AttentionTiles::load(Value buffer, ArrayRef<Value> place,
+AttentionTiles::Words AttentionTiles::load(Value buffer,
+                                           ArrayRef<Value> rowIndices,
                                            Value column, int64_t threads) {
   bool isWhole = attention.depth % (threads * shape.width) == 0;
   Value last = index(attention.depth - shape.width);
-  SmallVector<Value> indices(place);
+  SmallVector<Value> indices(rowIndices);
   indices.push_back(
       isWhole ? column
               : arith::MinSIOp::create(builder, column, last).getResult());
@@ -149,10 +150,10 @@ AttentionTiles::split(ArrayRef<Value> exponentials) {
 // Scores
 //===----------------------------------------------------------------------===//
 
-Value AttentionTiles::finishScore(Value score, ValueRange place, Value key,
+Value AttentionTiles::finishScore(Value score, ValueRange rowIndices, Value key,
                                   Value exists) {
   OnlineAttentionOp op = attention.op;
-  SmallVector<Value> indices(place);
+  SmallVector<Value> indices(rowIndices);
   indices.push_back(key);
   IRMapping mapping;
   mapping.map(op.getIndices(), indices);

@@ -28,11 +28,12 @@ protected:
   void findLength();
   /// Loads the elements from `column` on, with zeros beyond the end of a row.
   /// Each of `threads` threads loads a part of the row.
-  Words load(Value buffer, ArrayRef<Value> place, Value column,
+  Words load(Value buffer, ArrayRef<Value> rowIndices, Value column,
              int64_t threads);
   /// Scales and masks the sum of products of a row and a key. Returns minus
   /// infinity if `exists` is false. A null `exists` means true.
-  Value finishScore(Value score, ValueRange place, Value key, Value exists);
+  Value finishScore(Value score, ValueRange rowIndices, Value key,
+                    Value exists);
   /// Splits exponentials into sums of numbers of the values' type, whose
   /// products are exact. Every term has one word with two exponentials and one
   /// with the next two.
