@@ -27,7 +27,7 @@ _MOST_NOTES = 8
 
 @dataclass(frozen=True)
 class Origin:
-    """The version of an assembler, and the path of its file or the name of the machine that has it."""
+    """The version of an assembler, and the path of its file, or the name of what has it."""
 
     version: str
     path: str
