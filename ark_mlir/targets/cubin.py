@@ -36,8 +36,8 @@ def _cut(image: bytes, emptied: int, offset: int, size: int, segments: int, sect
     """Removes `size` bytes at `offset` and adjusts the offsets of all that follows."""
     result = bytearray(image)
 
-    def moved(place: int) -> int:
-        return place - size if place >= offset + size else place
+    def moved(at: int) -> int:
+        return at - size if at >= offset + size else at
 
     entry, count, _ = _COUNTS.unpack_from(image)
     for row in range(sections, sections + entry * count, entry):

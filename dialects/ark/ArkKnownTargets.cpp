@@ -13,43 +13,46 @@ using namespace mlir::ark;
 // Architectures
 //===----------------------------------------------------------------------===//
 
+// Scopes of PTX, and fragments of its matrix instructions.
+#define PTX_SCOPES "scopes = #ark.scopes<device = \"gpu\", system = \"sys\">"
+
 #define MMA_SYNC                                                               \
   "#ark.mma<kind = mma_sync, m = 16, n = 8, k = 16,"                           \
-  "  lhs = #ark.fragment<outer = [2, 2], lanes = [8, 4], strides = [4, 1],"    \
-  "                      elements = [1, 2]>,"                                  \
-  "  rhs = #ark.fragment<outer = [2, 1], lanes = [4, 8], strides = [1, 4],"    \
-  "                      elements = [2, 1]>,"                                  \
-  "  acc = #ark.fragment<outer = [2, 1], lanes = [8, 4], strides = [4, 1],"    \
-  "                      elements = [1, 2]>>"
+  "  lhs = #ark.fragment<outer = [2, 2], threads = [8, 4],"                    \
+  "                      strides = [4, 1], elements = [1, 2]>,"                \
+  "  rhs = #ark.fragment<outer = [2, 1], threads = [4, 8],"                    \
+  "                      strides = [1, 4], elements = [2, 1]>,"                \
+  "  acc = #ark.fragment<outer = [2, 1], threads = [8, 4],"                    \
+  "                      strides = [4, 1], elements = [1, 2]>>"
 
 #define WGMMA                                                                  \
   "#ark.mma<kind = wgmma, m = 64, n = 8, k = 16, warps = 4,"                   \
-  "  acc = #ark.fragment<outer = [2, 1], lanes = [8, 4], strides = [4, 1],"    \
-  "                      elements = [1, 2]>>"
+  "  acc = #ark.fragment<outer = [2, 1], threads = [8, 4],"                    \
+  "                      strides = [4, 1], elements = [1, 2]>>"
 
 #define MFMA                                                                   \
   "#ark.mma<kind = mfma, m = 16, n = 16, k = 16,"                              \
-  "  lhs = #ark.fragment<outer = [1, 1], lanes = [16, 4], strides = [1, 16],"  \
-  "                      elements = [1, 4]>,"                                  \
-  "  rhs = #ark.fragment<outer = [1, 1], lanes = [4, 16], strides = [16, 1],"  \
-  "                      elements = [4, 1]>,"                                  \
-  "  acc = #ark.fragment<outer = [1, 1], lanes = [4, 16], strides = [16, 1],"  \
-  "                      elements = [4, 1]>>"
+  "  lhs = #ark.fragment<outer = [1, 1], threads = [16, 4],"                   \
+  "                      strides = [1, 16], elements = [1, 4]>,"               \
+  "  rhs = #ark.fragment<outer = [1, 1], threads = [4, 16],"                   \
+  "                      strides = [16, 1], elements = [4, 1]>,"               \
+  "  acc = #ark.fragment<outer = [1, 1], threads = [4, 16],"                   \
+  "                      strides = [16, 1], elements = [4, 1]>>"
 
 static constexpr StringLiteral kAmpere =
     R"(#ark.gpu<warp_size = 32, features = "+ptx80", copies = [cp_async],
-                packet = 8, mma = [)" MMA_SYNC "]>";
+                packet = 8, mma = [)" MMA_SYNC "], " PTX_SCOPES ">";
 
 static constexpr StringLiteral kAda =
     R"(#ark.gpu<warp_size = 32, features = "+ptx81", copies = [cp_async],
-                packet = 8, fp8 = true, mma = [)" MMA_SYNC "]>";
+                packet = 8, fp8 = true, mma = [)" MMA_SYNC "], " PTX_SCOPES ">";
 
 // The times of tiles were measured on an H200. For a 4096 cubed matmul, tiles
 // of 128 by 128 take 1.55 times as long as large tiles.
 static constexpr StringLiteral kHopper =
     R"(#ark.gpu<warp_size = 32, features = "+ptx86",
                 copies = [cp_async, bulk, tensor_map], cluster = 8, packet = 8,
-                fp8 = true, mma = [)" MMA_SYNC ", " WGMMA R"(],
+                fp8 = true, mma = [)" MMA_SYNC ", " WGMMA "], " PTX_SCOPES R"(,
                 matrix_tiles = #ark.matrix_tiles<
                   shapes = [256, 128, 128, 256, 128, 192, 128, 128, 128, 96],
                   depth = 64, tile = 3000, stage_row = 2300>>)";
@@ -57,10 +60,12 @@ static constexpr StringLiteral kHopper =
 static constexpr StringLiteral kBlackwell =
     R"(#ark.gpu<warp_size = 32, features = "+ptx87",
                 copies = [cp_async, bulk, tensor_map], cluster = 8, packet = 8,
-                fp8 = true, mma = [)" MMA_SYNC "]>";
+                fp8 = true, mma = [)" MMA_SYNC "], " PTX_SCOPES ">";
 
+// Scopes are those of LLVM.
 static constexpr StringLiteral kCdna =
-    "#ark.gpu<warp_size = 64, mma = [" MFMA "]>";
+    R"(#ark.gpu<warp_size = 64, scopes = #ark.scopes<device = "agent">,
+                mma = [)" MFMA "]>";
 
 //===----------------------------------------------------------------------===//
 // Devices

@@ -174,7 +174,8 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
 
     - (kernel_c1) tables are dense, with these columns and element types, and at most 2^26 elements.
     - (kernel_c2) `bodies`, `buffers`, `tasks` and `semaphores` hold dictionaries.
-    - (kernel_c3) `task_table` has a row for every task: a body, and rows of `operands`.
+    - (kernel_c3) `task_table` has an entry for every task: a body, and the index of its first entry in
+      `operands`.
     - (kernel_c4) a lane is a range of `instructions`.
     - (kernel_c5) an instruction with opcode 0 runs a range of vCTAs of a task.
   }];

@@ -4,6 +4,7 @@
 #include "dialects/ark/ArkLimits.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -21,16 +22,16 @@ static constexpr int64_t kMaxFragmentFigure = 1 << 16;
 
 LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                                    ArrayRef<int64_t> outer,
-                                   ArrayRef<int64_t> lanes,
+                                   ArrayRef<int64_t> threads,
                                    ArrayRef<int64_t> strides,
                                    ArrayRef<int64_t> elements) {
   // fragment_c1
-  for (ArrayRef<int64_t> figures : {outer, lanes, strides, elements})
+  for (ArrayRef<int64_t> figures : {outer, threads, strides, elements})
     if (figures.size() != 2 || !arePositive(figures))
       return emitError() << "fragment has [" << figures
                          << "], which are not two positive figures";
   // fragment_c2
-  for (ArrayRef<int64_t> figures : {outer, lanes, strides, elements})
+  for (ArrayRef<int64_t> figures : {outer, threads, strides, elements})
     if (std::max(figures[0], figures[1]) > kMaxFragmentFigure)
       return emitError() << "fragment has [" << figures
                          << "]; expected figures of at most "
@@ -43,7 +44,7 @@ std::pair<int64_t, int64_t> FragmentAttr::getOffset(int64_t element) const {
   int64_t number = element / (elements[0] * elements[1]);
   int64_t rest = element % (elements[0] * elements[1]);
   auto find = [&](unsigned dim, int64_t block, int64_t own) {
-    return block * getLanes()[dim] * elements[dim] + own;
+    return block * getThreads()[dim] * elements[dim] + own;
   };
   return {find(0, number % blocks[0], rest / elements[1]),
           find(1, number / blocks[0], rest % elements[1])};
@@ -103,13 +104,32 @@ SmallVector<std::pair<int64_t, int64_t>> MatrixTilesAttr::getTiles() const {
 }
 
 //===----------------------------------------------------------------------===//
+// ScopesAttr
+//===----------------------------------------------------------------------===//
+
+LogicalResult ScopesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
+                                 StringRef device, StringRef system) {
+  // scopes_c1
+  auto isName = [](StringRef name) {
+    return llvm::all_of(
+        name, [](char c) { return llvm::isAlnum(c) || c == '_' || c == '-'; });
+  };
+  if (!device.empty() && isName(device) && isName(system))
+    return success();
+  return emitError() << "scopes are named '" << device << "' and '" << system
+                     << "'; expected letters, digits, '_' and '-', and a name "
+                        "for `device`";
+}
+
+//===----------------------------------------------------------------------===//
 // GpuAttr
 //===----------------------------------------------------------------------===//
 
 LogicalResult GpuAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                               int64_t warpSize, StringRef features,
                               ArrayRef<CopyKind> copies, int64_t cluster,
-                              int64_t packet, bool fp8, ArrayRef<MmaAttr> mma,
+                              int64_t packet, ScopesAttr scopes, bool fp8,
+                              ArrayRef<MmaAttr> mma,
                               MatrixTilesAttr matrixTiles) {
   // gpu_c1
   if (!arePositive({warpSize, cluster}) || packet < 0)
@@ -121,10 +141,10 @@ LogicalResult GpuAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   for (MmaAttr instruction : mma)
     for (FragmentAttr fragment :
          {instruction.getLhs(), instruction.getRhs(), instruction.getAcc()})
-      if (fragment && fragment.getNumLanes() != warpSize)
+      if (fragment && fragment.getNumThreads() != warpSize)
         return emitError() << "gpu with warps of " << warpSize
                            << " threads has a fragment of "
-                           << fragment.getNumLanes() << " lanes";
+                           << fragment.getNumThreads() << " threads";
   return success();
 }
 

@@ -6,44 +6,44 @@
 include "dialects/ark/ArkAttrBase.td"
 
 def Ark_FragmentAttr : Ark_Attr<"Fragment", "fragment"> {
-  let summary = "The elements of a matrix that each lane of a warp holds";
+  let summary = "The elements of a matrix that each thread of a warp holds";
   let description = [{
     Each parameter has a figure for rows and one for columns. The matrix is divided into `outer`
-    blocks, and a block into `lanes` parts, one for each lane. A part has `elements` elements:
+    blocks, and a block into `threads` parts, one for each thread. A part has `elements` elements:
 
-    - rows and columns of the matrix: `outer * lanes * elements`;
-    - the part of lane `l` along a dimension: `l / strides mod lanes`;
-    - the order of a lane's elements: block by block, down each column of blocks first.
+    - rows and columns of the matrix: `outer * threads * elements`;
+    - the part of thread `t` of the warp along a dimension: `t / strides mod threads`;
+    - the order of a thread's elements: block by block, down each column of blocks first.
 
     ```mlir
-    // Lane 5 holds the elements (1, 2), (1, 3), (9, 2) and (9, 3) of 16 x 8.
-    #ark.fragment<outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>
+    // Thread 5 holds the elements (1, 2), (1, 3), (9, 2) and (9, 3) of 16 x 8.
+    #ark.fragment<outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>
     ```
 
     Constraints:
     - (fragment_c1) every parameter has two figures, and all figures are positive.
     - (fragment_c2) no figure exceeds 65536.
   }];
-  let parameters = (ins ArrayRefParameter<"int64_t">:$outer, ArrayRefParameter<"int64_t">:$lanes,
+  let parameters = (ins ArrayRefParameter<"int64_t">:$outer, ArrayRefParameter<"int64_t">:$threads,
                         ArrayRefParameter<"int64_t">:$strides,
                         ArrayRefParameter<"int64_t">:$elements);
   let assemblyFormat = [{
-    `<` struct(custom<List>($outer), custom<List>($lanes), custom<List>($strides),
+    `<` struct(custom<List>($outer), custom<List>($threads), custom<List>($strides),
                custom<List>($elements)) `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Returns the rows (0) or columns (1) of the matrix.
     int64_t getExtent(unsigned dim) const {
-      return getOuter()[dim] * getLanes()[dim] * getElements()[dim];
+      return getOuter()[dim] * getThreads()[dim] * getElements()[dim];
     }
-    /// Returns the number of lanes.
-    int64_t getNumLanes() const { return getLanes()[0] * getLanes()[1]; }
-    /// Returns the number of elements of a lane.
+    /// Returns the number of threads.
+    int64_t getNumThreads() const { return getThreads()[0] * getThreads()[1]; }
+    /// Returns the number of elements of a thread.
     int64_t getNumElements() const {
       return getOuter()[0] * getOuter()[1] * getElements()[0] * getElements()[1];
     }
-    /// Returns the row and the column of a lane's element, relative to the lane's first element.
+    /// Returns the row and the column of a thread's element, relative to its first element.
     std::pair<int64_t, int64_t> getOffset(int64_t element) const;
   }];
 }
@@ -103,6 +103,27 @@ def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
   }];
 }
 
+def Ark_ScopesAttr : Ark_Attr<"Scopes", "scopes"> {
+  let summary = "Names of the memory scopes of a GPU";
+  let description = [{
+    A scope names the threads for which a memory access is atomic and ordered. The names are words of
+    PTX, or of LLVM's `syncscope`.
+
+    - `device`: all threads of the GPU.
+    - `system`: also the host and other GPUs. The empty name is the default scope of LLVM.
+
+    ```mlir
+    #ark.scopes<device = "gpu", system = "sys">
+    ```
+
+    Constraints:
+    - (scopes_c1) `device` is not empty, and names consist of letters, digits, `_` and `-`.
+  }];
+  let parameters = (ins StringRefParameter<>:$device, StringRefParameter<"", [{""}]>:$system);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
   let summary = "Facts about the architecture of a GPU";
   let description = [{
@@ -112,24 +133,27 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
     - `cluster`: the most CTAs that share memory as a cluster; 1 without clusters.
     - `packet`: the most bytes that one store makes visible as a whole to threads of other SMs, which
       poll them; 0 if tasks cannot exchange LL packets.
+    - `scopes`: names of memory scopes. Without them, no kernel can be built: texts of the kernel and
+      checks of its code take the names from here.
     - `fp8`: instructions convert 8-bit floats.
     - `mma`: matrix instructions.
     - `matrix_tiles`: tiles for the instructions of `mma` that read operands from shared memory.
 
     Constraints:
     - (gpu_c1) `warp_size` and `cluster` are positive, and `packet` is not negative.
-    - (gpu_c2) the fragments of `mma` have `warp_size` lanes.
+    - (gpu_c2) the fragments of `mma` have `warp_size` threads.
   }];
   let parameters = (ins
     "int64_t":$warp_size, StringRefParameter<"", [{""}]>:$features,
     OptionalArrayRefParameter<"::mlir::ark::CopyKind">:$copies,
     DefaultValuedParameter<"int64_t", "1">:$cluster,
     DefaultValuedParameter<"int64_t", "0">:$packet,
+    OptionalParameter<"::mlir::ark::ScopesAttr">:$scopes,
     DefaultValuedParameter<"bool", "false">:$fp8,
     OptionalArrayRefParameter<"::mlir::ark::MmaAttr">:$mma,
     OptionalParameter<"::mlir::ark::MatrixTilesAttr">:$matrix_tiles);
   let assemblyFormat = [{
-    `<` struct($warp_size, $features, custom<List>($copies), $cluster, $packet, $fp8,
+    `<` struct($warp_size, $features, custom<List>($copies), $cluster, $packet, $scopes, $fp8,
                custom<List>($mma), $matrix_tiles) `>`
   }];
   let genVerifyDecl = 1;

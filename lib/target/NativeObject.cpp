@@ -101,8 +101,8 @@ static std::string findUnknownFeature(const llvm::MCSubtargetInfo &subtarget,
                                       llvm::StringRef features) {
   llvm::ArrayRef<llvm::SubtargetFeatureKV> known =
       subtarget.getAllProcessorFeatures();
-  llvm::SubtargetFeatures asked(features);
-  for (const std::string &feature : asked.getFeatures()) {
+  llvm::SubtargetFeatures requested(features);
+  for (const std::string &feature : requested.getFeatures()) {
     llvm::StringRef name = feature;
     if (!llvm::SubtargetFeatures::hasFlag(name))
       return feature;

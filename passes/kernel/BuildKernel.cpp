@@ -82,10 +82,6 @@ static constexpr KernelText kCudaPacketWords = {
     "CudaPacketWords.mlir",
 #include "passes/target/packets/CudaPacketWords.mlir.inc"
 };
-static constexpr KernelText kCudaPeerPacketWords = {
-    "CudaPeerPacketWords.mlir",
-#include "passes/target/packets/CudaPeerPacketWords.mlir.inc"
-};
 static constexpr KernelText kCudaRing = {
     "CudaRing.mlir",
 #include "passes/target/weight_streaming/CudaRing.mlir.inc"
@@ -292,14 +288,15 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     auto kernels = module.getOps<KernelOp>();
     if (kernels.empty())
       return;
-    KernelTextLinker linker(module);
-    for (KernelText text : getTexts(*kernels.begin()))
+    KernelOp kernel = *kernels.begin();
+    KernelTextLinker linker(module, kernel.getRanks().has_value());
+    for (KernelText text : getTexts(kernel))
       if (failed(linker.add(text)))
         return signalPassFailure();
 
     SymbolTable symbols(module);
     SmallVector<func::FuncOp> bodies;
-    if (failed(lookUpBodies(*kernels.begin(), symbols, bodies)))
+    if (failed(lookUpBodies(kernel, symbols, bodies)))
       return signalPassFailure();
     DispatchBuilder(symbols.lookup<func::FuncOp>(abi::kRun), symbols)
         .build(bodies);
@@ -320,7 +317,7 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     case Backend::CUDA:
       return {kGpuResident,
               kCudaPackets,
-              isRanked ? kCudaPeerPacketWords : kCudaPacketWords,
+              kCudaPacketWords,
               kGpuKernel,
               kGpuSemaphores,
               kCudaStream,

@@ -1,51 +1,51 @@
 // Primitives of GpuKernel.mlir and GpuSemaphores.mlir on NVIDIA GPUs.
 //
 // The memory accesses are inline PTX, because the lowering of LLVM's atomics to PTX loses their
-// ordering and scope. The scope is `gpu`, since all SMs of one GPU take part, and `sys` for words
-// in host memory. A barrier of the CTA makes the memory that the leader has acquired visible to all
+// ordering and scope. All SMs of one GPU take part, so the scope is `<device>`, and `<system>` for
+// words in host memory: names that the target states. A barrier of the CTA makes the memory that the leader has acquired visible to all
 // threads.
 
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64 {
-  %value = llvm.inline_asm has_side_effects "ld.relaxed.gpu.u64 $0, [$1];", "=l,l,~{memory}" %word
+  %value = llvm.inline_asm has_side_effects "ld.relaxed.<device>.u64 $0, [$1];", "=l,l,~{memory}" %word
       : (!llvm.ptr) -> i64
   return %value : i64
 }
 
 func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64 {
-  %value = llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}" %word
+  %value = llvm.inline_asm has_side_effects "ld.acquire.<device>.u64 $0, [$1];", "=l,l,~{memory}" %word
       : (!llvm.ptr) -> i64
   return %value : i64
 }
 
 func.func private @ark_add_release(%word: !llvm.ptr) {
   %one = arith.constant 1 : i64
-  llvm.inline_asm has_side_effects "red.release.gpu.add.u64 [$0], $1;", "l,l,~{memory}" %word, %one
+  llvm.inline_asm has_side_effects "red.release.<device>.add.u64 [$0], $1;", "l,l,~{memory}" %word, %one
       : (!llvm.ptr, i64) -> ()
   return
 }
 
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1 {
   %zero = arith.constant 0 : i64
-  %old = llvm.inline_asm has_side_effects "atom.acq_rel.gpu.cas.b64 $0, [$1], $2, $3;",
+  %old = llvm.inline_asm has_side_effects "atom.acq_rel.<device>.cas.b64 $0, [$1], $2, $3;",
       "=l,l,l,l,~{memory}" %word, %zero, %code : (!llvm.ptr, i64, i64) -> i64
   %first = arith.cmpi eq, %old, %zero : i64
   return %first : i1
 }
 
 func.func private @ark_store_release(%word: !llvm.ptr, %value: i64) {
-  llvm.inline_asm has_side_effects "st.release.gpu.u64 [$0], $1;", "l,l,~{memory}" %word, %value
+  llvm.inline_asm has_side_effects "st.release.<device>.u64 [$0], $1;", "l,l,~{memory}" %word, %value
       : (!llvm.ptr, i64) -> ()
   return
 }
 
 func.func private @ark_load_host(%word: !llvm.ptr) -> i64 {
-  %value = llvm.inline_asm has_side_effects "ld.acquire.sys.u64 $0, [$1];", "=l,l,~{memory}" %word
+  %value = llvm.inline_asm has_side_effects "ld.acquire.<system>.u64 $0, [$1];", "=l,l,~{memory}" %word
       : (!llvm.ptr) -> i64
   return %value : i64
 }
 
 func.func private @ark_store_host(%word: !llvm.ptr, %value: i64) {
-  llvm.inline_asm has_side_effects "st.release.sys.u64 [$0], $1;", "l,l,~{memory}" %word, %value
+  llvm.inline_asm has_side_effects "st.release.<system>.u64 [$0], $1;", "l,l,~{memory}" %word, %value
       : (!llvm.ptr, i64) -> ()
   return
 }

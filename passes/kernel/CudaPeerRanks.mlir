@@ -22,7 +22,7 @@ func.func private @ark_now() -> i64
 // while tables in the code have the lanes of all ranks. The host writes the number to the field of
 // the SM in a lane's entry.
 //
-// Every lane asks for its number once, before its first instruction, and gets it when the kernels of
+// Every lane requests its number once, before its first instruction, and gets it when the kernels of
 // all ranks have begun. So the dispatch loop needs no call for the begin, and the code of programs
 // of one rank does not depend on it.
 func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
@@ -53,7 +53,7 @@ func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64) {
   cf.br ^finish
 
 ^peer:
-  llvm.inline_asm has_side_effects "red.release.sys.add.u64 [$0], $1;", "l,l,~{memory}"
+  llvm.inline_asm has_side_effects "red.release.<system>.add.u64 [$0], $1;", "l,l,~{memory}"
       %counter, %one : (!llvm.ptr, i64) -> ()
   cf.br ^finish
 
@@ -63,7 +63,7 @@ func.func private @ark_add_arrival(%counter: !llvm.ptr, %semaphore: i64) {
 
 // The arrivals may come from another GPU.
 func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64 {
-  %arrivals = llvm.inline_asm has_side_effects "ld.acquire.sys.u64 $0, [$1];", "=l,l,~{memory}"
+  %arrivals = llvm.inline_asm has_side_effects "ld.acquire.<system>.u64 $0, [$1];", "=l,l,~{memory}"
       %counter : (!llvm.ptr) -> i64
   return %arrivals : i64
 }
@@ -144,7 +144,7 @@ func.func private @ark_meet_as_leader(%context: !llvm.ptr, %lane: i64, %ranks: i
 ^tell(%told: i64):
   %entry = llvm.getelementptr %table[%told] : (!llvm.ptr, i64) -> !llvm.ptr, i64
   %remote = llvm.load %entry : !llvm.ptr -> !llvm.ptr
-  llvm.inline_asm has_side_effects "st.relaxed.sys.u64 [$0], $1;", "l,l,~{memory}" %remote,
+  llvm.inline_asm has_side_effects "st.relaxed.<system>.u64 [$0], $1;", "l,l,~{memory}" %remote,
       %iteration : (!llvm.ptr, i64) -> ()
   %next_told = arith.addi %told, %one : i64
   %more_to_tell = arith.cmpi ult, %next_told, %ranks : i64
@@ -152,7 +152,7 @@ func.func private @ark_meet_as_leader(%context: !llvm.ptr, %lane: i64, %ranks: i
 
 ^await(%rank: i64):
   %word = func.call @ark_begun_word(%context, %rank) : (!llvm.ptr, i64) -> !llvm.ptr
-  %seen = llvm.inline_asm has_side_effects "ld.relaxed.sys.u64 $0, [$1];", "=l,l,~{memory}" %word
+  %seen = llvm.inline_asm has_side_effects "ld.relaxed.<system>.u64 $0, [$1];", "=l,l,~{memory}" %word
       : (!llvm.ptr) -> i64
   %begun = arith.cmpi uge, %seen, %iteration : i64
   cf.cond_br %begun, ^pass, ^look
@@ -189,7 +189,7 @@ func.func private @ark_meet_as_leader(%context: !llvm.ptr, %lane: i64, %ranks: i
 func.func private @ark_load_stop(%context: !llvm.ptr, %report: !llvm.ptr) -> i64 {
   %zero = arith.constant 0 : i64
   %word = func.call @ark_stop_word(%context, %zero) : (!llvm.ptr, i64) -> !llvm.ptr
-  %last = llvm.inline_asm has_side_effects "ld.relaxed.sys.u64 $0, [$1];", "=l,l,~{memory}" %word
+  %last = llvm.inline_asm has_side_effects "ld.relaxed.<system>.u64 $0, [$1];", "=l,l,~{memory}" %word
       : (!llvm.ptr) -> i64
   %epoch = func.call @ark_launch_epoch(%context) : (!llvm.ptr) -> i64
   %iterations = arith.subi %last, %epoch : i64
@@ -204,7 +204,7 @@ func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iteratio
   %word = func.call @ark_stop_word(%context, %distance_i64) : (!llvm.ptr, i64) -> !llvm.ptr
   %epoch = func.call @ark_launch_epoch(%context) : (!llvm.ptr) -> i64
   %last = arith.addi %epoch, %iterations : i64
-  llvm.inline_asm has_side_effects "st.relaxed.sys.u64 [$0], $1;", "l,l,~{memory}" %word, %last
+  llvm.inline_asm has_side_effects "st.relaxed.<system>.u64 [$0], $1;", "l,l,~{memory}" %word, %last
       : (!llvm.ptr, i64) -> ()
   %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr

@@ -1,19 +1,19 @@
 // Primitives of GpuKernel.mlir and GpuSemaphores.mlir on AMD GPUs.
 //
-// The scope is `agent`, since all CUs of one GPU take part, and the system for words in host
-// memory. A barrier of the CTA makes the memory that the leader has acquired visible to all
+// All CUs of one GPU take part, so the scope is `<device>`, whose name the target states, and LLVM's
+// default, the system, for words in host memory. A barrier of the CTA makes the memory that the leader has acquired visible to all
 // threads. Shared words lie in global memory, which is address space 1.
 
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64 {
   %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
-  %value = llvm.load %global atomic syncscope("agent") monotonic {alignment = 8 : i64}
+  %value = llvm.load %global atomic syncscope("<device>") monotonic {alignment = 8 : i64}
       : !llvm.ptr<1> -> i64
   return %value : i64
 }
 
 func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64 {
   %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
-  %value = llvm.load %global atomic syncscope("agent") acquire {alignment = 8 : i64}
+  %value = llvm.load %global atomic syncscope("<device>") acquire {alignment = 8 : i64}
       : !llvm.ptr<1> -> i64
   return %value : i64
 }
@@ -22,7 +22,7 @@ func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64 {
 // gfx9 encodes it). A release needs this wait, but LLVM 22 omits the wait if it knows of no
 // outstanding store.
 func.func private @ark_write_back() {
-  llvm.fence syncscope("agent") release
+  llvm.fence syncscope("<device>") release
   rocdl.s.waitcnt 3952
   return
 }
@@ -31,7 +31,7 @@ func.func private @ark_add_release(%word: !llvm.ptr) {
   %one = arith.constant 1 : i64
   func.call @ark_write_back() : () -> ()
   %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
-  %old = llvm.atomicrmw add %global, %one syncscope("agent") monotonic : !llvm.ptr<1>, i64
+  %old = llvm.atomicrmw add %global, %one syncscope("<device>") monotonic : !llvm.ptr<1>, i64
   return
 }
 
@@ -39,7 +39,7 @@ func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1 {
   %zero = arith.constant 0 : i64
   func.call @ark_write_back() : () -> ()
   %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
-  %pair = llvm.cmpxchg %global, %zero, %code syncscope("agent") acquire acquire
+  %pair = llvm.cmpxchg %global, %zero, %code syncscope("<device>") acquire acquire
       : !llvm.ptr<1>, i64
   %first = llvm.extractvalue %pair[1] : !llvm.struct<(i64, i1)>
   return %first : i1
@@ -48,7 +48,7 @@ func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1 {
 func.func private @ark_store_release(%word: !llvm.ptr, %value: i64) {
   func.call @ark_write_back() : () -> ()
   %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
-  llvm.store %value, %global atomic syncscope("agent") monotonic {alignment = 8 : i64}
+  llvm.store %value, %global atomic syncscope("<device>") monotonic {alignment = 8 : i64}
       : i64, !llvm.ptr<1>
   return
 }
@@ -116,7 +116,7 @@ func.func private @ark_warps() -> i32
 // the words of all warps. The second barrier keeps the next vote from overwriting these words.
 func.func private @ark_any(%predicate: i1) -> i1 {
   %none = arith.constant 0 : i64
-  %nobody = arith.constant 0 : i32
+  %no_vote = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %size = arith.constant kHipWarpSize : i32
   %votes = func.call @ark_vote_slots() : () -> !llvm.ptr<3>
@@ -124,7 +124,7 @@ func.func private @ark_any(%predicate: i1) -> i1 {
   %thread_index = gpu.thread_id x
   %thread = arith.index_cast %thread_index : index to i32
   %warp = arith.divui %thread, %size : i32
-  %lane = arith.remui %thread, %size : i32
+  %in_warp = arith.remui %thread, %size : i32
 
   %here = rocdl.ballot %predicate : i64
   %any_here = arith.cmpi ne, %here, %none : i64
@@ -133,10 +133,10 @@ func.func private @ark_any(%predicate: i1) -> i1 {
   llvm.store %vote, %own : i32, !llvm.ptr<3>
   gpu.barrier
   %last = arith.subi %warps, %one : i32
-  %reads = arith.minui %lane, %last : i32
+  %reads = arith.minui %in_warp, %last : i32
   %other = llvm.getelementptr %votes[%reads] : (!llvm.ptr<3>, i32) -> !llvm.ptr<3>, i32
-  %said = llvm.load %other : !llvm.ptr<3> -> i32
-  %yes = arith.cmpi ne, %said, %nobody : i32
+  %voted = llvm.load %other : !llvm.ptr<3> -> i32
+  %yes = arith.cmpi ne, %voted, %no_vote : i32
   %all = rocdl.ballot %yes : i64
   gpu.barrier
   %result = arith.cmpi ne, %all, %none : i64

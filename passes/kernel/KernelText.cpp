@@ -4,6 +4,7 @@
 
 #include "passes/kernel/KernelAbi.h"
 
+#include "dialects/ark/ArkOps.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -13,7 +14,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 //===----------------------------------------------------------------------===//
-// Constants
+// Constants and scopes
 //===----------------------------------------------------------------------===//
 
 static std::optional<int64_t> lookUpConstant(StringRef name) {
@@ -51,26 +52,76 @@ static bool isConstantName(StringRef token) {
   return token.size() > 1 && token[0] == 'k' && llvm::isUpper(token[1]);
 }
 
-/// Replaces the names of constants by their values. Reports an error and fails
-/// if a name is unknown.
-static FailureOr<std::string> expandConstants(KernelText kernel,
-                                              MLIRContext *context) {
+namespace {
+/// Replaces the names of constants by their values, and the words for scopes by
+/// the names of the scopes.
+class TextExpander {
+public:
+  TextExpander(KernelText kernel, const llvm::StringMap<StringRef> &scopes,
+               MLIRContext *context)
+      : kernel(kernel), scopes(scopes), context(context) {}
+
+  /// Reports each unknown constant and scope, and fails if there is one.
+  FailureOr<std::string> run();
+
+private:
+  void addConstant(StringRef name);
+  void addString(StringRef text);
+  InFlightDiagnostic fail(StringRef part);
+
+  KernelText kernel;
+  const llvm::StringMap<StringRef> &scopes;
+  MLIRContext *context;
   std::string expanded;
   bool isKnown = true;
+};
+} // namespace
+
+/// Reports an error at a part of the text.
+InFlightDiagnostic TextExpander::fail(StringRef part) {
+  isKnown = false;
+  StringRef before = kernel.text.take_front(part.data() - kernel.text.data());
+  unsigned line = before.count('\n') + 1;
+  unsigned column = before.size() - (before.rfind('\n') + 1) + 1;
+  return emitError(FileLineColLoc::get(context, kernel.name, line, column));
+}
+
+void TextExpander::addConstant(StringRef name) {
+  if (std::optional<int64_t> value = lookUpConstant(name))
+    expanded += std::to_string(*value);
+  else
+    fail(name) << "KernelAbi.def has no constant '" << name << "'";
+}
+
+/// Adds a string. Words for scopes are small letters in angle brackets.
+void TextExpander::addString(StringRef text) {
+  while (!text.empty()) {
+    StringRef word = text.starts_with("<")
+                         ? text.drop_front().take_while(llvm::isLower)
+                         : StringRef();
+    StringRef whole = text.take_front(word.size() + 2);
+    if (word.empty() || !whole.ends_with(">")) {
+      expanded += text.front();
+      text = text.drop_front();
+      continue;
+    }
+    if (auto scope = scopes.find(word); scope != scopes.end())
+      expanded += scope->second;
+    else
+      fail(whole) << "the target has no scope '" << whole << "'";
+    text = text.drop_front(whole.size());
+  }
+}
+
+FailureOr<std::string> TextExpander::run() {
   for (StringRef rest = kernel.text; !rest.empty();) {
     StringRef token = rest.take_front(getTokenLength(rest));
-    if (!isConstantName(token)) {
+    if (isConstantName(token))
+      addConstant(token);
+    else if (token.front() == '"')
+      addString(token);
+    else
       expanded += token;
-    } else if (std::optional<int64_t> value = lookUpConstant(token)) {
-      expanded += std::to_string(*value);
-    } else {
-      StringRef before = kernel.text.drop_back(rest.size());
-      unsigned line = before.count('\n') + 1;
-      unsigned column = before.size() - (before.rfind('\n') + 1) + 1;
-      emitError(FileLineColLoc::get(context, kernel.name, line, column))
-          << "KernelAbi.def has no constant '" << token << "'";
-      isKnown = false;
-    }
     rest = rest.drop_front(token.size());
   }
   if (!isKnown)
@@ -92,9 +143,20 @@ static Type getFunctionType(Operation *op) {
   return function ? function.getFunctionType() : Type();
 }
 
+KernelTextLinker::KernelTextLinker(ModuleOp module, bool hasRanks)
+    : module(module) {
+  auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+  if (!target || !target.isGpu() || !target.getGpu().getScopes())
+    return;
+  ScopesAttr names = target.getGpu().getScopes();
+  scopes["device"] = names.getDevice();
+  scopes["system"] = names.getSystem();
+  scopes["ranks"] = hasRanks ? names.getSystem() : names.getDevice();
+}
+
 LogicalResult KernelTextLinker::add(KernelText kernel) {
   FailureOr<std::string> expanded =
-      expandConstants(kernel, module.getContext());
+      TextExpander(kernel, scopes, module.getContext()).run();
   if (failed(expanded))
     return failure();
   OwningOpRef<ModuleOp> text = parseSourceString<ModuleOp>(

@@ -5,12 +5,16 @@
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
 namespace mlir::ark {
 
 /// Functions in MLIR's syntax that kernels of a backend contain. An identifier
-/// such as `kReport` in a text stands for a constant of KernelAbi.def.
+/// such as `kReport` in a text stands for a constant of KernelAbi.def. In a
+/// string, `<device>` and `<system>` stand for names of the target's scopes,
+/// and
+/// `<ranks>` for the name of the scope that contains all ranks of the program.
 struct KernelText {
   /// Name of the text's file, for locations.
   StringRef name;
@@ -20,19 +24,23 @@ struct KernelText {
 /// Moves the functions of kernel texts to a module.
 class KernelTextLinker {
 public:
-  explicit KernelTextLinker(ModuleOp module) : module(module) {}
+  /// Takes the names of scopes from the target of the module. `hasRanks` is
+  /// true for programs of several ranks, which may be on different GPUs.
+  KernelTextLinker(ModuleOp module, bool hasRanks);
 
   /// Adds the functions of a text. A definition replaces a declaration of the
   /// same function that an earlier text left. Reports an error and fails if the
-  /// text is no valid module, if it names an unknown constant, if a function of
-  /// another text has the same name and a different type, or if a symbol from
-  /// elsewhere has the name.
+  /// text is no valid module, if it names an unknown constant or scope, if a
+  /// function of another text has the same name and a different type, or if a
+  /// symbol from elsewhere has the name.
   LogicalResult add(KernelText text);
 
 private:
   LogicalResult add(Operation *function, SymbolTable &symbols);
 
   ModuleOp module;
+  /// Names of scopes by the words that stand for them.
+  llvm::StringMap<StringRef> scopes;
   /// Symbols that texts have added.
   llvm::StringSet<> added;
 };

@@ -44,11 +44,11 @@ static void offsetIndices(OpBuilder &builder, OnlineAttentionOp op,
   for (auto [index, offset] : llvm::zip(op.getIndices(), offsets)) {
     if (isConstantIntValue(offset, 0) || index.use_empty())
       continue;
-    auto place = affine::AffineApplyOp::create(
+    auto shifted = affine::AffineApplyOp::create(
         builder, op.getLoc(), AffineMap::get(0, 2, sum),
         ValueRange{index, getValueOrCreateConstantIndexOp(builder, op.getLoc(),
                                                           offset)});
-    index.replaceAllUsesExcept(place, place);
+    index.replaceAllUsesExcept(shifted, shifted);
   }
 }
 

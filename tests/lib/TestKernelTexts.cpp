@@ -42,7 +42,7 @@ struct TestKernelTextsPass
   }
 
   void runOnOperation() override {
-    KernelTextLinker linker(getOperation());
+    KernelTextLinker linker(getOperation(), hasRanks);
     for (const std::string &file : files) {
       auto buffer = llvm::MemoryBuffer::getFile(file);
       if (!buffer) {
@@ -58,6 +58,8 @@ struct TestKernelTextsPass
 
   ListOption<std::string> files{*this, "files",
                                 llvm::cl::desc("Paths of the texts")};
+  Option<bool> hasRanks{*this, "ranks", llvm::cl::init(false),
+                        llvm::cl::desc("The program has several ranks")};
 };
 } // namespace
 

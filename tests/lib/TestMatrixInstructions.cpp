@@ -27,7 +27,7 @@ static constexpr StringLiteral kToyFunction = "toy_multiply";
 
 namespace {
 /// The instruction of a toy GPU: a call of a function that takes and returns
-/// the elements of a lane.
+/// the elements of a thread.
 class ToyInstruction : public MatrixInstruction {
 public:
   ToyInstruction(MmaAttr facts, ModuleOp module)
@@ -82,13 +82,13 @@ struct Product {
   bool isTransposed;
 };
 
-/// Builds the share of a lane in a product.
-class LaneBuilder {
+/// Builds the share of a thread in a product.
+class ThreadBuilder {
 public:
-  LaneBuilder(ImplicitLocOpBuilder &builder, const Product &product,
-              const MatrixInstruction &instruction, Value lane)
+  ThreadBuilder(ImplicitLocOpBuilder &builder, const Product &product,
+                const MatrixInstruction &instruction, Value inWarp)
       : builder(builder), product(product), instruction(instruction),
-        lane(lane) {}
+        inWarp(inWarp) {}
 
   /// Builds the share in all tiles.
   void buildTiles();
@@ -111,7 +111,7 @@ private:
   ImplicitLocOpBuilder &builder;
   const Product &product;
   const MatrixInstruction &instruction;
-  Value lane;
+  Value inWarp;
 };
 } // namespace
 
@@ -140,29 +140,29 @@ std::optional<Product> Product::match(linalg::LinalgOp op,
 }
 
 //===----------------------------------------------------------------------===//
-// The share of a lane
+// The share of a thread
 //===----------------------------------------------------------------------===//
 
-LaneBuilder::Positions LaneBuilder::findPositions(MatrixFragment fragment,
-                                                  Value row, Value column) {
+ThreadBuilder::Positions ThreadBuilder::findPositions(MatrixFragment fragment,
+                                                      Value row, Value column) {
   Positions positions;
   for (int64_t element = 0; element < fragment.getNumElements(); ++element) {
     auto [down, across] =
-        fragment.createPosition(builder, builder.getLoc(), lane, element);
+        fragment.createPosition(builder, builder.getLoc(), inWarp, element);
     positions.push_back({arith::AddIOp::create(builder, down, row),
                          arith::AddIOp::create(builder, across, column)});
   }
   return positions;
 }
 
-Value LaneBuilder::load(Value buffer, Value row, Value column) {
+Value ThreadBuilder::load(Value buffer, Value row, Value column) {
   return memref::LoadOp::create(builder, buffer, ValueRange{row, column});
 }
 
 /// Joins two elements of a fragment at a time.
-SmallVector<Value> LaneBuilder::loadWords(Value buffer,
-                                          const Positions &positions,
-                                          bool isTransposed) {
+SmallVector<Value> ThreadBuilder::loadWords(Value buffer,
+                                            const Positions &positions,
+                                            bool isTransposed) {
   auto pair = VectorType::get({2}, getElementTypeOrSelf(buffer));
   SmallVector<Value> words, elements;
   for (auto [row, column] : positions) {
@@ -176,7 +176,7 @@ SmallVector<Value> LaneBuilder::loadWords(Value buffer,
   return words;
 }
 
-void LaneBuilder::buildTile(Value row, Value column) {
+void ThreadBuilder::buildTile(Value row, Value column) {
   Positions own = findPositions(instruction.getAcc(), row, column);
   SmallVector<Value> sums;
   for (auto [down, across] : own)
@@ -197,7 +197,7 @@ void LaneBuilder::buildTile(Value row, Value column) {
                             ValueRange{position.first, position.second});
 }
 
-void LaneBuilder::buildTiles() {
+void ThreadBuilder::buildTiles() {
   int64_t rows = product.getExtent(product.out, 0);
   int64_t columns = product.getExtent(product.out, 1);
   for (int64_t row = 0; row < rows; row += instruction.getRows())
@@ -206,7 +206,7 @@ void LaneBuilder::buildTiles() {
       buildTile(index(row), index(column));
 }
 
-void LaneBuilder::buildTilesOfWarp(Value warp, int64_t warps) {
+void ThreadBuilder::buildTilesOfWarp(Value warp, int64_t warps) {
   int64_t down = product.getExtent(product.out, 0) / instruction.getRows();
   int64_t across = product.getExtent(product.out, 1) / instruction.getColumns();
   auto loop =
@@ -287,15 +287,15 @@ private:
     linalg::LinalgOp op = product.op;
     ImplicitLocOpBuilder builder(op.getLoc(), op);
     if (threads == 0) {
-      Value lane = op->getParentOfType<func::FuncOp>().getArguments().back();
-      return LaneBuilder(builder, product, instruction, lane).buildTiles();
+      Value inWarp = op->getParentOfType<func::FuncOp>().getArguments().back();
+      return ThreadBuilder(builder, product, instruction, inWarp).buildTiles();
     }
     Value thread = createMappedLoop(builder, threads);
     Value size =
         arith::ConstantIndexOp::create(builder, instruction.getWarpSize());
     Value warp = arith::DivUIOp::create(builder, thread, size);
-    Value lane = arith::RemUIOp::create(builder, thread, size);
-    LaneBuilder(builder, product, instruction, lane)
+    Value inWarp = arith::RemUIOp::create(builder, thread, size);
+    ThreadBuilder(builder, product, instruction, inWarp)
         .buildTilesOfWarp(warp, threads / instruction.getWarpSize());
   }
 

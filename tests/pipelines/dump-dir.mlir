@@ -22,7 +22,7 @@
 
 // A failure keeps the dumps of the stages before it.
 // RUN: not ark-opt %s --ark-compile-to=target --ark-dump-dir=%t/d -o /dev/null \
-// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50, gpu = #ark.gpu<warp_size = 32>>'
+// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50, gpu = #ark.gpu<warp_size = 32, scopes = #ark.scopes<device = "agent">>>'
 // RUN: ls %t/d | FileCheck %s --check-prefix=FAILED
 // FAILED: 06-kernel.mlir
 // FAILED-NOT: {{.}}

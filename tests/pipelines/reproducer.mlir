@@ -1,7 +1,7 @@
 // A failing pass writes a file that reproduces the failure.
 // RUN: rm -rf %t && mkdir %t
 // RUN: not ark-opt %s --ark-compile-to=target '--ark-dump-dir=%t/with space' -o /dev/null \
-// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50, gpu = #ark.gpu<warp_size = 32>>' \
+// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50, gpu = #ark.gpu<warp_size = 32, scopes = #ark.scopes<device = "agent">>>' \
 // RUN:     --mlir-pass-pipeline-crash-reproducer=%t/failing.mlir 2>&1 | FileCheck %s --check-prefix=ERROR
 // RUN: FileCheck %s --check-prefix=FILE --input-file=%t/failing.mlir
 // RUN: rm -r "%t/with space"
@@ -9,12 +9,12 @@
 // RUN: ls "%t/with space" | FileCheck %s --check-prefix=DUMPS
 
 // With a valid target the file compiles to the end, as the flags do.
-// RUN: sed -e "s/backend = hip/backend = cpu/" -e "s/, gpu = #ark.gpu<warp_size = 32>//" %t/failing.mlir > %t/working.mlir
+// RUN: sed -e "s/backend = hip/backend = cpu/" -e "s/, gpu = #ark.gpu<warp_size = 32, scopes = <device = ..\?agent..\?>>//" %t/failing.mlir > %t/working.mlir
 // RUN: ark-opt --run-reproducer %t/working.mlir | FileCheck %s --check-prefix=WORKS
 
 // With a local reproducer the file begins at the failing pass.
 // RUN: not ark-opt %s --ark-compile-to=target -o /dev/null --mlir-disable-threading \
-// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50, gpu = #ark.gpu<warp_size = 32>>' \
+// RUN:     '--ark-target=#ark.target<backend = hip, arch = "host", sms = 2, warps = 1, shared_memory = 262144, bandwidth = 20, flops = 160, handoff = 200, barrier = 400, overhead = 50, gpu = #ark.gpu<warp_size = 32, scopes = #ark.scopes<device = "agent">>>' \
 // RUN:     --mlir-pass-pipeline-crash-reproducer=%t/local.mlir --mlir-pass-pipeline-local-reproducer
 // RUN: FileCheck %s --check-prefix=LOCAL --input-file=%t/local.mlir
 // RUN: not ark-opt --run-reproducer %t/local.mlir -o /dev/null 2>&1 | FileCheck %s --check-prefix=ERROR

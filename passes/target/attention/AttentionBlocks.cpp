@@ -24,7 +24,7 @@ namespace {
 /// leaves the exponentials in the registers that the second one reads.
 ///
 /// Queries and keys use the same permuted order of the depth, the order in
-/// which lanes load it. The columns of values are permuted as well: a quad
+/// which threads load it. The columns of values are permuted as well: a quad
 /// loads neighbouring columns, each of which belongs to another instruction.
 class BlockBuilder : public AttentionTiles {
 public:
@@ -33,13 +33,13 @@ public:
 
 private:
   /// The values that the loop carries: the maximum scores of the rows, the
-  /// lane's partial sums of exponentials, and the accumulators of the weighted
-  /// sums of values, by instruction.
+  /// thread's partial sums of exponentials, and the accumulators of the
+  /// weighted sums of values, by instruction.
   struct State {
     SmallVector<Value> maxima, sums, products;
 
     SmallVector<Value> flatten() const;
-    /// Takes the values from `all`, for lanes with `rows` rows.
+    /// Takes the values from `all`, for threads with `rows` rows.
     void assign(ValueRange all, int64_t rows);
   };
   /// Neighbouring columns that each quad loads at once.
@@ -76,11 +76,12 @@ private:
 
   SmallVector<Chunk> chunks;
   Value part;
-  /// The row indices of the lane, and the same indices clamped to the last row.
+  /// The row indices of the thread, and the same indices clamped to the last
+  /// row.
   SmallVector<Value> numbers, rows;
-  SmallVector<SmallVector<Value>> places;
+  SmallVector<SmallVector<Value>> rowIndices;
   SmallVector<SmallVector<Words>> queries;
-  /// The keys of the lane's scores in this step, and an i1 for each that is
+  /// The keys of the thread's scores in this step, and an i1 for each that is
   /// true if the key exists. The i1 is null if all keys of the step exist.
   SmallVector<Value> ownKeys, keyExists;
 };
@@ -120,11 +121,11 @@ void BlockBuilder::findChunks() {
   }
 }
 
-/// Computes the lane's rows of a block, clamped to the last row.
+/// Computes the thread's rows of a block, clamped to the last row.
 void BlockBuilder::findRows(Value block) {
   numbers.clear();
   rows.clear();
-  places.clear();
+  rowIndices.clear();
   queries.clear();
   for (int64_t own = 0; own < getOwnRows(); ++own) {
     numbers.push_back(add(add(mul(block, shape.getBlockRows()), quad),
@@ -134,7 +135,7 @@ void BlockBuilder::findRows(Value block) {
                        : arith::MinSIOp::create(builder, numbers.back(),
                                                 index(shape.rows - 1))
                              .getResult());
-    places.push_back(getPlace(rows.back()));
+    rowIndices.push_back(getRowIndices(rows.back()));
     if (attention.depth > kMaxKeptDepth)
       continue;
     SmallVector<Words> &loaded = queries.emplace_back();
@@ -144,9 +145,9 @@ void BlockBuilder::findRows(Value block) {
 }
 
 AttentionTiles::Words BlockBuilder::loadQueries(Value row, int64_t number) {
-  return load(attention.query, getPlace(row),
-              mul(add(inQuad, number * getQuadLanes()), shape.width),
-              getQuadLanes());
+  return load(attention.query, getRowIndices(row),
+              mul(add(inQuad, number * getQuadThreads()), shape.width),
+              getQuadThreads());
 }
 
 void BlockBuilder::findKeys(Value first) {
@@ -177,9 +178,10 @@ SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
     if (!isWholeStep())
       key = arith::MinSIOp::create(
           builder, key, arith::SubIOp::create(builder, length, index(1)));
-    keys.push_back(load(attention.key, key,
-                        mul(add(inQuad, number * getQuadLanes()), shape.width),
-                        getQuadLanes()));
+    keys.push_back(
+        load(attention.key, key,
+             mul(add(inQuad, number * getQuadThreads()), shape.width),
+             getQuadThreads()));
   }
   return keys;
 }
@@ -210,7 +212,7 @@ AttentionTiles::Words BlockBuilder::loadValues(Value key, Value exists,
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Returns the lane's scores of each tile, by row. The parts of the depth are
+/// Returns the thread's scores of each tile, by row. The parts of the depth are
 /// processed one after the other, because registers do not hold all keys.
 SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
   SmallVector<SmallVector<Value>> sums(
@@ -242,7 +244,7 @@ SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
       llvm::append_range(scores[own], getRow(tile, own));
   for (int64_t own = 0; own < getOwnRows(); ++own)
     for (auto [score, key, exists] : llvm::zip(scores[own], ownKeys, keyExists))
-      score = finishScore(score, places[own], key, exists);
+      score = finishScore(score, rowIndices[own], key, exists);
   return scores;
 }
 
@@ -251,7 +253,7 @@ void BlockBuilder::addValues(State &state,
                              ArrayRef<SmallVector<Value>> exponentials) {
   int64_t sums = instruction->getNumSums();
   for (size_t first = 0; first < ownKeys.size(); first += getOwnKeys()) {
-    // The words of the lane's rows, by term.
+    // The words of the thread's rows, by term.
     SmallVector<SmallVector<Words>> terms;
     for (ArrayRef<Value> row : exponentials)
       for (auto [term, words] :
@@ -336,7 +338,7 @@ BlockBuilder::State BlockBuilder::stream() {
 }
 
 /// Returns the accumulators of a chunk's neighbouring columns. `next` and the
-/// lane's position in its quad give the first column.
+/// thread's position in its quad give the first column.
 SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
                                             int64_t chunk, int64_t own,
                                             int64_t next) {
@@ -348,7 +350,7 @@ SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
   return columns;
 }
 
-/// Inserts a branch that is taken if the lane's row exists, and moves the
+/// Inserts a branch that is taken if the thread's row exists, and moves the
 /// builder into it. The last block may be incomplete.
 void BlockBuilder::enterRow(int64_t own) {
   if (shape.rows % shape.getBlockRows() == 0)
@@ -363,7 +365,7 @@ void BlockBuilder::store(const State &state) {
   for (int64_t own = 0; own < getOwnRows(); ++own) {
     OpBuilder::InsertionGuard guard(builder);
     enterRow(own);
-    // All lanes of a quad store the same scalars.
+    // All threads of a quad store the same scalars.
     memref::StoreOp::create(builder, state.maxima[own], buffers.maxima,
                             ValueRange{part, numbers[own]});
     memref::StoreOp::create(builder, state.sums[own], buffers.sums,
@@ -394,7 +396,8 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
   SmallVector<SmallVector<Value>> results;
   for (auto [number, product] : llvm::enumerate(products)) {
     numbers[RowValue::Product] = product;
-    results.push_back(buildRowOps(numbers, places[own], add(first, number)));
+    results.push_back(
+        buildRowOps(numbers, rowIndices[own], add(first, number)));
   }
   int64_t count = products.size();
   for (auto [number, rowOp] : llvm::enumerate(attention.rowOps)) {
@@ -408,7 +411,7 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
         getRowAlignment(out, count) >= count * type.getIntOrFloatBitWidth() / 8;
     if (!isWide) {
       for (int64_t column = 0; column < count; ++column)
-        storeRowOp(rowOp, results[column][number], places[own],
+        storeRowOp(rowOp, results[column][number], rowIndices[own],
                    add(first, column));
       continue;
     }
@@ -417,7 +420,7 @@ void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
       elements.push_back(result[number]);
     Value vector = vector::FromElementsOp::create(
         builder, VectorType::get(count, type), elements);
-    SmallVector<Value> indices(places[own]);
+    SmallVector<Value> indices(rowIndices[own]);
     indices.push_back(first);
     vector::StoreOp::create(
         builder, vector, out, indices, /*nontemporal=*/false,
@@ -453,7 +456,7 @@ void BlockBuilder::buildBlock(Value block) {
 }
 
 void BlockBuilder::build(Value thread) {
-  AttentionTiles::dealLanes(thread);
+  AttentionTiles::assignThreads(thread);
   warp = rem(warp, shape.warps);
   findLength();
   findChunks();

@@ -47,7 +47,7 @@ Value AttentionBuilder::isLess(Value a, Value b) {
 }
 
 //===----------------------------------------------------------------------===//
-// Lanes
+// Threads
 //===----------------------------------------------------------------------===//
 
 Value AttentionBuilder::exchange(Value value, int64_t distance) {
@@ -57,9 +57,9 @@ Value AttentionBuilder::exchange(Value value, int64_t distance) {
       .getShuffleResult();
 }
 
-Value AttentionBuilder::fetch(Value value, Value lane) {
+Value AttentionBuilder::fetch(Value value, Value inWarp) {
   Value number =
-      arith::IndexCastOp::create(builder, builder.getI32Type(), lane);
+      arith::IndexCastOp::create(builder, builder.getI32Type(), inWarp);
   Value width = arith::ConstantIntOp::create(builder, shape.getWarpSize(), 32);
   return gpu::ShuffleOp::create(builder, value, number, width,
                                 gpu::ShuffleMode::IDX)
@@ -70,7 +70,7 @@ Value AttentionBuilder::fetch(Value value, Value lane) {
 // Ops
 //===----------------------------------------------------------------------===//
 
-SmallVector<Value> AttentionBuilder::getPlace(Value row) {
+SmallVector<Value> AttentionBuilder::getRowIndices(Value row) {
   ArrayRef<int64_t> rowShape = attention.rowShape;
   if (rowShape.size() == 1)
     return {row};
@@ -98,14 +98,14 @@ Value AttentionBuilder::inlineBody(linalg::LinalgOp op, ValueRange values,
 Value AttentionBuilder::load(Value buffer, AffineMap map, ValueRange indices) {
   if (!isa<MemRefType>(buffer.getType()))
     return buffer;
-  SmallVector<Value> place;
+  SmallVector<Value> rowIndices;
   for (unsigned dim = 0; dim < map.getNumResults(); ++dim)
-    place.push_back(getValueOrCreateConstantIndexOp(
+    rowIndices.push_back(getValueOrCreateConstantIndexOp(
         builder, builder.getLoc(),
         affine::makeComposedFoldedAffineApply(builder, builder.getLoc(),
                                               map.getSubMap({dim}),
                                               getAsOpFoldResult(indices))));
-  return memref::LoadOp::create(builder, buffer, place);
+  return memref::LoadOp::create(builder, buffer, rowIndices);
 }
 
 Value AttentionBuilder::getFinite(Value maximum) {
@@ -120,7 +120,7 @@ Value AttentionBuilder::pinToPlace(Value number) {
   Type i32 = builder.getI32Type();
   Value narrow = arith::IndexCastOp::create(builder, i32, number);
   Value width = arith::ConstantIntOp::create(builder, shape.getWarpSize(), 32);
-  Value own = arith::IndexCastOp::create(builder, i32, lane);
+  Value own = arith::IndexCastOp::create(builder, i32, inWarp);
   auto shuffle = gpu::ShuffleOp::create(builder, narrow, own, width,
                                         gpu::ShuffleMode::IDX);
   return arith::IndexCastUIOp::create(builder, builder.getIndexType(),
@@ -139,13 +139,13 @@ int64_t AttentionBuilder::getRowColumns(const RowOp &rowOp) {
 }
 
 SmallVector<Value> AttentionBuilder::buildRowOps(const RowNumbers &numbers,
-                                                 ValueRange place,
+                                                 ValueRange rowIndices,
                                                  Value column) {
   SmallVector<Value> made;
   for (const RowOp &rowOp : attention.rowOps) {
     linalg::LinalgOp op = rowOp.op;
-    SmallVector<Value> indices(place);
-    if (op.getNumLoops() > place.size())
+    SmallVector<Value> indices(rowIndices);
+    if (op.getNumLoops() > rowIndices.size())
       indices.push_back(getRowColumns(rowOp) == 1 ? index(0) : column);
     SmallVector<Value> elements;
     for (auto [operand, from] :
@@ -168,15 +168,15 @@ SmallVector<Value> AttentionBuilder::buildRowOps(const RowNumbers &numbers,
 }
 
 void AttentionBuilder::storeRowOp(const RowOp &rowOp, Value result,
-                                  ValueRange place, Value column) {
+                                  ValueRange rowIndices, Value column) {
   linalg::LinalgOp op = rowOp.op;
   Value end = index(getRowColumns(rowOp));
   auto branch =
       scf::IfOp::create(builder, isLess(column, end), /*withElse=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(branch.thenBlock());
-  SmallVector<Value> indices(place);
-  if (op.getNumLoops() > place.size())
+  SmallVector<Value> indices(rowIndices);
+  if (op.getNumLoops() > rowIndices.size())
     indices.push_back(getRowColumns(rowOp) == 1 ? index(0) : column);
   SmallVector<Value> to;
   for (AffineExpr expr : op.getIndexingMapsArray().back().getResults())

@@ -17,7 +17,7 @@ struct AttentionBuffers {
 /// The results of a row, with the product in one of its columns.
 using RowNumbers = llvm::SmallDenseMap<RowValue, Value, 4>;
 
-/// Builds scalars, bodies of ops and exchanges between lanes.
+/// Builds scalars, bodies of ops and exchanges between threads.
 class AttentionBuilder {
 public:
   AttentionBuilder(ImplicitLocOpBuilder &builder, const AttentionOps &attention,
@@ -35,14 +35,14 @@ protected:
   Value isLess(Value a, Value b);
 
   Value exchange(Value value, int64_t distance);
-  /// Returns `value` of lane `lane`.
-  Value fetch(Value value, Value lane);
-  /// Combines `value` over the lanes at these XOR distances. The order of the
-  /// operations is the same in every lane.
+  /// Returns `value` of thread `inWarp` of the warp.
+  Value fetch(Value value, Value inWarp);
+  /// Combines `value` over the threads at these XOR distances. The order of the
+  /// operations is the same in every thread.
   template <typename OpTy>
   Value combine(Value value, ArrayRef<int64_t> distances);
   /// Returns the indices of a row.
-  SmallVector<Value> getPlace(Value row);
+  SmallVector<Value> getRowIndices(Value row);
   /// Clones the body of an op with its loops at `indices`. Returns its result.
   Value inlineBody(linalg::LinalgOp op, ValueRange values, ValueRange indices);
   /// Loads the element of an operand that `map` selects at `indices`, or
@@ -56,18 +56,18 @@ protected:
   /// result are computed after this point.
   Value pinToPlace(Value number);
   /// Builds all row ops for a column of a row. Returns their results.
-  SmallVector<Value> buildRowOps(const RowNumbers &numbers, ValueRange place,
-                                 Value column);
+  SmallVector<Value> buildRowOps(const RowNumbers &numbers,
+                                 ValueRange rowIndices, Value column);
   /// Returns the number of columns of a row op.
   int64_t getRowColumns(const RowOp &rowOp);
-  void storeRowOp(const RowOp &rowOp, Value result, ValueRange place,
+  void storeRowOp(const RowOp &rowOp, Value result, ValueRange rowIndices,
                   Value column);
 
   ImplicitLocOpBuilder &builder;
   const AttentionOps &attention;
   const AttentionShape &shape;
   AttentionBuffers buffers;
-  Value warp, lane;
+  Value warp, inWarp;
 };
 
 /// Builds the loop over the keys for few rows.

@@ -19,7 +19,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Up to this depth, a lane has registers for its part of several rows.
+/// Up to this depth, a thread has registers for its part of several rows.
 static constexpr int64_t kMaxDepth = 128;
 static constexpr int64_t kSumBytes = 4, kHalfBytes = 2;
 /// Upper bound of the shared memory of an attention in bytes. The rest is used
@@ -31,10 +31,10 @@ static constexpr int64_t kMaxBytes = 40 * 1024;
 //===----------------------------------------------------------------------===//
 
 /// Returns true if the accumulators of neighbouring products of queries and
-/// keys are an operand of the next product as they are, and if a lane holds
+/// keys are an operand of the next product as they are, and if a thread holds
 /// two rows, which are the columns of a word of values.
 static bool areSupported(MmaAttr mma) {
-  return haveOperandsOfSameLanes(mma) && haveSumsOfSameLanes(mma) &&
+  return haveOperandsOfSameThreads(mma) && haveSumsOfSameThreads(mma) &&
          MatrixFragment(mma.getLhs()).getOwn(0) == 2 &&
          mma.getLhs().getElements()[1] == mma.getAcc().getElements()[1] &&
          kLoadBytes / kHalfBytes % MatrixFragment(mma.getLhs()).getOwn(1) == 0;
@@ -93,9 +93,9 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
   shape.rows = attention.getNumRows();
   shape.depth = attention.depth;
   shape.width = kLoadBytes / kHalfBytes;
-  // The second loop assigns one warp's partial results to each lane, which
-  // limits the warps to the number of lanes. In a block, a quad holds pairs of
-  // columns.
+  // The second loop assigns one warp's partial results to each thread, which
+  // limits the warps to the number of threads. In a block, a quad holds pairs
+  // of columns.
   int64_t unit = shape.hasFewRows() ? shape.width : 2 * shape.getTileColumns();
   if (threads % warpSize != 0 || shape.warps > warpSize ||
       !llvm::isPowerOf2_64(shape.warps) || shape.rows < 1 ||
@@ -145,8 +145,8 @@ static Value pin(ImplicitLocOpBuilder &builder, Value thread,
   Type i32 = builder.getI32Type();
   Value number = arith::IndexCastOp::create(builder, i32, thread);
   Value width = arith::ConstantIntOp::create(builder, warpSize, 32);
-  Value lane = arith::RemUIOp::create(builder, number, width);
-  auto shuffle = gpu::ShuffleOp::create(builder, number, lane, width,
+  Value inWarp = arith::RemUIOp::create(builder, number, width);
+  auto shuffle = gpu::ShuffleOp::create(builder, number, inWarp, width,
                                         gpu::ShuffleMode::IDX);
   return arith::IndexCastUIOp::create(builder, builder.getIndexType(),
                                       shuffle.getShuffleResult());

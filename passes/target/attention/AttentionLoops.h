@@ -25,7 +25,7 @@ struct AttentionShape {
   /// Returns the bytes of shared memory for the warps' partial results.
   int64_t getBytes() const;
 
-  int64_t getWarpSize() const { return mma.getAcc().getNumLanes(); }
+  int64_t getWarpSize() const { return mma.getAcc().getNumThreads(); }
   /// Returns the query rows of a block.
   int64_t getBlockRows() const { return mma.getM(); }
   /// Returns the columns of an instruction.

@@ -13,7 +13,7 @@ using namespace mlir::ark;
 
 namespace {
 /// Combines the partial results of the warps. A warp processes one row and as
-/// many columns as it has lanes. Each lane first computes the weight of one
+/// many columns as it has threads. Each thread first computes the weight of one
 /// part of the keys, and then sums one column over all parts.
 class RowBuilder : public AttentionBuilder {
 public:
@@ -31,7 +31,7 @@ void RowBuilder::addWarps(Value row, Value column) {
   SmallVector<int64_t> distances;
   for (int64_t distance = shape.parts / 2; distance > 0; distance /= 2)
     distances.push_back(distance);
-  Value other = rem(lane, shape.parts);
+  Value other = rem(inWarp, shape.parts);
   SmallVector<Value> products;
   for (int64_t number = 0; number < shape.parts; ++number)
     products.push_back(memref::LoadOp::create(
@@ -59,25 +59,27 @@ void RowBuilder::addWarps(Value row, Value column) {
 void RowBuilder::build(Value thread) {
   int64_t warpSize = shape.getWarpSize();
   warp = div(thread, warpSize);
-  lane = rem(thread, warpSize);
+  inWarp = rem(thread, warpSize);
   int64_t across = llvm::divideCeil(attention.depth, warpSize);
   auto loop = scf::ForOp::create(builder, warp, index(shape.rows * across),
                                  index(shape.warps));
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   Value row = div(loop.getInductionVar(), across);
-  Value column = add(mul(rem(loop.getInductionVar(), across), warpSize), lane);
-  // Lanes beyond the last column recompute the last column and do not store it.
+  Value column =
+      add(mul(rem(loop.getInductionVar(), across), warpSize), inWarp);
+  // Threads beyond the last column recompute the last column and do not store
+  // it.
   Value clamped =
       attention.depth % warpSize == 0
           ? column
           : arith::MinSIOp::create(builder, column, index(attention.depth - 1));
   addWarps(row, clamped);
-  SmallVector<Value> place = getPlace(row);
-  SmallVector<Value> made = buildRowOps(values, place, column);
+  SmallVector<Value> rowIndices = getRowIndices(row);
+  SmallVector<Value> made = buildRowOps(values, rowIndices, column);
   for (auto [rowOp, result] : llvm::zip(attention.rowOps, made))
     if (rowOp.isStored)
-      storeRowOp(rowOp, result, place, column);
+      storeRowOp(rowOp, result, rowIndices, column);
 }
 
 void ark::buildAttentionRows(ImplicitLocOpBuilder &builder,

@@ -23,11 +23,11 @@ namespace {
 /// maximum.
 ///
 /// The scores are products of queries, all of whose rows but the first of each
-/// lane are zero, by keys. The weighted sums are products of values, with their
-/// columns as rows, by exponentials. A lane hence computes the scores whose
-/// exponentials it needs, and lanes exchange no data between the products.
-/// Queries and keys use the same permuted order of the depth, the order in
-/// which lanes load it.
+/// thread are zero, by keys. The weighted sums are products of values, with
+/// their columns as rows, by exponentials. A thread hence computes the scores
+/// whose exponentials it needs, and threads exchange no data between the
+/// products. Queries and keys use the same permuted order of the depth, the
+/// order in which threads load it.
 class StreamBuilder : public AttentionTiles {
 public:
   using AttentionTiles::AttentionTiles;
@@ -35,7 +35,7 @@ public:
 
 private:
   /// The values that the loop carries: the maximum score of the quad's row, the
-  /// lane's partial sum of exponentials, and the accumulators of the weighted
+  /// thread's partial sum of exponentials, and the accumulators of the weighted
   /// sums of values, by load, word and accumulator.
   struct State {
     Value maximum, sum;
@@ -45,7 +45,7 @@ private:
     void assign(ValueRange all);
   };
 
-  void dealLanes(Value thread);
+  void assignThreads(Value thread);
   void loadQueries();
   SmallVector<Words> loadKeys(Value first);
   SmallVector<Words> loadValues();
@@ -56,8 +56,8 @@ private:
   void store(const State &state);
   void storeProducts(const State &state);
 
-  /// Returns the number of 16-byte loads per lane with which all quads together
-  /// read the values of a key.
+  /// Returns the number of 16-byte loads per thread with which all quads
+  /// together read the values of a key.
   int64_t getValueLoads() {
     return llvm::divideCeil(attention.depth, getNumQuads() * shape.width);
   }
@@ -70,7 +70,7 @@ private:
   /// The row of the quad, clamped to the last row.
   Value row;
   SmallVector<Words> queries;
-  /// The keys of the lane's scores in this step, and an i1 for each that is
+  /// The keys of the thread's scores in this step, and an i1 for each that is
   /// true if the key exists.
   SmallVector<Value> ownKeys, keyExists;
 };
@@ -92,8 +92,8 @@ void StreamBuilder::State::assign(ValueRange all) {
 // Loads
 //===----------------------------------------------------------------------===//
 
-void StreamBuilder::dealLanes(Value thread) {
-  AttentionTiles::dealLanes(thread);
+void StreamBuilder::assignThreads(Value thread) {
+  AttentionTiles::assignThreads(thread);
   row = shape.rows == getNumQuads()
             ? quad
             : arith::MinSIOp::create(builder, quad, index(shape.rows - 1))
@@ -101,12 +101,12 @@ void StreamBuilder::dealLanes(Value thread) {
 }
 
 void StreamBuilder::loadQueries() {
-  SmallVector<Value> place = getPlace(row);
+  SmallVector<Value> rowIndices = getRowIndices(row);
   for (int64_t number = 0; number < getKeyLoads(); ++number)
     queries.push_back(
-        load(attention.query, place,
-             mul(add(inQuad, number * getQuadLanes()), shape.width),
-             getQuadLanes()));
+        load(attention.query, rowIndices,
+             mul(add(inQuad, number * getQuadThreads()), shape.width),
+             getQuadThreads()));
 }
 
 /// Loads a key for every quad and tile, clamped to the last key.
@@ -119,13 +119,13 @@ SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
     for (int64_t number = 0; number < getKeyLoads(); ++number)
       keys.push_back(
           load(attention.key, key,
-               mul(add(inQuad, number * getQuadLanes()), shape.width),
-               getQuadLanes()));
+               mul(add(inQuad, number * getQuadThreads()), shape.width),
+               getQuadThreads()));
   }
   return keys;
 }
 
-/// Loads the values of the lane's keys; every quad loads other columns. Words
+/// Loads the values of the thread's keys; every quad loads other columns. Words
 /// of a key beyond the last one become zero, because zero times the loaded
 /// value may be NaN.
 SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
@@ -145,7 +145,7 @@ SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Returns the lane's scores of each tile for the row of the quad.
+/// Returns the thread's scores of each tile for the row of the quad.
 SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
   SmallVector<Value> scores;
   int64_t loads = getKeyLoads();
@@ -163,9 +163,9 @@ SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
       }
     llvm::append_range(scores, getRow(sums, /*own=*/0));
   }
-  SmallVector<Value> place = getPlace(row);
+  SmallVector<Value> rowIndices = getRowIndices(row);
   for (auto [score, key, exists] : llvm::zip(scores, ownKeys, keyExists))
-    score = finishScore(score, place, key, exists);
+    score = finishScore(score, rowIndices, key, exists);
   return scores;
 }
 
@@ -237,7 +237,7 @@ void StreamBuilder::step(State &state, Value first) {
 // The loop
 //===----------------------------------------------------------------------===//
 
-/// Stores the accumulators of the lane's rows. Every load corresponds to
+/// Stores the accumulators of the thread's rows. Every load corresponds to
 /// neighbouring columns.
 void StreamBuilder::storeProducts(const State &state) {
   auto type = VectorType::get(kStoreElements, builder.getF32Type());
@@ -282,7 +282,7 @@ void StreamBuilder::store(const State &state) {
 }
 
 void StreamBuilder::build(Value thread) {
-  dealLanes(thread);
+  assignThreads(thread);
   findLength();
   loadQueries();
   State state{getLeast(), number(0), {}};

@@ -15,15 +15,15 @@ using namespace mlir;
 using namespace mlir::ark;
 
 //===----------------------------------------------------------------------===//
-// Lanes and loads
+// Threads and loads
 //===----------------------------------------------------------------------===//
 
-void AttentionTiles::dealLanes(Value thread) {
+void AttentionTiles::assignThreads(Value thread) {
   element = attention.getElementType();
   warp = div(thread, shape.getWarpSize());
-  lane = rem(thread, shape.getWarpSize());
-  quad = getLhs().createPart(builder, builder.getLoc(), lane, /*dim=*/0);
-  inQuad = getLhs().createPart(builder, builder.getLoc(), lane, /*dim=*/1);
+  inWarp = rem(thread, shape.getWarpSize());
+  quad = getLhs().createPart(builder, builder.getLoc(), inWarp, /*dim=*/0);
+  inQuad = getLhs().createPart(builder, builder.getLoc(), inWarp, /*dim=*/1);
 }
 
 void AttentionTiles::findLength() {
@@ -33,18 +33,19 @@ void AttentionTiles::findLength() {
 }
 
 int64_t AttentionTiles::getKeyLoads() {
-  return llvm::divideCeil(attention.depth, getQuadLanes() * shape.width);
+  return llvm::divideCeil(attention.depth, getQuadThreads() * shape.width);
 }
 
 Value AttentionTiles::isInside(Value column) {
   return isLess(column, index(attention.depth));
 }
 
-AttentionTiles::Words AttentionTiles::load(Value buffer, ArrayRef<Value> place,
-                                           Value column, int64_t lanes) {
-  bool isWhole = attention.depth % (lanes * shape.width) == 0;
+AttentionTiles::Words AttentionTiles::load(Value buffer,
+                                           ArrayRef<Value> rowIndices,
+                                           Value column, int64_t threads) {
+  bool isWhole = attention.depth % (threads * shape.width) == 0;
   Value last = index(attention.depth - shape.width);
-  SmallVector<Value> indices(place);
+  SmallVector<Value> indices(rowIndices);
   indices.push_back(
       isWhole ? column
               : arith::MinSIOp::create(builder, column, last).getResult());
@@ -149,10 +150,10 @@ AttentionTiles::split(ArrayRef<Value> exponentials) {
 // Scores
 //===----------------------------------------------------------------------===//
 
-Value AttentionTiles::finishScore(Value score, ValueRange place, Value key,
+Value AttentionTiles::finishScore(Value score, ValueRange rowIndices, Value key,
                                   Value exists) {
   OnlineAttentionOp op = attention.op;
-  SmallVector<Value> indices(place);
+  SmallVector<Value> indices(rowIndices);
   indices.push_back(key);
   IRMapping mapping;
   mapping.map(op.getIndices(), indices);

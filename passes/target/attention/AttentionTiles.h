@@ -24,19 +24,21 @@ public:
 protected:
   using Words = SmallVector<Value, kWords>;
 
-  void dealLanes(Value thread);
+  void assignThreads(Value thread);
   void findLength();
   /// Loads the elements from `column` on, with zeros beyond the end of a row.
-  /// Each of `lanes` lanes loads a part of the row.
-  Words load(Value buffer, ArrayRef<Value> place, Value column, int64_t lanes);
+  /// Each of `threads` threads loads a part of the row.
+  Words load(Value buffer, ArrayRef<Value> rowIndices, Value column,
+             int64_t threads);
   /// Scales and masks the sum of products of a row and a key. Returns minus
   /// infinity if `exists` is false. A null `exists` means true.
-  Value finishScore(Value score, ValueRange place, Value key, Value exists);
+  Value finishScore(Value score, ValueRange rowIndices, Value key,
+                    Value exists);
   /// Splits exponentials into sums of numbers of the values' type, whose
   /// products are exact. Every term has one word with two exponentials and one
   /// with the next two.
   SmallVector<Words> split(ArrayRef<Value> exponentials);
-  /// Multiplies the words of the lane's rows, row by row, by those of its
+  /// Multiplies the words of the thread's rows, row by row, by those of its
   /// column.
   SmallVector<Value> multiply(ArrayRef<Words> rows, ArrayRef<Value> column,
                               ArrayRef<Value> sums);
@@ -46,25 +48,25 @@ protected:
   /// Joins the lower or the upper 16 bits of two words.
   Value joinLow(Value a, Value b);
   Value joinHigh(Value a, Value b);
-  /// Returns the number of 16-byte loads per lane for a row of the depth.
+  /// Returns the number of 16-byte loads per thread for a row of the depth.
   int64_t getKeyLoads();
   /// Returns an i1 that is true if `column` lies inside of the row.
   Value isInside(Value column);
 
   MatrixFragment getLhs() const { return instruction->getLhs(); }
   MatrixFragment getAcc() const { return instruction->getAcc(); }
-  /// Returns the number of lanes that share a row.
-  int64_t getQuadLanes() const { return getLhs().getSharers(0); }
+  /// Returns the number of threads that share a row.
+  int64_t getQuadThreads() const { return getLhs().getSharers(0); }
   int64_t getNumQuads() const { return getLhs().getSharers(1); }
-  /// Returns the number of rows of a lane.
+  /// Returns the number of rows of a thread.
   int64_t getOwnRows() const { return getAcc().getOwn(0); }
-  /// Returns the number of columns of a lane, which are neighbours.
+  /// Returns the number of columns of a thread, which are neighbours.
   int64_t getOwnColumns() const { return getAcc().getOwn(1); }
-  /// Returns the number of keys of a lane in the product by the values.
+  /// Returns the number of keys of a thread in the product by the values.
   int64_t getOwnKeys() const { return getLhs().getOwn(1); }
-  /// Returns the words of a row or column of a lane.
+  /// Returns the words of a row or column of a thread.
   int64_t getOwnWords() const { return getOwnKeys() / 2; }
-  /// Returns the accumulators of one of the lane's rows.
+  /// Returns the accumulators of one of the thread's rows.
   ArrayRef<Value> getRow(ArrayRef<Value> sums, int64_t own) const {
     return sums.slice(own * getOwnColumns(), getOwnColumns());
   }
@@ -74,8 +76,8 @@ protected:
   Type element;
   /// The number of keys.
   Value length;
-  /// The lanes that share a row are a quad: its number, which is the row in a
-  /// block of the fragment, and the position of the lane in it.
+  /// The threads that share a row are a quad: its number, which is the row in a
+  /// block of the fragment, and the position of the thread in it.
   Value quad, inQuad;
 
 private:

@@ -146,7 +146,7 @@ func.func private @ark_make_tensor_maps(%context: !llvm.ptr, %lane: i64, %iterat
   func.call @ark_sync_warp() : () -> ()
   %map = func.call @ark_tensor_maps_of(%lane, %number) : (i64, i64) -> !llvm.ptr<1>
   llvm.inline_asm has_side_effects
-      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [$0], [$1], 128;",
+      "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.<device>.sync.aligned [$0], [$1], 128;",
       "l,l,~{memory}" %map, %own : (!llvm.ptr<1>, !llvm.ptr<3>) -> ()
   // The copy engine has its own cache of maps, hence the acquire of the tensormap proxy. The
   // barrier below extends the acquire to all threads that copy.

@@ -108,9 +108,9 @@ static bool areSupported(MmaAttr mma) {
          left.getConsecutive(0) == 1 && right.getConsecutive(1) == 1 &&
          right.getNumBlocks(1) == 1 && left.getConsecutive(1) % 2 == 0 &&
          right.getConsecutive(0) % 2 == 0 &&
-         lhs.getLanes()[1] == rhs.getLanes()[0] &&
+         lhs.getThreads()[1] == rhs.getThreads()[0] &&
          lhs.getStrides()[1] == rhs.getStrides()[0] &&
-         lhs.getLanes()[0] == rhs.getLanes()[1] &&
+         lhs.getThreads()[0] == rhs.getThreads()[1] &&
          lhs.getStrides()[0] == rhs.getStrides()[1] &&
          accumulator.getBlockExtent(0) == left.getBlockExtent(0);
 }

@@ -31,11 +31,11 @@ struct MatmulTile {
   /// Returns the columns and rows of the result per instruction.
   int64_t getUnitColumns() const { return mma.getM(); }
   int64_t getUnitRows() const { return mma.getN(); }
-  int64_t getWarpSize() const { return mma.getAcc().getNumLanes(); }
+  int64_t getWarpSize() const { return mma.getAcc().getNumThreads(); }
   /// Returns the columns of a unit that the threads of a warp load at once.
   int64_t getColumnsPerLoad() const;
   /// Returns the number of threads that share a row of an operand.
-  int64_t getThreadsPerRow() const { return mma.getLhs().getLanes()[1]; }
+  int64_t getThreadsPerRow() const { return mma.getLhs().getThreads()[1]; }
   /// Returns the elements of a slice of K: the threads of a row load a slice
   /// with one load each.
   int64_t getSliceElements() const {

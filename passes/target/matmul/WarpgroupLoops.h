@@ -41,7 +41,7 @@ struct WarpgroupShape {
   /// copy.
   bool hasMaps;
 
-  int64_t getWarpSize() const { return mma.getAcc().getNumLanes(); }
+  int64_t getWarpSize() const { return mma.getAcc().getNumThreads(); }
   int64_t getGroupThreads() const { return mma.getWarps() * getWarpSize(); }
   /// Returns the rows of a warpgroup, and those of each of its warps.
   int64_t getGroupRows() const { return mma.getM(); }

@@ -133,7 +133,7 @@ struct VerifyTargetPass : ark::impl::VerifyTargetPassBase<VerifyTargetPass> {
     for (auto kernel : module.getOps<KernelOp>())
       if (failed(verifyEntry(kernel, *container, isGpu)) ||
           failed(verifyBodies(kernel, *container)) ||
-          failed(verifyPacketAccesses(kernel, *container, backend)) ||
+          failed(verifyPacketAccesses(kernel, *container, target)) ||
           failed(verifySharedMemory(kernel, target)))
         return signalPassFailure();
     if (backend == Backend::HIP && failed(verifyCalls(*container)))

@@ -1,20 +1,22 @@
-// Stores and loads of task packets in a program of one rank, whose packets stay on one GPU.
+// Stores and loads of task packets. The scope is that of all ranks of the program: the sender and the
+// receiver may be on different GPUs, and PTX orders two relaxed accesses only if the scope of each
+// includes the other thread.
 
 func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32) {
-  llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u32 [$0], $1;", "l,r,~{memory}" %word, %packet
+  llvm.inline_asm has_side_effects "st.relaxed.<ranks>.global.u32 [$0], $1;", "l,r,~{memory}" %word, %packet
       : (!llvm.ptr, i32) -> ()
   return
 }
 
 func.func private @ark_send_wide_packet(%word: !llvm.ptr, %packet: i64) {
-  llvm.inline_asm has_side_effects "st.relaxed.gpu.global.u64 [$0], $1;", "l,l,~{memory}" %word, %packet
+  llvm.inline_asm has_side_effects "st.relaxed.<ranks>.global.u64 [$0], $1;", "l,l,~{memory}" %word, %packet
       : (!llvm.ptr, i64) -> ()
   return
 }
 
 // Loads two wide packets with one vector load.
 func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64) {
-  %all = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v2.u64 {$0, $1}, [$2];",
+  %all = llvm.inline_asm has_side_effects "ld.relaxed.<ranks>.global.v2.u64 {$0, $1}, [$2];",
       "=l,=l,l,~{memory}" %words : (!llvm.ptr) -> !llvm.struct<(i64, i64)>
   %a = llvm.extractvalue %all[0] : !llvm.struct<(i64, i64)>
   %b = llvm.extractvalue %all[1] : !llvm.struct<(i64, i64)>
@@ -23,7 +25,7 @@ func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64) {
 
 // Loads four packets with one vector load.
 func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32) {
-  %all = llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];",
+  %all = llvm.inline_asm has_side_effects "ld.relaxed.<ranks>.global.v4.u32 {$0, $1, $2, $3}, [$4];",
       "=r,=r,=r,=r,l,~{memory}" %words : (!llvm.ptr) -> !llvm.struct<(i32, i32, i32, i32)>
   %a = llvm.extractvalue %all[0] : !llvm.struct<(i32, i32, i32, i32)>
   %b = llvm.extractvalue %all[1] : !llvm.struct<(i32, i32, i32, i32)>

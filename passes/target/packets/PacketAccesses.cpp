@@ -19,13 +19,15 @@ namespace {
 /// through functions and branches.
 class PacketTracker {
 public:
-  PacketTracker(KernelOp kernel, Operation *container, Backend backend)
-      : kernel(kernel), container(container), backend(backend),
-        scope(kernel.getRanks() ? "sys" : "gpu") {}
+  PacketTracker(KernelOp kernel, Operation *container, TargetAttr target)
+      : kernel(kernel), container(container),
+        backend(target ? target.getBackend() : Backend::CPU),
+        scope(getScope(kernel, target)) {}
 
   LogicalResult run();
 
 private:
+  static StringRef getScope(KernelOp kernel, TargetAttr target);
   LogicalResult markArguments();
   void markLookups();
   void markLookup(LLVM::CallOp lookup);
@@ -39,8 +41,7 @@ private:
   KernelOp kernel;
   Operation *container;
   Backend backend;
-  /// Scope of packet instructions. Sender and receiver of several ranks may be
-  /// on different GPUs.
+  /// Scope of packet instructions; empty if the target names no scopes.
   StringRef scope;
   /// The operands of every body that are packets.
   llvm::DenseMap<StringAttr, llvm::BitVector> packets;
@@ -49,6 +50,16 @@ private:
   SmallVector<Value> open;
 };
 } // namespace
+
+/// Returns the scope that contains the sender and the receiver of a packet,
+/// which may be on different GPUs in a program of several ranks.
+StringRef PacketTracker::getScope(KernelOp kernel, TargetAttr target) {
+  ScopesAttr scopes =
+      target && target.isGpu() ? target.getGpu().getScopes() : ScopesAttr();
+  if (!scopes)
+    return "";
+  return kernel.getRanks() ? scopes.getSystem() : scopes.getDevice();
+}
 
 void PacketTracker::mark(Value address) {
   if (addresses.insert(address).second)
@@ -81,11 +92,11 @@ LogicalResult PacketTracker::markArguments() {
 
 /// Returns the index of an operand relative to the first operand of its task,
 /// if the index is constant.
-static std::optional<int64_t> getOperand(Value row) {
-  if (isa<BlockArgument>(row))
+static std::optional<int64_t> getOperand(Value entry) {
+  if (isa<BlockArgument>(entry))
     return 0;
   APInt behind;
-  if (auto sum = row.getDefiningOp<LLVM::AddOp>();
+  if (auto sum = entry.getDefiningOp<LLVM::AddOp>();
       sum && isa<BlockArgument>(sum.getLhs()) &&
       matchPattern(sum.getRhs(), m_ConstantInt(&behind)))
     return behind.getSExtValue();
@@ -223,6 +234,6 @@ LogicalResult PacketTracker::run() {
 
 LogicalResult mlir::ark::verifyPacketAccesses(KernelOp kernel,
                                               Operation *container,
-                                              Backend backend) {
-  return PacketTracker(kernel, container, backend).run();
+                                              TargetAttr target) {
+  return PacketTracker(kernel, container, target).run();
 }

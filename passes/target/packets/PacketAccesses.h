@@ -14,10 +14,11 @@ namespace mlir::ark {
 ///     packets;
 ///   - only packet instructions use values that are computed from the address
 ///     of a packet. On cuda, these are the relaxed stores and loads of
-///     CudaPacketWords.mlir or, with several ranks, CudaPeerPacketWords.mlir;
-///     on cpu, 64-bit stores with release ordering.
+///     CudaPacketWords.mlir; on cpu, 64-bit stores with release ordering.
+///
+/// `target` is the target of the module, null for the host.
 LogicalResult verifyPacketAccesses(KernelOp kernel, Operation *container,
-                                   Backend backend);
+                                   TargetAttr target);
 
 } // namespace mlir::ark
 

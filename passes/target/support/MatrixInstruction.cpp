@@ -25,23 +25,23 @@ SmallVector<int64_t> MatrixFragment::getSharerDistances(unsigned dim) const {
   return distances;
 }
 
-Value MatrixFragment::createPart(OpBuilder &builder, Location loc, Value lane,
+Value MatrixFragment::createPart(OpBuilder &builder, Location loc, Value inWarp,
                                  unsigned dim) const {
   auto constant = [&](int64_t number) {
     return arith::ConstantIndexOp::create(builder, loc, number);
   };
-  int64_t stride = layout.getStrides()[dim], parts = layout.getLanes()[dim];
-  Value part = lane;
+  int64_t stride = layout.getStrides()[dim], parts = layout.getThreads()[dim];
+  Value part = inWarp;
   if (stride != 1)
     part = arith::DivUIOp::create(builder, loc, part, constant(stride));
-  if (stride * parts < getNumLanes())
+  if (stride * parts < getNumThreads())
     part = arith::RemUIOp::create(builder, loc, part, constant(parts));
   return part;
 }
 
-Value MatrixFragment::createFirst(OpBuilder &builder, Location loc, Value lane,
-                                  unsigned dim) const {
-  Value part = createPart(builder, loc, lane, dim);
+Value MatrixFragment::createFirst(OpBuilder &builder, Location loc,
+                                  Value inWarp, unsigned dim) const {
+  Value part = createPart(builder, loc, inWarp, dim);
   if (getConsecutive(dim) == 1)
     return part;
   return arith::MulIOp::create(
@@ -50,7 +50,8 @@ Value MatrixFragment::createFirst(OpBuilder &builder, Location loc, Value lane,
 }
 
 std::pair<Value, Value> MatrixFragment::createPosition(OpBuilder &builder,
-                                                       Location loc, Value lane,
+                                                       Location loc,
+                                                       Value inWarp,
                                                        int64_t element) const {
   auto add = [&](Value first, int64_t distance) -> Value {
     if (distance == 0)
@@ -60,8 +61,8 @@ std::pair<Value, Value> MatrixFragment::createPosition(OpBuilder &builder,
         arith::ConstantIndexOp::create(builder, loc, distance));
   };
   auto [row, column] = getOffset(element);
-  return {add(createFirst(builder, loc, lane, 0), row),
-          add(createFirst(builder, loc, lane, 1), column)};
+  return {add(createFirst(builder, loc, inWarp, 0), row),
+          add(createFirst(builder, loc, inWarp, 1), column)};
 }
 
 SmallVector<Value> MatrixFragment::sortWords(ArrayRef<Value> words,
@@ -218,23 +219,23 @@ std::unique_ptr<MatrixInstruction> MatrixInstruction::create(MmaAttr facts) {
   llvm_unreachable("not a kind of matrix instructions");
 }
 
-bool ark::haveOperandsOfSameLanes(MmaAttr mma) {
+bool ark::haveOperandsOfSameThreads(MmaAttr mma) {
   FragmentAttr lhs = mma.getLhs(), rhs = mma.getRhs();
   if (!lhs)
     return false;
   auto isMirrored = [](ArrayRef<int64_t> left, ArrayRef<int64_t> right) {
     return left[0] == right[1] && left[1] == right[0];
   };
-  return isMirrored(lhs.getLanes(), rhs.getLanes()) &&
+  return isMirrored(lhs.getThreads(), rhs.getThreads()) &&
          isMirrored(lhs.getStrides(), rhs.getStrides()) &&
          lhs.getOuter()[1] == rhs.getOuter()[0] && rhs.getOuter()[1] == 1 &&
          lhs.getElements()[1] == rhs.getElements()[0] &&
          rhs.getElements()[1] == 1;
 }
 
-bool ark::haveSumsOfSameLanes(MmaAttr mma) {
+bool ark::haveSumsOfSameThreads(MmaAttr mma) {
   FragmentAttr lhs = mma.getLhs(), acc = mma.getAcc();
-  return lhs && lhs.getLanes() == acc.getLanes() &&
+  return lhs && lhs.getThreads() == acc.getThreads() &&
          lhs.getStrides() == acc.getStrides() &&
          lhs.getOuter()[0] == acc.getOuter()[0] && acc.getOuter()[1] == 1 &&
          lhs.getElements()[0] == 1 && acc.getElements()[0] == 1 &&

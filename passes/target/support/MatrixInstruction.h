@@ -1,10 +1,10 @@
 //===- MatrixInstruction.h - Fragments and instructions ---------*- C++ -*-===//
 //
 // Lowerings of matrix products use a matrix instruction through this interface:
-// the elements of a matrix that each lane holds, from `#ark.fragment`, and the
-// op that multiplies. In this file, as in `#ark.fragment`, a lane is a thread
-// of a warp. A new family of instructions is a class derived from
-// `MatrixInstruction`.
+// the elements of a matrix that each thread of a warp holds, from
+// `#ark.fragment`, and the op that multiplies. A new family of instructions is
+// a class derived from `MatrixInstruction`. `inWarp` is the index of a thread
+// in its warp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -17,19 +17,21 @@
 
 namespace mlir::ark {
 
-/// The elements of a matrix that each lane of a warp holds.
+/// The elements of a matrix that each thread of a warp holds.
 class MatrixFragment {
 public:
   explicit MatrixFragment(FragmentAttr layout) : layout(layout) {}
 
-  int64_t getNumLanes() const { return layout.getNumLanes(); }
+  int64_t getNumThreads() const { return layout.getNumThreads(); }
   int64_t getNumElements() const { return layout.getNumElements(); }
-  /// Returns the number of lanes that share a row (0) or a column (1).
-  int64_t getSharers(unsigned dim) const { return layout.getLanes()[1 - dim]; }
-  /// Returns the distance between lanes with neighbouring rows (0) or columns
+  /// Returns the number of threads that share a row (0) or a column (1).
+  int64_t getSharers(unsigned dim) const {
+    return layout.getThreads()[1 - dim];
+  }
+  /// Returns the distance between threads with neighbouring rows (0) or columns
   /// (1) of a block.
   int64_t getStride(unsigned dim) const { return layout.getStrides()[dim]; }
-  /// Returns the number of consecutive rows (0) or columns (1) of a lane.
+  /// Returns the number of consecutive rows (0) or columns (1) of a thread.
   int64_t getConsecutive(unsigned dim) const {
     return layout.getElements()[dim];
   }
@@ -37,36 +39,36 @@ public:
   int64_t getNumBlocks(unsigned dim) const { return layout.getOuter()[dim]; }
   /// Returns the rows (0) or columns (1) of a block.
   int64_t getBlockExtent(unsigned dim) const {
-    return layout.getLanes()[dim] * layout.getElements()[dim];
+    return layout.getThreads()[dim] * layout.getElements()[dim];
   }
-  /// Returns the number of rows (0) or columns (1) of a lane.
+  /// Returns the number of rows (0) or columns (1) of a thread.
   int64_t getOwn(unsigned dim) const {
     return getNumBlocks(dim) * getConsecutive(dim);
   }
-  /// Returns the XOR distances, the largest first, between the lanes that share
-  /// a row (0) or a column (1).
+  /// Returns the XOR distances, the largest first, between the threads that
+  /// share a row (0) or a column (1).
   SmallVector<int64_t> getSharerDistances(unsigned dim) const;
 
   /// Sorts the words of an operand into the order of the fragment. `depth` is
   /// the dimension along K, in which a word has two elements. `words` has the
-  /// words of one row (or column) of the lane after those of the other, each in
-  /// ascending order of K.
+  /// words of one row (or column) of the thread after those of the other, each
+  /// in ascending order of K.
   SmallVector<Value> sortWords(ArrayRef<Value> words, unsigned depth) const;
 
-  /// Returns the part of each block that a lane holds along a dimension.
-  Value createPart(OpBuilder &builder, Location loc, Value lane,
+  /// Returns the part of each block that a thread holds along a dimension.
+  Value createPart(OpBuilder &builder, Location loc, Value inWarp,
                    unsigned dim) const;
-  /// Returns the row (0) or the column (1) of the first element of a lane.
-  Value createFirst(OpBuilder &builder, Location loc, Value lane,
+  /// Returns the row (0) or the column (1) of the first element of a thread.
+  Value createFirst(OpBuilder &builder, Location loc, Value inWarp,
                     unsigned dim) const;
-  /// Returns the distance of an element from the lane's first element, in rows
-  /// and columns.
+  /// Returns the distance of an element from the thread's first element, in
+  /// rows and columns.
   std::pair<int64_t, int64_t> getOffset(int64_t element) const {
     return layout.getOffset(element);
   }
-  /// Returns the row and the column of an element of a lane.
+  /// Returns the row and the column of an element of a thread.
   std::pair<Value, Value> createPosition(OpBuilder &builder, Location loc,
-                                         Value lane, int64_t element) const;
+                                         Value inWarp, int64_t element) const;
 
 private:
   FragmentAttr layout;
@@ -76,7 +78,7 @@ private:
 /// product of two operands to accumulators.
 ///
 /// Operands with a fragment are words of 32 bits, each with two elements of a
-/// lane, in the order of the fragment. A word is an i32 or a vector of two
+/// thread, in the order of the fragment. A word is an i32 or a vector of two
 /// elements. Operands without a fragment are one descriptor of shared memory
 /// each.
 class MatrixInstruction {
@@ -94,7 +96,7 @@ public:
   MatrixFragment getLhs() const { return MatrixFragment(facts.getLhs()); }
   MatrixFragment getRhs() const { return MatrixFragment(facts.getRhs()); }
   MatrixFragment getAcc() const { return MatrixFragment(facts.getAcc()); }
-  int64_t getWarpSize() const { return getAcc().getNumLanes(); }
+  int64_t getWarpSize() const { return getAcc().getNumThreads(); }
   int64_t getNumSums() const { return getAcc().getNumElements(); }
 
   /// Creates an instruction on operands of `element`, f16 or bf16. Returns the
@@ -109,15 +111,15 @@ private:
   MmaAttr facts;
 };
 
-/// Returns true if every lane holds the same elements of K of both operands and
-/// one column of the right operand, which has the lane's position among the
-/// rows of a block of the left operand. Both operands may then use any common
-/// order of K, such as the order in which the lanes load it.
-bool haveOperandsOfSameLanes(MmaAttr mma);
+/// Returns true if every thread holds the same elements of K of both operands
+/// and one column of the right operand, which has the thread's position among
+/// the rows of a block of the left operand. Both operands may then use any
+/// common order of K, such as the order in which the threads load it.
+bool haveOperandsOfSameThreads(MmaAttr mma);
 
-/// Returns true if the lanes hold accumulators of the rows of which they hold
+/// Returns true if the threads hold accumulators of the rows of which they hold
 /// the left operand, in pairs of neighbouring columns, row by row.
-bool haveSumsOfSameLanes(MmaAttr mma);
+bool haveSumsOfSameThreads(MmaAttr mma);
 
 /// Returns the target's first matrix instruction of a kind, or null. Modules
 /// without a target have `mma.sync` only.

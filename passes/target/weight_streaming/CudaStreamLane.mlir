@@ -65,8 +65,8 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
   cf.br ^copy(%next_segment : i64)
 
 ^prepare:
-  %nobody = arith.constant 0 : index
-  %leader = arith.cmpi eq, %thread, %nobody : index
+  %first = arith.constant 0 : index
+  %leader = arith.cmpi eq, %thread, %first : index
   cf.cond_br %leader, ^lane, ^warp
 
 ^lane:

@@ -51,7 +51,7 @@ std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
 /// if neighbouring elements of the diagonals lie in threads with fixed XOR
 /// distances.
 static bool isSupported(MmaAttr mma) {
-  if (!mma || !haveOperandsOfSameLanes(mma) || !haveSumsOfSameLanes(mma))
+  if (!mma || !haveOperandsOfSameThreads(mma) || !haveSumsOfSameThreads(mma))
     return false;
   MatrixFragment lhs(mma.getLhs());
   return lhs.getNumElements() == 2 * kLoadWords &&

@@ -1,37 +1,47 @@
 // RUN: ark-opt %s --split-input-file --verify-diagnostics
 
 // expected-error @below {{fragment has [2], which are not two positive figures}}
-func.func private @fragment_c1() attributes {f = #ark.fragment<outer = [2], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>}
+func.func private @fragment_c1() attributes {f = #ark.fragment<outer = [2], threads = [8, 4], strides = [4, 1], elements = [1, 2]>}
 
 // -----
 
 // expected-error @below {{fragment has [8, 0], which are not two positive figures}}
-func.func private @fragment_c1_zero() attributes {f = #ark.fragment<outer = [2, 1], lanes = [8, 0], strides = [4, 1], elements = [1, 2]>}
+func.func private @fragment_c1_zero() attributes {f = #ark.fragment<outer = [2, 1], threads = [8, 0], strides = [4, 1], elements = [1, 2]>}
 
 // -----
 
 // expected-error @below {{fragment has [65537, 1]; expected figures of at most 65536}}
-func.func private @fragment_c2() attributes {f = #ark.fragment<outer = [65537, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>}
+func.func private @fragment_c2() attributes {f = #ark.fragment<outer = [65537, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>}
 
 // -----
 
 func.func private @mma_c1() attributes {
   // expected-error @below {{instruction of 16 x 16 x 16 by 1 warps has a fragment of another shape}}
   m = #ark.mma<kind = mfma, m = 16, n = 16, k = 16,
-    acc = #ark.fragment<outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>>}
+    acc = #ark.fragment<outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>>}
 
 // -----
 
 func.func private @mma_c2() attributes {
   // expected-error @below {{instruction by 1 warps has a `lhs` and no `rhs`}}
   m = #ark.mma<kind = mma_sync, m = 16, n = 8, k = 8,
-    lhs = #ark.fragment<outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>,
-    acc = #ark.fragment<outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>>}
+    lhs = #ark.fragment<outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>,
+    acc = #ark.fragment<outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>>}
 
 // -----
 
 // expected-error @below {{matrix tiles have an odd number of figures, or a figure that is not positive}}
 func.func private @matrix_tiles_c1() attributes {t = #ark.matrix_tiles<shapes = [64, 64, 32], depth = 64, tile = 3000, stage_row = 2300>}
+
+// -----
+
+// expected-error @below {{scopes are named '' and 'sys'; expected letters, digits, '_' and '-', and a name for `device`}}
+func.func private @scopes_c1() attributes {s = #ark.scopes<device = "", system = "sys">}
+
+// -----
+
+// expected-error @below {{scopes are named 'gpu;' and ''; expected letters, digits, '_' and '-', and a name for `device`}}
+func.func private @scopes_c1_letters() attributes {s = #ark.scopes<device = "gpu;">}
 
 // -----
 
@@ -41,9 +51,9 @@ func.func private @gpu_c1() attributes {g = #ark.gpu<warp_size = 32, cluster = 0
 // -----
 
 func.func private @gpu_c2() attributes {
-  // expected-error @below {{gpu with warps of 64 threads has a fragment of 32 lanes}}
+  // expected-error @below {{gpu with warps of 64 threads has a fragment of 32 threads}}
   g = #ark.gpu<warp_size = 64, mma = [#ark.mma<kind = wgmma, m = 64, n = 8, k = 16, warps = 4,
-    acc = #ark.fragment<outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>>]>}
+    acc = #ark.fragment<outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>>]>}
 
 // -----
 

@@ -13,23 +13,31 @@ module @known attributes {ark.target = #ark.target<backend = hip, arch = "gfx942
 // CHECK: @unknown attributes {ark.target = #ark.target<backend = cuda, arch = "sm_75"
 // CHECK-SAME: gpu = #ark.gpu<warp_size = 32, features = "+ptx75", mma = [<
 // CHECK-SAME: kind = mma_sync, m = 16, n = 8, k = 8,
-// CHECK-SAME: lhs = <outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>,
-// CHECK-SAME: rhs = <outer = [1, 1], lanes = [4, 8], strides = [1, 4], elements = [2, 1]>,
-// CHECK-SAME: acc = <outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>>]>>
+// CHECK-SAME: lhs = <outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>,
+// CHECK-SAME: rhs = <outer = [1, 1], threads = [4, 8], strides = [1, 4], elements = [2, 1]>,
+// CHECK-SAME: acc = <outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>>]>>
 module @unknown attributes {ark.target = #ark.target<backend = cuda, arch = "sm_75", sms = 40, warps = 16,
     shared_memory = 65536, bandwidth = 300, flops = 60000, handoff = 700, barrier = 1200, overhead = 250,
     gpu = #ark.gpu<warp_size = 32, features = "+ptx75", mma = [#ark.mma<kind = mma_sync, m = 16, n = 8, k = 8,
-      lhs = #ark.fragment<outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>,
-      rhs = #ark.fragment<outer = [1, 1], lanes = [4, 8], strides = [1, 4], elements = [2, 1]>,
-      acc = #ark.fragment<outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>>]>>} {}
+      lhs = #ark.fragment<outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>,
+      rhs = #ark.fragment<outer = [1, 1], threads = [4, 8], strides = [1, 4], elements = [2, 1]>,
+      acc = #ark.fragment<outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>>]>>} {}
 
 // -----
 
 // A known architecture may be given other facts.
 // CHECK: @changed attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a"
-// CHECK-SAME: gpu = #ark.gpu<warp_size = 32, copies = [cp_async, bulk], cluster = 4, packet = 8, fp8 = true,
+// CHECK-SAME: gpu = #ark.gpu<warp_size = 32, copies = [cp_async, bulk], cluster = 4, packet = 8, scopes = <device = "gpu", system = "sys">, fp8 = true,
 // CHECK-SAME: matrix_tiles = <shapes = [64, 64], depth = 64, tile = 3000, stage_row = 2300>>>
 module @changed attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200,
-    gpu = #ark.gpu<warp_size = 32, copies = [cp_async, bulk], cluster = 4, packet = 8, fp8 = true,
+    gpu = #ark.gpu<warp_size = 32, copies = [cp_async, bulk], cluster = 4, packet = 8,
+      scopes = #ark.scopes<device = "gpu", system = "sys">, fp8 = true,
       matrix_tiles = #ark.matrix_tiles<shapes = [64, 64], depth = 64, tile = 3000, stage_row = 2300>>>} {}
+
+// -----
+
+// The default scope of LLVM has no name.
+// CHECK: @scopes attributes {s = #ark.scopes<device = "agent">, t = #ark.scopes<device = "gpu", system = "sys">}
+module @scopes attributes {s = #ark.scopes<device = "agent", system = "">,
+    t = #ark.scopes<system = "sys", device = "gpu">} {}

@@ -161,7 +161,7 @@ def test_facts_that_no_kernel_fits_raise(arch: str, warp_size: int, message: str
 
     from ark_mlir.targets import resolve
 
-    facts = f'#ark.gpu<warp_size = {warp_size}, features = "">'
+    facts = f'#ark.gpu<warp_size = {warp_size}, scopes = #ark.scopes<device = "agent">>'
     machine = replace(resolve("hip:gfx942"), arch=arch, gpu=facts)
     with pytest.raises(ark.CompileError, match=message):
         ark.compile(layer(), target=machine)

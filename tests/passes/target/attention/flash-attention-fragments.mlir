@@ -2,15 +2,15 @@
 // accumulators lie in other lanes than its operands, as those of MFMA do, cannot do that, and the op is expanded.
 
 // DEFINE: %{figures} = sms = 132, warps = 16, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200
-// DEFINE: %{operands} = lhs = #ark.fragment<outer = [2, 2], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>, rhs = #ark.fragment<outer = [2, 1], lanes = [4, 8], strides = [1, 4], elements = [2, 1]>
-// DEFINE: %{acc} = outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]
-// DEFINE: %{compile} = ark-opt %s --ark-compile-to=kernel '--ark-target=#ark.target<backend = cuda, arch = "sm_90", %{figures}, gpu = #ark.gpu<warp_size = 32, features = "+ptx86", mma = [#ark.mma<kind = mma_sync, m = 16, n = 8, k = 16, %{operands}, acc = #ark.fragment<%{acc}>>]>>' --ark-expand-attention --ark-flash-attention
+// DEFINE: %{operands} = lhs = #ark.fragment<outer = [2, 2], threads = [8, 4], strides = [4, 1], elements = [1, 2]>, rhs = #ark.fragment<outer = [2, 1], threads = [4, 8], strides = [1, 4], elements = [2, 1]>
+// DEFINE: %{acc} = outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]
+// DEFINE: %{compile} = ark-opt %s --ark-compile-to=kernel '--ark-target=#ark.target<backend = cuda, arch = "sm_90", %{figures}, gpu = #ark.gpu<warp_size = 32, features = "+ptx86", scopes = #ark.scopes<device = "gpu", system = "sys">, mma = [#ark.mma<kind = mma_sync, m = 16, n = 8, k = 16, %{operands}, acc = #ark.fragment<%{acc}>>]>>' --ark-expand-attention --ark-flash-attention
 
 // RUN: %{compile} | FileCheck %s --check-prefix=SAME
 // SAME: func.func private @body_attention(
 // SAME: nvvm.mma.sync
 
-// REDEFINE: %{acc} = outer = [2, 1], lanes = [4, 8], strides = [8, 1], elements = [2, 1]
+// REDEFINE: %{acc} = outer = [2, 1], threads = [4, 8], strides = [8, 1], elements = [2, 1]
 // RUN: %{compile} | FileCheck %s --check-prefix=OTHER
 // OTHER: func.func private @body_attention(
 // OTHER: linalg.

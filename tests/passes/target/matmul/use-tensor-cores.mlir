@@ -2,7 +2,7 @@
 // RUN:   --ark-use-tensor-cores=threads=128 | FileCheck %s
 
 // On a GPU without asynchronous copies the product has no stages.
-// DEFINE: %{mma} = mma = [#ark.mma<kind = mma_sync, m = 16, n = 8, k = 16, lhs = #ark.fragment<outer = [2, 2], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>, rhs = #ark.fragment<outer = [2, 1], lanes = [4, 8], strides = [1, 4], elements = [2, 1]>, acc = #ark.fragment<outer = [2, 1], lanes = [8, 4], strides = [4, 1], elements = [1, 2]>>]
+// DEFINE: %{mma} = mma = [#ark.mma<kind = mma_sync, m = 16, n = 8, k = 16, lhs = #ark.fragment<outer = [2, 2], threads = [8, 4], strides = [4, 1], elements = [1, 2]>, rhs = #ark.fragment<outer = [2, 1], threads = [4, 8], strides = [1, 4], elements = [2, 1]>, acc = #ark.fragment<outer = [2, 1], threads = [8, 4], strides = [4, 1], elements = [1, 2]>>]
 // RUN: ark-opt %s --split-input-file '--ark-assign-target=target={#ark.target<backend = cuda, arch = "sm_80", sms = 108, warps = 16, shared_memory = 166912, bandwidth = 1850, flops = 250000, handoff = 700, barrier = 1200, overhead = 250, gpu = #ark.gpu<warp_size = 32, %{mma}>>}' --ark-use-tensor-cores=threads=128 \
 // RUN:   | FileCheck %s --check-prefix=NO-COPIES
 // NO-COPIES-NOT: nvvm.cp.async

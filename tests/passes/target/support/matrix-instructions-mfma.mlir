@@ -1,5 +1,5 @@
-// A product of 16x16x16 is one MFMA instruction of gfx942. The elements of each lane are those of AMD's tables for
-// `v_mfma_f32_16x16x16_f16`: lane l holds row (or column) l mod 16 of the operands, and four consecutive elements
+// A product of 16x16x16 is one MFMA instruction of gfx942. The elements of each thread are those of AMD's tables for
+// `v_mfma_f32_16x16x16_f16`: thread l holds row (or column) l mod 16 of the operands, and four consecutive elements
 // along K from 4 * (l / 16) on; and four consecutive rows of column l mod 16 of the accumulators.
 
 // RUN: ark-opt %s --ark-test-matrix-instructions --inline --canonicalize --cse | FileCheck %s
@@ -12,11 +12,11 @@
 module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms = 304, warps = 8,
     shared_memory = 65536, bandwidth = 4300, flops = 800000, handoff = 1500, barrier = 2500, overhead = 400>} {
 
-// CHECK-LABEL: func.func @halves(
-// CHECK-SAME: %[[A:[^:]+]]: memref<16x16xf16>, %[[B:[^:]+]]: memref<16x16xf16>, %[[C:[^:]+]]: memref<16x16xf32>, %[[LANE:[^:]+]]: index
-// CHECK: %[[BLOCK:.+]] = arith.divui %[[LANE]], %c16
+// CHECK-LABEL: func.func @product_f16(
+// CHECK-SAME: %[[A:[^:]+]]: memref<16x16xf16>, %[[B:[^:]+]]: memref<16x16xf16>, %[[C:[^:]+]]: memref<16x16xf32>, %[[THREAD:[^:]+]]: index
+// CHECK: %[[BLOCK:.+]] = arith.divui %[[THREAD]], %c16
 // CHECK: %[[ROW:.+]] = arith.muli %[[BLOCK]], %c4
-// CHECK: %[[COLUMN:.+]] = arith.remui %[[LANE]], %c16
+// CHECK: %[[COLUMN:.+]] = arith.remui %[[THREAD]], %c16
 // CHECK: memref.load %[[C]][%[[ROW]], %[[COLUMN]]]
 // CHECK: memref.load %[[A]][%[[COLUMN]], %[[ROW]]]
 // CHECK: memref.load %[[B]][%[[ROW]], %[[COLUMN]]]
@@ -24,12 +24,12 @@ module attributes {ark.target = #ark.target<backend = hip, arch = "gfx942", sms 
 // CHECK-SAME: vector<4xf16>, vector<4xf16>, vector<4xf32>
 // CHECK-NOT: rocdl.mfma
 // CHECK: memref.store %{{.+}}, %[[C]][%[[ROW]], %[[COLUMN]]]
-func.func @halves(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x16xf32>, %lane: index) {
+func.func @product_f16(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x16xf32>, %thread: index) {
   linalg.matmul ins(%a, %b : memref<16x16xf16>, memref<16x16xf16>) outs(%c : memref<16x16xf32>)
   return
 }
 
-// CHECK-LABEL: func.func @lane_0(
+// CHECK-LABEL: func.func @thread_0(
 // CHECK-SAME: %[[A:[^:]+]]: memref<16x16xf16>, %[[B:[^:]+]]: memref<16x16xf16>, %[[C:[^:]+]]: memref<16x16xf32>
 // CHECK: memref.load %[[C]][%c0, %c0]
 // CHECK: memref.load %[[C]][%c1, %c0]
@@ -44,13 +44,13 @@ func.func @halves(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x16
 // CHECK: memref.load %[[B]][%c2, %c0]
 // CHECK: memref.load %[[B]][%c3, %c0]
 // CHECK-NOT: memref.load
-func.func @lane_0(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x16xf32>) {
-  %lane = arith.constant 0 : index
-  call @halves(%a, %b, %c, %lane) : (memref<16x16xf16>, memref<16x16xf16>, memref<16x16xf32>, index) -> ()
+func.func @thread_0(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x16xf32>) {
+  %thread = arith.constant 0 : index
+  call @product_f16(%a, %b, %c, %thread) : (memref<16x16xf16>, memref<16x16xf16>, memref<16x16xf32>, index) -> ()
   return
 }
 
-// CHECK-LABEL: func.func @lane_37(
+// CHECK-LABEL: func.func @thread_37(
 // CHECK-SAME: %[[A:[^:]+]]: memref<16x16xf16>, %[[B:[^:]+]]: memref<16x16xf16>, %[[C:[^:]+]]: memref<16x16xf32>
 // CHECK: %[[C0:.+]] = memref.load %[[C]][%c8, %c5]
 // CHECK: %[[C1:.+]] = memref.load %[[C]][%c9, %c5]
@@ -71,17 +71,17 @@ func.func @lane_0(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x16
 // CHECK: memref.store %{{.+}}, %[[C]][%c9, %c5]
 // CHECK: memref.store %{{.+}}, %[[C]][%c10, %c5]
 // CHECK: memref.store %{{.+}}, %[[C]][%c11, %c5]
-func.func @lane_37(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x16xf32>) {
-  %lane = arith.constant 37 : index
-  call @halves(%a, %b, %c, %lane) : (memref<16x16xf16>, memref<16x16xf16>, memref<16x16xf32>, index) -> ()
+func.func @thread_37(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x16xf32>) {
+  %thread = arith.constant 37 : index
+  call @product_f16(%a, %b, %c, %thread) : (memref<16x16xf16>, memref<16x16xf16>, memref<16x16xf32>, index) -> ()
   return
 }
 
 // Operands of bf16 are integers.
-// CHECK-LABEL: func.func @bfloats(
+// CHECK-LABEL: func.func @product_bf16(
 // CHECK: rocdl.mfma.f32.16x16x16bf16.1k
 // CHECK-SAME: vector<4xi16>, vector<4xi16>, vector<4xf32>
-func.func @bfloats(%a: memref<16x16xbf16>, %b: memref<16x16xbf16>, %c: memref<16x16xf32>, %lane: index) {
+func.func @product_bf16(%a: memref<16x16xbf16>, %b: memref<16x16xbf16>, %c: memref<16x16xf32>, %thread: index) {
   linalg.matmul ins(%a, %b : memref<16x16xbf16>, memref<16x16xbf16>) outs(%c : memref<16x16xf32>)
   return
 }
@@ -91,7 +91,7 @@ func.func @bfloats(%a: memref<16x16xbf16>, %b: memref<16x16xbf16>, %c: memref<16
 // CHECK-COUNT-8: rocdl.mfma.f32.16x16x16f16
 // CHECK-NOT: rocdl.mfma
 // CHECK: return
-func.func @tiles(%a: memref<32x32xf16>, %b: memref<32x32xf16>, %c: memref<32x32xf32>, %lane: index) {
+func.func @tiles(%a: memref<32x32xf16>, %b: memref<32x32xf16>, %c: memref<32x32xf32>, %thread: index) {
   linalg.matmul ins(%a, %b : memref<32x32xf16>, memref<32x32xf16>) outs(%c : memref<32x32xf32>)
   return
 }

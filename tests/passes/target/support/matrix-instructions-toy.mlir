@@ -1,12 +1,12 @@
-// A toy GPU has warps of 16 lanes and an instruction of 8x8x4, whose accumulators are 2x2 elements per lane. Its
+// A toy GPU has warps of 16 threads and an instruction of 8x8x4, whose accumulators are 2x2 elements per thread. Its
 // description is the attribute, and its lowering a class of tests/lib/TestMatrixInstructions.cpp.
 
 // RUN: ark-opt %s --ark-test-matrix-instructions --inline --canonicalize --cse | FileCheck %s
 
 #mma = #ark.mma<kind = other, m = 8, n = 8, k = 4,
-    lhs = #ark.fragment<outer = [1, 1], lanes = [8, 2], strides = [1, 8], elements = [1, 2]>,
-    rhs = #ark.fragment<outer = [1, 1], lanes = [2, 8], strides = [8, 1], elements = [2, 1]>,
-    acc = #ark.fragment<outer = [1, 1], lanes = [4, 4], strides = [4, 1], elements = [2, 2]>>
+    lhs = #ark.fragment<outer = [1, 1], threads = [8, 2], strides = [1, 8], elements = [1, 2]>,
+    rhs = #ark.fragment<outer = [1, 1], threads = [2, 8], strides = [8, 1], elements = [2, 1]>,
+    acc = #ark.fragment<outer = [1, 1], threads = [4, 4], strides = [4, 1], elements = [2, 2]>>
 module attributes {ark.target = #ark.target<backend = hip, arch = "toy", sms = 2, warps = 4,
     shared_memory = 65536, bandwidth = 300, flops = 60000, handoff = 700, barrier = 1200, overhead = 250,
     gpu = #ark.gpu<warp_size = 16, mma = [#mma]>>} {
@@ -17,12 +17,12 @@ module attributes {ark.target = #ark.target<backend = hip, arch = "toy", sms = 2
 // CHECK-COUNT-16: call @toy_multiply
 // CHECK-NOT: call @toy_multiply
 // CHECK: return
-func.func @product(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x16xf32>, %lane: index) {
+func.func @product(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x16xf32>, %thread: index) {
   linalg.matmul ins(%a, %b : memref<16x16xf16>, memref<16x16xf16>) outs(%c : memref<16x16xf32>)
   return
 }
 
-// CHECK-LABEL: func.func @lane_11(
+// CHECK-LABEL: func.func @thread_11(
 // CHECK-SAME: %[[A:[^:]+]]: memref<16x16xf16>, %[[B:[^:]+]]: memref<16x16xf16>, %[[C:[^:]+]]: memref<16x16xf32>
 // CHECK: %[[C0:.+]] = memref.load %[[C]][%c4, %c6]
 // CHECK: %[[C1:.+]] = memref.load %[[C]][%c4, %c7]
@@ -42,9 +42,9 @@ func.func @product(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x1
 // CHECK: memref.load %[[B]][%c7, %c3]
 // CHECK: call @toy_multiply(%{{.+}}, %{{.+}}, %[[SUMS]]#0, %[[SUMS]]#1, %[[SUMS]]#2, %[[SUMS]]#3)
 // CHECK: memref.store %{{.+}}, %[[C]][%c4, %c6]
-func.func @lane_11(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x16xf32>) {
-  %lane = arith.constant 11 : index
-  call @product(%a, %b, %c, %lane) : (memref<16x16xf16>, memref<16x16xf16>, memref<16x16xf32>, index) -> ()
+func.func @thread_11(%a: memref<16x16xf16>, %b: memref<16x16xf16>, %c: memref<16x16xf32>) {
+  %thread = arith.constant 11 : index
+  call @product(%a, %b, %c, %thread) : (memref<16x16xf16>, memref<16x16xf16>, memref<16x16xf32>, index) -> ()
   return
 }
 }

@@ -2,9 +2,9 @@
 //
 // 1. Facts: an attribute. Warps have 16 threads, and the instruction multiplies 8x8x4. Ark knows no architecture of
 //    this name, so the attribute states all facts.
-// DEFINE: %{mma} = #ark.mma<kind = other, m = 8, n = 8, k = 4, lhs = #ark.fragment<outer = [1, 1], lanes = [8, 2], strides = [1, 8], elements = [1, 2]>, rhs = #ark.fragment<outer = [1, 1], lanes = [2, 8], strides = [8, 1], elements = [2, 1]>, acc = #ark.fragment<outer = [1, 1], lanes = [4, 4], strides = [4, 1], elements = [2, 2]>>
+// DEFINE: %{mma} = #ark.mma<kind = other, m = 8, n = 8, k = 4, lhs = #ark.fragment<outer = [1, 1], threads = [8, 2], strides = [1, 8], elements = [1, 2]>, rhs = #ark.fragment<outer = [1, 1], threads = [2, 8], strides = [8, 1], elements = [2, 1]>, acc = #ark.fragment<outer = [1, 1], threads = [4, 4], strides = [4, 1], elements = [2, 2]>>
 // DEFINE: %{figures} = sms = 2, warps = 4, shared_memory = 65536, bandwidth = 300, flops = 60000, handoff = 700, barrier = 1200, overhead = 250
-// DEFINE: %{toy} = #ark.target<backend = hip, arch = "toy", %{figures}, gpu = #ark.gpu<warp_size = 16, mma = [%{mma}]>>
+// DEFINE: %{toy} = #ark.target<backend = hip, arch = "toy", %{figures}, gpu = #ark.gpu<warp_size = 16, scopes = #ark.scopes<device = "agent">, mma = [%{mma}]>>
 //
 // 2. Kernel: the texts of `hip`.
 // RUN: ark-opt %s '--ark-target=%{toy}' --ark-compile-to=kernel -o %t
