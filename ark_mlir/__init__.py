@@ -62,8 +62,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _ERRORS = (
-    "ArkError", "BundleError", "BusyError", "CompileError", "DeviceError", "HangError",
-    "InvalidUsageError", "RankFailedError", "UnprovenWarning", "UnsupportedError",
+    "ArkError", "BundleError", "BusyError", "CompileError", "DataRangeError", "DeviceError",
+    "HangError", "InvalidUsageError", "RankFailedError", "UnprovenWarning", "UnsupportedError",
     "VerificationError",
 )  # fmt: skip
 _DTYPES = (
@@ -72,8 +72,9 @@ _DTYPES = (
 )  # fmt: skip
 _FRONTEND = (
     # building
-    "Argument", "Module", "ModuleList", "Output", "Plan", "Program", "Tensor", "input",
-    "output", "parameter", "placeholder", "planner", "scalar", "state", "stop_when", "tensor",
+    "Argument", "GridIndex", "Module", "ModuleList", "Output", "Plan", "Program", "Region",
+    "Tensor", "custom_op", "input", "output", "parameter", "placeholder", "planner", "scalar",
+    "state", "stop_when", "tensor",
     # create and view
     "arange", "bitcast", "broadcast_to", "concat", "constant", "full", "identity", "noop", "ones",
     "reshape", "sharding", "slice", "split", "squeeze", "transpose", "unsqueeze", "zeros",
@@ -83,6 +84,8 @@ _FRONTEND = (
     # binary
     "add", "div", "equal", "greater", "greater_equal", "less", "less_equal", "logical_and",
     "logical_or", "maximum", "minimum", "mul", "not_equal", "pow", "sub", "where",
+    # composed of others
+    "clamp", "einsum", "floor", "sign", "stack",
     # reduce, normalise, linear, attention, position, index, windows
     "argmax", "attention", "embedding", "gather", "im2col", "layernorm", "matmul", "max_pool",
     "mean", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope", "softmax",
@@ -147,4 +150,5 @@ def _import(module: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_NAMES, *_SUBPACKAGES})
+    module = (name for name in globals() if name.startswith("__"))
+    return sorted({*module, *_NAMES, *_SUBPACKAGES})

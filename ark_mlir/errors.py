@@ -14,6 +14,7 @@ __all__ = [
     "BundleError",
     "BusyError",
     "CompileError",
+    "DataRangeError",
     "DeviceError",
     "HangError",
     "InvalidUsageError",
@@ -80,6 +81,10 @@ class BundleError(ArkError):
 class DeviceError(ArkError):
     """The driver or the device reported an error, or a run found invalid data, such as an index
     out of range."""
+
+
+class DataRangeError(InvalidUsageError, DeviceError):
+    """A run found an index in the caller's data that is out of range."""
 
 
 class BusyError(DeviceError):

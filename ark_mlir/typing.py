@@ -10,7 +10,7 @@ A type checker rejects arguments of other types. At run time, the functions rais
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, Literal, Protocol, SupportsIndex, TypeAlias, Union
 
@@ -21,7 +21,7 @@ from .dtypes import DType
 
 if TYPE_CHECKING:
     from . import ir
-    from .frontend import Program, Tensor
+    from .frontend import GridIndex, Program, Tensor
 
 __all__ = [
     "Array",
@@ -41,6 +41,7 @@ __all__ = [
     "Inputs",
     "Number",
     "NumberArray",
+    "Offsets",
     "Operand",
     "Path",
     "Pooling",
@@ -50,6 +51,7 @@ __all__ = [
     "Source",
     "Sources",
     "Stream",
+    "TileBody",
     "TokenRow",
     "TokenRows",
     "TorchDType",
@@ -116,6 +118,12 @@ DTypeLike: TypeAlias = (
 
 Reduction: TypeAlias = Literal["sum", "max", "min"]
 """The operation of a reduction over ranks."""
+
+Offsets: TypeAlias = Callable[..., Union["GridIndex", int, Iterable[Union["GridIndex", int]]]]
+"""The offsets of a region, as a function of the grid's indices."""
+
+TileBody: TypeAlias = str | Callable[..., "Tensor"]
+"""The body of a custom op: MLIR text, or a function of tiles."""
 
 # -- compiling -----------------------------------------------------------------------------------
 

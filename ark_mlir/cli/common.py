@@ -6,7 +6,9 @@ import argparse
 import contextlib
 import dataclasses
 import importlib
-from collections.abc import Sequence
+import logging
+import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
 
     from ..bundle import Buffer
     from ..runtime import Executable
+    from ..typing import Sources
 
 
 class Commands(Protocol):
@@ -54,8 +57,13 @@ def name_value(text: str) -> tuple[str, str]:
 
 
 def setting(text: str) -> tuple[str, Any]:
-    """Splits ``name=value``, for argparse; the value is a number, true, false, none or a word."""
+    """Splits ``name=value``, for argparse; the value is a number, true, false, none or a word.
+
+    The value of ``tile`` is a dict: ``tile=fc1:32x64,fc2:8x8``.
+    """
     name, value = name_value(text)
+    if name == "tile":
+        return name, dict(_tile(part) for part in value.split(","))
     words = {"true": True, "false": False, "none": None}
     if value.lower() in words:
         return name, words[value.lower()]
@@ -63,6 +71,17 @@ def setting(text: str) -> tuple[str, Any]:
         with contextlib.suppress(ValueError):
             return name, parse(value)
     return name, value
+
+
+def _tile(text: str) -> tuple[str, tuple[int, ...]]:
+    """Splits ``name:32x64``; the name may contain colons."""
+    name, found, extents = text.rpartition(":")
+    if not found or not name or not re.fullmatch(r"[1-9]\d{0,8}(x[1-9]\d{0,8})*", extents):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a tile: expected the name of an op or group and extents, as in "
+            "tile=fc1:32x64, or several, as in tile=fc1:32x64,fc2:8x8"
+        )
+    return name, tuple(map(int, extents.split("x")))
 
 
 def count(text: str) -> int:
@@ -112,8 +131,8 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
         type=setting,
         action="append",
         default=[],
-        help="set an option of the compiler (scheduler=list) or of the model (length=128); may be "
-        "repeated",
+        help="set an option of the compiler (scheduler=list, tile=fc1:32x64,fc2:8x8) or of the "
+        "model (length=128); may be repeated",
     )
 
 
@@ -135,6 +154,7 @@ def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any
     source = Path(path)
     if not source.exists():
         raise InvalidUsageError("no such file or folder", location=path)
+    _check_kind(source)
     settings = unique(options.settings, "--set")
     settings.update(
         {
@@ -147,6 +167,23 @@ def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any
         return {source.stem: source}, settings
     model, chosen = load_model(path, settings)
     return dict(model.programs), chosen
+
+
+# What to do with a file that is no program for the compiler, by the end of its name.
+_OTHER_FILES = {
+    ".py": "is a Python program, which the compiler does not run: call ark.compile(program, "
+    "target) in it and save the result, or write the text of program.mlir to an .mlir file",
+    ".arkbin": "is compiled already: use `ark run`, `ark show` or `ark info`",
+    ".safetensors": "holds weights only: pass the model's folder, or use `ark run --params`",
+    ".gguf": "is a model in another format: pass a folder with config.json and .safetensors files",
+    ".onnx": "is a model in another format: export it from PyTorch with ark.from_torch",
+}
+
+
+def _check_kind(source: Path) -> None:
+    """Raises InvalidUsageError for a file that is known to be no MLIR text."""
+    if source.is_file() and (problem := _OTHER_FILES.get(source.suffix.lower())):
+        raise InvalidUsageError(problem, location=str(source))
 
 
 def load_model(path: str, settings: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -272,10 +309,28 @@ def bind_parameters(executable: Executable, options: argparse.Namespace) -> None
         for name, path in unique(options.parameters, "--param").items()
     }
     if arrays or options.files or executable.parameters:
-        values = read_sources([*options.files, arrays])
+        sources = [_without_surplus(file, buffers) for file in options.files]
+        values = read_sources([*sources, arrays])
         try:
             executable.bind(values, strict=not options.allow_extra)
         except InvalidUsageError as error:
             if not options.allow_extra and not set(values) <= set(buffers):
                 error.notes += ("use --allow-extra to ignore other tensors",)
             raise
+
+
+def _without_surplus(path: str, buffers: Mapping[str, Buffer]) -> Sources:
+    """Returns a file's tensors, without those that are no parameters if the file belongs to a
+    model: a folder often has tensors for tasks that the program does not compute."""
+    from ..runtime.arrays.binding import read_sources
+
+    if not Path(path).with_name("config.json").is_file():
+        return path
+    values = read_sources(path)
+    # The names of several ranks begin with the rank.
+    known = {*buffers, *(name.partition("/")[2] for name in buffers)}
+    surplus = [name for name in values if name not in known]
+    if surplus and len(surplus) < len(values):
+        logging.getLogger("ark").info("%s: ignored: %s", path, ", ".join(sorted(surplus)))
+        return {name: value for name, value in values.items() if name in known}
+    return values

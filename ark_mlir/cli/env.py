@@ -7,11 +7,16 @@ import json
 import platform
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from .. import knobs
 from ..errors import ArkError, UnsupportedError
+from ..units import size
 from .common import Commands, add_command, import_compiler
+from .readiness import find_readiness
+
+if TYPE_CHECKING:
+    from ..runtime.cuda.survey import Gpu
 
 # Packages that ark can use. Their versions are read without an import.
 _LIBRARIES = (
@@ -72,7 +77,7 @@ def collect() -> dict[str, dict[str, Any]]:
     return {
         "ark": {
             "version": __version__,
-            "compiler": compiler_version() or "not installed: bundles can be run, not compiled",
+            "compiler": _compiler(),
             "package": str(Path(__file__).parents[1]),
         },
         "python": {
@@ -88,10 +93,38 @@ def collect() -> dict[str, dict[str, Any]]:
             **({} if nvidia == _NONE else {"memory of ranks": _sharing()}),
             "amd": _devices("/dev/dri", "renderD*") if Path("/dev/kfd").exists() else "none",
         },
+        "gpus": gpus(),
+        "targets": {name: str(each) for name, each in find_readiness().items()},
         "assembler": assembler(),
         "cache": cache(),
         "variables": {name: _setting(knob) for name, knob in knobs.registry().items()},
     }
+
+
+def gpus(driver: Any = None) -> dict[str, str]:
+    """Returns the GPUs of NVIDIA with model, SMs, memory and links, and their driver.
+
+    Args:
+        driver: the module ``cuda.bindings.driver``, or a substitute for tests.
+    """
+    from ..runtime.cuda.survey import survey
+
+    try:
+        found = survey(driver)
+    except ArkError as error:
+        return {"nvidia": f"none: {error.message}"}
+    return {
+        "driver": f"{found.driver or 'version unknown'}, for CUDA {found.cuda}",
+        **{f"GPU {gpu.ordinal}": _gpu(gpu, len(found.gpus)) for gpu in found.gpus},
+    }
+
+
+def _gpu(gpu: Gpu, count: int) -> str:
+    text = f"{gpu.kind}, {gpu.sms} SMs, {size(gpu.memory)}"
+    if count == 1:
+        return text
+    peers = ", ".join(map(str, gpu.peers))
+    return f"{text}; accesses GPU {peers}" if peers else f"{text}; accesses no other GPU"
 
 
 def assembler() -> dict[str, str]:
@@ -134,10 +167,17 @@ def version_line() -> str:
     return f"ark {__version__}"
 
 
+def _compiler() -> str:
+    version = compiler_version()
+    if version is None:
+        return "not installed: bundles can be run, not compiled"
+    return f"with LLVM {version}"
+
+
 def compiler_version() -> str | None:
     """Returns the compiler's version of LLVM, None if the compiler is not installed."""
     try:
-        return str(getattr(import_compiler(), "LLVM_VERSION", "installed"))
+        return str(import_compiler().LLVM_VERSION)
     except UnsupportedError:
         return None
 

@@ -17,8 +17,10 @@ from . import (
     bench,
     check,
     compile_,
+    doctor,
     env,
     generate,
+    info,
     profile,
     run,
     schedule,
@@ -32,6 +34,7 @@ COMMANDS = (
     compile_,
     run,
     generate,
+    info,
     check,
     schedule,
     show,
@@ -41,6 +44,7 @@ COMMANDS = (
     profile,
     tune,
     env,
+    doctor,
 )
 
 EPILOG = """\

@@ -3,12 +3,15 @@
 >>> exe = ark.compile(program, target="cpu:4", dump_dir="dump")
 """
 
+from .._mlir_libs import _ark
 from .check import CheckResult, check, check_bundle
 from .compile import compile
 from .export import export_schedule
 from .options import CompileKeywords, CompileOptions
 from .schedule import compile_schedule
 from .stages import stages
+
+LLVM_VERSION: str = getattr(_ark, "LLVM_VERSION", "unknown")
 
 __all__ = [
     "CheckResult",

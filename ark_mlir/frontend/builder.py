@@ -76,3 +76,14 @@ def check_tensors(program: Program, op: str, tensors: tuple[Tensor | None, ...])
                 f"not to {program.name!r}",
                 op,
             )
+        if tensor is not None and tensor.body is not program.body:
+            raise invalid(_foreign(tensor, program.body is not None), op)
+
+
+def _foreign(tensor: Tensor, in_body: bool) -> str:
+    if in_body:
+        return (
+            f"tensor {tensor.name!r} is not a tile: the body of a custom op uses its own tiles "
+            "alone; pass the tensor in inputs="
+        )
+    return f"tensor {tensor.name!r} is part of the body of a custom op, and has no value outside"

@@ -98,6 +98,16 @@ def _applied(plan: Plan, outer: Plan) -> Generator[Plan, None, None]:
         _PLAN.reset(token)
 
 
+@contextlib.contextmanager
+def unplanned() -> Generator[None, None, None]:
+    """Creates ops without a plan: the ops of a custom op's body have that of the op."""
+    token = _PLAN.set(None)
+    try:
+        yield
+    finally:
+        _PLAN.reset(token)
+
+
 def _as_range(
     what: str, value: Shape | None, outer: tuple[int, ...] | None
 ) -> tuple[int, ...] | None:

@@ -133,6 +133,7 @@ class Program:
         self._states: dict[Argument, ir.Value] = {}
         self._scopes: list[str] = []
         self._types: dict[tuple[tuple[int, ...], DType], ir.Type] = {}
+        self._body: ir.Block | None = None
         self._signed = 0  # number of arguments in the op's signature
         self._create()
 
@@ -268,7 +269,26 @@ class Program:
     @property
     def insertion_point(self) -> ir.InsertionPoint:
         """The insertion point of the next op."""
-        return ir.InsertionPoint(self._block)
+        return ir.InsertionPoint(self._block if self._body is None else self._body)
+
+    @property
+    def body(self) -> ir.Block | None:
+        """The body of a custom op that is under construction, or None."""
+        return self._body
+
+    @contextlib.contextmanager
+    def inside(self, body: ir.Block) -> Generator[None, None, None]:
+        """Appends the ops that the block creates to the body of a custom op.
+
+        Raises InvalidUsageError if another body is under construction.
+        """
+        if self._body is not None:
+            raise invalid("a custom op cannot be part of the body of another one", "ark.custom_op")
+        self._body = body
+        try:
+            yield
+        finally:
+            self._body = None
 
     @contextlib.contextmanager
     def scope(self, path: str) -> Generator[None, None, None]:
@@ -298,6 +318,7 @@ class Program:
         Raises InvalidUsageError if the name is taken. If `may_repeat`, the end of the ``with``
         block checks the name instead.
         """
+        self._refuse_in_body(argument.kind, argument.name)
         if not may_repeat:
             for other in self._arguments:
                 if other.name == argument.name:
@@ -305,6 +326,12 @@ class Program:
         self._arguments.append(argument)
         location = to_location(argument.given, user_frames(), self.context)
         return self._block.add_argument(self.tensor_type(argument.shape, argument.dtype), location)
+
+    def _refuse_in_body(self, kind: str, name: str) -> None:
+        if self._body is not None:
+            raise invalid(
+                f"{kind} {name!r} cannot be declared in the body of a custom op", f"ark.{kind}"
+            )
 
     def free_name(self, stem: str) -> str:
         """Returns `stem`, or `stem` with the least number appended that makes the name unique."""
@@ -314,6 +341,7 @@ class Program:
 
     def add_output(self, output: Output, tensor: Tensor) -> None:
         """Records a result; raises InvalidUsageError if another result has the name."""
+        self._refuse_in_body("output", output.name)
         if output.name in self._results:
             other = self._results[output.name][0]
             raise InvalidUsageError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from .. import ir
 from ..dtypes import DType
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from ..typing import Index, Operand
+    from ..typing import Axes, DTypeLike, Index, Operand, Shape
 
 __all__ = ["Tensor"]
 
@@ -32,17 +32,18 @@ class Tensor:
 
     Supports ``+ - * / @ **``, unary ``-``, ``abs``, comparisons, ``& | ~`` as logical ops, and
     numpy's basic indexing with static bounds. One operand may be a number, which takes the
-    tensor's dtype, or a numpy array. A tensor has no value while the program is under
-    construction: its use as a bool, int, float or numpy array raises InvalidUsageError.
+    tensor's dtype, or a numpy array. The methods ``sum``, ``mean``, ``reshape`` and others are
+    numpy's. A tensor has no value while the program is under construction: its use as a bool,
+    int, float or numpy array raises InvalidUsageError. So does a function of numpy, except that
+    those universal functions that ark has (``np.exp(x)``, ``np.add(array, x)``) add the op.
 
     Example:
         >>> w = ark.parameter("w", (8, 256))
         >>> ((2 * x + 1)[..., :8] @ w).shape  # x: (4, 64)
         (4, 256)
+        >>> np.exp(x).T.sum(axis=0).shape
+        (4,)
     """
-
-    # Without this, numpy would evaluate `array + tensor` element by element.
-    __array_ufunc__ = None
 
     def __init__(
         self, program: Program, value: ir.Value, name: str, state: Argument | None = None
@@ -51,6 +52,7 @@ class Tensor:
         self._value = value
         self._name = name
         self._state = state
+        self._body = program.body
         self._shape = shape_of(value)
         self._dtype = dtype_of(value)
         self.argument: Argument | None = None
@@ -86,6 +88,11 @@ class Tensor:
         return self._program
 
     @property
+    def body(self) -> ir.Block | None:
+        """Returns the body of the custom op that computes the tensor, or None."""
+        return self._body
+
+    @property
     def state(self) -> Argument | None:
         """Returns the state that the tensor denotes, or None."""
         return self._state
@@ -99,6 +106,88 @@ class Tensor:
 
     def __repr__(self) -> str:
         return f"<ark.Tensor {self.name!r} {self._dtype}{list(self._shape)}>"
+
+    # ---------------------------------------------------------------- numpy's methods
+
+    @property
+    def T(self) -> Tensor:
+        """Returns the tensor with its dimensions in reverse order, as numpy does.
+
+        Example:
+            >>> x.T.shape  # x: (4, 64)
+            (64, 4)
+        """
+        return _ops().transpose(self)
+
+    def reshape(self, *shape: Shape) -> Tensor:
+        """Returns the elements under another shape: ``x.reshape(2, -1)`` or ``x.reshape((2, -1))``.
+
+        Raises InvalidUsageError as :func:`ark_mlir.reshape` does.
+
+        Example:
+            >>> x.reshape(2, -1).shape  # x: (4, 64)
+            (2, 128)
+        """
+        return _ops().reshape(self, shape[0] if len(shape) == 1 else shape)
+
+    def transpose(self, *perm: Shape) -> Tensor:
+        """Returns the tensor with its dimensions permuted, or reversed without arguments.
+
+        Raises InvalidUsageError as :func:`ark_mlir.transpose` does.
+
+        Example:
+            >>> x.transpose(1, 0).shape  # x: (4, 64)
+            (64, 4)
+        """
+        if not perm:
+            return _ops().transpose(self)
+        return _ops().transpose(self, perm[0] if len(perm) == 1 else perm)
+
+    def astype(self, dtype: DTypeLike) -> Tensor:
+        """Same as :func:`ark_mlir.cast`.
+
+        Example:
+            >>> x.astype(ark.bf16).dtype
+            ark.bf16
+        """
+        return _ops().cast(self, dtype)
+
+    def sum(self, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+        """Returns the sum over dimensions; `keepdims` is False by default, as in numpy.
+
+        Raises InvalidUsageError as :func:`ark_mlir.reduce_sum` does.
+
+        Example:
+            >>> x.sum(axis=1).shape  # x: (4, 64)
+            (4,)
+        """
+        return _ops().reduce_sum(self, axis, keepdims)
+
+    def mean(self, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+        """Returns the mean over dimensions; arguments and errors as :meth:`sum`.
+
+        Example:
+            >>> centred = x - x.mean(axis=-1, keepdims=True)
+        """
+        return _ops().reduce_mean(self, axis, keepdims)
+
+    def max(self, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+        """Returns the maximum over dimensions; arguments and errors as :meth:`sum`.
+
+        Example:
+            >>> x.max().shape
+            ()
+        """
+        return _ops().reduce_max(self, axis, keepdims)
+
+    def min(self, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
+        """Returns the minimum over dimensions; arguments and errors as :meth:`sum`.
+
+        Example:
+            >>> x.min(axis=(0, 1), keepdims=True).shape
+            (1, 1)
+        """
+        return _ops().reduce_min(self, axis, keepdims)
 
     # ---------------------------------------------------------------- arithmetic
 
@@ -204,5 +293,51 @@ class Tensor:
     def __int__(self) -> NoReturn:
         raise invalid(f"tensor {self.name!r} has no value while the program is built")
 
+    # ---------------------------------------------------------------- numpy's functions
+
     def __array__(self, dtype: np.dtype[Any] | None = None, copy: bool | None = None) -> NoReturn:
         raise invalid(f"tensor {self.name!r} has no value while the program is built")
+
+    def __array_ufunc__(
+        self, function: np.ufunc, method: str, *operands: object, **options: object
+    ) -> Tensor:
+        # numpy calls this for `array + tensor`, too.
+        name = str(cast("Any", function).__name__)
+        op = _UFUNCS.get(name)
+        if op is None or method != "__call__" or options:
+            raise invalid(_refused(f"numpy.{name}", op or name))
+        return getattr(_ops(), op)(*operands)
+
+    def __array_function__(
+        self, function: Any, types: object, operands: object, options: object
+    ) -> NoReturn:
+        name = str(function.__name__)
+        raise invalid(_refused(f"numpy.{name}", _FUNCTIONS.get(name, name)))
+
+
+# Universal functions of numpy, and the ops with the same meaning.
+_UFUNCS = {
+    **{
+        name: name
+        for name in (
+            "add", "cos", "equal", "exp", "floor", "greater", "greater_equal", "less",
+            "less_equal", "log", "logical_and", "logical_not", "logical_or", "matmul", "maximum",
+            "minimum", "not_equal", "reciprocal", "sign", "sin", "sqrt", "tanh",
+        )
+    },
+    "absolute": "abs", "divide": "div", "multiply": "mul", "negative": "neg", "power": "pow",
+    "subtract": "sub",
+}  # fmt: skip
+
+# Other functions of numpy, and the names of ops like them.
+_FUNCTIONS = {
+    "amax": "reduce_max", "amin": "reduce_min", "clip": "clamp", "concatenate": "concat",
+    "dot": "matmul", "expand_dims": "unsqueeze", "max": "reduce_max", "mean": "reduce_mean",
+    "min": "reduce_min", "sum": "reduce_sum", "take": "gather",
+}  # fmt: skip
+
+
+def _refused(function: str, op: str) -> str:
+    """Returns the message for a function of numpy that cannot take a tensor of a program."""
+    hint = f"; use ark.{op}" if op in _ops().__all__ else ""
+    return f"{function} takes arrays, and not tensors of a program{hint}"

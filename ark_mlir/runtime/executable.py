@@ -18,10 +18,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, cast, overload
 
 from ..bundle import Buffer, Bundle, Manifest
 from ..errors import DeviceError, InvalidUsageError
+from ..units import counted
 from .arrays.binding import read_sources
 from .arrays.receiving import refuse
 from .drivers import DRIVERS, DriverTable
@@ -43,9 +44,7 @@ class _Runs(ABC):
     @overload
     def run(
         self,
-        inputs: HostInputs | None = None,
-        /,
-        *,
+        *inputs: HostInputs | HostInput | None,
         iterations: int = 1,
         trace: Path | None = None,
         stream: Stream | None = None,
@@ -55,9 +54,7 @@ class _Runs(ABC):
     @overload
     def run(
         self,
-        inputs: Inputs | None = None,
-        /,
-        *,
+        *inputs: Inputs | Array | int | None,
         iterations: int = 1,
         trace: Path | None = None,
         stream: Stream | None = None,
@@ -66,9 +63,7 @@ class _Runs(ABC):
     ) -> dict[str, Any]: ...
     def run(
         self,
-        inputs: Inputs | None = None,
-        /,
-        *,
+        *inputs: Inputs | Array | int | None,
         iterations: int = 1,
         trace: Path | None = None,
         stream: Stream | None = None,
@@ -88,9 +83,11 @@ class _Runs(ABC):
         intermediates and must not overlap. `check` raises the errors of replays.
 
         Args:
-            inputs: inputs by name. Arrays have the shape and dtype of their buffer. A scalar is an
-                int in ``[0, max]`` or an array of one element; the value of an array on the device
-                is not checked.
+            *inputs: one mapping with inputs by name, or arrays in the order of the program's
+                ``inputs``. Arrays have the shape and dtype of their buffer; where the program takes
+                integers, an array on the host may have another integer type that holds the same
+                numbers, such as int64 for int32. A scalar is an int in ``[0, max]`` or an array of
+                one element; the value of an array on the device is not checked.
             iterations: the number of iterations in this one launch.
             trace: the file for a trace of the last iteration, which https://ui.perfetto.dev
                 opens; the program must have been compiled with ``trace=True``.
@@ -108,9 +105,9 @@ class _Runs(ABC):
             the device if any input is there, else on the host.
 
         Raises:
-            InvalidUsageError: an input is missing or unknown, or has a wrong shape, dtype, device
-                or layout (the error lists all of them); a parameter is not bound; or an index in
-                the data is out of range.
+            InvalidUsageError: an input is missing, unknown or given twice, or has a wrong shape,
+                dtype, device or layout (the error lists all of them); or a parameter is not bound.
+            DataRangeError: an index in the data is out of range.
             HangError: a wait lasted longer than ``ARK_TIMEOUT`` allows; the error names waiter,
                 semaphore and producer. The next run starts from clean semaphores; states may hold
                 partial results of the run that failed.
@@ -121,8 +118,35 @@ class _Runs(ABC):
         Example:
             >>> exe.run(x=x)["y"].shape  # x: (4, 64)
             (4, 256)
+            >>> exe.run(x)["y"].shape
+            (4, 256)
         """
-        return self._run({**(inputs or {}), **named}, iterations, trace, stream, out)
+        values: Inputs = _named(inputs, named, self._arguments) if inputs else named
+        return self._run(values, iterations, trace, stream, out)
+
+    def __call__(
+        self,
+        *inputs: Inputs | Array | int | None,
+        iterations: int = 1,
+        trace: Path | None = None,
+        stream: Stream | None = None,
+        out: Arrays | None = None,
+        **named: Array | int,
+    ) -> dict[str, Any]:
+        """Same as `run`.
+
+        Example:
+            >>> exe(x)["y"].shape  # x: (4, 64)
+            (4, 256)
+        """
+        return self.run(
+            *inputs, iterations=iterations, trace=trace, stream=stream, out=out, **named
+        )
+
+    @property
+    @abstractmethod
+    def _arguments(self) -> tuple[Buffer, ...]:
+        """The inputs and scalars of the program."""
 
     @abstractmethod
     def _run(
@@ -134,6 +158,31 @@ class _Runs(ABC):
         out: Arrays | None,
     ) -> dict[str, Any]:
         """Does what `run` does, with all inputs in one mapping."""
+
+
+def _named(
+    given: tuple[object, ...], named: Mapping[str, object], buffers: tuple[Buffer, ...]
+) -> dict[str, Any]:
+    """Returns all inputs of a run by name: those of a mapping, or arrays in the order of `buffers`,
+    and those that have names."""
+    if len(given) == 1 and (given[0] is None or isinstance(given[0], Mapping)):
+        # A name in both is the one of the keyword, as in dict().
+        return {**cast("Mapping[str, Any]", given[0] or {}), **named}
+    names = [buffer.name for buffer in buffers]
+    if any(isinstance(value, Mapping) for value in given):
+        raise InvalidUsageError(
+            "a run takes one mapping with inputs by name, or arrays in the order of the inputs: "
+            + ", ".join(names)
+        )
+    if len(given) > len(names):
+        raise InvalidUsageError(
+            f"{len(given)} arrays are given, and the program has {counted(len(names), 'input')}: "
+            + (", ".join(names) or "none")
+        )
+    values = dict(zip(names, given, strict=False))
+    if twice := [name for name in named if name in values]:
+        raise InvalidUsageError(f"input {twice[0]!r} is given twice")
+    return {**values, **named}
 
 
 class Executable(_Runs):
@@ -386,6 +435,10 @@ class Executable(_Runs):
 
     # -- running -----------------------------------------------------------------------------
 
+    @property
+    def _arguments(self) -> tuple[Buffer, ...]:
+        return self.inputs
+
     def _run(
         self,
         values: Inputs,
@@ -506,6 +559,10 @@ class Resident(_Runs):
     def __init__(self, runner: Runner) -> None:
         self._runner = runner
         self._exchange = runner.driver.exchange(stays=True)
+
+    @property
+    def _arguments(self) -> tuple[Buffer, ...]:
+        return self._runner.bundle.manifest.inputs
 
     def _run(
         self,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ..bundle import Opcode
-from ..errors import ArkError, DeviceError, HangError, InvalidUsageError
+from ..errors import ArkError, DataRangeError, DeviceError, HangError
 from .abi import PACKET_EPOCHS, Abort
 
 if TYPE_CHECKING:
@@ -22,10 +22,6 @@ if TYPE_CHECKING:
 
 # Limit of the lanes that an error lists, so that people can read it; it counts the others.
 _MAX_LANES = 16
-
-
-class DataRangeError(InvalidUsageError, DeviceError):
-    """Raised if the device found an index in the caller's data that is out of range."""
 
 
 class LaneHangError(HangError):

@@ -142,6 +142,7 @@ def _meta(
         "figures": [*figures, *_figures(bundle, timeline, spans)],
         "kinds": [{"name": kind.name, "light": kind.light, "dark": kind.dark} for kind in KINDS],
         "lanes": tables.lanes.tolist(),
+        "unit": "thread" if manifest.target.backend == "cpu" else "SM",
         "ranks": manifest.ranks,
         "smsOfRank": manifest.target.sms // manifest.ranks,
         "links": describe_links(links) if links else traffic.pairs(),
@@ -170,8 +171,11 @@ def _figures(
     bundle: Bundle, timeline: NDArray[np.int64], spans: NDArray[np.float64] | None
 ) -> list[tuple[str, str]]:
     report = make_report(bundle)
-    busy = int(timeline[bundle.tables.instructions[:, 0] == Opcode.RUN, 1].sum())
-    whole = report.lanes * max(int(timeline.sum(axis=1).max(initial=0)), 1)
+    # What was measured goes before what was predicted.
+    shown = timeline if spans is None else spans
+    busy = float(shown[bundle.tables.instructions[:, 0] == Opcode.RUN, 1].sum())
+    whole = report.lanes * max(float(shown.sum(axis=1).max(initial=0)), 1.0)
+    unit = "threads" if bundle.manifest.target.backend == "cpu" else "SMs"
     predicted = duration(report.predicted_ns)
     if not bundle.tables.predicted_ns:
         predicted = "none: scale is of work"
@@ -182,8 +186,8 @@ def _figures(
     return [
         ("predicted", predicted),
         *traced,
-        ("busy", f"{100 * busy / whole:.1f} %"),
-        ("SMs / lanes", f"{report.sms:,} / {report.lanes:,}"),
+        ("busy" if spans is None else "busy, traced", f"{100 * busy / whole:.1f} %"),
+        (f"{unit} / lanes", f"{report.sms:,} / {report.lanes:,}"),
         ("tasks", f"{report.tasks:,}"),
         ("vCTAs", f"{report.vctas:,}"),
         ("waits / barriers", sync),

@@ -32,6 +32,7 @@ class Ark_ReduceOp<string mnemonic, Type operand = Ark_NumberTensor> : Ark_Ancho
   let extraClassDeclaration = [{
     ::llvm::SmallVector<::mlir::Value> getPrologueOperands() { return {getOperand()}; }
     ::mlir::Attribute getValueIfEmpty();
+    bool canBePartOfBody() { return true; }
   }];
 }
 
@@ -117,6 +118,7 @@ def Ark_SoftmaxOp : Ark_AnchorOp<"softmax"> {
     ::llvm::SmallVector<int64_t> getWholeDims(int64_t) {
       return {static_cast<int64_t>(getAxis())};
     }
+    bool canBePartOfBody() { return true; }
   }];
 }
 
@@ -132,6 +134,7 @@ class Ark_NormOp<string mnemonic> : Ark_AnchorOp<mnemonic, [AttrSizedOperandSegm
     ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
     ::mlir::Value getTiledOperand() { return getOperand(); }
     bool hasCheapRows() { return true; }
+    bool canBePartOfBody() { return true; }
   }];
 }
 
@@ -159,6 +162,7 @@ def Ark_RmsnormOp : Ark_AnchorOp<"rmsnorm"> {
     ::llvm::SmallVector<int64_t> getWholeDims(int64_t rank) { return {rank - 1}; }
     ::mlir::Value getTiledOperand() { return getOperand(); }
     bool hasCheapRows() { return true; }
+    bool canBePartOfBody() { return true; }
   }];
 }
 
@@ -214,6 +218,7 @@ def Ark_MatmulOp : Ark_AnchorOp<"matmul"> {
   let assemblyFormat = "$lhs `,` $rhs attr-dict `:` functional-type(operands, results)";
   let extraClassDeclaration = [{
     ::mlir::Attribute getValueIfEmpty();
+    bool canBePartOfBody() { return true; }
   }];
 }
 

@@ -76,6 +76,10 @@ def AnchorOpInterface : OpInterface<"AnchorOpInterface"> {
         reduces some.
       }], "::mlir::Attribute", "getValueIfEmpty", (ins), "", "return {};">,
     InterfaceMethod<[{
+        Returns true if the body of an `ark.custom` may hold the op: its decomposition needs no choice
+        of tiles.
+      }], "bool", "canBePartOfBody", (ins), "", "return false;">,
+    InterfaceMethod<[{
         Returns what the op does with an empty dimension that it has to read, as the predicate of a
         sentence, or an empty text.
       }], "::llvm::StringRef", "getEmptyRead", (ins), "", "return {};">,

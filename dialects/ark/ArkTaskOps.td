@@ -90,8 +90,9 @@ def Ark_ReturnOp : Ark_Op<"return", [Pure, HasParent<"ProgramOp">, Terminator, R
   let builders = [OpBuilder<(ins), [{ build($_builder, $_state, ::mlir::ValueRange()); }]>];
 }
 
-def Ark_YieldOp : Ark_Op<"yield", [Pure, Terminator, ReturnLike,
-                                   ParentOneOf<["GroupOp", "OnlineAttentionOp", "TaskOp"]>]> {
+def Ark_YieldOp
+    : Ark_Op<"yield", [Pure, Terminator, ReturnLike,
+                       ParentOneOf<["CustomOp", "GroupOp", "OnlineAttentionOp", "TaskOp"]>]> {
   let summary = "The results of a group, the tiles that a vCTA computes, or a score";
   let arguments = (ins Variadic<AnyType>:$operands);
   let assemblyFormat = "attr-dict ($operands^ `:` type($operands))?";

@@ -6,6 +6,7 @@
 #include "lib/registration/RegisterAll.h"
 
 #include "mlir/IR/DialectRegistry.h"
+#include "mlir/IR/MLIRContext.h"
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
@@ -62,9 +63,20 @@ static void registerEverything(DialectRegistry &registry) {
   ark::registerAllArkPasses();
 }
 
+/// Upstream prints the whole op below an error. The op is often the program,
+/// whose text hides the error.
+static void printOpsOnRequestOnly() {
+  registerMLIRContextCLOptions();
+  auto &options = llvm::cl::getRegisteredOptions();
+  auto found = options.find("mlir-print-op-on-diagnostic");
+  if (found != options.end())
+    static_cast<llvm::cl::opt<bool> *>(found->second)->setInitialValue(false);
+}
+
 int arkOptMain(int argc, char **argv) {
   DialectRegistry registry;
   registerEverything(registry);
+  printOpsOnRequestOnly();
   llvm::cl::opt<bool> isGuarded(
       "ark-guard",
       llvm::cl::desc("Work in a child process, so that a crash is an error; "

@@ -5,6 +5,7 @@
 #include "mlir/Bindings/Python/IRCore.h"
 #include "mlir/Bindings/Python/Nanobind.h"
 #include "mlir/Bindings/Python/NanobindAdaptors.h"
+#include "llvm/Config/llvm-config.h"
 
 namespace nb = nanobind;
 using namespace mlir::python::nanobind_adaptors;
@@ -140,6 +141,8 @@ NB_MODULE(_ark, m) {
   // Importing the bindings suffices for using the passes by name.
   arkRegisterPasses();
   arkInstallFatalErrorHandler();
+
+  m.attr("LLVM_VERSION") = LLVM_VERSION_STRING;
 
   m.def(
       "register_dialects",

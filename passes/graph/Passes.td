@@ -15,6 +15,11 @@ def VerifyInputPass : Pass<"ark-verify-input", "::mlir::ark::ProgramOp"> {
 
     - (input_c1) a tensor has at most 2^47 bytes, the address space of a process. (Arguments:
       program_c5.)
+    - (input_c2) the regions of the result of an `ark.custom` cover all of it: the sizes of the regions
+      of all vCTAs, as clipped, add up to its number of elements.
+    - (input_c3) the body of an `ark.custom` holds `linalg`, `tensor`, `arith` and `math` ops,
+      `affine.apply`, `affine.min`, `scf.for`, and ark ops on tensors of static shape: elementwise ops,
+      splat constants, and anchors that can be part of a body.
 
     Changes nothing.
   }];

@@ -1,6 +1,7 @@
 //===- StageBoundary.cpp - Begin and end of a stage -----------------------===//
 
 #include "dialects/ark/ArkDialect.h"
+#include "dialects/ark/ArkOps.h"
 #include "passes/pipelines/Passes.h"
 #include "passes/pipelines/Pipelines.h"
 
@@ -75,6 +76,10 @@ struct BeginStagePass : ark::impl::BeginStagePassBase<BeginStagePass> {
     FailureOr<Stage> next = lookUpStage(module, stage);
     if (failed(next))
       return failure();
+    // The kernel stage replaces the program.
+    if (*next <= Stage::Kernel && module.getOps<ProgramOp>().empty())
+      return emitError(module.getLoc())
+             << "the module has no ark.program, so there is nothing to compile";
     auto attr = module->getAttrOfType<StringAttr>(ArkDialect::kStageAttr);
     if (!attr)
       return success();
@@ -89,9 +94,11 @@ struct BeginStagePass : ark::impl::BeginStagePassBase<BeginStagePass> {
         << "stage '" << stage.getValue()
         << "' cannot follow: the module has reached stage '" << attr.getValue()
         << "'";
-    if (expected < static_cast<int>(getStages().size()))
-      diagnostic << "; go on from '" << nameOf(static_cast<Stage>(expected))
-                 << "'";
+    if (expected < static_cast<int>(getStages().size())) {
+      StringRef following = nameOf(static_cast<Stage>(expected));
+      diagnostic << "; go on from '" << following
+                 << "' (--ark-compile-from=" << following << ")";
+    }
     return diagnostic;
   }
 };

@@ -17,16 +17,16 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Records the names of the group's ops for reports, before the ops are
-/// replaced.
-static void recordOps(GroupOp group) {
-  Builder builder(group.getContext());
+/// Records the names of a group's ops for reports, before the ops are replaced.
+static void recordOps(Operation *group) {
+  if (group->hasAttr("ops"))
+    return;
+  Builder builder(group->getContext());
   SmallVector<Attribute> names;
-  for (Operation &op : group.getBody().front().without_terminator())
+  for (Operation &op : group->getRegion(0).front().without_terminator())
     if (isa<ArkDialect>(op.getDialect()) && !isa<ConstantOp>(op))
       names.push_back(builder.getStringAttr(op.getName().stripDialect()));
-  if (!group->hasAttr("ops"))
-    group->setAttr("ops", builder.getArrayAttr(names));
+  group->setAttr("ops", builder.getArrayAttr(names));
 }
 
 namespace {
@@ -54,12 +54,15 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
                            tensor::TensorDialect>();
     // ark.top_threshold stays: its search loop is built when a tile consists of
     // one row. ark.online_attention stays until code generation.
-    target.addLegalOp<CheckIndexOp, EpochOp, GroupOp, OnlineAttentionOp,
+    target.addLegalOp<CheckIndexOp, EpochOp, GroupOp, OnlineAttentionOp, TaskOp,
                       TileOffsetOp, TopThresholdOp, YieldOp,
                       UnrealizedConversionCastOp>();
-    for (auto group : getOperation().getBody().getOps<GroupOp>()) {
-      recordOps(group);
-      if (failed(applyPartialConversion(group, target, patterns)))
+    for (Operation &op : getOperation().getBody().front()) {
+      // Tasks are those of custom ops.
+      if (!isa<GroupOp, TaskOp>(op))
+        continue;
+      recordOps(&op);
+      if (failed(applyPartialConversion(&op, target, patterns)))
         return signalPassFailure();
     }
   }

@@ -62,9 +62,9 @@ static int64_t countBytesAtOnce(linalg::GenericOp producer) {
 /// out.
 static bool exceedsSharedMemory(linalg::GenericOp producer) {
   TargetAttr target = findTarget(producer);
-  auto group = producer->getParentOfType<GroupOp>();
+  Operation *yield = producer->getBlock()->getTerminator();
   return target && target.isGpu() && producer->getNumResults() == 1 &&
-         producer.getResult(0).getType() != group->getResult(0).getType() &&
+         producer.getResult(0).getType() != yield->getOperand(0).getType() &&
          2 * countBytesAtOnce(producer) > target.getSharedMemory();
 }
 
@@ -103,8 +103,10 @@ struct FuseElementwisePass
   }
 
   void runOnOperation() override {
-    for (auto group : getOperation().getBody().getOps<GroupOp>())
-      if (failed(applyPatternsGreedily(group.getBody(), patterns)))
+    // Tasks are those of custom ops.
+    for (Operation &op : getOperation().getBody().front())
+      if (isa<GroupOp, TaskOp>(op) &&
+          failed(applyPatternsGreedily(op.getRegion(0), patterns)))
         return signalPassFailure();
   }
 

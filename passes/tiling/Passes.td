@@ -60,6 +60,47 @@ def SelectTilesPass : Pass<"ark-select-tiles", "::mlir::ark::ProgramOp"> {
   ];
 }
 
+def LowerCustomPass : Pass<"ark-lower-custom", "::mlir::ark::ProgramOp"> {
+  let summary = "Turn groups of a custom op into tasks";
+  let description = [{
+    The task has the grid, the regions and the body of the `ark.custom`; the warps come from the
+    group's plan, or else from the target. A tensor on which the group depends without reading it
+    becomes an input with its whole extent as region. A copy to the tile of the task's out ends the
+    body, as in groups that are being tiled.
+
+    The task stays as it is in `ark-select-tiles`. `ark-decompose` and `ark-fuse-elementwise` treat its
+    body as that of a group, and `ark-tile-groups` completes it.
+
+    ```mlir
+    %0 = ark.group "twice" (%a = %x) : (tensor<32xf32>) -> tensor<32xf32> {
+      %1 = ark.custom grid [2] ins(%a[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>)
+          out <(d0) -> (d0 * 16), [16]> {
+      ^bb0(%i: index, %b: tensor<16xf32>, %c: tensor<16xf32>):
+        %2 = ark.add %b, %b : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+        ark.yield %2 : tensor<16xf32>
+      } : tensor<32xf32>
+      ark.yield %1 : tensor<32xf32>
+    }
+    ```
+    becomes
+    ```mlir
+    %e = tensor.empty() : tensor<32xf32>
+    %0 = ark.task "twice" grid [2] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>)
+        outs(%e[#ark.region<(d0) -> (d0 * 16), [16]>] : tensor<32xf32>)
+        attributes {ops = ["custom"]} {
+    ^bb0(%i: index, %b: tensor<16xf32>, %c: tensor<16xf32>):
+      %1 = ark.add %b, %b : (tensor<16xf32>, tensor<16xf32>) -> tensor<16xf32>
+      %2 = linalg.copy ins(%1 : tensor<16xf32>) outs(%c : tensor<16xf32>) -> tensor<16xf32>
+      ark.yield %2 : tensor<16xf32>
+    } : tensor<32xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numTasks", "tasks", "Tasks created">,
+  ];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect", "::mlir::tensor::TensorDialect"];
+}
+
 def DecomposePass : Pass<"ark-decompose", "::mlir::ark::ProgramOp"> {
   let summary = "Lower the ark ops inside of groups to structured ops";
   let description = [{

@@ -10,6 +10,8 @@ using namespace mlir::ark;
 
 void ark::buildTilingPipeline(OpPassManager &pm) {
   OpPassManager &program = pm.nest<ProgramOp>();
+  // Leaves groups whose tiles are to be selected.
+  program.addPass(createLowerCustomPass());
   // Runs while the ark ops still show the cost of a group.
   program.addPass(createSelectTilesPass());
   program.addPass(createDecomposePass());

@@ -21,6 +21,10 @@ class ExtractSliceOp;
 
 namespace mlir::ark {
 
+/// Returns the number of warps of a vCTA, from the group's plan or else from
+/// the target. On cpu a lane is one thread, whatever its number of warps.
+FailureOr<int64_t> getWarps(GroupOp group);
+
 /// Replaces slices of the group's values in the task's body by tiles that the
 /// task computes, until the body refers to the group's arguments only.
 LogicalResult fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,

@@ -63,9 +63,7 @@ static RankedTensorType getType(Value value) {
 // Plans
 //===----------------------------------------------------------------------===//
 
-/// Returns the number of warps of a vCTA, from the plan or else from the
-/// target. On cpu a lane is one thread, whatever its number of warps.
-static FailureOr<int64_t> getWarps(GroupOp group) {
+FailureOr<int64_t> ark::getWarps(GroupOp group) {
   DictionaryAttr plan = group.getPlanAttr();
   if (Attribute attr = plan ? plan.get("warps") : Attribute()) {
     // A range of warps pins the lane, which concerns the scheduler. The length
@@ -405,6 +403,23 @@ static LogicalResult checkElements(GroupOp group) {
   return success();
 }
 
+/// Simplifies the body of a task that computes one tile, and lets the body
+/// compute in the tile of its out.
+static LogicalResult completeBody(RewriterBase &rewriter, TaskOp task,
+                                  const FrozenRewritePatternSet &cleanup) {
+  simplifyMapsOfBody(rewriter, task);
+  dropUnitDimsOfBody(rewriter, task);
+  if (failed(applyPatternsGreedily(task.getBody(), cleanup)))
+    return failure();
+  DominanceInfo dominance(task);
+  eliminateCommonSubExpressions(rewriter, dominance, task);
+  for (auto op : task.getBody().getOps<OnlineAttentionOp>())
+    copyInsertedResults(rewriter, op);
+  computeInDestination(rewriter, task);
+  nameContractions(rewriter, task);
+  return success();
+}
+
 FailureOr<TaskOp> GroupTiler::run(int64_t warps,
                                   const FrozenRewritePatternSet &cleanup) {
   rewriter.setInsertionPoint(group);
@@ -425,16 +440,8 @@ FailureOr<TaskOp> GroupTiler::run(int64_t warps,
   resolveTileOffsets(task);
   makeInputRegions(rewriter, group, task, grid);
   replaceGroup(task);
-  simplifyMapsOfBody(rewriter, task);
-  dropUnitDimsOfBody(rewriter, task);
-  if (failed(applyPatternsGreedily(task.getBody(), cleanup)))
+  if (failed(completeBody(rewriter, task, cleanup)))
     return failure();
-  DominanceInfo dominance(task);
-  eliminateCommonSubExpressions(rewriter, dominance, task);
-  for (auto op : task.getBody().getOps<OnlineAttentionOp>())
-    copyInsertedResults(rewriter, op);
-  computeInDestination(rewriter, task);
-  nameContractions(rewriter, task);
   return task;
 }
 
@@ -467,6 +474,10 @@ struct TileGroupsPass : ark::impl::TileGroupsPassBase<TileGroupsPass> {
 
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
+    // Tasks of custom ops.
+    for (auto task : getOperation().getBody().getOps<TaskOp>())
+      if (failed(completeBody(rewriter, task, cleanup)))
+        return signalPassFailure();
     for (auto group : llvm::make_early_inc_range(
              getOperation().getBody().getOps<GroupOp>())) {
       if (!group.getTile()) {

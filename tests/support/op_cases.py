@@ -316,6 +316,17 @@ CASES: dict[str, Case] = {
     },
     "gelu": unary(lambda x: [ark.gelu(x), ark.gelu(x, approximate="none")]),
     **{op.__name__: unary(op, NUMBERS) for op in (ark.abs, ark.neg, ark.relu)},
+    "sign, floor and clamp": unary(
+        lambda x: [
+            ark.sign(x), ark.floor(x), ark.clamp(x, 1, 3), ark.clamp(x, low=2),
+            ark.clamp(x, high=x[0]),
+        ],
+        NUMBERS,
+    ),
+    "einsum": Case(
+        lambda a, b: [ark.einsum("bij,jk->kbi", a, b), ark.einsum("bij->j", a)],
+        ((2, 3, 5), (5, 4)), (ark.int32, *FLOATS),
+    ),
     "logical_not": unary(ark.logical_not, BOOL),
     "copy": unary(ark.copy, EVERY),
     **{
@@ -365,6 +376,10 @@ CASES: dict[str, Case] = {
     "layernorm": Case(with_weights(ark.layernorm), (X, ROW, ROW), FLOATS),
     "rmsnorm": Case(lambda x, w: [ark.rmsnorm(x), ark.rmsnorm(x, w, eps=0.5)], (X, ROW), FLOATS),
     "matmul": Case(products, ((2, 3, 5), (5, 4)), MATRIX),
+    "matmul of integers with wide sums": Case(
+        lambda a, b: [ark.matmul(a, b, transpose_other=True, out_dtype=ark.int64)],
+        ((3, 5), (4, 5)), (ark.int8, ark.uint8, ark.uint32),
+    ),
     "matmul of vectors": Case(
         lambda a, b, c: [
             ark.matmul(a, b, transpose_other=True), ark.matmul(a, c), b @ a[0], a[0] @ c,
@@ -471,7 +486,10 @@ CASES: dict[str, Case] = {
     "max_pool": Case(lambda x: ark.max_pool(x, 3, 2), ((2, 7, 5, 3),), NUMBERS, extremes),
     "update": Case(updates, ((2, 3), (1, 5)), EVERY, extremes),
     "concat": Case(
-        lambda a, b: [ark.concat([a, b, a], 0), ark.concat([a[:2], b], 1)], ((3, 7), (2, 7)), EVERY
+        lambda a, b: [
+            ark.concat([a, b, a], 0), ark.concat([a[:2], b], 1), ark.stack([a[:2], b], -1),
+        ],
+        ((3, 7), (2, 7)), EVERY
     ),
     "constants": Case(constants, (X,), EVERY, extremes),
     "views": Case(views, ((2, 3, 5),), EVERY, extremes),

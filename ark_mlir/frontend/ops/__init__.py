@@ -4,6 +4,7 @@
 
 from . import (
     collectives,
+    composed,
     creation,
     elementwise,
     indexing,
@@ -14,6 +15,7 @@ from . import (
     windows,
 )
 from .collectives import *
+from .composed import *
 from .creation import *
 from .elementwise import *
 from .indexing import *
@@ -26,6 +28,7 @@ from .windows import *
 
 __all__: list[str] = []
 __all__ += collectives.__all__
+__all__ += composed.__all__
 __all__ += creation.__all__
 __all__ += elementwise.__all__
 __all__ += indexing.__all__

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...dialects import ark as dialect
-from ...dtypes import int32
+from ...dtypes import DType, int32
 from ..operands import as_pair, as_tensor, constant_tensor
-from ..shapes import as_int, invalid
+from ..shapes import as_dtype, as_int, invalid
 from ..tensor import Tensor
 from .common import emit
+from .elementwise import cast
 from .views import squeeze, unsqueeze
+
+if TYPE_CHECKING:
+    from ...typing import DTypeLike
 
 __all__ = ["attention", "matmul", "rope"]
 
@@ -25,28 +29,38 @@ def matmul(
     transpose_input: bool = False,
     transpose_other: bool = False,
     name: str | None = None,
+    *,
+    out_dtype: DTypeLike | None = None,
 ) -> Tensor:
     """Returns the matrix product over the last two dimensions; leading dimensions broadcast.
 
     Args:
         a: ``[..., M, K]``, or ``[..., K, M]`` with `transpose_input`; or a vector ``[K]``.
         b: ``[..., K, N]``, or ``[..., N, K]`` with `transpose_other`; or a vector ``[K]``.
+        out_dtype: the dtype of the result and of its sums, for operands of integers: a wider
+            integer type, such as ``ark.int32`` for the product of two tensors of int8, which
+            otherwise wraps at 8 bits. None means the dtype described below.
 
     The result is ``[..., M, N]``, without M if `a` is a vector and without N if `b` is one. A flag
     that transposes a vector has no effect.
 
     Both operands have one dtype, which the result has as well. If one operand is of an 8-bit float
     type, the other may be of another float type, which is that of the result. The product of two
-    tensors of 8-bit floats is fp32. Floats accumulate in fp32; integers wrap. Raises
-    InvalidUsageError if dtypes do not fit, the extents K differ, leading extents do not broadcast,
-    or an operand has rank zero.
+    tensors of 8-bit floats is fp32. Floats accumulate in fp32. Integers wrap in the dtype of the
+    result. Raises InvalidUsageError if dtypes do not fit, the extents K differ, leading extents do
+    not broadcast, or an operand has rank zero.
 
     Example:
         >>> weight = ark.parameter("weight", (256, 64))
         >>> ark.matmul(x, weight, transpose_other=True).shape  # x: (4, 64)
         (4, 256)
+        >>> q = ark.input("q", (64, 8), ark.int8)
+        >>> ark.matmul(q.T, q, out_dtype=ark.int32).dtype
+        ark.int32
     """
     lhs, rhs = as_pair(a, b, "matmul")
+    if out_dtype is not None:
+        lhs, rhs = _widened(lhs, rhs, as_dtype(out_dtype, "ark.matmul"))
     row, column = lhs.ndim == 1, rhs.ndim == 1
     product = emit(
         "matmul",
@@ -59,6 +73,22 @@ def matmul(
     )
     absent = [-2] * row + [-1] * column
     return squeeze(product, absent, name) if absent else product
+
+
+def _widened(lhs: Tensor, rhs: Tensor, dtype: DType) -> tuple[Tensor, Tensor]:
+    """Returns operands of integers in a dtype that holds all of their values."""
+    if lhs.dtype is dtype and rhs.dtype is dtype:
+        return lhs, rhs
+    low, high = dtype.integer_range if dtype.is_integer else (0, -1)
+    for operand in (lhs, rhs):
+        own = operand.dtype
+        if not own.is_integer or own.integer_range[0] < low or own.integer_range[1] > high:
+            raise invalid(
+                f"cannot accumulate elements of {own} in {dtype}: out_dtype is an integer type "
+                "that holds the integers of both operands; cast other operands with ark.cast",
+                "ark.matmul",
+            )
+    return cast(lhs, dtype), cast(rhs, dtype)
 
 
 def attention(

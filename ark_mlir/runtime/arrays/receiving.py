@@ -71,9 +71,29 @@ def _receive_host(value: object, buffer: Buffer) -> NDArray[Any]:
         "NDArray[Any]",
         value if value.__class__ is np.ndarray else to_numpy(value, _label(buffer)),
     )
+    if array.dtype != buffer.dtype.numpy and _may_convert(array, buffer):
+        array = _convert(array, buffer)
     if array.dtype != buffer.dtype.numpy or array.shape != buffer.shape:
         raise InvalidUsageError(f"{_label(buffer)} {_difference(array, buffer)}")
     return array
+
+
+def _may_convert(array: NDArray[Any], buffer: Buffer) -> bool:
+    """Returns True if an input has another integer type than its buffer: ids are int64 in many
+    libraries, and int32 in programs."""
+    return buffer.kind == "input" and buffer.dtype.is_integer and array.dtype.kind in "iu"
+
+
+def _convert(array: NDArray[Any], buffer: Buffer) -> NDArray[Any]:
+    """Returns integers in the type of their buffer; raises InvalidUsageError if one is too large
+    or too small."""
+    low, high = buffer.dtype.integer_range
+    for number in (int(array.min()), int(array.max())) if array.size else ():
+        if not low <= number <= high:
+            raise InvalidUsageError(
+                f"{_label(buffer)} {_difference(array, buffer)}, which does not hold {number}"
+            )
+    return array.astype(buffer.dtype.numpy)
 
 
 def _fit_device(array: DeviceArray, buffer: Buffer) -> DeviceArray:

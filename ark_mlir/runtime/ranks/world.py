@@ -132,6 +132,24 @@ class World(Executable):
         streams = streams_by_rank(stream, self.size)
         return by_rank(self._run(values, iterations, trace, streams, arrays), self.size)
 
+    def __call__(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self,
+        inputs: Sequence[Inputs] | Inputs | None = None,
+        /,
+        *,
+        iterations: int = 1,
+        trace: Path | None = None,
+        stream: Stream | Sequence[Stream | None] | None = None,
+        out: Sequence[Arrays] | Arrays | None = None,
+        **named: Array | int,
+    ) -> list[dict[str, Any]]:
+        """Same as `run`.
+
+        >>> world([{"x": x0}, {"x": x1}])[1]["y"].shape
+        (4,)
+        """
+        return self.run(inputs, iterations=iterations, trace=trace, stream=stream, out=out, **named)
+
     @contextmanager
     def resident(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,

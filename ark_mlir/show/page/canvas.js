@@ -151,6 +151,63 @@ function drawItems(span, shift, part) {
       columns, view.row * part - gap);
   for (const i of large) drawLarge(span, i, shift, view.row * part - gap);
   if (view.row * part >= 14) drawMarks(span, firstLane, lastLane, shift, part);
+  if (view.row * part - gap < 11) drawBlockLabels(span, firstLane, lastLane, shift, part);
+}
+
+// The narrowest block of lanes that has a label, in pixels.
+const BLOCK = 15;
+// Rows that are too low for text: neighbouring lanes that run one task at a time have one label.
+function drawBlockLabels(span, firstLane, lastLane, shift, part) {
+  let open = [];
+  const close = (block) => {
+    const tall = (block.lanes - 1) * view.row + view.row * part;
+    const top = y(block.lane) + shift * view.row;
+    if (tall >= 13) drawBlockLabel(block, Math.max(top, TOP), Math.min(top + tall, height));
+  };
+  for (let lane = firstLane; lane < lastLane; lane++) {
+    const next = [];
+    for (let i = firstAfter(span, lane, view.from); i < lanes[lane][2]; i++) {
+      if (span.start[i] >= view.to) break;
+      if (code(i) !== RUN) continue;
+      const left = Math.max(x(span.start[i]), GUTTER), right = Math.min(x(span.end[i]), width);
+      if (right - left < BLOCK) continue;
+      const fits = (b) =>
+        b.task === subject(i) && Math.min(right, b.right) - Math.max(left, b.left) >= BLOCK;
+      const above = open.find(fits);
+      if (above) {
+        open.splice(open.indexOf(above), 1);
+        above.left = Math.max(left, above.left);
+        above.right = Math.min(right, above.right);
+        above.lanes++;
+        next.push(above);
+      } else next.push({ task: subject(i), i, left, right, lane, lanes: 1 });
+    }
+    open.forEach(close);
+    open = next;
+  }
+  open.forEach(close);
+}
+
+// Writes along the block's longer side.
+function drawBlockLabel(block, top, bottom) {
+  pen.font = '600 11px system-ui, "DejaVu Sans", sans-serif';
+  pen.textBaseline = "middle";
+  const names = titles(block.i).filter((_, k) => k % 2);
+  const find = (room) => names.find((name) => pen.measureText(name).width <= room - 9);
+  const wide = block.right - block.left, tall = bottom - top;
+  const across = find(wide), upright = tall > wide && !across;
+  const label = across || (upright && find(tall)) || (wide > 80 && fitting(names, wide - 9));
+  if (!label) return;
+  pen.save();
+  pen.globalAlpha = dimmed(block.i) ? 0.3 : 1;
+  pen.translate(block.left + (upright ? wide / 2 : 6), (top + bottom) / 2);
+  if (upright) pen.rotate(-Math.PI / 2);
+  const size = pen.measureText(label).width, from = upright ? -size / 2 : 0;
+  pen.fillStyle = palette[sort[block.i]];
+  pen.fillRect(from - 3, -7.5, size + 6, 15);
+  pen.fillStyle = darkness.matches ? "#0c0f13" : "#ffffff";
+  pen.fillText(label, from, 0.5);
+  pen.restore();
 }
 
 function drawLarge(span, i, shift, size) {

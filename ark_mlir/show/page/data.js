@@ -32,9 +32,10 @@ const count = rows.length / 4, lanes = meta.lanes;
 const laneOf = new Int32Array(count);
 lanes.forEach(([, first, last], lane) => laneOf.fill(lane, first, last));
 const rankOf = (lane) => Math.floor(lanes[lane][0] / meta.smsOfRank);
-// The SM of a lane, counted within its rank.
+// The SM of a lane, or its thread on a CPU, counted within its rank.
 const smName = (lane) => meta.ranks > 1
-  ? `rank ${rankOf(lane)} SM ${lanes[lane][0] % meta.smsOfRank}` : `SM ${lanes[lane][0]}`;
+  ? `rank ${rankOf(lane)} ${meta.unit} ${lanes[lane][0] % meta.smsOfRank}`
+  : `${meta.unit} ${lanes[lane][0]}`;
 const code = (i) => rows[4 * i], subject = (i) => rows[4 * i + 1];
 const isTask = (i) => code(i) === RUN || code(i) === PREFETCH;
 const named = (i) => isTask(i) ? meta.tasks : code(i) === STOP ? meta.slots : meta.semaphores;
@@ -71,12 +72,15 @@ for (let i = 0; i < count; i++)
 // State
 //-----------------------------------------------------------------------------
 
-let mode = spans.traced ? "both" : "predicted";
+// Rows of many lanes are too low for two bars.
+let mode = !spans.traced ? "predicted" : lanes.length <= 40 ? "both" : "traced";
 const view = { from: 0, to: total, top: 0, row: 20 };
 let hover = -1, chosen = -1, chosenTask = -1, query = "";
 const shown = new Array(KINDS + 1).fill(true);
 let matches = meta.tasks.map(() => true);
-const main = () => spans[mode === "both" ? "predicted" : mode];
+// The times that figures, shares and arrows are of: those of the trace if it is shown.
+const mainName = () => mode === "both" ? "traced" : mode;
+const main = () => spans[mainName()];
 
 // Small helpers
 //-----------------------------------------------------------------------------

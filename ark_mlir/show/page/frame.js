@@ -52,7 +52,8 @@ function drawOverview() {
   pen.font = '11px system-ui, "DejaVu Sans", sans-serif';
   pen.textAlign = "right";
   pen.textBaseline = "middle";
-  pen.fillText("lanes at work", GUTTER - 9, 6 + tall / 2);
+  pen.fillText("lanes at work", GUTTER - 9, 6 + tall / 2 - (spans.traced ? 7 : 0));
+  if (spans.traced) pen.fillText(mainName(), GUTTER - 9, 6 + tall / 2 + 7);
   pen.textAlign = "left";
 }
 

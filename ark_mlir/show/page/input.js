@@ -121,11 +121,16 @@ canvas.addEventListener("pointermove", (event) => {
   tip.hidden = found < 0;
   if (found < 0) return;
   describe(found, tip);
-  const right = event.offsetX + 16 + tip.offsetWidth > width;
-  const below = event.offsetY + 18 + tip.offsetHeight > height;
-  tip.style.left = Math.max(4, event.offsetX + (right ? -12 - tip.offsetWidth : 16)) + "px";
-  tip.style.top = Math.max(4, event.offsetY + (below ? -12 - tip.offsetHeight : 18)) + "px";
+  placeTip(tip, event.offsetX, event.offsetY);
 });
+// Beside the pointer, on the side with room, and inside of the plot in any case.
+function placeTip(tip, px, py) {
+  const wide = tip.offsetWidth, tall = tip.offsetHeight;
+  const left = px + 16 + wide > width ? px - 12 - wide : px + 16;
+  const top = py + 18 + tall > height ? py - 12 - tall : py + 18;
+  tip.style.left = Math.max(4, Math.min(left, width - wide - 4)) + "px";
+  tip.style.top = Math.max(4, Math.min(top, height - tall - 4)) + "px";
+}
 canvas.addEventListener("pointerup", (event) => {
   const was = drag;
   drag = null;
@@ -193,6 +198,7 @@ addEventListener("keydown", (event) => {
     ArrowLeft: () => pan(-0.1), ArrowRight: () => pan(0.1),
     ArrowUp: () => { view.top -= view.row; clampView(); redraw(); },
     ArrowDown: () => { view.top += view.row; clampView(); redraw(); },
+    "?": () => $("guide-button").click(),
     Escape: () => { chosenTask = -1; choose(-1, false); showTasks(); },
     "/": () => $("search").focus(),
   };
@@ -232,6 +238,11 @@ for (const [name, value] of meta.figures) {
   pair.append(element("dt", "", name), element("dd", "", value));
   $("figures").append(pair);
 }
+$("unit").textContent = meta.unit === "SM" ? "an SM of the GPU" : "a thread of the processor";
+$("guide-button").onclick = () => {
+  $("guide").hidden = !$("guide").hidden;
+  $("guide-button").setAttribute("aria-pressed", !$("guide").hidden);
+};
 $("modes").hidden = !spans.traced;
 showMode();
 if (!count) {

@@ -102,8 +102,7 @@ function showTasks() {
   for (const k of order.slice(0, 60)) {
     const row = element("button", "task" + (k === chosenTask ? " chosen" : ""));
     const words = element("div", "row");
-    // Cut at the left, where names are alike; the mark keeps their own direction.
-    words.append(element("span", "label", "\u200e" + meta.tasks[k].name),
+    words.append(element("span", "label", meta.tasks[k].name),
       element("span", "faint", `${((100 * busy[k]) / all).toFixed(1)} %`));
     const bar = element("div", "bar");
     bar.style.width = (100 * busy[k]) / most + "%";
@@ -129,7 +128,7 @@ function showLinks() {
   box.replaceChildren();
   for (const link of meta.links.slice(0, 16)) {
     const row = element("div", "task"), words = element("div", "row");
-    words.append(element("span", "label", "\u200e" + link.name),
+    words.append(element("span", "label", link.name),
       element("span", "faint", link.text));
     const bar = element("div", "bar");
     bar.style.width = (100 * link.bytes) / most + "%";
@@ -155,10 +154,10 @@ function showLegend() {
     const swatch = element("i", kind === WAITING ? "hatched" : "");
     if (kind < KINDS) swatch.style.background = palette[kind];
     const percent = (100 * sums[kind]) / whole;
-    const share = percent < 0.05 && kind !== WAITING ? "" : `${percent.toFixed(1)} %`;
+    const share = sums[kind] && percent < 0.05 ? "< 0.1 %" : `${percent.toFixed(1)} %`;
     button.append(swatch, kind === WAITING ? "waiting" : meta.kinds[kind].name,
       element("span", "share", share));
-    button.title = "share of all lanes' time; click to dim";
+    button.title = `share of all lanes' ${mainName()} time; click to dim`;
     button.onclick = () => {
       shown[kind] = !shown[kind];
       overview = null;

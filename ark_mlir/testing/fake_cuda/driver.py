@@ -296,6 +296,9 @@ class FakeCuda(MemoryFunctions):
     def _cuDeviceGetName(self, length: int, device: int) -> bytes:
         return self.devices[device].name.encode().ljust(length, b"\0")
 
+    def _cuDeviceTotalMem(self, device: int) -> int:
+        return self.devices[device].memory
+
     def _cuDeviceGetUuid_v2(self, device: int) -> SimpleNamespace:
         # Processes see the same GPUs.
         return SimpleNamespace(bytes=f"stand-in {device:07}".encode())

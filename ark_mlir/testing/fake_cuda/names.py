@@ -51,7 +51,7 @@ VIRTUAL_MEMORY = {
 # Functions that work after a kernel has failed; the others belong to the kernel's context.
 OF_THE_PROCESS = VIRTUAL_MEMORY | {
     "cuDeviceCanAccessPeer", "cuDeviceGet", "cuDeviceGetAttribute", "cuDeviceGetCount",
-    "cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceGetUuid_v2",
+    "cuDeviceGetName", "cuDeviceGetUuid", "cuDeviceGetUuid_v2", "cuDeviceTotalMem",
     "cuDevicePrimaryCtxRelease", "cuDevicePrimaryCtxRetain", "cuInit",
 }  # fmt: skip
 # Functions that need no current context in the calling thread.

@@ -58,6 +58,7 @@ class Options:
 
     scheduler: str = "list"
     trace: bool = False
+    tile: Any = None
     dump_dir: str | None = None
 
 

@@ -26,6 +26,23 @@ ADD = ("--input", "x=x.npy", "--param", "w=w.npy")
 # -- run -----------------------------------------------------------------------------------------
 
 
+def test_surplus_tensors_of_a_models_folder_are_ignored(
+    ark: Ark, bundle: Path, tmp_path: Path
+) -> None:
+    library = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
+    arrays = {"w": np.ones(128, np.float32), "pooler": np.zeros(3, np.float32)}
+    (tmp_path / "model").mkdir()
+    library.save_file(arrays, tmp_path / "model" / "model.safetensors")
+    command = ("run", bundle, "--input", "x=x.npy", "--params", "model/model.safetensors")
+    assert "there is no parameter 'pooler'" in ark(*command).err
+    (tmp_path / "model" / "config.json").write_text("{}")
+    assert ark(*command, "--output", "y=y.npy").status == 0
+    assert np.array_equal(np.load("y.npy"), np.arange(128) + 1.5)
+    # A file with other tensors alone is a mistake.
+    library.save_file({"pooler": arrays["pooler"]}, tmp_path / "model" / "model.safetensors")
+    assert "parameter 'w' is missing" in ark(*command).err
+
+
 def test_run(ark: Ark, bundle: Path) -> None:
     result = ark("run", bundle, *ADD, "--output", "y=y.npy")
     assert (result.status, result.out, result.err) == (0, "", "")
@@ -140,6 +157,36 @@ def test_compile(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> None:
             "scheduler": "greedy",
         }
     ]
+
+
+def test_tiles_have_a_form(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> None:
+    (tmp_path / "net.mlir").write_text("module {}")
+    command = ("compile", "net.mlir", "-o", "net.arkbin", "--set")
+    assert ark(*command, "tile=fc1:32x64,layer/up:8").status == 0
+    assert fake_compiler[-1]["tile"] == {"fc1": (32, 64), "layer/up": (8,)}
+    for value in ("fc1", "fc1=8", "fc1:", ":8", "fc1:8,", "fc1:0x8", "fc1:8*8", '{"fc1":[8]}'):
+        result = ark(*command, f"tile={value}")
+        assert result.status == 2, value
+        assert "expected the name of an op or group and extents, as in tile=fc1:32x64" in result.err
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("net.py", "is a Python program, which the compiler does not run: call ark.compile"),
+        ("net.arkbin", "is compiled already"),
+        ("net.safetensors", "holds weights only"),
+        ("net.onnx", "is a model in another format"),
+    ],
+)
+def test_files_that_are_no_programs(
+    ark: Ark, fake_compiler: Calls, tmp_path: Path, name: str, message: str
+) -> None:
+    (tmp_path / name).write_text("import ark_mlir")
+    result = ark("compile", name, "-o", "out.arkbin")
+    assert (result.status, fake_compiler) == (1, [])
+    assert result.err.startswith(f"ark: error: {name}: {message}")
+    assert len(result.err.splitlines()) == 1
 
 
 def test_compile_is_silent(ark: Ark, fake_compiler: Calls, tmp_path: Path) -> None:

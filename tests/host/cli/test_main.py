@@ -23,6 +23,7 @@ NAMES = (
     "compile",
     "run",
     "generate",
+    "info",
     "check",
     "show",
     "simulate",
@@ -32,6 +33,7 @@ NAMES = (
     "schedule",
     "sign",
     "env",
+    "doctor",
 )
 
 
@@ -167,7 +169,10 @@ def test_env(ark: Ark) -> None:
     with knobs.scope(ARK_TIMEOUT="-1"):
         found = json.loads(ark("env", "--json").out)
     assert "error" in found["variables"]["ARK_TIMEOUT"]
-    assert set(found) == {"ark", "python", "machine", "assembler", "cache", "variables"}
+    assert set(found) == {
+        "ark", "python", "machine", "gpus", "targets", "assembler", "cache", "variables"
+    }  # fmt: skip
+    assert set(found["targets"]) == {"cpu", "cuda", "hip"}
 
 
 @pytest.mark.parametrize(
@@ -238,6 +243,14 @@ def test_starting_is_quick_and_light() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=False
     )
     assert result.returncode == 0, result.stderr
+
+
+def test_python_runs_the_package() -> None:
+    for module in ("ark_mlir", "ark_mlir.cli"):
+        result = subprocess.run(
+            [sys.executable, "-m", module, "--version"], capture_output=True, text=True, check=True
+        )
+        assert result.stdout.startswith("ark 0.")
 
 
 def test_the_parser_can_be_made_many_times() -> None:

@@ -37,6 +37,13 @@ def test_import_is_cheap_and_loads_nothing() -> None:
     assert int(count) < 100
 
 
+def test_only_public_names_are_listed() -> None:
+    listed = {name for name in dir(ark) if not name.startswith("__")}
+    assert {"Program", "compile", "custom_op", "tuning"} <= listed
+    assert not {"TYPE_CHECKING", "annotations", "importlib"} & listed
+    assert not [name for name in listed if name.startswith("_")]
+
+
 def test_every_public_function_shows_how_it_is_called() -> None:
     functions = {n: getattr(ark, n) for n in ark.__all__ if inspect.isfunction(getattr(ark, n))}
     assert len(functions) > 80

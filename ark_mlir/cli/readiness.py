@@ -1,0 +1,143 @@
+"""What this machine can do for each target, and the command that adds what is missing."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import ArkError
+from .common import import_compiler
+
+# The package with the compiler; the extras of pyproject.toml have the libraries of each target.
+_INSTALL = "pip install ark-mlir"
+
+
+@dataclass(frozen=True)
+class Readiness:
+    """What a machine can do for one target.
+
+    Attributes:
+        target: ``cpu``, ``cuda`` or ``hip``.
+        compiles: why programs compile, or why they do not.
+        runs: why compiled programs run, or why they do not.
+        can_compile, can_run: whether they do.
+        remedy: the command that adds what is missing; empty if nothing is missing, or if no command
+            adds it.
+    """
+
+    target: str
+    compiles: str
+    runs: str
+    can_compile: bool
+    can_run: bool
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        compiles = f"{'compiles' if self.can_compile else 'does not compile'}: {self.compiles}"
+        runs = f"{'runs' if self.can_run else 'does not run'}: {self.runs}"
+        remedy = f"; to mend it: {self.remedy}" if self.remedy else ""
+        return f"{compiles}; {runs}{remedy}"
+
+
+def find_readiness() -> dict[str, Readiness]:
+    """Returns what this machine can do, by target."""
+    return {each.target: each for each in (_cpu(), _cuda(), _hip())}
+
+
+def _cpu() -> Readiness:
+    missing = _missing_compiler() or _reason(_find_linker)
+    return Readiness(
+        "cpu",
+        missing or "compiler and linker",
+        "this processor",
+        not missing,
+        True,
+        _INSTALL if missing else "",
+    )
+
+
+def _cuda() -> Readiness:
+    missing = _missing_compiler()
+    remedy = _INSTALL if missing else ""
+    compiles = missing or _assembler()
+    problem = _reason(_find_gpu)
+    if problem and not has_nvidia():
+        problem = "this machine has no GPU of NVIDIA"
+    elif problem and not remedy and not _has_cuda_python():
+        remedy = f"pip install 'ark-mlir[{_cuda_extra()}]'"
+    return Readiness(
+        "cuda", compiles, problem or "GPU and driver", not missing, not problem, remedy
+    )
+
+
+def _hip() -> Readiness:
+    missing = _missing_compiler() or _reason(_find_linker)
+    return Readiness(
+        "hip",
+        missing or "compiler and linker",
+        "this version compiles programs for hip, and does not launch them",
+        not missing,
+        False,
+        _INSTALL if missing else "",
+    )
+
+
+def has_nvidia() -> bool:
+    """Returns True if the operating system has a GPU of NVIDIA."""
+    return any(Path("/dev").glob("nvidia[0-9]*"))
+
+
+def _missing_compiler() -> str:
+    return _reason(import_compiler)
+
+
+def _assembler() -> str:
+    """Returns the assembler that a compilation for cuda uses."""
+    from ..targets.cuda_assembler import choose_assembler
+
+    try:
+        chosen = choose_assembler()
+        origin = chosen.origin()
+    except ArkError as error:
+        return f"PTX only: {error.message}"
+    if chosen.name == "driver":
+        return "assembled by the driver when a bundle is loaded; ptxas is not installed"
+    return f"assembled by {chosen.name} {origin.version}"
+
+
+def _find_linker() -> None:
+    from ..targets.linker import find_linker
+
+    find_linker()
+
+
+def _find_gpu() -> None:
+    from ..runtime.cuda.api import CudaApi
+
+    CudaApi()
+
+
+def _has_cuda_python() -> bool:
+    try:
+        return importlib.util.find_spec("cuda.bindings.driver") is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _cuda_extra() -> str:
+    """Returns the extra for the driver of this machine: drivers from 580 on are for CUDA 13."""
+    from ..runtime.cuda.survey import kernel_driver
+
+    major = kernel_driver().partition(".")[0]
+    return "cuda13" if major.isdigit() and int(major) >= 580 else "cuda12"
+
+
+def _reason(find: Callable[[], object]) -> str:
+    """Returns why something is missing; empty if it is not."""
+    try:
+        find()
+    except ArkError as error:
+        return error.message
+    return ""

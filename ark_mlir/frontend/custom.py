@@ -1,0 +1,385 @@
+"""``ark.custom_op``: an op whose grid, regions and body the user writes."""
+
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from .. import ir
+from ..dtypes import DType, from_mlir
+from ..errors import ArkError, InvalidUsageError
+from ..mlir.parsing import parse_text
+from .builder import append
+from .operands import as_tensor
+from .planner import unplanned
+from .program import Program, current
+from .shapes import as_dtype, as_int, as_name, as_shape, invalid
+from .tensor import Tensor
+
+if TYPE_CHECKING:
+    from ..typing import DTypeLike, Offsets, Shape, TileBody
+
+__all__ = ["GridIndex", "Region", "custom_op"]
+
+_OP = "ark.custom_op"
+
+
+class GridIndex:
+    """An index of a vCTA in a grid, or an expression of indices, for the offsets of a region.
+
+    Supports ``+`` and ``-``, products with an int, and ``//`` and ``%`` by a positive int.
+
+    Example:
+        >>> region = ark.Region((16, 64), lambda i, j: (16 * i, (j // 2) * 64))
+    """
+
+    def __init__(self, expression: ir.AffineExpr, least: int, greatest: int) -> None:
+        self._expression = expression
+        # Bounds over the grid, as the verifier of the dialect finds them.
+        self._least, self._greatest = least, greatest
+
+    @property
+    def expression(self) -> ir.AffineExpr:
+        """Returns the expression in MLIR."""
+        return self._expression
+
+    @property
+    def greatest(self) -> int:
+        """Returns a bound of the values over the grid, exact for linear expressions."""
+        return self._greatest
+
+    def __add__(self, other: GridIndex | int) -> GridIndex:
+        index = _index(other)
+        total = ir.AffineExpr.get_add(self._expression, index._expression)
+        return GridIndex(total, self._least + index._least, self._greatest + index._greatest)
+
+    def __radd__(self, other: int) -> GridIndex:
+        return self + other
+
+    def __neg__(self) -> GridIndex:
+        return self * -1
+
+    def __sub__(self, other: GridIndex | int) -> GridIndex:
+        return self + -_index(other)
+
+    def __rsub__(self, other: int) -> GridIndex:
+        return -self + other
+
+    def __mul__(self, other: int) -> GridIndex:
+        factor = as_int(other, "a factor of an index", _OP)
+        ends = sorted((self._least * factor, self._greatest * factor))
+        return GridIndex(ir.AffineExpr.get_mul(self._expression, _constant(factor)), *ends)
+
+    def __rmul__(self, other: int) -> GridIndex:
+        return self * other
+
+    def __floordiv__(self, other: int) -> GridIndex:
+        divisor = _divisor(other)
+        quotient = ir.AffineExpr.get_floor_div(self._expression, _constant(divisor))
+        return GridIndex(quotient, self._least // divisor, self._greatest // divisor)
+
+    def __mod__(self, other: int) -> GridIndex:
+        divisor = _divisor(other)
+        rest = ir.AffineExpr.get_mod(self._expression, _constant(divisor))
+        first, length = self._least % divisor, self._greatest - self._least
+        if length < divisor - first:  # no multiple of the divisor after the first value
+            return GridIndex(rest, first, first + length)
+        return GridIndex(rest, 0, divisor - 1)
+
+
+def _constant(value: int) -> ir.AffineExpr:
+    return ir.AffineExpr.get_constant(value)
+
+
+def _index(value: GridIndex | int) -> GridIndex:
+    if isinstance(value, GridIndex):
+        return value
+    number = as_int(value, "an offset", _OP)
+    return GridIndex(_constant(number), number, number)
+
+
+def _divisor(value: int) -> int:
+    number = as_int(value, "a divisor of an index", _OP)
+    if number < 1:
+        raise invalid(f"a divisor of an index must be positive, not {number}", _OP)
+    return number
+
+
+@dataclass(frozen=True)
+class Region:
+    """The part of a tensor that one vCTA reads or writes.
+
+    Attributes:
+        sizes: extents of the part in elements, one for each dimension of the tensor.
+        offsets: a function of the grid's indices that returns the first element of the part in
+            each dimension: ints, or expressions of the indices (:class:`GridIndex`). None means
+            that every vCTA has the part at the tensor's beginning.
+
+    A part that leaves the tensor at its end is clipped.
+
+    Example:
+        >>> rows = ark.Region((16, 64), lambda i: (16 * i, 0))  # rows [16 i, 16 i + 16)
+    """
+
+    sizes: Sequence[int]
+    offsets: Offsets | None = None
+
+
+def custom_op(
+    name: str,
+    body: TileBody,
+    inputs: Sequence[Tensor],
+    *,
+    grid: Shape,
+    regions: Sequence[Region | None],
+    shape: Shape,
+    out_region: Region,
+    dtype: DTypeLike | None = None,
+) -> Tensor:
+    """Adds an op that ark does not have, and returns its result.
+
+    The op is a grid of vCTAs, which compute disjoint parts of the result. It becomes one task,
+    which is scheduled, synchronised and proven as all others are, on every target.
+
+    Args:
+        name: the name of the op in schedules, reports and errors.
+        body: what one vCTA computes. A function takes a tensor for the part of each input that the
+            vCTA reads (its tile), and returns the part of the result; it may call elementwise ops,
+            reductions, ``softmax``, norms and ``matmul``, and uses no other tensors. MLIR text is
+            the body of ``ark.custom`` in the reference of the dialect: its values are ``%i0, %i1,
+            …``, the indices of the vCTA, ``%x0, %x1, …``, the tiles of the inputs, and ``%out``,
+            the tile of the result without elements; it ends in ``ark.yield``.
+        inputs: tensors of this program.
+        grid: the number of vCTAs in each dimension of the grid, at most 2^22 in all.
+        regions: for each input, the part that a vCTA reads; None means the whole input.
+        shape: the shape of the result.
+        out_region: the part of the result that a vCTA writes. The parts of all vCTAs cover the
+            result, and do not overlap.
+        dtype: the dtype of the result; None means that of the first input.
+
+    In a function, tiles must have static shapes: no part may be clipped. In MLIR text, an extent
+    that is clipped for some vCTA is dynamic (``?``).
+
+    Raises InvalidUsageError if a region does not fit its tensor or the grid, the body does not
+    return a tile of the result, or it uses a tensor or an op that it cannot use. The compiler
+    raises VerificationError if parts of the result overlap, and CompileError if an access of the
+    body leaves its tile, or elements of the result are not written.
+
+    Example:
+        >>> def body(rows, other):  # (2, 64) each
+        ...     return ark.softmax(rows * other, axis=-1)
+        >>> rows = ark.Region((2, 64), lambda i: (2 * i, 0))
+        >>> y = ark.custom_op(
+        ...     "gated_softmax", body, [a, b],
+        ...     grid=2, regions=[rows, rows], shape=(4, 64), out_region=rows,
+        ... )
+    """
+    program = current(_OP)
+    label = as_name(name, "the name of a custom op")
+    tensors = [as_tensor(x, "custom_op", f"inputs[{i}]") for i, x in enumerate(inputs)]
+    extents = as_shape(shape, _OP)
+    element = _result_dtype(dtype, tensors)
+    with program.context, ir.Location.unknown(program.context):
+        op = _Custom(program, as_shape(grid, _OP), tensors, tuple(extents), element)
+        op.add_regions(regions, out_region)
+
+    def build(loc: ir.Location, ip: ir.InsertionPoint) -> Any:
+        return op.create(body, label, loc, ip)
+
+    value = append(build, "custom", tuple(tensors), label)
+    return Tensor(program, value, label)
+
+
+def _result_dtype(dtype: DTypeLike | None, inputs: Sequence[Tensor]) -> DType:
+    if dtype is not None:
+        return as_dtype(dtype, _OP)
+    if not inputs:
+        raise invalid("without inputs, dtype= names the element type of the result", _OP)
+    return inputs[0].dtype
+
+
+class _Custom:
+    """An ``ark.custom`` under construction."""
+
+    def __init__(
+        self,
+        program: Program,
+        grid: list[int],
+        inputs: Sequence[Tensor],
+        shape: tuple[int, ...],
+        dtype: DType,
+    ) -> None:
+        if not grid or min(grid) < 1:
+            raise invalid(f"grid {grid} needs at least one dimension of positive extent", _OP)
+        self.program = program
+        self.grid = grid
+        self.inputs = inputs
+        self.shapes = [*(x.shape for x in inputs), shape]
+        self.dtypes = [*(x.dtype for x in inputs), dtype]
+        self.regions: list[ir.Attribute] = []
+        self.tiles: list[ir.Type] = []
+
+    # -- regions -----------------------------------------------------------------------------
+
+    def add_regions(self, regions: Sequence[Region | None], out_region: Region) -> None:
+        """Checks all regions, and determines the types of the tiles."""
+        if len(regions) != len(self.inputs):
+            raise invalid(
+                f"{len(self.inputs)} inputs need as many regions, not {len(regions)}", _OP
+            )
+        for number, (region, shape) in enumerate(
+            zip([*regions, out_region], self.shapes, strict=True)
+        ):
+            what = f"regions[{number}]" if number < len(self.inputs) else "out_region"
+            if region is None and number < len(self.inputs):
+                region = Region(shape)
+            if not isinstance(region, Region):
+                raise invalid(f"{what} must be an ark.Region, not {region!r}", _OP)
+            self._add_region(what, region, shape, self.dtypes[number])
+
+    def _add_region(self, what: str, region: Region, shape: tuple[int, ...], dtype: DType) -> None:
+        sizes = as_shape(region.sizes, _OP)
+        offsets = self._offsets(what, region, len(shape))
+        if len(sizes) != len(shape) or len(offsets) != len(shape):
+            raise invalid(
+                f"{what} has {len(sizes)} sizes and {len(offsets)} offsets, and its tensor has the "
+                f"shape {list(shape)}",
+                _OP,
+            )
+        if shape and min(sizes) < 1:
+            raise invalid(f"{what} has sizes {sizes}; they must be positive", _OP)
+        space = ir.AffineMap.get(len(self.grid), 0, [each.expression for each in offsets])
+        # The map prints as (d0) -> (d0 * 16, 0).
+        self.regions.append(ir.Attribute.parse(f"#ark.region<{space}, {sizes}>"))
+        tile = [
+            size if offset.greatest <= extent - size else ir.ShapedType.get_dynamic_size()
+            for size, offset, extent in zip(sizes, offsets, shape, strict=True)
+        ]
+        self.tiles.append(ir.RankedTensorType.get(tile, ir.Type.parse(dtype.mlir)))
+
+    def _offsets(self, what: str, region: Region, rank: int) -> list[GridIndex]:
+        if region.offsets is None:
+            return [_index(0)] * rank
+        indices = [
+            GridIndex(ir.AffineExpr.get_dim(k), 0, extent - 1) for k, extent in enumerate(self.grid)
+        ]
+        try:
+            given = region.offsets(*indices)
+        except TypeError as error:
+            raise invalid(
+                f"{what}: its offsets are no function of {len(indices)} indices: {error}", _OP
+            ) from None
+        values = [given] if isinstance(given, (GridIndex, int)) else list(given)
+        return [_index(value) for value in values]
+
+    # -- the op ------------------------------------------------------------------------------
+
+    def create(
+        self, body: TileBody, label: str, loc: ir.Location, ip: ir.InsertionPoint
+    ) -> ir.Operation:
+        """Creates the op with its body; erases it if the body fails."""
+        if not isinstance(body, str) and not callable(body):
+            raise invalid(f"a body is a function or MLIR text, not {body!r}", _OP)
+        attributes = {
+            "grid": ir.DenseI64ArrayAttr.get(self.grid),
+            "input_regions": ir.ArrayAttr.get(self.regions[:-1]),
+            "out_region": self.regions[-1],
+        }
+        result = self.program.tensor_type(self.shapes[-1], self.dtypes[-1])
+        op = ir.Operation.create(
+            "ark.custom",
+            results=[result],
+            operands=[x.value for x in self.inputs],
+            attributes=attributes,
+            regions=1,
+            loc=loc,
+            ip=ip,
+        )
+        try:
+            if isinstance(body, str):
+                self._parse(body, label).append_to(op.regions[0])
+            else:
+                self._call(body, op)
+        except BaseException:
+            op.erase()
+            raise
+        return op
+
+    def _call(self, body: Callable[..., Tensor], op: ir.Operation) -> None:
+        index = ir.IndexType.get()
+        types = [*([index] * len(self.grid)), *self.tiles]
+        block = op.regions[0].blocks.append(*types, arg_locs=[op.location] * len(types))
+        for number, tile in enumerate(self.tiles):
+            if not ir.ShapedType(tile).has_static_shape:
+                what = f"inputs[{number}]" if number < len(self.inputs) else "the result"
+                raise invalid(
+                    f"the tile of {what} is {tile}: a region is clipped at the end of the tensor; "
+                    "a body that is a function needs parts that divide it, MLIR text does not",
+                    _OP,
+                )
+        with self.program.inside(block), unplanned():
+            values = list(block.arguments)[len(self.grid) : -1]
+            tiles = [Tensor(self.program, value, f"tile {k}") for k, value in enumerate(values)]
+            result = body(*tiles)
+            self._check_result(result)
+            ir.Operation.create("ark.yield", operands=[result.value], loc=op.location)
+
+    def _check_result(self, result: object) -> None:
+        tile = ir.ShapedType(self.tiles[-1])
+        expected = tuple(tile.shape), from_mlir(str(tile.element_type))
+        if not isinstance(result, Tensor):
+            raise invalid(f"the body returns {result!r}, and not a tensor", _OP)
+        if result.body is not self.program.body:
+            raise invalid("the body returns a tensor that it did not compute", _OP)
+        if (result.shape, result.dtype) != expected:
+            raise invalid(
+                f"the body returns {result.dtype.name} {list(result.shape)}, and the part of the "
+                f"result is {expected[1].name} {list(expected[0])}",
+                _OP,
+            )
+
+    def _parse(self, body: str, label: str) -> ir.Block:
+        """Returns the block of a body that is MLIR text."""
+        types = [str(x.value.type) for x in self.inputs]
+        result = self.program.tensor_type(self.shapes[-1], self.dtypes[-1])
+        arguments = ", ".join(f"%arg{k}: {t}" for k, t in enumerate(types))
+        reads = ", ".join(
+            f"%arg{k}[{region}] : {t}"
+            for k, (region, t) in enumerate(zip(self.regions[:-1], types, strict=True))
+        )
+        out = str(self.regions[-1]).removeprefix("#ark.region")
+        names = [f"%i{k}: index" for k in range(len(self.grid))]
+        names += [f"%x{k}: {tile}" for k, tile in enumerate(self.tiles[:-1])]
+        names += [f"%out: {self.tiles[-1]}"]
+        # The body begins on a line of its own, so that lines can be counted.
+        head = (
+            f"func.func private @f({arguments}) -> {result} {{ %r = ark.custom grid {self.grid} "
+            f"ins({reads}) out {out} {{ ^bb0({', '.join(names)}):\n"
+        )
+        text = f"{head}{inspect.cleandoc(body)}\n}} : {result}\nreturn %r : {result} }}\n"
+        try:
+            parse_text(text, InvalidUsageError)
+        except ArkError as error:
+            raise self._of_body(error) from None
+        module = ir.Module.parse(text, self.program.context)
+        function = module.body.operations[0].operation
+        custom = next(iter(function.regions[0].blocks[0])).operation
+        return custom.regions[0].blocks[0]
+
+    @staticmethod
+    def _of_body(error: ArkError) -> InvalidUsageError:
+        """Returns an error of the body's text, with its line counted within the body."""
+        place = str(error.location or "")
+        _, found, line = place.rpartition(":")
+        where = f"line {int(line) - 1} of the body: " if found and line.isdigit() else ""
+        if where.startswith("line 0 "):
+            where = ""
+        return InvalidUsageError(
+            where + error.message, location=str(invalid("").location), op=_OP, notes=error.notes
+        )

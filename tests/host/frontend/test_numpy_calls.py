@@ -1,0 +1,197 @@
+"""Tensors have numpy's methods, and functions of numpy give an op or a clear error."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+
+Array = np.ndarray[Any, Any]
+
+
+@contextmanager
+def building() -> Iterator[None]:
+    """An open program with an output, which a program needs."""
+    with ark.Program("p"):
+        yield
+        ark.output("always", ark.zeros((1,)))
+
+
+ROW = np.linspace(0.5, 2, 5, dtype=np.float32)
+
+# Expressions of an array, that a tensor takes as well.
+SAME: dict[str, Callable[[Any], Any]] = {
+    "T": lambda x: x.T,
+    "reshape of ints": lambda x: x.reshape(5, -1),
+    "reshape of a tuple": lambda x: x.reshape((2, 2, -1)),
+    "transpose": lambda x: x.transpose(),
+    "transpose of ints": lambda x: x.transpose(1, 0),
+    "transpose of a tuple": lambda x: x.transpose((1, 0)),
+    "sum": lambda x: x.sum(),
+    "sum over an axis": lambda x: x.sum(axis=1),
+    "mean": lambda x: x.mean(axis=-1, keepdims=True),
+    "max": lambda x: x.max(axis=(0, 1)),
+    "min": lambda x: x.min(0),
+    "exp": np.exp,
+    "sqrt": np.sqrt,
+    "sign": np.sign,
+    "floor": np.floor,
+    "negative": np.negative,
+    "absolute": np.abs,
+    "power": lambda x: np.power(x, 2),
+    "an array first": lambda x: ROW + x,
+    "an array first, minus": lambda x: ROW - x,
+    "an array first, compared": lambda x: x > ROW,
+    "an array first, product": lambda x: np.ones((2, 4), np.float32) @ x,
+    "a numpy number first": lambda x: np.float32(2) * x,
+    "maximum": lambda x: np.maximum(x, 1),
+}
+
+
+def test_methods_and_universal_functions_give_numpys_results() -> None:
+    x = np.linspace(0.25, 3, 20, dtype=np.float32).reshape(4, 5)
+    with ark.Program("same") as program:
+        tensor = ark.input("x", x.shape)
+        for name, function in SAME.items():
+            ark.output(name, function(tensor))
+    results = ark.reference.run(program, {"x": x})
+    for name, function in SAME.items():
+        expected = np.asarray(function(x))
+        assert results[name].shape == expected.shape, name
+        assert np.allclose(results[name], expected, rtol=1e-6), name
+
+
+def test_astype() -> None:
+    with building():
+        assert ark.input("x", (2,)).astype("int8").dtype is ark.int8
+
+
+REFUSED: list[tuple[Callable[[Any], Any], str]] = [
+    (np.sum, r"numpy\.sum takes arrays, and not tensors of a program; use ark\.reduce_sum"),
+    (lambda x: np.concatenate([x, x]), r"numpy\.concatenate .*; use ark\.concat$"),
+    (lambda x: np.stack([x, x]), r"numpy\.stack .*; use ark\.stack$"),
+    (lambda x: np.clip(x, 0, 1), r"numpy\.\w+ takes arrays"),
+    (np.arctan, r"numpy\.arctan takes arrays, and not tensors of a program$"),
+    (np.add.reduce, r"numpy\.add takes arrays.*; use ark\.add$"),
+    (lambda x: np.add(x, x, out=np.zeros((4, 5))), r"numpy\.add takes arrays"),
+    (np.asarray, "has no value while the program is built"),
+]
+
+
+@pytest.mark.parametrize(("function", "message"), REFUSED)
+def test_other_functions_name_an_op(function: Callable[[Any], Any], message: str) -> None:
+    with building():
+        x = ark.input("x", (4, 5))
+        with pytest.raises(ark.InvalidUsageError, match=message) as caught:
+            function(x)
+    assert caught.value.location is not None
+    assert __file__ in caught.value.location
+
+
+# -- composed ops ---------------------------------------------------------------------------------
+
+
+def interpret(make: Callable[..., ark.Tensor], *arrays: Array) -> Array:
+    with ark.Program("p") as program:
+        ark.output("y", make(*(ark.input(f"x{k}", a.shape, a.dtype) for k, a in enumerate(arrays))))
+    return ark.reference.run(program, {f"x{k}": a for k, a in enumerate(arrays)})["y"]
+
+
+@pytest.mark.parametrize(
+    ("equation", "shapes"),
+    [
+        ("ik,kj->ij", [(2, 3), (3, 4)]),
+        ("ik,jk", [(2, 3), (4, 3)]),
+        ("bij,bjk->bik", [(2, 3, 4), (2, 4, 5)]),
+        ("bhqd,bhkd->bhqk", [(2, 3, 4, 5), (2, 3, 6, 5)]),
+        ("i,j->ji", [(3,), (4,)]),
+        ("i,i->", [(3,), (3,)]),
+        ("ij,ij->ij", [(3, 4), (3, 4)]),
+        ("ijx,yjk->ki", [(2, 3, 4), (5, 3, 6)]),
+        ("ij->ji", [(2, 3)]),
+        ("ijk->k", [(2, 3, 4)]),
+        ("ba", [(2, 3)]),
+        (" i j , j -> i ", [(2, 3), (3,)]),
+    ],
+)
+def test_einsum_equals_numpys(equation: str, shapes: list[tuple[int, ...]]) -> None:
+    rng = np.random.default_rng(0)
+    arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]
+    got = interpret(lambda *xs: ark.einsum(equation, *xs), *arrays)
+    expected = np.einsum(equation, *(a.astype(np.float64) for a in arrays))
+    assert got.shape == expected.shape
+    assert np.allclose(got, expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("equation", "count", "message"),
+    [
+        ("ij,jk->ik", 1, "it has 2 operands, and 1 are given"),
+        ("ii->i", 1, "'ii' has a letter twice"),
+        ("ij->k", 1, "no operand has 'k'"),
+        ("...i->i", 1, "only letters"),
+        ("ijk->i", 1, "does not fit the shape"),
+        ("ij,jk->ik", 2, "'j' is both 3 and 2"),
+        ("ij,ij,ij->ij", 3, "it has 3 operands, and 3 are given"),
+    ],
+)
+def test_einsum_refuses(equation: str, count: int, message: str) -> None:
+    with building():
+        x = ark.input("x", (2, 3))
+        with pytest.raises(ark.InvalidUsageError, match=message):
+            ark.einsum(equation, *[x] * count)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: ark.clamp(x),
+        lambda x: ark.stack([]),
+        lambda x: ark.stack([x, x[0]]),
+        lambda x: ark.stack([x], axis=3),
+        lambda x: ark.floor(x > 0),
+        lambda x: ark.sign(3),
+    ],
+)
+def test_composed_ops_refuse(call: Callable[[ark.Tensor], object]) -> None:
+    with building():
+        x = ark.input("x", (2, 3))
+        with pytest.raises(ark.InvalidUsageError) as caught:
+            call(x)
+    assert __file__ in (caught.value.location or "")
+
+
+def test_floor_keeps_what_is_whole_and_the_sign_of_zero() -> None:
+    x = np.array([-0.0, 2.5, -2.5, 1e30, -1e30, np.inf, -np.inf, np.nan, 8388607.5], np.float32)
+    y = interpret(ark.floor, x)
+    assert np.array_equal(y, np.floor(x), equal_nan=True)
+    assert np.signbit(y[0])
+
+
+# -- sums of integers -----------------------------------------------------------------------------
+
+
+def test_products_of_integers_accumulate_in_out_dtype() -> None:
+    a = np.full((2, 100), -128, np.int8)
+    wide = interpret(lambda x: ark.matmul(x, x, transpose_other=True, out_dtype=ark.int32), a)
+    narrow = interpret(lambda x: ark.matmul(x, x, transpose_other=True), a)
+    assert wide.tolist() == [[1_638_400] * 2] * 2
+    assert narrow.tolist() == [[0] * 2] * 2
+
+
+@pytest.mark.parametrize(
+    ("dtype", "out"), [(ark.int8, ark.uint32), (ark.int32, ark.int8), (ark.int8, ark.fp32),
+                       (ark.fp32, ark.int32), (ark.bf16, ark.fp32)],
+)  # fmt: skip
+def test_out_dtype_holds_the_operands(dtype: ark.DType, out: ark.DType) -> None:
+    with building():
+        x = ark.input("x", (3, 3), dtype)
+        with pytest.raises(ark.InvalidUsageError, match="out_dtype is an integer type"):
+            ark.matmul(x, x, out_dtype=out)
