@@ -86,7 +86,9 @@ _FRONTEND = (
     # reduce, normalise, linear, attention, position, index, windows
     "argmax", "attention", "embedding", "gather", "im2col", "layernorm", "matmul", "max_pool",
     "mean", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope", "softmax",
-    "update",
+    "scatter_add", "update",
+    # train
+    "checkpoint", "cross_entropy", "dropout", "gradients",
     # sample
     "philox", "top_threshold",
     # communicate

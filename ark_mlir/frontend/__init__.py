@@ -7,12 +7,24 @@ The package ``ark_mlir`` re-exports every public name.
 
 from . import arguments, ops
 from .arguments import *
+from .gradients import checkpoint, gradients
 from .module import Module, ModuleList
 from .ops import *
 from .planner import Plan, planner
 from .program import Argument, Output, Program
 from .tensor import Tensor
 
-__all__ = ["Argument", "Module", "ModuleList", "Output", "Plan", "Program", "Tensor", "planner"]
+__all__ = [
+    "Argument",
+    "Module",
+    "ModuleList",
+    "Output",
+    "Plan",
+    "Program",
+    "Tensor",
+    "checkpoint",
+    "gradients",
+    "planner",
+]
 __all__ += arguments.__all__
 __all__ += ops.__all__

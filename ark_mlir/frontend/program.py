@@ -131,6 +131,8 @@ class Program:
         self._arguments: list[Argument] = []
         self._results: dict[str, tuple[Output, Tensor]] = {}
         self._states: dict[Argument, ir.Value] = {}
+        self._versions: dict[ir.Value, Argument] = {}  # every value that a state had
+        self.groups: dict[ir.Value, object] = {}  # rules of ark_mlir.frontend.derivatives
         self._scopes: list[str] = []
         self._types: dict[tuple[tuple[int, ...], DType], ir.Type] = {}
         self._signed = 0  # number of arguments in the op's signature
@@ -304,7 +306,10 @@ class Program:
                     raise _duplicate(argument, other)
         self._arguments.append(argument)
         location = to_location(argument.given, user_frames(), self.context)
-        return self._block.add_argument(self.tensor_type(argument.shape, argument.dtype), location)
+        value = self._block.add_argument(self.tensor_type(argument.shape, argument.dtype), location)
+        if argument.kind == "state":
+            self._versions[value] = argument
+        return value
 
     def free_name(self, stem: str) -> str:
         """Returns `stem`, or `stem` with the least number appended that makes the name unique."""
@@ -330,6 +335,22 @@ class Program:
     def set_state(self, argument: Argument, value: ir.Value) -> None:
         """Records `value`, the result of an update, as the state's current value."""
         self._states[argument] = value
+        self._versions[value] = argument
+
+    def outdated_state(self, value: ir.Value) -> Argument | None:
+        """Returns the state that had `value` before its last update, None if there is none."""
+        argument = self._versions.get(value)
+        if argument is None or argument not in self._states:
+            return None
+        return None if self._states[argument] == value else argument
+
+    def was_updated(self, argument: Argument) -> bool:
+        """Returns True if the program updates the state."""
+        return argument in self._states
+
+    def operations(self) -> list[ir.OpView]:
+        """Returns the ops so far, in order."""
+        return list(self._block.operations)
 
     def set_stop(self, argument: Argument) -> None:
         """Makes a state the flag that ends a launch; raises InvalidUsageError if another state
