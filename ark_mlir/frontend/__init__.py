@@ -13,18 +13,11 @@ from .ops import *
 from .planner import Plan, planner
 from .program import Argument, Output, Program
 from .tensor import Tensor
+from .trainable import trainable
 
 __all__ = [
-    "Argument",
-    "Module",
-    "ModuleList",
-    "Output",
-    "Plan",
-    "Program",
-    "Tensor",
-    "checkpoint",
-    "gradients",
-    "planner",
-]
+    "Argument", "Module", "ModuleList", "Output", "Plan", "Program", "Tensor", "checkpoint",
+    "gradients", "planner", "trainable",
+]  # fmt: skip
 __all__ += arguments.__all__
 __all__ += ops.__all__

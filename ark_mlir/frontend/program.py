@@ -46,6 +46,7 @@ class Argument:
         init: initial value of every element of a state.
         max: largest value of a scalar, or None.
         stops: True if ``ark.stop_when`` made this state the flag that ends a launch.
+        trained: True if ``ark.trainable`` made a parameter this state.
         owner: the module to which the argument was assigned first, or None.
 
     Example:
@@ -65,6 +66,7 @@ class Argument:
     init: float = 0
     max: int | None = None
     stops: bool = False
+    trained: bool = False
     owner: Module | None = None
 
     @property
@@ -308,7 +310,7 @@ class Program:
         location = to_location(argument.given, user_frames(), self.context)
         value = self._block.add_argument(self.tensor_type(argument.shape, argument.dtype), location)
         if argument.kind == "state":
-            self._versions[value] = argument
+            self.add_version(value, argument)
         return value
 
     def free_name(self, stem: str) -> str:
@@ -335,6 +337,10 @@ class Program:
     def set_state(self, argument: Argument, value: ir.Value) -> None:
         """Records `value`, the result of an update, as the state's current value."""
         self._states[argument] = value
+        self.add_version(value, argument)
+
+    def add_version(self, value: ir.Value, argument: Argument) -> None:
+        """Records that a state has, or had, a value."""
         self._versions[value] = argument
 
     def outdated_state(self, value: ir.Value) -> Argument | None:
