@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from . import ir as ir
     from . import knobs as knobs
     from . import models as models
+    from . import optim as optim
     from . import passmanager as passmanager
     from . import pytorch as pytorch
     from . import reference as reference
@@ -89,7 +90,9 @@ _FRONTEND = (
     # reduce, normalise, linear, attention, position, index, windows
     "argmax", "attention", "embedding", "gather", "im2col", "layernorm", "matmul", "max_pool",
     "mean", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope", "softmax",
-    "update",
+    "scatter_add", "update",
+    # train
+    "checkpoint", "cross_entropy", "dropout", "gradients", "trainable",
     # sample
     "philox", "top_threshold",
     # communicate
@@ -97,7 +100,7 @@ _FRONTEND = (
 )  # fmt: skip
 _SUBPACKAGES = (
     "bundle", "cli", "compiler", "distributed", "dtypes", "errors", "frontend", "ir", "knobs",
-    "models", "passmanager", "pytorch", "reference", "runtime", "show", "simulation", "targets",
+    "models", "optim", "passmanager", "pytorch", "reference", "runtime", "show", "simulation", "targets",
     "tuning", "typing",
 )  # fmt: skip
 

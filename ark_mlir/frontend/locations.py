@@ -25,7 +25,7 @@ __all__ = ["Frame", "placed", "to_location", "user_frames"]
 _PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 _OURS = tuple(
     os.path.join(_PACKAGE, folder, "")
-    for folder in ("frontend", "compiler", "pytorch", "reference")
+    for folder in ("frontend", "compiler", "optim", "pytorch", "reference")
 )
 _INSTALLED = tuple(os.sep + folder + os.sep for folder in ("site-packages", "dist-packages"))
 _CALLERS = 3

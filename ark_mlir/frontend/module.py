@@ -174,7 +174,7 @@ class Module(metaclass=_Constructed):
 
     def named_parameters(self) -> Iterator[tuple[str, Argument]]:
         """Yields the name and the parameter, for each parameter of this module and of the modules
-        below it, once each.
+        below it, once each, also if ``ark.trainable`` made it a state.
 
         >>> with ark.Program("net"):
         ...     net = ark.Module()
@@ -186,7 +186,8 @@ class Module(metaclass=_Constructed):
         seen: set[int] = set()
         for _, module in self.named_modules():
             for argument in module._arguments.values():
-                if argument.kind == "parameter" and id(argument) not in seen:
+                ours = argument.kind == "parameter" or argument.trained
+                if ours and id(argument) not in seen:
                     seen.add(id(argument))
                     yield argument.name, argument
 

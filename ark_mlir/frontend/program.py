@@ -46,6 +46,7 @@ class Argument:
         init: initial value of every element of a state.
         max: largest value of a scalar, or None.
         stops: True if ``ark.stop_when`` made this state the flag that ends a launch.
+        trained: True if ``ark.trainable`` made a parameter this state.
         owner: the module to which the argument was assigned first, or None.
 
     Example:
@@ -65,6 +66,7 @@ class Argument:
     init: float = 0
     max: int | None = None
     stops: bool = False
+    trained: bool = False
     owner: Module | None = None
 
     @property
@@ -131,6 +133,8 @@ class Program:
         self._arguments: list[Argument] = []
         self._results: dict[str, tuple[Output, Tensor]] = {}
         self._states: dict[Argument, ir.Value] = {}
+        self._versions: dict[ir.Value, Argument] = {}  # every value that a state had
+        self.groups: dict[ir.Value, object] = {}  # rules of ark_mlir.frontend.derivatives
         self._scopes: list[str] = []
         self._types: dict[tuple[tuple[int, ...], DType], ir.Type] = {}
         self._body: ir.Block | None = None
@@ -325,7 +329,10 @@ class Program:
                     raise _duplicate(argument, other)
         self._arguments.append(argument)
         location = to_location(argument.given, user_frames(), self.context)
-        return self._block.add_argument(self.tensor_type(argument.shape, argument.dtype), location)
+        value = self._block.add_argument(self.tensor_type(argument.shape, argument.dtype), location)
+        if argument.kind == "state":
+            self.add_version(value, argument)
+        return value
 
     def _refuse_in_body(self, kind: str, name: str) -> None:
         if self._body is not None:
@@ -358,6 +365,26 @@ class Program:
     def set_state(self, argument: Argument, value: ir.Value) -> None:
         """Records `value`, the result of an update, as the state's current value."""
         self._states[argument] = value
+        self.add_version(value, argument)
+
+    def add_version(self, value: ir.Value, argument: Argument) -> None:
+        """Records that a state has, or had, a value."""
+        self._versions[value] = argument
+
+    def outdated_state(self, value: ir.Value) -> Argument | None:
+        """Returns the state that had `value` before its last update, None if there is none."""
+        argument = self._versions.get(value)
+        if argument is None or argument not in self._states:
+            return None
+        return None if self._states[argument] == value else argument
+
+    def was_updated(self, argument: Argument) -> bool:
+        """Returns True if the program updates the state."""
+        return argument in self._states
+
+    def operations(self) -> list[ir.OpView]:
+        """Returns the ops so far, in order."""
+        return list(self._block.operations)
 
     def set_stop(self, argument: Argument) -> None:
         """Makes a state the flag that ends a launch; raises InvalidUsageError if another state

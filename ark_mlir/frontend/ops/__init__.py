@@ -9,8 +9,10 @@ from . import (
     elementwise,
     indexing,
     linear,
+    losses,
     reductions,
     sampling,
+    scatter,
     views,
     windows,
 )
@@ -20,8 +22,10 @@ from .creation import *
 from .elementwise import *
 from .indexing import *
 from .linear import *
+from .losses import *
 from .reductions import *
 from .sampling import *
+from .scatter import *
 from .views import *
 from .views import getitem as getitem
 from .windows import *
@@ -33,7 +37,9 @@ __all__ += creation.__all__
 __all__ += elementwise.__all__
 __all__ += indexing.__all__
 __all__ += linear.__all__
+__all__ += losses.__all__
 __all__ += reductions.__all__
 __all__ += sampling.__all__
+__all__ += scatter.__all__
 __all__ += views.__all__
 __all__ += windows.__all__

@@ -1,0 +1,9 @@
+"""Reverse-mode differentiation: ``ark.gradients``, and a rule for each op of the graph level."""
+
+from . import attention, collectives, elementwise, indexing, linear, reductions, views
+from .checkpoint import checkpoint
+from .walk import gradients
+
+__all__ = ["checkpoint", "gradients"]
+
+_ = (attention, collectives, elementwise, indexing, linear, reductions, views)

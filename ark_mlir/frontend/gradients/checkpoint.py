@@ -1,0 +1,94 @@
+"""``ark.checkpoint``: computes a part of the forward pass again in the backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ... import ir
+from ..builder import check_tensors
+from ..derivatives import GroupStep, attach
+from ..operands import as_tensor
+from ..ops import identity
+from ..program import Program, current
+from ..shapes import invalid
+from ..tensor import Tensor
+
+__all__ = ["checkpoint"]
+
+_OP = "ark.checkpoint"
+
+
+def checkpoint(
+    function: Callable[..., Tensor | Sequence[Tensor]], *inputs: Tensor
+) -> Tensor | list[Tensor]:
+    """Returns ``function(*inputs)``, which ``ark.gradients`` computes again for the backward pass.
+
+    The tensors that `function` computes need not be kept from the forward to the backward pass,
+    only `inputs` and the results. In exchange, the ops of `function` run twice.
+
+    Args:
+        function: computes a tensor, or a list of tensors, from `inputs`. It is called once now and
+            once by ``ark.gradients``, and must create the same ops both times. It may read
+            parameters and states that are not among `inputs`.
+        inputs: tensors; activations that `function` reads must be among them.
+
+    Raises InvalidUsageError if `function` does not return tensors, or updates a state.
+
+    Example:
+        >>> w = ark.state("w", (64, 256))
+        >>> h = ark.checkpoint(lambda x: ark.gelu(x @ w) @ ark.transpose(w), x)
+        >>> (slope,) = ark.gradients(ark.reduce_sum(h * h, keepdims=False), [w])
+    """
+    program = current(_OP)
+    given = [as_tensor(value, "checkpoint", f"input {i}") for i, value in enumerate(inputs)]
+    check_tensors(program, _OP, tuple(given))
+    begin = len(program.operations())
+    results, single = _call(function, given)
+    captured = _captured(program, program.operations()[begin:], given)
+    kept = [identity(result) for result in results]
+
+    def again(step: GroupStep) -> list[Tensor | None]:
+        # The second computation waits for the cotangents. Without that, its ops would be the same
+        # as those of the first, and the compiler would merge them.
+        deps = [cotangent for cotangent in step.cotangents if cotangent is not None]
+        first = len(program.operations())
+        copies = [identity(value, deps=deps) for value in step.inputs[: len(given)]]
+        repeated, _ = _call(function, copies)
+        operations = program.operations()[first:]
+        step.walk.activate(operations)
+        for result, cotangent in zip(repeated, step.cotangents, strict=True):
+            if cotangent is not None:
+                step.walk.receive(result.value, cotangent)
+        step.walk.back(operations)
+        return [None] * len(step.inputs)  # the ops of the second computation have passed them on
+
+    attach("checkpoint", [*given, *captured], kept, again)
+    return kept[0] if single else kept
+
+
+def _call(
+    function: Callable[..., Tensor | Sequence[Tensor]], inputs: Sequence[Tensor]
+) -> tuple[list[Tensor], bool]:
+    """Returns the results, and True if the function returns one tensor and no list."""
+    returned: Any = function(*inputs)
+    single = isinstance(returned, Tensor)
+    values = [returned] if single else returned
+    if not isinstance(values, (list, tuple)) or not values:
+        raise invalid("the function must return a tensor or a list of tensors", _OP)
+    return [as_tensor(value, "checkpoint", "a result") for value in values], single
+
+
+def _captured(program: Program, operations: Sequence[Any], given: Sequence[Tensor]) -> list[Tensor]:
+    """Returns the tensors that ops read and that neither other ops of the list nor `given` are."""
+    inner: dict[ir.Value, None] = {tensor.value: None for tensor in given}
+    captured: dict[ir.Value, None] = {}
+    for op in operations:
+        if str(op.operation.name) == "ark.update":
+            raise invalid("the function updates a state, which must happen once", _OP)
+        for value in op.operation.operands:
+            if value not in inner:
+                captured.setdefault(value)
+        for value in op.operation.results:
+            inner.setdefault(value)
+    return [Tensor(program, value, "captured") for value in captured]

@@ -1,0 +1,124 @@
+"""The table of rules: for each op of the graph level its derivative, or why it has none.
+
+A rule is a vector-Jacobian product. It gets the op and the cotangent of the op's result, which is
+the derivative of the loss with respect to the result, and gives a cotangent to each operand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ... import ir
+from ...dtypes import DType, fp32
+from ..derivatives import check_fresh
+from ..ops import cast, reduce_sum, reshape
+from ..program import Program, dtype_of, shape_of
+from ..tensor import Tensor
+
+__all__ = [
+    "INERT",
+    "REFUSED",
+    "RULES",
+    "Rule",
+    "Step",
+    "derivative",
+    "narrow",
+    "unbroadcast",
+    "wide",
+]
+
+Rule = Callable[[Any, "Step"], None]
+
+RULES: dict[str, Rule] = {}
+
+# Ops whose results do not vary with their operands, or vary in jumps. They pass no cotangent.
+INERT: frozenset[str] = frozenset({
+    "ark.argmax", "ark.compare", "ark.constant", "ark.logical_and", "ark.logical_not",
+    "ark.logical_or", "ark.noop", "ark.philox",
+})  # fmt: skip
+
+# Ops that are not differentiated, and why.
+REFUSED: Mapping[str, str] = {
+    "ark.bitcast": "the bits of a number have no derivative",
+    "ark.recv": "the derivative belongs to the rank that sent the tensor; return it to that rank "
+    "with ark.send, which passes it to ark.gradients as seed=",
+    "ark.send": "the derivative comes from the rank that received the tensor; receive it with "
+    "ark.recv and pass it to ark.gradients as seed=",
+    "ark.top_threshold": "a threshold selects; the comparison with it has no derivative",
+    "ark.update": "an update of a state ends differentiation; take the gradient of what is "
+    "computed before it",
+}
+
+
+def derivative(*names: str) -> Callable[[Rule], Rule]:
+    """Returns a decorator that registers the rule of ``ark.<name>`` for each name."""
+
+    def register(rule: Rule) -> Rule:
+        RULES.update({f"ark.{name}": rule for name in names})
+        return rule
+
+    return register
+
+
+@dataclass(frozen=True)
+class Step:
+    """The derivative of one op.
+
+    Attributes:
+        program: the program under construction.
+        op: the label of the op, for messages.
+        g: the cotangent of the op's result, of its shape and dtype.
+        result: the op's result.
+        active: the values whose cotangents are needed.
+        receive: adds a tensor to the cotangent of a value.
+    """
+
+    program: Program
+    op: str
+    g: Tensor
+    result: ir.Value
+    active: Mapping[ir.Value, object]
+    receive: Callable[[ir.Value, Tensor], None]
+
+    @property
+    def y(self) -> Tensor:
+        """Returns the op's result."""
+        return Tensor(self.program, self.result, self.op)
+
+    def read(self, value: ir.Value) -> Tensor:
+        """Returns an operand as a tensor."""
+        check_fresh(self.program, value, f"the derivative of {self.op}")
+        return Tensor(self.program, value, self.op)
+
+    def needs(self, value: ir.Value | None) -> bool:
+        """Returns True if the cotangent of an operand is needed; an absent operand has none."""
+        return value is not None and value in self.active
+
+    def give(self, value: ir.Value | None, make: Callable[[], Tensor]) -> None:
+        """Adds `make()`, summed to the operand's shape and cast to its dtype, to its cotangent, if
+        that is needed."""
+        if value is not None and self.needs(value):
+            self.receive(value, narrow(unbroadcast(make(), shape_of(value)), dtype_of(value)))
+
+
+def wide(x: Tensor) -> Tensor:
+    """Returns `x` as fp32, in which a rule with several rounded steps computes."""
+    return x if x.dtype.itemsize >= 4 else cast(x, fp32)
+
+
+def narrow(x: Tensor, dtype: DType) -> Tensor:
+    """Returns `x` in the given dtype."""
+    return x if x.dtype == dtype else cast(x, dtype)
+
+
+def unbroadcast(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """Returns the sum of `x` over the dimensions along which `shape` was broadcast."""
+    if x.shape == shape:
+        return x
+    lead = x.ndim - len(shape)
+    axes = [*range(lead)]
+    axes += [lead + i for i, extent in enumerate(shape) if x.shape[lead + i] != extent]
+    total = reduce_sum(x, tuple(axes)) if axes else x
+    return total if total.shape == shape else reshape(total, shape)

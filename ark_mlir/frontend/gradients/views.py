@@ -1,0 +1,86 @@
+"""Rules of views and ``concat``."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+from ..ops import concat, reshape, slice, transpose, zeros
+from ..program import shape_of
+from ..tensor import Tensor
+from .table import Step, derivative
+
+__all__: list[str] = []
+
+
+@derivative("reshape")
+def reshaped(op: Any, step: Step) -> None:
+    """Reshapes the cotangent."""
+    step.give(op.source, lambda: reshape(step.g, shape_of(op.source)))
+
+
+@derivative("transpose")
+def transposed(op: Any, step: Step) -> None:
+    """Transposes by the inverse permutation."""
+    order = [int(axis) for axis in op.permutation]
+    inverse = tuple(order.index(axis) for axis in range(len(order)))
+    step.give(op.source, lambda: transpose(step.g, inverse))
+
+
+@derivative("broadcast_to", "identity")
+def passed(op: Any, step: Step) -> None:
+    """Passes the cotangent; ``give`` sums it over dimensions that were broadcast."""
+    step.give(op.source, lambda: step.g)
+
+
+@derivative("slice")
+def part(op: Any, step: Step) -> None:
+    """Surrounds the cotangent with zeros."""
+
+    def padded() -> Tensor:
+        g = step.g
+        bounds = zip(op.starts, op.stops, op.steps, shape_of(op.source), strict=True)
+        for axis, (start, stop, stride, extent) in enumerate(bounds):
+            g = _spread(g, axis, int(stride), int(stop) - int(start))
+            g = _surrounded(g, axis, int(start), extent - int(stop))
+        return g
+
+    step.give(op.source, padded)
+
+
+def _spread(g: Tensor, axis: int, stride: int, length: int) -> Tensor:
+    """Puts ``stride - 1`` zeros behind each element along an axis, and cuts or fills to `length`."""
+    if stride == 1:
+        return g
+    shape = g.shape
+    g = reshape(g, (*shape[: axis + 1], 1, *shape[axis + 1 :]))
+    g = _surrounded(g, axis + 1, 0, stride - 1)
+    g = reshape(g, (*shape[:axis], shape[axis] * stride, *shape[axis + 1 :]))
+    if g.shape[axis] <= length:
+        return _surrounded(g, axis, 0, length - g.shape[axis])
+    stops = list(g.shape)
+    stops[axis] = length
+    return slice(g, [0] * g.ndim, stops)
+
+
+def _surrounded(g: Tensor, axis: int, before: int, after: int) -> Tensor:
+    """Adds zeros before and after the elements along an axis."""
+
+    def filler(extent: int) -> list[Tensor]:
+        shape = (*g.shape[:axis], extent, *g.shape[axis + 1 :])
+        return [zeros(shape, g.dtype)] if extent else []
+
+    parts = [*filler(before), g, *filler(after)]
+    return concat(parts, axis) if len(parts) > 1 else g
+
+
+@derivative("concat")
+def joined(op: Any, step: Step) -> None:
+    """Gives each operand its part of the cotangent."""
+    axis = int(op.axis.value)
+    inputs = list(op.inputs)
+    ends = itertools.accumulate((shape_of(value)[axis] for value in inputs), initial=0)
+    for value, (begin, end) in zip(inputs, itertools.pairwise(ends), strict=True):
+        starts, stops = [0] * step.g.ndim, list(step.g.shape)
+        starts[axis], stops[axis] = begin, end
+        step.give(value, lambda starts=starts, stops=stops: slice(step.g, starts, stops))

@@ -1,0 +1,86 @@
+"""``scatter_add``, which adds rows to a tensor by index."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from ...dtypes import bool_
+from ..operands import as_tensor, constant_tensor
+from ..shapes import as_axis, invalid
+from ..tensor import Tensor
+from .elementwise import add, cast, equal
+from .indexing import as_indices, gather
+from .linear import matmul
+from .views import reshape
+
+__all__ = ["scatter_add"]
+
+
+def scatter_add(
+    x: Tensor, indices: Tensor, updates: Tensor, axis: int = 0, name: str | None = None
+) -> Tensor:
+    """Returns `x` with slices of `updates` added to the slices along `axis` that `indices` names.
+
+    Slices with the same index are all added. The program fixes the order of the sum, so that equal
+    inputs give equal bits. The op is the transpose of :func:`gather`.
+
+    Args:
+        x: numbers of any shape; the result has its shape and dtype.
+        indices: integers, of any shape.
+        updates: of the dtype of `x`; its shape is that of `x` with the extent of `axis` replaced by
+            the shape of `indices`.
+        axis: the dimension; a negative one counts from the end.
+
+    Floats accumulate in fp32. The op multiplies `updates` by a matrix of zeros and ones, which has
+    as many elements as there are indices times the extent of `axis`. An infinity or NaN in
+    `updates` reaches every slice. Raises InvalidUsageError if `indices` is not a tensor of
+    integers, dtypes or shapes do not fit, `x` holds bools, or `x` lacks `axis`. A run raises
+    DeviceError if an index is negative or not less than the extent.
+
+    Example:
+        >>> sums = ark.zeros((10, 64))
+        >>> rows = ark.input("rows", (4,), ark.int32)
+        >>> ark.scatter_add(sums, rows, x).shape  # x: (4, 64)
+        (10, 64)
+    """
+    op = "ark.scatter_add"
+    target, added = as_tensor(x, "scatter_add"), as_tensor(updates, "scatter_add", "updates")
+    positions = as_indices(indices, "scatter_add")
+    if not positions.dtype.is_integer:
+        raise invalid(f"indices are {positions.dtype}, not integers", op)
+    number = as_axis(axis, target.ndim, op)
+    if not 0 <= number < target.ndim:
+        raise invalid(f"axis {number} is not a dimension of shape {list(target.shape)}", op)
+    wanted = (*target.shape[:number], *positions.shape, *target.shape[number + 1 :])
+    if added.shape != wanted:
+        raise invalid(f"updates has shape {list(added.shape)}, not {list(wanted)}", op)
+    if added.dtype != target.dtype or target.dtype is bool_:
+        raise invalid(f"cannot add {added.dtype} to {target.dtype}", op)
+    extent = target.shape[number]
+    # A look-up in a table of the indices themselves: a run reports those out of range.
+    table = constant_tensor(np.arange(extent, dtype=positions.dtype.numpy), positions.dtype)
+    checked = gather(table, positions, 0)
+    return add(target, scattered(checked, added, extent, number), name)
+
+
+def scattered(indices: Tensor, updates: Tensor, extent: int, axis: int) -> Tensor:
+    """Returns zeros to which slices of `updates` are added along `axis`.
+
+    An index out of range has no effect.
+
+    Args:
+        indices: int32 or int64.
+        updates: see :func:`scatter_add`.
+        extent: the result's extent of `axis`.
+        axis: the dimension, not negative.
+    """
+    count = indices.size
+    lead = updates.shape[:axis]
+    rest = updates.shape[axis + indices.ndim :]
+    rows = reshape(indices, (count, 1))
+    numbers = constant_tensor(np.arange(extent, dtype=indices.dtype.numpy), indices.dtype)
+    chosen = cast(equal(rows, numbers), updates.dtype)
+    flat = reshape(updates, (*lead, count, math.prod(rest)))
+    return reshape(matmul(chosen, flat, transpose_input=True), (*lead, extent, *rest))

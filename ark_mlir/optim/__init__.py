@@ -1,0 +1,23 @@
+"""Optimizers, learning-rate schedules and gradient utilities, as ops of a program.
+
+Everything here runs in the kernel: weights, moments, counters and loss scales are states, and a
+training step of several thousand iterations needs no host between them.
+
+>>> w = ark.state("w", (64,))
+>>> loss = ark.reduce_mean((x * w) ** 2.0, keepdims=False)
+>>> slopes, norm = ark.optim.clip_by_global_norm(ark.gradients(loss, [w]), 1.0)
+>>> ark.optim.AdamW([w], lr=1e-3).step(slopes)
+"""
+
+from .accumulation import accumulate
+from .adamw import AdamW
+from .clipping import clip_by_global_norm
+from .optimizer import Optimizer
+from .scaling import LossScaler
+from .schedules import warmup_cosine, warmup_linear
+from .sgd import SGD
+
+__all__ = [
+    "SGD", "AdamW", "LossScaler", "Optimizer", "accumulate", "clip_by_global_norm", "warmup_cosine",
+    "warmup_linear",
+]  # fmt: skip

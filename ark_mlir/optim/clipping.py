@@ -1,0 +1,44 @@
+"""Clipping of gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .. import frontend as ark
+from ..frontend import Tensor
+from .checks import as_floats, as_number, invalid, widened
+
+__all__ = ["clip_by_global_norm"]
+
+
+def clip_by_global_norm(
+    gradients: Sequence[Tensor], max_norm: float
+) -> tuple[list[Tensor], Tensor]:
+    """Scales gradients so that the norm of all of them together is at most `max_norm`.
+
+    Returns the scaled gradients, of the dtypes of `gradients`, and the norm before, an fp32 scalar:
+    the root of the sum of the squares of all elements. As in PyTorch, the divisor is the norm plus
+    1e-6. If an element is NaN or infinite, all results are NaN or zero.
+
+    Args:
+        gradients: tensors of floats, of any shapes.
+        max_norm: a positive number.
+
+    Raises InvalidUsageError if `gradients` are no tensors of floats, or `max_norm` is not positive.
+
+    Example:
+        >>> slopes, norm = ark.optim.clip_by_global_norm([a, b], 1.0)
+    """
+    op = "ark.optim.clip_by_global_norm"
+    slopes = as_floats(gradients, "gradients", op)
+    limit = as_number(max_norm, "max_norm", op)
+    if limit == 0:
+        raise invalid("max_norm must be positive, not 0", op)
+    squares = [ark.reduce_sum(widened(s) * widened(s), keepdims=False) for s in slopes]
+    total = squares[0]
+    for square in squares[1:]:
+        total = total + square
+    norm = ark.sqrt(total)
+    factor = ark.minimum(limit / (norm + 1e-6), 1.0)
+    scaled = [widened(slope) * factor for slope in slopes]
+    return [ark.cast(s, o.dtype) if s.dtype != o.dtype else s for s, o in zip(scaled, slopes)], norm

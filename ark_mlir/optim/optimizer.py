@@ -1,0 +1,102 @@
+"""The base of all optimizers: weights, learning rate, and the count of steps."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from .. import frontend as ark
+from ..dtypes import bool_, fp32, int32
+from ..frontend import Tensor
+from .checks import as_floats, as_number, as_state_name, invalid, store, widened
+
+__all__ = ["LearningRate", "Optimizer"]
+
+LearningRate = float | Tensor | Callable[[Tensor], Tensor]
+
+
+class Optimizer:
+    """The base class of optimizers, which has no rule of its own.
+
+    Attributes:
+        weights: the states that the optimizer updates.
+        count: the int32 state ``<name>.step``, the number of steps so far.
+
+    Example:
+        >>> issubclass(ark.optim.AdamW, ark.optim.Optimizer)
+        True
+    """
+
+    def __init__(self, weights: Sequence[Tensor], lr: LearningRate, name: str) -> None:
+        self._op = f"ark.optim.{type(self).__name__}"
+        self.weights = as_floats(weights, "weights", self._op)
+        for number, weight in enumerate(self.weights):
+            if weight.state is None:
+                raise invalid(
+                    f"weights[{number}] {weight.name!r} is not a state; ark.trainable makes the "
+                    "parameters of a module states",
+                    self._op,
+                )
+        names = [weight.state.name for weight in self.weights if weight.state is not None]
+        if len(set(names)) != len(names):
+            raise invalid("a state is among the weights twice", self._op)
+        self._name = as_state_name(name, self._op)
+        self._names = names
+        if not callable(lr) and not isinstance(lr, Tensor):
+            lr = as_number(lr, "lr", self._op)
+        if isinstance(lr, Tensor) and (lr.size != 1 or not lr.dtype.is_float):
+            raise invalid(f"lr must be a float scalar, not {lr.dtype}{list(lr.shape)}", self._op)
+        self._lr = lr
+        self.count = ark.state(f"{self._name}.step", (), int32)
+
+    def step(self, gradients: Sequence[Tensor], skip: Tensor | None = None) -> None:
+        """Updates the weights, and the optimizer's own states, once.
+
+        Args:
+            gradients: a tensor for each weight, of its shape, of floats.
+            skip: a bool scalar; if it is true at run time, no state changes.
+
+        Raises InvalidUsageError if numbers, shapes or dtypes do not fit.
+
+        >>> w = ark.state("w", (4, 64))
+        >>> ark.optim.SGD([w], lr=0.1).step([x])
+        """
+        slopes = as_floats(gradients, "gradients", self._op)
+        if len(slopes) != len(self.weights):
+            raise invalid(f"{len(slopes)} gradients for {len(self.weights)} weights", self._op)
+        for number, (weight, slope) in enumerate(zip(self.weights, slopes, strict=True)):
+            if weight.shape != slope.shape:
+                raise invalid(
+                    f"gradients[{number}] has shape {list(slope.shape)}, the weight "
+                    f"{weight.name!r} {list(weight.shape)}",
+                    self._op,
+                )
+        if skip is not None and (not isinstance(skip, Tensor) or skip.dtype is not bool_):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise invalid("skip must be a bool scalar", self._op)
+        if skip is not None:
+            if skip.size != 1:
+                raise invalid(f"skip must be a bool scalar, not {list(skip.shape)}", self._op)
+            skip = ark.reshape(skip, ())
+        rate = self._rate()
+        self._apply([widened(slope) for slope in slopes], rate, skip)
+        store(self.count, self.count + 1, skip)
+
+    def _rate(self) -> Tensor:
+        """Returns the learning rate of this step, an fp32 scalar."""
+        lr = self._lr
+        if callable(lr):
+            lr = lr(self.count)
+            if not isinstance(lr, Tensor) or lr.size != 1 or not lr.dtype.is_float:  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise invalid("the function lr must return a float scalar", self._op)
+        if isinstance(lr, Tensor):
+            return ark.reshape(widened(lr), ())
+        return ark.constant(lr, fp32)
+
+    def _apply(self, slopes: Sequence[Tensor], rate: Tensor, skip: Tensor | None) -> None:
+        raise NotImplementedError(f"{type(self).__name__} has no rule")
+
+    def _moments(self, what: str) -> list[Tensor]:
+        """Returns an fp32 state of zeros for each weight, ``<name>.<what>.<weight>``."""
+        return [
+            ark.state(f"{self._name}.{what}.{name}", weight.shape, fp32)
+            for name, weight in zip(self._names, self.weights, strict=True)
+        ]

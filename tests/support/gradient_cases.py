@@ -1,0 +1,339 @@
+"""Differentiable functions of the ops of ark, each with the same function in PyTorch, if it has one.
+
+Shapes are small and odd. Values are drawn from a normal distribution, or are positive, so that no
+two elements are equal and no slope is taken at a kink.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import ark_mlir as ark
+
+Array = np.ndarray[Any, Any]
+Shape = tuple[int, ...]
+Make = Callable[..., "ark.Tensor | list[ark.Tensor]"]
+Twin = Callable[..., Any]
+
+X, ROW, COLUMN = (5, 7), (7,), (5, 1)
+Q, K = (2, 4, 5, 6), (2, 2, 7, 6)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A function and its operands.
+
+    Attributes:
+        make: takes a tensor for every shape and returns the results.
+        shapes: the shapes of the operands, which are fp32.
+        torch: takes the module ``torch`` and a tensor for every shape; None if PyTorch lacks it.
+        positive: True draws positive operands.
+    """
+
+    make: Make
+    shapes: tuple[Shape, ...]
+    torch: Twin | None = None
+    positive: bool = False
+
+
+def unary(op: Make, twin: Twin, positive: bool = False) -> Case:
+    return Case(op, (X,), lambda torch, x: twin(torch)(x), positive)
+
+
+def binary(op: Callable[..., ark.Tensor], twin: Twin, positive: bool = False) -> Case:
+    """Returns a case of equal shapes, broadcasts of either side, and numbers."""
+
+    def every(f: Callable[..., Any], a: Any, b: Any, row: Any, column: Any) -> list[Any]:
+        return [f(a, b), f(a, row), f(row, b), f(column, row), f(a, 2.5), f(1.5, b)]
+
+    def of_torch(torch: Any, *operands: Any) -> list[Any]:
+        def both(a: Any, b: Any) -> Any:
+            a, b = (
+                v if torch.is_tensor(v) else torch.tensor(v, dtype=torch.float64) for v in (a, b)
+            )
+            return twin(torch)(a, b)
+
+        return every(both, *operands)
+
+    return Case(lambda *operands: every(op, *operands), (X, X, ROW, COLUMN), of_torch, positive)
+
+
+def reduction(op: Callable[..., ark.Tensor], twin: str) -> Case:
+    """Reduces one, several and all dimensions."""
+    return Case(
+        lambda x: [op(x, -1), op(x, 0, keepdims=False), op(x, (0, 2)), op(x, keepdims=False)],
+        ((3, 5, 7),),
+        lambda torch, x: [
+            getattr(x, twin)(-1, keepdim=True), getattr(x, twin)(0),
+            getattr(x, twin)((0, 2), keepdim=True), getattr(x, twin)((0, 1, 2)),
+        ],
+    )  # fmt: skip
+
+
+def norms(op: Callable[..., ark.Tensor]) -> Make:
+    return lambda x, w: [op(x), op(x, w), op(x, w, eps=0.5)]
+
+
+def products(a: ark.Tensor, b: ark.Tensor, c: ark.Tensor) -> list[ark.Tensor]:
+    """``a`` is [2, 3, 5], ``b`` is [5, 4] and ``c`` is [2, 1, 5, 4]; all combinations of transposes
+    and broadcasts."""
+    at, bt = ark.transpose(a, (0, 2, 1)), ark.transpose(b, (1, 0))
+    return [
+        ark.matmul(a, b), ark.matmul(a, bt, transpose_other=True),
+        ark.matmul(at, b, transpose_input=True),
+        ark.matmul(at, bt, transpose_input=True, transpose_other=True),
+        ark.matmul(a, c), ark.matmul(b, c, transpose_input=True),
+        ark.matmul(a[0, 0], b), ark.matmul(b, a[1, 2], transpose_input=True),
+    ]  # fmt: skip
+
+
+def torch_products(torch: Any, a: Any, b: Any, c: Any) -> list[Any]:
+    return [a @ b] * 4 + [a @ c, b.T @ c, a[0, 0] @ b, b.T @ a[1, 2]]
+
+
+def attentions(
+    q: ark.Tensor, k: ark.Tensor, v: ark.Tensor, mask: ark.Tensor, wide: ark.Tensor
+) -> list[ark.Tensor]:
+    """Attention of shared key heads; the last bool mask hides all keys of some queries."""
+    hidden = ark.constant(HIDDEN)
+    length = ark.constant(np.array(4, np.int32)) + ark.constant(np.array(1, np.int32))
+    return [
+        ark.attention(q, k, v),
+        ark.attention(q, k, v, causal=True, scale=0.3),
+        ark.attention(q, k, v, mask=mask),
+        ark.attention(q, k, v, mask=wide, causal=True),
+        ark.attention(q, k, v, mask=hidden),
+        ark.attention(q, k, v, kv_length=length, causal=True),
+        ark.attention(q, k, v, kv_length=3, mask=hidden),
+    ]
+
+
+HIDDEN = np.random.default_rng(7).random((5, 7)) < 0.6
+HIDDEN[2] = False
+
+
+def torch_attentions(torch: Any, q: Any, k: Any, v: Any, mask: Any, wide: Any) -> list[Any]:
+    hidden = torch.tensor(HIDDEN)
+    columns, rows = torch.arange(7), torch.arange(5)[:, None]
+
+    def of(scale: float = 1 / math.sqrt(6), add: Any = 0, seen: Any = None) -> Any:
+        keys, values = (x.repeat_interleave(2, -3) for x in (k, v))
+        scores = q @ keys.transpose(-1, -2) * scale + add
+        if seen is None:
+            return scores.softmax(-1) @ values
+        weights = scores.masked_fill(~seen, -1e30).softmax(-1) * seen
+        return weights @ values
+
+    causal = columns <= rows + 2
+    return [
+        of(), of(0.3, seen=causal), of(add=mask), of(add=wide, seen=causal), of(seen=hidden),
+        of(seen=(columns < 5) & (columns <= rows)), of(seen=(columns < 3) & hidden),
+    ]  # fmt: skip
+
+
+def rotations(x: ark.Tensor, cos: ark.Tensor, sin: ark.Tensor) -> list[ark.Tensor]:
+    return [ark.rope(x, cos, sin, interleaved=which) for which in (False, True)]
+
+
+def torch_rotations(torch: Any, x: Any, cos: Any, sin: Any) -> list[Any]:
+    first, second = x[..., :3], x[..., 3:]
+    even, odd = x[..., 0::2], x[..., 1::2]
+    pairs = torch.stack((even * cos - odd * sin, odd * cos + even * sin), -1)
+    return [
+        torch.cat((first * cos - second * sin, second * cos + first * sin), -1),
+        pairs.flatten(-2),
+    ]
+
+
+def views(x: ark.Tensor) -> list[ark.Tensor]:
+    parts = ark.split(x, [1, 4], 1)
+    return [
+        ark.reshape(x, (7, -1)), ark.transpose(x, (2, 0, 1)), x[:, 1:4, ::2], x[1, ::-1],
+        ark.broadcast_to(x[:, :1], (4, 2, 3, 7)), ark.unsqueeze(x, 1), ark.squeeze(x[:1], 0),
+        ark.identity(x, deps=[ark.copy(x)]), parts[0] * ark.sharding(x, 1, 1)[3],
+        ark.slice(x, (0, 1, 1), (2, 5, 6), (1, 3, 4)), ark.cast(ark.cast(x, ark.fp32), ark.fp32),
+    ]  # fmt: skip
+
+
+def torch_views(torch: Any, x: Any) -> list[Any]:
+    return [
+        x.reshape(7, -1), x.permute(2, 0, 1), x[:, 1:4, ::2], x[1].flip(0),
+        x[:, :1].expand(4, 2, 3, 7), x[:, None], x[0], x, x[:, :1] * x[:, 3:4],
+        x[:, 1:5:3, 1:6:4], x,
+    ]  # fmt: skip
+
+
+ROWS = np.array([[1, 4, 1], [0, 1, 4]], np.int32)
+LABELS = np.array([3, -100, 0, 6, -100], np.int64)
+
+
+def selections(x: ark.Tensor, w: ark.Tensor) -> list[ark.Tensor]:
+    rows = ark.constant(ROWS)
+    return [
+        ark.embedding(rows, x), ark.gather(x, rows, 1), ark.gather(x, rows[0, 0], 0),
+        ark.scatter_add(x, rows, w, 1), ark.where(ark.greater(x, 0.1), x, 2 * x),
+    ]  # fmt: skip
+
+
+def torch_selections(torch: Any, x: Any, w: Any) -> list[Any]:
+    rows = torch.tensor(ROWS, dtype=torch.int64)
+    added = x.index_add(1, rows.flatten(), w.flatten(1))
+    return [x[rows], x[:, rows], x[1], added, torch.where(x > 0.1, x, 2 * x)]
+
+
+def losses(x: ark.Tensor) -> list[ark.Tensor]:
+    labels = ark.constant(LABELS)
+    return [
+        ark.cross_entropy(x, labels), ark.cross_entropy(x * 3, ark.constant([0, 1, 2, 3, 6])),
+        ark.cross_entropy(x, ark.constant([0, 1, 2, 3, 6]), ignore_index=2),
+    ]  # fmt: skip
+
+
+def torch_losses(torch: Any, x: Any) -> list[Any]:
+    loss, all_labels = torch.nn.functional.cross_entropy, torch.tensor([0, 1, 2, 3, 6])
+    return [
+        loss(x, torch.tensor(LABELS)), loss(x * 3, all_labels), loss(x, all_labels, ignore_index=2)
+    ]  # fmt: skip
+
+
+def windows(x: ark.Tensor) -> list[ark.Tensor]:
+    return [
+        ark.im2col(x, 3, 2, 2, 1, 1, 1, 2, 1),
+        ark.max_pool(ark.transpose(x, (0, 2, 3, 1)), 3, 2),
+    ]
+
+
+def torch_windows(torch: Any, x: Any) -> list[Any]:
+    pool = torch.nn.functional.max_pool2d
+    unfolded = torch.nn.functional.unfold(x, (3, 2), (2, 1), (1, 1), (2, 1))
+    padded = torch.nn.functional.pad(x, (0, 2, 0, 2), value=-math.inf)
+    return [unfolded, pool(padded, 3, 2).permute(0, 2, 3, 1)]
+
+
+def recomputed(x: ark.Tensor, w: ark.Tensor) -> list[ark.Tensor]:
+    """Layers that are computed again, one of which reads a tensor that is not its argument."""
+    v = ark.exp(w)
+
+    def layer(h: ark.Tensor) -> list[ark.Tensor]:
+        inner = ark.dropout(ark.gelu(h @ w), 0.3, seed=3)
+        return [h + inner @ ark.transpose(v), inner]
+
+    first, kept = ark.checkpoint(layer, x)
+    return [ark.checkpoint(lambda h: layer(h)[0], first), kept]
+
+
+CASES: dict[str, Case] = {
+    "abs": unary(ark.abs, lambda torch: torch.abs),
+    "copy": unary(ark.copy, lambda torch: torch.clone),
+    "cos": unary(ark.cos, lambda torch: torch.cos),
+    "erf": unary(ark.erf, lambda torch: torch.erf),
+    "exp": unary(ark.exp, lambda torch: torch.exp),
+    "gelu": unary(ark.gelu, lambda torch: lambda x: torch.nn.functional.gelu(x, approximate="tanh")),
+    "exact gelu": unary(
+        lambda x: ark.gelu(x, approximate="none"), lambda torch: torch.nn.functional.gelu
+    ),
+    "log": unary(ark.log, lambda torch: torch.log, positive=True),
+    "neg": unary(ark.neg, lambda torch: torch.neg),
+    "reciprocal": unary(ark.reciprocal, lambda torch: torch.reciprocal, positive=True),
+    "relu": unary(ark.relu, lambda torch: torch.relu),
+    "rsqrt": unary(ark.rsqrt, lambda torch: torch.rsqrt, positive=True),
+    "sigmoid": unary(ark.sigmoid, lambda torch: torch.sigmoid),
+    "silu": unary(ark.silu, lambda torch: torch.nn.functional.silu),
+    "sin": unary(ark.sin, lambda torch: torch.sin),
+    "sqrt": unary(ark.sqrt, lambda torch: torch.sqrt, positive=True),
+    "tanh": unary(ark.tanh, lambda torch: torch.tanh),
+    "add": binary(ark.add, lambda torch: torch.add),
+    "sub": binary(ark.sub, lambda torch: torch.sub),
+    "mul": binary(ark.mul, lambda torch: torch.mul),
+    "div": binary(ark.div, lambda torch: torch.div, positive=True),
+    "maximum": binary(ark.maximum, lambda torch: torch.maximum),
+    "minimum": binary(ark.minimum, lambda torch: torch.minimum),
+    "pow": binary(ark.pow, lambda torch: torch.pow, positive=True),
+    "reduce_sum": reduction(ark.reduce_sum, "sum"),
+    "reduce_mean": reduction(ark.reduce_mean, "mean"),
+    "mean": reduction(ark.mean, "mean"),
+    "reduce_max": reduction(ark.reduce_max, "amax"),
+    "reduce_min": reduction(ark.reduce_min, "amin"),
+    "softmax": Case(
+        lambda x: [ark.softmax(x), ark.softmax(x, 0)], (X,),
+        lambda torch, x: [x.softmax(-1), x.softmax(0)],
+    ),
+    "layernorm": Case(
+        lambda x, w, b: [*norms(ark.layernorm)(x, w), ark.layernorm(x, w, b)],
+        ((2, 3, 7), ROW, ROW),
+        lambda torch, x, w, b: [
+            torch.nn.functional.layer_norm(x, (7,), weight, bias, eps)
+            for weight, bias, eps in (
+                (None, None, 1e-5), (w, None, 1e-5), (w, None, 0.5), (w, b, 1e-5)
+            )
+        ],
+    ),
+    "rmsnorm": Case(
+        norms(ark.rmsnorm), ((2, 3, 7), ROW),
+        lambda torch, x, w: [
+            torch.nn.functional.rms_norm(x, (7,), weight, eps)
+            for weight, eps in ((None, 1e-5), (w, 1e-5), (w, 0.5))
+        ],
+    ),
+    "matmul": Case(products, ((2, 3, 5), (5, 4), (2, 1, 5, 4)), torch_products),
+    "attention": Case(attentions, (Q, K, K, (4, 5, 7), (1, 1, 1, 7)), torch_attentions),
+    "rope": Case(rotations, ((2, 5, 6), (5, 3), (5, 3)), torch_rotations),
+    "views": Case(views, ((2, 5, 7),), torch_views),
+    "concat": Case(
+        lambda a, b: [ark.concat([a, b, a], 0), ark.concat([a[:2], b], 1)], ((3, 7), (2, 7)),
+        lambda torch, a, b: [torch.cat((a, b, a)), torch.cat((a[:2], b), 1)],
+    ),
+    "selections": Case(selections, (X, (5, 2, 3)), torch_selections),
+    "cross_entropy": Case(losses, (X,), torch_losses),
+    "windows": Case(windows, ((2, 3, 7, 5),), torch_windows),
+    "dropout": Case(
+        lambda x: [ark.dropout(x, p, seed=2, counter=5) for p in (0.0, 0.4, 1.0)], (X,)
+    ),
+    "checkpoint": Case(recomputed, (X, (7, 6))),
+}  # fmt: skip
+
+
+def arrays(case: Case) -> dict[str, Array]:
+    """Returns float64 operands that are fp32 numbers."""
+    rng = np.random.default_rng(zlib.crc32(repr(case.shapes).encode()))
+    drawn = [rng.standard_normal(shape) for shape in case.shapes]
+    drawn = [np.abs(array) + 0.3 if case.positive else array for array in drawn]
+    return {f"x{i}": a.astype(np.float32).astype(np.float64) for i, a in enumerate(drawn)}
+
+
+def weighted(results: list[ark.Tensor]) -> ark.Tensor:
+    """Returns the sum of all elements, each times a weight, so that each has its own slope."""
+    rng = np.random.default_rng(1)
+    parts = [
+        ark.reduce_sum(r * ark.constant(rng.standard_normal(r.shape), r.dtype), keepdims=False)
+        for r in results
+    ]
+    total = parts[0]
+    for part in parts[1:]:
+        total = total + part
+    return total
+
+
+def as_list(made: Any) -> list[Any]:
+    return made if isinstance(made, list) else [made]
+
+
+def build(case: Case, name: str = "slopes", prefix: str = "") -> ark.Program:
+    """Returns a program with the outputs ``loss``, and ``g0``, ``g1``, ... for each operand."""
+    with ark.Program(name) as program:
+        add_case(case, prefix)
+    return program
+
+
+def add_case(case: Case, prefix: str = "") -> None:
+    operands = [ark.input(f"{prefix}x{i}", s, ark.fp32) for i, s in enumerate(case.shapes)]
+    loss = weighted(as_list(case.make(*operands)))
+    ark.output(f"{prefix}loss", loss)
+    for number, slope in enumerate(ark.gradients(loss, operands)):
+        ark.output(f"{prefix}g{number}", slope)
