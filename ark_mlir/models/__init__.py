@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -13,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 
 from typing_extensions import Unpack
 
-from ..errors import InvalidUsageError, UnsupportedError
+from ..errors import InvalidUsageError, UnsupportedError, shorten
 from . import bert as bert
-from . import llama as llama
-from . import qwen3 as qwen3
+from . import decoder as decoder
 from .bert import EmbeddingModel
 from .config import read_config
+from .families import FAMILIES
 from .generation import GenerativeModel
 from .model import Model
 
@@ -31,8 +32,7 @@ __all__ = [
 
 _LOADERS: dict[str, Callable[..., EmbeddingModel | GenerativeModel]] = {
     "bert": bert.load,
-    "llama": llama.load,
-    "qwen3": qwen3.load,
+    **dict.fromkeys(FAMILIES, decoder.load),
 }
 
 
@@ -53,8 +53,7 @@ class EncoderOptions(TypedDict, total=False):
 
 
 class DecoderOptions(TypedDict, total=False):
-    """Options of :func:`load` for decoders (llama, qwen3); ``ark.models.llama.load`` describes
-    them.
+    """Options of :func:`load` for decoders; ``ark.models.decoder.load`` describes them.
 
     Example:
         >>> options: DecoderOptions = {"max_length": 24}
@@ -93,13 +92,13 @@ def load(
         ignore: names of entries of ``config.json`` to ignore, a list or a text with commas. An
             unknown entry that is not ignored is an error, since it may change the model.
         options: options of the model type; see ``ark.models.bert.load`` (batch, length, dtype,
-            pooling, normalize) and ``ark.models.llama.load`` (max_length, chunk, dtype,
+            pooling, normalize) and ``ark.models.decoder.load`` (max_length, chunk, dtype,
             sampling, tensor_parallel).
 
-    Returns an :class:`EmbeddingModel` for bert, a :class:`GenerativeModel` for llama and
-    qwen3. A type checker infers the class from an option that only one of them has; without such
-    an option, narrow the result with ``isinstance``. Weights are mapped from their files, which
-    must not change while the model exists. Raises InvalidUsageError if the folder, its
+    Returns an :class:`EmbeddingModel` for encoders, a :class:`GenerativeModel` for decoders. A type
+    checker infers the class from an option that only one of them has; without such an option,
+    narrow the result with ``isinstance``. Weights are mapped from their files, which must not
+    change while the model exists. Raises InvalidUsageError if the folder, its
     configuration or its tensors are invalid, and UnsupportedError if the model type is unknown.
 
     Example:
@@ -110,9 +109,7 @@ def load(
     config = replace(read_config(folder), ignored=frozenset(names))
     kind = config.word("model_type")
     if kind not in _LOADERS:
-        raise UnsupportedError(
-            f"unknown model type {kind!r}; known are {', '.join(_LOADERS)}", location=config.path
-        )
+        raise UnsupportedError(_unknown(kind), location=config.path)
     loader = _LOADERS[kind]
     known = [n for n, p in inspect.signature(loader).parameters.items() if p.kind == p.KEYWORD_ONLY]
     unknown = [name for name in options if name not in known]
@@ -121,3 +118,13 @@ def load(
             f"{kind} has no option {', '.join(unknown)}; it has {', '.join(known)}"
         )
     return loader(folder, config, **options)
+
+
+def _unknown(kind: str) -> str:
+    """Returns the message about a model type that has no loader."""
+    close = difflib.get_close_matches(kind, _LOADERS, 1, 0.5)
+    closest = f" (the closest known type is {close[0]})" if close else ""
+    return (
+        f"unknown model type {shorten(kind)}{closest}; known are {', '.join(_LOADERS)}; other "
+        'models run by torch.compile(model, backend="ark")'
+    )

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import operator
 import os
+from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, SupportsIndex
+from typing import TYPE_CHECKING, Any, SupportsIndex, TypeVar
 
 from ..dtypes import DType, as_dtype, bf16, fp16, fp32
 from ..errors import ArkError, InvalidUsageError, shorten
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Config", "as_count", "as_float_dtype", "read_config"]
 
+T = TypeVar("T")
 
 # Entries that do not affect a forward pass. Entries that begin with an underscore are private to
 # transformers.
@@ -89,6 +91,10 @@ class Config:
         """Returns an entry that is a positive integer."""
         return self._get(key, default).integer(1)
 
+    def natural(self, key: str, default: int | None = None) -> int:
+        """Returns an entry that is an integer and not negative."""
+        return self._get(key, default).integer()
+
     def number(self, key: str, default: float | None = None) -> float:
         """Returns an entry that is a finite number and not negative."""
         return float(self._get(key, default).number(0))
@@ -105,6 +111,43 @@ class Config:
         """Returns an entry that is a natural number or a list of them, as a tuple."""
         node = self._get(key, None)
         return node.each(Node.integer) if isinstance(node.value, list) else (node.integer(),)
+
+    def numbers(self, key: str) -> tuple[float, ...]:
+        """Returns an entry that is a list of finite numbers that are not negative, as a tuple."""
+        return tuple(float(each) for each in self._get(key, None).each(lambda n: n.number(0)))
+
+    def flags(self, key: str, count: int) -> tuple[bool, ...] | None:
+        """Returns an entry that is a list of `count` zeros and ones, as a tuple, or None if it is
+        missing or null."""
+        self._read.add(key)
+        if self.entries.get(key) is None:
+            return None
+        values = self.node[key].each(lambda node: bool(node.integer(0, 1)))
+        return self._counted(key, values, count)
+
+    def words(self, key: str, count: int, allowed: tuple[str, ...]) -> tuple[str, ...] | None:
+        """Returns an entry that is a list of `count` words, as a tuple, or None if it is missing or
+        null."""
+        self._read.add(key)
+        if self.entries.get(key) is None:
+            return None
+        values = self.node[key].each(lambda node: node.word(allowed))
+        return self._counted(key, values, count)
+
+    def _counted(self, key: str, values: tuple[T, ...], count: int) -> tuple[T, ...]:
+        if len(values) != count:
+            raise self.error(f"{key!r} has {len(values)} entries, not {count}")
+        return values
+
+    def optional_count(self, key: str) -> int | None:
+        """Returns an entry that is a positive integer, or None if it is missing or null."""
+        self._read.add(key)
+        return None if self.entries.get(key) is None else self.count(key)
+
+    def optional_number(self, key: str) -> float | None:
+        """Returns an entry that is a finite number and not negative, or None."""
+        self._read.add(key)
+        return None if self.entries.get(key) is None else self.number(key)
 
     def section(self, key: str) -> Config | None:
         """Returns an entry that is an object, None if it is missing or null."""
@@ -123,12 +166,17 @@ class Config:
         if value is not None and value not in values and key not in self.ignored:
             raise self.error(f"{key!r} is {shorten(value)}, which this version does not support")
 
-    def check_known(self) -> None:
+    def skip(self, key: str) -> None:
+        """Accepts any value of an entry."""
+        self._read.add(key)
+
+    def check_known(self, harmless: Collection[str] = ()) -> None:
         """Raises an error if there is an entry that no method has read and that may change the
-        model."""
+        model; those in `harmless` do not."""
         for key, values in _PLAIN.items():
-            self.plain(key, *values)
-        known = self._read | _HARMLESS | self.ignored
+            if key not in self._read:
+                self.plain(key, *values)
+        known = self._read | _HARMLESS | self.ignored | set(harmless)
         unknown = [
             key
             for key, value in self.entries.items()

@@ -1,35 +1,36 @@
-"""Decoders of the Llama family: grouped-query attention, rotary positions, SwiGLU.
+"""Decoders as programs; :mod:`.families` has the types of models that have such programs.
 
 Two programs share parameters and states: ``prefill`` reads a chunk of a prompt, ``decode`` one
 token. Keys, values and the progress of the sequence are states: N iterations of ``decode``
 generate N tokens.
 """
 
-# The stubs of numpy leave the elements of arrays unknown.
-# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
-
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from .. import frontend as ark
-from ..dtypes import DType, bf16, fp32, int32
-from ..errors import InvalidUsageError
-from ..frontend import Program, Tensor
-from .config import Config, as_float_dtype
-from .decoder_states import DecoderStates
-from .sampling import draw
-from .sharding import ALONE, Shard
+from ..dtypes import bf16, int32
+from ..errors import InvalidUsageError, UnsupportedError
+from ..frontend import Program
+from ..runtime.ranks.membership import current
+from .config import Config, as_count, as_float_dtype, read_config
+from .decoder_config import DecoderConfig, divide
+from .decoder_graph import DecoderGraph
+from .decoder_states import MAX_ENDS, DecoderStates
+from .families import FAMILIES, read_decoder
+from .generation import GenerativeModel
+from .rope import Rope, RopeScaling
+from .weights import assign, check_layers, check_shapes, read_weights
 
 if TYPE_CHECKING:
     from ..typing import DTypeLike
+    from ..typing import Path as PathLike
 
 __all__ = [
     "DecoderConfig",
@@ -37,166 +38,21 @@ __all__ = [
     "build_decode",
     "build_prefill",
     "divide",
+    "load",
     "rope_tables",
 ]
 
-# Sizes that are divided among the ranks.
-_DIVIDED = ("heads", "kv_heads", "intermediate")
-
-
-@dataclass(frozen=True)
-class RopeScaling:
-    """The parameters of Llama 3's RoPE scaling."""
-
-    factor: float
-    low: float
-    high: float
-    original: int
-
-
-@dataclass(frozen=True)
-class DecoderConfig:
-    """The sizes of a decoder, or of the part of a decoder that the rank `shard` has.
-
-    Example:
-        >>> llama_1b = DecoderConfig(vocabulary=128256, hidden=2048, layers=16, heads=32,
-        ...                          kv_heads=8, head=64, intermediate=8192, tied=True)
-    """
-
-    vocabulary: int
-    hidden: int
-    layers: int
-    heads: int
-    kv_heads: int
-    head: int
-    intermediate: int
-    positions: int = 131072
-    eps: float = 1e-5
-    theta: float = 500000.0
-    scaling: RopeScaling | None = None
-    tied: bool = False
-    attention_bias: bool = False
-    mlp_bias: bool = False
-    qk_norm: bool = False
-    shard: Shard = ALONE
-
-    @classmethod
-    def read(cls, config: Config) -> DecoderConfig:
-        """Reads the sizes from a ``config.json``; raises InvalidUsageError if it is invalid."""
-        heads, hidden = config.count("num_attention_heads"), config.count("hidden_size")
-        _refuse_windows(config)
-        result = cls(
-            vocabulary=config.count("vocab_size"),
-            hidden=hidden,
-            layers=config.count("num_hidden_layers"),
-            heads=heads,
-            kv_heads=config.count("num_key_value_heads", heads),
-            head=config.count("head_dim", max(1, hidden // heads)),
-            intermediate=config.count("intermediate_size"),
-            positions=config.count("max_position_embeddings"),
-            eps=config.number("rms_norm_eps", 1e-6),
-            theta=_read_theta(config),
-            scaling=_read_scaling(config),
-            tied=config.flag("tie_word_embeddings", False),
-            attention_bias=config.flag("attention_bias", False),
-            mlp_bias=config.flag("mlp_bias", False),
-            qk_norm=config.word("model_type", "llama") == "qwen3",
-        )
-        if result.heads % result.kv_heads:
-            raise config.error(f"{heads} heads are no multiple of {result.kv_heads} key heads")
-        if result.head % 2:
-            raise config.error(f"head_dim {result.head} is odd")
-        if config.word("hidden_act", "silu") != "silu":
-            raise config.error(f"unknown hidden_act {config.word('hidden_act')!r}; known is silu")
-        config.check_known()
-        return result
-
-    def shapes(self) -> dict[str, tuple[int, ...]]:
-        """Returns the shapes of weights that depend on the sizes, by their names."""
-        layer = "model.layers.0"
-        return {
-            "model.embed_tokens.weight": (self.vocabulary, self.hidden),
-            f"{layer}.self_attn.q_proj.weight": (self.heads * self.head, self.hidden),
-            f"{layer}.self_attn.k_proj.weight": (self.kv_heads * self.head, self.hidden),
-            f"{layer}.mlp.gate_proj.weight": (self.intermediate, self.hidden),
-        }
-
-
-def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
-    """Returns the sizes of each rank's part; raises InvalidUsageError if they are not divisible."""
-    for name in _DIVIDED:
-        if getattr(config, name) % size:
-            common = math.gcd(*(getattr(config, each) for each in _DIVIDED))
-            fitting = [str(each) for each in range(1, common + 1) if common % each == 0]
-            raise InvalidUsageError(
-                f"tensor_parallel {size} does not divide {name} {getattr(config, name)}; this "
-                f"model can have {', '.join(fitting)} ranks"
-            )
-    parts = {name: getattr(config, name) // size for name in _DIVIDED}
-    return [replace(config, **parts, shard=Shard(rank, size)) for rank in range(size)]
-
-
-def _refuse_windows(config: Config) -> None:
-    """Raises an error if a layer has a sliding window."""
-    config.plain("use_sliding_window", False)
-    off = config.entries.get("use_sliding_window") is False
-    for key in ("sliding_window", "max_window_layers"):
-        config.plain(key, *([config.entries.get(key)] if off else []))
-    layers = config.entries.get("layer_types")
-    # The comparison creates no list: a damaged file may claim 2^31 layers.
-    full = (
-        isinstance(layers, list)
-        and len(layers) == config.count("num_hidden_layers")
-        and all(layer == "full_attention" for layer in layers)
-    )
-    config.plain("layer_types", *([layers] if full else []))
-
-
-def _read_theta(config: Config) -> float:
-    """Reads RoPE's base, which newer files have in ``rope_parameters``."""
-    theta = config.number("rope_theta", 10000.0)
-    section = config.section("rope_parameters")
-    return theta if section is None else section.number("rope_theta", theta)
-
-
-def _read_scaling(config: Config) -> RopeScaling | None:
-    section = config.section("rope_scaling") or config.section("rope_parameters")
-    if section is None:
-        return None
-    kind = section.word("rope_type", section.word("type", "default"))
-    if kind not in ("default", "llama3"):
-        raise config.error(f"unknown rope scaling {kind!r}; known are default and llama3")
-    scaling = None
-    if kind == "llama3":
-        scaling = RopeScaling(
-            factor=section.number("factor"),
-            low=section.number("low_freq_factor"),
-            high=section.number("high_freq_factor"),
-            original=section.count("original_max_position_embeddings"),
-        )
-        if not (scaling.factor > 0 and scaling.low < scaling.high):
-            raise config.error(
-                "llama3 scaling needs a factor above 0, and low_freq_factor below high_freq_factor"
-            )
-    section.number("rope_theta", 10000.0)
-    section.check_known()
-    return scaling
+_GENERATION = "generation_config.json"
+# Prefixes that the files of a model without a vocabulary head lack.
+_PREFIXES = ("model.", "transformer.")
 
 
 def rope_tables(config: DecoderConfig, length: int) -> tuple[NDArray[np.float32], ...]:
-    """Returns the cosines and sines of all positions: two arrays ``[length, head / 2]``."""
-    exponents = np.arange(0, config.head, 2, dtype=np.float64) / config.head
-    frequencies = config.theta**-exponents
-    if config.scaling is not None:
-        frequencies = _scaled(frequencies, config.scaling)
-    angles = np.outer(np.arange(length, dtype=np.float64), frequencies)
-    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+    """Returns the cosines and sines of all positions: two arrays ``[length, head / 2]``.
 
-
-def _scaled(frequencies: NDArray[np.float64], scaling: RopeScaling) -> NDArray[np.float64]:
-    rotations = scaling.original * frequencies / (2 * math.pi)  # within the original context
-    blend = np.clip((rotations - scaling.low) / (scaling.high - scaling.low), 0, 1)
-    return frequencies * (blend + (1 - blend) / scaling.factor)
+    They are those of layers without a window.
+    """
+    return Rope(config.rotary or config.head, config.theta, config.scaling).tables(length)
 
 
 def build_decode(
@@ -220,13 +76,13 @@ def build_decode(
     Example:
         >>> sizes = DecoderConfig(vocabulary=100, hidden=64, layers=2, heads=4, kv_heads=2, head=16,
         ...                       intermediate=128)
-        >>> sorted(ark.models.llama.build_decode(sizes, max_length=32).outputs)
+        >>> sorted(ark.models.decoder.build_decode(sizes, max_length=32).outputs)
         ['logits', 'token']
     """
     _check_length(config, max_length)
     with config.shard.program("decode") as program:
         shared = DecoderStates.declare(batch, max_length)
-        graph = _Graph(config, batch, 1, max_length, as_float_dtype(dtype), shared.position)
+        graph = DecoderGraph(config, batch, 1, max_length, as_float_dtype(dtype), shared.position)
         token = graph.next_token(graph.hidden(shared.token), None, shared.position, sampling)
         shared.advance(token, shared.position, first=False)
     return program
@@ -256,7 +112,7 @@ def build_prefill(
         ids = ark.input("ids", (batch, chunk), int32)
         begin = ark.scalar("begin", int32, max=max_length - chunk)
         shared = DecoderStates.declare(batch, max_length)
-        graph = _Graph(config, batch, chunk, max_length, as_float_dtype(dtype), begin)
+        graph = DecoderGraph(config, batch, chunk, max_length, as_float_dtype(dtype), begin)
         last = ark.scalar("last", int32, max=chunk - 1) if chunk > 1 else None
         position = begin if last is None else ark.add(begin, last, name="at")
         token = graph.next_token(graph.hidden(ids), last, position, sampling)
@@ -271,134 +127,105 @@ def _check_length(config: DecoderConfig, max_length: int) -> None:
         )
 
 
-@dataclass(frozen=True)
-class _Graph:
-    """Builds the parts of the decoder; hidden states are ``[batch * tokens, hidden]``."""
+def load(
+    folder: PathLike,
+    config: Config,
+    *,
+    max_length: int = 512,
+    chunk: int = 32,
+    dtype: DTypeLike | None = None,
+    sampling: bool = False,
+    tensor_parallel: int = 1,
+) -> GenerativeModel:
+    """Loads a decoder from a Hugging Face folder; use it through ``ark.models.load``.
 
-    config: DecoderConfig
-    batch: int
-    tokens: int
-    max_length: int
-    dtype: DType
-    position: Tensor
-
-    @cached_property
-    def table(self) -> Tensor:
-        """Returns the table of token embeddings."""
-        config = self.config
-        return self.parameter("model.embed_tokens.weight", config.vocabulary, config.hidden)
-
-    @cached_property
-    def kv_length(self) -> Tensor:
-        """Returns the number of keys that the last token of this run attends to."""
-        return ark.add(self.position, self.tokens, name="kv_length")
-
-    def parameter(self, name: str, *shape: int) -> Tensor:
-        return ark.parameter(name, shape, self.dtype)
-
-    def norm(self, x: Tensor, name: str) -> Tensor:
-        weight = self.parameter(f"{name}.weight", x.shape[-1])
-        return ark.rmsnorm(x, weight, self.config.eps, name=name)
-
-    def dense(self, x: Tensor, name: str, outputs: int, bias: bool = False) -> Tensor:
-        weight = self.parameter(f"{name}.weight", outputs, x.shape[-1])
-        product = ark.matmul(x, weight, transpose_other=True, name=name)
-        product = self.config.shard.total(product, name)
-        if not bias:
-            return product
-        return ark.add(product, self.parameter(f"{name}.bias", outputs), name=f"{name}.bias")
-
-    def rotation(self) -> tuple[Tensor, Tensor]:
-        """Returns cosines and sines of this run's positions, ``[tokens, head / 2]``.
-
-        Their tables are constants, since the files of weights do not have them.
-        """
-        positions = ark.add(ark.arange(self.tokens), self.position, name="positions")
-        tables = zip(("cos", "sin"), rope_tables(self.config, self.max_length), strict=True)
-        cos, sin = (
-            ark.gather(ark.constant(table, self.dtype), positions, 0, name=f"rope.{part}")
-            for part, table in tables
+    Args:
+        max_length: maximum number of tokens of a sequence, limited by the model's positions.
+        chunk: number of tokens of a prompt per run of ``prefill``.
+        dtype: dtype of parameters and hidden states; by default that of the configuration.
+        sampling: True if ``generate`` can sample tokens.
+        tensor_parallel: number of ranks that share the attention heads, the MLP and the vocabulary
+            head; see ``ark_mlir.models.sharding``. It must divide the number of heads, the number
+            of key heads and the MLP's width. All ranks run in this process: with ``cuda``, each on
+            a GPU of its own, or all on one with ``compile(devices=[0])``. After
+            ``ark.distributed.init``, each rank runs in its own process: the world must have this
+            number of ranks, and each of them must compile and generate.
+    """
+    kind = config.word("model_type")
+    ranks = as_count(tensor_parallel, "tensor_parallel")
+    if ranks > 1 and not FAMILIES[kind].ranks:
+        known = ", ".join(name for name, family in FAMILIES.items() if family.ranks)
+        raise UnsupportedError(
+            f"tensor_parallel {ranks}: models of type {kind} run on one rank; those that can be "
+            f"divided are {known}",
+            location=config.path,
         )
-        return cos, sin
+    sizes = read_decoder(config)
+    tensors = read_weights(folder)
+    key = FAMILIES[kind].key("num_hidden_layers")
+    check_layers(config, tensors, _spellings(f"{sizes.names.layers}."), key)
+    check_shapes(sizes.shapes(), tensors, os.fspath(folder), _spellings)
+    element = as_float_dtype(
+        dtype or config.entries.get("dtype") or config.word("torch_dtype", "fp32")
+    )
+    limit = min(as_count(max_length, "max_length"), sizes.positions)
+    common: dict[str, Any] = {"max_length": limit, "dtype": element, "sampling": bool(sampling)}
+    part = min(as_count(chunk, "chunk"), limit)
 
-    def heads(self, x: Tensor, count: int, norm: str | None) -> Tensor:
-        """Returns ``[batch * tokens, count * head]`` as ``[batch, count, tokens, head]``."""
-        x = ark.reshape(x, (self.batch, self.tokens, count, self.config.head))
-        if norm is not None and self.config.qk_norm:
-            x = self.norm(x, norm)
-        return ark.transpose(x, (0, 2, 1, 3))
+    def build(sizes: DecoderConfig) -> dict[str, Program]:
+        return {
+            "prefill": build_prefill(sizes, chunk=part, **common),
+            "decode": build_decode(sizes, **common),
+        }
 
-    def cached(self, x: Tensor, name: str) -> Tensor:
-        """Writes the keys or values of this run to their cache and returns the cache."""
-        shape = (self.batch, self.config.kv_heads, self.max_length, self.config.head)
-        cache = ark.state(name, shape, self.dtype)
-        return ark.update(cache, x, (0, 0, self.position, 0), name=name)
+    programs = build(sizes)
+    weights = assign(programs["decode"].parameters, tensors, os.fspath(folder), _spellings)
+    model = GenerativeModel(
+        os.fspath(folder),
+        programs,
+        weights,
+        sizes.vocabulary,
+        sizes.positions,
+        _read_ends(folder, config, sizes.vocabulary),
+    )
+    if ranks > 1:
+        of_rank = [build(sizes_of_rank) for sizes_of_rank in _own(divide(sizes, ranks))]
+        model.ranks = {name: [built[name] for built in of_rank] for name in programs}
+    return model
 
-    def attention(self, x: Tensor, rotation: tuple[Tensor, Tensor], name: str) -> Tensor:
-        config, layer = self.config, name.removeprefix("model.").removesuffix(".self_attn")
-        q, k, v = (
-            self.dense(x, f"{name}.{part}_proj", count * config.head, config.attention_bias)
-            for part, count in (("q", config.heads), ("k", config.kv_heads), ("v", config.kv_heads))
+
+def _spellings(name: str) -> list[str]:
+    """Returns the names of a tensor in a model with a vocabulary head, and in one without."""
+    return [name, *(name.removeprefix(each) for each in _PREFIXES if name.startswith(each))]
+
+
+def _own(parts: list[DecoderConfig]) -> list[DecoderConfig]:
+    """Returns the parts that this process runs: its own if it is a rank, else all."""
+    member = current()
+    if member is None:
+        return parts
+    if len(parts) != member.world_size:
+        raise InvalidUsageError(
+            f"tensor_parallel {len(parts)} in a world of {member.world_size} ranks"
         )
-        q = self.heads(q, config.heads, f"{name}.q_norm")
-        k = self.heads(k, config.kv_heads, f"{name}.k_norm")
-        q = ark.rope(q, *rotation, name=f"{name}.q_rope")
-        k = ark.rope(k, *rotation, name=f"{name}.k_rope")
-        keys = self.cached(k, f"{layer}.key")
-        values = self.cached(self.heads(v, config.kv_heads, None), f"{layer}.value")
-        mixed = ark.attention(q, keys, values, causal=True, kv_length=self.kv_length, name=name)
-        mixed = ark.reshape(ark.transpose(mixed, (0, 2, 1, 3)), (x.shape[0], -1))
-        return self.dense(mixed, f"{name}.o_proj", config.hidden, config.attention_bias)
+    return [parts[member.rank]]
 
-    def mlp(self, x: Tensor, name: str) -> Tensor:
-        config = self.config
-        gate = self.dense(x, f"{name}.gate_proj", config.intermediate, config.mlp_bias)
-        up = self.dense(x, f"{name}.up_proj", config.intermediate, config.mlp_bias)
-        inner = ark.mul(ark.silu(gate, name=f"{name}.act"), up, name=f"{name}.act")
-        return self.dense(inner, f"{name}.down_proj", config.hidden, config.mlp_bias)
 
-    def layer(self, x: Tensor, rotation: tuple[Tensor, Tensor], name: str) -> Tensor:
-        inner = self.norm(x, f"{name}.input_layernorm")
-        x = x + self.attention(inner, rotation, f"{name}.self_attn")
-        inner = self.norm(x, f"{name}.post_attention_layernorm")
-        return x + self.mlp(inner, f"{name}.mlp")
-
-    def hidden(self, ids: Tensor) -> Tensor:
-        """Returns the hidden states after all layers, for tokens ``[batch, tokens]``."""
-        x = ark.embedding(ids, self.table, name="embed_tokens")
-        x = ark.reshape(x, (self.batch * self.tokens, self.config.hidden))
-        rotation = self.rotation()
-        for layer in range(self.config.layers):
-            x = self.layer(x, rotation, f"model.layers.{layer}")
-        return x
-
-    def next_token(
-        self, hidden: Tensor, last: Tensor | None, position: Tensor, sampling: bool
-    ) -> Tensor:
-        """Returns the token ``[batch]`` after the one at `position`, as an output.
-
-        Its logits are an output, too: fp32 ``[batch, vocabulary]``. Only the logits of one token
-        of each sequence, `last`, are computed.
-        """
-        shard, vocabulary = self.config.shard, self.config.vocabulary
-        part = ark.cast(self.head(hidden, last), fp32, name="logits")
-        logits = ark.output("logits", shard.gather(part, vocabulary))
-        # Sampling needs the sum over all tokens.
-        token = draw(logits, position) if sampling else shard.argmax(part, vocabulary)
-        return ark.output("token", token)
-
-    def head(self, hidden: Tensor, last: Tensor | None) -> Tensor:
-        """Returns the logits of this rank's part of the vocabulary."""
-        config = self.config
-        if last is not None:
-            hidden = ark.reshape(hidden, (self.batch, self.tokens, config.hidden))
-            hidden = ark.gather(hidden, last, 1, name="last")
-        hidden = self.norm(hidden, "model.norm")
-        rows = config.shard.interval(config.vocabulary)
-        if not config.tied:
-            return self.dense(hidden, "lm_head", len(rows))
-        # The head reads its rows of the table, which every rank has for the embeddings.
-        table = self.table
-        if len(rows) < config.vocabulary:
-            table = ark.slice(table, (rows.start, 0), (rows.stop, config.hidden), name="lm_head")
-        return ark.matmul(hidden, table, transpose_other=True, name="lm_head")
+def _read_ends(folder: PathLike, config: Config, vocabulary: int) -> tuple[int, ...]:
+    """Returns the end-of-text tokens; ``generation_config.json`` takes precedence."""
+    sources = [config]
+    if (Path(folder) / _GENERATION).is_file():
+        sources.insert(0, read_config(folder, _GENERATION))
+    for source in sources:
+        if source.entries.get("eos_token_id") is None:
+            continue
+        tokens = source.counts("eos_token_id")
+        if len(tokens) > MAX_ENDS:
+            raise source.error(f"{len(tokens)} end-of-text tokens; the limit is {MAX_ENDS}")
+        for token in tokens:
+            if token >= vocabulary:
+                raise source.error(
+                    f"'eos_token_id' has token {token}, but the vocabulary has {vocabulary} entries"
+                )
+        return tokens
+    return ()

@@ -1,13 +1,11 @@
-"""``GenerativeModel``, and the loader of decoders."""
+"""``GenerativeModel``: decoders that generate tokens."""
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -16,22 +14,18 @@ from typing_extensions import Self, Unpack
 
 from ..errors import InvalidUsageError
 from ..frontend import Program
-from ..runtime.ranks.membership import current
-from .config import Config, as_count, as_float_dtype, read_config
-from .decoder import DecoderConfig, build_decode, build_prefill, divide
+from .config import as_count
 from .decoder_states import MAX_ENDS
 from .model import Model, as_tokens
 from .sampling import sampling_inputs
-from .weights import Arrays, assign, check_layers, check_shapes, read_weights
+from .weights import Arrays
 
 if TYPE_CHECKING:
     from ..compiler import CompileKeywords, CompileOptions
     from ..targets import Target
-    from ..typing import DTypeLike, TokenRow
+    from ..typing import TokenRow
 
-__all__ = ["GenerativeModel", "Timing", "load_decoder"]
-
-_GENERATION = "generation_config.json"
+__all__ = ["GenerativeModel", "Timing"]
 
 
 @dataclass(frozen=True)
@@ -283,93 +277,3 @@ class _Compiled:
     def state(self, name: str) -> NDArray[Any]:
         """See :class:`RunProgram`."""
         return self.model.executable("decode").states[name]
-
-
-def load_decoder(
-    folder: str | os.PathLike[str],
-    config: Config,
-    *,
-    max_length: int = 512,
-    chunk: int = 32,
-    dtype: DTypeLike | None = None,
-    sampling: bool = False,
-    tensor_parallel: int = 1,
-) -> GenerativeModel:
-    """Loads a decoder from a Hugging Face folder; use it through ``ark.models.load``.
-
-    Args:
-        max_length: maximum number of tokens of a sequence, limited by the model's positions.
-        chunk: number of tokens of a prompt per run of ``prefill``.
-        dtype: dtype of parameters and hidden states; by default that of the configuration.
-        sampling: True if ``generate`` can sample tokens.
-        tensor_parallel: number of ranks that share the attention heads, the MLP and the vocabulary
-            head; see ``ark_mlir.models.sharding``. It must divide the number of heads, the number
-            of key heads and the MLP's width. All ranks run in this process: with ``cuda``, each on
-            a GPU of its own, or all on one with ``compile(devices=[0])``. After
-            ``ark.distributed.init``, each rank runs in its own process: the world must have this
-            number of ranks, and each of them must compile and generate.
-    """
-    sizes = DecoderConfig.read(config)
-    tensors = read_weights(folder)
-    check_layers(config, tensors, ["model.layers."])
-    check_shapes(sizes.shapes(), tensors, os.fspath(folder))
-    element = as_float_dtype(
-        dtype or config.entries.get("dtype") or config.word("torch_dtype", "fp32")
-    )
-    limit = min(as_count(max_length, "max_length"), sizes.positions)
-    common: dict[str, Any] = {"max_length": limit, "dtype": element, "sampling": bool(sampling)}
-    part = min(as_count(chunk, "chunk"), limit)
-
-    def build(sizes: DecoderConfig) -> dict[str, Program]:
-        return {
-            "prefill": build_prefill(sizes, chunk=part, **common),
-            "decode": build_decode(sizes, **common),
-        }
-
-    programs = build(sizes)
-    weights = assign(programs["decode"].parameters, tensors, os.fspath(folder))
-    model = GenerativeModel(
-        os.fspath(folder),
-        programs,
-        weights,
-        sizes.vocabulary,
-        sizes.positions,
-        _read_ends(folder, config, sizes.vocabulary),
-    )
-    ranks = as_count(tensor_parallel, "tensor_parallel")
-    if ranks > 1:
-        of_rank = [build(sizes_of_rank) for sizes_of_rank in _own(divide(sizes, ranks))]
-        model.ranks = {name: [built[name] for built in of_rank] for name in programs}
-    return model
-
-
-def _own(parts: list[DecoderConfig]) -> list[DecoderConfig]:
-    """Returns the parts that this process runs: its own if it is a rank, else all."""
-    member = current()
-    if member is None:
-        return parts
-    if len(parts) != member.world_size:
-        raise InvalidUsageError(
-            f"tensor_parallel {len(parts)} in a world of {member.world_size} ranks"
-        )
-    return [parts[member.rank]]
-
-
-def _read_ends(folder: str | os.PathLike[str], config: Config, vocabulary: int) -> tuple[int, ...]:
-    """Returns the end-of-text tokens; ``generation_config.json`` takes precedence."""
-    sources = [config]
-    if (Path(folder) / _GENERATION).is_file():
-        sources.insert(0, read_config(folder, _GENERATION))
-    for source in sources:
-        if source.entries.get("eos_token_id") is None:
-            continue
-        tokens = source.counts("eos_token_id")
-        if len(tokens) > MAX_ENDS:
-            raise source.error(f"{len(tokens)} end-of-text tokens; the limit is {MAX_ENDS}")
-        for token in tokens:
-            if token >= vocabulary:
-                raise source.error(
-                    f"'eos_token_id' has token {token}, but the vocabulary has {vocabulary} entries"
-                )
-        return tokens
-    return ()

@@ -63,11 +63,14 @@ def _name_of_file(node: Node) -> str:
     return name
 
 
-def check_layers(config: Config, tensors: Arrays, prefixes: Sequence[str]) -> None:
+def check_layers(
+    config: Config, tensors: Arrays, prefixes: Sequence[str], key: str = "num_hidden_layers"
+) -> None:
     """Raises InvalidUsageError if a configuration has more layers than the weights.
 
     Args:
         prefixes: prefixes of the names of a layer's tensors, before the layer's number.
+        key: the name of the entry of the configuration.
 
     Example:
         >>> from ark_mlir.models.config import read_config
@@ -75,7 +78,6 @@ def check_layers(config: Config, tensors: Arrays, prefixes: Sequence[str]) -> No
         >>> tensors = {"model.layers.0.mlp.weight": w, "model.layers.1.mlp.weight": w}
         >>> check_layers(config, tensors, ["model.layers."])
     """
-    key = "num_hidden_layers"
     starts = "|".join(re.escape(prefix) for prefix in prefixes)
     matches = [re.match(rf"(?:{starts})(\d+)\.", name) for name in tensors]
     found = {match[1] for match in matches if match}
@@ -90,18 +92,32 @@ def check_layers(config: Config, tensors: Arrays, prefixes: Sequence[str]) -> No
         )
 
 
-def check_shapes(shapes: Mapping[str, tuple[int, ...]], tensors: Arrays, where: str) -> None:
-    """Raises InvalidUsageError if a tensor of the weights has another shape than `shapes` says."""
+def _same(name: str) -> list[str]:
+    return [name]
+
+
+def check_shapes(
+    shapes: Mapping[str, tuple[int, ...]],
+    tensors: Arrays,
+    where: str,
+    find: Callable[[str], list[str]] = _same,
+) -> None:
+    """Raises InvalidUsageError if a tensor of the weights has another shape than `shapes` says.
+
+    Args:
+        where, find: as those of :func:`assign`.
+    """
     for name, shape in shapes.items():
-        if name in tensors:
-            _check_shape(name, shape, tensors[name], where)
+        for each in find(name):
+            if each in tensors:
+                _check_shape(each, shape, tensors[each], where)
 
 
 def assign(
     parameters: Mapping[str, Argument],
     tensors: Arrays,
     where: str,
-    find: Callable[[str], list[str]] = lambda name: [name],
+    find: Callable[[str], list[str]] = _same,
 ) -> Arrays:
     """Returns the array of each parameter, from the tensors of the weights.
 

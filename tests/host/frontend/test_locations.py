@@ -100,7 +100,7 @@ def test_ops_of_a_module_are_under_its_path() -> None:
 
 
 def test_ops_of_the_packages_models_have_the_lines_of_the_models() -> None:
-    from ark_mlir.models.llama import DecoderConfig, build_decode
+    from ark_mlir.models.decoder import DecoderConfig, build_decode
 
     config = DecoderConfig(
         vocabulary=8, hidden=8, layers=1, heads=2, kv_heads=1, head=4, intermediate=8

@@ -195,7 +195,7 @@ def test_a_layer_of_a_decode_step_is_few_tasks(qk_norm: bool) -> None:
     """Each task is a hand-off, so ops on a few rows and norms of heads get no separate tasks."""
 
     def tasks(layers: int) -> tuple[int, set[tuple[str, ...]]]:
-        config = ark.models.llama.DecoderConfig(
+        config = ark.models.decoder.DecoderConfig(
             vocabulary=96,
             hidden=64,
             layers=layers,
@@ -205,7 +205,7 @@ def test_a_layer_of_a_decode_step_is_few_tasks(qk_norm: bool) -> None:
             intermediate=128,
             qk_norm=qk_norm,
         )
-        program = ark.models.llama.build_decode(config, max_length=32)
+        program = ark.models.decoder.build_decode(config, max_length=32)
         with ark.compile(program, "cpu:2") as executable:
             report = executable.report()
         return report.tasks, {ops for ops, _ in report.task_ops}

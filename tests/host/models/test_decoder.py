@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
-from ark_mlir.models.llama import DecoderConfig, build_decode, build_prefill, rope_tables
+from ark_mlir.models.decoder import DecoderConfig, build_decode, build_prefill, rope_tables
 
 PROMPT = [(7 * i + 3) % 37 for i in range(11)]
 # transformers 5.23 in float64: logits after the prompt, and the greedy continuation.

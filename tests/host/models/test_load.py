@@ -52,8 +52,11 @@ def test_an_invalid_config(tmp_path: Path, content: bytes, message: str) -> None
 
 def test_an_unknown_model_type(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "gpt9"}')
-    error = check(tmp_path, "unknown model type 'gpt9'; known are bert, llama, qwen3")
+    error = check(tmp_path, "unknown model type 'gpt9' (the closest known type is gpt2); known")
+    assert str(error).endswith('other models run by torch.compile(model, backend="ark")')
     assert isinstance(error, ark.UnsupportedError)
+    (tmp_path / "config.json").write_text('{"model_type": "zork"}')
+    check(tmp_path, "unknown model type 'zork'; known are bert, ")
 
 
 @pytest.mark.parametrize(
@@ -74,10 +77,10 @@ def test_an_unknown_model_type(tmp_path: Path) -> None:
         ("llama", {"head_dim": 2**40}, "'model.layers.0.self_attn.q_proj.weight' has shape"),
         ("llama", {"vocab_size": 2**40}, "'model.embed_tokens.weight' has shape"),
         ("llama", {"intermediate_size": 2**62}, "'model.layers.0.mlp.gate_proj.weight' has shape"),
-        ("llama", {"rope_scaling": {"rope_type": "yarn"}}, "unknown rope scaling 'yarn'"),
+        ("llama", {"rope_scaling": {"rope_type": "ntk"}}, "unknown rope scaling 'ntk'"),
         ("llama", {"rope_scaling": {"rope_type": "llama3"}}, "rope_scaling: key 'factor' is"),
         ("llama", {"rope_scaling": 3}, "rope_scaling: expected an object, got 3"),
-        ("llama", {"hidden_act": "gelu"}, "unknown hidden_act 'gelu'"),
+        ("llama", {"hidden_act": "gelu9"}, "unknown hidden_act 'gelu9'"),
         ("llama", {"tie_word_embeddings": "yes"}, "tie_word_embeddings: expected true or false"),
         ("llama", {"torch_dtype": "float64"}, "unknown dtype 'float64'"),
         (
@@ -97,12 +100,19 @@ def test_an_unknown_model_type(tmp_path: Path) -> None:
             {"sliding_window": 4},
             "'sliding_window' is 4, which this version does not support",
         ),
-        ("qwen3", {"use_sliding_window": True}, "'use_sliding_window' is True"),
-        ("qwen3", {"layer_types": ["sliding_attention"] * 2}, "'layer_types' is ['sliding_att"),
+        ("llama", {"layer_types": ["sliding_attention"] * 2}, "this type does not have"),
+        ("qwen3", {"layer_types": ["sliding_attention"] * 2}, "but there is no window"),
+        ("qwen3", {"layer_types": ["full_attention"] * 3}, "'layer_types' has 3 entries, not 2"),
+        ("qwen3", {"layer_types": ["linear_attention"] * 2}, "layer_types[0]: 'linear_attention'"),
+        (
+            "qwen3",
+            {"use_sliding_window": True, "num_hidden_layers": 9999, "max_window_layers": 5000},
+            "'max_window_layers' is 5000; the limit is 4096",
+        ),
         (
             "llama",
-            {"rope_parameters": {"rope_type": "yarn"}, "rope_scaling": None},
-            "scaling 'yarn'",
+            {"rope_parameters": {"rope_type": "ntk"}, "rope_scaling": None},
+            "scaling 'ntk'",
         ),
         (
             "qwen3",

@@ -23,7 +23,7 @@ PACKAGE = Path(ark.__file__).parent
 # Modules whose names users import.
 PUBLIC = (
     "ark_mlir", "ark_mlir.bundle", "ark_mlir.compiler", "ark_mlir.distributed", "ark_mlir.dtypes",
-    "ark_mlir.knobs", "ark_mlir.models", "ark_mlir.models.bert", "ark_mlir.models.llama",
+    "ark_mlir.knobs", "ark_mlir.models", "ark_mlir.models.bert", "ark_mlir.models.decoder",
     "ark_mlir.pytorch", "ark_mlir.reference", "ark_mlir.runtime", "ark_mlir.show",
     "ark_mlir.targets", "ark_mlir.tuning", "ark_mlir.typing",
 )  # fmt: skip
@@ -305,7 +305,7 @@ def test_keywords_equal_the_options() -> None:
     ("keywords", "load"),
     [
         (ark.models.EncoderOptions, ark.models.bert.load),
-        (ark.models.DecoderOptions, ark.models.llama.load),
+        (ark.models.DecoderOptions, ark.models.decoder.load),
     ],
 )
 def test_options_of_models_equal_those_of_their_loaders(keywords: type, load: object) -> None:

@@ -1,0 +1,155 @@
+"""The sizes and features of a decoder, which :mod:`.families` reads from a ``config.json``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from ..errors import InvalidUsageError
+from .rope import Rope, Scaling
+from .sharding import ALONE, Shard
+from .tensor_names import LLAMA, TensorNames
+
+__all__ = ["DecoderConfig", "Norm", "divide"]
+
+# "rms", with weights that are one more than those of the file ("rms_plus_one"), or LayerNorm with
+# or without a bias.
+Norm = Literal["rms", "rms_plus_one", "layer", "layer_without_bias"]
+
+# Sizes that are divided among the ranks.
+_DIVIDED = ("heads", "kv_heads", "intermediate")
+
+
+@dataclass(frozen=True)
+class DecoderConfig:
+    """The sizes of a decoder, or of the part of a decoder that the rank `shard` has.
+
+    The defaults of all features are those of Llama.
+
+    Attributes:
+        vocabulary: number of tokens of the vocabulary.
+        hidden: number of elements of a token's hidden state.
+        layers: number of layers.
+        heads, kv_heads: numbers of heads of queries, and of keys and values.
+        head: number of elements of a head.
+        intermediate: width of the MLP.
+        positions: maximum number of tokens of a sequence.
+        eps: the epsilon of all norms.
+        theta, scaling, rotary: rotary positions, see :class:`.rope.Rope`; `rotary` 0 means `head`.
+        local: rotary positions of layers with a window, if they differ.
+        unrotated: for each layer, True if it has no rotary positions; repeats from its begin.
+        learned_positions: True if a table of positions is added to the embeddings instead.
+        tied: True if the vocabulary head has the table of embeddings as its weight.
+        attention_bias, output_bias, mlp_bias, head_bias: True if there are biases of queries, keys
+            and values, of the attention's output, of the MLP, and of the vocabulary head.
+        qk_norm: True if queries and keys are normalised head by head.
+        whole_qk_norm: True if they are normalised over all heads together.
+        norm: see :data:`Norm`; `names` says where the norms are.
+        parallel: True if attention and MLP have the same input and add to it side by side.
+        mlp: the name of the MLP's builder in :data:`.mlp.MLPS`.
+        experts: what the builder of an MLP of experts needs; see :mod:`.mlp`.
+        activation: the name of the MLP's activation in :data:`.activations.ACTIVATIONS`.
+        embedding_scale: a factor of the embeddings.
+        attention_scale: the factor of the scores; by default ``1 / sqrt(head)``.
+        score_cap, logit_cap: soft caps of scores and logits: ``cap * tanh(x / cap)``.
+        window: number of keys that a query sees in layers with a window, its own one included.
+        windowed: for each layer, True if it has the window; repeats from its begin.
+        names: the names of the model's tensors.
+        shard: the rank's part.
+
+    Example:
+        >>> llama_1b = DecoderConfig(vocabulary=128256, hidden=2048, layers=16, heads=32,
+        ...                          kv_heads=8, head=64, intermediate=8192, tied=True)
+    """
+
+    vocabulary: int
+    hidden: int
+    layers: int
+    heads: int
+    kv_heads: int
+    head: int
+    intermediate: int
+    positions: int = 131072
+    eps: float = 1e-5
+    theta: float = 500000.0
+    scaling: Scaling | None = None
+    tied: bool = False
+    attention_bias: bool = False
+    mlp_bias: bool = False
+    qk_norm: bool = False
+    shard: Shard = ALONE
+    rotary: int = 0
+    local: Rope | None = None
+    unrotated: tuple[bool, ...] = (False,)
+    learned_positions: bool = False
+    output_bias: bool = False
+    head_bias: bool = False
+    whole_qk_norm: bool = False
+    norm: Norm = "rms"
+    parallel: bool = False
+    mlp: str = "gated"
+    experts: Any = None
+    activation: str = "silu"
+    embedding_scale: float = 1.0
+    attention_scale: float | None = None
+    score_cap: float | None = None
+    logit_cap: float | None = None
+    window: int | None = None
+    windowed: tuple[bool, ...] = (False,)
+    names: TensorNames = LLAMA
+
+    def has_window(self, layer: int) -> bool:
+        """Returns True if a layer has the window."""
+        return self.window is not None and _cyclic(self.windowed, layer)
+
+    def rope(self, layer: int) -> Rope | None:
+        """Returns the rotary positions of a layer, None if it has none."""
+        if self.learned_positions or _cyclic(self.unrotated, layer):
+            return None
+        if self.local is not None and self.has_window(layer):
+            return self.local
+        return Rope(self.rotary or self.head, self.theta, self.scaling)
+
+    def shapes(self) -> dict[str, tuple[int, ...]]:
+        """Returns the shapes of weights that depend on the sizes, by their names."""
+        names = self.names
+        layer, queries, keys = names.of_layer(0), self.heads * self.head, self.kv_heads * self.head
+        shapes = {f"{names.embedding}.weight": (self.vocabulary, self.hidden)}
+        if names.qkv is None:
+            shapes[f"{layer}.{names.attention}.{names.query}.weight"] = (queries, self.hidden)
+            shapes[f"{layer}.{names.attention}.{names.key}.weight"] = (keys, self.hidden)
+        else:
+            shapes[f"{layer}.{names.attention}.{names.qkv}.weight"] = names.matrix(
+                queries + 2 * keys, self.hidden
+            )
+        if self.mlp == "gated" and names.gate_up is None:
+            shapes[f"{layer}.{names.mlp}.{names.gate}.weight"] = (self.intermediate, self.hidden)
+        if self.mlp == "gated" and names.gate_up is not None:
+            shapes[f"{layer}.{names.mlp}.{names.gate_up}.weight"] = (
+                2 * self.intermediate, self.hidden,
+            )  # fmt: skip
+        if self.mlp == "plain":
+            shapes[f"{layer}.{names.mlp}.{names.up}.weight"] = names.matrix(
+                self.intermediate, self.hidden
+            )
+        return shapes
+
+
+def _cyclic(flags: Sequence[bool], layer: int) -> bool:
+    return flags[layer % len(flags)]
+
+
+def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
+    """Returns the sizes of each rank's part; raises InvalidUsageError if they are not divisible."""
+    for name in _DIVIDED:
+        if getattr(config, name) % size:
+            common = math.gcd(*(getattr(config, each) for each in _DIVIDED))
+            fitting = [str(each) for each in range(1, common + 1) if common % each == 0]
+            raise InvalidUsageError(
+                f"tensor_parallel {size} does not divide {name} {getattr(config, name)}; this "
+                f"model can have {', '.join(fitting)} ranks"
+            )
+    parts = {name: getattr(config, name) // size for name in _DIVIDED}
+    return [replace(config, **parts, shard=Shard(rank, size)) for rank in range(size)]

@@ -1,0 +1,274 @@
+"""The parts of a decoder as ops of a program; ``DecoderConfig`` says which features it has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from .. import frontend as ark
+from ..dtypes import DType, fp32
+from ..frontend import Tensor
+from .decoder_config import DecoderConfig
+from .mlp import MLPS
+from .rope import Rope
+from .sampling import draw
+
+__all__ = ["DecoderGraph"]
+
+# Less than every score, and finite in all float types: -inf - -inf would be NaN.
+_NEVER = -6e4
+
+
+@dataclass(frozen=True)
+class DecoderGraph:
+    """Builds the parts of the decoder; hidden states are ``[batch * tokens, hidden]``.
+
+    Attributes:
+        batch, tokens: number of sequences, and of their tokens in one run.
+        max_length: number of positions of the caches.
+        dtype: dtype of parameters and hidden states.
+        position: the position of the first token of the run.
+    """
+
+    config: DecoderConfig
+    batch: int
+    tokens: int
+    max_length: int
+    dtype: DType
+    position: Tensor
+
+    # -- tensors that several layers share ---------------------------------------------------------
+
+    @cached_property
+    def table(self) -> Tensor:
+        """Returns the table of token embeddings."""
+        config = self.config
+        return self.parameter(f"{config.names.embedding}.weight", config.vocabulary, config.hidden)
+
+    @cached_property
+    def kv_length(self) -> Tensor:
+        """Returns the number of keys that the last token of this run attends to."""
+        return ark.add(self.position, self.tokens, name="kv_length")
+
+    @cached_property
+    def positions(self) -> Tensor:
+        """Returns the positions of this run's tokens, ``[tokens]``."""
+        return ark.add(ark.arange(self.tokens), self.position, name="positions")
+
+    @cached_property
+    def distances(self) -> Tensor:
+        """Returns the distances of keys before queries, ``[tokens, max_length]``."""
+        queries = ark.reshape(self.positions, (self.tokens, 1))
+        return ark.sub(queries, ark.arange(self.max_length), name="distances")
+
+    @cached_property
+    def causal(self) -> Tensor:
+        """Returns the mask of keys that are not after the query, ``[tokens, max_length]``."""
+        return ark.greater_equal(self.distances, 0, name="causal")
+
+    @cached_property
+    def near(self) -> Tensor:
+        """Returns the mask of keys that are not before the window, ``[tokens, max_length]``."""
+        return ark.less(self.distances, self.config.window or 0, name="window")
+
+    @cached_property
+    def rotations(self) -> dict[Rope, tuple[Tensor, Tensor]]:
+        """Returns cosines and sines of this run's positions, ``[tokens, size / 2]``, for all
+        rotary positions that the layers have.
+
+        Their tables are constants, since the files of weights do not have them.
+        """
+        # Layers may be many, their kinds are not.
+        ropes = dict.fromkeys(self.config.rope(layer) for layer in range(self.config.layers))
+        return {rope: self._rotation(rope) for rope in ropes if rope is not None}
+
+    def _rotation(self, rope: Rope) -> tuple[Tensor, Tensor]:
+        positions, tables = self.positions, rope.tables(self.max_length)
+        cos, sin = (
+            ark.gather(ark.constant(table, self.dtype), positions, 0, name=f"rope.{part}")
+            for part, table in zip(("cos", "sin"), tables, strict=True)
+        )
+        return cos, sin
+
+    # -- layers ------------------------------------------------------------------------------------
+
+    def parameter(self, name: str, *shape: int) -> Tensor:
+        """Returns a parameter of the dtype of the model."""
+        return ark.parameter(name, shape, self.dtype)
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        """Normalises the last dimension."""
+        kind, eps = self.config.norm, self.config.eps
+        weight = self.parameter(f"{name}.weight", x.shape[-1])
+        if kind == "rms":
+            return ark.rmsnorm(x, weight, eps, name=name)
+        if kind == "rms_plus_one":
+            # In 16 bits, the sum would round away most of a small weight.
+            factor = ark.add(ark.cast(weight, fp32), 1.0, name=f"{name}.factor")
+            return ark.cast(ark.rmsnorm(ark.cast(x, fp32), factor, eps, name=name), self.dtype)
+        bias = self.parameter(f"{name}.bias", x.shape[-1]) if kind == "layer" else None
+        return ark.layernorm(x, weight, bias, eps, name=name)
+
+    def dense(self, x: Tensor, name: str, outputs: int, bias: bool = False) -> Tensor:
+        """Returns the product with the weight ``<name>.weight``, and adds ``<name>.bias``."""
+        names = self.config.names
+        weight = self.parameter(f"{name}.weight", *names.matrix(outputs, x.shape[-1]))
+        product = ark.matmul(x, weight, transpose_other=not names.rows_are_inputs, name=name)
+        product = self.config.shard.total(product, name)
+        if not bias:
+            return product
+        return ark.add(product, self.parameter(f"{name}.bias", outputs), name=f"{name}.bias")
+
+    def heads(self, x: Tensor, count: int, norm: str | None) -> Tensor:
+        """Returns ``[batch * tokens, count * head]`` as ``[batch, count, tokens, head]``."""
+        if norm is not None and self.config.whole_qk_norm:
+            x = self.norm(x, norm)
+        x = ark.reshape(x, (self.batch, self.tokens, count, self.config.head))
+        if norm is not None and self.config.qk_norm:
+            x = self.norm(x, norm)
+        return ark.transpose(x, (0, 2, 1, 3))
+
+    def rotated(self, x: Tensor, rope: Rope | None, name: str) -> Tensor:
+        """Applies rotary positions to ``[batch, count, tokens, head]``."""
+        if rope is None:
+            return x
+        cos, sin = self.rotations[rope]
+        if rope.size == self.config.head:
+            return ark.rope(x, cos, sin, name=name)
+        first, rest = ark.split(x, (rope.size, self.config.head - rope.size), -1, name=name)
+        return ark.concat([ark.rope(first, cos, sin, name=name), rest], -1, name=name)
+
+    def cached(self, x: Tensor, name: str) -> Tensor:
+        """Writes the keys or values of this run to their cache and returns the cache."""
+        shape = (self.batch, self.config.kv_heads, self.max_length, self.config.head)
+        cache = ark.state(name, shape, self.dtype)
+        return ark.update(cache, x, (0, 0, self.position, 0), name=name)
+
+    def projections(self, x: Tensor, name: str) -> tuple[Tensor, Tensor, Tensor]:
+        """Returns queries, keys and values, ``[batch * tokens, count * head]``."""
+        config, names = self.config, self.config.names
+        sizes = [config.heads * config.head, *[config.kv_heads * config.head] * 2]
+        if names.qkv is not None:
+            whole = self.dense(x, f"{name}.{names.qkv}", sum(sizes), config.attention_bias)
+            q, k, v = ark.split(whole, sizes, -1, name=f"{name}.{names.qkv}.parts")
+        else:
+            q, k, v = (
+                self.dense(x, f"{name}.{part}", size, config.attention_bias)
+                for part, size in zip((names.query, names.key, names.value), sizes, strict=True)
+            )
+        return q, k, v
+
+    def attention(self, x: Tensor, layer: int, name: str) -> Tensor:
+        """Builds the attention of a layer."""
+        config, names = self.config, self.config.names
+        rope = config.rope(layer)
+        q, k, v = self.projections(x, name)
+        q = self.heads(q, config.heads, f"{name}.q_norm")
+        k = self.heads(k, config.kv_heads, f"{name}.k_norm")
+        q = self.rotated(q, rope, f"{name}.q_rope")
+        k = self.rotated(k, rope, f"{name}.k_rope")
+        keys = self.cached(k, f"layers.{layer}.key")
+        values = self.cached(self.heads(v, config.kv_heads, None), f"layers.{layer}.value")
+        # A window that covers the cache has no effect.
+        bounded = config.has_window(layer) and (config.window or 0) < self.max_length
+        mask = self.near if bounded else None
+        if config.score_cap is None:
+            mixed = ark.attention(
+                q, keys, values, scale=config.attention_scale, causal=True, mask=mask,
+                kv_length=self.kv_length, name=name,
+            )  # fmt: skip
+        else:
+            mixed = self.capped_attention(q, keys, values, mask, name)
+        mixed = ark.reshape(ark.transpose(mixed, (0, 2, 1, 3)), (x.shape[0], -1))
+        return self.dense(mixed, f"{name}.{names.output}", config.hidden, config.output_bias)
+
+    def capped_attention(
+        self, q: Tensor, keys: Tensor, values: Tensor, mask: Tensor | None, name: str
+    ) -> Tensor:
+        """Builds attention with soft caps of the scores, which ``ark.attention`` does not have."""
+        config = self.config
+        cap, scale = config.score_cap or 1.0, config.attention_scale or config.head**-0.5
+        groups = (self.batch, config.kv_heads, -1, config.head)
+        # Queries that read the same key head are rows of one matrix: by head, then by token.
+        rows = ark.reshape(q, groups, name=name)
+        scores = ark.matmul(rows, keys, transpose_other=True, name=f"{name}.scores")
+        scores = ark.mul(ark.cast(scores, fp32), scale / cap, name=f"{name}.scores")
+        scores = ark.mul(ark.tanh(scores), cap, name=f"{name}.cap")
+        shape = (self.batch, config.heads, self.tokens, self.max_length)
+        visible = self.causal if mask is None else ark.logical_and(self.causal, mask)
+        scores = ark.where(visible, ark.reshape(scores, shape), _NEVER, name=f"{name}.visible")
+        weights = ark.cast(ark.softmax(scores, name=f"{name}.weights"), self.dtype)
+        weights = ark.reshape(weights, (self.batch, config.kv_heads, -1, self.max_length))
+        return ark.reshape(ark.matmul(weights, values, name=name), q.shape)
+
+    def mlp(self, x: Tensor, layer: int, name: str) -> Tensor:
+        """Builds the MLP of a layer."""
+        return MLPS[self.config.mlp](self, x, name, layer)
+
+    def layer(self, x: Tensor, number: int) -> Tensor:
+        """Builds a layer."""
+        names, name = self.config.names, self.config.names.of_layer(number)
+
+        def norm(x: Tensor, part: str | None) -> Tensor:
+            return x if part is None else self.norm(x, f"{name}.{part}")
+
+        inner = norm(x, names.before_attention)
+        attended = self.attention(inner, number, f"{name}.{names.attention}")
+        if self.config.parallel:
+            return x + attended + self.mlp(inner, number, f"{name}.{names.mlp}")
+        x = x + norm(attended, names.after_attention)
+        inner = norm(x, names.before_mlp)
+        return x + norm(self.mlp(inner, number, f"{name}.{names.mlp}"), names.after_mlp)
+
+    # -- the whole ---------------------------------------------------------------------------------
+
+    def hidden(self, ids: Tensor) -> Tensor:
+        """Returns the hidden states after all layers, for tokens ``[batch, tokens]``."""
+        config = self.config
+        x = ark.embedding(ids, self.table, name="embed_tokens")
+        if config.learned_positions:
+            places = self.parameter(
+                f"{config.names.positions}.weight", config.positions, config.hidden
+            )
+            x = x + ark.gather(places, self.positions, 0, name="embed_positions")
+        if config.embedding_scale != 1:
+            x = ark.mul(x, config.embedding_scale, name="embed_scale")
+        x = ark.reshape(x, (self.batch * self.tokens, config.hidden))
+        _ = self.rotations  # before the layers, which share them
+        for number in range(config.layers):
+            x = self.layer(x, number)
+        return x
+
+    def next_token(
+        self, hidden: Tensor, last: Tensor | None, position: Tensor, sampling: bool
+    ) -> Tensor:
+        """Returns the token ``[batch]`` after the one at `position`, as an output.
+
+        Its logits are an output, too: fp32 ``[batch, vocabulary]``. Only the logits of one token
+        of each sequence, `last`, are computed.
+        """
+        config, shard, vocabulary = self.config, self.config.shard, self.config.vocabulary
+        part = ark.cast(self.head(hidden, last), fp32, name="logits")
+        if config.logit_cap is not None:
+            part = ark.tanh(ark.mul(part, 1 / config.logit_cap), name="logits")
+            part = ark.mul(part, config.logit_cap, name="logits")
+        logits = ark.output("logits", shard.gather(part, vocabulary))
+        # Sampling needs the sum over all tokens.
+        token = draw(logits, position) if sampling else shard.argmax(part, vocabulary)
+        return ark.output("token", token)
+
+    def head(self, hidden: Tensor, last: Tensor | None) -> Tensor:
+        """Returns the logits of this rank's part of the vocabulary."""
+        config, names = self.config, self.config.names
+        if last is not None:
+            hidden = ark.reshape(hidden, (self.batch, self.tokens, config.hidden))
+            hidden = ark.gather(hidden, last, 1, name="last")
+        hidden = self.norm(hidden, names.final_norm)
+        rows = config.shard.interval(config.vocabulary)
+        if not config.tied:
+            return self.dense(hidden, names.head, len(rows), config.head_bias)
+        # The head reads its rows of the table, which every rank has for the embeddings.
+        table = self.table
+        if len(rows) < config.vocabulary:
+            table = ark.slice(table, (rows.start, 0), (rows.stop, config.hidden), name="lm_head")
+        return ark.matmul(hidden, table, transpose_other=True, name="lm_head")

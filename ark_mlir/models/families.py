@@ -1,0 +1,337 @@
+"""The types of decoders: what each has in ``config.json``, as a table.
+
+A row says how a type differs from Llama. A field of :class:`DecoderConfig` is a value, or a
+function that reads it from the configuration. A new type is a new row, and a test in
+tests/host/models/test_families.py against transformers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from . import tensor_names
+from .activations import read_activation
+from .config import Config
+from .decoder_config import DecoderConfig
+from .rope import read_rope
+
+__all__ = ["FAMILIES", "Family", "read_decoder"]
+
+# Reads a field of DecoderConfig, or several of them.
+Read = Callable[[Config], Any]
+
+# More layers than any model has; a damaged file may claim 2^31.
+_MOST_LAYERS = 4096
+_LAYER_TYPES = ("full_attention", "sliding_attention")
+
+
+@dataclass(frozen=True)
+class Family:
+    """How a model type differs from Llama.
+
+    Attributes:
+        fields: fields of DecoderConfig, each a value or a function that reads it.
+        keys: names of entries of ``config.json``, by those that Llama has.
+        eps: the name of the entry with the epsilon of norms, and its default.
+        activation: the name of the entry with the activation, and its default.
+        windows: returns the flags of the layers that have a window, for a model without
+            ``layer_types``; None if the type has no windows.
+        window: the default window, of a file without ``sliding_window``; null there means none.
+        windows_on: the default of ``use_sliding_window``.
+        theta: the default base of rotary positions.
+        rotary: the default share of a head's elements that rotate; None if all have to.
+        plain: entries of which only some values are supported, see :meth:`Config.plain`.
+        harmless: entries that do not affect a forward pass.
+        ranks: True if the model can be divided among ranks (:mod:`.sharding`).
+    """
+
+    fields: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    keys: Mapping[str, str] = field(default_factory=dict[str, str])
+    eps: tuple[str, float] = ("rms_norm_eps", 1e-6)
+    activation: tuple[str, str] = ("hidden_act", "silu")
+    windows: Callable[[Config], tuple[bool, ...]] | None = None
+    window: int | None = 4096
+    windows_on: bool = True
+    theta: float = 10000.0
+    rotary: float | None = None
+    plain: Mapping[str, tuple[object, ...]] = field(default_factory=dict[str, "tuple[object, ...]"])
+    harmless: tuple[str, ...] = ()
+    ranks: bool = False
+
+    def key(self, name: str) -> str:
+        """Returns the name of an entry of ``config.json``."""
+        return self.keys.get(name, name)
+
+
+# -- functions that read fields -------------------------------------------------------------------
+
+
+def _flag(key: str, default: bool = False) -> Read:
+    return lambda config: config.flag(key, default)
+
+
+def _optional_number(key: str) -> Read:
+    return lambda config: config.optional_number(key)
+
+
+def _inverse_root(key: str) -> Read:
+    """Reads a scale of attention: one over the root of an entry, None if there is none."""
+
+    def read(config: Config) -> float | None:
+        number = config.optional_number(key)
+        if number == 0:
+            raise config.error(f"{key!r} must be above 0")
+        return None if number is None else number**-0.5
+
+    return read
+
+
+def _root(key: str) -> Read:
+    return lambda config: config.count(key) ** 0.5
+
+
+def _unrotated(config: Config) -> tuple[bool, ...]:
+    """Reads SmolLM3's layers without rotary positions."""
+    rotated = config.flags("no_rope_layers", config.count("num_hidden_layers"))
+    interval = config.count("no_rope_layer_interval", 4)
+    if rotated is not None:
+        return tuple(not each for each in rotated)
+    return _every(interval, True)
+
+
+def _every(interval: int, value: bool) -> tuple[bool, ...]:
+    """Returns flags of which every `interval`-th is `value`."""
+    return (*[not value] * (interval - 1), value)
+
+
+# -- functions that tell the layers with windows --------------------------------------------------
+
+
+def _all(config: Config) -> tuple[bool, ...]:
+    return (True,)
+
+
+def _alternate(config: Config) -> tuple[bool, ...]:
+    return (True, False)
+
+
+def _pattern(config: Config) -> tuple[bool, ...]:
+    interval = config.count("sliding_window_pattern", config.count("_sliding_window_pattern", 6))
+    return _every(interval, False)
+
+
+def _upper(config: Config) -> tuple[bool, ...]:
+    """Layers from ``max_window_layers`` on have the window."""
+    layers, first = config.count("num_hidden_layers"), config.natural("max_window_layers", 28)
+    if first >= layers:
+        return (False,)
+    if first > _MOST_LAYERS:
+        raise config.error(f"'max_window_layers' is {first}; the limit is {_MOST_LAYERS}")
+    return (*[False] * first, *[True] * (min(layers, _MOST_LAYERS) - first))
+
+
+def _listed(config: Config) -> tuple[bool, ...]:
+    raise config.error("'layer_types' must tell the layers that have a sliding window")
+
+
+# -- the table ------------------------------------------------------------------------------------
+
+_TIED = {"tied": _flag("tie_word_embeddings", True)}
+# Biases of queries, keys, values and of the attention's output have one flag.
+_BIASES = {"attention_bias": _flag("attention_bias"), "output_bias": _flag("attention_bias")}
+_GEMMA: dict[str, Any] = {
+    **_TIED, **_BIASES, "norm": "rms_plus_one", "embedding_scale": _root("hidden_size"),
+}  # fmt: skip
+_GEMMA2: dict[str, Any] = {
+    **_GEMMA,
+    "names": tensor_names.SANDWICH,
+    "attention_scale": _inverse_root("query_pre_attn_scalar"),
+    "score_cap": _optional_number("attn_logit_softcapping"),
+    "logit_cap": _optional_number("final_logit_softcapping"),
+}
+# A type of cache in transformers, and attention to later tokens, which no decoder here has.
+_OF_GEMMA = {"use_bidirectional_attention": (False,)}
+_OLMO2: dict[str, Any] = {**_BIASES, "names": tensor_names.OLMO2, "whole_qk_norm": True}
+
+FAMILIES: dict[str, Family] = {
+    "llama": Family(
+        {**_BIASES, "mlp_bias": _flag("mlp_bias")},
+        plain={"is_llama_config": (True,), "rope_interleaved": (False,)},
+        ranks=True,
+    ),
+    "mistral": Family(windows=_all, ranks=True),
+    "qwen2": Family(
+        {"attention_bias": True}, windows=_upper, windows_on=False, plain={"use_mrope": (False,)}, ranks=True
+    ),
+    "qwen3": Family({**_BIASES, "qk_norm": True}, windows=_upper, windows_on=False, ranks=True),
+    "gemma": Family(
+        _GEMMA,
+        activation=("hidden_act", "gelu_pytorch_tanh"),
+        plain={**_OF_GEMMA, "hidden_activation": ("gelu_pytorch_tanh",)},
+    ),
+    "gemma2": Family(
+        _GEMMA2,
+        activation=("hidden_activation", "gelu_pytorch_tanh"),
+        windows=_alternate,
+        plain=_OF_GEMMA,
+        harmless=("cache_implementation", "hidden_act", "sliding_window_size"),
+    ),
+    "gemma3_text": Family(
+        {**_GEMMA2, "qk_norm": True},
+        activation=("hidden_activation", "gelu_pytorch_tanh"),
+        windows=_pattern,
+        theta=1000000.0,
+        plain=_OF_GEMMA,
+        harmless=("cache_implementation", "hidden_act"),
+    ),
+    "phi3": Family(
+        {"names": tensor_names.PHI3},
+        eps=("rms_norm_eps", 1e-5),
+        windows=_all,
+        window=None,
+        rotary=1.0,
+        plain={
+            "attention_bias": (False,), "mlp_bias": (False,), "lm_head_bias": (False,),
+            "full_attn_mod": (1,), "interpolate_factor": (1,),
+        },
+        harmless=("embd_pdrop", "resid_pdrop", "original_max_position_embeddings"),
+    ),
+    "smollm3": Family(
+        {**_TIED, **_BIASES, "mlp_bias": _flag("mlp_bias"), "unrotated": _unrotated},
+        windows=_listed,
+        window=None,
+        windows_on=False,
+        theta=2000000.0,
+        harmless=("max_window_layers",),
+    ),
+    "olmo2": Family(_OLMO2, eps=("rms_norm_eps", 1e-5)),
+    "olmo3": Family(
+        _OLMO2, eps=("rms_norm_eps", 1e-5), windows=lambda config: _every(4, False)
+    ),
+    "stablelm": Family(
+        {
+            "norm": "layer", "attention_bias": _flag("use_qkv_bias"),
+            "parallel": _flag("use_parallel_residual"),
+        },
+        eps=("layer_norm_eps", 1e-5),
+        rotary=0.25,
+        plain={"qk_layernorm": (False,)},
+        harmless=("hidden_dropout",),
+    ),
+    "phi": Family(
+        {
+            "names": tensor_names.PHI, "norm": "layer", "parallel": True, "mlp": "plain",
+            "attention_bias": True, "output_bias": True, "mlp_bias": True, "head_bias": True,
+        },
+        eps=("layer_norm_eps", 1e-5),
+        activation=("hidden_act", "gelu_new"),
+        rotary=0.5,
+        plain={"qk_layernorm": (False,)},
+        harmless=("embd_pdrop", "resid_pdrop"),
+    ),
+    "gpt2": Family(
+        {
+            **_TIED, "names": tensor_names.GPT2, "norm": "layer", "mlp": "plain",
+            "learned_positions": True, "attention_bias": True, "output_bias": True,
+            "mlp_bias": True,
+        },
+        keys={
+            "hidden_size": "n_embd", "num_hidden_layers": "n_layer",
+            "num_attention_heads": "n_head", "intermediate_size": "n_inner",
+            "max_position_embeddings": "n_positions",
+        },
+        eps=("layer_norm_epsilon", 1e-5),
+        activation=("activation_function", "gelu_new"),
+        plain={
+            "scale_attn_weights": (True,), "scale_attn_by_inverse_layer_idx": (False,),
+        },
+        harmless=(
+            "attn_pdrop", "embd_pdrop", "resid_pdrop", "n_ctx", "reorder_and_upcast_attn",
+            "summary_activation", "summary_first_dropout", "summary_proj_to_labels", "summary_type",
+            "summary_use_proj",
+        ),
+    ),
+}  # fmt: skip
+
+
+# -- config.json ----------------------------------------------------------------------------------
+
+
+def read_decoder(config: Config) -> DecoderConfig:
+    """Reads the sizes and features of a decoder from a ``config.json``.
+
+    Raises InvalidUsageError if an entry is invalid, or unknown and not ignored.
+    """
+    family = FAMILIES[config.word("model_type", "llama")]
+    heads = config.count(family.key("num_attention_heads"))
+    hidden = config.count(family.key("hidden_size"))
+    head = config.count("head_dim", max(1, hidden // heads))
+    learned = bool(family.fields.get("learned_positions"))
+    width = 4 * hidden if learned else None
+    eps, default = family.eps
+    sizes: dict[str, Any] = {
+        "vocabulary": config.count("vocab_size"),
+        "hidden": hidden,
+        "layers": config.count(family.key("num_hidden_layers")),
+        "heads": heads,
+        "kv_heads": config.count("num_key_value_heads", heads),
+        "head": head,
+        "intermediate": config.count(family.key("intermediate_size"), width),
+        "positions": config.count(family.key("max_position_embeddings")),
+        "eps": config.number(eps, default),
+        "tied": config.flag("tie_word_embeddings", False),
+        "activation": read_activation(config, *family.activation),
+        **_read_windows(config, family),
+    }  # fmt: skip
+    if sizes["heads"] % sizes["kv_heads"]:
+        raise config.error(f"{heads} heads are no multiple of {sizes['kv_heads']} key heads")
+    if head % 2 and not learned:
+        raise config.error(f"head_dim {head} is odd")
+    if not learned:
+        ropes = read_rope(config, head, family.theta, family.rotary)
+        full, local = ropes["full"], ropes["local"]
+        sizes |= {"theta": full.theta, "scaling": full.scaling}
+        sizes |= {"rotary": 0 if full.size == head else full.size}
+        sizes |= {"local": None if local == full else local}
+    for name, value in family.fields.items():
+        sizes[name] = value(config) if callable(value) else value
+    for key, values in family.plain.items():
+        config.plain(key, *values)
+    config.check_known(family.harmless)
+    return DecoderConfig(**sizes)
+
+
+def _read_windows(config: Config, family: Family) -> dict[str, Any]:
+    """Reads the sliding window, and which layers have it."""
+    layers = config.count(family.key("num_hidden_layers"))
+    if family.windows is None:
+        _refuse_windows(config, layers)
+        return {}
+    window = config.optional_count("sliding_window")
+    if "sliding_window" not in config.entries:
+        window = family.window
+    if not config.flag("use_sliding_window", family.windows_on):
+        window = None
+    # The comparison creates no list: a damaged file may claim 2^31 layers.
+    kinds = config.words("layer_types", layers, _LAYER_TYPES)
+    config.skip("max_window_layers")
+    if kinds is not None:
+        windowed = tuple(kind == "sliding_attention" for kind in kinds)
+        if window is None and any(windowed):
+            raise config.error("'layer_types' has sliding_attention, but there is no window")
+    else:
+        windowed = family.windows(config) if window is not None else (False,)
+    return {"window": window, "windowed": windowed} if any(windowed) else {}
+
+
+def _refuse_windows(config: Config, layers: int) -> None:
+    """Raises an error if a layer has a sliding window, which the type does not have elsewhere."""
+    config.plain("use_sliding_window", False)
+    off = config.entries.get("use_sliding_window") is False
+    for key in ("sliding_window", "max_window_layers"):
+        config.plain(key, *([config.entries.get(key)] if off else []))
+    kinds = config.words("layer_types", layers, _LAYER_TYPES)
+    if kinds is not None and "sliding_attention" in kinds:
+        raise config.error("'layer_types' has sliding_attention, which this type does not have")

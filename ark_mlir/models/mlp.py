@@ -1,0 +1,71 @@
+"""The MLPs of decoders, by the names that ``DecoderConfig.mlp`` has.
+
+A builder gets the graph of the program, the normalised hidden states ``[batch * tokens, hidden]``,
+the prefix of the names of its tensors, such as ``model.layers.0.mlp``, and the number of the layer.
+It returns the MLP's output, of the shape of its input. A model whose layers have MLPs of experts
+adds a builder of its own, whose settings are ``DecoderConfig.experts``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from .. import frontend as ark
+from ..dtypes import DType
+from ..frontend import Tensor
+from .activations import ACTIVATIONS
+from .decoder_config import DecoderConfig
+
+__all__ = ["MLPS", "Builder", "Graph"]
+
+
+class Graph(Protocol):
+    """What a builder uses of a program under construction."""
+
+    @property
+    def config(self) -> DecoderConfig:
+        """Returns the sizes of the decoder."""
+        ...
+
+    @property
+    def dtype(self) -> DType:
+        """Returns the dtype of parameters and hidden states."""
+        ...
+
+    def parameter(self, name: str, *shape: int) -> Tensor:
+        """Returns a parameter of the program."""
+        ...
+
+    def dense(self, x: Tensor, name: str, outputs: int, bias: bool = False) -> Tensor:
+        """Returns the product with the weight ``<name>.weight``, and adds ``<name>.bias``."""
+        ...
+
+
+# Takes the graph, the input, the prefix of the names, and the number of the layer.
+Builder = Callable[[Graph, Tensor, str, int], Tensor]
+
+
+def gated(graph: Graph, x: Tensor, name: str, layer: int) -> Tensor:
+    """Builds ``down(activation(gate(x)) * up(x))``."""
+    config, names = graph.config, graph.config.names
+    activation = ACTIVATIONS[config.activation]
+    if names.gate_up is not None:
+        both = graph.dense(x, f"{name}.{names.gate_up}", 2 * config.intermediate, config.mlp_bias)
+        gate, up = ark.split(both, 2, -1, name=f"{name}.{names.gate_up}.parts")
+    else:
+        gate = graph.dense(x, f"{name}.{names.gate}", config.intermediate, config.mlp_bias)
+        up = graph.dense(x, f"{name}.{names.up}", config.intermediate, config.mlp_bias)
+    inner = ark.mul(activation(gate, f"{name}.act"), up, name=f"{name}.act")
+    return graph.dense(inner, f"{name}.{names.down}", config.hidden, config.mlp_bias)
+
+
+def plain(graph: Graph, x: Tensor, name: str, layer: int) -> Tensor:
+    """Builds ``down(activation(up(x)))``."""
+    config, names = graph.config, graph.config.names
+    inner = graph.dense(x, f"{name}.{names.up}", config.intermediate, config.mlp_bias)
+    inner = ACTIVATIONS[config.activation](inner, f"{name}.act")
+    return graph.dense(inner, f"{name}.{names.down}", config.hidden, config.mlp_bias)
+
+
+MLPS: dict[str, Builder] = {"gated": gated, "plain": plain}
