@@ -6,15 +6,14 @@
 
 from __future__ import annotations
 
-import os
-import traceback
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from .. import frontend as ark
 from ..errors import InvalidUsageError, UnsupportedError, a_type
 from .aten import names
-from .library import folder, require_torch, tracing_errors
+from .library import folder, require_torch
+from .tracing import check_call, one_error, tracing_error, whole_stacks, without_cache
 from .translate import Node, Translation, out_of, refusal
 
 if TYPE_CHECKING:
@@ -58,13 +57,15 @@ def from_torch(
         of the module's state dict. A single result has the name ``output``; results in a tuple have
         the names ``output_0``, ``output_1`` and so on; results in a dict or a dataclass have its
         keys. Tensors that depend on no input (positions, masks, buffers outside of the state dict)
-        become constants.
+        become constants. A model of transformers is traced with ``use_cache=False`` unless the
+        inputs say otherwise, since a cache is no tensor.
 
     Raises:
-        UnsupportedError: torch is not installed, the module's control flow depends on data, or the
-            module uses ops that ark does not support. The error lists all such ops, with their
-            nodes and Python lines.
-        InvalidUsageError: the module or the example inputs have a wrong type.
+        UnsupportedError: torch is not installed, the module's control flow depends on data, it
+            returns other objects than tensors, or it uses ops that ark does not support. The error
+            lists all such ops, with their nodes and Python lines.
+        InvalidUsageError: the module or the example inputs have a wrong type, the inputs are not
+            those of ``forward``, or ``forward`` raises an error for them, as for a wrong shape.
 
     Example:
         >>> import torch
@@ -89,23 +90,13 @@ def _exported(torch: Any, module: Any, example_inputs: Any) -> Any:
             f"from_torch takes an nn.Module or an ExportedProgram, not {a_type(module)}"
         )
     args, kwargs = _arguments(torch, example_inputs)
+    kwargs = without_cache(module, args, kwargs)
+    check_call(module, args, kwargs)
     try:
-        with torch.no_grad():
+        with torch.no_grad(), one_error(), whole_stacks():
             return torch.export.export(module, args, kwargs)
-    except tracing_errors() as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise UnsupportedError(
-            f"torch.export cannot trace {type(module).__name__!r}: {reason}",
-            location=_last_line(error, folder(torch)),
-        ) from error
-
-
-def _last_line(error: BaseException, internal: str) -> str | None:
-    """Returns the innermost line of an error's traceback outside of torch and this folder."""
-    ours = os.path.dirname(os.path.abspath(__file__))
-    frames = traceback.extract_tb(error.__traceback__)
-    own = [f for f in frames if not f.filename.startswith((internal, ours))]
-    return f"{own[-1].filename}:{own[-1].lineno}" if own else None
+    except Exception as error:
+        raise tracing_error(module, error, folder(torch)) from error
 
 
 def _arguments(torch: Any, example_inputs: Any) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import UnsupportedError
 
-__all__ = ["folder", "require_torch", "tracing_errors"]
+__all__ = ["folder", "require_torch"]
 
 
 def require_torch(what: str) -> Any:
@@ -22,13 +22,6 @@ def require_torch(what: str) -> Any:
         raise UnsupportedError(
             f"{what} needs PyTorch; install it with `pip install 'ark-mlir[torch]'`"
         ) from None
-
-
-def tracing_errors() -> tuple[type[Exception], ...]:
-    """Returns the exceptions that ``torch.export`` raises on a module that it cannot trace."""
-    shapes = importlib.import_module("torch.fx.experimental.symbolic_shapes")
-    dynamo = importlib.import_module("torch._dynamo.exc")
-    return shapes.GuardOnDataDependentSymNode, dynamo.TorchDynamoException
 
 
 def folder(torch: Any) -> str:

@@ -1,9 +1,12 @@
 """The table of ATen ops; see ``table``. It does not import torch."""
 
+from . import convolution as convolution
 from . import elementwise as elementwise
 from . import indexing as indexing
 from . import linear as linear
+from . import pooling as pooling
 from . import reductions as reductions
+from . import resampling as resampling
 from . import transformer as transformer
 from . import views as views
 from .table import Out, Unavailable, find, is_view, names, unsupported

@@ -272,6 +272,27 @@ def _log10(out: Out, x: Operand) -> ark.Tensor:
     return ark.log(tensor(x, out.dtype)) * (1 / math.log(10))
 
 
+@aten("log1p.default")
+def _log1p(out: Out, x: Operand) -> ark.Tensor:
+    value = tensor(x, out.dtype)
+    # The quotient cancels the rounding of the sum: log(1 + x) alone is wrong for small x.
+    total = value + 1
+    precise = ark.log(total) * (value / (total - 1))
+    usual = ark.logical_and(total != 1, total < math.inf)
+    return ark.where(usual, precise, ark.where(total == 1, value, ark.log(total)))
+
+
+@aten("expm1.default")
+def _expm1(out: Out, x: Operand) -> ark.Tensor:
+    value = tensor(x, out.dtype)
+    # As for log1p: exp(x) - 1 alone is wrong for small x.
+    power = ark.exp(value)
+    precise = (power - 1) * (value / ark.log(power))
+    tiny, low = power == 1, power <= 0
+    usual = ark.logical_and(ark.logical_not(tiny), ark.logical_and(power > 0, power < math.inf))
+    return ark.where(usual, precise, ark.where(tiny, value, ark.where(low, -1.0, power)))
+
+
 @aten("where.self", "where.ScalarSelf", "where.ScalarOther", "where.Scalar")
 def _where(out: Out, condition: Operand, a: Operand, b: Operand) -> ark.Tensor:
     return ark.where(tensor(condition, bool_), tensor(a, out.dtype), to(b, out.dtype))

@@ -289,6 +289,29 @@ def _group_norm(
     return result, statistics, statistics
 
 
+@aten("_native_batch_norm_legit.no_stats")
+def _instance_norm(
+    out: tuple[Out, ...],
+    x: Operand,
+    weight: ark.Tensor | None,
+    bias: ark.Tensor | None,
+    training: bool,
+    momentum: float,
+    eps: float,
+) -> Any:
+    """Normalises each channel over all other dimensions, as instance norms do for one image."""
+    value = tensor(x)
+    axes = [axis for axis in range(value.ndim) if axis != 1]
+    variance, mean = _variance(value, axes, 0)
+    result = (value - mean) * ark.rsqrt(variance + eps)
+    if weight is not None:
+        result = result * _per_channel(weight, value.ndim)
+    if bias is not None:
+        result = result + _per_channel(bias, value.ndim)
+    statistics = Unavailable("statistics of a batch, which training needs")
+    return result, statistics, statistics
+
+
 @aten("_native_batch_norm_legit_no_training.default")
 def _batch_norm(
     out: tuple[Out, ...],

@@ -316,3 +316,75 @@ def test_dynamic_sizes_raise_and_name_the_tensor() -> None:
 def test_wrong_arguments_raise(module: Any, inputs: Any, message: str) -> None:
     with pytest.raises(ark.InvalidUsageError, match=message):
         ark.from_torch(module, inputs)
+
+
+class Wrapped(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(8, 4)
+
+    def forward(self, x: Any, scale: Any = None) -> Any:
+        return self.apply_linear(x)
+
+    def apply_linear(self, x: Any) -> Any:
+        return self.linear(torch.erfinv(x) if x.shape[0] == 1 else x)  # linear
+
+
+def line_of(request: pytest.FixtureRequest, mark: str) -> int:
+    lines = request.path.read_text(encoding="utf-8").splitlines()
+    return next(n for n, text in enumerate(lines, 1) if text.endswith(f"  # {mark}"))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "message"),
+    [
+        ((), "missing a required argument: 'x'"),
+        ({"z": torch.zeros(2, 8)}, "missing a required argument: 'x'"),
+        ((torch.zeros(2, 8), None, 3), "too many positional arguments"),
+    ],
+)
+def test_inputs_that_forward_does_not_take_raise(inputs: Any, message: str) -> None:
+    with pytest.raises(ark.InvalidUsageError) as caught:
+        ark.from_torch(Wrapped(), inputs)
+    assert str(caught.value).endswith(f"do not fit Wrapped.forward(x, scale): {message}")
+
+
+def test_a_wrong_shape_is_one_line_with_its_place(
+    request: pytest.FixtureRequest, caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(ark.InvalidUsageError) as caught:
+        ark.from_torch(Wrapped(), torch.zeros(2, 9))
+    text = str(caught.value)
+    assert text.startswith(f"{request.path}:{line_of(request, 'linear')}: 'Wrapped' fails for")
+    assert "[2, 9]" in text
+    assert "\n" not in text
+    # torch logs the traceback by itself.
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
+
+
+def test_the_line_of_an_op_is_that_of_a_helper(request: pytest.FixtureRequest) -> None:
+    with pytest.raises(ark.UnsupportedError) as caught:
+        ark.from_torch(Wrapped(), torch.zeros(1, 8))
+    assert str(caught.value).startswith(f"{request.path}:{line_of(request, 'linear')}: ")
+
+
+class Cache:
+    """No type of torch, as the caches of transformers."""
+
+
+class Decoder(nn.Module):
+    """Returns a cache unless it is called with ``use_cache=False``, as models of transformers."""
+
+    def forward(self, x: Any, use_cache: bool | None = None, **_: Any) -> Any:
+        return (x + 1, Cache()) if use_cache is not False else (x + 1,)
+
+
+def test_a_model_with_a_cache_is_traced_without_it() -> None:
+    program = ark.from_torch(Decoder(), torch.zeros(3))
+    values = ark.reference.run(program, {"x": np.ones(3, np.float32)})
+    assert [value.tolist() for value in values.values()] == [[2, 2, 2]]
+
+
+def test_a_cache_that_the_caller_wants_raises_with_the_remedy() -> None:
+    with pytest.raises(ark.UnsupportedError, match=r"a Cache, .* pass use_cache=False$"):
+        ark.from_torch(Decoder(), {"x": torch.zeros(3), "use_cache": True})

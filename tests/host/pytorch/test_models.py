@@ -81,6 +81,14 @@ def test_from_torch(build: Callable[[str], Any], attention: str, pick_target: Pi
         assert_as_good(y, plain[name], exact[name])
 
 
+def test_from_torch_leaves_out_the_cache() -> None:
+    config = transformers.LlamaConfig(**SIZES, num_key_value_heads=1)
+    assert config.use_cache
+    program = ark.from_torch(transformers.LlamaForCausalLM(config).eval(), {"input_ids": IDS})
+    assert list(program.inputs) == ["input_ids"]
+    assert list(program.outputs) == ["logits"]
+
+
 @pytest.mark.parametrize("build", [bert, llama])
 def test_torch_compile(
     build: Callable[[str], Any],

@@ -1,0 +1,146 @@
+"""ATen's pools: the maximum or the mean of each window over the last dimensions.
+
+A window over several dimensions is reduced along one dimension after the other.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ... import frontend as ark
+from ...dtypes import fp32
+from .table import Out, Unavailable, aten
+from .values import Operand, tensor
+from .windows import Windows, as_many, check_floats, elements, fitted
+
+Many = int | Sequence[int] | None
+
+_NO_PLACES = Unavailable("the positions of the maxima of a pool")
+
+
+def _reduced(
+    x: ark.Tensor,
+    windows: Sequence[Windows],
+    pads: Sequence[int],
+    shape: Sequence[int],
+    fill: float,
+    combine: Callable[[ark.Tensor, ark.Tensor], ark.Tensor],
+) -> ark.Tensor:
+    """Combines the elements of each window. There are `shape` windows over the last dimensions."""
+    first = x.ndim - len(shape)
+    for axis, (each, pad, count) in enumerate(zip(windows, pads, shape, strict=True), first):
+        x = fitted(x, axis, each, count, pad, fill)
+        x = functools.reduce(combine, elements(x, axis, [each], [count]))
+    return x
+
+
+def _windows(rank: int, size: Many, stride: Many, dilation: Many = 1) -> list[Windows]:
+    sizes = as_many(size, rank)
+    steps = as_many(stride, rank) if stride else sizes
+    return [Windows(*each) for each in zip(sizes, steps, as_many(dilation, rank), strict=True)]
+
+
+def _enter_max(rank: int) -> None:
+    def largest(
+        out: Out,
+        x: Operand,
+        kernel_size: Many,
+        stride: Many = None,
+        padding: Many = 0,
+        dilation: Many = 1,
+        ceil_mode: bool = False,
+    ) -> ark.Tensor:
+        value = tensor(x)
+        least = -math.inf if value.dtype.is_float else value.dtype.integer_range[0]
+        windows = _windows(rank, kernel_size, stride, dilation)
+        pads = as_many(padding, rank, 0)
+        return _reduced(value, windows, pads, out.shape[-rank:], least, ark.maximum)
+
+    def with_places(out: tuple[Out, Out], x: Operand, *args: Any, **kwargs: Any) -> Any:
+        return largest(out[0], x, *args, **kwargs), _NO_PLACES
+
+    aten(f"max_pool{rank}d.default")(largest)
+    aten(f"max_pool{rank}d_with_indices.default")(with_places)
+
+
+def _enter_mean(rank: int) -> None:
+    def mean(
+        out: Out,
+        x: Operand,
+        kernel_size: Many,
+        stride: Many = None,
+        padding: Many = 0,
+        ceil_mode: bool = False,
+        count_include_pad: bool = True,
+        divisor_override: int | None = None,
+    ) -> ark.Tensor:
+        value = tensor(x)
+        check_floats(value, "a mean pool")
+        windows = _windows(rank, kernel_size, stride)
+        pads, shape = as_many(padding, rank, 0), out.shape[-rank:]
+        sums = _reduced(tensor(value, fp32), windows, pads, shape, 0, ark.add)
+        if divisor_override is not None:
+            return tensor(sums / divisor_override, out.dtype)
+        extents = value.shape[-rank:]
+        axes = zip(windows, pads, shape, extents, strict=True)
+        counts = [_counts(*axis, count_include_pad) for axis in axes]
+        divisor = functools.reduce(np.multiply.outer, counts)
+        if (divisor == divisor.flat[0]).all():
+            return tensor(sums / float(divisor.flat[0]), out.dtype)
+        return tensor(sums / ark.constant(divisor.astype(np.float32), fp32), out.dtype)
+
+    aten(f"avg_pool{rank}d.default")(mean)
+
+
+def _counts(each: Windows, pad: int, count: int, extent: int, padding: bool) -> Any:
+    """Returns the number of elements of each window along one dimension that torch counts: those
+    of the padding only if `padding`, and none beyond it."""
+    starts = np.arange(count) * each.stride - pad
+    low, high = (-pad, extent + pad) if padding else (0, extent)
+    return np.minimum(starts + each.size, high) - np.maximum(starts, low)
+
+
+def _enter_adaptive(rank: int) -> None:
+    def mean(out: Out, x: Operand, output_size: Many) -> ark.Tensor:
+        value = tensor(x)
+        check_floats(value, "a mean pool")
+        means = _adapted(tensor(value, fp32), out.shape[-rank:], ark.reduce_mean)
+        return tensor(means, out.dtype)
+
+    def largest(out: tuple[Out, Out], x: Operand, output_size: Many) -> Any:
+        return _adapted(tensor(x), out[0].shape[-rank:], ark.reduce_max), _NO_PLACES
+
+    aten(f"adaptive_avg_pool{rank}d.default", f"_adaptive_avg_pool{rank}d.default")(mean)
+    aten(f"adaptive_max_pool{rank}d.default")(largest)
+
+
+def _adapted(x: ark.Tensor, shape: Sequence[int], reduce: Callable[..., ark.Tensor]) -> ark.Tensor:
+    """Reduces `shape` windows, which cover the last dimensions."""
+    for axis, count in enumerate(shape, x.ndim - len(shape)):
+        extent = x.shape[axis]
+        if extent % count == 0:
+            tiles = (*x.shape[:axis], count, extent // count, *x.shape[axis + 1 :])
+            x = reduce(ark.reshape(x, tiles), axis + 1, keepdims=False)
+        else:
+            lead = (slice(None),) * axis
+            x = ark.concat(
+                [reduce(x[(*lead, _span(number, count, extent))], axis) for number in range(count)],
+                axis,
+            )
+    return x
+
+
+def _span(number: int, count: int, extent: int) -> slice:
+    """Returns the elements of window `number` of `count` windows that cover `extent` elements."""
+    return slice(number * extent // count, -(-(number + 1) * extent // count))
+
+
+for _rank in (1, 2, 3):
+    _enter_max(_rank)
+    _enter_mean(_rank)
+    _enter_adaptive(_rank)

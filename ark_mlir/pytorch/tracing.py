@@ -1,0 +1,139 @@
+"""The call of ``torch.export``: its arguments, and its errors as errors of ark."""
+
+# pyright: reportMissingImports=false, reportMissingTypeStubs=false
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import logging
+import os
+import re
+import traceback
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+from unittest import mock
+
+from ..errors import ArkError, InvalidUsageError, UnsupportedError
+
+__all__ = ["check_call", "one_error", "tracing_error", "whole_stacks", "without_cache"]
+
+_UNKNOWN_TYPE = re.compile(r"Found <class '(.+?)'> in output, which is not a known type")
+# This logger repeats the traceback of an error that is raised as well.
+_REPEATS_ERRORS = "torch._subclasses.fake_tensor"
+
+
+def without_cache(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the keyword arguments for tracing a module.
+
+    Models of transformers return a cache of keys and values, which is no tensor, unless they are
+    called with ``use_cache=False``. A value that the caller chose stays.
+    """
+    signature = inspect.signature(module.forward)
+    takes_any = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+    configured = getattr(getattr(module, "config", None), "use_cache", None) is not None
+    if "use_cache" not in signature.parameters and not (takes_any and configured):
+        return dict(kwargs)
+    try:
+        given = signature.bind_partial(*args, **kwargs).arguments
+    except TypeError:  # `check_call` raises the error
+        return dict(kwargs)
+    return dict(kwargs) if "use_cache" in given else {**kwargs, "use_cache": False}
+
+
+def check_call(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raises InvalidUsageError if the arguments do not fit the signature of ``forward``."""
+    signature = inspect.signature(module.forward)
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        names = ", ".join(signature.parameters)
+        raise InvalidUsageError(
+            f"the example inputs do not fit {type(module).__name__}.forward({names}): {error}"
+        ) from None
+
+
+@contextmanager
+def one_error() -> Generator[None]:
+    """Returns a context in which torch raises errors without writing them to its log as well."""
+    logger = logging.getLogger(_REPEATS_ERRORS)
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
+
+
+@contextmanager
+def whole_stacks() -> Generator[None]:
+    """Returns a context in which torch records all lines that lead to an op.
+
+    By default torch records those of functions that are named ``forward``, and not of the
+    functions that these call.
+    """
+    tracer: Any = importlib.import_module("torch.fx.experimental.proxy_tensor").PythonKeyTracer
+    name = "_filter_traceback_frames"
+    if not hasattr(tracer, name):  # before torch 2.9
+        yield
+        return
+
+    def from_forward(self: object, frames: traceback.StackSummary) -> traceback.StackSummary:
+        del self
+        names = [frame.name for frame in frames]
+        first = names.index("forward") if "forward" in names else len(names)
+        return traceback.StackSummary.from_list(frames[first:])
+
+    with mock.patch.object(tracer, name, from_forward):
+        yield
+
+
+def tracing_error(module: Any, error: Exception, internal: str) -> ArkError:
+    """Returns the error of ark for an error of ``torch.export``.
+
+    Args:
+        module: the module that was traced.
+        error: the error that torch raised.
+        internal: the folder of torch, whose lines are no locations.
+    """
+    if isinstance(error, ArkError):
+        return error
+    name = type(module).__name__
+    location = _last_line(error, internal)
+    reason = str(error).strip().partition("\n")[0].rstrip(".")
+    if found := _UNKNOWN_TYPE.search(reason):
+        kind = found[1].rpartition(".")[2]
+        return UnsupportedError(
+            f"{name!r} returns a {kind}, and torch.export knows tensors, numbers, tuples, lists "
+            "and dicts only; for a model of transformers, pass use_cache=False"
+        )
+    if isinstance(error, _unsupported_errors()):
+        return UnsupportedError(f"torch.export cannot trace {name!r}: {reason}", location=location)
+    return InvalidUsageError(
+        f"{name!r} fails for the example inputs: {type(error).__name__}: {reason}",
+        location=location,
+    )
+
+
+def _unsupported_errors() -> tuple[type[Exception], ...]:
+    """Returns the exceptions that torch raises for modules that it cannot trace."""
+    shapes = importlib.import_module("torch.fx.experimental.symbolic_shapes")
+    dynamo = importlib.import_module("torch._dynamo.exc")
+    fake = importlib.import_module("torch._subclasses.fake_tensor")
+    return (
+        shapes.GuardOnDataDependentSymNode,
+        dynamo.TorchDynamoException,
+        fake.UnsupportedFakeTensorException,
+        NotImplementedError,
+    )
+
+
+def _last_line(error: BaseException, internal: str) -> str | None:
+    """Returns the innermost line of an error's traceback outside of torch and this folder."""
+    ours = os.path.dirname(os.path.abspath(__file__))
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [f for f in frames if not f.filename.startswith((internal, ours))]
+    return f"{own[-1].filename}:{own[-1].lineno}" if own else None

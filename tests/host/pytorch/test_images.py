@@ -1,0 +1,135 @@
+"""Modules for images: convolutions, pools, upsampling and normalisation, by ``from_torch``.
+
+The program is compared with PyTorch in float64, and the compiled program with the interpreter
+within its bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.testing.bounds import assert_within
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+Pick = Callable[[str], str]
+nn = torch.nn
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+SIGNAL, IMAGE, VOLUME = (2, 4, 9), (2, 4, 9, 8), (1, 4, 3, 5, 4)
+
+
+def assert_right(module: Any, shape: tuple[int, ...], target: str | None) -> None:
+    """Compares a module's program with the module; runs it if `target` is not None."""
+    torch.manual_seed(0)
+    x = torch.randn(shape)
+    program = ark.from_torch(module.eval(), x)
+    values = {name: t.detach().numpy() for name, t in program.state_dict().items()}
+    evaluation = ark.reference.evaluate(program, {**values, "input": x.numpy()}, bound=True)
+    with torch.no_grad():
+        wanted = module.double()(x.double())
+    module.float()
+    exact = evaluation.outputs["output"]
+    assert exact.shape == tuple(wanted.shape)
+    np.testing.assert_allclose(exact, wanted.numpy(), rtol=1e-6, atol=1e-6)
+    if target is not None:
+        with ark.compile(program, target=target).bind(program.state_dict()) as executable:
+            got = executable.run(input=x)["output"]
+        assert_within(got.numpy(), exact, evaluation.bounds["output"], "output")
+
+
+CONVOLUTIONS = {
+    "plain": (nn.Conv2d(4, 6, 3), IMAGE),
+    "same": (nn.Conv2d(4, 6, 3, padding="same"), IMAGE),
+    "strides": (nn.Conv2d(4, 6, (3, 2), (1, 2), (2, 1), (2, 1), bias=False), IMAGE),
+    "pointwise": (nn.Conv2d(4, 8, 1, stride=2), IMAGE),
+    "groups": (nn.Conv2d(4, 8, 3, padding=1, groups=2), IMAGE),
+    "depthwise": (nn.Conv2d(4, 4, 5, padding=2, groups=4), IMAGE),
+    "reflected": (nn.Conv2d(4, 6, 3, padding=1, padding_mode="reflect"), IMAGE),
+    "no batch": (nn.Conv2d(4, 6, 3), IMAGE[1:]),
+    "signal": (nn.Conv1d(4, 6, 3, stride=2, padding=1), SIGNAL),
+    "causal": (nn.Conv1d(4, 4, 4, padding=3, groups=4), SIGNAL),
+    "volume": (nn.Conv3d(4, 2, 3, padding=1), VOLUME),
+    "touching": (nn.ConvTranspose2d(4, 6, 2, stride=2), IMAGE),
+    "output padding": (nn.ConvTranspose2d(4, 6, 3, 2, 1, output_padding=1), IMAGE),
+    "transposed groups": (nn.ConvTranspose2d(4, 6, 3, 2, 1, groups=2, dilation=2), IMAGE),
+    "transposed signal": (nn.ConvTranspose1d(4, 6, 4, 3, 2, bias=False), SIGNAL),
+}
+
+
+@pytest.mark.parametrize("case", CONVOLUTIONS)
+def test_convolutions(case: str, pick_target: Pick) -> None:
+    runs = case in ("strides", "depthwise", "transposed groups")
+    assert_right(*CONVOLUTIONS[case], pick_target("cpu:2") if runs else None)
+
+
+POOLS = {
+    "max": (nn.MaxPool2d(3, 2, 1), IMAGE),
+    "max, ceil": (nn.MaxPool2d(2, ceil_mode=True), IMAGE),
+    "max, dilated": (nn.MaxPool2d((3, 2), stride=1, dilation=(2, 1)), IMAGE),
+    "mean": (nn.AvgPool2d(3, 2, 1), IMAGE),
+    "mean, ceil": (nn.AvgPool2d(3, 2, 1, ceil_mode=True), IMAGE),
+    "mean without padding": (nn.AvgPool2d(3, 2, 1, count_include_pad=False), IMAGE),
+    "mean by divisor": (nn.AvgPool2d(2, divisor_override=3), IMAGE),
+    "global": (nn.AdaptiveAvgPool2d(1), IMAGE),
+    "adaptive": (nn.AdaptiveAvgPool2d((3, 5)), IMAGE),
+    "adaptive max": (nn.AdaptiveMaxPool2d((2, 3)), IMAGE),
+    "max of a signal": (nn.MaxPool1d(3, 2, 1), SIGNAL),
+    "mean of a signal": (nn.AvgPool1d(3, 2, 1), SIGNAL),
+    "mean of a volume": (nn.AvgPool3d(2), VOLUME),
+}
+
+
+@pytest.mark.parametrize("case", POOLS)
+def test_pools(case: str, pick_target: Pick) -> None:
+    runs = case in ("max", "mean without padding")
+    assert_right(*POOLS[case], pick_target("cpu:2") if runs else None)
+
+
+UPSAMPLING = {
+    "twice": nn.Upsample(scale_factor=2),
+    "to a size": nn.Upsample(size=(5, 13)),
+    "by a fraction": nn.Upsample(scale_factor=1.7),
+    "exact": nn.Upsample(scale_factor=2, mode="nearest-exact"),
+    "linear": nn.Upsample(scale_factor=2, mode="bilinear"),
+    "linear, smaller": nn.Upsample(size=(21, 3), mode="bilinear"),
+    "linear, corners": nn.Upsample(size=(5, 13), mode="bilinear", align_corners=True),
+    "shuffled": nn.PixelShuffle(2),
+}
+
+
+@pytest.mark.parametrize("case", UPSAMPLING)
+def test_upsampling(case: str, pick_target: Pick) -> None:
+    runs = case in ("twice", "linear, smaller")
+    assert_right(UPSAMPLING[case], IMAGE, pick_target("cpu:2") if runs else None)
+
+
+@pytest.mark.parametrize("make", [nn.BatchNorm2d, nn.InstanceNorm2d, lambda c: nn.GroupNorm(2, c)])
+def test_norms(make: Callable[[int], Any]) -> None:
+    assert_right(make(4), IMAGE, None)
+
+
+@pytest.mark.parametrize("make", [nn.LogSigmoid, nn.CELU, nn.Hardswish, nn.Mish, nn.GELU])
+def test_activations(make: Callable[[], Any]) -> None:
+    assert_right(make(), SIGNAL, None)
+
+
+def test_small_arguments_of_log1p_and_expm1(pick_target: Pick) -> None:
+    """log(1 + x) and exp(x) - 1 have no correct digit for these arguments."""
+
+    class Both(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return torch.log1p(x), torch.expm1(x)
+
+    x = torch.tensor([0.0, 1e-10, -3e-9, 1e-6, 0.5, 20.0, -0.9, 100.0])
+    program = ark.from_torch(Both(), x)
+    with ark.compile(program, target=pick_target("cpu:1")) as executable:
+        got = list(executable.run(x=x).values())
+    for y, wanted in zip(got, (torch.log1p(x.double()), torch.expm1(x.double())), strict=True):
+        torch.testing.assert_close(y, wanted.float(), rtol=1e-6, atol=0)
