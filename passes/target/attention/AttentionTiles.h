@@ -32,6 +32,9 @@ protected:
   /// Scales and masks the sum of products of a row and a key. Returns minus
   /// infinity if `exists` is false. A null `exists` means true.
   Value finishScore(Value score, ValueRange place, Value key, Value exists);
+  /// Rounds exponentials to the values' type: one word with two exponentials
+  /// and one with the next two.
+  Words round(ArrayRef<Value> exponentials);
   /// Splits exponentials into sums of numbers of the values' type, whose
   /// products are exact. Every term has one word with two exponentials and one
   /// with the next two.
@@ -79,7 +82,7 @@ protected:
   Value quad, inQuad;
 
 private:
-  Value round(MutableArrayRef<Value> exponentials, bool isLast);
+  Value roundTerm(MutableArrayRef<Value> exponentials, bool isLast);
 };
 
 } // namespace mlir::ark
