@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
+from ..dtypes import DType
 from .bounded import Array, Bounded, exact
 from .interpreter import Machine, handles
 from .values import Value, fail
@@ -41,6 +43,7 @@ def matmul(op: Any, machine: Machine) -> Value | Bounded:
 def attention(op: Any, machine: Machine) -> Bounded:
     """Interprets attention; the result is zero for a query without a valid key."""
     q, k, v = (machine.read(x).bounded for x in (op.query, op.key, op.value))
+    dtype = machine.read(op.value).dtype
     repeats = q.value.shape[-3] // k.value.shape[-3]
     length = _kv_length(op, machine, k.value.shape[-2])
     k, v = (x.view(lambda a: _expanded(a, repeats, length)) for x in (k, v))
@@ -51,7 +54,7 @@ def attention(op: Any, machine: Machine) -> Bounded:
         scores = scores + mask.bounded
     elif mask is not None:
         valid = valid & mask.data
-    return _weighted(scores, np.broadcast_to(valid, scores.value.shape), v)
+    return _weighted(scores, np.broadcast_to(valid, scores.value.shape), v, dtype)
 
 
 def _kv_length(op: Any, machine: Machine, extent: int) -> int:
@@ -79,14 +82,24 @@ def _valid(shape: tuple[int, ...], length: int, causal: bool) -> Array:
     return np.broadcast_to(valid, shape[-2:])
 
 
-def _weighted(scores: Bounded, valid: Array, v: Bounded) -> Bounded:
+def _weighted(scores: Bounded, valid: Array, v: Bounded, dtype: DType) -> Bounded:
+    """Returns the means of `v`. The weights may be rounded to `dtype`, that of the values."""
     largest = np.max(scores.value, axis=-1, keepdims=True, where=valid, initial=-np.inf)
     shift = exact(np.where(np.isneginf(largest), 0.0, largest), scores)
     weights = (scores - shift).monotone(np.exp).view(lambda a: np.where(valid, a, 0.0))
     total = weights.sum((scores.value.ndim - 1,))
     nothing = total.value == 0
     total = Bounded(np.where(nothing, 1.0, total.value), total.error)
-    return (weights @ v) / total
+    return (_narrowed(weights, dtype) @ v) / total
+
+
+def _narrowed(weights: Bounded, dtype: DType) -> Bounded:
+    """Adds the error of rounding weights of at most one to `dtype`, with subnormal numbers."""
+    if weights.error is None:
+        return weights
+    rounding = dtype.unit_roundoff * weights.magnitude
+    least = float(ml_dtypes.finfo(dtype.numpy).smallest_subnormal)
+    return Bounded(weights.value, weights.error + rounding + least * (weights.value > 0))
 
 
 @handles("partial_attention")

@@ -31,6 +31,10 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
     arguments are the index of each row loop, the index of the key, the sum and, with a mask, the
     element of the mask. It may use values that are defined outside of the op.
 
+    With `causal`, the score of a query, which is the index of the last row loop, is minus infinity
+    for each key with `key + queries > query + keys`, where `queries` and `keys` are the extents of
+    the loops. A tile of rows hence has only the keys that its rows may attend to.
+
     `scores` is memory for the scores of all rows. Its contents after the op are unspecified: the
     online softmax does not use it.
 
@@ -48,6 +52,7 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
       memory.
     - (online_attention_c7) the op works on tensors and returns one result for each out, or works on
       buffers and has no results.
+    - (online_attention_c8) the last row loop of a causal op has a static extent.
 
     ```mlir
     ark.online_attention ins(%q, %k, %v : memref<4x64xbf16>, memref<?x64xbf16>, memref<?x64xbf16>)
@@ -67,7 +72,7 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
                        Ark_TensorOrBuffer:$value, Optional<Ark_TensorOrBuffer>:$mask,
                        Ark_TensorOrBuffer:$product, Ark_TensorOrBuffer:$maximum,
                        Ark_TensorOrBuffer:$sum, Ark_TensorOrBuffer:$scores,
-                       AffineMapArrayAttr:$indexing_maps);
+                       AffineMapArrayAttr:$indexing_maps, UnitAttr:$causal);
   let results = (outs Variadic<AnyRankedTensor>:$results);
   let regions = (region SizedRegion<1>:$region);
   let assemblyFormat = [{
@@ -75,7 +80,7 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
     (`mask` `(` $mask^ `:` type($mask) `)`)?
     `outs` `(` $product `,` $maximum `,` $sum `,` $scores `:`
                type($product) `,` type($maximum) `,` type($sum) `,` type($scores) `)`
-    `maps` $indexing_maps attr-dict-with-keyword $region (`->` type($results)^)?
+    `maps` $indexing_maps (`causal` $causal^)? attr-dict-with-keyword $region (`->` type($results)^)?
   }];
   let hasVerifier = 1;
   let hasRegionVerifier = 1;

@@ -55,7 +55,7 @@ static constexpr StringLiteral kHopper =
                 fp8 = true, mma = [)" MMA_SYNC ", " WGMMA "], " PTX_SCOPES R"(,
                 matrix_tiles = #ark.matrix_tiles<
                   shapes = [256, 128, 128, 256, 128, 192, 128, 128, 128, 96],
-                  depth = 64, tile = 3000, stage_row = 2300>>)";
+                  depth = 64, tile = 3000, stage_row = 2300, panel = 64>>)";
 
 static constexpr StringLiteral kBlackwell =
     R"(#ark.gpu<warp_size = 32, features = "+ptx87",

@@ -118,10 +118,21 @@ static LogicalResult verifyResults(OnlineAttentionOp op) {
                         "and no results (online_attention_c7)");
 }
 
+/// online_attention_c8
+static LogicalResult verifyCausal(OnlineAttentionOp op) {
+  SmallVector<int64_t> extents = op.getStaticLoopRanges();
+  bool hasQueries = op.getNumRowLoops() > 0 &&
+                    !ShapedType::isDynamic(extents[op.getNumRowLoops() - 1]);
+  if (!op.getCausal() || hasQueries)
+    return success();
+  return op.emitOpError("is causal and needs a static number of queries "
+                        "(online_attention_c8)");
+}
+
 LogicalResult OnlineAttentionOp::verify() {
   if (failed(verifyMaps(*this)) || failed(verifyOutMaps(*this)) ||
       failed(verifyInputMaps(*this)) || failed(verifyExtents(*this)) ||
-      failed(verifyElements(*this)))
+      failed(verifyElements(*this)) || failed(verifyCausal(*this)))
     return failure();
   return verifyResults(*this);
 }

@@ -86,10 +86,10 @@ LogicalResult MmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 LogicalResult
 MatrixTilesAttr::verify(function_ref<InFlightDiagnostic()> emitError,
                         ArrayRef<int64_t> shapes, int64_t depth, int64_t tile,
-                        int64_t stageRow) {
+                        int64_t stageRow, int64_t panel) {
   // matrix_tiles_c1
   if (shapes.size() % 2 != 0 || !arePositive(shapes) ||
-      !arePositive({depth, tile, stageRow}))
+      !arePositive({depth, tile, stageRow}) || panel < 0)
     return emitError() << "matrix tiles have an odd number of figures, or a "
                           "figure that is not positive";
   return success();

@@ -82,6 +82,8 @@ def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
   let description = [{
     The operands have elements of 16 bits, and their rows lie along the depth (K).
 
+    - `panel`: the instructions also read operands whose rows lie across the depth, if each warpgroup
+      has a multiple of this many rows or columns of them; 0 if they do not.
     - `shapes`: rows and columns of each tile of the result, one after the other.
     - `depth`: the depth of one stage, in elements.
     - `tile`: the time of the prologue and the epilogue of a tile, in ns.
@@ -89,12 +91,13 @@ def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
       in ps.
 
     Constraints:
-    - (matrix_tiles_c1) `shapes` has an even number of figures, and all figures are positive.
+    - (matrix_tiles_c1) `shapes` has an even number of figures, and all figures but `panel` are
+      positive. `panel` is not negative.
   }];
   let parameters = (ins ArrayRefParameter<"int64_t">:$shapes, "int64_t":$depth, "int64_t":$tile,
-                        "int64_t":$stage_row);
+                        "int64_t":$stage_row, DefaultValuedParameter<"int64_t", "0">:$panel);
   let assemblyFormat = [{
-    `<` struct(custom<List>($shapes), $depth, $tile, $stage_row) `>`
+    `<` struct(custom<List>($shapes), $depth, $tile, $stage_row, $panel) `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{

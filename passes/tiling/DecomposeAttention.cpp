@@ -276,7 +276,8 @@ OnlineAttentionOp AttentionBuilder::buildAttention() {
                   createOut({}), createOut({}), createOut(extent)};
   auto op = OnlineAttentionOp::create(
       rewriter, loc, ValueRange(outs).getTypes(), query, key, value, mask,
-      outs[0], outs[1], outs[2], outs[3], rewriter.getAffineMapArrayAttr(maps));
+      outs[0], outs[1], outs[2], outs[3], rewriter.getAffineMapArrayAttr(maps),
+      /*causal=*/causal && !hasPartitions);
   OpBuilder::InsertionGuard guard(rewriter);
   Block *block = rewriter.createBlock(&op.getRegion());
   for (int64_t loop = 0; loop <= rows; ++loop)

@@ -3,6 +3,7 @@
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TileShape.h"
 
+#include "lib/support/OnePassAttention.h"
 #include "lib/support/Streaming.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/Support/MathExtras.h"
@@ -150,9 +151,10 @@ private:
                                  double imbalance) const;
   int64_t selectMatrixColumns(int64_t batches, int64_t columns) const;
   int64_t selectDotColumns(int64_t batches, int64_t columns) const;
-  bool hasWholeOperands(MatmulOp op, int64_t depth) const;
+  bool hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const;
   std::optional<Tile> findMatrixTile(MatmulOp op,
                                      ArrayRef<int64_t> domain) const;
+  bool needsScores(AttentionOpInterface op) const;
   bool fitScores(int64_t scores, int64_t bytes) const;
   Tile selectAttention(AttentionOpInterface op, ArrayRef<int64_t> domain) const;
   Tile selectPartitions(AttentionOpInterface op,
@@ -222,16 +224,34 @@ bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
          rows >= kLeastMatrixRows;
 }
 
-/// Returns true if matrix units can read both operands in stages of `depth`: K
-/// is contiguous in both, and both come directly from memory.
-bool TileSelector::hasWholeOperands(MatmulOp op, int64_t depth) const {
+/// Returns the depth (K) of a product.
+static int64_t getDepth(MatmulOp op) {
+  RankedTensorType lhs = getType(op.getLhs());
+  return lhs.getDimSize(lhs.getRank() - (op.getTransposeInput() ? 2 : 1));
+}
+
+/// Returns true if the rows of both operands lie along the depth.
+static bool isAlongDepth(MatmulOp op) {
+  return !op.getTransposeInput() && op.getTransposeOther();
+}
+
+/// Returns true if matrix units can read both operands in stages: K or the
+/// other dimension is contiguous, and both operands come directly from memory.
+bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
   RankedTensorType lhs = getType(op.getLhs());
   return hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
          lhs.getElementTypeBitWidth() == 16 &&
          getType(op.getRhs()).getElementType() == lhs.getElementType() &&
          isa<BlockArgument>(op.getLhs()) && isa<BlockArgument>(op.getRhs()) &&
-         !op.getTransposeInput() && op.getTransposeOther() &&
-         lhs.getShape().back() % depth == 0;
+         (isAlongDepth(op) || tiles.getPanel() > 0) &&
+         getDepth(op) % tiles.getDepth() == 0;
+}
+
+/// Returns true if the panels of a transposed right operand divide the columns
+/// of a tile among two warpgroups.
+static bool hasWholePanels(MatmulOp op, int64_t columns,
+                           MatrixTilesAttr tiles) {
+  return op.getTransposeOther() || columns % (2 * tiles.getPanel()) == 0;
 }
 
 /// Returns the listed tile with the earliest end, or nothing if none divides
@@ -240,11 +260,11 @@ std::optional<Tile>
 TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
   MatrixTilesAttr wanted =
       isCPU() ? MatrixTilesAttr() : target.getGpu().getMatrixTiles();
-  if (!wanted || !hasWholeOperands(op, wanted.getDepth()))
+  if (!wanted || !hasWholeOperands(op, wanted))
     return std::nullopt;
   std::optional<Tile> best;
   double leastNs = std::numeric_limits<double>::infinity();
-  int64_t stages = getType(op.getLhs()).getShape().back() / wanted.getDepth();
+  int64_t stages = getDepth(op) / wanted.getDepth();
   for (auto [rows, columns] : wanted.getTiles()) {
     Tile tile(domain.size() - 2, 1);
     tile.append({rows, columns});
@@ -252,8 +272,9 @@ TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
     double ns = divideCeil(tiles, target.getSms()) *
                 (wanted.getTile() +
                  stages * (rows + columns) * wanted.getStageRow() / 1000.0);
-    bool isWhole =
-        domain[domain.size() - 2] % rows == 0 && domain.back() % columns == 0;
+    bool isWhole = domain[domain.size() - 2] % rows == 0 &&
+                   domain.back() % columns == 0 &&
+                   hasWholePanels(op, columns, wanted);
     if (isWhole && tiles >= getLeastTiles() && ns < leastNs) {
       best = tile;
       leastNs = ns;
@@ -266,8 +287,7 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   int64_t rows = domain[rank - 2], columns = domain[rank - 1];
   RankedTensorType lhs = getType(op.getLhs());
-  int64_t depth =
-      lhs.getDimSize(lhs.getRank() - (op.getTransposeInput() ? 2 : 1));
+  int64_t depth = getDepth(op);
   Tile tile(rank, 1);
   int64_t &m = tile[rank - 2], &n = tile[rank - 1];
   // Deep panels of 128 columns would not fit the L2 cache.
@@ -317,6 +337,26 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   return tile;
 }
 
+/// Returns true unless warps compute the attention in one pass over the keys,
+/// which stores no scores. Keys and values then come directly from memory.
+bool TileSelector::needsScores(AttentionOpInterface op) const {
+  RankedTensorType key = getType(op.getKey()), value = getType(op.getValue());
+  int64_t depth = key.getShape().back();
+  bool isDirect =
+      llvm::all_of(ValueRange{op.getKey(), op.getValue()}, [](Value operand) {
+        while (Operation *view = operand.getDefiningOp()) {
+          if (!isa<ReshapeOp, TransposeOp>(view))
+            return false;
+          operand = view->getOperand(0);
+        }
+        return true;
+      });
+  return isCPU() || !target.getGpu().findMma(MmaKind::MmaSync) || !isDirect ||
+         !(key.getElementType().isBF16() || key.getElementType().isF16()) ||
+         value.getShape().back() != depth || depth > kMaxOnePassDepth ||
+         depth % kOnePassDepthUnit != 0;
+}
+
 /// Returns true if the scores take at most `bytes`; always true on cpu, where a
 /// core has no private memory.
 bool TileSelector::fitScores(int64_t scores, int64_t bytes) const {
@@ -339,7 +379,8 @@ Tile TileSelector::selectAttention(AttentionOpInterface op,
   if (hasMatrixUnits(getType(op.getKey()).getElementType(), wide[rank - 2]) &&
       countTiles(domain, wide) >= getLeastTiles())
     rows = wide[rank - 2];
-  while (rows > 1 && !fitScores(rows * keys, memory - kReservedBytes))
+  while (needsScores(op) && rows > 1 &&
+         !fitScores(rows * keys, memory - kReservedBytes))
     rows = divideCeil(rows, 2);
   // Query heads of one key head read the same keys and values.
   int64_t kvHeads = getType(op.getKey()).getDimSize(rank - 3);

@@ -52,8 +52,33 @@ static void offsetIndices(OpBuilder &builder, OnlineAttentionOp op,
   }
 }
 
+/// Returns the number of keys that the queries of a tile may attend to. With a
+/// causal mask, query `q` attends to the keys up to `q + keys - queries`.
+static OpFoldResult limitKeys(OpBuilder &builder, OnlineAttentionOp op,
+                              ArrayRef<OpFoldResult> offsets,
+                              ArrayRef<OpFoldResult> sizes) {
+  OpFoldResult keys = sizes[op.getKeyLoop()];
+  if (!op.getCausal())
+    return keys;
+  unsigned queryLoop = op.getNumRowLoops() - 1;
+  int64_t queries = op.getStaticLoopRanges()[queryLoop];
+  AffineExpr offset = builder.getAffineSymbolExpr(0),
+             size = builder.getAffineSymbolExpr(1),
+             all = builder.getAffineSymbolExpr(2), none;
+  none = builder.getAffineConstantExpr(0);
+  Location loc = op.getLoc();
+  OpFoldResult admitted = affine::makeComposedFoldedAffineMax(
+      builder, loc,
+      AffineMap::get(0, 3, {offset + size + all - queries, none},
+                     builder.getContext()),
+      {offsets[queryLoop], sizes[queryLoop], keys});
+  return affine::makeComposedFoldedAffineMin(
+      builder, loc, builder.getMultiDimIdentityMap(2), {admitted, keys});
+}
+
 namespace {
-/// Tiles divide the rows and the columns. Each has all keys.
+/// Tiles divide the rows and the columns. Each has all keys that its rows may
+/// attend to.
 struct AttentionTiling
     : TilingInterface::ExternalModel<AttentionTiling, OnlineAttentionOp> {
   SmallVector<utils::IteratorType> getLoopIteratorTypes(Operation *self) const {
@@ -84,9 +109,11 @@ struct AttentionTiling
   FailureOr<TilingResult>
   getTiledImplementation(Operation *self, OpBuilder &builder,
                          ArrayRef<OpFoldResult> offsets,
-                         ArrayRef<OpFoldResult> sizes) const {
+                         ArrayRef<OpFoldResult> allSizes) const {
     auto op = cast<OnlineAttentionOp>(self);
     Location loc = op.getLoc();
+    SmallVector<OpFoldResult> sizes(allSizes);
+    sizes[op.getKeyLoop()] = limitKeys(builder, op, offsets, sizes);
     SmallVector<OpFoldResult> begins =
         linalg::computeTileOffsets(builder, loc, offsets, sizes);
     SmallVector<OpFoldResult> lasts =
@@ -102,6 +129,8 @@ struct AttentionTiling
     }
     OnlineAttentionOp tiled =
         createLike(builder, op, operands, op.getIndexingMaps());
+    // The extents of the tile's loops are not those of the mask.
+    tiled.setCausal(false);
     IRMapping mapping;
     op.getRegion().cloneInto(&tiled.getRegion(), mapping);
     offsetIndices(builder, tiled, offsets);
@@ -226,6 +255,7 @@ void ark::dropRowLoops(RewriterBase &rewriter, OnlineAttentionOp op,
   }
   OnlineAttentionOp reduced =
       createLike(rewriter, op, operands, rewriter.getAffineMapArrayAttr(maps));
+  reduced.setCausal(false);
   reduced.getRegion().takeBody(op.getRegion());
   {
     OpBuilder::InsertionGuard guard(rewriter);

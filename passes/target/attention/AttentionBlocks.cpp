@@ -253,14 +253,9 @@ void BlockBuilder::addValues(State &state,
                              ArrayRef<SmallVector<Value>> exponentials) {
   int64_t sums = instruction->getNumSums();
   for (size_t first = 0; first < ownKeys.size(); first += getOwnKeys()) {
-    // The words of the thread's rows, by term.
-    SmallVector<SmallVector<Words>> terms;
+    SmallVector<Words> weights;
     for (ArrayRef<Value> row : exponentials)
-      for (auto [term, words] :
-           llvm::enumerate(split(row.slice(first, getOwnKeys())))) {
-        terms.resize(std::max(terms.size(), term + 1));
-        terms[term].push_back(words);
-      }
+      weights.push_back(round(row.slice(first, getOwnKeys())));
     MutableArrayRef<Value> products = state.products;
     for (const Chunk &chunk : chunks) {
       SmallVector<Words> values;
@@ -273,9 +268,8 @@ void BlockBuilder::addValues(State &state,
           Value a = values[pair][column / 2], b = values[pair + 1][column / 2];
           words.push_back(column % 2 ? joinHigh(a, b) : joinLow(a, b));
         }
-        for (ArrayRef<Words> term : terms)
-          llvm::copy(multiply(term, words, products.take_front(sums)),
-                     products.begin());
+        llvm::copy(multiply(weights, words, products.take_front(sums)),
+                   products.begin());
         products = products.drop_front(sums);
       }
     }

@@ -11,6 +11,7 @@
 #include "passes/target/support/WideLoad.h"
 
 #include "lib/support/BufferView.h"
+#include "lib/support/OnePassAttention.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -19,8 +20,6 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Up to this depth, a thread has registers for its part of several rows.
-static constexpr int64_t kMaxDepth = 128;
 static constexpr int64_t kSumBytes = 4, kHalfBytes = 2;
 /// Upper bound of the shared memory of an attention in bytes. The rest is used
 /// for streamed parameters.
@@ -99,7 +98,7 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
   int64_t unit = shape.hasFewRows() ? shape.width : 2 * shape.getTileColumns();
   if (threads % warpSize != 0 || shape.warps > warpSize ||
       !llvm::isPowerOf2_64(shape.warps) || shape.rows < 1 ||
-      shape.depth > kMaxDepth || shape.depth % unit != 0 ||
+      shape.depth > kMaxOnePassDepth || shape.depth % unit != 0 ||
       !areLoadable(attention, shape.width))
     return std::nullopt;
   if (!shape.hasFewRows()) {

@@ -103,10 +103,25 @@ SmallVector<Value> AttentionTiles::multiply(ArrayRef<Words> rows,
       instruction->getRhs().sortWords(column, /*depth=*/0), sums);
 }
 
+AttentionTiles::Words AttentionTiles::round(ArrayRef<Value> exponentials) {
+  Words words;
+  for (size_t first = 0; first < exponentials.size(); first += 2) {
+    SmallVector<Value> pair;
+    for (Value power : exponentials.slice(first, 2))
+      pair.push_back(arith::TruncFOp::create(builder, element, power));
+    Value both = vector::FromElementsOp::create(
+        builder, VectorType::get({2}, element), pair);
+    words.push_back(
+        LLVM::BitcastOp::create(builder, builder.getI32Type(), both));
+  }
+  return words;
+}
+
 /// Rounds two exponentials to the values' type and packs them into one word.
 /// Subtracts the rounded numbers from `exponentials` unless this is the last
 /// term.
-Value AttentionTiles::round(MutableArrayRef<Value> exponentials, bool isLast) {
+Value AttentionTiles::roundTerm(MutableArrayRef<Value> exponentials,
+                                bool isLast) {
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
   SmallVector<Value> parts, rounded;
   for (Value power : exponentials) {
@@ -140,8 +155,8 @@ AttentionTiles::split(ArrayRef<Value> exponentials) {
   for (int64_t term = 0; term < terms; ++term) {
     Words &own = all.emplace_back();
     for (size_t pair = 0; pair < exponentials.size(); pair += 2)
-      own.push_back(round(MutableArrayRef<Value>(rest).slice(pair, 2),
-                          term + 1 == terms));
+      own.push_back(roundTerm(MutableArrayRef<Value>(rest).slice(pair, 2),
+                              term + 1 == terms));
   }
   return all;
 }

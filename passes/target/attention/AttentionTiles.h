@@ -34,6 +34,9 @@ protected:
   /// infinity if `exists` is false. A null `exists` means true.
   Value finishScore(Value score, ValueRange rowIndices, Value key,
                     Value exists);
+  /// Rounds exponentials to the values' type: one word with two exponentials
+  /// and one with the next two.
+  Words round(ArrayRef<Value> exponentials);
   /// Splits exponentials into sums of numbers of the values' type, whose
   /// products are exact. Every term has one word with two exponentials and one
   /// with the next two.
@@ -81,7 +84,7 @@ protected:
   Value quad, inQuad;
 
 private:
-  Value round(MutableArrayRef<Value> exponentials, bool isLast);
+  Value roundTerm(MutableArrayRef<Value> exponentials, bool isLast);
 };
 
 } // namespace mlir::ark

@@ -25,18 +25,31 @@ CpAsyncBuilder::CpAsyncBuilder(ImplicitLocOpBuilder &builder,
     : WarpgroupBuilder(builder, products, shape, memory, thread),
       threads(threads), copiedRow(divide(thread, kPartsPerRow)),
       copiedPart(remainder(thread, kPartsPerRow)) {
-  for (auto [operand, rows] : getOperands())
-    addSource(operand, rows);
+  for (const StagedOperand &operand : getOperands())
+    addSource(operand);
 }
 
-void CpAsyncBuilder::addSource(Value buffer, int64_t rows) {
+void CpAsyncBuilder::addSource(const StagedOperand &operand) {
+  Value buffer = operand.buffer;
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
   Value rowBytes = multiply(metadata.getStrides().front(), kElementBytes);
   Value begin = add(arith::MulIOp::create(builder, copiedRow, rowBytes),
                     multiply(copiedPart, kLoadBytes));
   Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
-  sources.push_back({createOffset(builder, pointer, begin),
-                     multiply(rowBytes, threads / kPartsPerRow), rows});
+  sources.push_back({createOffset(builder, pointer, begin), rowBytes,
+                     operand.rows, operand.major});
+}
+
+/// Returns the distance of the thread's copy of stage row `row` from its first
+/// copy, from `k` on. `row` is a multiple of the rows that the threads copy at
+/// once.
+Value CpAsyncBuilder::getDistance(const Source &source, Value k, int64_t row) {
+  if (source.major == Major::K)
+    return add(multiply(k, kElementBytes), multiply(source.rowBytes, row));
+  Value before = arith::MulIOp::create(builder, k, source.rowBytes);
+  int64_t panel = row / kStageDepth * kPanelElements * kElementBytes;
+  return add(before, add(multiply(source.rowBytes, row % kStageDepth),
+                         constant(panel)));
 }
 
 /// Issues copies of the elements from `k` on.
@@ -45,7 +58,6 @@ void CpAsyncBuilder::copy(Value k, Value stage) {
                                      remainder(copiedRow, kBlockRows));
   Value target = add(stage, add(multiply(copiedRow, kStageRowBytes),
                                 multiply(part, kLoadBytes)));
-  Value begin = multiply(k, kElementBytes);
   int64_t rowsAtOnce = threads / kPartsPerRow, rows = 0;
   for (const Source &source : sources) {
     for (int64_t own = 0; own < source.rows; own += rowsAtOnce) {
@@ -58,7 +70,7 @@ void CpAsyncBuilder::copy(Value k, Value stage) {
             scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
         builder.setInsertionPoint(branch.thenBlock()->getTerminator());
       }
-      Value from = add(begin, multiply(source.stride, own / rowsAtOnce));
+      Value from = getDistance(source, k, own);
       Value to = add(target, constant((rows + own) * kStageRowBytes));
       NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, to),
                               createOffset(builder, source.pointer, from),

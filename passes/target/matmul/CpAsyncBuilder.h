@@ -15,15 +15,17 @@ public:
                  int64_t threads);
 
 private:
-  /// An operand: the address at which this thread begins to copy, the distance
-  /// between two of the thread's rows in bytes, and the number of rows.
+  /// An operand: the address at which this thread begins to copy, the bytes of
+  /// a row, and the number of stage rows.
   struct Source {
-    Value pointer, stride;
+    Value pointer, rowBytes;
     int64_t rows;
+    Major major;
   };
 
   SmallVector<Value> accumulate() override;
-  void addSource(Value buffer, int64_t rows);
+  void addSource(const StagedOperand &operand);
+  Value getDistance(const Source &source, Value k, int64_t row);
   void copy(Value k, Value stage);
   void wait(int64_t count);
 

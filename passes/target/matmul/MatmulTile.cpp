@@ -43,21 +43,30 @@ static bool isSumOfProducts(linalg::LinalgOp op) {
           isOperand(product.getRhs(), left));
 }
 
-/// Returns true if the maps are those of out[m, n] += left[m, k] * right[n, k],
-/// for any order of the loops.
-static bool hasMaps(linalg::LinalgOp op) {
+/// Returns the majors of both operands of out[m, n] += left[m, k] * right[n,
+/// k], for any order of the loops. Returns nothing for other maps.
+static std::optional<std::pair<Major, Major>> getMajors(linalg::LinalgOp op) {
   FailureOr<linalg::ContractionDimensions> dims =
       linalg::inferContractionDims(op);
   if (failed(dims) || op.getNumLoops() != 3 || dims->m.size() != 1 ||
       dims->n.size() != 1 || dims->k.size() != 1)
-    return false;
+    return std::nullopt;
   AffineMap identity = AffineMap::getMultiDimIdentityMap(3, op.getContext());
   auto select = [&](unsigned a, unsigned b) {
     return identity.getSubMap({a, b});
   };
   unsigned m = dims->m.front(), n = dims->n.front(), k = dims->k.front();
-  return op.getIndexingMapsArray() ==
-         SmallVector<AffineMap>{select(m, k), select(n, k), select(m, n)};
+  auto getMajor = [&](AffineMap map, unsigned across) -> std::optional<Major> {
+    if (map == select(across, k))
+      return Major::K;
+    return map == select(k, across) ? std::optional(Major::MN) : std::nullopt;
+  };
+  SmallVector<AffineMap> maps = op.getIndexingMapsArray();
+  std::optional<Major> left = getMajor(maps[0], m),
+                       right = getMajor(maps[1], n);
+  if (!left || !right || maps[2] != select(m, n))
+    return std::nullopt;
+  return std::pair(*left, *right);
 }
 
 static bool isLoadable(Value buffer) {
@@ -117,17 +126,27 @@ static bool areSupported(MmaAttr mma) {
 
 std::optional<MatmulTile> MatmulTile::match(linalg::LinalgOp op, MmaAttr mma) {
   if (!areSupported(mma) || !op.hasPureBufferSemantics() ||
-      !linalg::isaContractionOpInterface(op) || !hasMaps(op) ||
-      !isSumOfProducts(op))
+      !linalg::isaContractionOpInterface(op) || !isSumOfProducts(op))
     return std::nullopt;
-  MatmulTile product{
-      op, op->getOperand(0), op->getOperand(1), op->getOperand(2), 0, 0, 0,
-      mma};
+  auto majors = getMajors(op);
+  if (!majors)
+    return std::nullopt;
+  MatmulTile product{op,
+                     op->getOperand(0),
+                     op->getOperand(1),
+                     op->getOperand(2),
+                     majors->first,
+                     majors->second,
+                     0,
+                     0,
+                     0,
+                     mma};
   if (!canMultiply(getElementTypeOrSelf(product.left),
                    getElementTypeOrSelf(product.right)))
     return std::nullopt;
   auto rows = getBound(product.out, 0), columns = getBound(product.out, 1);
-  product.depth = cast<MemRefType>(product.right.getType()).getDimSize(1);
+  product.depth = cast<MemRefType>(product.right.getType())
+                      .getDimSize(product.rightMajor == Major::K ? 1 : 0);
   if (!rows || !columns || ShapedType::isDynamic(product.depth))
     return std::nullopt;
   product.rows = *rows;

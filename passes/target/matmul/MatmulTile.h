@@ -11,13 +11,19 @@ namespace mlir::ark {
 /// Elements per load of an operand.
 inline constexpr int64_t kElementsPerLoad = 8;
 
+/// The dimension along which the rows of an operand lie in memory: K, or the
+/// dimension that the operand shares with the result (M or N).
+enum class Major { K, MN };
+
 /// out[m, n] += left[m, k] * right[n, k] on buffers, a tile of one CTA.
-/// Operands are bf16 or f16, accumulators f32. Both operands are contiguous
-/// along K and aligned for loads of 8 elements. An operand may also have 8-bit
-/// floats, which are widened in registers.
+/// Operands are bf16 or f16, accumulators f32. The rows of both operands are
+/// contiguous and aligned for loads of 8 elements. A buffer of the major MN is
+/// left[k, m] or right[k, n]. An operand may also have 8-bit floats, which are
+/// widened in registers.
 struct MatmulTile {
   linalg::LinalgOp op;
   Value left, right, out;
+  Major leftMajor, rightMajor;
   /// Extents; `rows` and `columns` are upper bounds.
   int64_t rows, columns, depth;
   /// The instruction. Its operand A holds rows of weights, which are columns of
@@ -47,6 +53,10 @@ struct MatmulTile {
   Type getElementType() const;
   /// Returns true if both operands have the instruction's type in memory.
   bool isPlain() const;
+  /// Returns true if the rows of both operands lie along K.
+  bool isKMajor() const {
+    return leftMajor == Major::K && rightMajor == Major::K;
+  }
 
   /// Returns true if one warp holds the accumulators of all rows.
   bool isSkinny() const { return rows <= 2 * getUnitRows(); }

@@ -48,6 +48,9 @@ TmaCopyBuilder::TmaCopyBuilder(ImplicitLocOpBuilder &builder,
       isEqual(builder, remainder(thread, shape.getGroupThreads()), constant(0));
   Value hasOperand = isLess(builder, group, constant(1 + shape.numProducts));
   issues = arith::AndIOp::create(builder, isFirst, hasOperand);
+  maxBoxes = 1;
+  for (const StagedOperand &operand : getOperands())
+    maxBoxes = std::max(maxBoxes, operand.getNumBoxes());
 }
 
 Value TmaCopyBuilder::constantI32(int64_t number) {
@@ -59,9 +62,9 @@ Value TmaCopyBuilder::constantI32(int64_t number) {
 //===----------------------------------------------------------------------===//
 
 /// Returns the address of an operand's record: the address of its tensor map,
-/// the first column and row of its tile, its offset in a stage, and its bytes
-/// per stage. Records lie in shared memory, because accumulators take most
-/// registers.
+/// the first column and row of its tile, its offset in a stage, its bytes per
+/// stage, and with panels its major and its copies per stage. Records lie in
+/// shared memory, because accumulators take most registers.
 Value TmaCopyBuilder::getRecord(Value operand) {
   return createOffset(builder, shared,
                       add(multiply(operand, kOperandRecordBytes),
@@ -70,12 +73,13 @@ Value TmaCopyBuilder::getRecord(Value operand) {
 
 /// Stores the record of an operand from one thread. The tile's row and column
 /// follow from its offset in elements.
-void TmaCopyBuilder::describe(Value tile, int64_t rows, int64_t number,
+void TmaCopyBuilder::describe(const StagedOperand &operand, int64_t number,
                               int64_t firstRow) {
   auto body = builder.getInsertionBlock()
                   ->getParentOp()
                   ->getParentOfType<func::FuncOp>();
-  std::optional<TensorMap> map = TensorMap::match(tile, rows);
+  Value tile = operand.buffer;
+  std::optional<TensorMap> map = TensorMap::match(tile, operand.getBoxRows());
   Type i64 = builder.getI64Type();
   Value index = constant(addTensorMap(body, *map));
   Value address =
@@ -88,9 +92,13 @@ void TmaCopyBuilder::describe(Value tile, int64_t rows, int64_t number,
   Value pointer = getRecord(constant(number));
   LLVM::StoreOp::create(builder, address, pointer, /*alignment=*/8);
   int64_t offset = sizeof(int64_t);
-  for (Value value : {toI32(builder, column), toI32(builder, row),
-                      constantI32(firstRow * kStageRowBytes),
-                      constantI32(rows * kStageRowBytes)}) {
+  SmallVector<Value> fields = {toI32(builder, column), toI32(builder, row),
+                               constantI32(firstRow * kStageRowBytes),
+                               constantI32(operand.rows * kStageRowBytes)};
+  if (hasPanels())
+    fields.append({constantI32(operand.major == Major::K ? 1 : 0),
+                   constantI32(operand.getNumBoxes())});
+  for (Value value : fields) {
     Value field = createOffset(builder, pointer, constant(offset));
     LLVM::StoreOp::create(builder, value, field, /*alignment=*/4);
     offset += sizeof(int32_t);
@@ -115,7 +123,15 @@ TmaCopyBuilder::OperandCopy TmaCopyBuilder::load() {
   auto at = [&](Value both, int64_t index) -> Value {
     return vector::ExtractOp::create(builder, both, index);
   };
-  return {map, at(origin, 0), at(origin, 1), at(extent, 0), at(extent, 1)};
+  OperandCopy operand{map,           at(origin, 0), at(origin, 1),
+                      at(extent, 0), at(extent, 1), Value(),
+                      Value()};
+  if (hasPanels()) {
+    Value panels = read(pair, 24);
+    operand.isKMajor = at(panels, 0);
+    operand.boxes = at(panels, 1);
+  }
+  return operand;
 }
 
 //===----------------------------------------------------------------------===//
@@ -158,7 +174,8 @@ void TmaCopyBuilder::arrive(Value stage, Value arrives) {
                             arrives);
 }
 
-/// Issues the TMA copy of this thread's operand from `k` on.
+/// Issues the TMA copies of this thread's operand from `k` on. K counts the
+/// columns of the matrix for the major K, and its rows for the major MN.
 void TmaCopyBuilder::copy(Value k, Value stage, Value issues) {
   OperandCopy operand = load();
   Value barrier = getBarrier(stage, Barrier::Full);
@@ -168,14 +185,30 @@ void TmaCopyBuilder::copy(Value k, Value stage, Value issues) {
   Value before =
       arith::MulIOp::create(builder, stage, constantI32(shape.getStageBytes()));
   Value begin = arith::AddIOp::create(builder, before, operand.begin);
+  Value distance = toI32(builder, k);
+  if (!hasPanels())
+    return copyBox(operand, add(operand.column, distance), operand.row, begin,
+                   barrier, issues);
+  Value along = arith::MulIOp::create(builder, distance, operand.isKMajor);
+  Value column = add(operand.column, along);
+  Value row = add(operand.row, arith::SubIOp::create(builder, distance, along));
+  for (int64_t box = 0; box < maxBoxes; ++box) {
+    Value isThere = isLess(builder, constantI32(box), operand.boxes);
+    copyBox(operand, add(column, constantI32(box * kPanelElements)), row,
+            add(begin, constantI32(box * kPanelBytes)), barrier,
+            arith::AndIOp::create(builder, issues, isThere));
+  }
+}
+
+/// Issues one TMA copy to the offset `begin` of the stages.
+void TmaCopyBuilder::copyBox(const OperandCopy &operand, Value column,
+                             Value row, Value begin, Value barrier,
+                             Value issues) {
   Value to = LLVM::AddrSpaceCastOp::create(
       builder, LLVM::LLVMPointerType::get(builder.getContext(), kClusterSpace),
       createOffset(builder, shared, toIndex(builder, begin)));
-  SmallVector<Value> coordinates = {
-      arith::AddIOp::create(builder, operand.column, toI32(builder, k)),
-      operand.row};
   NVVM::CpAsyncBulkTensorGlobalToSharedClusterOp::create(
-      builder, to, operand.map, coordinates, barrier,
+      builder, to, operand.map, ValueRange{column, row}, barrier,
       /*im2colOffsets=*/ValueRange(),
       /*multicastMask=*/Value(), /*l2CacheHint=*/Value(),
       NVVM::TMALoadMode::TILE, /*isCTAOnly=*/false,
@@ -223,8 +256,8 @@ void TmaCopyBuilder::begin() {
     createBarriers();
     int64_t rows = 0;
     for (auto [number, operand] : llvm::enumerate(getOperands())) {
-      describe(operand.first, operand.second, number, rows);
-      rows += operand.second;
+      describe(operand, number, rows);
+      rows += operand.rows;
     }
   }
   gpu::BarrierOp::create(builder);

@@ -7,8 +7,9 @@
 
 namespace mlir::ark {
 
-/// Copies stages with TMA (`cp.async.bulk.tensor`), one box per operand and
-/// stage. The first thread of a warpgroup issues the copies of one operand. A
+/// Copies stages with TMA (`cp.async.bulk.tensor`): one box per operand and
+/// stage, or one box per panel. The first thread of a warpgroup issues the
+/// copies of one operand. A
 /// stage has two mbarriers: `Full` completes when the data of the stage has
 /// arrived, `Empty` when all warps have read the stage.
 class TmaCopyBuilder : public WarpgroupBuilder {
@@ -24,27 +25,38 @@ private:
   struct PipelineState {
     Value stage, parity;
   };
-  /// The operand that a thread copies.
+  /// The operand that a thread copies. If any operand has panels, `isKMajor` is
+  /// 1 for the major K and 0 for the major MN, and `boxes` is the number of
+  /// copies per stage.
   struct OperandCopy {
-    Value map, column, row, begin, bytes;
+    Value map, column, row, begin, bytes, isKMajor, boxes;
   };
 
   SmallVector<Value> accumulate() override;
   Value move(Value descriptor, Value offset) override;
   Value constantI32(int64_t number);
+  /// Returns true if an operand has the major MN.
+  bool hasPanels() const {
+    return !llvm::all_of(
+        products, [](const MatmulTile &product) { return product.isKMajor(); });
+  }
   Value getRecord(Value operand);
-  void describe(Value tile, int64_t rows, int64_t number, int64_t firstRow);
+  void describe(const StagedOperand &operand, int64_t number, int64_t firstRow);
   OperandCopy load();
   Value getBarrier(Value stage, Barrier which);
   void wait(const PipelineState &state, Barrier which);
   void arrive(Value stage, Value arrives);
   void copy(Value k, Value stage, Value issues);
+  void copyBox(const OperandCopy &operand, Value column, Value row, Value begin,
+               Value barrier, Value issues);
   void createBarriers();
   void begin();
   void end();
   PipelineState getNext(const PipelineState &state);
 
   int64_t threads;
+  /// The most copies per stage of any operand.
+  int64_t maxBoxes;
   /// The index of the thread's warpgroup, and an i1 that is true if the thread
   /// issues copies.
   Value group, issues;

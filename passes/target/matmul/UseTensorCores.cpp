@@ -57,7 +57,15 @@ struct Units {
   /// Returns true if warps or warpgroups can compute the products together, not
   /// counting other temporaries.
   bool canMultiply(ArrayRef<MatmulTile> products) const {
-    return MmaShape(products, threads).fits() || choose(products, memory);
+    return canUseWarps(products) || choose(products, memory);
+  }
+  /// Returns true if warps can compute the products together. The threads of a
+  /// warp load rows along K.
+  bool canUseWarps(ArrayRef<MatmulTile> products) const {
+    return llvm::all_of(
+               products,
+               [](const MatmulTile &product) { return product.isKMajor(); }) &&
+           MmaShape(products, threads).fits();
   }
   std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,
                                        int64_t room) const {
@@ -102,8 +110,8 @@ static bool fits(const MatmulTile &product, Operation *source,
                  const ProductGroup &group, const Units &units) {
   const MatmulTile &first = group.products.front();
   bool isAlike =
-      product.left == first.left && product.depth == first.depth &&
-      product.rows == first.rows &&
+      product.left == first.left && product.leftMajor == first.leftMajor &&
+      product.depth == first.depth && product.rows == first.rows &&
       llvm::divideCeil(product.columns, product.getUnitColumns()) ==
           llvm::divideCeil(first.columns, first.getUnitColumns()) &&
       product.getElementType() == first.getElementType() &&
@@ -396,7 +404,7 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
       numProducts += group.products.size();
       continue;
     }
-    if (!MmaShape(group.products, threads).fits())
+    if (!units.canUseWarps(group.products))
       continue;
     numProducts += group.products.size();
     int64_t stageRoom = canStage ? room : 0;

@@ -26,18 +26,20 @@ WarpgroupBuilder::WarpgroupBuilder(ImplicitLocOpBuilder &builder,
       instruction(MatrixInstruction::create(shape.mma)), thread(thread),
       shared(createSpacePointer(builder, memory, kSharedSpace)) {
   findTile();
-  left = createDescriptor(firstRow);
-  for (int64_t number = 0; number < shape.numProducts; ++number) {
+  left = createDescriptor(firstRow, products.front().leftMajor);
+  for (auto [number, product] : llvm::enumerate(products)) {
     int64_t begin = shape.rows + number * shape.columns;
-    rights.push_back(createDescriptor(add(firstColumn, constant(begin))));
+    rights.push_back(createDescriptor(add(firstColumn, constant(begin)),
+                                      product.rightMajor));
   }
 }
 
-SmallVector<std::pair<Value, int64_t>> WarpgroupBuilder::getOperands() const {
-  SmallVector<std::pair<Value, int64_t>> operands;
-  operands.emplace_back(products.front().left, shape.rows);
+SmallVector<StagedOperand> WarpgroupBuilder::getOperands() const {
+  const MatmulTile &first = products.front();
+  SmallVector<StagedOperand> operands = {
+      {first.left, shape.rows, first.leftMajor}};
   for (const MatmulTile &product : products)
-    operands.emplace_back(product.right, shape.columns);
+    operands.push_back({product.right, shape.columns, product.rightMajor});
   return operands;
 }
 
@@ -86,16 +88,24 @@ void WarpgroupBuilder::findTile() {
   firstColumn = multiply(divide(group, shape.down), shape.getOwnColumns());
 }
 
-/// Returns the descriptor of rows from a multiple of eight on. Bits 16 to 29
-/// are ignored if rows are as long as the swizzle.
-Value WarpgroupBuilder::createDescriptor(Value firstRow) {
+/// Returns the descriptor of rows from a multiple of eight on, or of panels.
+/// Bits 16 to 29 are ignored for the major K, since rows are as long as the
+/// swizzle. A panel of 64 elements takes as many bytes as 64 rows along K.
+Value WarpgroupBuilder::createDescriptor(Value firstRow, Major major) {
   Value pointer =
       createOffset(builder, shared, multiply(firstRow, kStageRowBytes));
   Value address =
       LLVM::PtrToIntOp::create(builder, builder.getI64Type(), pointer);
   Value offset =
       arith::DivUIOp::create(builder, address, constantI64(kDescriptorUnit));
-  return arith::OrIOp::create(builder, offset, constantI64(kDescriptorLayout));
+  int64_t layout = kDescriptorLayout | (major == Major::K ? 0 : kPanelLayout);
+  return arith::OrIOp::create(builder, offset, constantI64(layout));
+}
+
+/// Returns the distance of K elements in descriptor units.
+static int64_t getDepthUnits(int64_t k, Major major) {
+  return k * (major == Major::K ? kElementBytes : kStageRowBytes) /
+         kDescriptorUnit;
 }
 
 Value WarpgroupBuilder::move(Value descriptor, Value offset) {
@@ -118,12 +128,24 @@ void WarpgroupBuilder::startStage(Value offset,
                                   MutableArrayRef<Value> accumulators) {
   Type element = products.front().getElementType();
   NVVM::WgmmaFenceAlignedOp::create(builder);
+  bool isPlain = llvm::all_of(
+      products, [](const MatmulTile &product) { return product.isKMajor(); });
   for (int64_t k = 0; k < kStageDepth; k += shape.mma.getK()) {
-    Value begin = add(offset, constantI64(k * kElementBytes / kDescriptorUnit));
+    auto getBegin = [&](Major major) {
+      return add(offset, constantI64(getDepthUnits(k, major)));
+    };
+    Major leftMajor = products.front().leftMajor;
+    Value begin = getBegin(leftMajor);
     Value a = move(left, begin);
-    for (auto [right, sum] : llvm::zip(rights, accumulators))
-      sum = instruction->multiply(builder, element, a, move(right, begin), sum)
+    for (auto [product, right, sum] :
+         llvm::zip(products, rights, accumulators)) {
+      Value b = move(right, isPlain ? begin : getBegin(product.rightMajor));
+      sum = instruction
+                ->multiply(
+                    builder, element, a, b, sum,
+                    {leftMajor == Major::MN, product.rightMajor == Major::MN})
                 .front();
+    }
   }
   NVVM::WgmmaGroupSyncAlignedOp::create(builder);
 }

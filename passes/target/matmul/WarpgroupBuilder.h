@@ -9,18 +9,38 @@
 namespace mlir::ark {
 
 /// Elements of K per stage. A row of a stage has 128 bytes; eight rows form one
-/// swizzle block.
+/// swizzle block. A row holds the K of one row of the operand, or, for the
+/// major MN, a panel of 64 elements of M or N for one K. The rows of a panel
+/// follow one another, one for each K of the stage.
 inline constexpr int64_t kStageDepth = 64;
 inline constexpr int64_t kStageRowBytes = 128;
 inline constexpr int64_t kStageAlignment = 1024;
+inline constexpr int64_t kPanelElements = 64;
+inline constexpr int64_t kPanelBytes = kStageDepth * kStageRowBytes;
 /// Rows of a swizzle block.
 inline constexpr int64_t kBlockRows = 8;
 /// The unit of shared-memory descriptors in bytes, and the constant bits of a
 /// descriptor: the distance between blocks from bit 32 on, and the 128-byte
-/// swizzle at bit 62.
+/// swizzle at bit 62. The distance between panels lies from bit 16 on.
 inline constexpr int64_t kDescriptorUnit = 16;
 inline constexpr int64_t kDescriptorLayout =
     kBlockRows * kStageRowBytes / kDescriptorUnit << 32 | int64_t(1) << 62;
+inline constexpr int64_t kPanelLayout = kPanelBytes / kDescriptorUnit << 16;
+
+/// An operand in stages: its buffer, the extent of M or N, and its major. Both
+/// majors take `rows` stage rows.
+struct StagedOperand {
+  Value buffer;
+  int64_t rows;
+  Major major;
+
+  /// Returns the rows of one TMA copy, which has 64 elements a row.
+  int64_t getBoxRows() const { return major == Major::K ? rows : kStageDepth; }
+  /// Returns the number of TMA copies per stage.
+  int64_t getNumBoxes() const {
+    return major == Major::K ? 1 : rows / kPanelElements;
+  }
+};
 
 /// Builds the code of one thread: it issues the `wgmma` instructions of its
 /// warpgroup on stages in shared memory, and stores its accumulators. Stages
@@ -51,8 +71,7 @@ protected:
   /// Creates zeroed accumulators for every product.
   SmallVector<Value> createAccumulators();
   int64_t getDepth() const { return products.front().depth; }
-  /// Returns the operands, each with its number of rows per stage.
-  SmallVector<std::pair<Value, int64_t>> getOperands() const;
+  SmallVector<StagedOperand> getOperands() const;
   /// Issues the instructions that add the products of one stage to the
   /// accumulators. The instructions are in flight until `wgmma.wait_group`.
   /// `offset`, an i64, is the offset of the stage in descriptor units.
@@ -68,7 +87,7 @@ protected:
 
 private:
   void findTile();
-  Value createDescriptor(Value firstRow);
+  Value createDescriptor(Value firstRow, Major major);
   void store(Value own, Value buffer);
 
   /// The first row and column of the warpgroup's part of the results.

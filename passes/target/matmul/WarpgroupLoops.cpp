@@ -5,6 +5,7 @@
 #include "passes/target/matmul/CpAsyncBuilder.h"
 #include "passes/target/matmul/TensorMaps.h"
 #include "passes/target/matmul/TmaCopyBuilder.h"
+#include "passes/target/matmul/WarpgroupBuilder.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
@@ -56,12 +57,19 @@ int64_t WarpgroupShape::getBytes() const {
                  : getRecordsBegin();
 }
 
-/// Returns true if the operand lies in global memory, has all `rows` rows, and
-/// whole warps copy them.
-static bool isEven(Value buffer, int64_t rows, int64_t warpSize) {
-  bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
-  return isGlobal && cast<MemRefType>(buffer.getType()).getDimSize(0) == rows &&
-         rows * (kStageRowBytes / kLoadBytes) % warpSize == 0;
+/// Returns true if the operand lies in global memory, is not clipped, and whole
+/// warps copy its stage rows. A warpgroup multiplies `own` of the rows, which
+/// are whole panels. The rows that `threads` copy at once lie in one panel.
+static bool isEven(const StagedOperand &operand, int64_t own, int64_t threads,
+                   int64_t warpSize) {
+  auto type = cast<MemRefType>(operand.buffer.getType());
+  bool isGlobal = !getRoot(operand.buffer).getDefiningOp<memref::AllocaOp>();
+  int64_t perRow = kStageRowBytes / kLoadBytes;
+  bool isPlain = operand.major == Major::K;
+  return isGlobal && type.getDimSize(isPlain ? 0 : 1) == operand.rows &&
+         operand.rows * perRow % warpSize == 0 &&
+         (isPlain ||
+          (own % kPanelElements == 0 && kStageDepth % (threads / perRow) == 0));
 }
 
 /// Returns an upper bound of the bytes beside stages and accumulators.
@@ -79,11 +87,15 @@ static bool areMapsFast(const WarpgroupShape &shape,
          product.depth <= kMaxMapDepth;
 }
 
+static bool hasMap(const StagedOperand &operand) {
+  return TensorMap::match(operand.buffer, operand.getBoxRows()).has_value();
+}
+
 static bool haveMaps(ArrayRef<MatmulTile> products) {
   const MatmulTile &first = products.front();
-  return TensorMap::match(first.left, first.rows) &&
+  return hasMap({first.left, first.rows, first.leftMajor}) &&
          llvm::all_of(products, [](const MatmulTile &product) {
-           return TensorMap::match(product.right, product.columns).has_value();
+           return hasMap({product.right, product.columns, product.rightMajor});
          });
 }
 
@@ -107,10 +119,12 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   bool isWhole =
       first.isPlain() && shape.columns % (shape.across * mma.getN()) == 0 &&
       first.depth % kStageDepth == 0 && kStageDepth % mma.getK() == 0 &&
-      isEven(first.left, shape.rows, shape.getWarpSize()) &&
+      isEven({first.left, shape.rows, first.leftMajor}, shape.getGroupRows(),
+             threads, shape.getWarpSize()) &&
       llvm::all_of(products, [&](const MatmulTile &product) {
         return product.isPlain() && product.columns == shape.columns &&
-               isEven(product.right, shape.columns, shape.getWarpSize());
+               isEven({product.right, shape.columns, product.rightMajor},
+                      shape.getOwnColumns(), threads, shape.getWarpSize());
       });
   if (!isWhole ||
       shape.numProducts * shape.getOwnAccumulators() > kMaxAccumulators)

@@ -105,10 +105,12 @@ namespace {
 class MmaSync : public MatrixInstruction {
 public:
   using MatrixInstruction::MatrixInstruction;
+  using MatrixInstruction::multiply;
 
   SmallVector<Value> multiply(ImplicitLocOpBuilder &builder, Type element,
                               ValueRange lhs, ValueRange rhs,
-                              ValueRange accumulators) const override {
+                              ValueRange accumulators,
+                              Transposition transposed) const override {
     auto type = element.isF16() ? NVVM::MMATypes::f16 : NVVM::MMATypes::bf16;
     Type operand = element.isF16() ? Type(VectorType::get({2}, element))
                                    : builder.getI32Type();
@@ -133,10 +135,12 @@ public:
 class Wgmma : public MatrixInstruction {
 public:
   using MatrixInstruction::MatrixInstruction;
+  using MatrixInstruction::multiply;
 
   SmallVector<Value> multiply(ImplicitLocOpBuilder &builder, Type element,
                               ValueRange lhs, ValueRange rhs,
-                              ValueRange accumulators) const override {
+                              ValueRange accumulators,
+                              Transposition transposed) const override {
     Value accumulator = accumulators.front();
     int64_t count =
         cast<LLVM::LLVMStructType>(accumulator.getType()).getBody().size();
@@ -146,6 +150,9 @@ public:
         context,
         element.isF16() ? NVVM::WGMMATypes::f16 : NVVM::WGMMATypes::bf16);
     auto one = NVVM::WGMMAScaleInAttr::get(context, NVVM::WGMMAScaleIn::one);
+    auto getLayout = [&](NVVM::MMALayout layout) {
+      return NVVM::MMALayoutAttr::get(context, layout);
+    };
     return {
         NVVM::WgmmaMmaAsyncOp::create(
             builder, accumulator.getType(), accumulator, lhs.front(),
@@ -154,8 +161,11 @@ public:
             type, type,
             NVVM::WGMMATypesAttr::get(context, NVVM::WGMMATypes::f32),
             NVVM::WGMMAScaleOutAttr::get(context, NVVM::WGMMAScaleOut::one),
-            one, one, NVVM::MMALayoutAttr::get(context, NVVM::MMALayout::row),
-            NVVM::MMALayoutAttr::get(context, NVVM::MMALayout::col),
+            one, one,
+            getLayout(transposed.lhs ? NVVM::MMALayout::col
+                                     : NVVM::MMALayout::row),
+            getLayout(transposed.rhs ? NVVM::MMALayout::row
+                                     : NVVM::MMALayout::col),
             /*satfinite=*/NVVM::MMAIntOverflowAttr())
             .getResults()};
   }
@@ -165,10 +175,12 @@ public:
 class Mfma : public MatrixInstruction {
 public:
   using MatrixInstruction::MatrixInstruction;
+  using MatrixInstruction::multiply;
 
   SmallVector<Value> multiply(ImplicitLocOpBuilder &builder, Type element,
                               ValueRange lhs, ValueRange rhs,
-                              ValueRange accumulators) const override {
+                              ValueRange accumulators,
+                              Transposition transposed) const override {
     bool isHalf = element.isF16();
     // Operands of f16 are vectors of f16, and those of bf16 vectors of i16.
     Type operand = isHalf ? element : builder.getI16Type();

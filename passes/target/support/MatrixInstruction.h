@@ -74,6 +74,12 @@ private:
   FragmentAttr layout;
 };
 
+/// Operands that lie in shared memory with their rows across K instead of along
+/// K.
+struct Transposition {
+  bool lhs = false, rhs = false;
+};
+
 /// A family of matrix instructions. The functions create code that adds the
 /// product of two operands to accumulators.
 ///
@@ -102,10 +108,16 @@ public:
   /// Creates an instruction on operands of `element`, f16 or bf16. Returns the
   /// new accumulators in the form of `accumulators`: f32 values in the order of
   /// the fragment, or, without fragments of the operands, one struct of them.
+  /// Only operands without a fragment may be transposed.
   virtual SmallVector<Value> multiply(ImplicitLocOpBuilder &builder,
                                       Type element, ValueRange lhs,
-                                      ValueRange rhs,
-                                      ValueRange accumulators) const = 0;
+                                      ValueRange rhs, ValueRange accumulators,
+                                      Transposition transposed) const = 0;
+  SmallVector<Value> multiply(ImplicitLocOpBuilder &builder, Type element,
+                              ValueRange lhs, ValueRange rhs,
+                              ValueRange accumulators) const {
+    return multiply(builder, element, lhs, rhs, accumulators, Transposition());
+  }
 
 private:
   MmaAttr facts;

@@ -92,6 +92,44 @@ def test_warpgroups(tile: tuple[int, int], copies: str, check: Check) -> None:
     assert copies in text
 
 
+@pytest.mark.parametrize(("transpose_input", "transpose_other"), [(0, 0), (1, 0), (1, 1)])
+@pytest.mark.parametrize(("tile", "copies"), [((128, 128), STAGES), ((256, 128), BOXES)])
+def test_warpgroups_read_transposed_operands(
+    transpose_input: bool, transpose_other: bool, tile: tuple[int, int], copies: str, check: Check
+) -> None:
+    """Operands ``[k, m]`` and ``[k, n]`` lie in shared memory as panels of 64 rows or columns."""
+    m, n, k = 256, 256, 320
+    random = np.random.default_rng(0)
+    with ark.Program("product") as program, ark.planner(tile=tile):
+        x = ark.input("x", (k, m) if transpose_input else (m, k), ark.bf16)
+        w = ark.parameter("w", (n, k) if transpose_other else (k, n), ark.bf16)
+        y = ark.matmul(
+            x, w, transpose_input=bool(transpose_input), transpose_other=bool(transpose_other)
+        )
+        ark.output("y", y)
+    arrays = {
+        tensor.name: random.standard_normal(tensor.shape).astype(ark.bf16.numpy)
+        for tensor in (x, w)
+    }
+    text = check(program, arrays).text
+    assert WARPGROUPS in text
+    assert copies in text
+
+
+def test_two_products_of_one_transposed_operand(check: Check) -> None:
+    """Both products of a vCTA read panels of their own weight beside rows of one input."""
+    random = np.random.default_rng(0)
+    with ark.Program("gate") as program, ark.planner(tile=(128, 128)):
+        x = ark.input("x", (128, 256), ark.bf16)
+        gate, up = (ark.parameter(name, (256, 256), ark.bf16) for name in ("gate", "up"))
+        ark.output("y", ark.silu(ark.matmul(x, gate)) * ark.matmul(x, up))
+    arrays = {
+        tensor.name: (random.standard_normal(tensor.shape) / 4).astype(ark.bf16.numpy)
+        for tensor in (x, gate, up)
+    }
+    assert WARPGROUPS in check(program, arrays).text
+
+
 @pytest.mark.parametrize("warps", [4, 8, 32])
 def test_rings_are_for_sixteen_warps(warps: int, check: Check) -> None:
     """A CTA of another size loads parameters without a ring, and adds all of them."""

@@ -19,6 +19,38 @@ ark.program @largeTilesReadLess(
   ark.return %0 : tensor<4096x4096xbf16>
 }
 
+// Matrix units of sm_90a also read operands whose rows lie across the depth.
+// CHECK-LABEL: ark.program @transposedOperands
+ark.program @transposedOperands(
+    %x: tensor<4096x4096xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x4096xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4096xbf16> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 256, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16> {
+    %1 = ark.matmul %a, %b {transpose_input} : (tensor<4096x4096xbf16>, tensor<4096x4096xbf16>) -> tensor<4096x4096xbf16>
+    ark.yield %1 : tensor<4096x4096xbf16>
+  }
+  ark.return %0 : tensor<4096x4096xbf16>
+}
+
+// With 96 columns, a warpgroup would have 48, which are no whole panel of 64.
+// CHECK-LABEL: ark.program @wholePanels
+ark.program @wholePanels(
+    %x: tensor<4096x384xf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<384x384xf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x384xf16> {ark.name = "y"}) {
+  // SM90-NOT: tile = array<i64: 128, 96>
+  // CHECK: tile = array<i64:
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4096x384xf16>, tensor<384x384xf16>) -> tensor<4096x384xf16> {
+    %1 = ark.matmul %a, %b : (tensor<4096x384xf16>, tensor<384x384xf16>) -> tensor<4096x384xf16>
+    ark.yield %1 : tensor<4096x384xf16>
+  }
+  ark.return %0 : tensor<4096x384xf16>
+}
+
 // There are 33 tiles of 128 rows.
 // CHECK-LABEL: ark.program @rowsDecideWhichSideIsLong
 ark.program @rowsDecideWhichSideIsLong(

@@ -45,6 +45,7 @@ struct Product {
   std::array<Accumulator *, kWarpSize> accumulators;
   /// True if the product has read its operands before the wait.
   bool isAdded = false;
+  bool isLeftTransposed, isRightTransposed;
 };
 using Group = std::vector<Product>;
 
@@ -142,8 +143,11 @@ static Accumulator &getAccumulator(int thread, Slot *sums, int count,
 
 namespace {
 /// An operand in shared memory: rows along the depth, in parts of eight rows.
+/// The rows of a transposed operand lie across the depth, in panels as wide as
+/// the swizzle.
 struct Factor {
-  Factor(uint64_t descriptor, bool isHalf) : isHalf(isHalf) {
+  Factor(uint64_t descriptor, bool isHalf, bool isTransposed)
+      : isHalf(isHalf), isTransposed(isTransposed) {
     begin = (descriptor & 0x3fff) << 4;
     perDepth = (descriptor >> 16 & 0x3fff) << 4;
     perRows = (descriptor >> 32 & 0x3fff) << 4;
@@ -154,6 +158,8 @@ struct Factor {
   /// swizzle, the n-th units of consecutive rows are adjacent.
   char *find(int row, int k) const {
     constexpr int kPerUnit = 8, kBytes = 2;
+    if (isTransposed)
+      return findTransposed(row, k);
     int64_t offset = begin + row / 8 * perRows;
     if (swizzle == 0) {
       offset += row % 8 * 16 + k / kPerUnit * perDepth + k % kPerUnit * kBytes;
@@ -161,6 +167,17 @@ struct Factor {
       offset += row % 8 * (256 >> swizzle) + k * kBytes;
       offset ^= (offset >> 7 & ((16 >> swizzle) - 1)) << 4;
     }
+    return getShared() + offset;
+  }
+
+  char *findTransposed(int row, int k) const {
+    constexpr int kBytes = 2;
+    if (swizzle == 0)
+      fail("wgmma of a transposed operand without a swizzle");
+    int rowBytes = 256 >> swizzle, panel = rowBytes / kBytes;
+    int64_t offset = begin + row / panel * perDepth + k / 8 * perRows +
+                     k % 8 * rowBytes + row % panel * kBytes;
+    offset ^= (offset >> 7 & ((16 >> swizzle) - 1)) << 4;
     return getShared() + offset;
   }
 
@@ -176,13 +193,14 @@ struct Factor {
 
   int64_t begin, perDepth, perRows;
   int swizzle;
-  bool isHalf;
+  bool isHalf, isTransposed;
 };
 } // namespace
 
 static void add(const Product &product, int warpInGroup) {
   static float left[kRows][kDepth], right[kMostColumns][kDepth];
-  Factor a(product.left, product.isHalf), b(product.right, product.isHalf);
+  Factor a(product.left, product.isHalf, product.isLeftTransposed),
+      b(product.right, product.isHalf, product.isRightTransposed);
   for (int k = 0; k < kDepth; ++k) {
     for (int row = 0; row < kRows; ++row)
       left[row][k] = a.read(warpInGroup * kRows + row, k);
@@ -226,7 +244,14 @@ static void startProducts(int first, int columns, bool isHalf,
   uint64_t left = args[0][count].as<uint64_t>(),
            right = args[0][count + 1].as<uint64_t>();
   for (int warp = 0; warp < kWarpgroupSize / kWarpSize; ++warp) {
-    Product product{columns, isHalf, left, right, {}, false};
+    Product product{columns,
+                    isHalf,
+                    left,
+                    right,
+                    {},
+                    false,
+                    args[0][count + 5].as<int32_t>() != 0,
+                    args[0][count + 6].as<int32_t>() != 0};
     Warp &own = getWarp(first + warp * kWarpSize);
     for (int inWarp = 0; inWarp < kWarpSize; ++inWarp) {
       int index = warp * kWarpSize + inWarp;
@@ -252,9 +277,9 @@ static void startProducts(int first, int columns, bool isHalf,
 static void wgmma(Slot *args, Slot *results, bool isHalf) {
   int columns = args[0].as<int32_t>(), count = columns / 2;
   Slot *flags = args + 1 + count + 3;
-  for (int i = 0; i < 4; ++i)
-    if (flags[i].as<int32_t>() != (i < 2))
-      fail("wgmma of a factor that is transposed or negated");
+  for (int i = 0; i < 2; ++i)
+    if (flags[i].as<int32_t>() != 1)
+      fail("wgmma of a factor that is negated");
   int first = getThread() / kWarpgroupSize * kWarpgroupSize;
   meetWarpgroup("wgmma", args + 1, results,
                 [=](Slot *const *args, Slot *const *results) {
