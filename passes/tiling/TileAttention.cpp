@@ -62,10 +62,13 @@ static OpFoldResult limitKeys(OpBuilder &builder, OnlineAttentionOp op,
     return keys;
   unsigned queryLoop = op.getNumRowLoops() - 1;
   int64_t queries = op.getStaticLoopRanges()[queryLoop];
+  // The last query attends to all keys.
+  if (getConstantIntValue(sizes[queryLoop]) == queries)
+    return keys;
   AffineExpr offset = builder.getAffineSymbolExpr(0),
              size = builder.getAffineSymbolExpr(1),
-             all = builder.getAffineSymbolExpr(2), none;
-  none = builder.getAffineConstantExpr(0);
+             all = builder.getAffineSymbolExpr(2),
+             none = builder.getAffineConstantExpr(0);
   Location loc = op.getLoc();
   OpFoldResult admitted = affine::makeComposedFoldedAffineMax(
       builder, loc,

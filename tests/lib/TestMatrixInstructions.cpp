@@ -35,7 +35,8 @@ public:
 
   SmallVector<Value> multiply(ImplicitLocOpBuilder &builder, Type element,
                               ValueRange lhs, ValueRange rhs,
-                              ValueRange sums) const override {
+                              ValueRange sums,
+                              Transposition) const override {
     SmallVector<Value> operands(lhs);
     llvm::append_range(operands, rhs);
     llvm::append_range(operands, sums);

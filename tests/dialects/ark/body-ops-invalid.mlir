@@ -228,3 +228,24 @@ func.func @online_attention_c7(%q: tensor<2x8xbf16>, %k: memref<16x8xbf16>, %p: 
   }
   return
 }
+
+// -----
+
+// The number of queries is dynamic.
+func.func @online_attention_c8(%q: memref<?x8xbf16>, %k: memref<16x8xbf16>, %p: memref<?x8xf32>, %r: memref<?xf32>, %t: memref<?xf32>,
+    %s: memref<?x16xf32>) {
+  // expected-error @below {{is causal and needs a static number of queries (online_attention_c8)}}
+  ark.online_attention ins(%q, %k, %k : memref<?x8xbf16>, memref<16x8xbf16>, memref<16x8xbf16>)
+      outs(%p, %r, %t, %s : memref<?x8xf32>, memref<?xf32>, memref<?xf32>, memref<?x16xf32>)
+      maps [affine_map<(m, n, k, c) -> (m, k)>,
+            affine_map<(m, n, k, c) -> (n, k)>,
+            affine_map<(m, n, k, c) -> (n, c)>,
+            affine_map<(m, n, k, c) -> (m, c)>,
+            affine_map<(m, n, k, c) -> (m)>,
+            affine_map<(m, n, k, c) -> (m)>,
+            affine_map<(m, n, k, c) -> (m, n)>] causal {
+  ^bb0(%row: index, %key: index, %dot: f32):
+    ark.yield %dot : f32
+  }
+  return
+}
