@@ -67,16 +67,33 @@ static OpFoldResult limitKeys(OpBuilder &builder, OnlineAttentionOp op,
     return keys;
   AffineExpr offset = builder.getAffineSymbolExpr(0),
              size = builder.getAffineSymbolExpr(1),
-             all = builder.getAffineSymbolExpr(2),
-             none = builder.getAffineConstantExpr(0);
+             all = builder.getAffineSymbolExpr(2), end = offset + size;
   Location loc = op.getLoc();
-  OpFoldResult admitted = affine::makeComposedFoldedAffineMax(
+  SmallVector<OpFoldResult> operands = {offsets[queryLoop], sizes[queryLoop],
+                                        keys};
+  std::optional<int64_t> numKeys = getConstantIntValue(keys);
+  if (numKeys && *numKeys >= queries)
+    return affine::makeComposedFoldedAffineMin(
+        builder, loc,
+        AffineMap::get(0, 3, {end + (all - queries), all},
+                       builder.getContext()),
+        operands);
+  // With fewer keys than queries, the first queries attend to none. Bodies have
+  // no maximum, so that max(end, 0) is -min(-end, 0).
+  OpFoldResult excess = affine::makeComposedFoldedAffineMin(
       builder, loc,
-      AffineMap::get(0, 3, {offset + size + all - queries, none},
-                     builder.getContext()),
-      {offsets[queryLoop], sizes[queryLoop], keys});
+      AffineMap::get(
+          0, 3,
+          {(end + (all - queries)) * -1, builder.getAffineConstantExpr(0)},
+          builder.getContext()),
+      operands);
   return affine::makeComposedFoldedAffineMin(
-      builder, loc, builder.getMultiDimIdentityMap(2), {admitted, keys});
+      builder, loc,
+      AffineMap::get(
+          0, 2,
+          {builder.getAffineSymbolExpr(0) * -1, builder.getAffineSymbolExpr(1)},
+          builder.getContext()),
+      {excess, keys});
 }
 
 namespace {

@@ -173,13 +173,13 @@ ark.program @computedRowsHaveNoPreference(
 }
 
 
-// CHECK-LABEL: ark.program @weightsThatAreNotTransposedHaveNoPreference
-ark.program @weightsThatAreNotTransposedHaveNoPreference(
+// CHECK-LABEL: ark.program @rowsOfTheWeightAcrossTheDepth
+ark.program @rowsOfTheWeightAcrossTheDepth(
     %x: tensor<4096x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<512x4096xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
     -> (tensor<4096x4096xbf16> {ark.name = "y"}) {
   // SM80: tile = array<i64: 128, 128>
-  // SM90: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 256, 128>
   %0 = ark.group "g" (%a = %x, %b = %w)
       : (tensor<4096x512xbf16>, tensor<512x4096xbf16>) -> tensor<4096x4096xbf16> {
     %1 = ark.matmul %a, %b  : (tensor<4096x512xbf16>, tensor<512x4096xbf16>) -> tensor<4096x4096xbf16>

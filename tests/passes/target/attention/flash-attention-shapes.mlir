@@ -13,7 +13,7 @@
 // PARTS: scf.forall
 // PARTS: scf.for %{{.+}} = %{{.+}} to %c2{{.*}} step %c4
 // PARTS: scf.for %{{.+}} = %{{.+}} to %{{.+}} step %c64{{.*}} iter_args
-// PARTS-COUNT-32: nvvm.mma.sync
+// PARTS-COUNT-16: nvvm.mma.sync
 // PARTS-NOT: nvvm.mma.sync
 // PARTS: scf.if
 // PARTS: vector.store {{.+}} : memref<4x30x64xf32>, vector<4xf32>
