@@ -61,6 +61,8 @@ LogicalResult ArkDialect::verifyOperationAttribute(Operation *op,
   }
   if (name == kMeasuredNsAttr)
     return verifyMeasuredNs(op, attribute);
+  if (name == kGrowingAttr)
+    return verifyGrowing(op, attribute);
   if (isBodyAttr(name))
     return verifyBodyAttr(op, attribute);
   return op->emitOpError("has unknown attribute '") << name << "'";

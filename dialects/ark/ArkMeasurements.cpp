@@ -1,4 +1,4 @@
-//===- ArkMeasurements.cpp - Measured times of tasks ----------------------===//
+//===- ArkMeasurements.cpp - Known times of tasks -------------------------===//
 
 #include "dialects/ark/ArkMeasurements.h"
 
@@ -18,4 +18,12 @@ LogicalResult mlir::ark::verifyMeasuredNs(Operation *op,
     return success();
   return op->emitOpError("attribute '")
          << kMeasuredNsAttr << "' must be a time in ns, an f64, on an ark.task";
+}
+
+LogicalResult mlir::ark::verifyGrowing(Operation *op,
+                                       NamedAttribute attribute) {
+  if (isa<TaskOp>(op) && isa<UnitAttr>(attribute.getValue()))
+    return success();
+  return op->emitOpError("attribute '")
+         << kGrowingAttr << "' must be a unit, on an ark.task";
 }

@@ -1,4 +1,4 @@
-//===- ArkMeasurements.h - Measured times of tasks --------------*- C++ -*-===//
+//===- ArkMeasurements.h - Known times of tasks -----------------*- C++ -*-===//
 
 #ifndef DIALECTS_ARK_ARKMEASUREMENTS_H
 #define DIALECTS_ARK_ARKMEASUREMENTS_H
@@ -14,8 +14,14 @@ inline constexpr llvm::StringLiteral kMeasuredNsAttr = "ark.measured_ns";
 /// Returns the measured time of one vCTA of a task, or nothing.
 std::optional<double> getMeasuredNs(TaskOp task);
 
-/// Checks the attribute on its op.
+/// Discardable attribute of a task, a unit: the time of a vCTA grows along the
+/// grid, so that the first vCTA and the last one, the second and the second to
+/// last, and so on, together take equal times.
+inline constexpr llvm::StringLiteral kGrowingAttr = "ark.growing";
+
+/// Check the attributes on their op.
 LogicalResult verifyMeasuredNs(Operation *op, NamedAttribute attribute);
+LogicalResult verifyGrowing(Operation *op, NamedAttribute attribute);
 
 } // namespace mlir::ark
 

@@ -82,8 +82,9 @@ FailureOr<ScheduleOp> mlir::ark::scheduleProgram(ProgramOp program,
       return failure();
     OpBuilder builder(program.getBody().front().getTerminator());
     for (const Scheduler *candidate : scheduler.getCandidates()) {
-      ScheduleOp made = emitSchedule(builder, candidate->getName(), input,
-                                     candidate->schedule(input));
+      ScheduleOp made =
+          emitSchedule(builder, candidate->getName(), input,
+                       balanceGrowing(input, candidate->schedule(input)));
       if (failed(predict(made, input.dependences, input.costs)))
         return failure();
       bool isBest =

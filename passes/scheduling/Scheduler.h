@@ -109,6 +109,11 @@ inline Interval deal(int64_t position, int64_t count, int64_t sms) {
 /// of the busiest SM: SMs with little load get the large shares.
 int64_t chooseRotation(ArrayRef<double> loads, ArrayRef<double> shares);
 
+/// Gives every lane vCTAs from both ends of each task whose vCTAs grow along
+/// its grid, instead of neighbouring vCTAs.
+ScheduledLanes balanceGrowing(const SchedulerInput &input,
+                              ScheduledLanes lanes);
+
 /// Emits lanes as IR at the builder's insertion point. A run whose vCTAs depend
 /// on each other becomes several consecutive runs. SMs whose items differ only
 /// in regular ranges share one lane op.

@@ -5,6 +5,7 @@
 #include "passes/tiling/TileAttention.h"
 #include "passes/tiling/TileShape.h"
 
+#include "dialects/ark/ArkMeasurements.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -246,6 +247,12 @@ RegionAttr GroupTiler::getOutRegion() {
       sizes);
 }
 
+/// Returns true if tiles of later queries have more keys.
+static bool isGrowing(OnlineAttentionOp op) {
+  return op.getCausal() &&
+         op.getStaticLoopRanges()[op.getNumRowLoops() - 1] > 1;
+}
+
 TaskOp GroupTiler::createTask(int64_t warps) {
   RegionAttr region = getOutRegion();
   auto task = TaskOp::create(
@@ -256,6 +263,8 @@ TaskOp GroupTiler::createTask(int64_t warps) {
       rewriter.getI64IntegerAttr(0), group->getAttrOfType<ArrayAttr>("ops"),
       group.getPlanAttr(), update ? rewriter.getUnitAttr() : UnitAttr(),
       /*fresh_outs=*/DenseI64ArrayAttr());
+  if (llvm::any_of(group.getBody().getOps<OnlineAttentionOp>(), isGrowing))
+    task->setAttr(kGrowingAttr, rewriter.getUnitAttr());
   Block &body = task.getBody().emplaceBlock();
   for (size_t i = 0; i < grid.getGrid().size(); ++i)
     body.addArgument(rewriter.getIndexType(), loc);

@@ -29,3 +29,10 @@ ark.program @notATime() {
 ark.program @notOnATask() attributes {ark.measured_ns = 1.0} {
   ark.return
 }
+
+// -----
+
+// expected-error @below {{attribute 'ark.growing' must be a unit, on an ark.task}}
+ark.program @growingProgram() attributes {ark.growing} {
+  ark.return
+}
