@@ -4,6 +4,7 @@
 #include "passes/target/support/Alignment.h"
 #include "passes/target/support/Bodies.h"
 
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -104,10 +105,24 @@ void BlockBuilder::State::assign(ValueRange all, int64_t rows) {
 // Loads
 //===----------------------------------------------------------------------===//
 
-/// Returns true if no step goes beyond the last key.
+/// Returns true if a number is known to be a multiple of `unit`.
+static bool isMultiple(OpFoldResult number, int64_t unit) {
+  if (std::optional<int64_t> constant = getConstantIntValue(number))
+    return *constant % unit == 0;
+  Operation *op = cast<Value>(number).getDefiningOp();
+  if (auto apply = dyn_cast_if_present<affine::AffineApplyOp>(op))
+    return apply.getAffineMap().getResult(0).isMultipleOf(unit);
+  auto isOperand = [&](Value operand) { return isMultiple(operand, unit); };
+  if (isa_and_present<arith::MulIOp>(op))
+    return llvm::any_of(op->getOperands(), isOperand);
+  return isa_and_present<arith::AddIOp, arith::SubIOp, arith::MinSIOp>(op) &&
+         llvm::all_of(op->getOperands(), isOperand);
+}
+
+/// Returns true if no step goes beyond the last key. A tile of a causal
+/// attention has all keys, or those up to its last row.
 bool BlockBuilder::isWholeStep() {
-  std::optional<int64_t> keys = getConstantIntValue(length);
-  return keys && *keys % shape.getStepKeys() == 0;
+  return isMultiple(length, shape.getStepKeys());
 }
 
 void BlockBuilder::findChunks() {
