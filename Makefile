@@ -91,12 +91,13 @@ soak: build
 
 # The sanitizers have build trees of their own and need libclang-rt-22-dev. LLVM's libraries are not
 # instrumented. AddressSanitizer therefore misjudges containers that both LLVM and ark fill, and
-# ThreadSanitizer does not see the locks of LLVM.
+# ThreadSanitizer does not see the locks of LLVM. A signal must end the process, since ark-opt reports
+# how its child process ended.
 check-asan: build-asan
-	@ASAN_OPTIONS=detect_container_overflow=0:detect_leaks=0:detect_odr_violation=0:allow_user_poisoning=0 ninja -C build-asan check-ark
+	@ASAN_OPTIONS=detect_container_overflow=0:detect_leaks=0:detect_odr_violation=0:allow_user_poisoning=0:handle_segv=0 ninja -C build-asan check-ark
 
 check-tsan: build-tsan
-	@TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1 ninja -C build-tsan check-ark
+	@TSAN_OPTIONS=ignore_noninstrumented_modules=1:halt_on_error=1:handle_segv=0 ninja -C build-tsan check-ark
 
 soak-asan: build-asan
 	@$(BIN)/python tests/soak/fuzz_mlir.py --server build-asan/bin/ark-opt-server --count $(SOAK_COUNT)

@@ -17,7 +17,8 @@ from typing_extensions import Self
 __all__ = ["Outcome", "Server"]
 
 _CPU_SECONDS = 5.0  # also the limit that ark-opt gets for reading
-_WALL_SECONDS = 60.0  # limit for an input that hangs, or a busy machine
+# The limit for a run that waits without end. A run of low priority takes minutes on a busy machine.
+_WALL_SECONDS = 600.0
 _MEMORY_BYTES = 4 << 30
 # The path is relative to the server's folder: bytecode holds the name of its file, and an input
 # must be the same in every folder.

@@ -26,29 +26,43 @@ def test_malformed_mlir_crashes_nothing(tmp_path: Path) -> None:
     figures = json.loads(done.stdout.splitlines()[-1])
     assert figures["count"] == 160
     assert figures["failures"] == 0
+    assert figures["escaped"] == 0
 
 
 def test_a_crash_is_found_and_counted(tmp_path: Path) -> None:
-    """Tests the fuzzer itself: a text that crashes MLIR's parser, and one that does not."""
+    """Tests the fuzzer itself: inputs that crash or hang MLIR's parser, and others."""
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
-        "from mlir_crashes import find_crash\n"
+        "from mlir_crashes import find_crash, is_one_error\n"
         "from mlir_server import Server\n"
+        "crash = b'module attributes {a = array<index: 0>} {}'\n"
+        "endless = Path(sys.argv[4]).read_bytes()\n"
         "with Server(Path(sys.argv[2]), Path(sys.argv[3])) as server:\n"
-        "    good = server.run(b'module {}', ())\n"
-        "    bad = server.run(b'module {', ())\n"
-        "    dead = server.run(b'module attributes {a = array<index: 0>} {}', ())\n"
-        "print(good.status, bad.status, dead.signal)\n"
-        "print(*[find_crash(outcome) is None for outcome in (good, bad, dead)])\n"
+        "    alone = [server.run(data, ()) for data in (b'module {}', b'module {', crash)]\n"
+        "    guarded = [\n"
+        "        server.run(data, (), guarded=True)\n"
+        "        for data in (b'module {}', b'module {', crash, endless)\n"
+        "    ]\n"
+        "print(*[-outcome.signal if outcome.signal else outcome.status for outcome in alone])\n"
+        "print(*[find_crash(outcome) is None for outcome in alone])\n"
+        "print(*[outcome.status for outcome in guarded])\n"
+        "print(*[is_one_error(outcome) for outcome in (*guarded, *alone)])\n"
     )
+    endless = _ROOT / "tests/pipelines/Inputs/endless.mlirbc"
+    arguments = (_ROOT / "tests/soak", _SERVER, tmp_path, endless)
     done = subprocess.run(
-        [sys.executable, "-c", script, str(_ROOT / "tests/soak"), str(_SERVER), str(tmp_path)],
+        [sys.executable, "-c", script, *map(str, arguments)],
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == "0 1 11\nTrue True False\n"
+    assert done.stdout.splitlines() == [
+        "0 1 -11",
+        "True True False",
+        "0 1 1 1",
+        "False False True True False False False",
+    ]
 
 
 def test_an_input_is_the_same_in_every_folder(tmp_path: Path) -> None:
