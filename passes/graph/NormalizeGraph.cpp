@@ -450,11 +450,18 @@ static void simplifyNoops(ProgramOp program) {
 /// custom ops, which may hold no views.
 static LogicalResult rewriteOps(ProgramOp program,
                                 const FrozenRewritePatternSet &patterns) {
-  auto ops = llvm::to_vector(llvm::make_pointer_range(
-      llvm::reverse(program.getBody().front().without_terminator())));
   GreedyRewriteConfig config;
   config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
-  return applyOpPatternsGreedily(ops, patterns, config);
+  // A round erases ops that the round before it has left without uses.
+  bool changed = true;
+  for (int64_t round = 0; changed && round < config.getMaxIterations();
+       ++round) {
+    auto ops = llvm::to_vector(llvm::make_pointer_range(
+        llvm::reverse(program.getBody().front().without_terminator())));
+    if (failed(applyOpPatternsGreedily(ops, patterns, config, &changed)))
+      return failure();
+  }
+  return success(!changed);
 }
 
 namespace {

@@ -61,7 +61,8 @@ ark.program @otherGroupsStay(
     %x: tensor<8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<8xf32> {ark.name = "y"}) {
   // CHECK: ark.group "relu"
-  %0 = ark.group "relu" (%a = %x) : (tensor<8xf32>) -> tensor<8xf32> {
+  %0 = ark.group "relu" (%a = %x) attributes {tile = array<i64: 8>}
+      : (tensor<8xf32>) -> tensor<8xf32> {
     %1 = ark.relu %a : (tensor<8xf32>) -> tensor<8xf32>
     ark.yield %1 : tensor<8xf32>
   }
