@@ -3,6 +3,7 @@
 #   make setup   system packages (apt, root) and Python packages (.venv)
 #   make build   the compiler and the Python package, incrementally
 #   make demo    an embedding model from its weights to a schedule
+#   make demo-gpu     the same on a GPU, and a decoder with random weights, beside PyTorch
 #   make test    all tests that need no GPU
 #   make check-pythons   the quick tests with other versions of Python
 #   make soak    many random cases, for hours; SCALE=0.01 runs a hundredth of them
@@ -23,7 +24,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup build demo test check-ark test-host check-pythons browser soak check-asan check-tsan soak-asan build-asan build-tsan gpu-bundles test-gpu wheel check-wheel lint format docs docs-html clean
+.PHONY: setup build demo demo-gpu test check-ark test-host check-pythons browser soak check-asan check-tsan soak-asan build-asan build-tsan gpu-bundles test-gpu wheel check-wheel lint format docs docs-html clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -70,6 +71,14 @@ build: setup
 
 demo: build $(VENV)/.setup-demo
 	@$(BIN)/python examples/minilm.py
+
+# Stops before 6 GB of packages are installed for nothing.
+demo-gpu: build $(VENV)/.setup-demo
+	@ls /dev/nvidia[0-9]* >/dev/null 2>&1 || { echo "ark: demo-gpu needs a GPU of NVIDIA, and this machine has none" >&2; exit 1; }
+	PYTHON=$(PYTHON) lib/tools/setup.sh $(VENV) demo cuda12 torch
+	$(BIN)/python examples/minilm.py --target cuda --timeline timeline-gpu.html
+	$(BIN)/python benchmarks/decode.py --compile build/demo-gpu --rows A --target $(GPU_TARGET)
+	$(BIN)/python benchmarks/decode.py --bundles build/demo-gpu --rows A --arms eager,graph,reduce-overhead,ark-1,ark-128
 
 test: check-ark test-host
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..units import size
+from ..units import counted, size
 from .common import Commands, add_command
 
 if TYPE_CHECKING:
@@ -122,9 +122,12 @@ def _lines(found: dict[str, Any]) -> list[str]:
         ("file", f"{file['path']}, {size(file['bytes'])}, bundle format {file['format']}"),
         ("sha256", file["sha256"]),
         ("signature", file["signature"] or "none"),
-        ("target", f"{target['backend']} ({target['arch']}), {target['sms']} SMs{ranks}"),
+        (
+            "target",
+            f"{target['backend']} ({target['arch']}), {counted(target['sms'], 'SM')}{ranks}",
+        ),
         ("features", ", ".join(target["features"]) or "none"),
-        ("schedule", f"{proven}, {traced}; {found['tasks']:,} tasks"),
+        ("schedule", f"{proven}, {traced}; {counted(found['tasks'], 'task')}"),
         ("arena", size(found["arena"])),
     ]
     lines = [f"{found['program']} ({found['producer']})"]

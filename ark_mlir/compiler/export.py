@@ -33,6 +33,9 @@ _ITEM = re.compile(
 # Times of an item in ns, over the SMs of its lane op: first start, last start, longest duration.
 _Times = tuple[float, float, float]
 _LOCATION = re.compile(r"\s+loc\(.*\)$")
+_DEFINITION = re.compile(r"(#loc\d*) = loc\((.*)\)$")
+# A name around a location that is defined elsewhere.
+_NESTED = re.compile(r'loc\(("(?:[^"\\]|\\.)*"\(#loc\d*\))\)')
 
 _HEADER = """\
 // The program {program} for {target}, with its schedule{predicted}, which begins at line {{line}}.
@@ -98,6 +101,7 @@ def export_schedule(
         del module.attributes["ark.stage"]
     _remove_prediction(module)
     text = _annotated(str(module.get_asm(enable_debug_info=True)), _words_of_tasks(module), times)
+    text = _locations_last(text)
     program = next(line for line in text if "ark.program @" in line).split("@")[1].split("(")[0]
     header = _HEADER.format(
         program=program,
@@ -236,6 +240,23 @@ def _annotated(text: str, words: dict[str, str], times: Iterable[_Times]) -> lis
         comment = "; ".join(filter(None, notes))
         lines[number] = f"{line}  // {comment}" if comment else line
     return lines
+
+
+def _locations_last(lines: Sequence[str]) -> list[str]:
+    """Moves the definitions of locations to the end, where they are in nobody's way.
+
+    An op or an argument may refer to a location that is defined later, but a location may not refer
+    to another one that is. The locations of arguments, which do, get names of their own.
+    """
+    defined = [line for line in lines if _DEFINITION.match(line)]
+    names = {found[2]: found[1] for line in defined if (found := _DEFINITION.match(line))}
+
+    def name(found: re.Match[str]) -> str:
+        return f"loc({names.setdefault(found[1], f'#arg{len(names)}')})"
+
+    rest = [_NESTED.sub(name, line) for line in lines if not _DEFINITION.match(line)]
+    added = [f"{alias} = loc({text})" for text, alias in names.items() if alias.startswith("#arg")]
+    return [*rest, *defined, *added]
 
 
 def _when(times: _Times | None) -> str:

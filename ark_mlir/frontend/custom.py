@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -48,6 +49,11 @@ class GridIndex:
     def expression(self) -> ir.AffineExpr:
         """Returns the expression in MLIR."""
         return self._expression
+
+    @property
+    def least(self) -> int:
+        """Returns a lower bound of the values over the grid, exact for linear expressions."""
+        return self._least
 
     @property
     def greatest(self) -> int:
@@ -190,7 +196,7 @@ def custom_op(
         op.add_regions(regions, out_region)
 
     def build(loc: ir.Location, ip: ir.InsertionPoint) -> Any:
-        return op.create(body, label, loc, ip)
+        return op.create(body, loc, ip)
 
     value = append(build, "custom", tuple(tensors), label)
     return Tensor(program, value, label)
@@ -254,6 +260,14 @@ class _Custom:
             )
         if shape and min(sizes) < 1:
             raise invalid(f"{what} has sizes {sizes}; they must be positive", _OP)
+        for dim, (offset, extent) in enumerate(zip(offsets, shape, strict=True)):
+            outside = offset.least if offset.least < 0 else offset.greatest
+            if not 0 <= outside < extent:
+                raise invalid(
+                    f"{what} starts at {outside} in dimension {dim} of a tensor of shape "
+                    f"{list(shape)}, for some vCTA of the grid {self.grid}",
+                    _OP,
+                )
         space = ir.AffineMap.get(len(self.grid), 0, [each.expression for each in offsets])
         # The map prints as (d0) -> (d0 * 16, 0).
         self.regions.append(ir.Attribute.parse(f"#ark.region<{space}, {sizes}>"))
@@ -280,32 +294,27 @@ class _Custom:
 
     # -- the op ------------------------------------------------------------------------------
 
-    def create(
-        self, body: TileBody, label: str, loc: ir.Location, ip: ir.InsertionPoint
-    ) -> ir.Operation:
+    def create(self, body: TileBody, loc: ir.Location, ip: ir.InsertionPoint) -> ir.Operation:
         """Creates the op with its body; erases it if the body fails."""
         if not isinstance(body, str) and not callable(body):
             raise invalid(f"a body is a function or MLIR text, not {body!r}", _OP)
-        attributes = {
-            "grid": ir.DenseI64ArrayAttr.get(self.grid),
-            "input_regions": ir.ArrayAttr.get(self.regions[:-1]),
-            "out_region": self.regions[-1],
-        }
-        result = self.program.tensor_type(self.shapes[-1], self.dtypes[-1])
+        if isinstance(body, str):
+            return self._parse(body, loc, ip)
         op = ir.Operation.create(
             "ark.custom",
-            results=[result],
+            results=[self.program.tensor_type(self.shapes[-1], self.dtypes[-1])],
             operands=[x.value for x in self.inputs],
-            attributes=attributes,
+            attributes={
+                "grid": ir.DenseI64ArrayAttr.get(self.grid),
+                "input_regions": ir.ArrayAttr.get(self.regions[:-1]),
+                "out_region": self.regions[-1],
+            },
             regions=1,
             loc=loc,
             ip=ip,
         )
         try:
-            if isinstance(body, str):
-                self._parse(body, label).append_to(op.regions[0])
-            else:
-                self._call(body, op)
+            self._call(body, op)
         except BaseException:
             op.erase()
             raise
@@ -328,7 +337,12 @@ class _Custom:
             tiles = [Tensor(self.program, value, f"tile {k}") for k, value in enumerate(values)]
             result = body(*tiles)
             self._check_result(result)
-            ir.Operation.create("ark.yield", operands=[result.value], loc=op.location)
+            ir.Operation.create(
+                "ark.yield",
+                operands=[result.value],
+                loc=op.location,
+                ip=ir.InsertionPoint(block),
+            )
 
     def _check_result(self, result: object) -> None:
         tile = ir.ShapedType(self.tiles[-1])
@@ -344,8 +358,29 @@ class _Custom:
                 _OP,
             )
 
-    def _parse(self, body: str, label: str) -> ir.Block:
-        """Returns the block of a body that is MLIR text."""
+    def _parse(self, body: str, loc: ir.Location, ip: ir.InsertionPoint) -> ir.Operation:
+        """Creates the op with a body that is MLIR text."""
+        text = self._text(body)
+        try:
+            parse_text(text, InvalidUsageError)
+        except ArkError as error:
+            raise self._of_body(error) from None
+        module = ir.Module.parse(text, self.program.context)
+        function = module.body.operations[0].operation
+        parsed = next(iter(function.regions[0].blocks[0])).operation
+        op = parsed.clone(ip).operation
+        for number, tensor in enumerate(self.inputs):
+            op.operands[number] = tensor.value
+
+        def place(inner: ir.Operation) -> ir.WalkResult:
+            inner.location = loc  # instead of a line of the text
+            return ir.WalkResult.ADVANCE
+
+        op.walk(place, ir.WalkOrder.PRE_ORDER)
+        return op
+
+    def _text(self, body: str) -> str:
+        """Returns a module with a function that has the op, for the parser."""
         types = [str(x.value.type) for x in self.inputs]
         result = self.program.tensor_type(self.shapes[-1], self.dtypes[-1])
         arguments = ", ".join(f"%arg{k}: {t}" for k, t in enumerate(types))
@@ -362,24 +397,26 @@ class _Custom:
             f"func.func private @f({arguments}) -> {result} {{ %r = ark.custom grid {self.grid} "
             f"ins({reads}) out {out} {{ ^bb0({', '.join(names)}):\n"
         )
-        text = f"{head}{inspect.cleandoc(body)}\n}} : {result}\nreturn %r : {result} }}\n"
-        try:
-            parse_text(text, InvalidUsageError)
-        except ArkError as error:
-            raise self._of_body(error) from None
-        module = ir.Module.parse(text, self.program.context)
-        function = module.body.operations[0].operation
-        custom = next(iter(function.regions[0].blocks[0])).operation
-        return custom.regions[0].blocks[0]
+        return f"{head}{inspect.cleandoc(body)}\n}} : {result}\nreturn %r : {result} }}\n"
 
     @staticmethod
     def _of_body(error: ArkError) -> InvalidUsageError:
         """Returns an error of the body's text, with its line counted within the body."""
-        place = str(error.location or "")
-        _, found, line = place.rpartition(":")
-        where = f"line {int(line) - 1} of the body: " if found and line.isdigit() else ""
-        if where.startswith("line 0 "):
-            where = ""
+        found = _LINE.fullmatch(str(error.location or ""))
+        line = int(found[1]) - 1 if found else 0
+        notes = [_LINE_OF_NOTE.sub(lambda m: _line_of_body(int(m[1]) - 1), n) for n in error.notes]
         return InvalidUsageError(
-            where + error.message, location=str(invalid("").location), op=_OP, notes=error.notes
+            _line_of_body(line) + error.message,
+            location=str(invalid("").location),
+            op=_OP,
+            notes=notes,
         )
+
+
+_LINE = re.compile(r"-:(\d+)")
+_LINE_OF_NOTE = re.compile(r"^-:(\d+): ")
+
+
+def _line_of_body(line: int) -> str:
+    """Returns the beginning of a message; line 0 is what the frontend writes before the body."""
+    return f"line {line} of the body: " if line > 0 else ""

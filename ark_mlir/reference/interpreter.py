@@ -19,6 +19,7 @@ from ..errors import InvalidUsageError, UnsupportedError
 from ..mlir.locations import describe
 from .bounded import Array, Bounded
 from .communicator import Endpoint
+from .regions import Region
 from .values import Value, result_type
 
 __all__ = ["Declaration", "Machine", "find_program", "handles", "signature"]
@@ -117,6 +118,9 @@ class Machine:
         if name == "ark.group":
             self._group(op)
             return
+        if name == "ark.custom":
+            self._custom(op)
+            return
         handler = HANDLERS.get(name)
         if handler is None:
             raise UnsupportedError(
@@ -152,6 +156,30 @@ class Machine:
             self._values[inner] = self.read(outer)
         for value, result in zip(op.operation.results, self._block(block), strict=True):
             self._values[value] = result
+
+    def _custom(self, op: Any) -> None:
+        """Runs the body of a custom op for every vCTA."""
+        operation = op.operation
+        block = operation.regions[0].blocks[0]
+        grid: list[int] = list(operation.attributes["grid"])
+        inputs = [self.read(value) for value in operation.operands]
+        regions = [Region.parse(str(region)) for region in operation.attributes["input_regions"]]
+        out = Region.parse(str(operation.attributes["out_region"]))
+        shape, dtype = result_type(op)
+        data = np.zeros(shape, np.float64 if dtype.is_float else dtype.numpy)
+        error = np.zeros(shape) if self.bound else None
+        for vcta in np.ndindex(*grid):
+            tiles = [
+                value.view(region.part(vcta)) for value, region in zip(inputs, regions, strict=True)
+            ]
+            arguments = list(block.arguments)[len(grid) : -1]
+            self._values.update(zip(arguments, tiles, strict=True))
+            (result,) = self._block(block)
+            part = out.slices(vcta)
+            data[part] = result.data
+            if error is not None:
+                error[part] = result.error
+        self._values[operation.results[0]] = Value(data, dtype, error)
 
 
 def _moved(result: Bounded, noise: np.random.Generator) -> Bounded:

@@ -18,6 +18,7 @@ from ..errors import UnprovenWarning, UnsupportedError
 from .driver import Driver, Fault, Launch, Memory, Outcome, Stop
 from .drivers import DriverTable
 from .executable import Executable, Resident
+from .profile import Profile, TaskProfile
 from .ranks.meeting import Rank
 from .ranks.membership import current
 from .ranks.world import ResidentWorld, World, make_executable
@@ -34,11 +35,13 @@ __all__ = [
     "Launch",
     "Memory",
     "Outcome",
+    "Profile",
     "Rank",
     "Report",
     "Resident",
     "ResidentWorld",
     "Stop",
+    "TaskProfile",
     "World",
     "load",
 ]

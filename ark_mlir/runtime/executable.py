@@ -13,6 +13,8 @@ Locks of the runtime, in the only order in which a thread may take several of th
 
 from __future__ import annotations
 
+import os
+import tempfile
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import Generator, Iterator, Mapping
@@ -26,10 +28,13 @@ from ..units import counted
 from .arrays.binding import read_sources
 from .arrays.receiving import refuse
 from .drivers import DRIVERS, DriverTable
+from .profile import Profile, make_profile
 from .report import Report, make_report
 from .running import Runner
+from .trace import read_trace
 
 if TYPE_CHECKING:
+    import numpy as np
     from numpy.typing import NDArray
     from typing_extensions import Self
 
@@ -121,8 +126,10 @@ class _Runs(ABC):
             >>> exe.run(x)["y"].shape
             (4, 256)
         """
-        values: Inputs = _named(inputs, named, self._arguments) if inputs else named
-        return self._run(values, iterations, trace, stream, out)
+        return self._run(self._inputs(inputs, named), iterations, trace, stream, out)
+
+    def _inputs(self, given: tuple[object, ...], named: Inputs) -> Inputs:
+        return _named(given, named, self._arguments) if given else named
 
     def __call__(
         self,
@@ -450,6 +457,40 @@ class Executable(_Runs):
         runner = self._runner
         with runner.opened():
             return runner.run(runner.exchange, values, iterations, trace, stream, out)
+
+    def profile(
+        self, *inputs: Inputs | Array | int | None, runs: int = 5, **named: Array | int
+    ) -> Profile:
+        """Measures the times of the tasks; ``print`` shows them as a table by task and by op.
+
+        Args:
+            *inputs, **named: inputs as those of `run`.
+            runs: number of measured runs, after one that is not measured; all times are medians.
+
+        Raises InvalidUsageError if the program was compiled without ``trace=True`` or `runs` is
+        less than 1, and the errors of `run`.
+
+        Example:
+            >>> with ark.compile(program, "cpu:2", trace=True).bind({"w": w}) as traced:
+            ...     print(traced.profile(x=x))
+            mlp: ...
+        """
+        if runs < 1:
+            raise InvalidUsageError(f"runs is {runs}; it must be at least 1")
+        if not self.bundle.manifest.traced:
+            raise InvalidUsageError(
+                f"a profile of {self.name!r} needs a program that was compiled with trace=True"
+            )
+        given = self._inputs(inputs, named)
+        self.run(given)
+        with tempfile.TemporaryDirectory(prefix="ark-") as folder:
+            file = os.path.join(folder, "trace.json")
+
+            def measure() -> NDArray[np.int64]:
+                self.run(given, trace=file)
+                return read_trace(file, self.bundle)
+
+            return make_profile(self.bundle, [measure() for _ in range(runs)])
 
     def check(self, stream: Stream | None = None) -> None:
         """Raises the error of the last replay of each captured run, if there was one.

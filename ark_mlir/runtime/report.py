@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from collections import Counter
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
@@ -90,10 +91,11 @@ class Report:
         """Returns the figures by name, as values that JSON can hold."""
         return asdict(self)
 
-    def __str__(self) -> str:
+    def _rows(self) -> list[tuple[str, str]]:
+        """Returns the table's rows: names and texts."""
         bodies = counted(self.bodies, "body", "bodies")
         signals = counted(self.signals, "signal")
-        rows = [
+        return [
             ("target", f"{self.target}, {counted(self.sms, 'SM')}, {counted(self.lanes, 'lane')}"),
             ("schedule", "proven" if self.proven else "not proven"),
             ("tasks", f"{self.tasks:,} of {bodies}"),
@@ -114,6 +116,9 @@ class Report:
             *([] if self.sharing is None else [("memory of ranks", self.sharing)]),
             *([] if self.signature is None else [("signature", self.signature)]),
         ]
+
+    def __str__(self) -> str:
+        rows = self._rows()
         width = max(len(name) for name, _ in rows)
         lines = [f"{self.program} ({self.producer})"]
         lines += [f"  {name:<{width}}  {text}" for name, text in rows]
@@ -121,6 +126,18 @@ class Report:
             lines.append("  ops of the tasks")
             lines += [f"  {times:>{width},} x {', '.join(ops)}" for ops, times in self.task_ops]
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(text)}</td></tr>"
+            for name, text in self._rows()
+        )
+        ops = "".join(
+            f"<li>{times:,} × {html.escape(', '.join(ops))}</li>" for ops, times in self.task_ops
+        )
+        listed = f"<p>ops of the tasks</p><ul>{ops}</ul>" if ops else ""
+        title = html.escape(f"{self.program} ({self.producer})")
+        return f"<p>{title}</p><table><tbody>{rows}</tbody></table>{listed}"
 
     def _live(self) -> str:
         if not self.largest_live_set:

@@ -4,6 +4,6 @@
 >>> write_timeline(exe, "timeline.html")
 """
 
-from .timeline import write_timeline
+from .timeline import Timeline, timeline, write_timeline
 
-__all__ = ["write_timeline"]
+__all__ = ["Timeline", "timeline", "write_timeline"]

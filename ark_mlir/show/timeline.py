@@ -71,6 +71,45 @@ def write_timeline(
         file.write(_page(bundle, times, simulated, figures, links).encode())
 
 
+class Timeline:
+    """The timeline of a schedule, which a notebook shows; :func:`timeline` returns it."""
+
+    def __init__(self, page: str) -> None:
+        self._page = page
+
+    @property
+    def page(self) -> str:
+        """Returns the HTML page."""
+        return self._page
+
+    def _repr_html_(self) -> str:
+        # A frame of its own keeps the page's styles and scripts out of the notebook.
+        text = html.escape(self._page, quote=True)
+        return (
+            f'<iframe srcdoc="{text}" sandbox="allow-scripts" width="100%" height="640" '
+            'style="border: 1px solid #ccc"></iframe>'
+        )
+
+
+def timeline(program: Bundle | Executable, trace: str | os.PathLike[str] | None = None) -> Timeline:
+    """Returns the page of :func:`write_timeline`, for the last line of a notebook's cell.
+
+    Args:
+        program: a bundle or an executable.
+        trace: a trace of the same program (``run(trace=…)``).
+
+    Raises InvalidUsageError if the trace cannot be read or is not a trace of this program.
+
+    Example:
+        >>> shown = timeline(exe)
+        >>> shown.page.startswith("<!DOCTYPE html>")
+        True
+    """
+    bundle = program if isinstance(program, Bundle) else program.bundle
+    times = None if trace is None else read_trace(trace, bundle)
+    return Timeline(_page(bundle, times, None, (), ()))
+
+
 def _page(
     bundle: Bundle,
     traced: NDArray[np.int64] | None,

@@ -446,17 +446,6 @@ static void simplifyNoops(ProgramOp program) {
 // Pass
 //===----------------------------------------------------------------------===//
 
-/// Applies patterns to the ops of a program, and not to those in bodies of
-/// custom ops, which may hold no views.
-static LogicalResult rewriteOps(ProgramOp program,
-                                const FrozenRewritePatternSet &patterns) {
-  auto ops = llvm::to_vector(llvm::make_pointer_range(
-      llvm::reverse(program.getBody().front().without_terminator())));
-  GreedyRewriteConfig config;
-  config.setStrictness(GreedyRewriteStrictness::ExistingAndNewOps);
-  return applyOpPatternsGreedily(ops, patterns, config);
-}
-
 namespace {
 struct NormalizeGraphPass
     : ark::impl::NormalizeGraphPassBase<NormalizeGraphPass> {
@@ -481,12 +470,12 @@ struct NormalizeGraphPass
     simplifyNoops(getOperation());
     // A concat of one operand folds to the operand, which may be a state. Such
     // reads must be visible when states are copied.
-    if (failed(rewriteOps(getOperation(), concats)))
+    if (failed(applyPatternsGreedily(getOperation(), concats)))
       return signalPassFailure();
     // States are copied first, because a pattern must not move a read across an
     // update of its state.
     numStateCopies += copyOverwrittenStates(getOperation());
-    if (failed(rewriteOps(getOperation(), patterns)))
+    if (failed(applyPatternsGreedily(getOperation(), patterns)))
       return signalPassFailure();
     simplifyNoops(getOperation());
   }

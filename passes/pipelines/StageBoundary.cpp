@@ -62,6 +62,14 @@ static LogicalResult dump(ModuleOp module, Stage stage, StringRef folder) {
   return success();
 }
 
+/// The kernel stage replaces the program.
+static LogicalResult checkProgram(ModuleOp module, Stage next) {
+  if (next > Stage::Kernel || !module.getOps<ProgramOp>().empty())
+    return success();
+  return emitError(module.getLoc())
+         << "the module has no ark.program, so there is nothing to compile";
+}
+
 namespace {
 struct BeginStagePass : ark::impl::BeginStagePassBase<BeginStagePass> {
   using BeginStagePassBase::BeginStagePassBase;
@@ -76,19 +84,15 @@ struct BeginStagePass : ark::impl::BeginStagePassBase<BeginStagePass> {
     FailureOr<Stage> next = lookUpStage(module, stage);
     if (failed(next))
       return failure();
-    // The kernel stage replaces the program.
-    if (*next <= Stage::Kernel && module.getOps<ProgramOp>().empty())
-      return emitError(module.getLoc())
-             << "the module has no ark.program, so there is nothing to compile";
     auto attr = module->getAttrOfType<StringAttr>(ArkDialect::kStageAttr);
     if (!attr)
-      return success();
+      return checkProgram(module, *next);
     FailureOr<Stage> reached = lookUpStage(module, attr.getValue());
     if (failed(reached))
       return failure();
     int expected = static_cast<int>(*reached) + 1;
     if (static_cast<int>(*next) == expected)
-      return success();
+      return checkProgram(module, *next);
     InFlightDiagnostic diagnostic =
         emitError(module.getLoc())
         << "stage '" << stage.getValue()

@@ -11,8 +11,8 @@
 // TO: error: 'binary' of 'to' is not a stage: expected one of graph, tiling, memory, scheduling, synchronization, kernel, target
 // FROM: error: 'parsing' of 'from' is not a stage: expected one of graph, tiling, memory, scheduling, synchronization, kernel, target
 // ORDER: error: stage 'graph' comes before 'memory'
-// AGAIN: error: stage 'graph' cannot follow: the module has reached stage 'graph'; go on from 'tiling'
-// SKIP: error: stage 'scheduling' cannot follow: the module has reached stage 'graph'; go on from 'tiling'
+// AGAIN: error: stage 'graph' cannot follow: the module has reached stage 'graph'; go on from 'tiling' (--ark-compile-from=tiling)
+// SKIP: error: stage 'scheduling' cannot follow: the module has reached stage 'graph'; go on from 'tiling' (--ark-compile-from=tiling)
 // SCHEDULER: error: {{.*}}'oracle'
 // OPTION: no such option stage
 // OPTION: error: ark-compile: cannot parse options 'stage=graph'

@@ -7,17 +7,17 @@
 // END: error: 'linking' is not a stage
 // NONE: error: '' is not a stage
 
-// expected-error @below {{stage 'memory' cannot follow: the module has reached stage 'graph'; go on from 'tiling'}}
+// expected-error @below {{stage 'memory' cannot follow: the module has reached stage 'graph'; go on from 'tiling' (--ark-compile-from=tiling)}}
 module @stageIsLeftOut attributes {ark.stage = "graph"} {}
 
 // -----
 
-// expected-error @below {{stage 'memory' cannot follow: the module has reached stage 'memory'; go on from 'scheduling'}}
+// expected-error @below {{stage 'memory' cannot follow: the module has reached stage 'memory'; go on from 'scheduling' (--ark-compile-from=scheduling)}}
 module @stageRunsTwice attributes {ark.stage = "memory"} {}
 
 // -----
 
-// expected-error @below {{stage 'memory' cannot follow: the module has reached stage 'synchronization'; go on from 'kernel'}}
+// expected-error @below {{stage 'memory' cannot follow: the module has reached stage 'synchronization'; go on from 'kernel' (--ark-compile-from=kernel)}}
 module @stageIsLongPast attributes {ark.stage = "synchronization"} {}
 
 // -----

@@ -4,10 +4,18 @@
 // A module without a stage is accepted.
 // BEGIN: module @withoutStage {
 // END: module @withoutStage attributes {ark.stage = "memory"} {
-module @withoutStage {}
+module @withoutStage {
+  ark.program @p() {
+    ark.return
+  }
+}
 
 // -----
 
 // BEGIN: module @stageBefore attributes {ark.stage = "tiling"} {
 // END: module @stageBefore attributes {ark.stage = "memory"} {
-module @stageBefore attributes {ark.stage = "tiling"} {}
+module @stageBefore attributes {ark.stage = "tiling"} {
+  ark.program @p() {
+    ark.return
+  }
+}

@@ -292,6 +292,35 @@ def thresholds(x: ark.Tensor) -> list[ark.Tensor]:
     ]
 
 
+def customs(x: ark.Tensor, y: ark.Tensor, row: ark.Tensor) -> list[ark.Tensor]:
+    """Returns custom ops: one of rows that are normed, and one with a product of tiles."""
+
+    def normed_rows(tile: ark.Tensor, other: ark.Tensor, weight: ark.Tensor) -> ark.Tensor:
+        return ark.softmax(ark.rmsnorm(tile, weight) * ark.sigmoid(other))
+
+    def product(left: ark.Tensor, right: ark.Tensor) -> ark.Tensor:
+        return ark.relu(ark.matmul(left, right, transpose_other=True)) - 1
+
+    rows = ark.Region((2, x.shape[1]), lambda i: (2 * i, 0))
+    first = ark.custom_op(
+        "rows", normed_rows, [x, ark.exp(y), row],
+        grid=x.shape[0] // 2, regions=[rows, rows, None], shape=x.shape, out_region=rows,
+    )  # fmt: skip
+    second = ark.custom_op(
+        "product", product, [first, y],
+        grid=(2, x.shape[0] // 2),
+        regions=[
+            ark.Region((x.shape[0] // 2, x.shape[1]), lambda i, j: (i * (x.shape[0] // 2), 0)),
+            ark.Region((2, x.shape[1]), lambda i, j: (2 * j, 0)),
+        ],
+        shape=(x.shape[0], x.shape[0]),
+        out_region=ark.Region(
+            (x.shape[0] // 2, 2), lambda i, j: (i * (x.shape[0] // 2), 2 * j)
+        ),
+    )  # fmt: skip
+    return [first, second + 1]
+
+
 def unary(op: Make, dtypes: tuple[DType, ...] = FLOATS, data: Data = extremes) -> Case:
     return Case(op, (X,), dtypes, data)
 
@@ -485,6 +514,7 @@ CASES: dict[str, Case] = {
     "im2col": Case(lambda x: ark.im2col(x, 3, 2, 2, 1, 1, 1, 2, 1), ((2, 3, 7, 5),), EVERY),
     "max_pool": Case(lambda x: ark.max_pool(x, 3, 2), ((2, 7, 5, 3),), NUMBERS, extremes),
     "update": Case(updates, ((2, 3), (1, 5)), EVERY, extremes),
+    "custom op": Case(customs, ((8, 12), (8, 12), (12,)), FLOATS),
     "concat": Case(
         lambda a, b: [
             ark.concat([a, b, a], 0), ark.concat([a[:2], b], 1), ark.stack([a[:2], b], -1),

@@ -206,3 +206,21 @@ def test_editing_by_the_command(
     assert "ark.wait" not in schedule.read_text().split("ark.schedule")[1]
     assert main(["schedule", str(source), "-o", str(tmp_path / "no" / "x.mlir")]) == 1
     assert main(["schedule", str(tmp_path / "none.mlir"), "-o", str(schedule)]) == 1
+
+
+def test_locations_are_at_the_end() -> None:
+    """Nothing stands between the header and the program, and errors still name Python lines."""
+    with ark.Program('a "name"') as program:
+        x = ark.input('in "put"', (8, 64))
+        h = ark.exp(ark.matmul(x, ark.parameter("w", (64, 64))), name='odd "\\\\" name')
+        ark.output("y", ark.softmax(h))
+    text = ark.compiler.export_schedule(program, "cpu:2")
+    lines = text.splitlines()
+    end = max(number for number, line in enumerate(lines) if line.startswith("}"))
+    assert [line for line in lines[:end] if re.match(r"#(loc|arg)\d*\b", line)] == []
+    assert [line for line in lines[end + 1 :] if not re.match(r"#(loc|arg)\d* = loc\(", line)] == []
+    assert ark.compiler.check(text)
+    waits = [number for number, line in enumerate(lines) if line.lstrip().startswith("ark.wait")]
+    del lines[waits[0]]
+    with pytest.raises(ark.CompileError, match=Path(__file__).name):
+        ark.compiler.check("\n".join(lines))

@@ -18,7 +18,7 @@ from browser import drawn_by_browser, needs_browser
 from ark_mlir.bundle import Bundle, Task
 from ark_mlir.errors import InvalidUsageError
 from ark_mlir.runtime.trace import read_trace, write_trace
-from ark_mlir.show import write_timeline
+from ark_mlir.show import timeline, write_timeline
 from ark_mlir.show.estimate import estimate_timeline
 from ark_mlir.show.kinds import KINDS, kind_of
 from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
@@ -215,3 +215,60 @@ def test_a_browser_draws_it(tmp_path: Path) -> None:
     assert 'data-ready="yes"' in drawn
     assert "elementwise" in drawn
     assert "waiting" in drawn
+
+
+def test_figures_are_of_the_trace_if_there_is_one(tmp_path: Path) -> None:
+    """Half of the traced time is work; the prediction says something else."""
+    bundle = bundle_of(add_program())
+    opcodes = bundle.tables.instructions[:, 0]
+    ends = np.where(opcodes == 0, 20, 10).cumsum() * 1000
+    times = np.stack([np.concatenate([[0], ends[:-1]]), ends], axis=1) + 10**9
+    write_trace(tmp_path / "trace.json", bundle, times)
+    plain = dict(script(page_of(bundle, tmp_path), "meta")["figures"])
+    traced = dict(
+        script(page_of(bundle, tmp_path, trace=tmp_path / "trace.json"), "meta")["figures"]
+    )
+    work = 20 * int((opcodes == 0).sum())
+    assert traced["busy, traced"] == f"{100 * work / (2 * ends[-1] / 1000):.1f} %"
+    assert "busy" in plain
+    assert "busy" not in traced
+    assert "predicted" in traced
+
+
+def test_threads_of_a_processor_are_no_sms(tmp_path: Path) -> None:
+    meta = script(page_of(bundle_of(add_program()), tmp_path), "meta")
+    assert meta["unit"] == "thread"
+    assert ["threads / lanes", "2 / 2"] in meta["figures"]
+
+
+def test_a_timeline_in_a_notebook(tmp_path: Path) -> None:
+    """The page is inside of a frame, so that its script cannot reach the notebook."""
+    bundle = bundle_of(add_program())
+    shown = timeline(bundle)
+    assert shown.page == page_of(bundle, tmp_path)
+    attributes: dict[str, str | None] = {}
+
+    class Frame(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+            assert tag == "iframe"
+            attributes.update(attrs)
+
+    Frame().feed(shown._repr_html_())
+    assert attributes["srcdoc"] == shown.page
+    assert attributes["sandbox"] == "allow-scripts"
+
+
+@needs_browser
+def test_small_kinds_have_a_percentage(tmp_path: Path) -> None:
+    """A kind that takes less than 0.1 % of the time has a figure, and names are complete."""
+    program = ToyProgram(sms=1)
+    long = program.task("nothing", 1, name="model.layers.0.mlp.gate_and_up", ops=["ark.matmul"])
+    short = program.task("nothing", 1, name="softmax", ops=["ark.softmax"])
+    program.lane(0, [run(long, 0, 1), run(short, 0, 1)])
+    manifest, sections = program.parts()
+    sections["timeline"] = np.array([[0, 10**7], [10**7, 1]], "<i8").tobytes()
+    page_of(Bundle.from_parts(manifest, sections), tmp_path)
+    drawn = drawn_by_browser(tmp_path / "timeline.html")
+    assert "&lt; 0.1 %" in drawn
+    assert '<span class="label">model.layers.0.mlp.gate_and_up</span>' in drawn
+    assert "a thread of the processor" in drawn

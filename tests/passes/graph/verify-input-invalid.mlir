@@ -97,3 +97,56 @@ ark.program @input_c1(
     : (tensor<16777216x16777216xf32>) -> tensor<16777216x1xf32>
   ark.return %1 : tensor<16777216x1xf32>
 }
+
+// -----
+
+ark.program @input_c2_fewer() -> (tensor<8xf32> {ark.name = "y"}) {
+  // expected-error @below {{the regions of the result have fewer elements than 'tensor<8xf32>': some would never be written (input_c2)}}
+  %0 = ark.custom grid [2] ins() out <(d0) -> (d0 * 4), [3]> {
+  ^bb0(%i: index, %o: tensor<3xf32>):
+    ark.yield %o : tensor<3xf32>
+  } : tensor<8xf32>
+  ark.return %0 : tensor<8xf32>
+}
+
+// -----
+
+ark.program @input_c2_more() -> (tensor<8xf32> {ark.name = "y"}) {
+  // expected-error @below {{the regions of the result have more elements than 'tensor<8xf32>': some would be written by several vCTAs (input_c2)}}
+  %0 = ark.custom grid [3] ins() out <(d0) -> (d0 * 2), [4]> {
+  ^bb0(%i: index, %o: tensor<4xf32>):
+    ark.yield %o : tensor<4xf32>
+  } : tensor<8xf32>
+  ark.return %0 : tensor<8xf32>
+}
+
+// -----
+
+ark.program @input_c3_anchor(
+    %x: tensor<8x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<8xi32> {ark.name = "y"}) {
+  %0 = ark.custom grid [2] ins(%x[#ark.region<(d0) -> (d0 * 4, 0), [4, 4]>] : tensor<8x4xf32>)
+      out <(d0) -> (d0 * 4), [4]> {
+  ^bb0(%i: index, %a: tensor<4x4xf32>, %o: tensor<4xi32>):
+    // expected-error @below {{'ark.argmax' cannot be part of the body of a custom op (input_c3)}}
+    %1 = ark.argmax %a axis = 1 : (tensor<4x4xf32>) -> tensor<4xi32>
+    ark.yield %1 : tensor<4xi32>
+  } : tensor<8xi32>
+  ark.return %0 : tensor<8xi32>
+}
+
+// -----
+
+ark.program @input_c3_dynamic(
+    %x: tensor<10xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<10xf32> {ark.name = "y"}) {
+  %0 = ark.custom grid [3] ins() out <(d0) -> (d0 * 4), [4]> {
+  ^bb0(%i: index, %o: tensor<?xf32>):
+    // expected-error @below {{'func.call' cannot be part of the body of a custom op (input_c3)}}
+    %1 = func.call @f(%o) : (tensor<?xf32>) -> tensor<?xf32>
+    ark.yield %1 : tensor<?xf32>
+  } : tensor<10xf32>
+  ark.return %0 : tensor<10xf32>
+}
+
+func.func private @f(tensor<?xf32>) -> tensor<?xf32>

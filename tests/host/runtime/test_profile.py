@@ -1,0 +1,105 @@
+"""A profile has the measured times of tasks, by task and by op, as text and as HTML."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html.parser import HTMLParser
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.bundle import Bundle
+from ark_mlir.runtime import Executable, Profile
+from ark_mlir.runtime.profile import make_profile
+from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
+
+Array = np.ndarray[Any, Any]
+Make = Callable[..., Executable]
+
+
+def cells(text: str) -> list[list[str]]:
+    """Returns the cells of all tables in HTML."""
+    rows: list[list[str]] = []
+
+    class Tables(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: Any) -> None:
+            if tag == "tr":
+                rows.append([])
+            elif tag in ("td", "th"):
+                rows[-1].append("")
+
+        def handle_data(self, data: str) -> None:
+            if rows and rows[-1]:
+                rows[-1][-1] += data
+
+    Tables().feed(text)
+    return rows
+
+
+@pytest.fixture
+def profile() -> Profile:
+    """Two lanes, with times that were made up: task a takes 30 + 10, b takes 20, c takes 5 ns."""
+    program = ToyProgram()
+    a = program.task("nothing", 2, name="a", ops=["matmul"], location="net.py:3")
+    b = program.task("nothing", 1, name="<b>", ops=["add"])
+    c = program.task("nothing", 1, name="c", ops=["add"])
+    done = program.semaphore(1)
+    program.lane(0, [run(a, 0, 1), signal(done), run(c, 0, 1)])
+    program.lane(1, [run(a, 1, 2), wait(done, 1), run(b, 0, 1)])
+    bundle = Bundle.from_parts(*program.parts())
+    slow = np.array([[0, 30], [30, 30], [30, 35], [0, 10], [10, 30], [30, 50]], np.int64)
+    return make_profile(bundle, [100 * slow, slow, slow + 1000])
+
+
+def test_times_are_medians_over_the_runs(profile: Profile) -> None:
+    assert [(task.name, task.ns, task.span_ns) for task in profile.tasks] == [
+        ("a", 40, 30), ("<b>", 20, 20), ("c", 5, 5)
+    ]  # fmt: skip
+    assert (profile.total_ns, profile.waiting_ns, profile.lanes) == (50, 20, 2)
+    assert profile.busy == pytest.approx(0.65)
+    assert [(group.name, group.tasks, group.ns) for group in profile.by_op()] == [
+        ("matmul", 1, 40), ("add", 2, 25)
+    ]  # fmt: skip
+
+
+def test_text_and_html_have_the_same_rows(profile: Profile) -> None:
+    text = str(profile)
+    assert text.startswith(
+        "toy: 50 ns per iteration (median of 3 runs), 2 lanes: 65.0% busy, 20.0%"
+    )
+    rows = cells(profile._repr_html_())
+    assert rows[1][:3] == ["a", "40.0%", "40 ns"]
+    assert rows[1][-1] == "net.py:3"
+    assert rows[2][0] == "<b>"  # a name is only a name
+    assert [row[0] for row in rows[4:]] == ["task", "matmul", "2 x add"]
+    lines = [line.split() for line in text.splitlines()]
+    assert [line[:3] for line in lines if line[0] == "a"] == [["a", "40.0%", "40"]]
+
+
+def test_a_run_is_measured(make: Make, x: Array) -> None:
+    executable = make(add_program(), trace=True).bind({"w": np.ones(128, np.float32)})
+    profile = executable.profile(x, runs=2)
+    assert {task.name for task in profile.tasks} == {"first", "second"}
+    assert profile.runs == 2
+    assert all(task.ns > 0 for task in profile.tasks)
+    assert 0 < profile.busy <= 1
+
+
+def test_refusals(make: Make, add: Executable, x: Array) -> None:
+    with pytest.raises(ark.InvalidUsageError, match="compiled with trace=True"):
+        add.profile(x)
+    traced = make(add_program(), trace=True)
+    with pytest.raises(ark.InvalidUsageError, match="runs is 0"):
+        traced.profile(x, runs=0)
+
+
+def test_reports_are_html_in_notebooks(add: Executable) -> None:
+    report = add.report()
+    rows = cells(report._repr_html_())
+    assert [row[0] for row in rows][:3] == ["target", "schedule", "tasks"]
+    for name, text in rows[:-1]:
+        assert f"  {name} " in str(report)
+        assert text in str(report)
+    assert "2 × ark.add" in report._repr_html_()
