@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 from typing_extensions import Unpack
 
 from ..errors import InvalidUsageError, UnsupportedError, shorten
-from . import bert as bert
 from . import decoder as decoder
-from .bert import EmbeddingModel
+from . import encoder as encoder
 from .config import read_config
+from .embedding import EmbeddingModel
+from .encoder_config import ENCODERS
 from .families import FAMILIES
 from .generation import GenerativeModel
 from .model import Model
@@ -31,13 +32,13 @@ __all__ = [
 ]  # fmt: skip
 
 _LOADERS: dict[str, Callable[..., EmbeddingModel | GenerativeModel]] = {
-    "bert": bert.load,
+    **dict.fromkeys(ENCODERS, encoder.load),
     **dict.fromkeys(FAMILIES, decoder.load),
 }
 
 
 class EncoderOptions(TypedDict, total=False):
-    """Options of :func:`load` for encoders (bert); ``ark.models.bert.load`` describes them.
+    """Options of :func:`load` for encoders; ``ark.models.encoder.load`` describes them.
 
     Example:
         >>> options: EncoderOptions = {"batch": 2, "length": 12}
@@ -91,7 +92,7 @@ def load(
         folder: a model folder in the format of Hugging Face.
         ignore: names of entries of ``config.json`` to ignore, a list or a text with commas. An
             unknown entry that is not ignored is an error, since it may change the model.
-        options: options of the model type; see ``ark.models.bert.load`` (batch, length, dtype,
+        options: options of the model type; see ``ark.models.encoder.load`` (batch, length, dtype,
             pooling, normalize) and ``ark.models.decoder.load`` (max_length, chunk, dtype,
             sampling, tensor_parallel).
 
