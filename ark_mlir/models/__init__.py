@@ -2,11 +2,15 @@
 
 >>> model = ark.models.load(folder, batch=8, length=12).compile("cpu")
 >>> vectors = model.embed([[2, 3, 5], [7, 11]])
+
+Modules that build programs are imported on first use: a machine without the compiler can run models
+from bundles.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib
 import inspect
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -15,26 +19,44 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 from typing_extensions import Unpack
 
 from ..errors import InvalidUsageError, UnsupportedError, shorten
-from . import decoder as decoder
-from . import encoder as encoder
+from .compiled import load_compiled
 from .config import read_config
 from .embedding import EmbeddingModel
-from .encoder_config import ENCODERS
-from .families import FAMILIES
 from .generation import GenerativeModel
 from .model import Model
+from .requests import Choice
 
 if TYPE_CHECKING:
     from ..typing import DTypeLike, Path, Pooling
+    from . import decoder as decoder
+    from . import encoder as encoder
 
 __all__ = [
-    "DecoderOptions", "EmbeddingModel", "EncoderOptions", "GenerativeModel", "Model", "load"
+    "Choice", "DecoderOptions", "EmbeddingModel", "EncoderOptions", "GenerativeModel", "Model",
+    "load", "load_compiled",
 ]  # fmt: skip
 
-_LOADERS: dict[str, Callable[..., EmbeddingModel | GenerativeModel]] = {
-    **dict.fromkeys(ENCODERS, encoder.load),
-    **dict.fromkeys(FAMILIES, decoder.load),
-}
+_BUILDERS = ("decoder", "encoder")
+
+
+if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every misspelt name
+
+    def __getattr__(name: str) -> object:
+        if name not in _BUILDERS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return importlib.import_module(f".{name}", __name__)
+
+
+def _loaders() -> dict[str, Callable[..., EmbeddingModel | GenerativeModel]]:
+    """Returns the loader of each model type."""
+    from . import decoder, encoder
+    from .encoder_config import ENCODERS
+    from .families import FAMILIES
+
+    return {
+        **dict.fromkeys(ENCODERS, encoder.load),
+        **dict.fromkeys(FAMILIES, decoder.load),
+    }
 
 
 class EncoderOptions(TypedDict, total=False):
@@ -49,8 +71,8 @@ class EncoderOptions(TypedDict, total=False):
     batch: int
     length: int
     dtype: DTypeLike
-    pooling: Pooling
-    normalize: bool
+    pooling: Pooling | None
+    normalize: bool | None
 
 
 class DecoderOptions(TypedDict, total=False):
@@ -109,9 +131,10 @@ def load(
     names = ignore.split(",") if isinstance(ignore, str) else ignore
     config = replace(read_config(folder), ignored=frozenset(names))
     kind = config.word("model_type")
-    if kind not in _LOADERS:
-        raise UnsupportedError(_unknown(kind), location=config.path)
-    loader = _LOADERS[kind]
+    loaders = _loaders()
+    if kind not in loaders:
+        raise UnsupportedError(_unknown(kind, loaders), location=config.path)
+    loader = loaders[kind]
     known = [n for n, p in inspect.signature(loader).parameters.items() if p.kind == p.KEYWORD_ONLY]
     unknown = [name for name in options if name not in known]
     if unknown:
@@ -121,11 +144,11 @@ def load(
     return loader(folder, config, **options)
 
 
-def _unknown(kind: str) -> str:
+def _unknown(kind: str, known: Collection[str]) -> str:
     """Returns the message about a model type that has no loader."""
-    close = difflib.get_close_matches(kind, _LOADERS, 1, 0.5)
+    close = difflib.get_close_matches(kind, known, 1, 0.5)
     closest = f" (the closest known type is {close[0]})" if close else ""
     return (
-        f"unknown model type {shorten(kind)}{closest}; known are {', '.join(_LOADERS)}; other "
+        f"unknown model type {shorten(kind)}{closest}; known are {', '.join(known)}; other "
         'models run by torch.compile(model, backend="ark")'
     )

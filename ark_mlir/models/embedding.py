@@ -6,12 +6,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InvalidUsageError
+from ..text import Tokenizer
 from .model import Model, as_rows, as_tokens
 from .weights import Arrays
 
@@ -19,11 +23,36 @@ if TYPE_CHECKING:
     from ..frontend import Program
     from ..typing import TokenRows
 
-__all__ = ["EmbeddingModel"]
+__all__ = ["EmbeddingModel", "EmbeddingSizes"]
+
+
+@dataclass(frozen=True)
+class EmbeddingSizes:
+    """The sizes of an encoder's program.
+
+    Attributes:
+        vocabulary: number of tokens of the vocabulary.
+        types: number of token types.
+        batch, length: maximum numbers of prompts of a run, and of tokens of a prompt.
+        width: the shape of the result for one prompt.
+        inputs: the names of the program's inputs.
+    """
+
+    vocabulary: int
+    types: int
+    batch: int
+    length: int
+    width: tuple[int, ...]
+    inputs: tuple[str, ...]
 
 
 class EmbeddingModel(Model):
     """An encoder of sentences. See :meth:`embed`.
+
+    Attributes:
+        vocabulary: number of tokens of the vocabulary.
+        types: number of token types, such as the sentences of a pair.
+        batch, length: maximum numbers of prompts of a run, and of tokens of a prompt.
 
     Example:
         >>> model = ark.models.load(folder, batch=2, length=12)
@@ -32,15 +61,26 @@ class EmbeddingModel(Model):
     """
 
     def __init__(
-        self, name: str, program: Program, parameters: Arrays, vocabulary: int, types: int = 2
+        self,
+        name: str,
+        programs: Mapping[str, Program],
+        parameters: Arrays,
+        sizes: EmbeddingSizes,
     ) -> None:
-        super().__init__(name, {"embed": program}, parameters)
-        self.vocabulary = vocabulary
-        self.types = types
+        super().__init__(name, programs, parameters)
+        self.vocabulary = sizes.vocabulary
+        self.types = sizes.types
+        self.batch, self.length = sizes.batch, sizes.length
+        self._inputs, self._width = sizes.inputs, sizes.width
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """Returns the tokenizer of the folder; raises the errors of :class:`Tokenizer`."""
+        return Tokenizer(self.name)
 
     def embed(
         self,
-        ids: TokenRows,
+        ids: TokenRows | Sequence[str],
         mask: TokenRows | None = None,
         types: TokenRows | None = None,
         *,
@@ -49,8 +89,9 @@ class EmbeddingModel(Model):
         """Returns one vector for each prompt.
 
         Args:
-            ids: token ids, a matrix or rows of any lengths. Prompts run in batches of the
-                program's size.
+            ids: token ids, a matrix or rows of any lengths; or texts, which need the package
+                tokenizers and the file ``tokenizer.json`` in the folder. Prompts run in batches of
+                the program's size.
             mask: 1 for each id that is a token and 0 for padding; by default all are tokens.
             types: the number of the sentence in a pair for each id; by default 0, the first.
             reference: True computes with the float64 interpreter instead of the compiled program.
@@ -58,18 +99,18 @@ class EmbeddingModel(Model):
         The result is fp32 ``[prompts, hidden]`` (float64 with `reference`). With pooling ``none``,
         it is ``[prompts, length, hidden]``, and its values at padding are undefined. Raises
         InvalidUsageError if a prompt is empty, is longer than the program's `length`, or has an
-        unknown token or type, or if the model is not compiled.
+        unknown token or type, or if the model is not compiled, and UnsupportedError if a package
+        is missing.
 
         Example:
             >>> model = ark.models.load(folder, length=12).compile("cpu")
             >>> model.embed([[2, 3, 5], [7, 11]]).shape  # (prompts, hidden)
             (2, 16)
         """
-        rows = as_tokens(ids, self.vocabulary)
+        rows = as_tokens(self._encoded(ids), self.vocabulary)
         masks = _as_masks(mask, rows)
         kinds = self._as_types(types, rows)
-        program = self.programs["embed"]
-        batch, length = program.inputs["ids"].shape
+        batch, length = self.batch, self.length
         prompts = [
             _trimmed(n, *parts, length)
             for n, parts in enumerate(zip(rows, masks, kinds, strict=True))
@@ -78,12 +119,21 @@ class EmbeddingModel(Model):
         for begin in range(0, len(prompts), batch):
             chunk = prompts[begin : begin + batch]
             arrays = _padded(chunk, batch, length)
-            inputs = {name: arrays[name] for name in program.inputs}
+            inputs = {name: arrays[name] for name in self._inputs}
             result = self.run("embed", inputs, reference=reference)
             parts.append(result["embedding"][: len(chunk)])
         if not parts:
-            return np.zeros((0, *program.outputs["embedding"].shape[1:]), np.float32)
+            return np.zeros((0, *self._width), np.float32)
         return np.concatenate(parts)
+
+    def _encoded(self, ids: TokenRows | Sequence[str]) -> object:
+        if isinstance(ids, str):
+            raise InvalidUsageError("ids must be a list of texts, not one text")
+        if isinstance(ids, Sequence) and any(isinstance(each, str) for each in ids):
+            if not all(isinstance(each, str) for each in ids):
+                raise InvalidUsageError("ids must be texts or rows of tokens, not both")
+            return [self.tokenizer.encode(str(text)) for text in ids]
+        return ids
 
     def _as_types(self, types: object, rows: list[NDArray[np.int32]]) -> list[NDArray[np.int32]]:
         if types is None:

@@ -11,10 +11,11 @@ from .. import frontend as ark
 from ..dtypes import DType, bool_, fp32, int32
 from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
+from ..text import EmbeddingFiles
 from ..typing import Pooling
 from .activations import ACTIVATIONS
 from .config import Config, as_count, as_float_dtype
-from .embedding import EmbeddingModel
+from .embedding import EmbeddingModel, EmbeddingSizes
 from .encoder_config import ENCODERS, EncoderConfig
 from .rope import Rope
 from .weights import assign, check_layers, read_weights
@@ -210,8 +211,8 @@ def load(
     batch: int = 8,
     length: int = 64,
     dtype: DTypeLike = fp32,
-    pooling: Pooling = "mean",
-    normalize: bool = True,
+    pooling: Pooling | None = None,
+    normalize: bool | None = None,
 ) -> EmbeddingModel:
     """Loads an encoder from a Hugging Face folder; use it through ``ark.models.load``.
 
@@ -220,9 +221,14 @@ def load(
         length: maximum number of tokens of a prompt.
         dtype: dtype of parameters and hidden states: fp32, fp16 or bf16.
         pooling: ``mean`` of the tokens' vectors, ``cls`` for the first token's vector, ``pooler``
-            for the output of BERT's pooler, ``none`` for the vectors of all tokens.
-        normalize: True scales vectors to length one.
+            for the output of BERT's pooler, ``none`` for the vectors of all tokens. By default that
+            of the folder's files for sentence-transformers, else ``mean``.
+        normalize: True scales vectors to length one. By default what these files say, else True.
     """
+    if pooling is None or normalize is None:
+        files = EmbeddingFiles.read(os.fspath(folder))
+        pooling = files.pooling if pooling is None else pooling
+        normalize = files.normalize if normalize is None else normalize
     sizes, weights = EncoderConfig.read(config), read_weights(folder)
     sizes = sizes.named_as(weights)
     names = sizes.names
@@ -246,6 +252,12 @@ def load(
         return [prefix + each for each in (name, old) for prefix in ("", *names.prefixes)]
 
     parameters = assign(program.parameters, weights, os.fspath(folder), spellings)
-    return EmbeddingModel(
-        os.fspath(folder), program, parameters, sizes.vocabulary, max(1, sizes.types)
+    arguments = EmbeddingSizes(
+        sizes.vocabulary,
+        max(1, sizes.types),
+        batch,
+        length,
+        program.outputs["embedding"].shape[1:],
+        tuple(program.inputs),
     )
+    return EmbeddingModel(os.fspath(folder), {"embed": program}, parameters, arguments)
