@@ -34,7 +34,7 @@ OF_LOADERS = (
     "ark_mlir.models.rope", "ark_mlir.models.sharding", "ark_mlir.models.tensor_names",
 )  # fmt: skip
 # Modules with types that the commands pass to public functions.
-OF_COMMANDS = ("ark_mlir.simulation",)
+OF_COMMANDS = ("ark_mlir.simulation", "ark_mlir.text")
 # Packages without public names; ark_mlir.ir is MLIR's.
 FOREIGN = ("ark_mlir.ir", "torch")
 # Classes that only functions of ark construct: their constructors are not public.

@@ -1,0 +1,64 @@
+"""Every type of model against recorded results of transformers, in the float64 interpreter.
+
+``python tests/support/model_cases.py`` records them; tests with transformers itself are in
+test_families.py and test_encoder_families.py.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from model_cases import COUNT, DECODERS, ENCODERS, PROMPT, PROMPTS, RECORDED
+
+import ark_mlir as ark
+from ark_mlir.models.config import read_config
+from ark_mlir.models.decoder import build_decode
+from ark_mlir.models.encoder import EncoderConfig, build
+from ark_mlir.models.families import read_decoder
+
+# transformers computes angles, and their cosines, in fp32.
+ANGLES = 3e-4
+
+CASES: dict[str, Any] = json.loads(RECORDED.read_text())
+
+
+def write(folder: Path, name: str, tiny: Any) -> None:
+    """Writes a model folder of a case, with the tensors that its program has."""
+    (folder / "config.json").write_text(json.dumps(CASES[name]["config"]))
+    config = read_config(folder)
+    if name in DECODERS:
+        program = build_decode(read_decoder(config), max_length=24, dtype="fp32")
+    else:
+        program = build(EncoderConfig.read(config), 1, 12)
+    arrays = {key: tiny.values(key, each.shape) for key, each in program.parameters.items()}
+    tiny.write_safetensors(folder / "model.safetensors", arrays)
+
+
+def test_all_cases_are_recorded() -> None:
+    assert set(CASES) - {"transformers"} == {*DECODERS, *ENCODERS}
+
+
+@pytest.mark.parametrize("name", DECODERS)
+def test_a_decoder(name: str, tiny: Any, tmp_path: Path) -> None:
+    write(tmp_path, name, tiny)
+    case, length = CASES[name], len(PROMPT) + COUNT
+    model = ark.models.load(tmp_path, max_length=length, chunk=4)
+    assert model.generate(PROMPT, COUNT, stop=(), reference=True) == case["tokens"]
+    whole = ark.models.load(tmp_path, max_length=length, chunk=len(PROMPT))
+    inputs: dict[str, Any] = {
+        "ids": [PROMPT], "begin": 0, "last": len(PROMPT) - 1, "ends": [-1] * 8,
+    }  # fmt: skip
+    logits = whole.run("prefill", inputs, reference=True)["logits"][0, :4]
+    np.testing.assert_allclose(logits, case["logits"], atol=ANGLES)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_encoder(name: str, tiny: Any, tmp_path: Path) -> None:
+    write(tmp_path, name, tiny)
+    model = ark.models.load(tmp_path, batch=1, length=12, pooling="none", normalize=False)
+    vectors = model.embed(PROMPTS[-1:], reference=True)[0, :, :3]
+    np.testing.assert_allclose(vectors, CASES[name]["vectors"], atol=ANGLES)
