@@ -16,7 +16,7 @@ from model_cases import COUNT, DECODERS, ENCODERS, PROMPT, PROMPTS, RECORDED
 
 import ark_mlir as ark
 from ark_mlir.models.config import read_config
-from ark_mlir.models.decoder import build_decode
+from ark_mlir.models.decoder import build_decode, rope_tables
 from ark_mlir.models.encoder import EncoderConfig, build
 from ark_mlir.models.families import read_decoder
 
@@ -62,3 +62,45 @@ def test_an_encoder(name: str, tiny: Any, tmp_path: Path) -> None:
     model = ark.models.load(tmp_path, batch=1, length=12, pooling="none", normalize=False)
     vectors = model.embed(PROMPTS[-1:], reference=True)[0, :, :3]
     np.testing.assert_allclose(vectors, CASES[name]["vectors"], atol=ANGLES)
+
+
+@pytest.mark.parametrize("name", ["gemma2", "phi3, longrope", "gpt2"])
+def test_a_compiled_decoder(name: str, tiny: Any, tmp_path: Path) -> None:
+    write(tmp_path, name, tiny)
+    model = ark.models.load(tmp_path, max_length=len(PROMPT) + COUNT, chunk=4)
+    model.compile("cpu:2", opt_level=0)
+    assert model.generate(PROMPT, COUNT, stop=()) == CASES[name]["tokens"]
+
+
+def test_a_compiled_encoder_with_windows(tiny: Any, tmp_path: Path) -> None:
+    write(tmp_path, "modernbert", tiny)
+    model = ark.models.load(tmp_path, batch=1, length=12, pooling="none", normalize=False)
+    vectors = model.compile("cpu:2", opt_level=0).embed(PROMPTS[-1:])[0, :, :3]
+    np.testing.assert_allclose(vectors, CASES["modernbert"]["vectors"], atol=ANGLES)
+
+
+@pytest.mark.parametrize("name", ["mistral, window", "qwen2"])
+def test_ranks_of_a_decoder(name: str, tiny: Any, tmp_path: Path) -> None:
+    write(tmp_path, name, tiny)
+    model = ark.models.load(tmp_path, max_length=len(PROMPT) + COUNT, tensor_parallel=2)
+    model.compile("cpu:2", opt_level=0)
+    assert model.generate(PROMPT, COUNT, stop=()) == CASES[name]["tokens"]
+
+
+def test_types_that_cannot_be_divided_raise(tiny: Any, tmp_path: Path) -> None:
+    write(tmp_path, "gemma2", tiny)
+    with pytest.raises(ark.UnsupportedError) as caught:
+        ark.models.load(tmp_path, tensor_parallel=2)
+    assert "tensor_parallel 2: models of type gemma2 run on one rank" in str(caught.value)
+    assert str(caught.value).endswith("are llama, mistral, qwen2, qwen3")
+
+
+def test_long_contexts_take_the_long_divisors(tiny: Any, tmp_path: Path) -> None:
+    """LongRoPE chooses by the length of the program; 16 positions are the original ones."""
+    write(tmp_path, "phi3, longrope", tiny)
+    config = read_decoder(read_config(tmp_path))
+    # The second pair rotates by 10000^-1/2 radians; its divisors are 1.5 and 5.
+    scale = np.sqrt(1 + np.log(4) / np.log(16))
+    for length, divisor in ((16, 1.5), (17, 5.0)):
+        _, sin = rope_tables(config, length)
+        np.testing.assert_allclose(sin[1, 1], np.sin(0.01 / divisor) * scale, rtol=1e-6)

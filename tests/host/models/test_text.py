@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
 import sys
 import threading
 import types
@@ -209,3 +211,26 @@ def test_the_files_of_sentence_transformers_choose_the_pooling(tiny: Any, tmp_pa
     (folder / "modules.json").write_text(modules)
     chosen = ark.models.load(folder, length=8).embed([[1, 2]], reference=True)
     np.testing.assert_array_equal(chosen, wanted)
+
+
+def test_bundles_need_no_compiler(model: Any, decoder_folder: Path, tmp_path: Path) -> None:
+    """As on a machine that has only the runtime."""
+    for name, executable in model.executables.items():
+        executable.save(tmp_path / f"m.{name}.arkbin")
+    script = (
+        "import sys\n"
+        "for name in ('_mlir_libs', 'ir', 'dialects', 'compiler', 'frontend'):\n"
+        "    sys.modules['ark_mlir.' + name] = None\n"
+        "from ark_mlir.cli import main\n"
+        "sys.exit(main(sys.argv[1:]))\n"
+    )
+    prompt = ",".join(map(str, PROMPT))
+    result = subprocess.run(
+        [
+            sys.executable, "-c", script, "generate", decoder_folder, "--bundle",
+            tmp_path / "m.arkbin", "--prompt-ids", prompt, "--max-new-tokens", "8", "--report",
+        ],
+        capture_output=True, text=True, check=False, timeout=100,
+    )  # fmt: skip
+    assert (result.returncode, result.stdout) == (0, ",".join(map(str, TOKENS)) + "\n")
+    assert re.match(r"ark: prompt: 11 tokens in .* s; then .* tokens/s\n", result.stderr)
