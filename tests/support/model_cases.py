@@ -32,7 +32,7 @@ YARN = {
 }  # fmt: skip
 LONG = {
     "rope_type": "longrope", "rope_theta": 10000.0, "partial_rotary_factor": 0.5,
-    "short_factor": [1.0, 1.5], "long_factor": [2.0, 5.0], "original_max_position_embeddings": 16,
+    "short_factor": [1.0, 1.5], "long_factor": [2.0, 5.0],
 }  # fmt: skip
 LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
 
@@ -103,7 +103,14 @@ DECODERS = {
     "phi3": DecoderCase("phi3", "Phi3", {"rms_norm_eps": 1e-5}),
     "phi3, longrope": DecoderCase(
         "phi3", "Phi3",
-        {"rope_parameters": LONG, "tie_word_embeddings": True, "sliding_window": 60},
+        {
+            "rope_parameters": LONG, "tie_word_embeddings": True, "sliding_window": 60,
+            "original_max_position_embeddings": 32,
+        },
+    ),
+    # All sequences are longer than the original context: transformers chooses by their length.
+    "phi3, long context": DecoderCase(
+        "phi3", "Phi3", {"rope_parameters": LONG, "original_max_position_embeddings": 4}
     ),
     "smollm3": DecoderCase(
         "smollm3", "SmolLM3", {"no_rope_layer_interval": 2, "tie_word_embeddings": True}

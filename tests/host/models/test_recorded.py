@@ -96,11 +96,11 @@ def test_types_that_cannot_be_divided_raise(tiny: Any, tmp_path: Path) -> None:
 
 
 def test_long_contexts_take_the_long_divisors(tiny: Any, tmp_path: Path) -> None:
-    """LongRoPE chooses by the length of the program; 16 positions are the original ones."""
+    """LongRoPE chooses by the length of the program; 32 positions are the original ones."""
     write(tmp_path, "phi3, longrope", tiny)
     config = read_decoder(read_config(tmp_path))
     # The second pair rotates by 10000^-1/2 radians; its divisors are 1.5 and 5.
-    scale = np.sqrt(1 + np.log(4) / np.log(16))
-    for length, divisor in ((16, 1.5), (17, 5.0)):
+    scale = np.sqrt(1 + np.log(2) / np.log(32))
+    for length, divisor in ((32, 1.5), (33, 5.0)):
         _, sin = rope_tables(config, length)
         np.testing.assert_allclose(sin[1, 1], np.sin(0.01 / divisor) * scale, rtol=1e-6)
