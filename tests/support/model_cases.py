@@ -195,6 +195,30 @@ COUNT = 6
 _NOISE = ("architectures", "dtype", "transformers_version", "initializer_range", "use_cache")
 
 
+def read_recorded() -> dict[str, Any]:
+    """Returns the recorded results by the name of the case."""
+    return json.loads(RECORDED.read_text())
+
+
+def write_folder(folder: Path, entries: dict[str, Any]) -> None:
+    """Writes a model folder with a configuration, and the tensors that its program has."""
+    from tiny_models import values, write_safetensors
+
+    from ark_mlir.models.config import read_config
+    from ark_mlir.models.decoder import build_decode
+    from ark_mlir.models.encoder import EncoderConfig, build
+    from ark_mlir.models.families import FAMILIES, read_decoder
+
+    (folder / "config.json").write_text(json.dumps(entries))
+    config = read_config(folder)
+    if entries["model_type"] in FAMILIES:
+        program = build_decode(read_decoder(config), max_length=16, dtype="fp32")
+    else:
+        program = build(EncoderConfig.read(config), 1, 12)
+    arrays = {key: values(key, each.shape) for key, each in program.parameters.items()}
+    write_safetensors(folder / "model.safetensors", arrays)
+
+
 def refill(model: Any) -> None:
     """Replaces the parameters of a model of transformers by those of tiny_models.py."""
     import torch
