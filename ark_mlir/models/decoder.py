@@ -8,7 +8,6 @@ generate N tokens.
 from __future__ import annotations
 
 import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,14 +18,14 @@ from ..dtypes import bf16, int32
 from ..errors import InvalidUsageError, UnsupportedError
 from ..frontend import Program
 from ..runtime.ranks.membership import current
-from .config import Config, as_count, as_float_dtype, read_config
+from .config import Config, as_count, as_float_dtype
 from .decoder_config import DecoderConfig, divide
 from .decoder_graph import DecoderGraph
-from .decoder_states import MAX_ENDS, DecoderStates
+from .decoder_states import DecoderStates
 from .families import FAMILIES, read_decoder
-from .generation import GenerativeModel
+from .generation import GenerativeModel, Sizes, read_ends
 from .rope import Rope, RopeScaling
-from .weights import assign, check_layers, check_shapes, read_weights
+from .weights import assign, check_layers, check_shapes, read_weights, spellings
 
 if TYPE_CHECKING:
     from ..typing import DTypeLike
@@ -41,10 +40,6 @@ __all__ = [
     "load",
     "rope_tables",
 ]
-
-_GENERATION = "generation_config.json"
-# Prefixes that the files of a model without a vocabulary head lack.
-_PREFIXES = ("model.", "transformer.")
 
 
 def rope_tables(config: DecoderConfig, length: int) -> tuple[NDArray[np.float32], ...]:
@@ -163,8 +158,8 @@ def load(
     sizes = read_decoder(config)
     tensors = read_weights(folder)
     key = FAMILIES[kind].key("num_hidden_layers")
-    check_layers(config, tensors, _spellings(f"{sizes.names.layers}."), key)
-    check_shapes(sizes.shapes(), tensors, os.fspath(folder), _spellings)
+    check_layers(config, tensors, spellings(f"{sizes.names.layers}."), key)
+    check_shapes(sizes.shapes(), tensors, os.fspath(folder), spellings)
     element = as_float_dtype(
         dtype or config.entries.get("dtype") or config.word("torch_dtype", "fp32")
     )
@@ -179,24 +174,18 @@ def load(
         }
 
     programs = build(sizes)
-    weights = assign(programs["decode"].parameters, tensors, os.fspath(folder), _spellings)
+    weights = assign(programs["decode"].parameters, tensors, os.fspath(folder), spellings)
     model = GenerativeModel(
         os.fspath(folder),
         programs,
         weights,
-        sizes.vocabulary,
-        sizes.positions,
-        _read_ends(folder, config, sizes.vocabulary),
+        Sizes(sizes.vocabulary, sizes.positions, limit, part, bool(sampling)),
+        read_ends(folder, config, sizes.vocabulary),
     )
     if ranks > 1:
         of_rank = [build(sizes_of_rank) for sizes_of_rank in _own(divide(sizes, ranks))]
         model.ranks = {name: [built[name] for built in of_rank] for name in programs}
     return model
-
-
-def _spellings(name: str) -> list[str]:
-    """Returns the names of a tensor in a model with a vocabulary head, and in one without."""
-    return [name, *(name.removeprefix(each) for each in _PREFIXES if name.startswith(each))]
 
 
 def _own(parts: list[DecoderConfig]) -> list[DecoderConfig]:
@@ -209,23 +198,3 @@ def _own(parts: list[DecoderConfig]) -> list[DecoderConfig]:
             f"tensor_parallel {len(parts)} in a world of {member.world_size} ranks"
         )
     return [parts[member.rank]]
-
-
-def _read_ends(folder: PathLike, config: Config, vocabulary: int) -> tuple[int, ...]:
-    """Returns the end-of-text tokens; ``generation_config.json`` takes precedence."""
-    sources = [config]
-    if (Path(folder) / _GENERATION).is_file():
-        sources.insert(0, read_config(folder, _GENERATION))
-    for source in sources:
-        if source.entries.get("eos_token_id") is None:
-            continue
-        tokens = source.counts("eos_token_id")
-        if len(tokens) > MAX_ENDS:
-            raise source.error(f"{len(tokens)} end-of-text tokens; the limit is {MAX_ENDS}")
-        for token in tokens:
-            if token >= vocabulary:
-                raise source.error(
-                    f"'eos_token_id' has token {token}, but the vocabulary has {vocabulary} entries"
-                )
-        return tokens
-    return ()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 from ..errors import InvalidUsageError
 from .rope import Rope, Scaling
@@ -90,7 +90,7 @@ class DecoderConfig:
     norm: Norm = "rms"
     parallel: bool = False
     mlp: str = "gated"
-    experts: Any = None
+    experts: Hashable | None = None
     activation: str = "silu"
     embedding_scale: float = 1.0
     attention_scale: float | None = None

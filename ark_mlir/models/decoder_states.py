@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from .. import frontend as ark
 from ..dtypes import int32
 from ..frontend import Tensor
+from .options import MAX_ENDS
 
-__all__ = ["MAX_ENDS", "DecoderStates"]
-
-# Maximum number of end-of-text tokens.
-MAX_ENDS = 8
+__all__ = ["DecoderStates"]
 
 
 @dataclass(frozen=True)

@@ -163,7 +163,11 @@ FAMILIES: dict[str, Family] = {
     ),
     "mistral": Family(windows=_all, ranks=True),
     "qwen2": Family(
-        {"attention_bias": True}, windows=_upper, windows_on=False, plain={"use_mrope": (False,)}, ranks=True
+        {"attention_bias": True},
+        windows=_upper,
+        windows_on=False,
+        plain={"use_mrope": (False,)},
+        ranks=True,
     ),
     "qwen3": Family({**_BIASES, "qk_norm": True}, windows=_upper, windows_on=False, ranks=True),
     "gemma": Family(

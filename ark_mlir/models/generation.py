@@ -2,30 +2,61 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import Self, Unpack
 
 from ..errors import InvalidUsageError
-from ..frontend import Program
-from .config import as_count
-from .decoder_states import MAX_ENDS
+from ..text import ChatTemplate, GrowingText, Tokenizer
+from .config import Config, as_count, read_config
 from .model import Model, as_tokens
-from .sampling import sampling_inputs
+from .options import MAX_ENDS, sampling_inputs
+from .requests import Choice, Messages, Request, is_conversation, split_stops
 from .weights import Arrays
 
 if TYPE_CHECKING:
     from ..compiler import CompileKeywords, CompileOptions
+    from ..frontend import Program
     from ..targets import Target
+    from ..typing import Path as PathLike
     from ..typing import TokenRow
 
-__all__ = ["GenerativeModel", "Timing"]
+__all__ = ["Choice", "GenerativeModel", "Sizes", "Timing", "read_ends"]
+
+_GENERATION = "generation_config.json"
+
+
+# The length of a launch of a stream: short enough for a reader, and long beside its overhead.
+_LAUNCH_SECONDS = 0.03
+_RANKS_BURST = 4
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """The sizes of a decoder's programs.
+
+    Attributes:
+        vocabulary: number of tokens of the vocabulary.
+        positions: maximum number of tokens of a sequence of the model.
+        max_length: maximum number of tokens of a sequence of the programs.
+        chunk: number of tokens of a prompt per run of ``prefill``.
+        sampling: True if the programs can sample tokens.
+    """
+
+    vocabulary: int
+    positions: int
+    max_length: int
+    chunk: int
+    sampling: bool
 
 
 @dataclass(frozen=True)
@@ -57,6 +88,7 @@ class GenerativeModel(Model):
     Attributes:
         vocabulary: number of tokens of the vocabulary.
         positions: maximum number of tokens of a sequence of this model.
+        max_length: maximum number of tokens of a sequence of the programs.
         ends: the end-of-text tokens of the folder's configuration.
         timing: durations of the last :meth:`generate`, or None.
 
@@ -71,78 +103,229 @@ class GenerativeModel(Model):
         name: str,
         programs: Mapping[str, Program],
         parameters: Arrays,
-        vocabulary: int,
-        positions: int,
+        sizes: Sizes,
         ends: Sequence[int] = (),
     ) -> None:
         super().__init__(name, programs, parameters)
-        self.vocabulary = vocabulary
-        self.positions = positions
+        self.vocabulary = sizes.vocabulary
+        self.positions = sizes.positions
+        self.max_length = sizes.max_length
         self.ends = tuple(ends)
         self.timing: Timing | None = None
+        self._chunk = sizes.chunk
+        self._samples = sizes.sampling
         # A generation is several runs on one set of states, which no other call may interrupt.
         self._generating = threading.Lock()
+        # The thread that has begun a stream which is still open.
+        self._streaming: int | None = None
 
+    @overload
     def generate(
-        self,
-        ids: TokenRow,
-        max_new_tokens: int,
-        *,
-        stop: int | Sequence[int] | None = None,
-        temperature: float = 0.0,
-        top_k: int = 0,
-        top_p: float = 1.0,
-        seed: int = 0,
-        reference: bool = False,
-    ) -> list[int]:
+        self, prompt: str | Messages, max_new_tokens: int, **choice: Unpack[Choice]
+    ) -> str: ...
+    @overload
+    def generate(
+        self, prompt: TokenRow, max_new_tokens: int, **choice: Unpack[Choice]
+    ) -> list[int]: ...
+    def generate(
+        self, prompt: str | Messages | TokenRow, max_new_tokens: int, **choice: Unpack[Choice]
+    ) -> str | list[int]:
         """Generates tokens that continue a prompt, in one launch after the prompt.
 
         Args:
-            ids: token ids of the prompt, one row.
+            prompt: a text; the messages of a conversation, for which the folder has a chat
+                template; or token ids, one row. Texts need the package tokenizers, and the file
+                ``tokenizer.json`` in the folder.
             max_new_tokens: maximum number of new tokens.
-            stop: a token or several tokens that end the text; the result includes the token. By
-                default :attr:`ends`; ``()`` for none.
-            temperature: 0 is greedy decoding. Above 0, tokens are sampled from logits divided by
-                the temperature; the model must be loaded with ``sampling=True``.
-            top_k: top-k sampling: the number of most probable tokens to keep; 0 keeps all.
-            top_p: nucleus sampling: the cumulative probability, as a share of that of the `top_k`
-                tokens, up to which the most probable tokens are kept; 1.0 keeps all.
-            seed: random seed; equal seeds give equal tokens (:mod:`ark_mlir.models.sampling`).
-            reference: True computes with the float64 interpreter instead of the compiled programs.
+            choice: keywords of :class:`Choice`: ``stop``, ``temperature``, ``top_k``, ``top_p``,
+                ``seed`` and ``reference``.
 
-        Returns the list of new tokens. Raises InvalidUsageError if the prompt is empty, a token is
-        not in the vocabulary, prompt and new tokens exceed :attr:`max_length`, an option is
-        invalid, or the model is not compiled. Calls from several threads run one after the other.
+        Returns the new text of a text or a conversation, and the list of new tokens of tokens; a
+        list includes the token that ended it, a text does not include the stop string. Raises
+        InvalidUsageError if the prompt is empty, a token is not in the vocabulary, prompt and new
+        tokens exceed :attr:`max_length`, an option is invalid, or the model is not compiled.
+        Raises UnsupportedError if a package is missing. Calls from several threads run one after
+        the other.
 
         Example:
             >>> model = ark.models.load(decoder_folder, max_length=24).compile("cpu")
             >>> len(model.generate([1, 20, 3], max_new_tokens=8, stop=()))
             8
         """
-        inputs = {"ends": self._ends(stop)}
-        inputs.update(self._choice(temperature, top_k, top_p, seed))
-        (prompt,) = as_tokens([ids], self.vocabulary)
-        count = as_count(max_new_tokens, "max_new_tokens", 0)
-        self._check(prompt.size, count)
-        if not count:
-            return []
-        if reference:
-            return self._continue(prompt, inputs, count, _Interpreted(self))
-        with self._generating:
-            return self._continue(prompt, inputs, count, _Compiled(self))
+        request = self._request(prompt, max_new_tokens, choice)
+        if request.text is not None:
+            return "".join(self._pieces(request))
+        if request.stops or not request.count:
+            return list(self._tokens(request))
+        if request.reference:
+            return self._continue(request, _Interpreted(self))
+        with self._exclusive():
+            return self._continue(request, _Compiled(self))
 
-    def _continue(
-        self, prompt: NDArray[np.int32], inputs: Mapping[str, Any], count: int, run: RunProgram
-    ) -> list[int]:
+    @overload
+    def stream(
+        self, prompt: str | Messages, max_new_tokens: int, **choice: Unpack[Choice]
+    ) -> Iterator[str]: ...
+    @overload
+    def stream(
+        self, prompt: TokenRow, max_new_tokens: int, **choice: Unpack[Choice]
+    ) -> Iterator[int]: ...
+    def stream(
+        self, prompt: str | Messages | TokenRow, max_new_tokens: int, **choice: Unpack[Choice]
+    ) -> Iterator[str] | Iterator[int]:
+        """Yields what :meth:`generate` returns while the model generates it.
+
+        Args:
+            prompt, max_new_tokens, choice: as those of :meth:`generate`.
+
+        Returns an iterator of pieces of text, or of tokens. Until it is exhausted or closed, calls
+        of other threads wait. The launches are as short as a few hundredths of a second. Raises
+        the errors of :meth:`generate`, those of the arguments at once. The iterator raises
+        InvalidUsageError if another stream of the model is open in its thread.
+
+        Example:
+            >>> model = ark.models.load(decoder_folder, max_length=24).compile("cpu")
+            >>> sum(1 for token in model.stream([1, 20, 3], 8, stop=()))
+            8
+        """
+        request = self._request(prompt, max_new_tokens, choice)
+        return self._tokens(request) if request.text is None else self._pieces(request)
+
+    @cached_property
+    def tokenizer(self) -> Tokenizer:
+        """Returns the tokenizer of the folder; raises the errors of :class:`Tokenizer`."""
+        return Tokenizer(self.name)
+
+    @cached_property
+    def template(self) -> ChatTemplate:
+        """Returns the chat template of the folder; raises the errors of :class:`ChatTemplate`."""
+        return ChatTemplate(self.name)
+
+    def encode(self, prompt: str | Messages | TokenRow) -> NDArray[np.int32]:
+        """Returns the tokens of a prompt, as :meth:`generate` reads them.
+
+        Raises InvalidUsageError if the prompt is neither a text, nor messages, nor tokens of the
+        vocabulary, and UnsupportedError if a package is missing.
+
+        Example:
+            >>> ark.models.load(decoder_folder).encode([1, 20, 3])
+            array([ 1, 20,  3], dtype=int32)
+        """
+        ids: object = prompt
+        if isinstance(prompt, str):
+            ids = self.tokenizer.encode(prompt)
+        elif is_conversation(prompt):
+            # The template has the special tokens.
+            ids = self.tokenizer.encode(self.template.render(prompt), special=False)
+        (row,) = as_tokens([ids], self.vocabulary)
+        return row
+
+    def _request(
+        self, prompt: str | Messages | TokenRow, max_new_tokens: int, choice: Choice
+    ) -> Request:
+        """Checks the arguments of a generation."""
+        unknown = set(choice) - set(Choice.__annotations__)
+        if unknown:
+            raise InvalidUsageError(
+                f"unknown option {', '.join(sorted(unknown))}; known are "
+                f"{', '.join(Choice.__annotations__)}"
+            )
+        tokens, stops = split_stops(choice.get("stop"))
+        inputs = {"ends": self._ends(tokens)}
+        inputs.update(
+            self._choice(
+                choice.get("temperature", 0.0), choice.get("top_k", 0), choice.get("top_p", 1.0),
+                choice.get("seed", 0),
+            )
+        )  # fmt: skip
+        row = self.encode(prompt)
+        count = as_count(max_new_tokens, "max_new_tokens", 0)
+        self._check(row.size, count)
+        reference = bool(choice.get("reference", False))
+        if reference and not self.programs:
+            raise InvalidUsageError("the model comes from bundles, which cannot be interpreted")
+        text = None
+        if stops or isinstance(prompt, str) or is_conversation(prompt):
+            text = GrowingText(self.tokenizer.decode, stops)
+        is_text = isinstance(prompt, str) or is_conversation(prompt)
+        return Request(
+            row, inputs, count, reference, text if is_text else None, text if stops else None
+        )
+
+    def _pieces(self, request: Request) -> Iterator[str]:
+        """Yields pieces of text."""
+        text = request.text
+        if text is None:
+            return
+        for token in self._tokens(request):
+            piece = text.add(token)
+            if piece:
+                yield piece
+            if text.stopped:
+                return
+        if rest := text.end():
+            yield rest
+
+    def _tokens(self, request: Request) -> Iterator[int]:
+        """Yields tokens; those of a request for tokens end with the one of a stop string."""
+        if not request.count:
+            return
+        run: RunProgram = _Interpreted(self) if request.reference else _Compiled(self)
+        with self._exclusive(stream=True):
+            for token in self._launches(request, run):
+                yield token
+                if request.text is None and request.stops is not None:
+                    request.stops.add(token)
+                    if request.stops.stopped:
+                        return
+
+    def _launches(self, request: Request, run: RunProgram) -> Iterator[int]:
+        """Yields tokens from launches that each take about `_LAUNCH_SECONDS`."""
         start = time.perf_counter()
-        self._prefill(prompt, inputs, run)
+        size, count = request.prompt.size, request.count
+        self._prefill(request.prompt, request.inputs, run)
+        waited = time.perf_counter() - start
+        self.timing = Timing(size, waited, 0, 0.0)
+        seconds, made, burst = 0.0, 1, 1
+        yield int(run.state("tokens")[0, size - 1])
+        while made < count and not run.state("done"):
+            # Ranks that are processes must all run the same launches.
+            burst = min(burst if not self.ranks else _RANKS_BURST, count - made)
+            start = time.perf_counter()
+            run("decode", request.inputs, burst)
+            took = time.perf_counter() - start
+            before, made = made, int(run.state("position")) - size + 1
+            seconds += took
+            self.timing = Timing(size, waited, made - 1, seconds)
+            burst = max(1, burst // 2) if took > _LAUNCH_SECONDS else burst * 2
+            yield from run.state("tokens")[0, size - 1 + before : size - 1 + made].tolist()
+
+    def _continue(self, request: Request, run: RunProgram) -> list[int]:
+        start = time.perf_counter()
+        prompt = request.prompt
+        self._prefill(prompt, request.inputs, run)
         first = time.perf_counter()
-        if count > 1 and not run.state("done"):
-            run("decode", inputs, count - 1)
+        if request.count > 1 and not run.state("done"):
+            run("decode", request.inputs, request.count - 1)
         made = int(run.state("position")) - prompt.size
         self.timing = Timing(prompt.size, first - start, made, time.perf_counter() - first)
         # Entry i of the state is the token after position i: the first new token is at size - 1.
         return run.state("tokens")[0, prompt.size - 1 : prompt.size + made].tolist()
+
+    @contextlib.contextmanager
+    def _exclusive(self, *, stream: bool = False) -> Generator[None]:
+        """Excludes other generations; a thread would wait forever for a stream of its own."""
+        me = threading.get_ident()
+        if self._streaming == me:
+            raise InvalidUsageError(
+                "a stream of this model is open in this thread; exhaust it or call its close()"
+            )
+        with self._generating:
+            self._streaming = me if stream else None
+            try:
+                yield
+            finally:
+                self._streaming = None
 
     @property
     def reached(self) -> int:
@@ -164,9 +347,9 @@ class GenerativeModel(Model):
                 f"{prompt} tokens and {count} new ones exceed max_length {limit}; {remedy}"
             )
 
-    def _ends(self, stop: int | Sequence[int] | None) -> NDArray[np.int32]:
-        tokens = self.ends if stop is None else stop
-        (row,) = as_tokens([np.atleast_1d(np.asarray(tokens))], self.vocabulary, "stop")
+    def _ends(self, tokens: object) -> NDArray[np.int32]:
+        chosen = self.ends if tokens is None else tokens
+        (row,) = as_tokens([np.atleast_1d(np.asarray(chosen))], self.vocabulary, "stop")
         if row.size > MAX_ENDS:
             raise InvalidUsageError(f"{row.size} stop tokens; the limit is {MAX_ENDS}")
         ends = np.full(MAX_ENDS, -1, np.int32)
@@ -176,7 +359,7 @@ class GenerativeModel(Model):
     def _choice(self, temperature: float, top_k: int, top_p: float, seed: int) -> dict[str, Any]:
         """Returns the inputs for sampling; none if the model was loaded without it."""
         arrays = sampling_inputs(temperature, top_k, top_p, seed)
-        if "temperature" in self.programs["decode"].inputs:
+        if self._samples:
             return arrays
         if arrays["temperature"] > 0:
             raise InvalidUsageError(
@@ -205,17 +388,11 @@ class GenerativeModel(Model):
         else:
             self.executables[name].share_states(self.executables["prefill"], parameters=True)
 
-    @property
-    def max_length(self) -> int:
-        """Returns the maximum number of tokens of a sequence."""
-        return self.programs["decode"].states["layers.0.key"].shape[2]
-
     def _prefill(
         self, prompt: NDArray[np.int32], common: Mapping[str, Any], run: RunProgram
     ) -> None:
         """Runs the prompt in chunks; the last one computes the first new token."""
-        chunk = self.programs["prefill"].inputs["ids"].shape[1]
-        begin = 0
+        chunk, begin = self._chunk, 0
         while begin < prompt.size:
             # The last chunk overlaps the one before, instead of extending beyond the prompt.
             begin = max(0, min(begin, prompt.size - chunk))
@@ -277,3 +454,23 @@ class _Compiled:
     def state(self, name: str) -> NDArray[Any]:
         """See :class:`RunProgram`."""
         return self.model.executable("decode").states[name]
+
+
+def read_ends(folder: PathLike, config: Config, vocabulary: int) -> tuple[int, ...]:
+    """Returns the end-of-text tokens; ``generation_config.json`` takes precedence."""
+    sources = [config]
+    if (Path(folder) / _GENERATION).is_file():
+        sources.insert(0, read_config(folder, _GENERATION))
+    for source in sources:
+        if source.entries.get("eos_token_id") is None:
+            continue
+        tokens = source.counts("eos_token_id")
+        if len(tokens) > MAX_ENDS:
+            raise source.error(f"{len(tokens)} end-of-text tokens; the limit is {MAX_ENDS}")
+        for token in tokens:
+            if token >= vocabulary:
+                raise source.error(
+                    f"'eos_token_id' has token {token}, but the vocabulary has {vocabulary} entries"
+                )
+        return tokens
+    return ()

@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from typing_extensions import Self, Unpack
 
 from ..errors import InvalidUsageError
-from ..frontend import Program
 from .weights import Arrays
 
 if TYPE_CHECKING:
     from ..compiler import CompileKeywords, CompileOptions
+    from ..frontend import Program
     from ..runtime import Executable
     from ..targets import Target
     from ..typing import HostInputs
@@ -62,11 +62,13 @@ class Model:
         Args:
             target, options, overrides: arguments as those of ``ark.compile``.
 
-        Raises the errors of ``ark.compile``.
+        Raises the errors of ``ark.compile``, and InvalidUsageError if the model comes from bundles.
 
         Example:
             >>> model = ark.models.load(folder, length=12).compile("cpu")
         """
+        if not self.programs:
+            raise InvalidUsageError("the model comes from bundles, which are compiled already")
         chosen: dict[str, Any] = {"target": target, "options": options, **overrides}
         for name in self.programs:
             self.executables[name] = self._compile(name, chosen)
@@ -130,6 +132,8 @@ class Model:
         True
         """
         if reference:
+            if not self.programs:
+                raise InvalidUsageError("the model comes from bundles, which cannot be interpreted")
             from ..reference import run
 
             return run(self.programs[name], {**self.parameters_of(name), **inputs})
@@ -148,7 +152,7 @@ class Model:
 
     def __repr__(self) -> str:
         size = sum(a.nbytes for a in self.parameters.values())
-        programs = ", ".join(self.programs)
+        programs = ", ".join(self.programs or self.executables)
         return f"<{type(self).__name__} {self.name!r}: {programs}; {size / 1e6:.0f} MB>"
 
 

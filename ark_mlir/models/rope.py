@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from .config import Config
 
 __all__ = [
-    "LinearScaling", "LongScaling", "Rope", "RopeScaling", "Scaling", "YarnScaling", "read_rope",
+    "Frequencies", "LinearScaling", "LongScaling", "Rope", "RopeScaling", "Scaling", "YarnScaling",
+    "read_rope",
 ]  # fmt: skip
 
 Frequencies = NDArray[np.float64]

@@ -11,16 +11,11 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
-
 from .. import frontend as ark
 from ..dtypes import fp32, int32, int64
-from ..errors import InvalidUsageError
 from ..frontend import Tensor
-from .config import as_count
-from .weights import Arrays
 
-__all__ = ["draw", "sampling_inputs"]
+__all__ = ["draw"]
 
 # At lower temperatures, sampling always selects the most probable token.
 _COLDEST = 1e-6
@@ -53,32 +48,3 @@ def _noise(shape: tuple[int, ...], position: Tensor) -> Tensor:
     whole = ark.cast(ark.div(bits, 1 << 32 - _BITS), fp32, name="uniform")
     uniform = ark.mul(ark.add(whole, 0.5), 2.0**-_BITS, name="uniform")
     return ark.neg(ark.log(ark.neg(ark.log(uniform))), name="noise")
-
-
-def sampling_inputs(temperature: object, top_k: object, top_p: object, seed: object) -> Arrays:
-    """Returns arrays for the inputs that :func:`draw` adds; raises InvalidUsageError if a value is
-    invalid."""
-    share = _number(top_p, "top_p")
-    if not 0 < share <= 1:
-        raise InvalidUsageError(f"top_p must be above 0 and at most 1, not {top_p!r}")
-    return {
-        "temperature": np.array(_number(temperature, "temperature"), np.float32),
-        "top_p": np.array(share, np.float32),
-        "top_k": np.array(_bounded(top_k, "top_k", 31), np.int32),
-        "seed": np.array(_bounded(seed, "seed", 63), np.int64),
-    }
-
-
-def _number(value: object, what: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidUsageError(f"{what} must be a number, not {value!r}")
-    if not (math.isfinite(value) and value >= 0):
-        raise InvalidUsageError(f"{what} must be finite and not negative, not {value!r}")
-    return float(value)
-
-
-def _bounded(value: object, what: str, bits: int) -> int:
-    number = as_count(value, what, 0)
-    if number >= 1 << bits:
-        raise InvalidUsageError(f"{what} must be below 2^{bits}, not {number}")
-    return number

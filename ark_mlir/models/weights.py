@@ -6,21 +6,47 @@ import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..dtypes import DType, from_numpy
 from ..errors import InvalidUsageError, shorten
-from ..frontend import Argument
 from ..json_checks import Document, Node, parse_json
 from ..runtime.arrays.safetensors import read_safetensors
 from .config import Config
 
-__all__ = ["Arrays", "assign", "check_layers", "check_shapes", "read_weights"]
+__all__ = [
+    "Arrays", "Parameter", "assign", "check_layers", "check_shapes", "read_weights", "spellings",
+]  # fmt: skip
 
 Arrays = dict[str, NDArray[Any]]
+# Prefixes that the files of a model without a vocabulary head lack.
+_PREFIXES = ("model.", "transformer.")
+
+
+class Parameter(Protocol):
+    """A parameter of a program, or of a bundle."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Returns the extents."""
+        ...
+
+    @property
+    def dtype(self) -> DType:
+        """Returns the dtype of the elements."""
+        ...
+
+
+def spellings(name: str) -> list[str]:
+    """Returns the names of a tensor in a model with a vocabulary head, and in one without.
+
+    >>> spellings("model.norm.weight")
+    ['model.norm.weight', 'norm.weight']
+    """
+    return [name, *(name.removeprefix(each) for each in _PREFIXES if name.startswith(each))]
 
 
 def read_weights(folder: str | os.PathLike[str]) -> Arrays:
@@ -114,7 +140,7 @@ def check_shapes(
 
 
 def assign(
-    parameters: Mapping[str, Argument],
+    parameters: Mapping[str, Parameter],
     tensors: Arrays,
     where: str,
     find: Callable[[str], list[str]] = _same,
@@ -151,7 +177,7 @@ def _check_shape(name: str, shape: tuple[int, ...], array: NDArray[Any], where: 
         )
 
 
-def _fitting(name: str, argument: Argument, array: NDArray[Any], where: str) -> NDArray[Any]:
+def _fitting(name: str, argument: Parameter, array: NDArray[Any], where: str) -> NDArray[Any]:
     _check_shape(name, argument.shape, array, where)
     return convert(name, array, argument.dtype, where)
 

@@ -2,7 +2,8 @@
 """Writes the tables of docs/support.md: the ops, element types and models that test cases cover.
 
 Builds every case of tests/support/op_cases.py and records the element types with which the case
-calls functions of the package. Loads a small folder of every model type in every element type.
+calls functions of the package. Loads a small folder of every model type in every element type;
+tests/host/models compares the same folders with transformers.
 
 A table lies between the comments `<!-- begin NAME -->` and `<!-- end NAME -->` of the page.
 
@@ -35,9 +36,19 @@ FAMILIES = (
     "creation", "views", "elementwise", "composed", "reductions", "linear", "indexing", "windows",
     "sampling",
 )  # fmt: skip
-# Sizes of the small models, by the options of each model type.
-SIZES: dict[str, dict[str, int]] = {"bert": {"length": 8}}
-DECODER_SIZES = {"max_length": 24}
+# Sizes of the small models.
+ENCODER_SIZES = {"length": 8}
+DECODER_SIZES = {"max_length": 16}
+# Models of each type. Their own files are not among the tests.
+MODELS = {
+    "llama": "Llama 2 and 3, SmolLM 2, Falcon 3", "mistral": "Mistral 7B", "qwen2": "Qwen 2, 2.5",
+    "qwen3": "Qwen 3", "gemma": "Gemma", "gemma2": "Gemma 2", "gemma3_text": "Gemma 3, text only",
+    "phi3": "Phi 3, 3.5, 4", "smollm3": "SmolLM 3", "olmo2": "OLMo 2", "olmo3": "OLMo 3",
+    "stablelm": "StableLM", "phi": "Phi 1, 1.5, 2", "gpt2": "GPT-2",
+    "bert": "BERT, MiniLM, BGE, E5", "roberta": "RoBERTa",
+    "xlm-roberta": "XLM-R, BGE-M3, multilingual E5", "camembert": "CamemBERT",
+    "distilbert": "DistilBERT", "modernbert": "ModernBERT", "nomic_bert": "nomic-embed-text",
+}  # fmt: skip
 
 
 def tensors(value: object) -> Iterator[ark.Tensor]:
@@ -90,21 +101,37 @@ def record_cases() -> Seen:
 
 def record_models() -> Seen:
     """Returns, for every model type, the element types in which a folder can be loaded."""
-    tiny: Any = importlib.import_module("tiny_models")
+    cases: Any = importlib.import_module("model_cases")
+    recorded = cases.read_recorded()
     seen: Seen = {}
-    for kind in tiny.CONFIGS:
+    for name, case in {**cases.DECODERS, **cases.ENCODERS}.items():
+        if case.kind in seen:
+            continue
+        sizes = DECODER_SIZES if name in cases.DECODERS else ENCODER_SIZES
         with tempfile.TemporaryDirectory() as folder:
-            tiny.write_model(Path(folder), kind)
-            seen[kind] = {dtype for dtype in ALL if loads(folder, kind, dtype)}
+            cases.write_folder(Path(folder), recorded[name]["config"])
+            seen[case.kind] = {dtype for dtype in ALL if loads(folder, dtype, sizes)}
     return seen
 
 
-def loads(folder: str, kind: str, dtype: DType) -> bool:
+def loads(folder: str, dtype: DType, sizes: dict[str, Any]) -> bool:
     try:
-        ark.models.load(folder, dtype=dtype.name, **SIZES.get(kind, DECODER_SIZES))
+        ark.models.load(folder, dtype=dtype.name, **sizes)
     except ark.InvalidUsageError:
         return False
     return True
+
+
+def model_table(rows: Seen, columns: tuple[DType, ...]) -> str:
+    """Returns the table of model types, with the names of models and a mark for ranks."""
+    families: Any = importlib.import_module("ark_mlir.models.families").FAMILIES
+    lines = table("model type", rows, columns).splitlines()
+    for number, more in enumerate(("models | ranks", "---|:-:")):
+        lines[number] += f" {more} |" if number == 0 else f"{more}|"
+    for number, kind in enumerate(rows, start=2):
+        mark = "✓" if kind in families and families[kind].ranks else " "
+        lines[number] += f" {MODELS[kind]} | {mark} |"
+    return "\n".join(lines) + "\n"
 
 
 def table(title: str, rows: Seen, columns: tuple[DType, ...] = ALL) -> str:
@@ -134,7 +161,7 @@ def make_tables() -> dict[str, str]:
         "ops": table("function", {name: seen[name] for name in names if name in seen}),
         "other ops": enumerate_names(name for name in names if name not in seen),
         "collectives": enumerate_names(functions("collectives")),
-        "models": table("model type", models, floats),
+        "models": model_table(models, floats),
     }
 
 

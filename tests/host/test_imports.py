@@ -35,7 +35,7 @@ USES = {
     "distributed": {"bundle", "runtime"},
     "frontend": {"dialects", "mlir"},
     "mlir": set[str](),
-    "models": {"frontend", "runtime"},
+    "models": {"frontend", "runtime", "text"},
     "pytorch": {"compiler", "frontend", "runtime"},
     "reference": {"dialects", "frontend", "mlir"},
     "runtime": {"bundle"},
@@ -43,6 +43,7 @@ USES = {
     "simulation": {"bundle", "tuning"},
     "targets": set[str](),
     "testing": {"bundle", "runtime"},
+    "text": set[str](),
     "tuning": set[str](),
 }
 # Operators of a Tensor call ops, and ops make Tensors: tensor.py imports ops when it is called.

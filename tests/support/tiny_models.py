@@ -39,17 +39,18 @@ def weights(kind: str, config: dict[str, Any] | None = None) -> Arrays:
     """Returns arrays by Hugging Face names; `config` changes entries of the configuration."""
     entries = {**CONFIGS[kind], **(config or {})}
     shapes = _bert(entries) if kind == "bert" else _decoder(entries)
-    return {name: _values(name, shape) for name, shape in shapes.items()}
+    return {name: values(name, shape) for name, shape in shapes.items()}
 
 
-def _values(name: str, shape: tuple[int, ...]) -> Any:
+def values(name: str, shape: tuple[int, ...]) -> Any:
+    """Returns the array of a tensor, which depends on its name and shape alone."""
     # The values are not random, since a generator's stream may change between versions of numpy.
     seed = sum(ord(c) * (i + 1) for i, c in enumerate(name))
     index = np.arange(int(np.prod(shape)), dtype=np.float64)
     wave = np.sin(index * 12.9898 + seed * 78.233)
-    values = wave * 43758.5453 % 1.0 - 0.5
+    noise = wave * 43758.5453 % 1.0 - 0.5
     offset = 1.0 if name.lower().endswith("norm.weight") else 0.0
-    return (values + offset).reshape(shape).astype(np.float32)
+    return (noise + offset).reshape(shape).astype(np.float32)
 
 
 def _bert(c: dict[str, Any]) -> dict[str, tuple[int, ...]]:

@@ -15,9 +15,9 @@ import pytest
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
-from ark_mlir.models.bert import BertConfig
-from ark_mlir.models.bert import build as build_encoder
 from ark_mlir.models.decoder import DecoderConfig, RopeScaling, build_decode, build_prefill
+from ark_mlir.models.encoder import EncoderConfig
+from ark_mlir.models.encoder import build as build_encoder
 
 from .conftest import FOLDER
 
@@ -75,5 +75,5 @@ def test_a_prompt_spills_nothing(settings: Any, length: int) -> None:
 def test_an_encoder_spills_nothing(arch: str) -> None:
     """A task with three products has ten operands. The warpgroup products are inlined into the
     kernel, so that ptxas does not serialise their instructions."""
-    minilm = BertConfig(30522, 384, 6, 12, 1536, 512, 2, 1e-12, "gelu")
+    minilm = EncoderConfig(30522, 384, 6, 12, 1536, 512, 2, 1e-12, "gelu")
     assert spilled(build_encoder(minilm, 32, 128, "fp16"), arch) == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -217,6 +217,7 @@ def fake_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
         def __init__(self, folder: object, **options: Any) -> None:
             models.append(self)
             self.options = options
+            self.prompts: list[Any] = []
             self.programs = {name: Program(name) for name in ("prefill", "decode")}
 
         def compile(self, target: str, **chosen: Any) -> None:
@@ -228,8 +229,14 @@ def fake_model(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[Any]:
             self.choice = choice
             return [sum(ids)] * count
 
+        def stream(self, prompt: Any, count: int, **choice: Any) -> Iterator[str]:
+            self.prompts.append(prompt)
+            self.choice = choice
+            yield from ["sits", " sits"][:count]
+
     module: Any = types.ModuleType("ark_mlir.models")
     module.load = Model
+    module.load_compiled = lambda folder, bundle, devices: Model(folder, bundle=bundle)
     monkeypatch.setitem(sys.modules, "ark_mlir.models", module)
     (tmp_path / "model").mkdir()
     return models
@@ -270,7 +277,11 @@ def words(monkeypatch: pytest.MonkeyPatch) -> list[str]:
                 raise Exception("expected value at line 1")
             return Tokenizer()
 
-        def encode(self, text: str) -> Any:
+        def no_padding(self) -> None: ...
+
+        def no_truncation(self) -> None: ...
+
+        def encode(self, text: str, add_special_tokens: bool = True) -> Any:
             return types.SimpleNamespace(ids=[known.index(word) for word in text.split()])
 
         def decode(self, ids: list[int]) -> str:
@@ -288,6 +299,64 @@ def test_generate_from_text(
     (tmp_path / "model/tokenizer.json").write_text("{}")
     result = ark("generate", "model", "--prompt", "a cat", "--max-new-tokens", 2)
     assert (result.status, result.out) == (0, "sits sits\n")
+    assert fake_model[0].prompts == ["a cat"]
+
+
+def test_generate_from_several_texts(
+    ark: Ark, fake_model: list[Any], words: list[str], tmp_path: Path
+) -> None:
+    (tmp_path / "model/tokenizer.json").write_text("{}")
+    (tmp_path / "prompts.txt").write_text("a cat\n\ncat\n")
+    result = ark("generate", "model", "--prompts", "prompts.txt", "--stop-text", "x", "--report")
+    assert result.status == 0, result.err
+    assert [json.loads(line) for line in result.out.splitlines()] == [
+        {"prompt": "a cat", "text": "sits sits"}, {"prompt": "cat", "text": "sits sits"},
+    ]  # fmt: skip
+    assert result.err == "ark: 9 tokens/s\n" * 2
+    assert fake_model[0].choice["stop"] == ["x"]
+    (tmp_path / "prompts.txt").write_text("\n")
+    assert "prompts.txt: has no prompt" in ark("generate", "model", "--prompts", "prompts.txt").err
+    assert "no.txt: cannot be read" in ark("generate", "model", "--prompts", "no.txt").err
+
+
+def test_generate_in_a_chat(
+    ark: Ark, fake_model: list[Any], words: list[str], tmp_path: Path
+) -> None:
+    pytest.importorskip("jinja2", reason="chat templates need the package jinja2")
+    (tmp_path / "model/tokenizer.json").write_text("{}")
+    chat = ("generate", "model", "--chat", "--system", "s", "--prompt", "a cat")
+    assert "the model has no chat template" in ark(*chat).err
+    assert not fake_model
+    (tmp_path / "model/chat_template.jinja").write_text("{{ messages }}")
+    assert ark(*chat).out == "sits sits\n"
+    messages = [{"role": "system", "content": "s"}, {"role": "user", "content": "a cat"}]
+    assert fake_model[0].prompts == [messages]
+
+
+def test_generate_from_bundles(ark: Ark, fake_model: list[Any]) -> None:
+    run = ("generate", "model", "--bundle", "m.arkbin", "--prompt-ids", "1,2")
+    result = ark(*run, "--temperature", 0.5)
+    assert (result.status, result.out) == (0, ",".join("3" * 16) + "\n")
+    assert fake_model[0].options == {"bundle": "m.arkbin"}
+    assert not hasattr(fake_model[0], "target"), "it is compiled"
+    result = ark(*run, "--set", "max_length=8")
+    assert "--set max_length cannot be used with a bundle" in result.err
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--prompt-ids", "1", "--chat"), "--chat needs a prompt as text"),
+        (("--prompt-ids", "1", "--stop-text", "x"), "--stop-text needs a prompt as text"),
+        (("--prompt", "a", "--system", "x"), "--system needs --chat"),
+    ],
+)
+def test_generate_with_options_that_contradict(
+    ark: Ark, fake_model: list[Any], more: tuple[str, ...], message: str
+) -> None:
+    result = ark("generate", "model", *more)
+    assert (result.status, message in result.err) == (1, True)
+    assert not fake_model
 
 
 @pytest.mark.parametrize(
@@ -312,7 +381,7 @@ def test_generate_without_the_package_tokenizers(
     monkeypatch.setitem(sys.modules, "tokenizers", None)
     result = ark("generate", "model", "--prompt", "a cat")
     assert result.status == 1
-    assert "needs the package tokenizers, which is not installed; pass --prompt-ids" in result.err
+    assert "text needs the package tokenizers, which is not installed" in result.err
 
 
 def test_generate_with_sampling(ark: Ark, fake_model: list[Any]) -> None:

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
-from ark_mlir.models.bert import BertConfig
 from ark_mlir.models.config import read_config
+from ark_mlir.models.encoder import EncoderConfig
 
 IDS = [[1, 5, 9, 2], [3, 3, 8, 4, 11, 2]]
 # transformers 5.23 in float64: mean pooling over the tokens, then length one.
@@ -55,7 +55,7 @@ def test_the_program_lists_its_arguments(model: Any) -> None:
 
 def test_sizes_can_be_read_by_themselves(folder: Path) -> None:
     """As in examples/minilm.py; the caller then chooses the type of the model."""
-    sizes = BertConfig.read(read_config(folder))
+    sizes = EncoderConfig.read(read_config(folder))
     assert (sizes.hidden, sizes.layers) == (16, 2)
 
 

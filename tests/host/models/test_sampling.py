@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
-from ark_mlir.models.sampling import draw, sampling_inputs
+from ark_mlir.models.options import sampling_inputs
+from ark_mlir.models.sampling import draw
 
 Array = np.ndarray[Any, Any]
 Pick = Callable[[str], str]

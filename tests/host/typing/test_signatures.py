@@ -23,14 +23,18 @@ PACKAGE = Path(ark.__file__).parent
 # Modules whose names users import.
 PUBLIC = (
     "ark_mlir", "ark_mlir.bundle", "ark_mlir.compiler", "ark_mlir.distributed", "ark_mlir.dtypes",
-    "ark_mlir.knobs", "ark_mlir.models", "ark_mlir.models.bert", "ark_mlir.models.decoder",
+    "ark_mlir.knobs", "ark_mlir.models", "ark_mlir.models.encoder", "ark_mlir.models.decoder",
     "ark_mlir.pytorch", "ark_mlir.reference", "ark_mlir.runtime", "ark_mlir.show",
     "ark_mlir.targets", "ark_mlir.tuning", "ark_mlir.typing",
 )  # fmt: skip
 # Modules with types that the loaders of models take.
-OF_LOADERS = ("ark_mlir.models.config", "ark_mlir.models.sharding")
+OF_LOADERS = (
+    "ark_mlir.models.config", "ark_mlir.models.decoder_config", "ark_mlir.models.encoder_config",
+    "ark_mlir.models.embedding", "ark_mlir.models.generation", "ark_mlir.models.requests",
+    "ark_mlir.models.rope", "ark_mlir.models.sharding", "ark_mlir.models.tensor_names",
+)  # fmt: skip
 # Modules with types that the commands pass to public functions.
-OF_COMMANDS = ("ark_mlir.simulation",)
+OF_COMMANDS = ("ark_mlir.simulation", "ark_mlir.text")
 # Packages without public names; ark_mlir.ir is MLIR's.
 FOREIGN = ("ark_mlir.ir", "torch")
 # Classes that only functions of ark construct: their constructors are not public.
@@ -304,7 +308,7 @@ def test_keywords_equal_the_options() -> None:
 @pytest.mark.parametrize(
     ("keywords", "load"),
     [
-        (ark.models.EncoderOptions, ark.models.bert.load),
+        (ark.models.EncoderOptions, ark.models.encoder.load),
         (ark.models.DecoderOptions, ark.models.decoder.load),
     ],
 )

@@ -1,0 +1,116 @@
+"""Models from bundles that were compiled before; it needs no compiler."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..errors import InvalidUsageError
+from ..paths import as_path
+from ..runtime import Executable, load
+from .config import Config, read_config
+from .embedding import EmbeddingModel, EmbeddingSizes
+from .generation import GenerativeModel, Sizes, read_ends
+from .weights import Arrays, assign, read_weights, spellings
+
+if TYPE_CHECKING:
+    from ..typing import Path as PathLike
+
+__all__ = ["load_compiled"]
+
+_PARTS = ("prefill", "decode")
+
+
+def load_compiled(
+    folder: PathLike, bundle: PathLike, *, devices: Sequence[int] | None = None
+) -> EmbeddingModel | GenerativeModel:
+    """Loads a model whose programs were compiled by ``ark compile FOLDER -o OUT.arkbin``.
+
+    Args:
+        folder: the model folder, with ``config.json`` and ``*.safetensors``.
+        bundle: the path that ``ark compile`` had, such as ``m.arkbin``. The programs of a decoder
+            are beside it, such as ``m.prefill.arkbin`` and ``m.decode.arkbin``.
+        devices: numbers of the GPUs to run on, as those of ``ark.load``.
+
+    Returns a compiled model. It needs no compiler, and cannot be interpreted or compiled again.
+    Raises BundleError if a bundle is missing or invalid, and InvalidUsageError if the folder or its
+    tensors do not fit the bundle.
+
+    Example:
+        >>> model = ark.models.load(folder, batch=2, length=12).compile("cpu")
+        >>> path = model.executable("embed").save("e.arkbin")
+        >>> ark.models.load_compiled(folder, "e.arkbin").embed([[2, 3, 5]]).shape
+        (1, 16)
+    """
+    config = read_config(folder)
+    path = as_path(bundle, "the bundle")
+    parts = {name: path.with_suffix(f".{name}{path.suffix}") for name in _PARTS}
+    if not path.exists() and any(part.exists() for part in parts.values()):
+        return _decoder(folder, config, parts, devices)
+    return _encoder(folder, config, path, devices)
+
+
+def _decoder(
+    folder: PathLike, config: Config, paths: dict[str, Path], devices: Sequence[int] | None
+) -> GenerativeModel:
+    parts = {name: load(path, devices=devices) for name, path in paths.items()}
+    prefill, decode = (parts[name] for name in _PARTS)
+    states, inputs = _shapes(decode, "states"), _shapes(prefill, "inputs")
+    outputs = _shapes(decode, "outputs")
+    if "tokens" not in states or "ids" not in inputs or "logits" not in outputs:
+        raise InvalidUsageError("is not a program of a decoder", location=str(paths["decode"]))
+    vocabulary, length = outputs["logits"][-1], states["tokens"][-1]
+    sizes = Sizes(vocabulary, length, length, inputs["ids"][-1], "temperature" in inputs)
+    ends = read_ends(folder, config, vocabulary)
+    arrays = _arrays(prefill, folder)
+    prefill.bind(arrays)
+    decode.share_states(prefill, parameters=True)
+    model = GenerativeModel(os.fspath(folder), {}, arrays, sizes, ends)
+    model.executables.update(parts)
+    return model
+
+
+def _encoder(
+    folder: PathLike, config: Config, path: Path, devices: Sequence[int] | None
+) -> EmbeddingModel:
+    executable = load(path, devices=devices)
+    inputs, outputs = _shapes(executable, "inputs"), _shapes(executable, "outputs")
+    if "ids" not in inputs or "embedding" not in outputs:
+        raise InvalidUsageError("is not a program of an encoder", location=str(path))
+    types = config.count("type_vocab_size", 2) if "types" in inputs else 1
+    batch, length = inputs["ids"]
+    sizes = EmbeddingSizes(
+        config.count("vocab_size"), types, batch, length, outputs["embedding"][1:], tuple(inputs)
+    )
+    arrays = _arrays(executable, folder)
+    executable.bind(arrays)
+    model = EmbeddingModel(os.fspath(folder), {}, arrays, sizes)
+    model.executables["embed"] = executable
+    return model
+
+
+def _shapes(executable: Executable, kind: str) -> dict[str, tuple[int, ...]]:
+    buffers = getattr(executable.bundle.manifest, kind)
+    return {buffer.name: tuple(buffer.shape) for buffer in buffers}
+
+
+def _arrays(executable: Executable, folder: PathLike) -> Arrays:
+    """Returns the arrays of the parameters, from the folder's tensors."""
+    tensors = read_weights(folder)
+    parameters = {buffer.name: buffer for buffer in executable.parameters}
+    return assign(parameters, tensors, os.fspath(folder), _names(tensors))
+
+
+def _names(tensors: Arrays) -> Callable[[str], list[str]]:
+    """Returns a function that returns the names that a parameter may have in the files."""
+    prefixes = sorted({name.partition(".")[0] for name in tensors})
+
+    def find(name: str) -> list[str]:
+        old = name.replace("LayerNorm.weight", "LayerNorm.gamma")
+        old = old.replace("LayerNorm.bias", "LayerNorm.beta")
+        plain = [*spellings(name), old]
+        return [*plain, *(f"{prefix}.{each}" for prefix in prefixes for each in plain)]
+
+    return find

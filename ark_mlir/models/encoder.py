@@ -1,0 +1,263 @@
+"""Encoders as programs, which compute a vector for each sentence or pair of sentences."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, get_args
+
+from .. import frontend as ark
+from ..dtypes import DType, bool_, fp32, int32
+from ..errors import InvalidUsageError
+from ..frontend import Program, Tensor
+from ..text import EmbeddingFiles
+from ..typing import Pooling
+from .activations import ACTIVATIONS
+from .config import Config, as_count, as_float_dtype
+from .embedding import EmbeddingModel, EmbeddingSizes
+from .encoder_config import ENCODERS, EncoderConfig
+from .rope import Rope
+from .weights import assign, check_layers, read_weights
+
+if TYPE_CHECKING:
+    from ..typing import DTypeLike, Path
+
+__all__ = ["EncoderConfig", "build", "load"]
+
+_WITH_POOLER = ("bert", "roberta")
+
+
+def build(
+    config: EncoderConfig,
+    batch: int = 8,
+    length: int = 64,
+    dtype: DTypeLike = fp32,
+    pooling: Pooling = "mean",
+    normalize: bool = True,
+) -> Program:
+    """Builds the encoder for `batch` prompts of up to `length` tokens.
+
+    The inputs have the shape ``[batch, length]``: ``ids`` int32, ``mask`` bool (true for tokens),
+    and ``types`` int32, the number of the token's sentence in a pair, if the encoder has token
+    types. The output ``embedding`` is fp32 ``[batch, hidden]``, or ``[batch, length, hidden]`` with
+    pooling ``none``. Parameters have the names of Hugging Face.
+    """
+    element = as_float_dtype(dtype)
+    with Program(config.kind) as program:
+        ids = ark.input("ids", (batch, length), int32)
+        mask = ark.input("mask", (batch, length), bool_)
+        types = ark.input("types", (batch, length), int32) if config.types else None
+        graph = _Graph(config, batch, length, element)
+        hidden = graph.embeddings(ids, types)
+        keys = ark.reshape(mask, (batch, 1, 1, length), name="mask")
+        for layer in range(config.layers):
+            hidden = graph.layer(hidden, keys, layer)
+        if config.names.final_norm is not None:
+            hidden = graph.norm(hidden, config.names.final_norm)
+        hidden = ark.reshape(hidden, (batch, length, config.hidden), name="hidden")
+        pooled = graph.pooler(hidden) if pooling == "pooler" else _pooled(hidden, mask, pooling)
+        ark.output("embedding", _normalized(pooled) if normalize else pooled)
+    return program
+
+
+@dataclass(frozen=True)
+class _Graph:
+    """Builds the parts of the encoder; hidden states are ``[batch * length, hidden]``."""
+
+    config: EncoderConfig
+    batch: int
+    length: int
+    dtype: DType
+
+    @cached_property
+    def near(self) -> Tensor:
+        """Returns the mask of the tokens in the window of each token, ``[length, length]``."""
+        places = ark.arange(self.length)
+        distances = ark.abs(ark.sub(ark.reshape(places, (self.length, 1)), places), name="window")
+        return ark.less_equal(distances, self.config.window or 0, name="window")
+
+    def rotation(self, rope: Rope) -> tuple[Tensor, Tensor]:
+        """Returns cosines and sines, ``[length, size / 2]``."""
+        cos, sin = (ark.constant(table, self.dtype) for table in rope.tables(self.length))
+        return cos, sin
+
+    def parameter(self, name: str, *shape: int) -> Tensor:
+        return ark.parameter(name, shape, self.dtype)
+
+    def embeddings(self, ids: Tensor, types: Tensor | None) -> Tensor:
+        config, names = self.config, self.config.names
+        words = self.parameter(f"{names.words}.weight", config.vocabulary, config.hidden)
+        places = kinds = None
+        if names.positions is not None:
+            places = self.parameter(f"{names.positions}.weight", config.positions, config.hidden)
+        if types is not None:
+            kinds = self.parameter(f"{names.types}.weight", config.types, config.hidden)
+        hidden = ark.embedding(ids, words, name="embeddings.words")
+        if types is not None and kinds is not None:
+            hidden = hidden + ark.embedding(types, kinds, name="embeddings.types")
+        if places is not None:
+            hidden = hidden + places[config.offset : config.offset + self.length]
+        hidden = ark.reshape(hidden, (self.batch * self.length, config.hidden))
+        return self.norm(hidden, names.first_norm)
+
+    def norm(self, x: Tensor, name: str) -> Tensor:
+        weight = self.parameter(f"{name}.weight", self.config.hidden)
+        bias = None
+        if self.config.norm_bias:
+            bias = self.parameter(f"{name}.bias", self.config.hidden)
+        return ark.layernorm(x, weight, bias, self.config.eps, name=name)
+
+    def dense(self, x: Tensor, name: str, outputs: int, bias: bool = True) -> Tensor:
+        weight = self.parameter(f"{name}.weight", outputs, x.shape[-1])
+        offset = self.parameter(f"{name}.bias", outputs) if bias else None
+        product = ark.matmul(x, weight, transpose_other=True, name=name)
+        return product if offset is None else ark.add(product, offset, name=f"{name}.bias")
+
+    def heads(self, x: Tensor, name: str) -> Tensor:
+        """Returns ``[batch * length, hidden]`` as ``[batch, heads, length, D]``."""
+        shape = (self.batch, self.length, self.config.heads, -1)
+        return ark.transpose(ark.reshape(x, shape, name=name), (0, 2, 1, 3), name=name)
+
+    def projections(self, x: Tensor, layer: str) -> list[Tensor]:
+        """Returns queries, keys and values, ``[batch, heads, length, D]``."""
+        config, names = self.config, self.config.names
+        parts, name = ("query", "key", "value"), f"{layer}.{names.attention}"
+        if names.qkv is not None:
+            whole = self.dense(x, f"{layer}.{names.qkv}", 3 * config.hidden, config.biases)
+            pieces = ark.split(whole, 3, -1, name=f"{layer}.{names.qkv}.parts")
+            return [self.heads(p, f"{name}.{n}") for p, n in zip(pieces, parts, strict=True)]
+        return [
+            self.heads(
+                self.dense(x, f"{layer}.{getattr(names, part)}", config.hidden, config.biases),
+                f"{name}.{part}",
+            )
+            for part in parts
+        ]
+
+    def attention(self, x: Tensor, mask: Tensor, number: int, layer: str) -> Tensor:
+        config, names = self.config, self.config.names
+        name = f"{layer}.{names.attention}"
+        q, k, v = self.projections(x, layer)
+        windowed = config.has_window(number)
+        rope = config.local if windowed and config.local is not None else config.rope
+        if rope is not None:
+            rotation = self.rotation(rope)
+            q = ark.rope(q, *rotation, name=f"{name}.q_rope")
+            k = ark.rope(k, *rotation, name=f"{name}.k_rope")
+        # A window that covers the prompt has no effect.
+        if windowed and (config.window or 0) < self.length - 1:
+            mask = ark.logical_and(mask, self.near, name=f"{name}.window")
+        mixed = ark.attention(q, k, v, mask=mask, name=name)
+        mixed = ark.transpose(mixed, (0, 2, 1, 3), name=f"{name}.merge")
+        mixed = ark.reshape(mixed, x.shape, name=f"{name}.merge")
+        return self.dense(mixed, f"{layer}.{names.attention_output}", config.hidden, config.biases)
+
+    def pooler(self, hidden: Tensor) -> Tensor:
+        """Applies BERT's pooler, a dense layer with tanh, to the vector of the first token."""
+        pooled = self.dense(hidden[:, 0], "pooler.dense", self.config.hidden)
+        return ark.cast(ark.tanh(pooled, name="pooler.activation"), fp32, name="pooling")
+
+    def mlp(self, x: Tensor, layer: str) -> Tensor:
+        config, names = self.config, self.config.names
+        activation, width = ACTIVATIONS[config.activation], config.intermediate
+        if names.gate_up is not None:
+            both = self.dense(x, f"{layer}.{names.gate_up}", 2 * width, config.biases)
+            gate, up = ark.split(both, 2, -1, name=f"{layer}.{names.gate_up}.parts")
+            inner = ark.mul(activation(gate, f"{layer}.act"), up, name=f"{layer}.act")
+        elif names.gate is not None:
+            gate = self.dense(x, f"{layer}.{names.gate}", width, config.biases)
+            up = self.dense(x, f"{layer}.{names.up}", width, config.biases)
+            inner = ark.mul(activation(gate, f"{layer}.act"), up, name=f"{layer}.act")
+        else:
+            inner = self.dense(x, f"{layer}.{names.up}", width, config.biases)
+            inner = activation(inner, f"{layer}.{names.up.split('.')[0]}.activation")
+        return self.dense(inner, f"{layer}.{names.down}", config.hidden, config.biases)
+
+    def layer(self, x: Tensor, mask: Tensor, number: int) -> Tensor:
+        names, layer = self.config.names, f"{self.config.names.layers}.{number}"
+        if self.config.pre_norm:
+            # The norm of the embeddings is that of the first layer's input.
+            inner = self.norm(x, f"{layer}.{names.attention_norm}") if number else x
+            x = x + self.attention(inner, mask, number, layer)
+            return x + self.mlp(self.norm(x, f"{layer}.{names.mlp_norm}"), layer)
+        attended = x + self.attention(x, mask, number, layer)
+        x = self.norm(attended, f"{layer}.{names.attention_norm}")
+        return self.norm(x + self.mlp(x, layer), f"{layer}.{names.mlp_norm}")
+
+
+def _pooled(hidden: Tensor, mask: Tensor, pooling: str) -> Tensor:
+    # The rest is fp32: the norm of 16-bit values could overflow or lose precision.
+    if pooling == "none":
+        return ark.cast(hidden, fp32, name="pooling")
+    if pooling == "cls":
+        return ark.cast(hidden[:, 0], fp32, name="pooling")
+    weights = ark.reshape(ark.cast(mask, fp32), (*mask.shape, 1), name="pooling.mask")
+    total = ark.reduce_sum(ark.cast(hidden, fp32) * weights, 1, keepdims=False, name="pooling.sum")
+    count = ark.reduce_sum(weights, 1, keepdims=False, name="pooling.count")
+    # Rows that pad the batch have no token, and must not divide by zero.
+    return ark.div(total, ark.maximum(count, 1.0), name="pooling.mean")
+
+
+def _normalized(x: Tensor) -> Tensor:
+    norm = ark.sqrt(ark.reduce_sum(x * x, -1, name="norm.sum"), name="norm")
+    return ark.div(x, ark.maximum(norm, 1e-12), name="normalize")
+
+
+def load(
+    folder: Path,
+    config: Config,
+    *,
+    batch: int = 8,
+    length: int = 64,
+    dtype: DTypeLike = fp32,
+    pooling: Pooling | None = None,
+    normalize: bool | None = None,
+) -> EmbeddingModel:
+    """Loads an encoder from a Hugging Face folder; use it through ``ark.models.load``.
+
+    Args:
+        batch: number of prompts per run.
+        length: maximum number of tokens of a prompt.
+        dtype: dtype of parameters and hidden states: fp32, fp16 or bf16.
+        pooling: ``mean`` of the tokens' vectors, ``cls`` for the first token's vector, ``pooler``
+            for the output of BERT's pooler, ``none`` for the vectors of all tokens. By default that
+            of the folder's files for sentence-transformers, else ``mean``.
+        normalize: True scales vectors to length one. By default what these files say, else True.
+    """
+    if pooling is None or normalize is None:
+        files = EmbeddingFiles.read(os.fspath(folder))
+        pooling = files.pooling if pooling is None else pooling
+        normalize = files.normalize if normalize is None else normalize
+    sizes, weights = EncoderConfig.read(config), read_weights(folder)
+    sizes = sizes.named_as(weights)
+    names = sizes.names
+    prefixes = [f"{prefix}{names.layers}." for prefix in ("", *names.prefixes)]
+    key = ENCODERS[config.word("model_type")].key("num_hidden_layers")
+    check_layers(config, weights, prefixes, "n_layer" if "n_layer" in config.entries else key)
+    if pooling not in get_args(Pooling):
+        known = ", ".join(get_args(Pooling))
+        raise InvalidUsageError(f"pooling must be one of {known}, not {pooling!r}")
+    if pooling == "pooler" and sizes.kind not in _WITH_POOLER:
+        raise InvalidUsageError(f"pooling pooler: models of type {sizes.kind} have no pooler")
+    if as_count(length, "length") > sizes.most_tokens:
+        raise config.error(f"length {length} exceeds the model's {sizes.most_tokens} positions")
+    program = build(sizes, as_count(batch, "batch"), length, dtype, pooling, bool(normalize))
+
+    def spellings(name: str) -> list[str]:
+        """Returns the names in a plain encoder, under a head, and in old checkpoints."""
+        old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
+            "LayerNorm.bias", "LayerNorm.beta"
+        )
+        return [prefix + each for each in (name, old) for prefix in ("", *names.prefixes)]
+
+    parameters = assign(program.parameters, weights, os.fspath(folder), spellings)
+    arguments = EmbeddingSizes(
+        sizes.vocabulary,
+        max(1, sizes.types),
+        batch,
+        length,
+        program.outputs["embedding"].shape[1:],
+        tuple(program.inputs),
+    )
+    return EmbeddingModel(os.fspath(folder), {"embed": program}, parameters, arguments)

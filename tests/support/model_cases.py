@@ -1,0 +1,270 @@
+"""Small random models of transformers, one or more of each type, and their recorded results.
+
+`python tests/support/model_cases.py` writes the results that tests without transformers compare
+with: ``tests/host/models/recorded.json``. Its weights are those of tiny_models.py, which depend on
+the names of tensors alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+RECORDED = Path(__file__).parents[1] / "host/models/recorded.json"
+
+
+SIZES: dict[str, Any] = {
+    "vocab_size": 61, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "intermediate_size": 44, "max_position_embeddings": 64,
+    "initializer_range": 0.3, "bos_token_id": None, "eos_token_id": None, "pad_token_id": None,
+}  # fmt: skip
+GPT2: dict[str, Any] = {
+    "vocab_size": 61, "n_embd": 32, "n_layer": 2, "n_head": 4, "n_positions": 64,
+    "initializer_range": 0.3, "bos_token_id": None, "eos_token_id": None,
+}  # fmt: skip
+YARN = {
+    "rope_type": "yarn", "rope_theta": 10000.0, "factor": 4.0,
+    "original_max_position_embeddings": 16,
+}  # fmt: skip
+LONG = {
+    "rope_type": "longrope", "rope_theta": 10000.0, "partial_rotary_factor": 0.5,
+    "short_factor": [1.0, 1.5], "long_factor": [2.0, 5.0],
+}  # fmt: skip
+LINEAR = {"rope_type": "linear", "rope_theta": 10000.0, "factor": 4.0}
+
+# Classes of transformers whose names do not follow from those of their configurations.
+CLASSES = {"gpt2": "GPT2LMHeadModel", "gemma3_text": "Gemma3ForCausalLM"}
+
+
+@dataclasses.dataclass(frozen=True)
+class DecoderCase:
+    """A model, and how it runs."""
+
+    kind: str
+    family: str
+    more: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    sizes: dict[str, Any] = dataclasses.field(default_factory=lambda: SIZES)
+
+    def make(self, folder: Path) -> Any:
+        """Saves the model and returns it in float64."""
+        import torch
+        import transformers
+
+        torch.manual_seed(7)
+        config = getattr(transformers, f"{self.family}Config")(**{**self.sizes, **self.more})
+        # Other kinds of attention in transformers ignore soft caps.
+        config._attn_implementation = "eager"
+        model = getattr(transformers, CLASSES.get(self.kind, f"{self.family}ForCausalLM"))(config)
+        model = model.float()
+        with torch.no_grad():  # ones and zeros would hide a missing weight
+            for key, parameter in model.named_parameters():
+                if "norm" in key or "ln_" in key or key.endswith("bias"):
+                    parameter.add_(0.3 * torch.randn_like(parameter))
+        model.save_pretrained(folder)
+        assert json.loads((folder / "config.json").read_text())["model_type"] == self.kind
+        return model.double().eval()
+
+
+WINDOW = {"sliding_window": 5}
+DECODERS = {
+    "llama": DecoderCase("llama", "Llama", {"attention_bias": True, "mlp_bias": True}),
+    "llama, linear": DecoderCase("llama", "Llama", {"rope_parameters": LINEAR}),
+    "llama, yarn": DecoderCase("llama", "Llama", {"rope_parameters": YARN}),
+    "mistral": DecoderCase("mistral", "Mistral", {"sliding_window": None, "head_dim": 12}),
+    "mistral, window": DecoderCase("mistral", "Mistral", WINDOW),
+    "qwen2": DecoderCase("qwen2", "Qwen2"),
+    "qwen2, windows": DecoderCase(
+        "qwen2", "Qwen2", {**WINDOW, "use_sliding_window": True, "max_window_layers": 1}
+    ),
+    "qwen3": DecoderCase("qwen3", "Qwen3", {"head_dim": 8}),
+    "gemma": DecoderCase("gemma", "Gemma", {"head_dim": 12}),
+    "gemma2": DecoderCase(
+        "gemma2", "Gemma2",
+        {
+            **WINDOW, "head_dim": 12, "query_pre_attn_scalar": 20, "attn_logit_softcapping": 3.0,
+            "final_logit_softcapping": 4.0,
+        },
+    ),
+    "gemma3": DecoderCase(
+        "gemma3_text", "Gemma3Text",
+        {
+            **WINDOW, "head_dim": 12, "query_pre_attn_scalar": 20, "num_hidden_layers": 3,
+            "layer_types": ["sliding_attention", "sliding_attention", "full_attention"],
+            "rope_parameters": {
+                "sliding_attention": {"rope_type": "default", "rope_theta": 100.0},
+                "full_attention": LINEAR,
+            },
+        },
+    ),
+    "phi3": DecoderCase("phi3", "Phi3", {"rms_norm_eps": 1e-5}),
+    "phi3, longrope": DecoderCase(
+        "phi3", "Phi3",
+        {
+            "rope_parameters": LONG, "tie_word_embeddings": True, "sliding_window": 60,
+            "original_max_position_embeddings": 32,
+        },
+    ),
+    # All sequences are longer than the original context: transformers chooses by their length.
+    "phi3, long context": DecoderCase(
+        "phi3", "Phi3", {"rope_parameters": LONG, "original_max_position_embeddings": 4}
+    ),
+    "smollm3": DecoderCase(
+        "smollm3", "SmolLM3", {"no_rope_layer_interval": 2, "tie_word_embeddings": True}
+    ),
+    "olmo2": DecoderCase("olmo2", "Olmo2"),
+    "olmo3": DecoderCase(
+        "olmo3", "Olmo3", {**WINDOW, "layer_types": ["sliding_attention", "full_attention"]}
+    ),
+    "stablelm": DecoderCase("stablelm", "StableLm", {"use_qkv_bias": True}),
+    "stablelm, parallel": DecoderCase(
+        "stablelm", "StableLm", {"use_parallel_residual": True, "partial_rotary_factor": 0.5}
+    ),
+    "phi": DecoderCase("phi", "Phi"),
+    "gpt2": DecoderCase("gpt2", "GPT2", {}, GPT2),
+}  # fmt: skip
+PROMPT = [(7 * i + 3) % 61 for i in range(11)]
+
+
+ENCODER_SIZES: dict[str, Any] = {
+    "vocab_size": 41, "hidden_size": 24, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "intermediate_size": 40, "max_position_embeddings": 20, "initializer_range": 0.3,
+    "pad_token_id": 1, "bos_token_id": None, "eos_token_id": None,
+}  # fmt: skip
+DISTILBERT: dict[str, Any] = {
+    "vocab_size": 41, "dim": 24, "n_layers": 2, "n_heads": 4, "hidden_dim": 40,
+    "max_position_embeddings": 20, "initializer_range": 0.3, "pad_token_id": 1,
+}  # fmt: skip
+MODERN: dict[str, Any] = {
+    **ENCODER_SIZES, "num_hidden_layers": 3, "layer_types":
+    ["full_attention", "sliding_attention", "sliding_attention"], "local_attention": 6,
+    "cls_token_id": None, "sep_token_id": None,
+}  # fmt: skip
+
+
+@dataclasses.dataclass(frozen=True)
+class EncoderCase:
+    """A model; `angles` is the error that its table of angles causes."""
+
+    kind: str
+    family: str
+    more: dict[str, Any] = dataclasses.field(default_factory=dict[str, Any])
+    sizes: dict[str, Any] = dataclasses.field(default_factory=lambda: ENCODER_SIZES)
+    angles: float = 1e-9
+
+    def make(self, folder: Path) -> Any:
+        """Saves the model and returns it in float64."""
+        import torch
+        import transformers
+
+        torch.manual_seed(5)
+        config = getattr(transformers, f"{self.family}Config")(**{**self.sizes, **self.more})
+        model = getattr(transformers, f"{self.family}Model")(config).float()
+        with torch.no_grad():  # ones and zeros would hide a missing weight
+            for key, parameter in model.named_parameters():
+                if "norm" in key.lower() or key.endswith("bias"):
+                    parameter.add_(0.3 * torch.randn_like(parameter))
+        model.save_pretrained(folder)
+        assert json.loads((folder / "config.json").read_text())["model_type"] == self.kind
+        return model.double().eval()
+
+
+ENCODERS = {
+    "bert": EncoderCase("bert", "Bert"),
+    "roberta": EncoderCase("roberta", "Roberta", {"type_vocab_size": 1}),
+    "xlm-roberta": EncoderCase("xlm-roberta", "XLMRoberta", {"hidden_act": "gelu_new"}),
+    "camembert": EncoderCase("camembert", "Camembert"),
+    "distilbert": EncoderCase("distilbert", "DistilBert", {}, DISTILBERT),
+    "distilbert, sinusoidal": EncoderCase(
+        "distilbert", "DistilBert", {"sinusoidal_pos_embds": True, "activation": "relu"}, DISTILBERT
+    ),
+    "modernbert": EncoderCase("modernbert", "ModernBert", {}, MODERN, 3e-5),
+    "nomic": EncoderCase("nomic_bert", "NomicBert", {}, ENCODER_SIZES, 3e-5),
+}
+# The last prompt has more tokens than the window of ModernBERT reaches.
+PROMPTS = [[5, 9, 2, 17, 3], [4], [8, 8, 3, 30, 30, 2, 6, 11, 23, 40, 12, 7]]
+
+
+# -- recorded results -----------------------------------------------------------------------------
+
+COUNT = 6
+# Entries of a configuration that depend on the version of transformers alone.
+_NOISE = ("architectures", "dtype", "transformers_version", "initializer_range", "use_cache")
+
+
+def read_recorded() -> dict[str, Any]:
+    """Returns the recorded results by the name of the case."""
+    return json.loads(RECORDED.read_text())
+
+
+def write_folder(folder: Path, entries: dict[str, Any]) -> None:
+    """Writes a model folder with a configuration, and the tensors that its program has."""
+    from tiny_models import values, write_safetensors
+
+    from ark_mlir.models.config import read_config
+    from ark_mlir.models.decoder import build_decode
+    from ark_mlir.models.encoder import EncoderConfig, build
+    from ark_mlir.models.families import FAMILIES, read_decoder
+
+    (folder / "config.json").write_text(json.dumps(entries))
+    config = read_config(folder)
+    if entries["model_type"] in FAMILIES:
+        program = build_decode(read_decoder(config), max_length=16, dtype="fp32")
+    else:
+        program = build(EncoderConfig.read(config), 1, 12)
+    arrays = {key: values(key, each.shape) for key, each in program.parameters.items()}
+    write_safetensors(folder / "model.safetensors", arrays)
+
+
+def refill(model: Any) -> None:
+    """Replaces the parameters of a model of transformers by those of tiny_models.py."""
+    import torch
+    from tiny_models import values
+
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(torch.tensor(values(name, tuple(parameter.shape)), dtype=torch.float64))
+
+
+def decoder_results(model: Any) -> dict[str, Any]:
+    """Returns the first logits after the prompt, and the greedy tokens."""
+    import torch
+
+    ids, logits = list(PROMPT), []
+    with torch.no_grad():
+        for _ in range(COUNT):
+            rows = model(torch.tensor([ids]), use_cache=False).logits[0]
+            logits = logits or rows[-1, :4].tolist()
+            ids.append(int(rows[-1].argmax()))
+    return {"logits": logits, "tokens": ids[len(PROMPT) :]}
+
+
+def encoder_results(model: Any) -> dict[str, Any]:
+    """Returns the begins of the vectors of all tokens of the last prompt."""
+    import torch
+
+    with torch.no_grad():
+        hidden = model(torch.tensor([PROMPTS[-1]])).last_hidden_state[0]
+    return {"vectors": hidden[:, :3].tolist()}
+
+
+def record() -> None:
+    """Writes the results of all cases."""
+    transformers: Any = importlib.import_module("transformers")
+    result: dict[str, Any] = {"transformers": transformers.__version__}
+    for name, case in {**DECODERS, **ENCODERS}.items():
+        with tempfile.TemporaryDirectory() as folder:
+            model = case.make(Path(folder))
+            config = json.loads((Path(folder) / "config.json").read_text())
+        refill(model)
+        results = decoder_results(model) if name in DECODERS else encoder_results(model)
+        entries = {key: value for key, value in config.items() if key not in _NOISE}
+        result[name] = {"config": entries, **results}
+    RECORDED.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    record()
