@@ -58,7 +58,9 @@ def is_plain(axis: Axis) -> bool:
 
 
 def expression(size: Any) -> Any:
-    """Returns a size of torch, an int or a SymInt, as an expression of sympy."""
+    """Returns a size, an int, a SymInt or an expression of sympy, as an expression of sympy."""
+    if isinstance(size, sympy.Basic):
+        return size
     return size.node.expr if isinstance(size, torch.SymInt) else sympy.Integer(int(size))
 
 

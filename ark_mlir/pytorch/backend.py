@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,6 +23,7 @@ from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..compiler import CompileOptions, compile
 from ..errors import CompileError, InvalidUsageError, UnsupportedError
@@ -83,9 +85,18 @@ def backend(
     assert device is not None
     captures = _captures(mode, device)
     compiler = _Compiler(options_for(device, chosen), device, sizes == "padded", captures)
-    return aot_autograd(
+    lower = aot_autograd(
         fw_compiler=compiler, inference_compiler=compiler, decompositions=_decompositions()
-    )(module, example_inputs)
+    )
+    with _known_attention(device):
+        return lower(module, example_inputs)
+
+
+def _known_attention(device: torch.device) -> AbstractContextManager[None]:
+    """Returns a context in which PyTorch lowers attentions to an op that ark supports."""
+    if device.type == "cpu":
+        return nullcontext()
+    return sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
 
 
 def _captures(mode: str | None, device: torch.device) -> bool:

@@ -44,6 +44,14 @@ _RULES: dict[str, Rule] = {}
 
 
 @dataclass(frozen=True)
+class Described:
+    """Torch's description of a tensor: the sizes as expressions of sympy, and the dtype."""
+
+    shape: tuple[Any, ...]
+    dtype: torch.dtype
+
+
+@dataclass(frozen=True)
 class Value:
     """A padded tensor and its axes."""
 
@@ -84,6 +92,7 @@ class Padder(torch.fx.Interpreter):
         module: the graph of ATen ops, with symbols in the shapes of its metadata.
         sizes: the padded size of each symbol.
         lengths: the length of each symbol's data, as an int64 tensor of rank zero.
+        same: a symbol for each symbol that is equal to it, in all calls of the padded graph.
 
     ``run`` takes the padded tensors; symbols among the graph's arguments may have any value. It
     returns the padded results. Afterwards, `results` has the axes of each result, None for results
@@ -91,9 +100,14 @@ class Padder(torch.fx.Interpreter):
     """
 
     def __init__(
-        self, module: torch.fx.GraphModule, sizes: Sizes, lengths: Mapping[Any, torch.Tensor]
+        self,
+        module: torch.fx.GraphModule,
+        sizes: Sizes,
+        lengths: Mapping[Any, torch.Tensor],
+        same: Mapping[Any, Any] | None = None,
     ) -> None:
         super().__init__(module)
+        self._same = dict(same or {})
         self.sizes = sizes
         self.results: list[Axes | None] = []
         self._lengths = lengths
@@ -101,8 +115,18 @@ class Padder(torch.fx.Interpreter):
 
     @property
     def described(self) -> Any:
-        """Torch's description of the result of the current op: fake tensors with symbols."""
-        return self._node.meta.get("val")
+        """Torch's description of the result of the current op, or a tuple of them."""
+        return self._describe(self._node.meta.get("val"))
+
+    def _describe(self, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return tuple(map(self._describe, value))
+        if isinstance(value, torch.Tensor):
+            return Described(tuple(map(self._size, value.shape)), value.dtype)
+        return self._size(value) if isinstance(value, torch.SymInt) else value
+
+    def _size(self, size: Any) -> Any:
+        return expression(size).subs(self._same)
 
     # -- the interpreter ---------------------------------------------------------------------
 
@@ -113,7 +137,7 @@ class Padder(torch.fx.Interpreter):
     def placeholder(self, target: Any, args: Any, kwargs: Any) -> Any:
         given = super().placeholder(target, args, kwargs)
         described = self.described
-        if not isinstance(described, torch.Tensor):
+        if not isinstance(described, Described):
             return expression(described)
         return Value(given, tuple(axis_of_size(size) for size in described.shape))
 
@@ -134,7 +158,7 @@ class Padder(torch.fx.Interpreter):
         if target is operator.getitem:
             return args[0][args[1]]
         if not _has_tensors(described):
-            return expression(described) if isinstance(described, (int, torch.SymInt)) else None
+            return expression(described) if isinstance(described, (int, sympy.Basic)) else None
         if self._is_fixed(args, kwargs):
             result = target(*self.plain(args), **self.plain(kwargs))
             return self._checked(_with_axes(result, self._fixed_axes(described)), described)
@@ -157,9 +181,9 @@ class Padder(torch.fx.Interpreter):
         )
 
     def _fixed_axes(self, described: Any) -> Any:
-        if isinstance(described, (list, tuple)):
+        if isinstance(described, tuple):
             return [self._fixed_axes(item) for item in described]
-        if not isinstance(described, torch.Tensor):
+        if not isinstance(described, Described):
             return None
         return tuple(axis_of_size(size) for size in described.shape)
 
@@ -260,7 +284,7 @@ class Padder(torch.fx.Interpreter):
 
 
 def _has_tensors(described: Any) -> bool:
-    return any(isinstance(leaf, torch.Tensor) for leaf in pytree.tree_leaves(described))
+    return any(isinstance(leaf, Described) for leaf in pytree.tree_leaves(described))
 
 
 def _with_axes(result: Any, axes: Any) -> Any:

@@ -383,6 +383,28 @@ def attention(
     return Value(result[0], axes), *(None for _ in result[1:])
 
 
+@rule("_scaled_dot_product_efficient_attention")
+def efficient_attention(
+    padder: Padder,
+    target: Any,
+    q: Value,
+    k: Value,
+    v: Value,
+    attn_bias: Value | None,
+    compute_log_sumexp: bool,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> tuple[Value | None, ...]:
+    def call(q: Any, k: Any, v: Any, p: float, causal: bool, *, scale: Any, **named: Any) -> Any:
+        mask = named.get("attn_mask")
+        return target(q, k, v, mask, compute_log_sumexp, p, causal, scale=scale)
+
+    options: Any = {"attn_mask": attn_bias, "scale": scale}
+    return attention(padder, call, q, k, v, dropout_p, is_causal, **options)
+
+
 def _keys_with_data(padder: Padder, k: Value, q: Value, mask: torch.Tensor | None) -> torch.Tensor:
     """Returns the addend of the scores that masks keys beyond the data."""
     found = padder.has_data(k, [len(k.axes) - 2])

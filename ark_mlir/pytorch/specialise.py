@@ -96,9 +96,11 @@ def _traced(run: Callable[..., Any], arguments: Sequence[Any]) -> torch.fx.Graph
 class Padded:
     """A callable that compiles a graph for padded sizes.
 
-    A call pads its arguments with zeros to the sizes of their buckets, and cuts the results. If the
-    graph cannot be computed on padded tensors, it is compiled for each set of sizes instead; the
-    log says why.
+    A call pads its arguments with zeros to the sizes of their buckets, and cuts the results. A
+    graph may join tensors whose sizes have different symbols, such as the lengths of keys and
+    values. It is then compiled for calls in which these symbols are equal. If the graph cannot be
+    computed on padded tensors even so, it is compiled for each set of sizes instead; the log says
+    why.
     """
 
     def __init__(
@@ -117,6 +119,7 @@ class Padded:
             number for number, place in enumerate(self._tensors) if place in static
         )
         self._sources = _sources(self._described)
+        self._tells_apart = True  # symbols that are equal by chance
         self._reason = self._refusal()
 
     def _refusal(self) -> str | None:
@@ -131,24 +134,51 @@ class Padded:
             return self._exact(*arguments)
         values = {symbol: source(arguments) for symbol, source in self._sources.items()}
         sizes = {symbol: bucket(value) for symbol, value in values.items()}
-        key = tuple(sizes.values())
-        program = self._programs.get(key, lambda: self._make(sizes, values, arguments))
+        if self._tells_apart:
+            try:
+                return self._program(sizes, values, {}, arguments)(values, arguments)
+            except Refusal as refusal:
+                _LOG.debug("torch.compile: %s; equal sizes are taken to be the same", refusal)
+                self._tells_apart = False
+        program = self._program(sizes, values, _same(values), arguments)
         return program(values, arguments)
 
+    def _program(
+        self,
+        sizes: Mapping[Any, int],
+        values: Mapping[Any, int],
+        same: Mapping[Any, Any],
+        arguments: Sequence[Any],
+    ) -> Compiled:
+        """Returns the program for padded sizes. Raises Refusal if there is none and all symbols are
+        told apart."""
+        key = (tuple(sizes.values()), tuple(sorted(map(str, same.items()))))
+
+        def make() -> Compiled:
+            try:
+                return self._make(sizes, values, same, arguments)
+            except Refusal as refusal:
+                if not same and self._tells_apart:
+                    raise
+                _LOG.info("torch.compile: compiled for each size: %s", refusal)
+                return lambda _, given: self._exact(*given)
+
+        return self._programs.get(key, make)
+
     def _make(
-        self, sizes: Mapping[Any, int], values: Mapping[Any, int], arguments: Sequence[Any]
+        self,
+        sizes: Mapping[Any, int],
+        values: Mapping[Any, int],
+        same: Mapping[Any, Any],
+        arguments: Sequence[Any],
     ) -> Compiled:
         padded = Sizes(sizes)
-        try:
-            tensors = self._padded(arguments, padded)
-            device = next((t.device for t in tensors), torch.device("cpu"))
-            axes: list[Axes | None] = []
-            graph = _traced(self._run(padded, axes), [*tensors, *_lengths(values, device)])
-            results = _Results(self._module, axes)
-        except Refusal as refusal:
-            _LOG.info("torch.compile: compiled for each size: %s", refusal)
-            exact = self._exact
-            return lambda _, given: exact(*given)
+        tensors = self._padded(arguments, padded)
+        device = next((t.device for t in tensors), torch.device("cpu"))
+        axes: list[Axes | None] = []
+        run = self._run(padded, same, axes)
+        graph = _traced(run, [*tensors, *_lengths(values, device)])
+        results = _Results(self._module, axes)
         compiled = self._compile(graph, self._static)
 
         def call(values: Mapping[Any, int], arguments: Sequence[Any]) -> Any:
@@ -158,14 +188,16 @@ class Padded:
 
         return call
 
-    def _run(self, sizes: Sizes, axes: list[Axes | None]) -> Callable[..., Any]:
+    def _run(
+        self, sizes: Sizes, same: Mapping[Any, Any], axes: list[Axes | None]
+    ) -> Callable[..., Any]:
         """Returns the graph as a function of its padded tensors, followed by the lengths. A call
         sets `axes`, those of the results."""
         symbols = list(self._sources)
 
         def run(*given: Any) -> Any:
             tensors, lengths = given[: len(self._tensors)], given[len(self._tensors) :]
-            padder = Padder(self._module, sizes, dict(zip(symbols, lengths, strict=True)))
+            padder = Padder(self._module, sizes, dict(zip(symbols, lengths, strict=True)), same)
             arguments: list[Any] = [0] * len(self._described)
             for place, tensor in zip(self._tensors, tensors, strict=True):
                 arguments[place] = tensor
@@ -193,6 +225,16 @@ def _sources(described: Sequence[Any]) -> dict[Any, Callable[[Sequence[Any]], in
                         value, lambda given, place=place, dim=dim: int(given[place].shape[dim])
                     )
     return sources
+
+
+def _same(values: Mapping[Any, int]) -> dict[Any, Any]:
+    """Returns, for each symbol that has the value of an earlier one, that one."""
+    first: dict[int, Any] = {}
+    return {
+        symbol: first[value]
+        for symbol, value in values.items()
+        if first.setdefault(value, symbol) != symbol
+    }
 
 
 def _lengths(values: Mapping[Any, int], device: torch.device) -> list[torch.Tensor]:

@@ -63,11 +63,12 @@ def poisoned(tensor: Any, described: Any, sizes: Any) -> Any:
     return wide
 
 
-def assert_padded(function: Callable[..., Any], *arguments: Any) -> None:
-    """Checks the results of a function's graph on poisoned tensors."""
+def assert_padded(function: Callable[..., Any], *arguments: Any, equal: bool = False) -> None:
+    """Checks the results of a function's graph on poisoned tensors. If `equal`, sizes that are
+    equal in this call are taken to be the same."""
     from ark_mlir.pytorch.axes import Sizes, bucket
     from ark_mlir.pytorch.padding import Padder
-    from ark_mlir.pytorch.specialise import _lengths, _Results, _sources
+    from ark_mlir.pytorch.specialise import _lengths, _Results, _same, _sources
 
     graph, given = traced(function, arguments)
     described = [n.meta.get("val") for n in graph.graph.nodes if n.op == "placeholder"]
@@ -76,7 +77,8 @@ def assert_padded(function: Callable[..., Any], *arguments: Any) -> None:
     values = {symbol: source(given) for symbol, source in sources.items()}
     sizes = Sizes({symbol: bucket(value + 1) for symbol, value in values.items()})
     lengths = _lengths(values, torch.device("cpu"))
-    padder = Padder(graph, sizes, dict(zip(values, lengths, strict=True)))
+    same = _same(values) if equal else {}
+    padder = Padder(graph, sizes, dict(zip(values, lengths, strict=True)), same)
     tensors = [
         poisoned(a, d, sizes) if isinstance(a, torch.Tensor) else a
         for a, d in zip(given, described, strict=True)
@@ -211,3 +213,27 @@ def test_equal_sizes_are_not_the_same_size() -> None:
 
     with pytest.raises(Refusal, match="two sizes that change"):
         assert_padded(add, rows(8), dynamic(torch.randn(7, 8)))
+
+
+def test_keys_and_values_of_equal_lengths() -> None:
+    """TorchDynamo gives them a symbol each if their lengths were equal by chance at first."""
+    from ark_mlir.pytorch.axes import Refusal
+
+    def attend(q: Any, k: Any, v: Any) -> Any:
+        new = torch.ones(1, 2, 1, 8)
+        k, v = torch.cat([k, new], 2), torch.cat([v, new], 2)
+        return functional.scaled_dot_product_attention(q, k, v), k, v
+
+    def apart(*shape: int) -> Any:
+        return dynamic(torch.randn(shape), 2)
+
+    def arguments() -> tuple[Any, ...]:
+        return torch.randn(1, 2, 1, 8), apart(1, 2, 5, 8), apart(1, 2, 5, 8)
+
+    from torch.fx.experimental import _config
+
+    with _config.patch(use_duck_shape=False):
+        with pytest.raises(Refusal, match="an attention over"):
+            assert_padded(attend, *arguments())
+        torch._dynamo.reset()
+        assert_padded(attend, *arguments(), equal=True)
