@@ -107,6 +107,7 @@ class Padder(torch.fx.Interpreter):
         same: Mapping[Any, Any] | None = None,
     ) -> None:
         super().__init__(module)
+        self.extra_traceback = False  # a Refusal says what is needed
         self._same = dict(same or {})
         self.sizes = sizes
         self.results: list[Axes | None] = []
