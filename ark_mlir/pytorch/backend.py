@@ -10,9 +10,9 @@ ops run in eager PyTorch; the log gives the reasons.
 
 from __future__ import annotations
 
-import functools
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,13 +23,16 @@ from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
 from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import unset_fake_temporarily
+from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..compiler import CompileOptions, compile
 from ..errors import CompileError, InvalidUsageError, UnsupportedError
 from .aten import names
+from .capturing import Captured
+from .devices import device_of, options_for, reason_against
 from .part import CompiledPart, Role, build_program
 from .partition import PREFIX, bake_constants, find_problems, fuse
-from .specialise import Specialised, is_dynamic
+from .specialise import Padded, Specialised, is_dynamic
 from .translate import describe
 
 if TYPE_CHECKING:
@@ -50,13 +53,17 @@ def backend(
     """Compiles a graph; ``torch.compile(backend="ark")`` calls it for every graph.
 
     Args:
-        options: ``target``, and the fields of ``ark.CompileOptions``, as in
-            ``torch.compile(module, backend="ark", options={"target": "cpu:4"})``.
-        mode: None or ``"default"``.
+        options: ``target``, the fields of ``ark.CompileOptions``, and ``sizes``, as in
+            ``torch.compile(module, backend="ark", options={"target": "cpu:4"})``. By default the
+            target is the device of the tensors: the host, or an NVIDIA GPU. With
+            ``sizes="padded"``, the default, sizes that change are padded to the next of 4, 6, 8,
+            12, 16, 24 and so on where the ops permit it; with ``"exact"``, each size is compiled.
+        mode: ``"reduce-overhead"`` records the graph in a CUDA graph if its tensors are on a GPU.
+            Other modes of PyTorch have no effect, and the logger warns about them.
 
-    A graph that needs gradients, or with tensors outside of host memory, runs in eager PyTorch as a
+    A graph that needs gradients, or with tensors on several devices, runs in eager PyTorch as a
     whole; the logger ``ark.pytorch`` warns about it. Raises InvalidUsageError if an option does not
-    exist, or the mode is another one.
+    exist.
 
     Example:
         >>> import torch
@@ -65,27 +72,41 @@ def backend(
         ...     fast(torch.zeros(4, 64)).shape
         torch.Size([4, 16])
     """
-    if mode not in (None, "default"):
-        raise InvalidUsageError(f"backend 'ark' has no mode {mode!r}; it takes options")
     chosen = dict(options or {})
+    sizes = chosen.pop("sizes", "padded")
+    if sizes not in ("padded", "exact"):
+        raise InvalidUsageError(f"option sizes={sizes!r}: expected 'padded' or 'exact'")
     CompileOptions.make(None, {n: v for n, v in chosen.items() if n != "target"})
     tensors = [t for t in [*example_inputs, *module.parameters()] if isinstance(t, torch.Tensor)]
-    if reason := _reason_against(tensors):
+    if reason := reason_against(tensors, chosen):
         _LOG.warning("torch.compile: %s; the graph runs in eager PyTorch", reason)
         return module.forward
-    compiler = _Compiler(chosen)
-    return aot_autograd(
+    device = device_of(tensors)
+    assert device is not None
+    captures = _captures(mode, device)
+    compiler = _Compiler(options_for(device, chosen), device, sizes == "padded", captures)
+    lower = aot_autograd(
         fw_compiler=compiler, inference_compiler=compiler, decompositions=_decompositions()
-    )(module, example_inputs)
+    )
+    with _known_attention(device):
+        return lower(module, example_inputs)
 
 
-def _reason_against(tensors: Sequence[torch.Tensor]) -> str | None:
-    devices = {t.device.type for t in tensors} - {"cpu"}
-    if devices:
-        return f"tensors are on {', '.join(sorted(devices))}, but ark reads host memory only"
-    if torch.is_grad_enabled() and any(t.requires_grad for t in tensors):
-        return "gradients are enabled, but ark is for inference only (use torch.no_grad())"
-    return None
+def _known_attention(device: torch.device) -> AbstractContextManager[None]:
+    """Returns a context in which PyTorch lowers attentions to an op that ark supports."""
+    if device.type == "cpu":
+        return nullcontext()
+    return sdpa_kernel([SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH])
+
+
+def _captures(mode: str | None, device: torch.device) -> bool:
+    """Returns True if a mode of PyTorch asks for CUDA graphs; warns about modes without effect."""
+    if mode in (None, "default"):
+        return False
+    if mode == "reduce-overhead" and device.type == "cuda":
+        return True
+    _LOG.warning("torch.compile: mode=%r has no effect on %s", mode, device.type)
+    return False
 
 
 def _decompositions() -> dict[Any, Any]:
@@ -97,16 +118,21 @@ def _decompositions() -> dict[Any, Any]:
 class _Compiler:
     """Compiles a graph of ATen ops to a callable."""
 
-    def __init__(self, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, options: Mapping[str, Any], device: torch.device, padded: bool, captures: bool
+    ) -> None:
         self._options = options
+        self._device = device
+        self._padded = padded
+        self._captures = captures
 
     def __call__(self, module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         context = TracingContext.try_get()
         metadata = None if context is None else context.fw_metadata
         static = frozenset(() if metadata is None else metadata.static_input_indices)
         if is_dynamic(example_inputs):
-            compile_static = functools.partial(self.compile, static=static)
-            return make_boxed_func(Specialised(module, compile_static))
+            kind = Padded if self._padded else Specialised
+            return make_boxed_func(kind(module, self.compile, static))
         return make_boxed_func(self.compile(module, static))
 
     def compile(self, module: GraphModule, static: frozenset[int]) -> Callable[..., Any]:
@@ -122,12 +148,21 @@ class _Compiler:
         fused = fuse(module, problems)
         placeholders = [node for node in fused.graph.nodes if node.op == "placeholder"]
         parameters = {placeholders[i] for i in static}
-        for node in list(fused.graph.nodes):
-            if node.op == "call_module" and node.target.startswith(PREFIX):
-                self._compile_part(fused, node, parameters)
-        return fused.forward
+        calls = [
+            node
+            for node in fused.graph.nodes
+            if node.op == "call_module" and node.target.startswith(PREFIX)
+        ]
+        parts = [self._compile_part(fused, call, parameters) for call in calls]
+        if not self._captures:
+            return fused.forward
+        compiled = [part for part in parts if part is not None]
+        return Captured(fused.forward, static, lambda: _check(compiled))
 
-    def _compile_part(self, fused: GraphModule, call: Node, parameters: set[Node]) -> None:
+    def _compile_part(
+        self, fused: GraphModule, call: Node, parameters: set[Node]
+    ) -> CompiledPart | None:
+        """Replaces a part by its executable; returns None if it stays with PyTorch."""
         part: Any = fused.get_submodule(str(call.target))
         roles = [_role(fused, argument, parameters) for argument in call.args]
         try:
@@ -135,8 +170,16 @@ class _Compiler:
             executable = compile(program, **self._options)
         except (CompileError, UnsupportedError) as error:
             _LOG.warning("torch.compile: %s; the part runs in eager PyTorch", error)
-            return
-        setattr(fused, str(call.target), CompiledPart(executable, part, roles))
+            return None
+        compiled = CompiledPart(executable, part, roles, self._device)
+        setattr(fused, str(call.target), compiled)
+        return compiled
+
+
+def _check(parts: Iterable[CompiledPart]) -> None:
+    """Raises the error of the last replay of a CUDA graph."""
+    for part in parts:
+        part.check()
 
 
 def _role(module: GraphModule, argument: Any, parameters: set[Node]) -> Role:

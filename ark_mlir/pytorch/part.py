@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledPart", "Role", "build_program"]
 
+_GPU_ALIGNMENT = 16  # of buffers that a kernel for GPUs reads, in bytes
+
 # The role of an argument of a part: "input", "parameter", or a constant tensor.
 Role = str | torch.Tensor
 
@@ -66,14 +68,20 @@ class CompiledPart(torch.nn.Module):
     """A module that calls an executable in place of a part of the graph.
 
     Parameters are bound in place at the first call, and again if a call passes other tensors.
-    Results have the strides of PyTorch's results, on which later ops may rely.
+    Results have the strides of PyTorch's results, on which later ops may rely. On a GPU, inputs and
+    results stay there, and a run is ordered with PyTorch's current stream.
     """
 
     def __init__(
-        self, executable: Executable, part: torch.fx.GraphModule, roles: Sequence[Role]
+        self,
+        executable: Executable,
+        part: torch.fx.GraphModule,
+        roles: Sequence[Role],
+        device: torch.device,
     ) -> None:
         super().__init__()
         self._executable = executable
+        self._device = device
         self._lock = threading.Lock()
         names = [node.name for node in part.graph.nodes if node.op == "placeholder"]
         self._inputs = [(i, names[i]) for i, role in enumerate(roles) if role == "input"]
@@ -85,20 +93,32 @@ class CompiledPart(torch.nn.Module):
 
     def forward(self, *arguments: torch.Tensor) -> Any:
         """Runs the part and returns its results."""
-        inputs = {name: arguments[i].detach() for i, name in self._inputs}
+        inputs = {name: self._ready(arguments[i].detach()) for i, name in self._inputs}
         with self._lock:  # another thread may pass other parameters
             self._bind(arguments)
             outputs = self._executable.run(inputs)
         results = tuple(
-            _like(outputs[str(number)], strides) for number, strides in enumerate(self._strides)
+            _like(outputs[str(number)], strides, self._device)
+            for number, strides in enumerate(self._strides)
         )
         return results[0] if self._single else results
+
+    def check(self) -> None:
+        """Raises the error of the last replay of a CUDA graph with this part."""
+        self._executable.check()
+
+    def _ready(self, tensor: torch.Tensor) -> torch.Tensor:
+        """Returns a tensor that the kernel can read in place; on the host, a run copies itself."""
+        if not tensor.is_cuda:
+            return tensor
+        tensor = tensor.contiguous()
+        return tensor.clone() if tensor.data_ptr() % _GPU_ALIGNMENT else tensor
 
     def _bind(self, arguments: Sequence[torch.Tensor]) -> None:
         given = {name: arguments[i] for i, name in self._bound_once}
         changed = {name: tensor for name, tensor in given.items() if self._differs(name, tensor)}
         if changed:
-            self._executable.bind(changed)
+            self._executable.bind({name: self._ready(t.detach()) for name, t in changed.items()})
             self._bound.update({name: (t, _version(t)) for name, t in changed.items()})
 
     def _differs(self, name: str, tensor: torch.Tensor) -> bool:
@@ -125,9 +145,11 @@ def _strides(value: torch.Tensor) -> tuple[int, ...] | None:
     return None if value.is_contiguous() else tuple(value.stride())
 
 
-def _like(value: Any, strides: tuple[int, ...] | None) -> torch.Tensor:
+def _like(value: Any, strides: tuple[int, ...] | None, device: torch.device) -> torch.Tensor:
     # An executable without inputs returns numpy arrays.
     tensor = value if isinstance(value, torch.Tensor) else torch.from_dlpack(Exporter(value))
+    tensor = tensor.to(device)
     if strides is None:
         return tensor
-    return torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype).copy_(tensor)
+    options = {"dtype": tensor.dtype, "device": tensor.device}
+    return torch.empty_strided(tensor.shape, strides, **options).copy_(tensor)

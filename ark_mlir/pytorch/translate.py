@@ -23,7 +23,7 @@ from ..dtypes import DType, as_dtype
 from ..errors import ArkError, InvalidUsageError, UnsupportedError
 from ..frontend.locations import Frame, placed
 from ..frontend.program import current
-from .aten import Out, Unavailable, find, unsupported
+from .aten import AS_STRIDED, Layout, Out, Unavailable, find, unsupported
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -100,6 +100,8 @@ class Translation:
         out = out_of(node)
         args = [self._argument(a) for a in node.args]
         kwargs = {name: self._argument(a) for name, a in node.kwargs.items()}
+        if str(node.target) == AS_STRIDED:  # tensors of ark have no strides
+            kwargs["source"] = _layout(node.args[0].meta["val"])
         return _checked(handler(out, args, kwargs), out)
 
     def _argument(self, value: Any) -> Any:
@@ -141,6 +143,11 @@ class Translation:
         frames = [Frame(file, int(line), 0) for file, line in reversed(lines)]
         own = [f for f in frames if not (self._internal and f.file.startswith(self._internal))]
         return (own or frames)[: 1 + _CALLERS]
+
+
+def _layout(value: Any) -> Layout:
+    """Returns the layout in memory of torch's tensor."""
+    return Layout(tuple(value.stride()), value.storage_offset())
 
 
 def _input(name: str, out: Out) -> ark.Tensor:

@@ -9,6 +9,9 @@ from . import reductions as reductions
 from . import resampling as resampling
 from . import transformer as transformer
 from . import views as views
+from .strided import AS_STRIDED, Layout
 from .table import Out, Unavailable, find, is_view, names, unsupported
 
-__all__ = ["Out", "Unavailable", "find", "is_view", "names", "unsupported"]
+__all__ = [
+    "AS_STRIDED", "Layout", "Out", "Unavailable", "find", "is_view", "names", "unsupported",
+]  # fmt: skip

@@ -111,7 +111,7 @@ def _transposed(
     shape: Sequence[int],
     groups: int,
 ) -> ark.Tensor:
-    """Returns the transposed convolution of ``[N, C, ...]`` with filters ``[C, F / groups, ...]``."""
+    """Returns the transposed convolution with filters ``[C, F / groups, ...]``."""
     apart = all(each.size == each.stride and each.dilation == 1 for each in windows)
     exact = all(
         extent * each.size == result

@@ -127,3 +127,21 @@ def _flash_attention(
 ) -> Any:
     mixed = _attention(out[0], q, k, v, attn_mask, dropout_p, is_causal, scale)
     return mixed, Unavailable("the log-sum-exp of an attention, which gradients need")
+
+
+@aten("_scaled_dot_product_efficient_attention.default")
+def _efficient_attention(
+    out: tuple[Out | Unavailable, ...],
+    q: ark.Tensor,
+    k: ark.Tensor,
+    v: ark.Tensor,
+    attn_bias: Operand | None,
+    compute_log_sumexp: bool,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Any:
+    assert isinstance(out[0], Out)
+    mixed = _attention(out[0], q, k, v, attn_bias, dropout_p, is_causal, scale)
+    unused = Unavailable("what gradients of an attention need")
+    return mixed, unused, unused, unused

@@ -7,6 +7,7 @@ import gc
 import logging
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -224,29 +225,53 @@ def test_half_precision(dtype: Any, watch: Watch) -> None:
     assert len(watch.programs) == 1
 
 
-def test_sizes_that_change_are_specialised(watch: Watch, logged: Callable[[], list[str]]) -> None:
+def test_sizes_that_change_are_padded(watch: Watch, logged: Callable[[], list[str]]) -> None:
     net = Net().eval()
     compiled = fast(net)
-    for length in (2, 3, 4, 3, 5, 4):
+    for length in (2, 3, 4, 3, 5, 4, 6, 2):
         x = torch.randn(length, 8)
         assert torch.allclose(compiled(x), net(x), atol=1e-5)
-    assert len(watch.programs) == 4
+    # For two rows as they are, then for up to four and for up to six.
+    assert [next(iter(p.inputs.values())).shape[0] for p in watch.programs] == [2, 4, 6]
     assert logged() == []
 
 
-def test_too_many_sizes_stay_with_pytorch(
+def test_sizes_that_change_are_compiled_exactly_on_demand(watch: Watch) -> None:
+    compiled = fast(lambda x: x * 2 + 1, sizes="exact")
+    for length in (2, 3, 5, 3):
+        x = torch.randn(length)
+        assert torch.equal(compiled(x), x * 2 + 1)
+    assert [p.inputs["arg1_1"].shape[0] for p in watch.programs[1:]] == [3, 5]
+
+
+def test_sizes_that_cannot_be_padded_are_compiled_exactly(
+    watch: Watch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "ark.pytorch")
+    compiled = fast(lambda x: x.flip(0) * 2)
+    for length in (2, 3, 5, 3):
+        x = torch.randn(length)
+        assert torch.equal(compiled(x), x.flip(0) * 2)
+    assert len(watch.programs) == 3
+    reasons = {r.getMessage() for r in caplog.records if "for each size" in r.getMessage()}
+    assert reasons == {
+        "torch.compile: compiled for each size: aten.flip.default of sizes that change"
+    }
+
+
+def test_the_programs_of_few_sizes_are_kept(
     watch: Watch, logged: Callable[[], list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from ark_mlir.pytorch import specialise
 
-    monkeypatch.setattr(specialise, "_MAX_SIZES", 2)
-    compiled = fast(lambda x: x * 2 + 1)
-    for length in range(2, 8):
+    monkeypatch.setattr(specialise, "_MAX_PROGRAMS", 2)
+    compiled = fast(lambda x: x * 2 + 1, sizes="exact")
+    for length in (2, 3, 4, 3, 5, 3, 4):
         x = torch.randn(length)
         assert torch.equal(compiled(x), x * 2 + 1)
-    assert len(watch.programs) == 3  # the first size, and two dynamic ones
-    assert [line for line in logged() if "sets of sizes" in line] == logged()
-    assert len(logged()) == 1
+    # The first size, 3 and 4, 5 in place of 4, and 4 in place of 5.
+    assert len(watch.programs) == 5
+    assert logged() == []
 
 
 @pytest.mark.parametrize(
@@ -374,11 +399,35 @@ def test_invalid_options_raise() -> None:
         fast(lambda x: x * 2, tiles=3)(torch.zeros(2))
     with pytest.raises(Exception, match="vax"):
         fast(lambda x: x * 2, target="vax")(torch.zeros(2))
+    with pytest.raises(Exception, match="expected 'padded' or 'exact'"):
+        fast(lambda x: x * 2, sizes="wide")(torch.zeros(2))
+
+
+@pytest.mark.parametrize("mode", ["max-autotune", "reduce-overhead"])
+def test_modes_without_effect_are_accepted_with_a_warning(
+    mode: str, watch: Watch, logged: Callable[[], list[str]]
+) -> None:
     from ark_mlir.pytorch.backend import backend
 
-    tuned = torch.compile(lambda x: x * 2, backend=backend, mode="max-autotune")
-    with pytest.raises(Exception, match="no mode 'max-autotune'"):
-        tuned(torch.zeros(2))
+    tuned = torch.compile(lambda x: x * 2, backend=backend, mode=mode)
+    assert tuned(torch.ones(2)).tolist() == [2, 2]
+    assert len(watch.programs) == 1
+    assert logged() == [f"torch.compile: mode={mode!r} has no effect on cpu"]
+
+
+def test_a_second_process_takes_the_program_from_the_cache(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """TorchDynamo begins anew, as in another process; ark finds the bundle."""
+    caplog.set_level(logging.INFO, "ark.cache")
+    net, x = Net().eval(), torch.randn(3, 8)
+    results = []
+    for _ in range(2):
+        torch._dynamo.reset()
+        results.append(fast(net, cache=str(tmp_path))(x))
+    assert torch.equal(*results)
+    looked_up = [r.getMessage() for r in caplog.records if r.name == "ark.cache"]
+    assert ["not in the cache" in line for line in looked_up] == [True, False]
 
 
 def test_workers_end_with_the_compiled_function() -> None:

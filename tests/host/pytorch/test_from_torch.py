@@ -388,3 +388,33 @@ def test_a_model_with_a_cache_is_traced_without_it() -> None:
 def test_a_cache_that_the_caller_wants_raises_with_the_remedy() -> None:
     with pytest.raises(ark.UnsupportedError, match=r"a Cache, .* pass use_cache=False$"):
         ark.from_torch(Decoder(), {"x": torch.zeros(3), "use_cache": True})
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.as_strided((3, 4), (4, 1)),
+        lambda x: x.t().as_strided((4, 3), (1, 4)),
+        lambda x: x[1:].as_strided((2, 2), (4, 1)),
+        lambda x: x.as_strided((5, 4), (2, 1), 0),  # windows that overlap
+        lambda x: x.mean(1, keepdim=True).as_strided((3, 1), (1, 7)),
+    ],
+)
+def test_strides(function: Callable[[Any], Any]) -> None:
+    class Strided(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return function(x * 2)
+
+    x = torch.randn(3, 4)
+    program = ark.from_torch(Strided(), x)
+    got = ark.reference.run(program, {"x": x.numpy()})["output"]
+    np.testing.assert_allclose(got, function(x * 2).numpy(), rtol=1e-6)
+
+
+def test_strides_that_leave_the_tensor_raise() -> None:
+    class Leaving(nn.Module):
+        def forward(self, x: Any) -> Any:
+            return (x * 2)[1:].as_strided((2, 4), (4, 1), 0)
+
+    with pytest.raises(ark.UnsupportedError, match="strides that leave the tensor"):
+        ark.from_torch(Leaving(), torch.zeros(3, 4))

@@ -1,0 +1,95 @@
+"""CUDA graphs of compiled graphs, for ``mode="reduce-overhead"``."""
+
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+__all__ = ["Captured"]
+
+_LOG = logging.getLogger("ark.pytorch")
+
+
+class Captured:
+    """A callable that records a function on GPU tensors in a CUDA graph, and replays it.
+
+    The first call runs the function, as ark and PyTorch need before a capture; the second one
+    records it. Later calls copy their inputs to the tensors of the graph, and return copies of its
+    results, so that a result stays valid after the next call. Parameters are read in place; the
+    graph is recorded anew if a call passes other ones, or if one was written to.
+
+    Args:
+        function: takes tensors and returns tensors, all on one GPU and of fixed shapes.
+        static: the positions of parameters among the arguments.
+        check: raises the error of the last replay; it waits for it.
+
+    If the function cannot be recorded, it runs as it is; one warning is logged.
+    """
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        static: frozenset[int],
+        check: Callable[[], None],
+    ) -> None:
+        self._function = function
+        self._static = static
+        self._check = check
+        self._lock = threading.Lock()
+        self._key: object = None
+        self._graph: Any = None
+        self._inputs: list[torch.Tensor] = []
+        self._results: Any = None
+        self._failed = False
+
+    def __call__(self, *arguments: torch.Tensor) -> Any:
+        with self._lock:
+            key = [_identity(arguments[place]) for place in sorted(self._static)]
+            if self._failed or self._key != key:
+                self._key, self._graph = key, None  # the parameters are bound by this call
+                return self._function(*arguments)
+            if self._graph is None and not self._capture(arguments):
+                return self._function(*arguments)
+            self._copy_inputs(arguments)
+            self._graph.replay()
+            self._check()
+            return _copies(self._results)
+
+    def _capture(self, arguments: Sequence[torch.Tensor]) -> bool:
+        """Records the function; returns False if that is not possible."""
+        self._inputs = [
+            argument if place in self._static else argument.clone()
+            for place, argument in enumerate(arguments)
+        ]
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph):
+                self._results = self._function(*self._inputs)
+        except RuntimeError as error:
+            _LOG.warning("torch.compile: runs without a CUDA graph: %s", error)
+            self._failed = True
+            return False
+        self._graph = graph
+        return True
+
+    def _copy_inputs(self, arguments: Sequence[torch.Tensor]) -> None:
+        for place, (mine, given) in enumerate(zip(self._inputs, arguments, strict=True)):
+            if place not in self._static:
+                mine.copy_(given)
+
+
+def _identity(tensor: torch.Tensor) -> tuple[int, int | None]:
+    return tensor.data_ptr(), None if tensor.is_inference() else tensor._version
+
+
+def _copies(results: Any) -> Any:
+    if isinstance(results, (list, tuple)):
+        return tuple(_copies(result) for result in results)
+    return results.clone() if isinstance(results, torch.Tensor) else results

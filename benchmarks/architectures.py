@@ -1,0 +1,363 @@
+"""Well-known architectures through ``torch.compile(backend="ark")``, on this machine.
+
+    python benchmarks/architectures.py [--only NAME]... [--target T] [--device D] [--output F]
+
+The weights are random and the sizes small; the ops and the structure are those of the real models.
+The models of transformers come from their configurations, the others from
+benchmarks/architecture_nets.py. The table has, for each architecture:
+
+parts   the programs of ark into which the graph was divided; one is best
+ark     ATen ops in these programs
+rest    ATen ops that PyTorch executes, without views
+error   the largest difference from PyTorch in fp32, relative to its largest result
+first   seconds of the first call
+ark ms, eager ms  the fastest of some calls, taken in turns
+"""
+
+from __future__ import annotations
+
+import argparse
+import operator
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import torch
+from architecture_nets import NETS
+
+__all__ = ["CASES", "Row", "measure"]
+
+_ROUNDS = 5
+
+
+@dataclass
+class Row:
+    """What was seen of one architecture."""
+
+    name: str
+    parts: int = 0
+    inside: int = 0
+    rest: list[str] = field(default_factory=list)
+    error: float = 0.0
+    first: float = 0.0
+    ark_ms: float = 0.0
+    eager_ms: float = 0.0
+
+    def cells(self) -> tuple[str, ...]:
+        return (
+            self.name,
+            str(self.parts),
+            str(self.inside),
+            str(len(self.rest)),
+            f"{self.error:.1e}",
+            f"{self.first:.1f}",
+            f"{self.ark_ms:.2f}",
+            f"{self.eager_ms:.2f}",
+        )
+
+
+HEADER = ("architecture", "parts", "ark", "rest", "error", "first s", "ark ms", "eager ms")
+
+
+def _transformers(kind: str, **sizes: Any) -> Callable[[], Any]:
+    def build() -> Any:
+        import transformers
+
+        name, _, suffix = kind.partition(":")
+        config = getattr(transformers, f"{name}Config")(**sizes)
+        return getattr(transformers, f"{name}{suffix or 'Model'}")(config)
+
+    return build
+
+
+def _ids(*shape: int) -> Callable[[], dict[str, Any]]:
+    return lambda: {"input_ids": torch.randint(0, 90, shape)}
+
+
+def _pixels(size: int = 32, name: str = "pixel_values") -> Callable[[], dict[str, Any]]:
+    return lambda: {name: torch.randn(1, 3, size, size)}
+
+
+_DECODER = {
+    "vocab_size": 99, "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "intermediate_size": 64, "max_position_embeddings": 64, "pad_token_id": 0,
+}  # fmt: skip
+_GQA = {**_DECODER, "num_key_value_heads": 2, "use_cache": False}
+_VISION = {
+    "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64,
+    "image_size": 32, "patch_size": 8,
+}  # fmt: skip
+_T5 = {"vocab_size": 99, "d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+_WHISPER = {
+    "vocab_size": 99, "num_mel_bins": 16, "d_model": 32, "encoder_layers": 2, "decoder_layers": 2,
+    "encoder_attention_heads": 4, "decoder_attention_heads": 4, "encoder_ffn_dim": 64,
+    "decoder_ffn_dim": 64, "max_source_positions": 32, "max_target_positions": 32,
+    "pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "decoder_start_token_id": 1,
+}  # fmt: skip
+
+
+def _decoder(name: str, **more: Any) -> tuple[Callable[[], Any], Callable[[], dict[str, Any]]]:
+    return _transformers(f"{name}:ForCausalLM", **{**_GQA, **more}), _ids(1, 16)
+
+
+def _whisper_encoder() -> Any:
+    return _transformers("Whisper", **_WHISPER)().encoder
+
+
+# Builders of the module, and of its inputs.
+CASES: Mapping[str, tuple[Callable[[], Any], Callable[[], dict[str, Any]]]] = {
+    **NETS,
+    "GPT-2": (
+        _transformers(
+            "GPT2:LMHeadModel",
+            vocab_size=99,
+            n_embd=32,
+            n_layer=2,
+            n_head=4,
+            n_positions=64,
+            use_cache=False,
+            bos_token_id=1,
+            eos_token_id=2,
+        ),
+        _ids(1, 16),
+    ),
+    "Llama": _decoder("Llama"),
+    "Mistral": _decoder("Mistral"),
+    "Qwen2": _decoder("Qwen2"),
+    "Qwen3": _decoder("Qwen3", head_dim=8),
+    "Phi-3": _decoder("Phi3"),
+    "Gemma 2": _decoder("Gemma2", head_dim=8),
+    "StableLM": _decoder("StableLm"),
+    "OLMo 2": _decoder("Olmo2"),
+    "OPT": (
+        _transformers(
+            "OPT:ForCausalLM",
+            vocab_size=99,
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            ffn_dim=64,
+            max_position_embeddings=64,
+            word_embed_proj_dim=32,
+            use_cache=False,
+            pad_token_id=0,
+            bos_token_id=1,
+            eos_token_id=2,
+        ),
+        _ids(1, 16),
+    ),
+    "Mixtral": _decoder("Mixtral", num_local_experts=4),
+    "BERT": (_transformers("Bert", **_DECODER), _ids(2, 16)),
+    "RoBERTa": (_transformers("Roberta", **_DECODER), _ids(2, 16)),
+    "DistilBERT": (
+        _transformers(
+            "DistilBert",
+            vocab_size=99,
+            dim=32,
+            n_layers=2,
+            n_heads=4,
+            hidden_dim=64,
+            max_position_embeddings=64,
+        ),
+        _ids(2, 16),
+    ),
+    "ModernBERT": (_transformers("ModernBert", **_DECODER), _ids(1, 16)),
+    "T5 encoder": (_transformers("T5:EncoderModel", **_T5), _ids(1, 16)),
+    "CLIP text": (
+        _transformers("CLIPText:Model", **_DECODER, bos_token_id=1, eos_token_id=2),
+        _ids(1, 16),
+    ),
+    "ViT": (_transformers("ViT", **_VISION), _pixels()),
+    "DINOv2": (
+        _transformers(
+            "Dinov2",
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            image_size=32,
+            patch_size=8,
+            mlp_ratio=2,
+        ),
+        _pixels(),
+    ),
+    "Swin": (
+        _transformers(
+            "Swin",
+            image_size=32,
+            patch_size=2,
+            embed_dim=16,
+            depths=[2, 2],
+            num_heads=[2, 4],
+            window_size=4,
+        ),
+        _pixels(),
+    ),
+    "ConvNeXt (transformers)": (
+        _transformers("ConvNext", hidden_sizes=[16, 32], depths=[1, 1], num_stages=2),
+        _pixels(),
+    ),
+    "SegFormer": (
+        _transformers(
+            "Segformer",
+            num_encoder_blocks=2,
+            depths=[1, 1],
+            sr_ratios=[4, 2],
+            hidden_sizes=[16, 32],
+            patch_sizes=[7, 3],
+            strides=[4, 2],
+            num_attention_heads=[1, 2],
+            mlp_ratios=[2, 2],
+        ),
+        _pixels(),
+    ),
+    "Whisper encoder": (
+        _whisper_encoder,
+        lambda: {"input_features": torch.randn(1, 16, 64)},
+    ),
+    "wav2vec 2": (
+        _transformers(
+            "Wav2Vec2",
+            hidden_size=32,
+            num_hidden_layers=2,
+            num_attention_heads=4,
+            intermediate_size=64,
+            conv_dim=[16, 16],
+            conv_kernel=[5, 3],
+            conv_stride=[4, 2],
+            num_feat_extract_layers=2,
+            num_conv_pos_embeddings=8,
+            num_conv_pos_embedding_groups=4,
+        ),
+        lambda: {"input_values": torch.randn(1, 400)},
+    ),
+    "Mamba": (
+        _transformers(
+            "Mamba",
+            vocab_size=99,
+            hidden_size=16,
+            num_hidden_layers=1,
+            state_size=4,
+            use_cache=False,
+        ),
+        _ids(1, 8),
+    ),
+}
+
+
+@contextmanager
+def _counting(row: Row) -> Iterator[None]:
+    """Counts the parts of all graphs that are compiled meanwhile, and their ops."""
+    from ark_mlir.pytorch import backend
+    from ark_mlir.pytorch.aten import is_view
+
+    fuse = backend.fuse
+
+    def counted(module: Any, problems: Any) -> Any:
+        fused = fuse(module, problems)
+        for node in fused.graph.nodes:
+            if node.op == "call_module" and node.target.startswith(backend.PREFIX):
+                row.parts += 1
+                part = fused.get_submodule(node.target)
+                row.inside += sum(n.op == "call_function" for n in part.graph.nodes)
+            elif node.op == "call_function" and node.target is not operator.getitem:
+                row.rest += [] if is_view(str(node.target)) else [str(node.target)]
+        return fused
+
+    with mock.patch.object(backend, "fuse", counted):
+        yield
+
+
+def _tensors(result: Any) -> list[torch.Tensor]:
+    if isinstance(result, Mapping):  # the dataclasses of transformers
+        result = list(result.values())
+    leaves = torch.utils._pytree.tree_leaves(result)
+    return [leaf for leaf in leaves if isinstance(leaf, torch.Tensor) and leaf.is_floating_point()]
+
+
+def _error(got: Any, wanted: Any) -> float:
+    pairs = zip(_tensors(got), _tensors(wanted), strict=True)
+    return max(float((a - b).abs().max() / b.abs().max().clamp_min(1e-30)) for a, b in pairs)
+
+
+def _milliseconds(call: Callable[[], object], device: str) -> float:
+    start = time.perf_counter()
+    call()
+    if device == "cuda":
+        torch.cuda.synchronize()
+    return (time.perf_counter() - start) * 1e3
+
+
+def measure(name: str, target: str | None, device: str = "cpu", rounds: int = _ROUNDS) -> Row:
+    """Returns the row of an architecture.
+
+    Args:
+        name: a key of `CASES`.
+        target: target of ark; None for that of the device.
+        device: ``cpu`` or ``cuda``.
+        rounds: how often each is timed; 0 for not at all.
+    """
+    from ark_mlir.pytorch.backend import backend
+
+    torch.manual_seed(0)
+    torch._dynamo.reset()
+    build, make_inputs = CASES[name]
+    module = build().eval().to(device)
+    inputs = {key: value.to(device) for key, value in make_inputs().items()}
+    row = Row(name)
+    options = {} if target is None else {"target": target}
+    compiled = torch.compile(module, backend=backend, options=options)
+    with torch.no_grad(), _counting(row):
+        start = time.perf_counter()
+        got = compiled(**inputs)
+        row.first = time.perf_counter() - start
+        row.error = _error(got, module(**inputs))
+        times = [
+            (
+                _milliseconds(lambda: compiled(**inputs), device),
+                _milliseconds(lambda: module(**inputs), device),
+            )
+            for _ in range(rounds)
+        ]
+    if times:
+        row.ark_ms, row.eager_ms = (min(column) for column in zip(*times, strict=True))
+    return row
+
+
+def table(rows: list[Row]) -> str:
+    """Returns the rows as a table of Markdown."""
+    lines = [HEADER, ("---",) + ("--:",) * (len(HEADER) - 1), *(row.cells() for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def main() -> int:
+    assert __doc__ is not None
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", action="append", choices=CASES, help="one architecture")
+    parser.add_argument("--target", help="target of ark, by default that of the device")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--output", type=Path, help="file for the table")
+    options = parser.parse_args()
+    rows: list[Row] = []
+    failed = 0
+    for name in options.only or CASES:
+        try:
+            rows.append(measure(name, options.target, options.device))
+        except Exception as error:
+            failed += 1
+            print(f"{name}: {type(error).__name__}: {error}".partition("\n")[0], file=sys.stderr)
+            continue
+        rest = ", ".join(sorted(set(rows[-1].rest)))
+        print("  ".join(rows[-1].cells()), rest, file=sys.stderr, flush=True)
+    print(table(rows))
+    if options.output:
+        options.output.write_text(table(rows) + "\n", encoding="utf-8")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,269 @@
+"""Graphs of tensors on GPUs, without a GPU: tensors on the host that claim to be there, and the
+stand-in for the driver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+import ark_mlir as ark
+from ark_mlir.runtime.cuda.api import CudaApi
+from ark_mlir.runtime.cuda.driver import CudaDriver
+from ark_mlir.testing.fake_cuda import FakeCuda
+from ark_mlir.testing.toy import add_program, compile_kernel
+
+torch: Any = pytest.importorskip("torch", reason="torch is not installed")
+HOST, GPU0, GPU1 = (torch.device(name) for name in ("cpu", "cuda:0", "cuda:1"))
+
+
+def described(device: Any, ndim: int = 1, requires_grad: bool = False) -> Any:
+    return SimpleNamespace(device=device, ndim=ndim, requires_grad=requires_grad)
+
+
+class Tensor(torch.Tensor):
+    """A tensor on the stand-in's device."""
+
+    is_cuda = True
+
+    def get_device(self) -> int:
+        return 0
+
+
+def on_gpu(tensor: Any) -> Any:
+    return tensor.as_subclass(Tensor)
+
+
+# -- the choice of the device ----------------------------------------------------------------
+
+
+def test_a_graph_is_compiled_for_the_gpu_of_its_tensors() -> None:
+    from ark_mlir.pytorch.devices import device_of, options_for
+
+    tensors = [described(GPU1), described(GPU1), described(HOST, ndim=0)]
+    assert device_of(tensors) == GPU1
+    assert options_for(GPU1, {}) == {"target": "cuda", "devices": [1]}
+    assert options_for(GPU1, {"target": "cuda:sm_90a"}) == {"target": "cuda:sm_90a", "devices": [1]}
+    assert options_for(GPU1, {"target": "cuda:0"}) == {"target": "cuda:0"}
+    assert options_for(HOST, {"target": "cpu:2"}) == {"target": "cpu:2"}
+    assert device_of([]) == HOST
+
+
+@pytest.mark.parametrize(
+    ("tensors", "options", "reason"),
+    [
+        ([described(GPU0), described(GPU1)], {}, r"several devices \(cuda:0, cuda:1\)"),
+        ([described(GPU0), described(HOST)], {}, r"several devices \(cpu, cuda:0\)"),
+        ([described(GPU0)], {"target": "cpu:2"}, "on cuda:0, but the target is cpu:2"),
+        ([described(HOST)], {"target": "cuda"}, "on cpu, but the target is cuda"),
+        ([described(torch.device("mps"))], {}, "on mps"),
+    ],
+)
+def test_graphs_that_stay_with_pytorch(tensors: Any, options: Any, reason: str) -> None:
+    from ark_mlir.pytorch.devices import reason_against
+
+    with torch.no_grad():
+        found = reason_against(tensors, options)
+    assert found is not None
+    assert re.search(reason, found)
+
+
+def test_rocm_stays_with_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    from ark_mlir.pytorch.devices import reason_against
+
+    monkeypatch.setattr(torch.version, "hip", "6.2")
+    with torch.no_grad():
+        assert "rocm" in (reason_against([described(GPU0)], {}) or "")
+
+
+# -- a part on the stand-in ------------------------------------------------------------------
+
+
+class Renamed:
+    """The toy program, with the name of its result that the first result of a part has."""
+
+    def __init__(self, executable: ark.Executable) -> None:
+        self.executable = executable
+        self.inputs: list[Any] = []
+
+    def bind(self, values: Any) -> None:
+        self.executable.bind(values)
+
+    def run(self, inputs: Any) -> dict[str, Any]:
+        self.inputs.append(inputs["x"])
+        return {"0": self.executable.run(inputs)["y"]}
+
+    def check(self) -> None:
+        self.executable.check()
+
+
+@pytest.fixture
+def cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
+    cuda = FakeCuda()
+    monkeypatch.setattr(
+        torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=cuda.current)
+    )
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(cuda, "current", 0, raising=False)
+    return cuda
+
+
+@pytest.fixture(scope="module")
+def kernel() -> bytes:
+    return compile_kernel()
+
+
+@pytest.fixture
+def toy(cuda: FakeCuda, kernel: bytes) -> Iterator[Renamed]:
+    manifest, sections = add_program().parts(kernel)
+    manifest["target"].update(backend="cuda", arch="sm_90a")
+    for buffer in manifest["buffers"]:
+        buffer["alignment"] = 16
+    drivers = {"cuda": lambda: CudaDriver(CudaApi(cuda))}
+    with ark.Executable.from_parts(manifest, sections, drivers) as executable:
+        yield Renamed(executable)
+    assert cuda.held == 0
+
+
+@pytest.fixture
+def part(toy: Renamed) -> Any:
+    """A part ``x + w + 0.5`` that runs the toy program."""
+    from ark_mlir.pytorch.part import CompiledPart
+
+    graph = torch.fx.Graph()
+    x, w = graph.placeholder("x"), graph.placeholder("w")
+    y = graph.call_function(torch.ops.aten.add.Tensor, (x, w))
+    y.meta["val"] = torch.empty(128)
+    graph.output(y)
+    module = torch.fx.GraphModule({}, graph)
+    return CompiledPart(toy, module, ["input", "parameter"], HOST)  # type: ignore[arg-type]
+
+
+def assert_added(got: Any, x: Any, w: Any) -> None:
+    assert torch.equal(
+        got.as_subclass(torch.Tensor), (x.reshape(-1) + w + 0.5).as_subclass(torch.Tensor)
+    )
+
+
+def test_tensors_are_read_in_place_on_the_current_stream(
+    part: Any, toy: Renamed, cuda: Any
+) -> None:
+    cuda.current = stream = cuda.new_stream()
+    x, w = on_gpu(torch.randn(8, 16)), on_gpu(torch.randn(128))
+    assert_added(part(x, w), x, w)
+    assert toy.inputs[0].data_ptr() == x.data_ptr()
+    assert toy.executable.report().bound_in_place == 512
+    assert cuda.launched == [stream]
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda: torch.randn(16, 8).t(),
+        lambda: torch.randn(8, 32)[:, ::2],
+        lambda: torch.randn(129)[1:].view(8, 16),
+    ],
+)
+def test_tensors_that_a_kernel_cannot_read_are_copied_on_the_gpu(
+    part: Any, toy: Renamed, spoil: Callable[[], Any]
+) -> None:
+    x, w = on_gpu(spoil()), on_gpu(torch.randn(128))
+    assert_added(part(x, w), x, w)
+    (read,) = toy.inputs
+    assert read.is_cuda
+    assert read.is_contiguous()
+    assert read.data_ptr() % 16 == 0
+
+
+def test_a_parameter_that_was_written_to_is_bound_again(part: Any) -> None:
+    x, w = on_gpu(torch.randn(8, 16)), on_gpu(torch.randn(256)[::2])
+    assert_added(part(x, w), x, w)
+    w.mul_(2)
+    assert_added(part(x, w), x, w)
+
+
+# -- CUDA graphs -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def graphs(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """The CUDA graphs that were recorded, with the stand-in's captures."""
+    recorded: list[Any] = []
+
+    class CudaGraph:
+        def __init__(self) -> None:
+            self.replays = 0
+            recorded.append(self)
+
+        def replay(self) -> None:
+            self.replays += 1
+            self.record(cuda.current)
+
+    @contextmanager
+    def capture(graph: Any) -> Iterator[None]:
+        before, cuda.current = cuda.current, cuda.new_stream()
+        cuda.begin_capture(cuda.current)
+        try:
+            yield
+        finally:
+            graph.record = cuda.end_capture(cuda.current)
+            cuda.current = before
+
+    monkeypatch.setattr(torch.cuda, "CUDAGraph", CudaGraph)
+    monkeypatch.setattr(torch.cuda, "graph", capture)
+    return recorded
+
+
+def test_a_graph_is_recorded_by_the_second_call(part: Any, graphs: list[Any]) -> None:
+    from ark_mlir.pytorch.capturing import Captured
+
+    captured = Captured(part, frozenset([1]), part.check)
+    w = on_gpu(torch.randn(128))
+    results = []
+    for count in range(4):
+        x = on_gpu(torch.randn(8, 16))
+        results.append((captured(x, w), x))
+        assert sum(graph.replays for graph in graphs) == count
+    assert len(graphs) == 1
+    for got, x in results:  # later replays leave earlier results alone
+        assert_added(got, x, w)
+
+
+def test_a_graph_is_recorded_anew_for_other_parameters(part: Any, graphs: list[Any]) -> None:
+    from ark_mlir.pytorch.capturing import Captured
+
+    captured = Captured(part, frozenset([1]), part.check)
+    x, w = on_gpu(torch.randn(8, 16)), on_gpu(torch.randn(128))
+    other = on_gpu(torch.randn(128))
+    for parameter in (w, w, w, other, other):
+        assert_added(captured(x, parameter), x, parameter)
+    other.add_(1)
+    assert_added(captured(x, other), x, other)
+    assert_added(captured(x, other), x, other)
+    assert len(graphs) == 3
+
+
+def test_what_cannot_be_recorded_runs_as_it_is(
+    graphs: list[Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    from ark_mlir.pytorch.capturing import Captured
+
+    calls = 0
+
+    def function(x: Any) -> Any:
+        nonlocal calls
+        calls += 1
+        if calls == 2:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return x + 1
+
+    captured = Captured(function, frozenset(), lambda: None)
+    for _ in range(4):
+        assert captured(torch.zeros(2)).tolist() == [1, 1]
+    (record,) = [r for r in caplog.records if r.name == "ark.pytorch"]
+    assert "without a CUDA graph: operation not permitted" in record.getMessage()
+    assert not any(graph.replays for graph in graphs)
