@@ -25,6 +25,7 @@ from . import (
     show,
     sign,
     simulate,
+    train,
     tune,
 )
 
@@ -40,6 +41,7 @@ COMMANDS = (
     bench,
     profile,
     tune,
+    train,
     env,
 )
 
