@@ -1,5 +1,9 @@
 """``ark.trainable``: makes the parameters of a module states, which a program can update."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from ..dtypes import fp32
@@ -70,7 +74,7 @@ def _as_state(tensor: Tensor, argument: Argument, *, widened: bool) -> Tensor:
     if widened:
         if list(value.uses):
             raise InvalidUsageError(
-                f"parameter {argument.name!r} is read already; call ark.trainable before the module",
+                f"parameter {argument.name!r} is read already; call ark.trainable first",
                 location=argument.location,
                 op=_OP,
             )

@@ -1,8 +1,13 @@
 """A page with the curve of a loss, without any script or other file."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import html
+import itertools
 import math
 import os
 from collections.abc import Sequence
@@ -102,10 +107,7 @@ def _columns(values: np.ndarray) -> list[tuple[float, float]]:
     if len(values) <= _POINTS:
         return [(float(i), float(v)) for i, v in enumerate(values)]
     bounds = np.linspace(0, len(values), _POINTS + 1).astype(int)
-    return [
-        ((a + b - 1) / 2, float(values[a:b].mean()))
-        for a, b in zip(bounds, bounds[1:], strict=False)
-    ]
+    return [((a + b - 1) / 2, float(values[a:b].mean())) for a, b in itertools.pairwise(bounds)]
 
 
 def _ticks(low: float, high: float) -> list[float]:

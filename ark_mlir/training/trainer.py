@@ -63,7 +63,7 @@ class Trainer:
         ...     loss = ark.reduce_sum(w * loop.input("x", (4,)), keepdims=False) ** 2.0
         ...     ark.optim.SGD([w], lr=0.01).step(ark.gradients(loss, [w]), skip=loop.end(loss))
         >>> batch = lambda step: {"x": np.ones(4, np.float32)}
-        >>> trainer = ark.training.Trainer(program, loop, batch, target="cpu:2", save="fit.safetensors")
+        >>> trainer = ark.training.Trainer(program, loop, batch, target="cpu:2")
         >>> len(trainer.run(30))
         30
         >>> trainer.close()
@@ -182,8 +182,8 @@ class Trainer:
         if reached < end:
             loss = float(ring[reached % self._loop.steps])
             raise DeviceError(
-                f"the loss of step {reached} is {loss}; the states are those before the step if the "
-                "optimizer skips it (skip=loop.end(loss)); lower the learning rate, or clip"
+                f"the loss of step {reached} is {loss}; lower the learning rate, or clip the "
+                "gradients; the states are those before the step if skip=loop.end(loss)"
             )
         return reached
 
@@ -253,9 +253,10 @@ class Trainer:
         return {name: np.array(self.executable.states[name]) for name in self._states}
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Writes all states and the losses to a ``.safetensors`` file, which is replaced atomically.
+        """Writes all states and the losses to a ``.safetensors`` file.
 
-        A run that :meth:`load` resumes from the file gives the same bits as one that went on.
+        The file is replaced atomically. A run that :meth:`load` resumes from the file gives the
+        same bits as one that went on.
 
         Args:
             path: the file.

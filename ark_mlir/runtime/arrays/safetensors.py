@@ -4,6 +4,10 @@ Files of weights are large, so that their contents are mapped and not copied.
 The format: https://github.com/huggingface/safetensors, "Format".
 """
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import json
