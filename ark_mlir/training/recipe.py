@@ -16,7 +16,7 @@ from ..dtypes import bf16, fp16, int32
 from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
 from ..paths import as_path, replacing
-from ..runtime.arrays.safetensors import write_safetensors
+from ..runtime.arrays.safetensors import read_safetensors, write_safetensors
 from .config import TrainingConfig
 from .corpus import TokenBatches, read_bytes
 from .decoder import TrainableDecoder, initial_weights
@@ -63,7 +63,8 @@ def build_step(config: TrainingConfig, corpus: int) -> Recipe:
 
     Example:
         >>> entries = {"vocab_size": 256, "hidden_size": 32, "num_hidden_layers": 1,
-        ...            "num_attention_heads": 2, "intermediate_size": 64}
+        ...            "num_attention_heads": 2, "intermediate_size": 64,
+        ...            "max_position_embeddings": 64}
         >>> config = ark.training.TrainingConfig.parse(
         ...     {"model": entries, "data": {"text": ["a.txt"]}, "train": {"length": 8, "batch": 2}})
         >>> sorted(ark.training.build_step(config, 1000).program.inputs)
@@ -148,7 +149,8 @@ def train(
         >>> from pathlib import Path
         >>> _ = Path("a.txt").write_text("to be or not to be " * 9)
         >>> entries = {"vocab_size": 256, "hidden_size": 16, "num_hidden_layers": 1,
-        ...            "num_attention_heads": 2, "intermediate_size": 32}
+        ...            "num_attention_heads": 2, "intermediate_size": 32,
+        ...            "max_position_embeddings": 64}
         >>> config = ark.training.TrainingConfig.parse({
         ...     "model": entries, "data": {"text": ["a.txt"]},
         ...     "train": {"steps": 2, "length": 8, "batch": 2, "target": "cpu:2"}})
@@ -165,6 +167,9 @@ def train(
         raise InvalidUsageError(f"has no {_STATES} to resume from", location=str(root))
     tokens = read_bytes(config.text)
     batches = TokenBatches(len(tokens), config.batch, config.length, config.seed)
+    done = _steps_done(states) if resume else 0
+    if done >= config.steps:
+        raise InvalidUsageError(f"all {config.steps} steps are done", location=str(root))
     recipe = build_step(config, len(tokens))
     states.parent.mkdir(parents=True, exist_ok=True)
     first = initial_weights(recipe.weights, config.model.layers, config.seed)
@@ -181,15 +186,20 @@ def train(
     with trainer:
         if resume:
             trainer.load(states)
-        left = config.steps - trainer.step
-        if left < 1:
-            raise InvalidUsageError(f"all {config.steps} steps are done", location=str(root))
         try:
-            return trainer.run(left)
+            return trainer.run(config.steps - done)
         finally:
             _write_model(config, recipe, trainer, root)
             if plot is not None and trainer.losses:
                 trainer.plot(plot)
+
+
+def _steps_done(states: Path) -> int:
+    """Returns the number of steps in a file of states; raises InvalidUsageError if it has none."""
+    count = read_safetensors(states).get("loop.step")
+    if count is None or count.shape != () or count.dtype != np.int32:
+        raise InvalidUsageError("is not a file of training states", location=str(states))
+    return int(count)
 
 
 def _write_model(config: TrainingConfig, recipe: Recipe, trainer: Trainer, root: Path) -> None:

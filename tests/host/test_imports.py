@@ -36,6 +36,7 @@ USES = {
     "frontend": {"dialects", "mlir"},
     "mlir": set[str](),
     "models": {"frontend", "runtime"},
+    "optim": {"frontend"},
     "pytorch": {"compiler", "frontend", "runtime"},
     "reference": {"dialects", "frontend", "mlir"},
     "runtime": {"bundle"},
@@ -43,6 +44,7 @@ USES = {
     "simulation": {"bundle", "tuning"},
     "targets": set[str](),
     "testing": {"bundle", "runtime"},
+    "training": {"compiler", "frontend", "models", "optim", "runtime"},
     "tuning": set[str](),
 }
 # Operators of a Tensor call ops, and ops make Tensors: tensor.py imports ops when it is called.

@@ -69,9 +69,8 @@ def test_a_resumed_run_has_the_bits_of_one_that_went_on(
     path = tmp_path / "fit.safetensors"
     with make(save=path) as first:
         begin = first.run(6)
-    with make(launch=3) as second:
-        with pytest.raises(ark.InvalidUsageError, match=r"loop\.losses"):
-            second.load(path)
+    with make(launch=3) as second, pytest.raises(ark.InvalidUsageError, match=r"loop\.losses"):
+        second.load(path)
     with make() as third:
         third.load(path)
         assert third.step == 6
@@ -203,9 +202,10 @@ def test_wrong_uses() -> None:
             own.end(ark.zeros(()))
     with pytest.raises(ark.InvalidUsageError, match="input 'x' is not of the loop"):
         ark.training.Trainer(unfed, own, batch)
-    with ark.Program("none"), pytest.raises(ark.InvalidUsageError, match="positive integer"):
+    with ark.Program("none"):
         ark.output("y", ark.zeros((1,)))
-        ark.training.Loop(steps=0)
+        with pytest.raises(ark.InvalidUsageError, match="positive integer"):
+            ark.training.Loop(steps=0)
 
 
 def test_a_curve(trainer: Any, tmp_path: Path) -> None:
