@@ -28,6 +28,7 @@ from . import (
     show,
     sign,
     simulate,
+    train,
     tune,
 )
 
@@ -45,6 +46,7 @@ COMMANDS = (
     bench,
     profile,
     tune,
+    train,
     env,
     doctor,
 )

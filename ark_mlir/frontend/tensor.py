@@ -97,10 +97,6 @@ class Tensor:
         """Returns the state that the tensor denotes, or None."""
         return self._state
 
-    def become_state(self, argument: Argument) -> None:
-        """Makes the tensor denote the state that its parameter became."""
-        self._state = argument
-
     @property
     def value(self) -> ir.Value:
         """Returns the ``ir.Value``; for a state, the value after its last update."""

@@ -1,5 +1,9 @@
 """``ark.trainable``: makes the parameters of a module states, which a program can update."""
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from ..dtypes import fp32
@@ -56,10 +60,11 @@ def trainable(module: Module, masters: bool = False) -> list[Tensor]:
                 raise invalid(f"{argument.name!r} is a parameter of another program", _OP)
             wide = masters and argument.dtype.is_float and argument.dtype.itemsize < 4
             states[argument] = _as_state(value, argument, widened=wide)
+            read = states[argument]
             if wide:
-                # Not through __setattr__, which would register the cast instead of the parameter.
-                read = cast(states[argument], value.dtype, name=argument.name)
-                object.__setattr__(part, name, read)
+                read = cast(read, value.dtype, name=argument.name)
+            # Not through __setattr__, which would register the tensor anew.
+            object.__setattr__(part, name, read)
     if not states:
         raise invalid("the module has no parameters", _OP)
     return [states[argument] for argument in module.parameters() if argument in states]
@@ -70,7 +75,7 @@ def _as_state(tensor: Tensor, argument: Argument, *, widened: bool) -> Tensor:
     if widened:
         if list(value.uses):
             raise InvalidUsageError(
-                f"parameter {argument.name!r} is read already; call ark.trainable before the module",
+                f"parameter {argument.name!r} is read already; call ark.trainable first",
                 location=argument.location,
                 op=_OP,
             )
@@ -81,6 +86,4 @@ def _as_state(tensor: Tensor, argument: Argument, *, widened: bool) -> Tensor:
     tensor.program.add_version(value, argument)
     state = Tensor(tensor.program, value, argument.given, argument)
     state.argument = argument
-    if not widened:
-        tensor.become_state(argument)
     return state

@@ -3,10 +3,13 @@
 Everything here runs in the kernel: weights, moments, counters and loss scales are states, and a
 training step of several thousand iterations needs no host between them.
 
->>> w = ark.state("w", (64,))
->>> loss = ark.reduce_mean((x * w) ** 2.0, keepdims=False)
->>> slopes, norm = ark.optim.clip_by_global_norm(ark.gradients(loss, [w]), 1.0)
->>> ark.optim.AdamW([w], lr=1e-3).step(slopes)
+>>> with ark.Program("step") as program:
+...     given, w = ark.input("given", (4, 64)), ark.state("w", (64,), init=1.0)
+...     loss = ark.output("loss", ark.reduce_mean((given * w) ** 2.0, keepdims=False))
+...     slopes, norm = ark.optim.clip_by_global_norm(ark.gradients(loss, [w]), 1.0)
+...     ark.optim.AdamW([w], lr=1e-3).step(slopes)
+>>> sorted(program.states)[:3]
+['adamw.correction1', 'adamw.correction2', 'adamw.mean.w']
 """
 
 from .accumulation import accumulate

@@ -34,7 +34,8 @@ class AdamW(Optimizer):
 
     Example:
         >>> w = ark.state("w", (4, 64))
-        >>> optimizer = ark.optim.AdamW([w], lr=lambda step: ark.optim.warmup_cosine(step, 1e-3, 10, 100))
+        >>> rate = lambda step: ark.optim.warmup_cosine(step, 1e-3, warmup=10, total=100)
+        >>> optimizer = ark.optim.AdamW([w], lr=rate)
         >>> optimizer.step(ark.gradients(ark.reduce_sum(w * x, keepdims=False), [w]))
     """
 

@@ -40,5 +40,9 @@ def clip_by_global_norm(
         total = total + square
     norm = ark.sqrt(total)
     factor = ark.minimum(limit / (norm + 1e-6), 1.0)
-    scaled = [widened(slope) * factor for slope in slopes]
-    return [ark.cast(s, o.dtype) if s.dtype != o.dtype else s for s, o in zip(scaled, slopes)], norm
+    return [_scaled(slope, factor) for slope in slopes], norm
+
+
+def _scaled(slope: Tensor, factor: Tensor) -> Tensor:
+    result = widened(slope) * factor
+    return result if result.dtype == slope.dtype else ark.cast(result, slope.dtype)

@@ -46,7 +46,7 @@ class LossScaler:
         name: str = "scaler",
     ) -> None:
         op = self._op = "ark.optim.LossScaler"
-        start = as_number(initial, "initial", op, np.finfo(np.float32).tiny)
+        start = as_number(initial, "initial", op, float(np.finfo(np.float32).tiny))
         self._growth = as_number(growth, "growth", op, 1.0)
         self._backoff = as_number(backoff, "backoff", op, 2.0**-20, 1.0)
         if isinstance(interval, bool) or not isinstance(interval, int) or interval < 1:  # pyright: ignore[reportUnnecessaryIsInstance]

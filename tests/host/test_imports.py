@@ -36,6 +36,7 @@ USES = {
     "frontend": {"dialects", "mlir"},
     "mlir": set[str](),
     "models": {"frontend", "runtime", "text"},
+    "optim": {"frontend"},
     "pytorch": {"compiler", "frontend", "runtime"},
     "reference": {"dialects", "frontend", "mlir"},
     "runtime": {"bundle"},
@@ -44,6 +45,7 @@ USES = {
     "targets": set[str](),
     "testing": {"bundle", "runtime"},
     "text": set[str](),
+    "training": {"compiler", "frontend", "models", "optim", "runtime"},
     "tuning": set[str](),
 }
 # Operators of a Tensor call ops, and ops make Tensors: tensor.py imports ops when it is called.

@@ -1,4 +1,4 @@
-"""Differentiable functions of the ops of ark, each with the same function in PyTorch, if it has one.
+"""Differentiable functions of the ops of ark, most with the same function in PyTorch.
 
 Shapes are small and odd. Values are drawn from a normal distribution, or are positive, so that no
 two elements are equal and no slope is taken at a kink.
@@ -225,7 +225,8 @@ def recomputed(x: ark.Tensor, w: ark.Tensor) -> list[ark.Tensor]:
         return [h + inner @ ark.transpose(v), inner]
 
     first, kept = ark.checkpoint(layer, x)
-    return [ark.checkpoint(lambda h: layer(h)[0], first), kept]
+    again: Any = ark.checkpoint(lambda h: layer(h)[0], first)
+    return [again, kept]
 
 
 CASES: dict[str, Case] = {
@@ -234,7 +235,9 @@ CASES: dict[str, Case] = {
     "cos": unary(ark.cos, lambda torch: torch.cos),
     "erf": unary(ark.erf, lambda torch: torch.erf),
     "exp": unary(ark.exp, lambda torch: torch.exp),
-    "gelu": unary(ark.gelu, lambda torch: lambda x: torch.nn.functional.gelu(x, approximate="tanh")),
+    "gelu": unary(
+        ark.gelu, lambda torch: lambda x: torch.nn.functional.gelu(x, approximate="tanh")
+    ),
     "exact gelu": unary(
         lambda x: ark.gelu(x, approximate="none"), lambda torch: torch.nn.functional.gelu
     ),

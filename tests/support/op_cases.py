@@ -511,6 +511,20 @@ CASES: dict[str, Case] = {
     "gather": Case(
         lambda x, i, j: [ark.gather(x, i, 0), ark.gather(x, j, 1)], (X,), EVERY, indices=(5, 7)
     ),
+    "scatter_add": Case(
+        lambda x, u, v, i, j: [ark.scatter_add(x, i, u), ark.scatter_add(x, j, v, 1)],
+        (X, (2, 3, 7), (5, 2, 3)), NUMBERS, indices=(5, 7),
+    ),
+    "cross_entropy": Case(
+        lambda x: [
+            ark.cross_entropy(x, ark.constant(np.array([6, 0, 3, 3, 1]))),
+            ark.cross_entropy(x, ark.constant(np.array([6, -100, 3, 3, -100], np.int32))),
+        ],
+        (X,), FLOATS,
+    ),
+    "dropout": Case(
+        lambda x: [ark.dropout(x, p, seed=3, counter=2) for p in (0.0, 0.3, 1.0)], (X,), FLOATS
+    ),
     "im2col": Case(lambda x: ark.im2col(x, 3, 2, 2, 1, 1, 1, 2, 1), ((2, 3, 7, 5),), EVERY),
     "max_pool": Case(lambda x: ark.max_pool(x, 3, 2), ((2, 7, 5, 3),), NUMBERS, extremes),
     "update": Case(updates, ((2, 3), (1, 5)), EVERY, extremes),

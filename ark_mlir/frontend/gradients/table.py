@@ -4,6 +4,10 @@ A rule is a vector-Jacobian product. It gets the op and the cotangent of the op'
 the derivative of the loss with respect to the result, and gives a cotangent to each operand.
 """
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping

@@ -49,7 +49,7 @@ def part(op: Any, step: Step) -> None:
 
 
 def _spread(g: Tensor, axis: int, stride: int, length: int) -> Tensor:
-    """Puts ``stride - 1`` zeros behind each element along an axis, and cuts or fills to `length`."""
+    """Puts ``stride - 1`` zeros behind each element, and cuts or fills the axis to `length`."""
     if stride == 1:
         return g
     shape = g.shape

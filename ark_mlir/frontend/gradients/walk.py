@@ -182,7 +182,8 @@ class Walk:
         if found is not None:
             return found
         raise InvalidUsageError(
-            f"the loss {loss.name!r} does not depend on wrt[{index}] {source.name!r}{self._why(source)}",
+            f"the loss {loss.name!r} does not depend on wrt[{index}] {source.name!r}"
+            + self._why(source),
             location=str(user_frames(0)[0]),
             op=_OP,
         )

@@ -81,6 +81,9 @@ def scattered(indices: Tensor, updates: Tensor, extent: int, axis: int) -> Tenso
     rest = updates.shape[axis + indices.ndim :]
     rows = reshape(indices, (count, 1))
     numbers = constant_tensor(np.arange(extent, dtype=indices.dtype.numpy), indices.dtype)
+    # The product of two tensors of 8-bit floats is fp32.
     chosen = cast(equal(rows, numbers), updates.dtype)
     flat = reshape(updates, (*lead, count, math.prod(rest)))
-    return reshape(matmul(chosen, flat, transpose_input=True), (*lead, extent, *rest))
+    total = matmul(chosen, flat, transpose_input=True)
+    total = total if total.dtype == updates.dtype else cast(total, updates.dtype)
+    return reshape(total, (*lead, extent, *rest))

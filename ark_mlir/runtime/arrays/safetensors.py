@@ -1,11 +1,16 @@
-"""Reading safetensors files: a checked header, and arrays that map the file.
+"""Safetensors files: a checked header, arrays that map the file, and writing.
 
 Files of weights are large, so that their contents are mapped and not copied.
 The format: https://github.com/huggingface/safetensors, "Format".
 """
 
+# The stubs of numpy and of MLIR's bindings leave the elements of arrays and lists unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
+import json
 import math
 import mmap
 import os
@@ -17,8 +22,11 @@ import numpy as np
 from ... import dtypes
 from ...errors import InvalidUsageError
 from ...json_checks import Document, Node, parse_json
+from ...paths import as_path, replacing
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
 _MAX_HEADER = 100 << 20
@@ -126,3 +134,46 @@ def _check_layout(root: Node, spans: list[tuple[int, int, str]], size: int) -> N
         position = end
     if position != size:
         raise root.error(f"tensors take {position} bytes of {size}")
+
+
+def write_safetensors(
+    path: str | os.PathLike[str], arrays: Mapping[str, NDArray[Any]], *, durable: bool = False
+) -> None:
+    """Writes arrays to a file, which is replaced atomically: a reader sees the old file or the new.
+
+    Args:
+        path: the file.
+        arrays: arrays of the element types of ark, by name.
+        durable: flushes the content to the disk before it replaces `path`.
+
+    Raises InvalidUsageError if an array has another element type, and OSError if the file cannot
+    be written, for example on a full disk; the old file then stays.
+
+    Example:
+        >>> write_safetensors("copy.safetensors", {"w": w})
+    """
+    target = as_path(path, "the file to write")
+    letters = {dtype.numpy: name for name, dtype in _DTYPES.items()}
+    header: dict[str, Any] = {}
+    dense: list[NDArray[Any]] = []
+    begin = 0
+    # The largest items come first, so that every array is aligned.
+    for name in sorted(arrays, key=lambda name: (-np.asarray(arrays[name]).dtype.itemsize, name)):
+        array = np.asarray(arrays[name])
+        if array.dtype not in letters:
+            raise InvalidUsageError(f"array {name!r} is {array.dtype}", location=str(target))
+        end = begin + array.nbytes
+        header[name] = {
+            "dtype": letters[array.dtype], "shape": list(array.shape), "data_offsets": [begin, end]
+        }  # fmt: skip
+        dense.append(np.ascontiguousarray(array))
+        begin = end
+    text = json.dumps(header, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    with replacing(target) as file:
+        file.write(len(text).to_bytes(8, "little") + text)
+        for array in dense:
+            file.write(array.reshape(-1).view(np.uint8).data)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())

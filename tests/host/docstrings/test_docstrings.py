@@ -35,7 +35,10 @@ PACKAGES = {"ark_mlir.bundle.reader.sign_bundle": "cryptography"}
 # Modules whose examples need hardware.
 GPU = {"ark_mlir.runtime.executable.Executable.check"}
 # Namespaces with functions, classes and methods for users.
-PUBLIC = ("", ".models", ".reference", ".distributed", ".show", ".knobs", ".dtypes")
+PUBLIC = (
+    "", ".models", ".optim", ".reference", ".training", ".distributed", ".show", ".knobs",
+    ".dtypes",
+)  # fmt: skip
 # Methods that only the package calls.
 INTERNAL = {"ark_mlir.runtime.executable.Executable.from_parts"}
 # Classes whose methods and properties only the package uses.
@@ -49,6 +52,11 @@ INSIDE = {
     "ark_mlir.frontend.arguments": None,
     "ark_mlir.frontend.tensor": None,
     "ark_mlir.frontend.planner": None,
+    "ark_mlir.frontend.gradients": None,
+    "ark_mlir.frontend.trainable": None,
+    "ark_mlir.optim": None,
+    "ark_mlir.training.decoder": None,
+    "ark_mlir.training.loop": None,
 }
 
 

@@ -22,7 +22,10 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 import ark_mlir as ark
 
 # Namespaces of public functions, relative to ark_mlir.
-NAMESPACES = ("", ".bundle", ".distributed", ".dtypes", ".knobs", ".models", ".reference", ".show")
+NAMESPACES = (
+    "", ".bundle", ".distributed", ".dtypes", ".knobs", ".models", ".optim", ".reference", ".show",
+    ".training",
+)  # fmt: skip
 OPS = "ark_mlir.frontend.ops."
 # Parameters without a description, by function; each with the reason.
 EXCEPTIONS = {

@@ -1,0 +1,56 @@
+"""``ark train``: trains a decoder on text."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+
+from .common import Commands, add_command, count
+
+
+def add(commands: Commands) -> None:
+    """Adds the command."""
+    parser = add_command(
+        commands,
+        "train",
+        "train a decoder on text, as one persistent kernel of many steps",
+        "ark train gpt.toml -o trained --plot loss.html; ark generate trained --prompt-ids 72,105",
+        run,
+    )
+    parser.add_argument(
+        "config", metavar="CONFIG", help="configuration in TOML or JSON: model, data, train"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FOLDER",
+        required=True,
+        help="folder for the model and the states of the training",
+    )
+    parser.add_argument(
+        "--resume", action="store_true", help="go on with the training that FOLDER holds"
+    )
+    parser.add_argument(
+        "--steps", metavar="N", type=count, help="number of steps in all (default: that of CONFIG)"
+    )
+    parser.add_argument("--target", metavar="T", help="target (default: that of CONFIG)")
+    parser.add_argument("--plot", metavar="OUT.html", help="write the curve of the loss as a page")
+
+
+def run(options: argparse.Namespace) -> int:
+    """Runs the command."""
+    from ..training import read_config, train
+
+    config = read_config(options.config)
+    if options.target is not None:
+        config = dataclasses.replace(config, target=options.target)
+    if options.steps is not None:
+        config = dataclasses.replace(
+            config, steps=options.steps, warmup=min(config.warmup, options.steps - 1)
+        )
+    losses = train(config, options.output, resume=options.resume, plot=options.plot)
+    print(f"{len(losses)} steps; loss {losses[0]:.4f} to {losses[-1]:.4f}")
+    print(options.output)
+    if options.plot is not None:
+        print(options.plot)
+    return 0

@@ -1,0 +1,357 @@
+"""``Trainer``: runs the steps of a training program, feeds them, saves and resumes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from types import FrameType, TracebackType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import Self
+
+from ..compiler import compile as compile_program
+from ..errors import DeviceError, InvalidUsageError
+from ..frontend import Argument, Program
+from ..progress import Progress
+from ..runtime.arrays.safetensors import read_safetensors, write_safetensors
+from .curve import write_curve
+from .loop import Loop
+
+if TYPE_CHECKING:
+    from ..typing import Sources
+
+__all__ = ["Batch", "Trainer"]
+
+Batch = Callable[[int], Mapping[str, Any]]
+
+_SECONDS = 1.0  # of one launch, so that progress moves and Ctrl-C is answered
+_HISTORY = "training.losses"
+
+
+class Trainer:
+    """Compiles a training program, runs its steps in launches, and keeps the losses.
+
+    Args:
+        program: a closed program with one `loop`, whose weights and moments are states.
+        loop: the loop that the program was built with.
+        batch: returns the inputs of a step, by the names of ``loop.input``, from the step's number.
+            Equal numbers must give equal batches if training resumes.
+        target: the target to compile for, such as ``"cpu"`` or ``"cuda"``.
+        bind: parameters, and initial values of states, as for ``Executable.bind``.
+        save: the ``.safetensors`` file of the states; see :meth:`save`.
+        save_every: the number of steps between two saves; None saves at the end of a run only.
+        tokens: the number of tokens of a step, for the rate that progress shows.
+        **options: options of ``ark.compile``.
+
+    Attributes:
+        step: the number of steps so far.
+        losses: the loss of each step since step zero.
+
+    Raises InvalidUsageError if the program does not have the loop, a number is not positive, and
+    the errors of ``ark.compile`` and ``bind``.
+
+    Example:
+        >>> with ark.Program("fit") as program:
+        ...     loop = ark.training.Loop(steps=20)
+        ...     w = ark.state("w", (4,), init=1.0)
+        ...     loss = ark.reduce_sum(w * loop.input("x", (4,)), keepdims=False) ** 2.0
+        ...     ark.optim.SGD([w], lr=0.01).step(ark.gradients(loss, [w]), skip=loop.end(loss))
+        >>> batch = lambda step: {"x": np.ones(4, np.float32)}
+        >>> trainer = ark.training.Trainer(program, loop, batch, target="cpu:2")
+        >>> len(trainer.run(30))
+        30
+        >>> trainer.close()
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        loop: Loop,
+        batch: Batch,
+        *,
+        target: str | None = None,
+        bind: Sources | None = None,
+        save: str | os.PathLike[str] | None = None,
+        save_every: int | None = None,
+        tokens: int | None = None,
+        **options: Any,
+    ) -> None:
+        if f"{loop.name}.losses" not in program.states:
+            raise InvalidUsageError(f"program {program.name!r} was built without this loop")
+        if not callable(batch):  # pyright: ignore[reportUnnecessaryComparison]
+            raise InvalidUsageError("batch must be a function of the step's number")
+        self._save_every = None if save_every is None else _positive(save_every, "save_every")
+        self._tokens = None if tokens is None else _positive(tokens, "tokens")
+        self._loop, self._batch, self._path = loop, batch, save
+        self._states: dict[str, Argument] = program.states
+        self._arguments: dict[str, Argument] = program.inputs
+        if unfed := [name for name in self._arguments if name not in loop.inputs]:
+            raise InvalidUsageError(
+                f"input {unfed[0]!r} is not of the loop; declare it with loop.input",
+                location=self._arguments[unfed[0]].location,
+            )
+        self._rings = {
+            name: np.zeros(argument.shape, argument.dtype.numpy)
+            for name, argument in self._arguments.items()
+        }
+        self.executable = compile_program(program, target=target, **options)
+        try:
+            if bind is not None:
+                self.executable.bind(bind)
+        except BaseException:
+            self.executable.close()
+            raise
+        self.losses: list[float] = []
+        self._seconds: float | None = None  # of a step
+        self._interrupted = False
+
+    # ---------------------------------------------------------------- running
+
+    @property
+    def step(self) -> int:
+        """Returns the number of steps so far."""
+        return int(self.executable.states[f"{self._loop.name}.step"])
+
+    def run(self, steps: int) -> NDArray[np.float32]:
+        """Runs `steps` steps and returns their losses.
+
+        Shows the loss, the step, tokens per second and the remaining time on stderr, if that is a
+        terminal. On Ctrl-C, ends the launch, saves if there is a file to save to, and raises
+        KeyboardInterrupt; the states are those after a whole step. A second Ctrl-C does not wait.
+
+        Args:
+            steps: the number of steps to run, from the present one on.
+
+        Raises DeviceError if a loss is NaN or infinite; the message names the step. The states are
+        then those before that step, if the optimizer skips it, and the saved file is that of the
+        last save. Raises InvalidUsageError if a batch has other names, shapes or dtypes than the
+        loop's inputs; OSError if the file cannot be written; and the errors of ``Executable.run``.
+
+        >>> with ark.Program("count") as program:
+        ...     loop = ark.training.Loop(steps=4)
+        ...     broken = loop.end(ark.cast(loop.step, ark.fp32))
+        >>> with ark.training.Trainer(program, loop, lambda step: {}, target="cpu:2") as trainer:
+        ...     trainer.run(6)
+        array([0., 1., 2., 3., 4., 5.], dtype=float32)
+        """
+        begin = step = self.step
+        end = begin + _positive(steps, "steps")
+        self._interrupted = False
+        started = time.monotonic()
+
+        def detail() -> str:
+            return self._detail(begin, end, started)
+
+        with self._until_interrupted(), Progress("training", detail):
+            while step < end and not self._interrupted:
+                limit = min(end, self._next_save(step))
+                step = self._launch(step, min(limit, step + self._room()))
+                if step == self._next_save(step - 1) and step < end:
+                    self._save_if_named()
+            self._save_if_named()
+        if self._interrupted:
+            raise KeyboardInterrupt
+        return np.array(self.losses[len(self.losses) - (step - begin) :], np.float32)
+
+    def _next_save(self, step: int) -> int:
+        every = self._save_every
+        return 2**62 if every is None else step - step % every + every
+
+    def _room(self) -> int:
+        """Returns the number of steps of the next launch, which is to take about a second."""
+        if self._seconds is None:
+            return 1
+        return max(1, min(self._loop.steps, int(_SECONDS / max(self._seconds, 1e-9))))
+
+    def _launch(self, step: int, end: int) -> int:
+        """Runs the steps from `step` to `end` in one launch, and returns the number of the next."""
+        for number in range(step, end):
+            self._fill(number)
+        began = time.monotonic()
+        self.executable.run(self._rings, iterations=end - step)
+        self._seconds = (time.monotonic() - began) / (end - step)
+        reached = self.step
+        ring = self.executable.states[f"{self._loop.name}.losses"]
+        self.losses += [float(ring[number % self._loop.steps]) for number in range(step, reached)]
+        if reached < end:
+            loss = float(ring[reached % self._loop.steps])
+            raise DeviceError(
+                f"the loss of step {reached} is {loss}; lower the learning rate, or clip the "
+                "gradients; the states are those before the step if skip=loop.end(loss)"
+            )
+        return reached
+
+    def _fill(self, step: int) -> None:
+        given = self._batch(step)
+        if not isinstance(given, Mapping) or set(given) != set(self._arguments):  # pyright: ignore[reportUnnecessaryIsInstance]
+            names = sorted(given) if isinstance(given, Mapping) else given  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise InvalidUsageError(
+                f"the batch of step {step} has {names!r}, the loop {sorted(self._arguments)!r}"
+            )
+        for name, ring in self._rings.items():
+            array = np.asarray(given[name])
+            if array.shape != ring.shape[1:] or array.dtype != ring.dtype:
+                raise InvalidUsageError(
+                    f"the batch of step {step}: {name!r} is {array.dtype}{list(array.shape)}, not "
+                    f"{ring.dtype}{list(ring.shape[1:])}",
+                    location=self._arguments[name].location,
+                )
+            ring[step % self._loop.steps] = array
+
+    def _detail(self, begin: int, end: int, started: float) -> str:
+        done = len(self.losses)
+        if not done or self._seconds is None:
+            return ""
+        text = f", step {done} of {end}, loss {self.losses[-1]:.4f}"
+        if self._tokens is not None:
+            text += f", {self._tokens / max(self._seconds, 1e-9):,.0f} tokens/s"
+        ran = max(done - begin, 1)
+        left = (time.monotonic() - started) / ran * max(end - done, 0)
+        return f"{text}, {left:.0f} s left"
+
+    @contextmanager
+    def _until_interrupted(self) -> Generator[None]:
+        """Makes the first Ctrl-C end the run after its launch; a second one interrupts at once."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        previous = signal.getsignal(signal.SIGINT)
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            if self._interrupted:
+                raise KeyboardInterrupt
+            self._interrupted = True
+
+        signal.signal(signal.SIGINT, stop)
+        try:
+            yield
+        finally:
+            signal.signal(signal.SIGINT, previous)
+
+    # ---------------------------------------------------------------- files
+
+    def _save_if_named(self) -> None:
+        if self._path is not None:
+            self.save(self._path)
+
+    def state_arrays(self) -> dict[str, NDArray[Any]]:
+        """Returns a copy of every state by name.
+
+        >>> with ark.Program("count") as program:
+        ...     loop = ark.training.Loop(steps=4)
+        ...     broken = loop.end(ark.cast(loop.step, ark.fp32))
+        >>> with ark.training.Trainer(program, loop, lambda step: {}, target="cpu:2") as trainer:
+        ...     sorted(trainer.state_arrays())
+        ['loop.broken', 'loop.losses', 'loop.step']
+        """
+        return {name: np.array(self.executable.states[name]) for name in self._states}
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes all states and the losses to a ``.safetensors`` file.
+
+        The file is replaced atomically. A run that :meth:`load` resumes from the file gives the
+        same bits as one that went on.
+
+        Args:
+            path: the file.
+
+        Raises OSError if the file cannot be written, such as on a full disk; the old file stays.
+
+        >>> with ark.Program("count") as program:
+        ...     loop = ark.training.Loop(steps=4)
+        ...     broken = loop.end(ark.cast(loop.step, ark.fp32))
+        >>> with ark.training.Trainer(program, loop, lambda step: {}, target="cpu:2") as trainer:
+        ...     losses = trainer.run(3)
+        ...     trainer.save("count.safetensors")
+        """
+        history = np.array(self.losses, np.float32)
+        write_safetensors(path, {**self.state_arrays(), _HISTORY: history}, durable=True)
+
+    def load(self, path: str | os.PathLike[str]) -> None:
+        """Reads the states of a file that :meth:`save` wrote.
+
+        Args:
+            path: the file.
+
+        Raises InvalidUsageError if the file cannot be read, or is of a program with other states,
+        such as another optimizer or model; the message names the first difference.
+
+        >>> with ark.Program("count") as program:
+        ...     loop = ark.training.Loop(steps=4)
+        ...     broken = loop.end(ark.cast(loop.step, ark.fp32))
+        >>> with ark.training.Trainer(program, loop, lambda step: {}, target="cpu:2") as trainer:
+        ...     losses = trainer.run(3)
+        ...     trainer.save("count.safetensors")
+        ...     trainer.load("count.safetensors")
+        ...     trainer.step
+        3
+        """
+        where = os.fspath(path)
+        arrays = read_safetensors(where)
+        history = arrays.pop(_HISTORY, None)
+        if history is None:
+            raise InvalidUsageError("is not a file of training states", location=where)
+        for name in sorted(set(arrays) ^ set(self._states)):
+            place = "the file has" if name in arrays else "the program has"
+            raise InvalidUsageError(f"only {place} the state {name!r}", location=where)
+        for name, state in self._states.items():
+            array = arrays[name]
+            if array.shape != state.shape or array.dtype != state.dtype.numpy:
+                raise InvalidUsageError(
+                    f"state {name!r} is {array.dtype}{list(array.shape)}, in the program "
+                    f"{state.dtype}{list(state.shape)}",
+                    location=where,
+                )
+        # Copies, since the mapped file may be replaced by the next save.
+        self.executable.bind({name: np.array(array) for name, array in arrays.items()})
+        self.losses = [float(loss) for loss in history]
+
+    def plot(self, path: str | os.PathLike[str]) -> None:
+        """Writes a page with the curve of all losses; see :func:`write_curve`.
+
+        Args:
+            path: the page.
+
+        Raises InvalidUsageError if there is no loss yet, and OSError if the file cannot be written.
+
+        >>> with ark.Program("count") as program:
+        ...     loop = ark.training.Loop(steps=4)
+        ...     broken = loop.end(ark.cast(loop.step, ark.fp32))
+        >>> with ark.training.Trainer(program, loop, lambda step: {}, target="cpu:2") as trainer:
+        ...     losses = trainer.run(3)
+        ...     trainer.plot("loss.html")
+        """
+        write_curve(path, self.losses, title=f"loss of {self.executable.name}")
+
+    def close(self) -> None:
+        """Frees the memory of the executable; may be called again.
+
+        >>> with ark.Program("count") as program:
+        ...     loop = ark.training.Loop(steps=4)
+        ...     broken = loop.end(ark.cast(loop.step, ark.fp32))
+        >>> ark.training.Trainer(program, loop, lambda step: {}, target="cpu:2").close()
+        """
+        self.executable.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+
+def _positive(value: object, what: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise InvalidUsageError(f"{what} must be a positive integer, not {value!r}")
+    return value

@@ -1,0 +1,121 @@
+"""``ark train``: configurations, a folder that ``ark.models`` reads, and resuming."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+from ark_mlir.cli import main
+from ark_mlir.models.decoder import build_prefill
+
+MODEL = {
+    "vocab_size": 256, "hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "head_dim": 6, "intermediate_size": 40,
+    "max_position_embeddings": 32, "rms_norm_eps": 1e-5,
+}  # fmt: skip
+TRAIN = {"steps": 6, "batch": 2, "length": 8, "learning_rate": 0.01, "target": "cpu:1"}
+
+
+def write(folder: Path, model: Any = None, train: Any = None) -> Path:
+    (folder / "text.txt").write_text("the quick brown fox jumps over the lazy dog. " * 5)
+    entries = {
+        "model": {**MODEL, **(model or {})},
+        "data": {"text": ["text.txt"]},
+        "train": {**TRAIN, **(train or {})},
+    }
+    path = folder / "gpt.json"
+    path.write_text(json.dumps(entries))
+    return path
+
+
+def test_the_folder_has_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The decoder for inference computes the logits of the decoder for training."""
+    config, out = write(tmp_path, {"model_type": "qwen3"}), tmp_path / "out"
+    assert main(["train", str(config), "-o", str(out), "--plot", str(tmp_path / "l.html")]) == 0
+    assert capsys.readouterr().out.startswith("6 steps; loss 5.")
+    assert (tmp_path / "l.html").is_file()
+
+    settings = ark.training.read_config(config)
+    weights = ark.models.weights.read_weights(out)
+    ids = np.arange(2 * 8, dtype=np.int32).reshape(2, 8) * 7
+    with ark.Program("logits") as program:
+        model = ark.training.TrainableDecoder(settings.model)
+        ark.output("logits", model(ark.input("ids", (2, 8), ark.int32))[:, -1])
+    assert sorted(program.parameters) == sorted(weights)
+    mine = ark.reference.run(program, {"ids": ids, **weights})["logits"]
+    prefill = build_prefill(settings.model, batch=2, chunk=8, max_length=8, dtype=ark.fp32)
+    given = {"ids": ids, "begin": 0, "last": 7, "ends": np.full(8, -1, np.int32), **weights}
+    theirs = ark.reference.run(prefill, given)["logits"]
+    np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-6)
+
+    assert main(["train", str(config), "-o", str(out)]) == 1
+    assert "has a training already" in capsys.readouterr().err
+    assert main(["train", str(config), "-o", str(out), "--resume", "--steps", "6"]) == 1
+    assert "all 6 steps are done" in capsys.readouterr().err
+
+
+def test_every_option_of_a_recipe(tmp_path: Path) -> None:
+    """Half precision, dropout, recomputation and accumulation, in one training."""
+    options = {"dropout": 0.1, "checkpoint": True, "accumulate": 2, "warmup": 2, "dtype": "fp16"}
+    config = ark.training.read_config(write(tmp_path, {"tie_word_embeddings": True}, options))
+    losses = ark.training.train(config, tmp_path / "out")
+    assert np.isfinite(losses).all()
+    states = ark.runtime.arrays.safetensors.read_safetensors(
+        tmp_path / "out" / "training" / "states.safetensors"
+    )
+    assert int(states["adamw.step"]) == 3
+    assert states["model.embed_tokens.weight"].dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("section", "entry", "value", "message"),
+    [
+        ("train", "step", 3, "train: unknown key 'step'"),
+        ("train", "steps", 0, "train.steps: 0 is less than 1"),
+        ("train", "dropout", 1.0, "train.dropout: 1.0 is not below 1"),
+        ("train", "dtype", "fp8", "train.dtype: 'fp8' is not one of"),
+        ("train", "length", 64, "length 64 exceeds the model's 32 positions"),
+        ("train", "warmup", 6, "warmup 6 is not below steps 6"),
+        ("model", "vocab_size", 100, "vocab_size 100 is less than 256"),
+        ("model", "model_type", "bert", "cannot train model_type 'bert'"),
+        ("data", "text", [], "data.text: names no file"),
+        ("data", "text", ["missing.txt"], "missing.txt: cannot be read"),
+    ],
+)
+def test_wrong_entries(
+    section: str, entry: str, value: Any, message: str, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    path = write(tmp_path)
+    entries = json.loads(path.read_text())
+    entries[section][entry] = value
+    path.write_text(json.dumps(entries))
+    assert main(["train", str(path), "-o", str(tmp_path / "out")]) == 1
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib is of Python 3.11")
+def test_toml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "gpt.toml"
+    lines = "\n".join(f"{name} = {value}" for name, value in MODEL.items())
+    path.write_text(
+        f'[model]\n{lines}\n[data]\ntext = ["a.txt"]\n[train]\nlength = 9\nbeta2 = 0.95\n'
+    )
+    config = ark.training.read_config(path)
+    assert (config.model.heads, config.beta2, config.text) == (4, 0.95, (tmp_path / "a.txt",))
+    path.write_text("[model\n")
+    assert main(["train", str(path), "-o", str(tmp_path / "out")]) == 1
+    assert f"{path}: not valid TOML" in capsys.readouterr().err
+    assert main(["train", str(tmp_path / "gpt.yaml"), "-o", str(tmp_path / "out")]) == 1
+    assert "cannot be read" in capsys.readouterr().err

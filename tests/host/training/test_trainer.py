@@ -1,0 +1,236 @@
+"""The Trainer saves, resumes, stops and refuses; each launch leaves whole steps."""
+
+from __future__ import annotations
+
+import errno
+import os
+import signal
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+from ark_mlir.runtime.arrays.safetensors import read_safetensors, write_safetensors
+
+Array = np.ndarray[Any, Any]
+Batch = Callable[[int], dict[str, Array]]
+
+
+def build(launch: int = 4, kind: str = "AdamW") -> tuple[ark.Program, ark.training.Loop]:
+    """A linear model with dropout, so that a step depends on its number."""
+    with ark.Program("fit") as program:
+        loop = ark.training.Loop(steps=launch)
+        x, y = loop.input("x", (8, 5)), loop.input("y", (8,))
+        w = ark.state("w", (5,), init=0.5)
+        guess = ark.matmul(ark.dropout(x, 0.2, seed=1, counter=loop.step), w)
+        loss = ark.reduce_mean((guess - y) ** 2.0, keepdims=False)
+        slopes = ark.gradients(loss, [w])
+        getattr(ark.optim, kind)([w], lr=0.05).step(slopes, skip=loop.end(loss))
+    return program, loop
+
+
+def batch(step: int) -> dict[str, Array]:
+    rng = np.random.default_rng(step)
+    x = rng.standard_normal((8, 5)).astype(np.float32)
+    return {"x": x, "y": x.sum(1)}
+
+
+def make(batches: Batch = batch, launch: int = 4, kind: str = "AdamW", **options: Any) -> Any:
+    program, loop = build(launch, kind)
+    return ark.training.Trainer(program, loop, batches, target="cpu:1", **options)
+
+
+@pytest.fixture(scope="module")
+def whole() -> tuple[Array, dict[str, Array]]:
+    """The losses and the states of eleven steps."""
+    with make() as trainer:
+        return trainer.run(11), trainer.state_arrays()
+
+
+@pytest.fixture
+def trainer() -> Iterator[Any]:
+    with make() as made:
+        yield made
+
+
+def same(got: dict[str, Array], expected: dict[str, Array]) -> bool:
+    kept = [name for name in expected if name != "loop.losses"]  # a ring, of launches of any length
+    return all(got[name].tobytes() == expected[name].tobytes() for name in kept)
+
+
+def test_a_resumed_run_has_the_bits_of_one_that_went_on(
+    whole: tuple[Array, dict[str, Array]], tmp_path: Path
+) -> None:
+    path = tmp_path / "fit.safetensors"
+    with make(save=path) as first:
+        begin = first.run(6)
+    with make(launch=3) as second, pytest.raises(ark.InvalidUsageError, match=r"loop\.losses"):
+        second.load(path)
+    with make() as third:
+        third.load(path)
+        assert third.step == 6
+        end = third.run(5)
+        assert np.array_equal(np.concatenate([begin, end]), whole[0])
+        assert same(third.state_arrays(), whole[1])
+        assert third.losses == [float(loss) for loss in whole[0]]
+
+
+def test_the_length_of_launches_does_not_matter(whole: tuple[Array, dict[str, Array]]) -> None:
+    with make(launch=1) as trainer:
+        losses = trainer.run(11)
+        states = trainer.state_arrays()
+    assert np.array_equal(losses, whole[0])
+    assert same(states, whole[1])
+
+
+def test_ctrl_c_leaves_a_state_to_resume(
+    whole: tuple[Array, dict[str, Array]], tmp_path: Path
+) -> None:
+    path = tmp_path / "fit.safetensors"
+
+    def interrupt(step: int) -> dict[str, Array]:
+        if step == 4:
+            os.kill(os.getpid(), signal.SIGINT)
+        return batch(step)
+
+    before = signal.getsignal(signal.SIGINT)
+    with make(interrupt, save=path) as trainer:
+        with pytest.raises(KeyboardInterrupt):
+            trainer.run(11)
+        stopped = trainer.step
+    assert signal.getsignal(signal.SIGINT) is before
+    assert 4 < stopped < 11
+    with make() as again:
+        again.load(path)
+        assert again.step == stopped
+        again.run(11 - stopped)
+        assert same(again.state_arrays(), whole[1])
+
+
+def test_a_loss_that_is_not_finite_stops_with_the_step(tmp_path: Path) -> None:
+    path = tmp_path / "fit.safetensors"
+
+    def poisoned(step: int) -> dict[str, Array]:
+        values = batch(step)
+        if step == 6:
+            values["x"][0, 0] = np.nan
+        return values
+
+    with make(poisoned, save=path, save_every=3) as trainer:
+        with pytest.raises(ark.DeviceError, match="the loss of step 6 is nan"):
+            trainer.run(11)
+        assert trainer.step == 6
+        assert len(trainer.losses) == 6
+        weights = trainer.state_arrays()["w"]
+    assert np.isfinite(weights).all()
+    saved = read_safetensors(path)
+    assert int(saved["loop.step"]) == 6
+    assert np.array_equal(saved["w"], weights)
+
+
+def test_a_full_disk_leaves_the_old_file(
+    trainer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "fit.safetensors"
+    trainer.run(1)
+    trainer.save(path)
+    content = path.read_bytes()
+
+    def full(descriptor: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    trainer.run(1)
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match="No space left") as caught:
+            trainer.save(path)
+    assert caught.value.filename == str(path)
+    assert path.read_bytes() == content
+    assert [file.name for file in tmp_path.iterdir()] == ["fit.safetensors"]
+
+
+def test_a_batch_of_the_wrong_form(trainer: Any) -> None:
+    good = batch(0)
+
+    def refuses(wrong: Any, reason: str) -> None:
+        trainer._batch = lambda step: wrong if step == 2 else good
+        with pytest.raises(ark.InvalidUsageError, match=reason):
+            trainer.run(8)
+        assert trainer.step == 2 or trainer.step == 1
+
+    refuses(
+        {**good, "x": good["x"][:4]},
+        r"batch of step 2: 'x' is float32\[4, 5\], not float32\[8, 5\]",
+    )
+    refuses({**good, "x": good["x"].astype(float)}, "batch of step 2: 'x' is float64")
+    refuses({"x": good["x"]}, r"batch of step 2 has \['x'\], the loop \['x', 'y'\]")
+    refuses(None, "batch of step 2 has None")
+
+
+def test_a_file_of_another_training(trainer: Any, tmp_path: Path) -> None:
+    path = tmp_path / "fit.safetensors"
+    with make(kind="SGD") as other:
+        other.save(path)
+    before = trainer.state_arrays()
+    with pytest.raises(ark.InvalidUsageError, match="only the program has the state 'adamw"):
+        trainer.load(path)
+    write_safetensors(path, {"w": np.zeros(5, np.float32)})
+    with pytest.raises(ark.InvalidUsageError, match="is not a file of training states"):
+        trainer.load(path)
+    with pytest.raises(ark.InvalidUsageError, match="cannot be read"):
+        trainer.load(tmp_path / "missing")
+    assert same(trainer.state_arrays(), before)
+
+
+def test_wrong_uses() -> None:
+    program, loop = build()
+    with pytest.raises(ark.InvalidUsageError, match="save_every must be a positive integer"):
+        ark.training.Trainer(program, loop, batch, save_every=0)
+    with ark.Program("other") as other:
+        ark.output("y", ark.input("x", (2,)) * 2)
+    with pytest.raises(ark.InvalidUsageError, match="built without this loop"):
+        ark.training.Trainer(other, loop, batch)
+    with ark.Program("unfed") as unfed:
+        own = ark.training.Loop()
+        own.end(ark.reduce_sum(ark.input("x", (2,)), keepdims=False))
+        with pytest.raises(ark.InvalidUsageError, match="has a loss already"):
+            own.end(ark.zeros(()))
+    with pytest.raises(ark.InvalidUsageError, match="input 'x' is not of the loop"):
+        ark.training.Trainer(unfed, own, batch)
+    with ark.Program("none"):
+        ark.output("y", ark.zeros((1,)))
+        with pytest.raises(ark.InvalidUsageError, match="positive integer"):
+            ark.training.Loop(steps=0)
+
+
+def test_a_curve(trainer: Any, tmp_path: Path) -> None:
+    trainer.run(5)
+    trainer.plot(tmp_path / "loss.html")
+    page = (tmp_path / "loss.html").read_text()
+    assert page.count("<polyline") == 2
+    assert f"last {trainer.losses[-1]:.4f}" in page
+    assert "<script" not in page
+    ark.training.write_curve(tmp_path / "long.html", np.linspace(5, 1, 5000), title="a < b")
+    long = (tmp_path / "long.html").read_text()
+    assert "a &lt; b" in long
+    assert len(long) < 60_000
+    with pytest.raises(ark.InvalidUsageError, match="no finite loss"):
+        ark.training.write_curve(tmp_path / "none.html", [float("nan")])
+
+
+def test_safetensors_are_those_of_the_package(tmp_path: Path) -> None:
+    numpy_files = pytest.importorskip("safetensors.numpy")
+    arrays = {"a": np.arange(3, dtype=np.int8), "b": np.ones((2, 3), np.float32), "c": np.array(4)}
+    write_safetensors(tmp_path / "x.safetensors", arrays)
+    for read in (numpy_files.load_file, read_safetensors):
+        got = read(tmp_path / "x.safetensors")
+        assert {name: (a.dtype, a.tolist()) for name, a in got.items()} == {
+            name: (a.dtype, a.tolist()) for name, a in arrays.items()
+        }
+    with pytest.raises(ark.InvalidUsageError, match="array 'z' is complex64"):
+        write_safetensors(tmp_path / "y.safetensors", {"z": np.zeros(1, np.complex64)})
