@@ -67,6 +67,7 @@ class DecoderOptions(TypedDict, total=False):
     dtype: DTypeLike | None
     sampling: bool
     tensor_parallel: int
+    sequence_parallel: bool
 
 
 # Without options, or with an option of both classes, the folder decides about the class. Types
@@ -94,7 +95,7 @@ def load(
             unknown entry that is not ignored is an error, since it may change the model.
         options: options of the model type; see ``ark.models.bert.load`` (batch, length, dtype,
             pooling, normalize) and ``ark.models.llama.load`` (max_length, chunk, dtype,
-            sampling, tensor_parallel).
+            sampling, tensor_parallel, sequence_parallel).
 
     Returns an :class:`EmbeddingModel` for bert, a :class:`GenerativeModel` for llama and
     qwen3. A type checker infers the class from an option that only one of them has; without such

@@ -240,6 +240,7 @@ def build_prefill(
     max_length: int = 2048,
     dtype: DTypeLike = bf16,
     sampling: bool = False,
+    sequence_parallel: bool = False,
 ) -> Program:
     """Builds the program that reads `chunk` tokens of a prompt at once.
 
@@ -248,7 +249,16 @@ def build_prefill(
     and, if `chunk` is above one, the scalar ``last``, the index of the token in the chunk to which
     the outputs belong. Tokens after ``last`` are ignored: their keys and values are overwritten
     before an op reads them.
+
+    With `sequence_parallel`, the ranks of `config` also divide the tokens of the chunk between the
+    products (:mod:`ark_mlir.models.sharding`). Raises InvalidUsageError also if their number does
+    not divide ``batch * chunk``.
     """
+    if sequence_parallel and batch * chunk % config.shard.size:
+        raise InvalidUsageError(
+            f"sequence_parallel needs a chunk of tokens that {config.shard.size} ranks divide, not "
+            f"{batch} x {chunk}"
+        )
     if not 1 <= chunk <= max_length:
         raise InvalidUsageError(f"chunk {chunk} is not between 1 and max_length {max_length}")
     _check_length(config, max_length)
@@ -256,7 +266,9 @@ def build_prefill(
         ids = ark.input("ids", (batch, chunk), int32)
         begin = ark.scalar("begin", int32, max=max_length - chunk)
         shared = DecoderStates.declare(batch, max_length)
-        graph = _Graph(config, batch, chunk, max_length, as_float_dtype(dtype), begin)
+        graph = _Graph(
+            config, batch, chunk, max_length, as_float_dtype(dtype), begin, sequence_parallel
+        )
         last = ark.scalar("last", int32, max=chunk - 1) if chunk > 1 else None
         position = begin if last is None else ark.add(begin, last, name="at")
         token = graph.next_token(graph.hidden(ids), last, position, sampling)
@@ -273,7 +285,10 @@ def _check_length(config: DecoderConfig, max_length: int) -> None:
 
 @dataclass(frozen=True)
 class _Graph:
-    """Builds the parts of the decoder; hidden states are ``[batch * tokens, hidden]``."""
+    """Builds the parts of the decoder; hidden states are ``[batch * tokens, hidden]``.
+
+    With `sequence`, the hidden states between products are this rank's rows of them.
+    """
 
     config: DecoderConfig
     batch: int
@@ -281,6 +296,7 @@ class _Graph:
     max_length: int
     dtype: DType
     position: Tensor
+    sequence: bool = False
 
     @cached_property
     def table(self) -> Tensor:
@@ -303,7 +319,9 @@ class _Graph:
     def dense(self, x: Tensor, name: str, outputs: int, bias: bool = False) -> Tensor:
         weight = self.parameter(f"{name}.weight", outputs, x.shape[-1])
         product = ark.matmul(x, weight, transpose_other=True, name=name)
-        product = self.config.shard.total(product, name)
+        shard = self.config.shard
+        add = shard.scattered_total if self.sequence else shard.total
+        product = add(product, name)
         if not bias:
             return product
         return ark.add(product, self.parameter(f"{name}.bias", outputs), name=f"{name}.bias")
@@ -358,19 +376,25 @@ class _Graph:
         return self.dense(inner, f"{name}.down_proj", config.hidden, config.mlp_bias)
 
     def layer(self, x: Tensor, rotation: tuple[Tensor, Tensor], name: str) -> Tensor:
-        inner = self.norm(x, f"{name}.input_layernorm")
+        inner = self.all_rows(self.norm(x, f"{name}.input_layernorm"), name)
         x = x + self.attention(inner, rotation, f"{name}.self_attn")
-        inner = self.norm(x, f"{name}.post_attention_layernorm")
+        inner = self.all_rows(self.norm(x, f"{name}.post_attention_layernorm"), name)
         return x + self.mlp(inner, f"{name}.mlp")
+
+    def all_rows(self, x: Tensor, name: str) -> Tensor:
+        """Returns the hidden states of all tokens."""
+        return self.config.shard.all_rows(x, name) if self.sequence else x
 
     def hidden(self, ids: Tensor) -> Tensor:
         """Returns the hidden states after all layers, for tokens ``[batch, tokens]``."""
+        if self.sequence:
+            ids = self.config.shard.rows(ark.reshape(ids, (self.batch * self.tokens,)))
         x = ark.embedding(ids, self.table, name="embed_tokens")
-        x = ark.reshape(x, (self.batch * self.tokens, self.config.hidden))
+        x = ark.reshape(x, (math.prod(ids.shape), self.config.hidden))
         rotation = self.rotation()
         for layer in range(self.config.layers):
             x = self.layer(x, rotation, f"model.layers.{layer}")
-        return x
+        return self.all_rows(x, "model.norm")
 
     def next_token(
         self, hidden: Tensor, last: Tensor | None, position: Tensor, sampling: bool

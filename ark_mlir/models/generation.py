@@ -294,6 +294,7 @@ def load_decoder(
     dtype: DTypeLike | None = None,
     sampling: bool = False,
     tensor_parallel: int = 1,
+    sequence_parallel: bool = False,
 ) -> GenerativeModel:
     """Loads a decoder from a Hugging Face folder; use it through ``ark.models.load``.
 
@@ -308,6 +309,8 @@ def load_decoder(
             a GPU of its own, or all on one with ``compile(devices=[0])``. After
             ``ark.distributed.init``, each rank runs in its own process: the world must have this
             number of ranks, and each of them must compile and generate.
+        sequence_parallel: True if these ranks also divide the tokens of a chunk in ``prefill``,
+            whose number must be a multiple of `tensor_parallel`.
     """
     sizes = DecoderConfig.read(config)
     tensors = read_weights(folder)
@@ -321,8 +324,9 @@ def load_decoder(
     part = min(as_count(chunk, "chunk"), limit)
 
     def build(sizes: DecoderConfig) -> dict[str, Program]:
+        divided = bool(sequence_parallel) and sizes.shard.size > 1
         return {
-            "prefill": build_prefill(sizes, chunk=part, **common),
+            "prefill": build_prefill(sizes, chunk=part, sequence_parallel=divided, **common),
             "decode": build_decode(sizes, **common),
         }
 
@@ -337,6 +341,8 @@ def load_decoder(
         _read_ends(folder, config, sizes.vocabulary),
     )
     ranks = as_count(tensor_parallel, "tensor_parallel")
+    if sequence_parallel and ranks == 1:
+        raise InvalidUsageError("sequence_parallel needs tensor_parallel above 1")
     if ranks > 1:
         of_rank = [build(sizes_of_rank) for sizes_of_rank in _own(divide(sizes, ranks))]
         model.ranks = {name: [built[name] for built in of_rank] for name in programs}
