@@ -48,12 +48,14 @@ class Commands:
     def __init__(self, rank: int, job: Job) -> None:
         self._rank, self._job = rank, job
         self._chains: dict[Case, tuple[Step, Step]] = {}
+        # Graphs keep no memory alive.
+        self._made: dict[Case, Chained] = {}
         self._local: dict[Case, float] = {}
 
     def prepare(self, case: Case) -> None:
         """Checks the results of an arm, and captures its chains."""
         ranks = self._job.ranks
-        chained = MAKERS[case.op](case, self._rank, self._job)
+        chained = self._made[case] = MAKERS[case.op](case, self._rank, self._job)
         chained.operand.fill_(1 + self._rank)
         chained.collective()
         chained.scale()
@@ -79,7 +81,7 @@ class Commands:
 
     def release(self, case: Case) -> None:
         """Frees the chains of a case."""
-        del self._chains[case], self._local[case]
+        del self._chains[case], self._local[case], self._made[case]
 
     def _synchronize(self) -> None:
         if self._job.device == "cuda":

@@ -331,7 +331,10 @@ class Session:
                     continue
                 if sample:  # the first one is a warm-up
                     samples[name].append(seconds)
-        return {name: statistics.median(values) for name, values in samples.items()}
+        medians = {name: statistics.median(values) for name, values in samples.items()}
+        for name, seconds in medians.items():
+            say(f"  {name}: {1e3 * seconds:.3f} ms")
+        return medians
 
     def _add_row(self, name: str, ranks: int, times: dict[str, float]) -> None:
         cells = [f"{1e3 * times[arm]:.3f}" if arm in times else "not measured" for arm in ARMS]

@@ -58,7 +58,7 @@ class RankProcesses:
             with contextlib.suppress(OSError):  # the process has ended already
                 connection.send(None)
         for process in self._processes:
-            process.join(20)
+            process.join(5)
             if process.is_alive():
                 process.kill()
                 process.join()
@@ -111,7 +111,9 @@ def _serve(
     with torch.no_grad():
         while (command := _receive(connection)) is not None:
             connection.send(_answer(commands, *command))
-    dist.destroy_process_group()
+    connection.close()
+    # A group whose collectives are in CUDA graphs may never be destroyed.
+    os._exit(0)
 
 
 def _receive(connection: Any) -> Any:
