@@ -1,18 +1,25 @@
-"""All-reduce between GPUs: ark in its kernel, NCCL, and PyTorch's symmetric memory.
+"""Collectives between GPUs: ark in its kernel, NCCL, and PyTorch's symmetric memory.
 
     python benchmarks/collectives.py --compile FOLDER [--ranks N]              # with the compiler
     python benchmarks/collectives.py --bundles FOLDER [--ranks N] [--output F] # with N GPUs
 
 The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and PyTorch. Every
-arm reduces a bf16 vector on N GPUs, many times in a chain in which each all-reduce needs the result
-of the one before. A time is the median over the samples of the additional time of a longer chain,
-divided by the number of additional all-reduces.
+arm runs a chain of collectives of bf16 on N GPUs, in which each collective needs the result of the
+one before: an operand is the mean over the ranks of the previous result. A time is the median over
+the samples of the additional time of a longer chain, divided by the number of additional
+collectives. `bytes` are those of the whole tensor: the operand of an all-reduce or of a
+reduce-scatter, the result of an all-gather.
 
-Arms of PyTorch run in N processes, each with a CUDA graph of the chain; events around the replay
-measure the time, of which the largest over the ranks counts. ark runs several iterations of its
-chain in one launch for each GPU; the caller measures the time. For each size, one run of the
-benchmark measures all arms. NVLink multicast is off in all arms. Before an arm is measured, its
-result is checked: the sum of ones, twos and so on, which bf16 holds exactly.
+nccl      NCCL, in a CUDA graph for each rank
+one-shot  the one-shot all-reduce of PyTorch's symmetric memory, in such graphs
+two-shot  its two-shot all-reduce
+symm-mem  its reduce-scatter; for an all-gather, copies from the memory of each peer
+ark       one launch for each GPU, which runs several iterations of a chain
+
+Events around the replays measure PyTorch's time without its local steps, on the slowest rank. The
+caller measures ark's time. For each size, one run measures all arms, a sample of each in turn.
+NVLink multicast is off in all arms. Before an arm is measured, its result is checked: the mean of
+1, 2, ... N, which bf16 holds exactly. An arm that fails has no figures, and the exit status is 1.
 """
 
 from __future__ import annotations
@@ -22,9 +29,10 @@ import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 # NVLink multicast may disturb GPUs that others use.
 os.environ.update(
@@ -36,233 +44,358 @@ from bundle_options import bundle_parser
 from table import table
 
 import ark_mlir as ark
+from ark_mlir.bundle import read_bundle
 
-# Elements of a vector, and the number of all-reduces in the longer chain. The shorter chain has a
-# third as many.
-CHAINS = {1 << 10: 66, 1 << 13: 66, 1 << 16: 33, 1 << 19: 33, 1 << 23: 9}
-# Iterations of a chain in the shorter launch. A launch also copies inputs and outputs, and the time
-# for that varies by a millisecond.
-ITERATIONS = 200
-ARMS = ("nccl", "one-shot", "two-shot")
-PORT = 29511
+if TYPE_CHECKING:
+    from collectives_torch import Case
+    from torch_ranks import RankProcesses
+
+# Elements of the whole tensor, and the number of collectives in the longer chain. The shorter chain
+# has a third as many.
+CHAINS = {1 << 10: 33, 1 << 13: 33, 1 << 16: 33, 1 << 19: 15, 1 << 23: 6, 1 << 25: 6}
+# PyTorch's arms of each collective.
+PEERS = {
+    "all_reduce": ("nccl", "one-shot", "two-shot"),
+    "all_gather": ("nccl", "symm-mem"),
+    "reduce_scatter": ("nccl", "symm-mem"),
+}
+OPS = tuple(PEERS)
+ALGORITHMS = ("auto", "one-shot", "two-shot", "ring")
+# Bytes that all collectives of the shorter of two launches move, and bounds of its iterations. The
+# time of a launch varies by some hundredths of a millisecond.
+BYTES = 4 << 30
+ITERATIONS = (16, 200)
+# Upper bounds of ark's time for an all-reduce in µs, by elements and ranks.
+AIMS = {
+    2: {1 << 10: 2.0, 1 << 13: 2.0, 1 << 16: 3.5, 1 << 19: 7.0, 1 << 23: 52.0, 1 << 25: 192.0},
+    4: {1 << 10: 2.5, 1 << 13: 2.5, 1 << 16: 4.5, 1 << 19: 10.0, 1 << 23: 80.0},
+    8: {1 << 10: 3.0, 1 << 13: 3.0, 1 << 16: 6.0, 1 << 19: 12.0, 1 << 23: 95.0},
+}
+MOST_RANKS = 8
 
 
 def main() -> int:
     options = parse()
     if options.compile is not None:
-        compile_chains(options.compile, options.ranks, options.target)
+        compile_chains(options)
         return 0
-    arms = {name: measure_torch(name, options) for name in ARMS}
-    rows = [measure_row(elements, arms, options) for elements in CHAINS]
-    head = ("bytes", *(f"{name}, µs" for name in ARMS), "ark, µs", "ark / best")
-    text = table(head, rows)
-    print(text)
-    if options.output is not None:
-        options.output.write_text(text + "\n", encoding="utf-8")
-    return 0
+    session = Session(options)
+    session.measure()
+    return int(session.failed)
 
 
 def parse() -> argparse.Namespace:
     parser = bundle_parser(__doc__)
-    parser.add_argument("--ranks", type=int, default=2, help="number of GPUs (default 2)")
-    parser.add_argument("--samples", type=int, default=9, help="samples of a time (default 9)")
+    parser.add_argument("--ranks", type=rank_count, default=2, help="number of GPUs (default 2)")
+    parser.add_argument("--samples", type=positive, default=9, help="samples of a time (default 9)")
+    parser.add_argument("--ops", type=words(OPS), default=OPS, help=f"some of {', '.join(OPS)}")
+    parser.add_argument(
+        "--algorithms",
+        type=words(ALGORITHMS),
+        default=("auto",),
+        help=f"ark's algorithms: some of {', '.join(ALGORITHMS)} (default auto)",
+    )
+    parser.add_argument(
+        "--elements", type=sizes, default=tuple(CHAINS), help="sizes, some of those of the table"
+    )
+    parser.add_argument("--no-torch", action="store_true", help="measure only ark")
     return parser.parse_args()
 
 
-def measure_row(
-    elements: int, arms: dict[str, dict[int, float]], options: argparse.Namespace
-) -> list[str]:
-    """Measures one size: the times of all arms, and ark's share of the best other one."""
-    others = [arms[name].get(elements) for name in ARMS]
-    own = measure_ark(elements, options)
-    best = min((value for value in others if value is not None), default=None)
-    cells = ["not measured" if value is None else f"{value:.1f}" for value in others]
-    ratio = "" if best is None else f"{own / best:.2f}"
-    return [f"{2 * elements:,}", *cells, f"{own:.1f}", ratio]
+def words(known: tuple[str, ...]) -> Callable[[str], tuple[str, ...]]:
+    """Returns a parser of words that commas separate."""
+
+    def read(text: str) -> tuple[str, ...]:
+        for word in text.split(","):
+            if word not in known:
+                raise argparse.ArgumentTypeError(f"unknown {word!r}; known: {', '.join(known)}")
+        return tuple(text.split(","))
+
+    return read
 
 
-# -- ark -------------------------------------------------------------------------------------
+def sizes(text: str) -> tuple[int, ...]:
+    for word in text.split(","):
+        if not word.isdecimal() or int(word) not in CHAINS:
+            known = ", ".join(map(str, CHAINS))
+            raise argparse.ArgumentTypeError(f"no size {word!r}; sizes in elements: {known}")
+    return tuple(int(word) for word in text.split(","))
 
 
-def bundle_path(folder: Path, ranks: int, elements: int, count: int) -> Path:
-    return folder / f"all-reduce-{ranks}x{elements}-{count}.arkbin"
+def positive(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a positive number")
+    return int(text)
 
 
-def build_chain(rank: int, ranks: int, elements: int, count: int) -> ark.Program:
-    """Builds a chain of all-reduces, each of which takes the mean over the ranks of the previous
+def rank_count(text: str) -> int:
+    if not 2 <= positive(text) <= MOST_RANKS:
+        raise argparse.ArgumentTypeError(f"{text} ranks; expected 2 to {MOST_RANKS}")
+    return int(text)
+
+
+def say(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')}  {text}", flush=True)
+
+
+# -- with the compiler -----------------------------------------------------------------------------
+
+
+def bundle_path(
+    folder: Path, op: str, ranks: int, elements: int, algorithm: str, count: int
+) -> Path:
+    return folder / f"{op}-{ranks}x{elements}-{algorithm}-{count}.arkbin"
+
+
+def chain_lengths(elements: int) -> tuple[int, int]:
+    """Returns the number of collectives in the shorter and in the longer chain."""
+    most = CHAINS[elements]
+    return most // 3, most
+
+
+def build_chain(op: str, rank: int, ranks: int, elements: int, count: int) -> ark.Program:
+    """Builds a chain of collectives, each of which takes the mean over the ranks of the previous
     result.
     """
-    with ark.Program("all_reduces", rank=rank, world_size=ranks) as program:
-        x = ark.input("x", (elements,), ark.bf16)
+    part = elements // ranks
+    with ark.Program(f"{op}s", rank=rank, world_size=ranks) as program:
+        x = ark.input("x", (part if op == "all_gather" else elements,), ark.bf16)
         for _ in range(count):
-            x = ark.all_reduce(x) * (1 / ranks)
+            if op == "all_reduce":
+                x = ark.all_reduce(x) * (1 / ranks)
+            elif op == "all_gather":
+                x = ark.reduce_mean(ark.all_gather(ark.reshape(x, (1, part)), 0), 0, keepdims=False)
+            else:
+                own = ark.reduce_scatter(x, 0) * (1 / ranks)
+                rows = ark.broadcast_to(ark.reshape(own, (1, part)), (ranks, part))
+                x = ark.reshape(rows, (elements,))
         ark.output("y", x)
     return program
 
 
-def compile_chains(folder: Path, ranks: int, target: str) -> None:
+def compile_chains(options: argparse.Namespace) -> None:
     """Compiles a short and a long chain of every size."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for elements, most in CHAINS.items():
-        for count in (most // 3, most):
-            programs = [build_chain(rank, ranks, elements, count) for rank in range(ranks)]
-            path = bundle_path(folder, ranks, elements, count)
-            ark.compile(programs, target=target).save(path)
+    options.compile.mkdir(parents=True, exist_ok=True)
+    ranks = options.ranks
+    for op in options.ops:
+        for elements in options.elements:
+            for algorithm in options.algorithms:
+                for count in chain_lengths(elements):
+                    programs = [
+                        build_chain(op, rank, ranks, elements, count) for rank in range(ranks)
+                    ]
+                    path = bundle_path(options.compile, op, ranks, elements, algorithm, count)
+                    ark.compile(
+                        programs, target=options.target, collectives=algorithm, cache=False
+                    ).save(path)
+            say(f"{op}, {ranks} ranks, {elements} elements")
 
 
-def measure_ark(elements: int, options: argparse.Namespace) -> float:
-    """Returns the microseconds of one all-reduce in ark's kernel."""
-    most = CHAINS[elements]
-    counts = (most // 3, most)
-    paths = [bundle_path(options.bundles, options.ranks, elements, count) for count in counts]
-    short, long = (time_chain(path, options) for path in paths)
-    return (long - short) / (most - most // 3) * 1e6
+# -- ark -------------------------------------------------------------------------------------------
 
 
-def time_chain(path: Path, options: argparse.Namespace) -> float:
-    """Returns the seconds of an iteration of a bundle, after a check of its result."""
-    with ark.load(path) as world:
-        bf16 = world.inputs[0].dtype.numpy
-        inputs = [
-            {"x": np.full(world.inputs[0].shape, 1 + rank, bf16)} for rank in range(options.ranks)
-        ]
-        expected = (options.ranks + 1) / 2
-        for output in world.run(inputs):
-            if not (output["y"] == bf16.type(expected)).all():
-                raise SystemExit(f"collectives: {path.name} gives a wrong sum")
-        few, many = (
-            time_runs(world, inputs, factor * ITERATIONS, options.samples) for factor in (1, 3)
-        )
-    return (many - few) / (2 * ITERATIONS)
+class Chain:
+    """A bundle of a chain on all ranks, with tensors on the GPU of each rank."""
 
+    def __init__(self, path: Path, ranks: int) -> None:
+        self._world: Any = ark.load(path)
+        try:
+            self._device = self._world.bundle.manifest.target.backend
+            self._inputs = [self._full(rank, 1 + rank) for rank in range(ranks)]
+            outputs = self._world.run(self._inputs)
+            for output in outputs:
+                if not bool((self._numbers(output["y"]) == (ranks + 1) / 2).all()):
+                    raise RuntimeError(f"{path.name} gives wrong numbers")
+            self._out = outputs
+        except BaseException:
+            self._world.close()
+            raise
 
-def time_runs(world: Any, inputs: list[dict[str, Any]], iterations: int, samples: int) -> float:
-    """Returns the seconds of a launch with `iterations` iterations."""
-    times: list[float] = []
-    for _ in range(samples):
+    def seconds(self, iterations: int) -> float:
+        """Returns the seconds of a launch."""
         begin = time.perf_counter()
-        world.run(inputs, iterations=iterations)
-        times.append(time.perf_counter() - begin)
-    return statistics.median(times)
+        self._world.run(self._inputs, iterations=iterations, out=self._out)
+        self._synchronize()
+        return time.perf_counter() - begin
+
+    def close(self) -> None:
+        self._world.close()
+
+    def _full(self, rank: int, value: int) -> dict[str, Any]:
+        buffer = self._world.inputs[rank]
+        if self._device != "cuda":
+            return {"x": np.full(buffer.shape, value, buffer.dtype.numpy)}
+        import torch
+
+        shape, device = tuple(buffer.shape), f"cuda:{rank}"
+        result = torch.full(shape, value, dtype=torch.bfloat16, device=device)
+        torch.cuda.synchronize(rank)
+        return {"x": result}
+
+    def _numbers(self, array: Any) -> Any:
+        if isinstance(array, np.ndarray):
+            return array.astype(np.float32)
+        return array.float().cpu().numpy()
+
+    def _synchronize(self) -> None:
+        if self._device == "cuda":
+            import torch
+
+            for rank in range(len(self._inputs)):
+                torch.cuda.synchronize(rank)
 
 
-# -- PyTorch ---------------------------------------------------------------------------------
+class ArkArm:
+    """The two chains of one size and algorithm."""
+
+    def __init__(self, options: argparse.Namespace, op: str, elements: int, algorithm: str) -> None:
+        self._lengths = chain_lengths(elements)
+        self._chains: list[Chain] = []
+        least, most = ITERATIONS
+        moved = 2 * elements * self._lengths[1]
+        self._iterations = max(least, min(most, BYTES // moved))
+        try:
+            for count in self._lengths:
+                path = bundle_path(options.bundles, op, options.ranks, elements, algorithm, count)
+                self._chains.append(Chain(path, options.ranks))
+            for chain in self._chains:
+                chain.seconds(self._iterations)
+        except BaseException:
+            self.close()
+            raise
+
+    def seconds(self) -> float:
+        """Returns the seconds of one collective."""
+        few, many = self._iterations, 3 * self._iterations
+        short, long = (
+            (chain.seconds(many) - chain.seconds(few)) / (many - few) for chain in self._chains
+        )
+        return (long - short) / (self._lengths[1] - self._lengths[0])
+
+    def close(self) -> None:
+        for chain in self._chains:
+            chain.close()
 
 
-def measure_torch(arm: str, options: argparse.Namespace) -> dict[int, float]:
-    """Returns the microseconds of one all-reduce by PyTorch, by elements; empty if the arm cannot
-    run."""
-    import torch.multiprocessing as mp
-
-    context = mp.get_context("spawn")
-    queue: Any = context.SimpleQueue()
-    processes = [
-        context.Process(target=torch_rank, args=(rank, options.ranks, arm, options.samples, queue))
-        for rank in range(options.ranks)
-    ]
-    for process in processes:
-        process.start()
-    results = [queue.get() for _ in processes]
-    for process in processes:
-        process.join()
-    if failures := [result for result in results if isinstance(result, str)]:
-        print(f"collectives: no figures for {arm}: {failures[0]}", file=sys.stderr)
-        return {}
-    return {elements: max(result[elements] for result in results) for elements in CHAINS}
+# -- one run ---------------------------------------------------------------------------------------
 
 
-def torch_rank(rank: int, ranks: int, arm: str, samples: int, queue: Any) -> None:
-    """Measures an arm in the process of one rank; puts times, or the text of an error."""
-    import torch
-    import torch.distributed as dist
+class TorchArm:
+    """An arm of PyTorch, in the processes of all ranks."""
 
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(PORT + ARMS.index(arm)))
-    torch.cuda.set_device(rank)
-    device = torch.device("cuda", rank)
-    dist.init_process_group("nccl", rank=rank, world_size=ranks, device_id=device)
-    try:
-        queue.put({n: time_torch(arm, n, rank, ranks, samples) for n in CHAINS})
-    except Exception as error:  # the other arms keep their figures
-        queue.put(f"{type(error).__name__}: {error}")
-    dist.destroy_process_group()
+    def __init__(self, ranks: RankProcesses, case: Case) -> None:
+        self._ranks, self._case = ranks, case
+        ranks.ask("prepare", case)
 
+    def seconds(self) -> float:
+        """Returns the seconds of one collective, on the slowest rank."""
+        return max(self._ranks.ask("sample", self._case))
 
-def time_torch(arm: str, elements: int, rank: int, ranks: int, samples: int) -> float:
-    """Returns the microseconds of one all-reduce in a CUDA graph of a chain."""
-    import torch
-    import torch.distributed as dist
-
-    group = dist.group.WORLD
-    if arm == "nccl":
-        x = torch.empty(elements, dtype=torch.bfloat16, device="cuda")
-
-        def reduce_once() -> None:
-            dist.all_reduce(x)
-            x.mul_(1 / ranks)
-    else:
-        import torch.distributed._symmetric_memory as symmetric
-
-        x = symmetric.empty(elements, dtype=torch.bfloat16, device="cuda")
-        symmetric.rendezvous(x, group)
-        name = group.group_name
-
-        def reduce_once() -> None:
-            if arm == "one-shot":
-                total = torch.ops.symm_mem.one_shot_all_reduce(x, "sum", name)
-                torch.mul(total, 1 / ranks, out=x)
-            else:
-                torch.ops.symm_mem.two_shot_all_reduce_(x, "sum", name)
-                x.mul_(1 / ranks)
-
-    x.fill_(1 + rank)
-    reduce_once()
-    torch.cuda.synchronize()
-    if not bool((x == (ranks + 1) / 2).all()):
-        raise RuntimeError(f"{arm} gives a wrong sum of {elements} elements")
-    few, many = 8, 8 + 2 * CHAINS[elements]
-    graphs = {count: capture(reduce_once, count) for count in (few, many)}
-    times = {count: [replay(graph) for _ in range(samples)] for count, graph in graphs.items()}
-    medians = {count: statistics.median(values) for count, values in times.items()}
-    scaling = [replay_scaling(x, ranks, count) for count in (few, many)]
-    reducing = medians[many] - medians[few]
-    return (reducing - (scaling[1] - scaling[0])) / (many - few) * 1e3
+    def close(self) -> None:
+        self._ranks.ask("release", self._case)
 
 
-def capture(run: Callable[[], None], count: int) -> Any:
-    """Captures a CUDA graph of `count` calls, after some warm-up calls."""
-    import torch
+class Session:
+    """The collectives and sizes of a run, and their results."""
 
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for _ in range(3):
-            run()
-    torch.cuda.current_stream().wait_stream(stream)
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for _ in range(count):
-            run()
-    return graph
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.options = options
+        self.failed = False
+        self._device = self._device_of_bundles()
+        self._tables: list[str] = []
 
+    def measure(self) -> None:
+        """Measures all sizes; prints the tables, and writes them after each collective."""
+        with self._torch_ranks() as others:
+            for op in self.options.ops:
+                self._measure_op(op, others)
+                if self.options.output is not None:
+                    text = "\n\n".join(self._tables)
+                    self.options.output.write_text(text + "\n", encoding="utf-8")
 
-def replay(graph: Any) -> float:
-    """Returns the milliseconds of a replay, by events on the device."""
-    import torch
-    import torch.distributed as dist
+    def _device_of_bundles(self) -> str:
+        for path in sorted(self.options.bundles.glob(f"*-{self.options.ranks}x*.arkbin")):
+            return read_bundle(path).manifest.target.backend
+        raise SystemExit(
+            f"collectives: {self.options.bundles} has no bundle of {self.options.ranks} ranks"
+        )
 
-    dist.barrier()
-    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    begin.record()
-    graph.replay()
-    end.record()
-    torch.cuda.synchronize()
-    return begin.elapsed_time(end)
+    @contextmanager
+    def _torch_ranks(self) -> Iterator[RankProcesses | None]:
+        if self.options.no_torch:
+            yield None
+            return
+        from collectives_torch import PORT, Job, make_commands
+        from torch_ranks import RankProcesses
 
+        ranks = self.options.ranks
+        job = Job(ranks, self._device)
+        with RankProcesses(ranks, self._device, PORT, make_commands, job) as processes:
+            yield processes
 
-def replay_scaling(x: Any, ranks: int, count: int) -> float:
-    """Returns the milliseconds of the multiplications alone, which ark fuses into its
-    all-reduce."""
-    graph = capture(lambda: x.mul_(1 / ranks), count)
-    return statistics.median(replay(graph) for _ in range(5))
+    def _fail(self, what: str) -> None:
+        self.failed = True
+        print(f"collectives: {what}", file=sys.stderr, flush=True)
+
+    def _measure_op(self, op: str, others: RankProcesses | None) -> None:
+        peers = PEERS[op] if others is not None else ()
+        own = [name if name == "auto" else f"ark {name}" for name in self.options.algorithms]
+        own = ["ark" if name == "auto" else name for name in own]
+        ranks = self.options.ranks
+        rows: list[list[str]] = []
+        for elements in self.options.elements:
+            times = self._measure_size(op, elements, others)
+            mine = min((times[name] for name in own if name in times), default=None)
+            best = min((times[name] for name in peers if name in times), default=None)
+            names = (*peers, *own)
+            cells = [f"{times[n]:.1f}" if n in times else "not measured" for n in names]
+            ratio = "" if mine is None or best is None else f"{mine / best:.2f}"
+            aim = AIMS.get(ranks, {}).get(elements) if op == "all_reduce" else None
+            rows.append([f"{2 * elements:,}", *cells, ratio, "" if aim is None else f"{aim:.1f}"])
+            say(f"{op}  " + "  ".join(rows[-1]))
+        head = ("bytes", *(f"{name}, µs" for name in (*peers, *own)), "ark / best", "aim, µs")
+        self._tables.append(f"{op}, {ranks} ranks\n\n{table(head, rows)}")
+        print(self._tables[-1], flush=True)
+
+    def _measure_size(
+        self, op: str, elements: int, others: RankProcesses | None
+    ) -> dict[str, float]:
+        """Returns the median microseconds of one collective for each arm with right results."""
+        arms: dict[str, ArkArm | TorchArm] = {}
+        for name, make in self._makers(op, elements, others).items():
+            try:
+                arms[name] = make()
+            except Exception as error:
+                self._fail(f"{op}, {elements} elements, {name}: {error}")
+        samples: dict[str, list[float]] = {name: [] for name in arms}
+        for _ in range(self.options.samples):
+            for name in list(samples):
+                try:
+                    samples[name].append(arms[name].seconds())
+                except Exception as error:
+                    self._fail(f"{op}, {elements} elements, {name}: {error}")
+                    del samples[name]
+        for name, arm in arms.items():
+            try:
+                arm.close()
+            except Exception as error:
+                self._fail(f"{op}, {elements} elements, {name}: {error}")
+        return {name: 1e6 * statistics.median(values) for name, values in samples.items()}
+
+    def _makers(
+        self, op: str, elements: int, others: RankProcesses | None
+    ) -> dict[str, Callable[[], ArkArm | TorchArm]]:
+        makers: dict[str, Callable[[], ArkArm | TorchArm]] = {}
+        if others is not None:
+            from collectives_torch import Case
+
+            for arm in PEERS[op]:
+                case = Case(op, arm, elements, 2 * CHAINS[elements])
+                makers[arm] = lambda case=case: TorchArm(others, case)
+        for algorithm in self.options.algorithms:
+            name = "ark" if algorithm == "auto" else f"ark {algorithm}"
+            makers[name] = lambda chosen=algorithm: ArkArm(self.options, op, elements, chosen)
+        return makers
 
 
 if __name__ == "__main__":

@@ -161,14 +161,20 @@ def compile_world(name: str, ranks: int, options: argparse.Namespace) -> None:
 class ArkRanks:
     """The decoder of a bundle on all of its ranks."""
 
-    def __init__(self, path: Path, arrays: Mapping[str, Any]) -> None:
+    def __init__(self, path: Path, tensors: Mapping[str, Any]) -> None:
         self._executable = ark.load(path)
-        bindings = {
-            buffer.name: rank_part(buffer, arrays)
-            for buffer in (*self._executable.parameters, *self._executable.bundle.manifest.states)
-            if buffer.name.rpartition("/")[2] in arrays
-        }
-        self._executable.bind(bindings)
+        states = self._executable.bundle.manifest.states
+        try:
+            self._executable.bind(
+                {
+                    buffer.name: as_bound(rank_part(buffer, tensors), buffer, buffer in states)
+                    for buffer in (*self._executable.parameters, *states)
+                    if buffer.name.rpartition("/")[2] in tensors
+                }
+            )
+        except BaseException:
+            self._executable.close()
+            raise
         self._ends = np.full(8, -1, np.int32)
 
     def logits(self, token: Any, position: int) -> Any:
@@ -200,13 +206,34 @@ class ArkRanks:
         return outputs if isinstance(outputs, list) else [outputs]
 
 
-def rank_part(buffer: Any, arrays: Mapping[str, Any]) -> Any:
-    """Returns the part of an array that a rank's buffer ``rank<n>/<name>`` holds."""
+def rank_of(buffer: Any) -> int:
+    """Returns the rank of a buffer ``rank<n>/<name>``, 0 if the name has no rank."""
+    rank, _, _ = buffer.name.rpartition("/")
+    return int(rank.removeprefix("rank")) if rank else 0
+
+
+def rank_part(buffer: Any, tensors: Mapping[str, Any]) -> Any:
+    """Returns the part of a tensor that a rank's buffer holds."""
     from tensor_parallel_torch import part
 
-    rank, _, name = buffer.name.rpartition("/")
-    number = int(rank.removeprefix("rank")) if rank else 0
-    return np.ascontiguousarray(part(arrays[name], buffer.shape, number))
+    _, _, name = buffer.name.rpartition("/")
+    return part(tensors[name], buffer.shape, rank_of(buffer))
+
+
+def as_bound(tensor: Any, buffer: Any, copied: bool) -> Any:
+    """Returns a tensor on the GPU of the buffer's rank, which is used in place.
+
+    Without GPUs, or if the value is `copied` into memory of ark's own, returns an array in host
+    memory.
+    """
+    import torch
+    from decode_arms import as_array
+
+    if not tensor.is_cuda or copied:
+        return as_array(tensor.contiguous())
+    result = tensor.to(f"cuda:{rank_of(buffer)}").contiguous()
+    torch.cuda.synchronize(result.device)
+    return result
 
 
 # -- one run ---------------------------------------------------------------------------------------
@@ -270,7 +297,7 @@ class Session:
                 arms["one-shot"] = TorchArm(others, "one-shot", problem)
             try:
                 path = bundle_path(self.options.bundles, problem.name, ranks)
-                mine = ArkRanks(path, problem.arrays)
+                mine = ArkRanks(path, problem.tensors)
                 arms["ark"] = ArkArm(mine, problem)
             except Exception as error:
                 self._fail(f"{problem.name}, ranks {ranks}, ark: {error}")
@@ -304,7 +331,10 @@ class Session:
                     continue
                 if sample:  # the first one is a warm-up
                     samples[name].append(seconds)
-        return {name: statistics.median(values) for name, values in samples.items()}
+        medians = {name: statistics.median(values) for name, values in samples.items()}
+        for name, seconds in medians.items():
+            say(f"  {name}: {1e3 * seconds:.3f} ms")
+        return medians
 
     def _add_row(self, name: str, ranks: int, times: dict[str, float]) -> None:
         cells = [f"{1e3 * times[arm]:.3f}" if arm in times else "not measured" for arm in ARMS]
@@ -338,7 +368,7 @@ class Problem:
     """The weights, caches and correct logits of a setting.
 
     Attributes:
-        arrays: weights and caches in host memory, for ark.
+        tensors: weights and caches, on the first GPU if there are GPUs.
         bound: the relative error of PyTorch in bf16 on one device.
     """
 
@@ -349,18 +379,17 @@ class Problem:
         tokens = generator.integers(0, setting.sizes.vocabulary, (CHECKED, setting.batch))
         positions = np.linspace(self.first, setting.context - 1, CHECKED).astype(int)
         self.pairs = list(zip(tokens, positions.tolist(), strict=True))
-        self.arrays, self._right, found = self._compute(device)
+        self.tensors, self._right, found = self._compute(device)
         self.bound = self.error_of(found)
         if device == "cuda":
             import torch
 
-            torch.cuda.empty_cache()  # the weights of :meth:`_compute`, which is at its end
+            torch.cuda.empty_cache()  # the models of :meth:`_compute`, which is at its end
 
     def _compute(self, device: str) -> tuple[dict[str, Any], Any, Any]:
-        """Returns weights and caches in host memory, and the logits in fp32 and in bf16."""
+        """Returns weights and caches, and the logits in fp32 and in bf16."""
         import torch
         from decode_arms import TorchArm as OneDevice
-        from decode_arms import as_array
         from torch_decoder import TorchDecoder, make_caches, make_weights
 
         setting, tables = self.setting, np.load(self.rope)
@@ -372,8 +401,7 @@ class Problem:
             arm = OneDevice(model, model)
             return np.stack([arm.logits(*pair) for pair in self.pairs])
 
-        arrays = {key: as_array(value) for key, value in {**weights, **caches}.items()}
-        return arrays, logits(torch.float32), logits(torch.bfloat16)
+        return {**weights, **caches}, logits(torch.float32), logits(torch.bfloat16)
 
     @property
     def first(self) -> int:

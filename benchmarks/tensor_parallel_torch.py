@@ -1,14 +1,11 @@
 """PyTorch's arms of benchmarks/tensor_parallel.py: one process for each rank.
 
-The parent sends a command to all ranks and collects their answers. Each rank holds its part of the
-weights, and for each arm a decoder that exchanges partial sums by that arm's all-reduce. All arms
-divide the vocabulary head and gather the logits with NCCL.
+Each rank holds its part of the weights, and for each arm a decoder that exchanges partial sums by
+that arm's all-reduce. All arms divide the vocabulary head and gather the logits with NCCL.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -22,17 +19,11 @@ from decode_settings import SETTINGS, Setting
 from protocol.timing import capture
 from torch import Tensor
 from torch_decoder import OneRank, TorchDecoder, make_caches, make_weights
-from typing_extensions import Self
+from torch_ranks import RankProcesses
 
 PORT = 29531
-# Time limit of one command. The first command of an arm also makes weights and captures the graph.
-SECONDS = 180.0
 
 Pairs = Sequence[tuple[Any, int]]
-
-
-class ArmError(RuntimeError):
-    """Reports an arm that has no figures."""
 
 
 @dataclass(frozen=True)
@@ -48,96 +39,22 @@ class Job:
 # -- the parent ------------------------------------------------------------------------------------
 
 
-class TorchRanks:
-    """The processes of all ranks; closes them at the end of a ``with`` block."""
+class TorchRanks(RankProcesses):
+    """The processes of all ranks."""
 
     def __init__(self, job: Job) -> None:
-        import torch.multiprocessing as mp
-
-        context = mp.get_context("spawn")
-        self._connections: list[Any] = []
-        self._processes: list[Any] = []
-        for rank in range(job.ranks):
-            here, there = context.Pipe()
-            process = context.Process(target=serve, args=(rank, job, there), daemon=True)
-            process.start()
-            there.close()
-            self._connections.append(here)
-            self._processes.append(process)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for connection in self._connections:
-            with contextlib.suppress(OSError):  # the process has ended already
-                connection.send(None)
-        for process in self._processes:
-            process.join(20)
-            if process.is_alive():
-                process.kill()
-                process.join()
+        super().__init__(job.ranks, job.device, PORT, RankArms, job)
 
     def logits(self, arm: str, pairs: Pairs) -> Any:
         """Returns the logits of all pairs of token and position, as rank 0 computes them."""
-        return self._ask("logits", arm, pairs)[0]
+        return self.ask("logits", arm, pairs)[0]
 
     def time(self, arm: str, token: Any, start: int, steps: int) -> float:
         """Returns the seconds of a step, on the slowest rank."""
-        return max(self._ask("time", arm, token, start, steps))
-
-    def _ask(self, *command: object) -> list[Any]:
-        answers: list[Any] = []
-        try:
-            for connection in self._connections:
-                connection.send(command)
-            for rank, connection in enumerate(self._connections):
-                if not connection.poll(SECONDS):
-                    raise ArmError(f"rank {rank} gave no answer in {SECONDS:.0f} s")
-                answers.append(connection.recv())
-        except (EOFError, OSError) as error:
-            raise ArmError(f"rank {len(answers)} has ended: {error!r}") from None
-        for answer in answers:
-            if isinstance(answer, ArmError):
-                raise answer
-        return answers
+        return max(self.ask("time", arm, token, start, steps))
 
 
 # -- the process of a rank -------------------------------------------------------------------------
-
-
-def serve(rank: int, job: Job, connection: Any) -> None:
-    """Answers the commands of the parent until it sends None or ends."""
-    os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(PORT))
-    on_gpu = job.device == "cuda"
-    if on_gpu:
-        torch.cuda.set_device(rank)
-    dist.init_process_group(
-        "nccl" if on_gpu else "gloo",
-        rank=rank,
-        world_size=job.ranks,
-        device_id=torch.device("cuda", rank) if on_gpu else None,
-    )
-    arms = RankArms(rank, job)
-    with torch.no_grad():
-        while (command := receive(connection)) is not None:
-            connection.send(answer(arms, *command))
-    dist.destroy_process_group()
-
-
-def receive(connection: Any) -> Any:
-    try:
-        return connection.recv()
-    except EOFError:
-        return None
-
-
-def answer(arms: RankArms, what: str, *arguments: Any) -> object:
-    """Returns the result of a command, or the error that the parent raises."""
-    try:
-        return getattr(arms, what)(*arguments)
-    except Exception as error:  # the other arms keep their figures
-        return ArmError(f"{type(error).__name__}: {error}"[:300])
 
 
 class RankArms:

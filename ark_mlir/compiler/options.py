@@ -48,7 +48,7 @@ class CompileOptions:
         profile: measured times of tasks: the path of a trace or of a file of `ark profile`, which
             is read when the options are created, or :class:`ark_mlir.tuning.Costs`.
         collectives: algorithm of collectives: ``one-shot``, ``two-shot`` or ``ring``; ``auto`` and
-            None choose by the size of the tensor.
+            None choose by the size of the tensor, between GPUs by predicted times.
         tile: tile shape of a result in elements, by the name of a group or of an op in it:
             ``{"fc1": (32, 64), "matmul": (64, 64)}``. The name of a group takes precedence.
         packets: cuda only: pass small activations as words tagged with the epoch, which consumers

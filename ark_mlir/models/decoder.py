@@ -91,6 +91,7 @@ def build_prefill(
     max_length: int = 2048,
     dtype: DTypeLike = bf16,
     sampling: bool = False,
+    sequence_parallel: bool = False,
 ) -> Program:
     """Builds the program that reads `chunk` tokens of a prompt at once.
 
@@ -99,7 +100,16 @@ def build_prefill(
     and, if `chunk` is above one, the scalar ``last``, the index of the token in the chunk to which
     the outputs belong. Tokens after ``last`` are ignored: their keys and values are overwritten
     before an op reads them.
+
+    With `sequence_parallel`, the ranks of `config` also divide the tokens of the chunk between the
+    products (:mod:`ark_mlir.models.sharding`). Raises InvalidUsageError also if their number does
+    not divide ``batch * chunk``.
     """
+    if sequence_parallel and batch * chunk % config.shard.size:
+        raise InvalidUsageError(
+            f"sequence_parallel needs a chunk of tokens that {config.shard.size} ranks divide, not "
+            f"{batch} x {chunk}"
+        )
     if not 1 <= chunk <= max_length:
         raise InvalidUsageError(f"chunk {chunk} is not between 1 and max_length {max_length}")
     _check_length(config, max_length)
@@ -107,7 +117,9 @@ def build_prefill(
         ids = ark.input("ids", (batch, chunk), int32)
         begin = ark.scalar("begin", int32, max=max_length - chunk)
         shared = DecoderStates.declare(batch, max_length)
-        graph = DecoderGraph(config, batch, chunk, max_length, as_float_dtype(dtype), begin)
+        graph = DecoderGraph(
+            config, batch, chunk, max_length, as_float_dtype(dtype), begin, sequence_parallel
+        )
         last = ark.scalar("last", int32, max=chunk - 1) if chunk > 1 else None
         position = begin if last is None else ark.add(begin, last, name="at")
         token = graph.next_token(graph.hidden(ids), last, position, sampling)
@@ -131,6 +143,7 @@ def load(
     dtype: DTypeLike | None = None,
     sampling: bool = False,
     tensor_parallel: int = 1,
+    sequence_parallel: bool = False,
 ) -> GenerativeModel:
     """Loads a decoder from a Hugging Face folder; use it through ``ark.models.load``.
 
@@ -145,9 +158,13 @@ def load(
             a GPU of its own, or all on one with ``compile(devices=[0])``. After
             ``ark.distributed.init``, each rank runs in its own process: the world must have this
             number of ranks, and each of them must compile and generate.
+        sequence_parallel: True if these ranks also divide the tokens of a chunk in ``prefill``,
+            whose number must be a multiple of `tensor_parallel`.
     """
     kind = config.word("model_type")
     ranks = as_count(tensor_parallel, "tensor_parallel")
+    if sequence_parallel and ranks == 1:
+        raise InvalidUsageError("sequence_parallel needs tensor_parallel above 1")
     if ranks > 1 and not FAMILIES[kind].ranks:
         known = ", ".join(name for name, family in FAMILIES.items() if family.ranks)
         raise UnsupportedError(
@@ -168,8 +185,9 @@ def load(
     part = min(as_count(chunk, "chunk"), limit)
 
     def build(sizes: DecoderConfig) -> dict[str, Program]:
+        divided = bool(sequence_parallel) and sizes.shard.size > 1
         return {
-            "prefill": build_prefill(sizes, chunk=part, **common),
+            "prefill": build_prefill(sizes, chunk=part, sequence_parallel=divided, **common),
             "decode": build_decode(sizes, **common),
         }
 

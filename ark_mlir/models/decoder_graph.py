@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -23,11 +24,14 @@ _NEVER = -6e4
 class DecoderGraph:
     """Builds the parts of the decoder; hidden states are ``[batch * tokens, hidden]``.
 
+    With `sequence`, the hidden states between products are this rank's rows of them.
+
     Attributes:
         batch, tokens: number of sequences, and of their tokens in one run.
         max_length: number of positions of the caches.
         dtype: dtype of parameters and hidden states.
         position: the position of the first token of the run.
+        sequence: True if the ranks divide the tokens between products.
     """
 
     config: DecoderConfig
@@ -36,6 +40,7 @@ class DecoderGraph:
     max_length: int
     dtype: DType
     position: Tensor
+    sequence: bool = False
 
     # -- tensors that several layers share ---------------------------------------------------------
 
@@ -114,7 +119,9 @@ class DecoderGraph:
         names = self.config.names
         weight = self.parameter(f"{name}.weight", *names.matrix(outputs, x.shape[-1]))
         product = ark.matmul(x, weight, transpose_other=not names.rows_are_inputs, name=name)
-        product = self.config.shard.total(product, name)
+        shard = self.config.shard
+        add = shard.scattered_total if self.sequence else shard.total
+        product = add(product, name)
         if not bias:
             return product
         return ark.add(product, self.parameter(f"{name}.bias", outputs), name=f"{name}.bias")
@@ -212,19 +219,25 @@ class DecoderGraph:
         def norm(x: Tensor, part: str | None) -> Tensor:
             return x if part is None else self.norm(x, f"{name}.{part}")
 
-        inner = norm(x, names.before_attention)
+        inner = self.all_rows(norm(x, names.before_attention), name)
         attended = self.attention(inner, number, f"{name}.{names.attention}")
         if self.config.parallel:
             return x + attended + self.mlp(inner, number, f"{name}.{names.mlp}")
         x = x + norm(attended, names.after_attention)
-        inner = norm(x, names.before_mlp)
+        inner = self.all_rows(norm(x, names.before_mlp), name)
         return x + norm(self.mlp(inner, number, f"{name}.{names.mlp}"), names.after_mlp)
+
+    def all_rows(self, x: Tensor, name: str) -> Tensor:
+        """Returns the hidden states of all tokens."""
+        return self.config.shard.all_rows(x, name) if self.sequence else x
 
     # -- the whole ---------------------------------------------------------------------------------
 
     def hidden(self, ids: Tensor) -> Tensor:
         """Returns the hidden states after all layers, for tokens ``[batch, tokens]``."""
         config = self.config
+        if self.sequence:
+            ids = config.shard.rows(ark.reshape(ids, (self.batch * self.tokens,)))
         x = ark.embedding(ids, self.table, name="embed_tokens")
         if config.learned_positions:
             places = self.parameter(
@@ -233,11 +246,11 @@ class DecoderGraph:
             x = x + ark.gather(places, self.positions, 0, name="embed_positions")
         if config.embedding_scale != 1:
             x = ark.mul(x, config.embedding_scale, name="embed_scale")
-        x = ark.reshape(x, (self.batch * self.tokens, config.hidden))
+        x = ark.reshape(x, (math.prod(ids.shape), config.hidden))
         _ = self.rotations  # before the layers, which share them
         for number in range(config.layers):
             x = self.layer(x, number)
-        return x
+        return self.all_rows(x, config.names.final_norm)
 
     def next_token(
         self, hidden: Tensor, last: Tensor | None, position: Tensor, sampling: bool

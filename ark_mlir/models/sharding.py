@@ -8,6 +8,12 @@ table, it reads its rows of the table.
 adds: two in each layer. It adds in fp32 in order of rank, and rounds once; the ring algorithm
 begins with the rank after the one that keeps the part. All ranks get the same bits.
 
+A program that reads many tokens at once can also divide the tokens (*sequence parallelism*).
+Between the products of two layers, each rank adds and normalizes its rows of the hidden states only.
+A ``reduce_scatter`` takes the place of the ``all_reduce``, and an ``all_gather`` after the norm
+gives all rows to the next product. Both together move as many bytes as the ``all_reduce``, and the
+sums have the same bits.
+
 Each rank computes the logits of its part of the vocabulary, which an ``all_gather`` brings to all
 ranks. An ``all_reduce`` of eight bytes for each sequence finds the most probable token, so that the
 next token does not wait for the logits of other ranks. With sampling, all ranks draw the same token
@@ -72,6 +78,24 @@ class Shard:
         if self.size == 1 or not layer.endswith(_PARTIAL):
             return product
         return ark.all_reduce(product, name=f"{layer}.sum")
+
+    def scattered_total(self, product: Tensor, layer: str) -> Tensor:
+        """Returns this rank's rows of :meth:`total`, of a `layer` that computes partial sums."""
+        if self.size == 1 or not layer.endswith(_PARTIAL):
+            return product
+        return ark.reduce_scatter(product, 0, name=f"{layer}.sum")
+
+    def rows(self, x: Tensor) -> Tensor:
+        """Returns this rank's rows of `x`, whose number the ranks must divide."""
+        if self.size == 1:
+            return x
+        own = self.interval(x.shape[0])
+        stops = (own.stop, *x.shape[1:])
+        return ark.slice(x, (own.start, *[0] * (x.ndim - 1)), stops, name="rows")
+
+    def all_rows(self, x: Tensor, name: str) -> Tensor:
+        """Returns the rows of all ranks, of which `x` has this rank's."""
+        return x if self.size == 1 else ark.all_gather(x, 0, name=f"{name}.rows")
 
     def interval(self, whole: int, extent: int | None = None) -> range:
         """Returns this rank's part of `whole` entries; each rank's part has `extent` of them.

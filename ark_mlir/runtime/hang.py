@@ -44,7 +44,8 @@ class LaneItem:
     """An instruction of a lane, and the task that it belongs to.
 
     A wait belongs to the task that the lane runs next, which needs the awaited data. A signal
-    belongs to the task that the lane ran last, whose result it announces.
+    belongs to the task that the lane ran last, whose result it announces. `rank` is None if the
+    program has one rank.
     """
 
     lane: int
@@ -55,11 +56,13 @@ class LaneItem:
     task_name: str
     op: str
     location: str
+    rank: int | None = None
 
     @property
     def what(self) -> str:
-        """The lane, SM and task in words."""
-        words = f"lane {self.lane} (SM {self.sm})"
+        """The lane, SM, rank and task in words."""
+        of_rank = "" if self.rank is None else f" of rank {self.rank}"
+        words = f"lane {self.lane} (SM {self.sm}{of_rank})"
         if self.task is None:
             return words
         begin, end = self.vctas
@@ -248,16 +251,19 @@ class _Inspector:
         lane = int(self._tables.lane_of[index])
         run = self._run_near(index)
         entry: list[int] = [] if run is None else self._tables.instructions[run].tolist()
-        described = self._bundle.manifest.tasks[entry[1]] if entry else None
+        manifest = self._bundle.manifest
+        described = manifest.tasks[entry[1]] if entry else None
+        sm = int(self._tables.lanes[lane, 0])
         return LaneItem(
             lane=lane,
-            sm=int(self._tables.lanes[lane, 0]),
+            sm=sm,
             instruction=index,
             task=entry[1] if entry else None,
             vctas=(entry[2], entry[3]) if entry else (0, 0),
             task_name=described.name if described else "",
             op=_op(described),
             location=described.location if described else "",
+            rank=sm // (manifest.target.sms // manifest.ranks) if manifest.ranks > 1 else None,
         )
 
     def _run_near(self, index: int) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..simulation.exchanges import Sends, find_sends, task_rank
+from ..simulation.exchanges import Sends, find_sends, rank_of_tasks
 from ..units import counted, size
 
 if TYPE_CHECKING:
@@ -20,8 +20,8 @@ class Traffic:
     """The bytes and messages of an iteration between ranks."""
 
     def __init__(self, bundle: Bundle) -> None:
-        self._tasks = bundle.manifest.tasks
-        self._of_tasks: list[Sends] = [{} for _ in self._tasks]
+        self._ranks = rank_of_tasks(bundle)
+        self._of_tasks: list[Sends] = [{} for _ in self._ranks]
         # By source and target: bytes and messages.
         self._pairs: dict[tuple[int, int], tuple[int, int]] = {}
         rows: list[list[int]] = bundle.tables.instructions.tolist()
@@ -33,7 +33,7 @@ class Traffic:
     def _add(self, task: int, target: int, sent: int) -> None:
         of_task = self._of_tasks[task]
         of_task[target] = of_task.get(target, 0) + sent
-        pair = task_rank(self._tasks[task]), target
+        pair = self._ranks[task], target
         before, messages = self._pairs.get(pair, (0, 0))
         self._pairs[pair] = before + sent, messages + 1
 

@@ -40,6 +40,7 @@ class Exchanges:
     """
 
     def __init__(self, bundle: Bundle, receipts: bool = True) -> None:
+        self._bundle = bundle
         self._manifest = manifest = bundle.manifest
         self._slot_bytes = manifest.slot_bytes
         self._packet_slot = len(self._slot_bytes) - 1 if manifest.packets else -1
@@ -59,10 +60,8 @@ class Exchanges:
         result: dict[int, Sends] = {}
         if self._manifest.ranks == 1:
             return result
-        for task, items in zip(self._manifest.tasks, self._items, strict=True):
-            if not items:
-                continue
-            own = task_rank(task)
+        ranks = rank_of_tasks(self._bundle)
+        for task, items, own in zip(self._manifest.tasks, self._items, ranks, strict=True):
             for operand, value in self._operands(task):
                 home = self._home(*value)
                 if not operand.writes or home in (None, own):
@@ -167,11 +166,19 @@ def find_sends(bundle: Bundle) -> dict[int, Sends]:
     return Exchanges(bundle, receipts=False).sends
 
 
-def task_rank(task: Task) -> int:
-    """Returns the rank that a task's name states, as ``rank1/add``; 0 if it states none."""
-    rank, found, _ = task.name.partition("/")
-    number = rank.removeprefix("rank")
-    return int(number) if found and number.isdecimal() else 0
+def rank_of_tasks(bundle: Bundle) -> list[int]:
+    """Returns the rank whose lanes run each task; 0 for a task that no lane runs.
+
+    The name of a task may lack the rank: the compiler adds copies that no op of a program names.
+    """
+    lanes = rank_of_lanes(bundle)
+    ranks = [0] * len(bundle.manifest.tasks)
+    rows: list[list[int]] = bundle.tables.instructions.tolist()
+    for rank, (_, first, last) in zip(lanes, bundle.tables.lanes.tolist(), strict=True):
+        for code, task, _, _ in rows[first:last]:
+            if code == Opcode.RUN:
+                ranks[task] = rank
+    return ranks
 
 
 def _items_of_tasks(bundle: Bundle) -> list[list[tuple[int, int, int]]]:

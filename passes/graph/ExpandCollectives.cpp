@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/analysis/ExchangeCost.h"
 #include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
 #include "passes/graph/RankExchange.h"
@@ -28,12 +29,23 @@ enum class Algorithm { OneShot, TwoShot, Ring };
 
 struct Choice {
   std::optional<Algorithm> forced;
-  int64_t oneShotBytes, twoShotBytes;
+  /// Limits by size. Without them, predicted times decide.
+  std::optional<int64_t> oneShotBytes, twoShotBytes;
 
   /// Returns the algorithm for a tensor of `type` among `ranks`.
   Algorithm choose(RankedTensorType type, int64_t ranks) const;
 };
 } // namespace
+
+/// Returns the algorithm with the least predicted time between GPUs.
+///
+/// A ring is never faster: it sends as many bytes as two shots, in more steps.
+static Algorithm chooseByTime(int64_t bytes, int64_t ranks) {
+  double part = double(bytes) / ranks;
+  double oneShot = predictExchangeNs(bytes, ranks - 1);
+  double twoShot = 2 * predictExchangeNs(part, ranks - 1);
+  return oneShot <= twoShot ? Algorithm::OneShot : Algorithm::TwoShot;
+}
 
 Algorithm Choice::choose(RankedTensorType type, int64_t ranks) const {
   // A tensor with fewer elements than ranks cannot be split.
@@ -41,13 +53,15 @@ Algorithm Choice::choose(RankedTensorType type, int64_t ranks) const {
     return Algorithm::OneShot;
   if (forced)
     return *forced;
+  int64_t bytes = getBytes(type);
+  if (!oneShotBytes)
+    return chooseByTime(bytes, ranks);
   // Between two ranks, one shot and two shots move the same number of bytes,
   // and one shot waits only once. With more ranks, the bytes that a rank sends
   // in one shot grow with the number of ranks.
-  int64_t bytes = getBytes(type);
-  if (ranks == 2 || bytes <= oneShotBytes * 2 / ranks)
+  if (ranks == 2 || bytes <= *oneShotBytes * 2 / ranks)
     return Algorithm::OneShot;
-  return bytes <= twoShotBytes ? Algorithm::TwoShot : Algorithm::Ring;
+  return bytes <= *twoShotBytes ? Algorithm::TwoShot : Algorithm::Ring;
 }
 
 //===----------------------------------------------------------------------===//
@@ -180,16 +194,21 @@ static Value expand(BroadcastOp op, RankExchange &exchange,
 // Pass
 //===----------------------------------------------------------------------===//
 
-/// Returns the bytes of the largest tensor for which rank packets are faster
-/// than a counter; benchmarks/log.md has the measurements.
-static int64_t getPacketBytes(ProgramOp program) {
+/// Returns true if the module of a program names a GPU as its target.
+static bool isForGpu(ProgramOp program) {
   auto module = program->getParentOfType<ModuleOp>();
   auto target = module
                     ? module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr)
                     : TargetAttr();
+  return target && target.isGpu();
+}
+
+/// Returns the bytes of the largest tensor for which rank packets are faster
+/// than a counter; benchmarks/log.md has the measurements.
+static int64_t getPacketBytes(ProgramOp program) {
   // On a GPU, the semaphores of rank packets are counters, so rank packets
   // would only double the bytes.
-  return target && target.isGpu() ? 0 : 1 << 10;
+  return isForGpu(program) ? 0 : 1 << 10;
 }
 
 namespace {
@@ -206,7 +225,11 @@ private:
 } // namespace
 
 FailureOr<Choice> ExpandCollectivesPass::getChoice() {
-  Choice choice = {std::nullopt, oneShotBytes, twoShotBytes};
+  Choice choice;
+  if (oneShotBytes >= 0 || twoShotBytes >= 0 || !isForGpu(getOperation())) {
+    choice.oneShotBytes = oneShotBytes < 0 ? 256 << 10 : int64_t(oneShotBytes);
+    choice.twoShotBytes = twoShotBytes < 0 ? 1 << 20 : int64_t(twoShotBytes);
+  }
   if (algorithm == "one-shot")
     choice.forced = Algorithm::OneShot;
   else if (algorithm == "two-shot")

@@ -75,12 +75,15 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
     In one shot every rank reduces all tensors. In two shots a rank reduces one part, and sends the
     result to all ranks. The ring algorithm reduces parts on their first way around the ranks.
 
-    `ark.all_to_all` sends every part directly to its rank. `auto` selects one shot up to
-    `one-shot-bytes` (scaled by two over the number of ranks, since a rank sends to all others;
-    always with two ranks), two shots up to `two-shot-bytes`, and the ring algorithm beyond. Tensors
-    of at most `packet-bytes` whose elements have at most 32 bits go as LL packets; others are put
-    and signalled. The default is 1 KiB on `cpu`, beyond which copying words with flags takes longer
-    than a counter, and 256 KiB on GPUs.
+    `ark.all_to_all` sends every part directly to its rank. On GPUs, `auto` selects one shot or two
+    shots by the predicted time: latency and bytes over links. A ring would send as many bytes as two
+    shots in more steps. On `cpu`, `auto` selects one shot up to `one-shot-bytes` (scaled by two over
+    the number of ranks, since a rank sends to all others; always with two ranks), two shots up to
+    `two-shot-bytes`, and the ring algorithm beyond. An option that limits the bytes has this effect
+    on GPUs, too. Tensors of at most `packet-bytes` whose elements have at most 32 bits go as LL
+    packets; others are put and signalled. The default is 1 KiB on `cpu`, beyond which copying words
+    with flags takes longer than a counter, and 0 on GPUs, where small tensors become task packets in
+    a later stage.
 
     Sums of floats are accumulated in f32 and rounded once. One shot and two shots add in order of
     rank, so they give the same bits on every rank; the ring algorithm adds part `r` in the order
@@ -100,10 +103,11 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
   let options = [
     Option<"algorithm", "algorithm", "std::string", /*default=*/"\"auto\"",
            "auto, one-shot, two-shot or ring">,
-    Option<"oneShotBytes", "one-shot-bytes", "int64_t", "256 << 10",
-           "Largest tensor that two ranks exchange in one shot; less for more ranks">,
-    Option<"twoShotBytes", "two-shot-bytes", "int64_t", "1 << 20",
-           "Largest tensor exchanged in two shots">,
+    Option<"oneShotBytes", "one-shot-bytes", "int64_t", "-1",
+           "Largest tensor that two ranks exchange in one shot; less for more ranks. -1: 256 KiB, on "
+           "GPUs the predicted time">,
+    Option<"twoShotBytes", "two-shot-bytes", "int64_t", "-1",
+           "Largest tensor exchanged in two shots. -1: 1 MiB, on GPUs any">,
     Option<"packetBytes", "packet-bytes", "int64_t", "-1",
            "Largest tensor that is sent as LL packets; -1 selects the target's default">,
   ];

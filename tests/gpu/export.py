@@ -23,6 +23,7 @@ import hand_over_programs
 import op_cases
 import state_bodies
 from compact import compact
+from export_collectives import export_collectives
 from export_models import as_bytes, export_models
 from export_runtime import copy_runtime
 from export_shared_models import export_shared_models
@@ -313,6 +314,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_assemblers(root / "assemblers", target)
     models = export_models(root / "models", target, say)
     models += export_shared_models(root / "shared-models", target, say)
+    export_collectives(root / "collectives", target, say)
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     print(
         f"{len(pairs)} ops and {models} models for {target} in {root}: {size / 2**20:.0f} MiB",

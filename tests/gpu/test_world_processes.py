@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import socket
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from processes import Launch, count_gpus, two_gpus
@@ -13,6 +15,13 @@ from processes import Launch, count_gpus, two_gpus
 SUMS = [3.0 * 4095 * 4096 / 2, 9.0]
 
 pytestmark = pytest.mark.gpu
+
+
+def free_port() -> int:
+    """Returns a port of this host that nobody listens at."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
 
 
 @two_gpus
@@ -24,6 +33,15 @@ def test_values_and_epochs(launch: Launch) -> None:
 def test_legacy_ipc(launch: Launch) -> None:
     text = "legacy CUDA IPC, since file descriptors of memory are refused"
     assert launch("legacy") == [[text, [SUMS] * 5, 105]] * 2
+
+
+@two_gpus
+@pytest.mark.parametrize("meeting", ["sockets of the host", "TCP"])
+def test_symmetric_memory_of_torch(launch: Launch, tmp_path: Path, meeting: str) -> None:
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    address = [f"127.0.0.1:{free_port()}"] if meeting == "TCP" else []
+    results = launch("engine", str(tmp_path / "meeting"), *address)
+    assert results == [["torch symmetric memory", [SUMS] * 5, 105]] * 2
 
 
 @two_gpus

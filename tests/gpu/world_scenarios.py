@@ -196,10 +196,37 @@ def generate(name: str) -> Any:
     return shared_models.generate(name)
 
 
+def engine(file: str, address: str = "") -> Any:
+    """Runs as `values`, with memory of PyTorch's symmetric memory; with an address the ranks meet
+    over TCP. `file` is where PyTorch's processes meet."""
+    # NVLink multicast may disturb GPUs that others use.
+    os.environ.update(NCCL_NVLS_ENABLE="0", TORCH_SYMM_MEM_DISABLE_MULTICAST="1")
+    import torch
+    import torch.distributed as dist
+
+    rank, ranks = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+    torch.cuda.set_device(rank)
+    dist.init_process_group("nccl", init_method=f"file://{file}", rank=rank, world_size=ranks)
+    options: dict[str, Any] = {"engine": ark.distributed.TorchSymmetricMemory()}
+    if address:
+        options |= {"address": address, "secret": "0123456789abcdef" * 2}
+    try:
+        with ark.distributed.init(timeout=PATIENCE, **options):
+            with bound() as executable:
+                sharing = executable.report().sharing
+            return [sharing, *values()]
+    finally:
+        dist.destroy_process_group()
+
+
 def main() -> None:
-    timeout = 4.0 if sys.argv[1] == "stopped" else PATIENCE
+    scenario, *arguments = sys.argv[1:]
+    if scenario == "engine":
+        print(json.dumps(engine(*arguments)), flush=True)
+        return
+    timeout = 4.0 if scenario == "stopped" else PATIENCE
     with ark.distributed.init(timeout=timeout):
-        print(json.dumps(globals()[sys.argv[1]](*sys.argv[2:])), flush=True)
+        print(json.dumps(globals()[scenario](*arguments)), flush=True)
 
 
 if __name__ == "__main__":

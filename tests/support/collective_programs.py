@@ -1,4 +1,4 @@
-"""A program with every collective, and inputs for programs of ranks."""
+"""Programs with every collective, and inputs for programs of ranks."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ Array = NDArray[Any]
 # The size is odd, so that the parts of ranks differ, and larger than the number of ranks of any
 # test.
 SHAPE = (5, 11)
+# More elements than packets take, and no multiple of a tile's.
+LARGE = (48, 1031)
 
 
 def everything(rank: int, size: int, dtype: DType) -> ark.Program:
@@ -40,6 +42,26 @@ def everything(rank: int, size: int, dtype: DType) -> ark.Program:
             ark.output("smallest", ark.all_reduce(ark.transpose(x, (1, 0)), "min"))
             ark.output("scattered", ark.reduce_scatter(wide, 0))
             ark.output("scalar", ark.all_reduce(ark.reduce_max(x, (0, 1), keepdims=False)))
+    return program
+
+
+def large(rank: int, size: int, dtype: DType) -> ark.Program:
+    """Returns a program with tensors that are too large for packets."""
+    with ark.Program("large", rank=rank, world_size=size) as program:
+        x = ark.input("x", LARGE, dtype)
+        wide = ark.input("wide", (8 * size, LARGE[1]), dtype)
+        total = ark.all_reduce(x)
+        ark.output("total", total)
+        ark.output("twice", ark.all_reduce(total))
+        ark.output("largest", ark.all_reduce(x, "max"))
+        ark.output("smallest", ark.all_reduce(x, "min"))
+        ark.output("gathered", ark.all_gather(x, 0))
+        ark.output("scattered", ark.reduce_scatter(wide, 0))
+        ark.output("swapped", ark.all_to_all(wide, 0))
+        ark.output("broadcast", ark.broadcast(x, size - 1))
+        sent = ark.send(x, (rank + 1) % size)
+        received = ark.recv(LARGE, dtype, (rank - 1) % size)
+        ark.output("received", ark.identity(received, deps=[sent]))
     return program
 
 

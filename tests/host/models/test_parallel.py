@@ -69,6 +69,43 @@ def test_tokens_are_those_of_one_rank(folders: dict[str, Path], kind: str) -> No
     assert shared.generate(PROMPT, 8, reference=True) == expected
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_ranks_that_divide_the_tokens(folders: dict[str, Path], kind: str) -> None:
+    """Sums have the same bits whether ranks divide the tokens of a chunk or not."""
+    options: Any = {"max_length": 24, "chunk": 4, "dtype": "bf16", "tensor_parallel": 2}
+    whole, divided = (
+        ark.models.load(folders[kind], **options, sequence_parallel=divides).compile("cpu:1")
+        for divides in (False, True)
+    )
+    inputs = {"ids": np.array([PROMPT[:4]], np.int32), **scalars(whole.ranks["prefill"][0])}
+    expected, got = (
+        ark.World.run(model.executables["prefill"], inputs) for model in (whole, divided)
+    )
+    for mine, other in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(mine["logits"], other["logits"])
+    assert divided.generate(PROMPT, 8, stop=()) == whole.generate(PROMPT, 8, stop=())
+
+
+def test_exchanges_of_ranks_that_divide_the_tokens(folders: dict[str, Path]) -> None:
+    options: Any = {"max_length": 16, "chunk": 4, "tensor_parallel": 2, "sequence_parallel": True}
+    model = ark.models.load(folders["llama"], **options)
+    for program in model.ranks["prefill"]:
+        assert program.mlir.count("ark.all_reduce sum") == 0
+        assert program.mlir.count("ark.reduce_scatter sum") == 2 * 2
+        # Before each product of both layers, all hidden states at the end, and the logits.
+        assert program.mlir.count("ark.all_gather") == 2 * 2 + 2
+    for program in model.ranks["decode"]:
+        assert program.mlir.count("ark.all_reduce sum") == 2 * 2
+        assert program.mlir.count("ark.reduce_scatter") == 0
+
+
+def test_tokens_that_ranks_cannot_divide_raise(folders: dict[str, Path]) -> None:
+    with pytest.raises(ark.InvalidUsageError, match="a chunk of tokens that 2 ranks divide"):
+        ark.models.load(folders["llama"], chunk=3, tensor_parallel=2, sequence_parallel=True)
+    with pytest.raises(ark.InvalidUsageError, match="needs tensor_parallel above 1"):
+        ark.models.load(folders["llama"], sequence_parallel=True)
+
+
 def test_sampled_tokens_are_those_of_one_rank(folders: dict[str, Path]) -> None:
     options: Any = {"max_length": 24, "chunk": 4, "dtype": "fp32", "sampling": True}
     alone = ark.models.load(folders["llama"], **options).compile("cpu:1")

@@ -55,6 +55,22 @@ def test_an_all_reduce_sends_its_bytes() -> None:
     assert simulate(two_shot, "h200").sent_bytes == 4 * 2 * 3 * (1 << 16) * 2
 
 
+def test_copies_that_no_op_names_are_not_sent() -> None:
+    """The compiler stores rows that are views of one row, in a task without a rank in its name."""
+    part, programs = 1 << 16, list[ark.Program]()
+    for rank in range(2):
+        with ark.Program("parts", rank=rank, world_size=2) as program:
+            x = ark.input("x", (2 * part,), ark.bf16)
+            for _ in range(2):
+                own = ark.reshape(ark.reduce_scatter(x, 0), (1, part))
+                x = ark.reshape(ark.broadcast_to(own, (2, part)), (2 * part,))
+            ark.output("y", x)
+        programs.append(program)
+    bundle = compile_schedule(programs, "cuda:sm_90a")
+    assert any(task.name.startswith("copy") for task in bundle.manifest.tasks)
+    assert simulate(bundle, "h200").sent_bytes == 2 * 2 * part * 2
+
+
 def test_each_all_reduce_of_a_chain_takes_a_hop() -> None:
     one, three = (simulate(all_reduces(2, 1024, count), "h200").total_ns for count in (1, 3))
     assert (three - one) / 2 > 620

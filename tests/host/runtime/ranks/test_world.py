@@ -145,7 +145,7 @@ def wait_for_more_packets(bundle: Bundle) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("spoil", [wait_for_more_signals, wait_for_more_packets])
 def test_a_rank_that_hangs(world: ark.World, spoil: Callable[[Bundle], dict[str, bytes]]) -> None:
-    """All ranks raise the error, which names the task that waited."""
+    """All ranks raise the error, which names the rank and the task that waited."""
     bundle = world.bundle
     sections = {**bundle.sections, **spoil(bundle)}
     with ark.World(Bundle.from_parts(bundle.manifest, sections)) as broken:
@@ -156,7 +156,7 @@ def test_a_rank_that_hangs(world: ark.World, spoil: Callable[[Bundle], dict[str,
         results = each(broken, {rank: {"x": X, "index": 0} for rank in range(SIZE)})
     for error in results.values():
         assert isinstance(error, ark.HangError)
-        assert "task 'rank0/" in str(error)
+        assert " of rank 0), task 'rank0/" in str(error)
         assert "test_world.py" in str(error)
     good(world)
 

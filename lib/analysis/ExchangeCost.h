@@ -1,0 +1,21 @@
+//===- ExchangeCost.h - Cost of messages between GPUs -----------*- C++ -*-===//
+//
+// Estimates in nanoseconds. Collectives choose their algorithm by them;
+// correctness does not depend on the estimates.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_LIB_ANALYSIS_EXCHANGECOST_H
+#define ARK_LIB_ANALYSIS_EXCHANGECOST_H
+
+#include <cstdint>
+
+namespace mlir::ark {
+
+/// Predicts the time in which a GPU sends `messages` of `bytes` each to other
+/// GPUs of its host, until the last reader has its message.
+double predictExchangeNs(double bytes, int64_t messages);
+
+} // namespace mlir::ark
+
+#endif // ARK_LIB_ANALYSIS_EXCHANGECOST_H

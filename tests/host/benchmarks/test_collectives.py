@@ -1,0 +1,102 @@
+"""benchmarks/collectives.py and data_parallel.py on the cpu: bundles, tables, and refusals."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import ark_mlir as ark
+
+from .conftest import run_benchmark
+
+TINY = ("--elements", "1024", "--ranks", "2")
+# Short chains, and few iterations of them.
+SHORT = "collectives.CHAINS = {1024: 3}\ncollectives.ITERATIONS = (2, 2)\n"
+QUICK = (*TINY, "--no-torch", "--samples", 1)
+
+
+def benchmark(*arguments: object, prelude: str = "") -> subprocess.CompletedProcess[str]:
+    return run_benchmark("collectives", *arguments, prelude=prelude)
+
+
+@pytest.fixture(scope="module")
+def bundles(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("bundles")
+    done = benchmark("--compile", folder, *TINY, "--target", "cpu:2", prelude=SHORT)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
+def test_every_collective_is_checked_and_timed(bundles: Path, tmp_path: Path) -> None:
+    output = tmp_path / "t.md"
+    done = benchmark("--bundles", bundles, *QUICK, "--output", output, prelude=SHORT)
+    assert done.returncode == 0, done.stderr
+    text = output.read_text(encoding="utf-8")
+    rows = [line for line in text.splitlines() if line.startswith("| 2,048")]
+    assert len(rows) == 3
+    for row in rows:
+        float(row.split("|")[2])
+    for op in ("all_reduce", "all_gather", "reduce_scatter"):
+        assert f"{op}, 2 ranks" in text
+
+
+def test_wrong_results_have_no_times(bundles: Path) -> None:
+    """Rank 1 has the operand of rank 0."""
+    spoil = """
+def full(self, rank, value, made=collectives.Chain._full):
+    return made(self, rank, 1)
+collectives.Chain._full = full
+"""
+    done = benchmark("--bundles", bundles, *QUICK, "--ops", "all_reduce", prelude=SHORT + spoil)
+    assert done.returncode == 1
+    assert "gives wrong numbers" in done.stderr
+    assert "not measured" in done.stdout
+
+
+def test_a_folder_without_bundles_is_named(tmp_path: Path) -> None:
+    done = benchmark("--bundles", tmp_path, *QUICK)
+    assert done.returncode == 1
+    assert f"{tmp_path} has no bundle of 2 ranks" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--ranks", "1"), "1 ranks; expected 2 to 8"),
+        (("--ops", "all_reduce,gossip"), "unknown 'gossip'"),
+        (("--algorithms", "tree"), "unknown 'tree'"),
+        (("--elements", "1000"), "no size '1000'"),
+        (("--samples", "0"), "'0' is not a positive number"),
+    ],
+)
+def test_wrong_arguments_are_named(
+    arguments: tuple[str, str], message: str, tmp_path: Path
+) -> None:
+    done = benchmark("--bundles", tmp_path, *arguments)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_gradients_are_means_of_products(tmp_path: Path) -> None:
+    arguments = ("--compile", tmp_path, "--ranks", 2, "--size", 32, "--target", "cpu:4")
+    done = run_benchmark("data_parallel", *arguments, prelude="data_parallel.LIMITS = (0, 1)")
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("gradients-2-*.arkbin"))) == 5
+    random = np.random.default_rng(0)
+    with ark.load(tmp_path / "gradients-2-both-1-sms.arkbin") as world:
+        assert isinstance(world, ark.World)
+        inputs: list[dict[str, np.ndarray]] = [{}, {}]
+        for buffer in world.inputs:
+            rank, _, name = buffer.name.partition("/")
+            values = random.standard_normal(buffer.shape).astype(buffer.dtype.numpy)
+            inputs[int(rank[-1])][name] = values
+        outputs = world.run(inputs)
+    products = [each["e0"].astype(np.float32) @ each["v0"].astype(np.float32).T for each in inputs]
+    for output in outputs:
+        found = output["y0"].astype(np.float32)
+        np.testing.assert_allclose(found, sum(products) / 2, rtol=0.02, atol=0.05)
