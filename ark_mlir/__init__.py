@@ -84,9 +84,9 @@ _FRONTEND = (
     "add", "div", "equal", "greater", "greater_equal", "less", "less_equal", "logical_and",
     "logical_or", "maximum", "minimum", "mul", "not_equal", "pow", "sub", "where",
     # reduce, normalise, linear, attention, position, index, windows
-    "argmax", "attention", "embedding", "gather", "im2col", "layernorm", "matmul", "max_pool",
-    "mean", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope", "softmax",
-    "update",
+    "argmax", "attention", "embedding", "gather", "grouped_matmul", "im2col", "indexed_matmul",
+    "layernorm", "matmul", "max_pool", "mean", "reduce_max", "reduce_mean", "reduce_min",
+    "reduce_sum", "rmsnorm", "rope", "softmax", "top_k", "update",
     # sample
     "philox", "top_threshold",
     # communicate

@@ -32,7 +32,9 @@ __all__ = [
 _LOADERS: dict[str, Callable[..., EmbeddingModel | GenerativeModel]] = {
     "bert": bert.load,
     "llama": llama.load,
+    "mixtral": llama.load,
     "qwen3": qwen3.load,
+    "qwen3_moe": qwen3.load,
 }
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from ..errors import InvalidUsageError
 from ..frontend import Program, Tensor
 from .config import Config, as_float_dtype
 from .decoder_states import DecoderStates
+from .moe import Experts, build_mlp, read_experts
 from .sampling import draw
 from .sharding import ALONE, Shard
 
@@ -78,6 +79,7 @@ class DecoderConfig:
     attention_bias: bool = False
     mlp_bias: bool = False
     qk_norm: bool = False
+    experts: Experts | None = None
     shard: Shard = ALONE
 
     @classmethod
@@ -100,7 +102,8 @@ class DecoderConfig:
             tied=config.flag("tie_word_embeddings", False),
             attention_bias=config.flag("attention_bias", False),
             mlp_bias=config.flag("mlp_bias", False),
-            qk_norm=config.word("model_type", "llama") == "qwen3",
+            qk_norm=config.word("model_type", "llama") in ("qwen3", "qwen3_moe"),
+            experts=read_experts(config, config.count("num_hidden_layers")),
         )
         if result.heads % result.kv_heads:
             raise config.error(f"{heads} heads are no multiple of {result.kv_heads} key heads")
@@ -132,7 +135,9 @@ def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
                 f"tensor_parallel {size} does not divide {name} {getattr(config, name)}; this "
                 f"model can have {', '.join(fitting)} ranks"
             )
-    parts = {name: getattr(config, name) // size for name in _DIVIDED}
+    parts: dict[str, Any] = {name: getattr(config, name) // size for name in _DIVIDED}
+    if config.experts is not None:
+        parts["experts"] = config.experts.divide(size)
     return [replace(config, **parts, shard=Shard(rank, size)) for rank in range(size)]
 
 
@@ -352,6 +357,9 @@ class _Graph:
 
     def mlp(self, x: Tensor, name: str) -> Tensor:
         config = self.config
+        layer = int(name.split(".")[2])
+        if config.experts is not None and config.experts.has(layer):
+            return build_mlp(self, config.experts, x, name)
         gate = self.dense(x, f"{name}.gate_proj", config.intermediate, config.mlp_bias)
         up = self.dense(x, f"{name}.up_proj", config.intermediate, config.mlp_bias)
         inner = ark.mul(ark.silu(gate, name=f"{name}.act"), up, name=f"{name}.act")

@@ -21,6 +21,7 @@ from .config import Config, as_count, as_float_dtype, read_config
 from .decoder import DecoderConfig, build_decode, build_prefill, divide
 from .decoder_states import MAX_ENDS
 from .model import Model, as_tokens
+from .moe import stack_experts
 from .sampling import sampling_inputs
 from .weights import Arrays, assign, check_layers, check_shapes, read_weights
 
@@ -327,6 +328,8 @@ def load_decoder(
         }
 
     programs = build(sizes)
+    if sizes.experts is not None:
+        tensors = stack_experts(sizes.experts, sizes.layers, tensors, os.fspath(folder))
     weights = assign(programs["decode"].parameters, tensors, os.fspath(folder))
     model = GenerativeModel(
         os.fspath(folder),

@@ -6,20 +6,24 @@ from . import (
     collectives,
     creation,
     elementwise,
+    experts,
     indexing,
     linear,
     reductions,
     sampling,
+    selection,
     views,
     windows,
 )
 from .collectives import *
 from .creation import *
 from .elementwise import *
+from .experts import *
 from .indexing import *
 from .linear import *
 from .reductions import *
 from .sampling import *
+from .selection import *
 from .views import *
 from .views import getitem as getitem
 from .windows import *
@@ -28,9 +32,11 @@ __all__: list[str] = []
 __all__ += collectives.__all__
 __all__ += creation.__all__
 __all__ += elementwise.__all__
+__all__ += experts.__all__
 __all__ += indexing.__all__
 __all__ += linear.__all__
 __all__ += reductions.__all__
 __all__ += sampling.__all__
+__all__ += selection.__all__
 __all__ += views.__all__
 __all__ += windows.__all__

@@ -20,7 +20,7 @@ __all__ = ["embedding", "gather", "update"]
 _DYNAMIC = -(2**63)
 
 
-def _as_indices(value: object, op: str) -> Tensor:
+def as_indices(value: object, op: str) -> Tensor:
     """Returns indices of any integer dtype as int32 or int64, the dtypes that the dialect takes."""
     indices = as_tensor(value, op, "indices")
     if not indices.dtype.is_integer or indices.dtype in (int32, int64):
@@ -46,7 +46,7 @@ def embedding(indices: Tensor, weight: Tensor, name: str | None = None) -> Tenso
         (8, 64)
     """
     table = as_tensor(weight, "embedding", "weight")
-    rows = _as_indices(indices, "embedding")
+    rows = as_indices(indices, "embedding")
     return emit("embedding", dialect.EmbeddingOp, name, indices=rows, weight=table)
 
 
@@ -68,7 +68,7 @@ def gather(x: Tensor, indices: Tensor, axis: int, name: str | None = None) -> Te
         (64,)
     """
     source = as_tensor(x, "gather")
-    positions = _as_indices(indices, "gather")
+    positions = as_indices(indices, "gather")
     number = as_axis(axis, source.ndim, "ark.gather")
     return emit("gather", dialect.GatherOp, name, source=source, indices=positions, axis=number)
 
