@@ -89,9 +89,9 @@ _FRONTEND = (
     # composed of others
     "clamp", "einsum", "floor", "sign", "stack",
     # reduce, normalise, linear, attention, position, index, windows
-    "argmax", "attention", "embedding", "gather", "im2col", "layernorm", "matmul", "max_pool",
-    "mean", "reduce_max", "reduce_mean", "reduce_min", "reduce_sum", "rmsnorm", "rope", "softmax",
-    "scatter_add", "update",
+    "argmax", "attention", "embedding", "gather", "grouped_matmul", "im2col", "indexed_matmul",
+    "layernorm", "matmul", "max_pool", "mean", "reduce_max", "reduce_mean", "reduce_min",
+    "reduce_sum", "rmsnorm", "rope", "scatter_add", "softmax", "top_k", "update",
     # train
     "checkpoint", "cross_entropy", "dropout", "gradients", "trainable",
     # sample

@@ -24,6 +24,7 @@ from .decoder_graph import DecoderGraph
 from .decoder_states import DecoderStates
 from .families import FAMILIES, read_decoder
 from .generation import GenerativeModel, Sizes, read_ends
+from .moe import stack_experts
 from .rope import Rope, RopeScaling
 from .weights import assign, check_layers, check_shapes, read_weights, spellings
 
@@ -192,6 +193,8 @@ def load(
         }
 
     programs = build(sizes)
+    if sizes.experts is not None:
+        tensors = stack_experts(sizes.experts, sizes.layers, tensors, os.fspath(folder))
     weights = assign(programs["decode"].parameters, tensors, os.fspath(folder), spellings)
     model = GenerativeModel(
         os.fspath(folder),

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 from ..errors import InvalidUsageError
+from .moe import Experts
 from .rope import Rope, Scaling
 from .sharding import ALONE, Shard
 from .tensor_names import LLAMA, TensorNames
@@ -49,7 +50,7 @@ class DecoderConfig:
         norm: see :data:`Norm`; `names` says where the norms are.
         parallel: True if attention and MLP have the same input and add to it side by side.
         mlp: the name of the MLP's builder in :data:`.mlp.MLPS`.
-        experts: what the builder of an MLP of experts needs; see :mod:`.mlp`.
+        experts: the experts of the layers, None for a model without experts; see :mod:`.moe`.
         activation: the name of the MLP's activation in :data:`.activations.ACTIVATIONS`.
         embedding_scale: a factor of the embeddings.
         attention_scale: the factor of the scores; by default ``1 / sqrt(head)``.
@@ -90,7 +91,7 @@ class DecoderConfig:
     norm: Norm = "rms"
     parallel: bool = False
     mlp: str = "gated"
-    experts: Hashable | None = None
+    experts: Experts | None = None
     activation: str = "silu"
     embedding_scale: float = 1.0
     attention_scale: float | None = None
@@ -151,5 +152,7 @@ def divide(config: DecoderConfig, size: int) -> list[DecoderConfig]:
                 f"tensor_parallel {size} does not divide {name} {getattr(config, name)}; this "
                 f"model can have {', '.join(fitting)} ranks"
             )
-    parts = {name: getattr(config, name) // size for name in _DIVIDED}
+    parts: dict[str, Any] = {name: getattr(config, name) // size for name in _DIVIDED}
+    if config.experts is not None:
+        parts["experts"] = config.experts.divide(size)
     return [replace(config, **parts, shard=Shard(rank, size)) for rank in range(size)]

@@ -15,6 +15,7 @@ from . import tensor_names
 from .activations import read_activation
 from .config import Config
 from .decoder_config import DecoderConfig
+from .moe import Experts, read_experts
 from .rope import read_rope
 
 __all__ = ["FAMILIES", "Family", "read_decoder"]
@@ -132,6 +133,10 @@ def _upper(config: Config) -> tuple[bool, ...]:
     return (*[False] * first, *[True] * (min(layers, _MOST_LAYERS) - first))
 
 
+def _experts(config: Config) -> Experts | None:
+    return read_experts(config, config.count("num_hidden_layers"))
+
+
 def _listed(config: Config) -> tuple[bool, ...]:
     raise config.error("'layer_types' must tell the layers that have a sliding window")
 
@@ -170,6 +175,20 @@ FAMILIES: dict[str, Family] = {
         ranks=True,
     ),
     "qwen3": Family({**_BIASES, "qk_norm": True}, windows=_upper, windows_on=False, ranks=True),
+    "mixtral": Family(
+        {"mlp": "experts", "experts": _experts},
+        eps=("rms_norm_eps", 1e-5),
+        windows=_all,
+        window=None,
+        theta=1000000.0,
+        ranks=True,
+    ),
+    "qwen3_moe": Family(
+        {**_BIASES, "qk_norm": True, "mlp": "experts", "experts": _experts},
+        windows=_upper,
+        windows_on=False,
+        ranks=True,
+    ),
     "gemma": Family(
         _GEMMA,
         activation=("hidden_act", "gelu_pytorch_tanh"),

@@ -2,8 +2,7 @@
 
 A builder gets the graph of the program, the normalised hidden states ``[batch * tokens, hidden]``,
 the prefix of the names of its tensors, such as ``model.layers.0.mlp``, and the number of the layer.
-It returns the MLP's output, of the shape of its input. A model whose layers have MLPs of experts
-adds a builder of its own, whose settings are ``DecoderConfig.experts``.
+It returns the MLP's output, of the shape of its input.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from ..dtypes import DType
 from ..frontend import Tensor
 from .activations import ACTIVATIONS
 from .decoder_config import DecoderConfig
+from .moe import build_mlp
 
 __all__ = ["MLPS", "Builder", "Graph"]
 
@@ -68,4 +68,12 @@ def plain(graph: Graph, x: Tensor, name: str, layer: int) -> Tensor:
     return graph.dense(inner, f"{name}.{names.down}", config.hidden, config.mlp_bias)
 
 
-MLPS: dict[str, Builder] = {"gated": gated, "plain": plain}
+def experts(graph: Graph, x: Tensor, name: str, layer: int) -> Tensor:
+    """Builds the experts of a layer, or a gated MLP if the layer has none."""
+    chosen = graph.config.experts
+    if chosen is None or not chosen.has(layer):
+        return gated(graph, x, name, layer)
+    return build_mlp(graph, chosen, x, name)
+
+
+MLPS: dict[str, Builder] = {"experts": experts, "gated": gated, "plain": plain}

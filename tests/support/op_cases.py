@@ -321,6 +321,39 @@ def customs(x: ark.Tensor, y: ark.Tensor, row: ark.Tensor) -> list[ark.Tensor]:
     return [first, second + 1]
 
 
+def largest(x: ark.Tensor, y: ark.Tensor) -> list[ark.Tensor]:
+    """Returns values and indices of one, several and all largest elements along each dimension, and
+    of an operand whose elements are equal.
+    """
+    pairs = [ark.top_k(x, 1), ark.top_k(x, 3, 0), ark.top_k(x, 7), ark.top_k(y, 2, axis=1)]
+    pairs.append(ark.top_k(ark.where(ark.equal(x, x), ark.full(x.shape, 1, x.dtype), x), 4))
+    return [result for pair in pairs for result in pair]
+
+
+def chosen(x: ark.Tensor, w: ark.Tensor, i: ark.Tensor) -> list[ark.Tensor]:
+    """Multiplies by chosen matrices: different rows for each index, repeated rows, and all rows by
+    one matrix; with and without an epilogue.
+    """
+    return [
+        ark.indexed_matmul(x, w, i), ark.indexed_matmul(x[:, :1], w, i) + 1,
+        ark.indexed_matmul(x[1, 2], w, i), ark.indexed_matmul(x[0, 0], w, i[0, 1]),
+    ]  # fmt: skip
+
+
+def groups(x: ark.Tensor, w: ark.Tensor) -> list[ark.Tensor]:
+    """Multiplies groups of rows: about equal ones, empty ones, and all rows in one group."""
+    rows, number = x.shape[0], w.shape[0]
+    share = rows // number
+    sizes = [
+        [share + (rows % number) * (n == 1) for n in range(number)],
+        [rows * (n == 0) for n in range(number)],
+        [rows * (n == number - 1) for n in range(number)],
+        [1 * (n == 0) + (rows - 1) * (n == number - 2) for n in range(number)],
+    ]
+    counts = [ark.constant(np.array(each, np.int32)) + 0 for each in sizes]
+    return [ark.grouped_matmul(x, w, each) for each in counts]
+
+
 def unary(op: Make, dtypes: tuple[DType, ...] = FLOATS, data: Data = extremes) -> Case:
     return Case(op, (X,), dtypes, data)
 
@@ -525,6 +558,22 @@ CASES: dict[str, Case] = {
     "dropout": Case(
         lambda x: [ark.dropout(x, p, seed=3, counter=2) for p in (0.0, 0.3, 1.0)], (X,), FLOATS
     ),
+
+
+    "top_k": Case(largest, (X, (2, 70, 3)), NUMBERS, extremes),
+    "top_k of long rows": Case(
+        lambda x: [*ark.top_k(x, 5), *ark.top_k(x, 1)], ((2, 1030),), (ark.fp32, ark.uint32),
+        late_extremes,
+    ),
+    "indexed_matmul": Case(chosen, ((2, 3, 2, 9), (5, 11, 9)), MATRIX, indices=(5,)),
+    "indexed_matmul of single rows": Case(
+        chosen, ((2, 3, 1, 256), (6, 40, 256)), FLOATS, indices=(6,)
+    ),
+    "indexed_matmul of many rows": Case(
+        chosen, ((2, 3, 16, 128), (6, 72, 128)), HALVES, indices=(6,)
+    ),
+    "grouped_matmul": Case(groups, ((7, 12), (4, 5, 12)), MATRIX),
+    "grouped_matmul of many rows": Case(groups, ((70, 64), (3, 40, 64)), FLOATS),
     "im2col": Case(lambda x: ark.im2col(x, 3, 2, 2, 1, 1, 1, 2, 1), ((2, 3, 7, 5),), EVERY),
     "max_pool": Case(lambda x: ark.max_pool(x, 3, 2), ((2, 7, 5, 3),), NUMBERS, extremes),
     "update": Case(updates, ((2, 3), (1, 5)), EVERY, extremes),

@@ -32,6 +32,20 @@ CONFIGS: dict[str, dict[str, Any]] = {
         "intermediate_size": 40, "max_position_embeddings": 64, "rms_norm_eps": 1e-6,
         "rope_theta": 10000.0, "tie_word_embeddings": False,
     },
+    "mixtral": {
+        "model_type": "mixtral", "vocab_size": 37, "hidden_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 20,
+        "num_local_experts": 4, "num_experts_per_tok": 2, "max_position_embeddings": 64,
+        "rms_norm_eps": 1e-5, "rope_theta": 10000.0, "tie_word_embeddings": False,
+    },
+    "qwen3_moe": {
+        "model_type": "qwen3_moe", "vocab_size": 37, "hidden_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "head_dim": 16,
+        "intermediate_size": 40, "moe_intermediate_size": 12, "num_experts": 6,
+        "num_experts_per_tok": 3, "norm_topk_prob": True, "mlp_only_layers": [0],
+        "decoder_sparse_step": 1, "max_position_embeddings": 64, "rms_norm_eps": 1e-6,
+        "rope_theta": 10000.0, "tie_word_embeddings": False,
+    },
 }  # fmt: skip
 
 
@@ -80,7 +94,7 @@ def _bert(c: dict[str, Any]) -> dict[str, tuple[int, ...]]:
 
 
 def _decoder(c: dict[str, Any]) -> dict[str, tuple[int, ...]]:
-    d, f = c["hidden_size"], c["intermediate_size"]
+    d = c["hidden_size"]
     head = c.get("head_dim", d // c["num_attention_heads"])
     q, kv = c["num_attention_heads"] * head, c["num_key_value_heads"] * head
     shapes: dict[str, tuple[int, ...]] = {
@@ -93,14 +107,31 @@ def _decoder(c: dict[str, Any]) -> dict[str, tuple[int, ...]]:
         for part, shape in {
             "input_layernorm": (d,), "post_attention_layernorm": (d,),
             "self_attn.q_proj": (q, d), "self_attn.k_proj": (kv, d),
-            "self_attn.v_proj": (kv, d), "self_attn.o_proj": (d, q),
-            "mlp.gate_proj": (f, d), "mlp.up_proj": (f, d), "mlp.down_proj": (d, f),
+            "self_attn.v_proj": (kv, d), "self_attn.o_proj": (d, q), **_mlp(c, n),
         }.items():  # fmt: skip
             shapes[f"model.layers.{n}.{part}.weight"] = shape
-        if c["model_type"] == "qwen3":
+        if c["model_type"].startswith("qwen3"):
             for part in ("q_norm", "k_norm"):
                 shapes[f"model.layers.{n}.self_attn.{part}.weight"] = (head,)
     return shapes
+
+
+def _mlp(c: dict[str, Any], layer: int) -> dict[str, tuple[int, ...]]:
+    """Returns the shapes of a layer's MLP, or of its router and experts."""
+    d, f = c["hidden_size"], c["intermediate_size"]
+    if c["model_type"] == "mixtral":
+        block, parts, number = "block_sparse_moe", ("w1", "w3", "w2"), c["num_local_experts"]
+    elif c["model_type"] == "qwen3_moe" and layer not in c["mlp_only_layers"]:
+        block, parts, number = "mlp", ("gate_proj", "up_proj", "down_proj"), c["num_experts"]
+        f = c["moe_intermediate_size"]
+    else:
+        return {"mlp.gate_proj": (f, d), "mlp.up_proj": (f, d), "mlp.down_proj": (d, f)}
+    experts = {
+        f"{block}.experts.{number}.{part}": shape
+        for number in range(number)
+        for part, shape in zip(parts, ((f, d), (f, d), (d, f)), strict=True)
+    }
+    return {f"{block}.gate": (number, d), **experts}
 
 
 def write_safetensors(path: Path, arrays: Arrays) -> None:

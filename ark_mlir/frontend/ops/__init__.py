@@ -7,12 +7,14 @@ from . import (
     composed,
     creation,
     elementwise,
+    experts,
     indexing,
     linear,
     losses,
     reductions,
     sampling,
     scatter,
+    selection,
     views,
     windows,
 )
@@ -20,12 +22,14 @@ from .collectives import *
 from .composed import *
 from .creation import *
 from .elementwise import *
+from .experts import *
 from .indexing import *
 from .linear import *
 from .losses import *
 from .reductions import *
 from .sampling import *
 from .scatter import *
+from .selection import *
 from .views import *
 from .views import getitem as getitem
 from .windows import *
@@ -35,11 +39,13 @@ __all__ += collectives.__all__
 __all__ += composed.__all__
 __all__ += creation.__all__
 __all__ += elementwise.__all__
+__all__ += experts.__all__
 __all__ += indexing.__all__
 __all__ += linear.__all__
 __all__ += losses.__all__
 __all__ += reductions.__all__
 __all__ += sampling.__all__
 __all__ += scatter.__all__
+__all__ += selection.__all__
 __all__ += views.__all__
 __all__ += windows.__all__

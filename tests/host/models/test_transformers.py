@@ -63,6 +63,8 @@ class Decoder:
         families = {
             "llama": (transformers.LlamaConfig, transformers.LlamaForCausalLM),
             "qwen3": (transformers.Qwen3Config, transformers.Qwen3ForCausalLM),
+            "mixtral": (transformers.MixtralConfig, transformers.MixtralForCausalLM),
+            "qwen3_moe": (transformers.Qwen3MoeConfig, transformers.Qwen3MoeForCausalLM),
         }
         config, family = families[self.kind]
         model = family(config(**{**sizes, **self.more})).float()
@@ -70,6 +72,10 @@ class Decoder:
             for name, parameter in model.named_parameters():
                 if "norm" in name:
                     parameter.add_(0.3 * torch.randn_like(parameter))
+                if "experts" in name or "mlp.gate." in name:  # zeros in some versions
+                    parameter.copy_(0.3 * torch.randn_like(parameter))
+        if hasattr(model, "set_experts_implementation"):  # others do not take float64
+            model.set_experts_implementation("eager")
         model.save_pretrained(folder)
         return model.double().eval()
 
@@ -96,7 +102,24 @@ DECODERS = {
     "qwen3, tied": Decoder(
         "qwen3", 3, 1, 45, prompt=40, chunk=7, more={"head_dim": 8, "tie_word_embeddings": True}
     ),
-}
+    "mixtral": Decoder(
+        "mixtral", 4, 2, 61, more={"num_local_experts": 4, "num_experts_per_tok": 2}
+    ),
+    "qwen3_moe": Decoder(
+        "qwen3_moe", 4, 2, 61, prompt=20, chunk=16,
+        more={
+            "head_dim": 16, "num_experts": 6, "num_experts_per_tok": 2, "norm_topk_prob": True,
+            "moe_intermediate_size": 20,
+        },
+    ),
+    "qwen3_moe with a dense layer": Decoder(
+        "qwen3_moe", 4, 2, 61,
+        more={
+            "head_dim": 16, "num_experts": 8, "num_experts_per_tok": 3, "norm_topk_prob": False,
+            "moe_intermediate_size": 20, "mlp_only_layers": [0],
+        },
+    ),
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", DECODERS)

@@ -1,0 +1,242 @@
+"""Decoders with experts: logits and tokens of transformers, all routings, ranks, invalid folders.
+
+The numbers of transformers are those of its float64 models of the folders of ``tiny_models``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+
+import tiny_models
+
+import ark_mlir as ark
+from ark_mlir.models import moe
+from ark_mlir.models.moe import Experts
+from ark_mlir.models.sharding import Shard
+
+Pick = Callable[[str], str]
+Array = np.ndarray[Any, Any]
+
+PROMPT = [(7 * i + 3) % 37 for i in range(11)]
+LOGITS = {
+    "mixtral": [3.013105, 1.856873, 0.6258206, -0.5158557],
+    "qwen3_moe": [-0.177973, 1.595056, -0.8988567, 0.8202061],
+}
+TOKENS = {
+    "mixtral": [33, 32, 17, 35, 8, 29, 32, 35], "qwen3_moe": [27, 15, 0, 11, 36, 9, 9, 9]
+}  # fmt: skip
+KINDS = list(TOKENS)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: Any) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("experts")
+    return {kind: tiny_models.write_model(root / kind, kind) for kind in KINDS}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_logits_are_those_of_transformers(folders: dict[str, Path], kind: str) -> None:
+    model = ark.models.load(folders[kind], max_length=32, chunk=16)
+    inputs = {
+        "ids": [PROMPT + [0] * 5], "begin": 0, "last": len(PROMPT) - 1, "ends": [-1] * 8,
+    }  # fmt: skip
+    arrays = {**model.parameters_of("prefill"), **inputs}
+    outputs = ark.reference.run(model.programs["prefill"], arrays)
+    np.testing.assert_allclose(outputs["logits"][0, :4], LOGITS[kind], atol=2e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_generation_is_that_of_transformers(
+    folders: dict[str, Path], kind: str, pick_target: Pick
+) -> None:
+    """Chunks of 16 tokens sort rows by expert; one token is multiplied row by row."""
+    model = ark.models.load(folders[kind], max_length=24, chunk=16)
+    assert model.generate(PROMPT, 8, reference=True) == TOKENS[kind]
+    model.compile(pick_target("cpu:2"))
+    assert model.generate(PROMPT, 8) == TOKENS[kind]
+    assert model.generate(PROMPT, 8) == TOKENS[kind]  # no state of the run before remains
+
+
+# -- one layer ------------------------------------------------------------------------------------
+
+
+class Layer:
+    """Builds a layer with experts outside of a decoder, with the parameters as inputs."""
+
+    def __init__(self, experts: Experts) -> None:
+        self.config = self
+        self.experts = experts
+        self.shard = Shard()
+        self.dtype = ark.fp32
+
+    def parameter(self, name: str, *shape: int) -> ark.Tensor:
+        return ark.parameter(name, shape, ark.fp32)
+
+    def dense(self, x: ark.Tensor, name: str, outputs: int, bias: bool = False) -> ark.Tensor:
+        weight = self.parameter(f"{name}.weight", outputs, x.shape[-1])
+        return ark.matmul(x, weight, transpose_other=True)
+
+
+def build_layer(experts: Experts, tokens: int) -> ark.Program:
+    with ark.Program("layer") as program:
+        x = ark.input("x", (tokens, 16), ark.fp32)
+        ark.output("y", moe.build_mlp(Layer(experts), experts, x, "mlp"))
+    return program
+
+
+def silu(x: Array) -> Array:
+    return x / (1 + np.exp(-x))
+
+
+def compute(experts: Experts, arrays: dict[str, Array]) -> Array:
+    """Computes a layer token by token, as the definition says."""
+    parts = {name: array.astype(np.float64) for name, array in arrays.items()}
+    x, result = parts["x"], np.zeros(arrays["x"].shape)
+    gate, up, down = (parts[f"mlp.experts.{part}_proj.weight"] for part in ("gate", "up", "down"))
+    for token, row in enumerate(x):
+        logits = parts["mlp.gate.weight"] @ row
+        scores = np.exp(logits - logits.max())
+        scores /= scores.sum()
+        chosen = np.argsort(-scores, kind="stable")[: experts.chosen]
+        total = scores[chosen].sum() if experts.normalize else 1.0
+        for e in chosen:
+            inner = silu(gate[e] @ row) * (up[e] @ row)
+            result[token] += scores[e] / total * (down[e] @ inner)
+    if experts.shared:
+        gate, up, down, scale = (
+            parts[f"mlp.shared_expert{part}.weight"]
+            for part in (".gate_proj", ".up_proj", ".down_proj", "_gate")
+        )
+        inner = silu(x @ gate.T) * (x @ up.T)
+        result += inner @ down.T / (1 + np.exp(-x @ scale.T))
+    return result
+
+
+def make_arrays(program: ark.Program, seed: int) -> dict[str, Array]:
+    random = np.random.default_rng(seed)
+    declared = {**program.inputs, **program.parameters}
+    return {
+        name: random.standard_normal(argument.shape).astype(np.float32)
+        for name, argument in declared.items()
+    }
+
+
+@pytest.mark.parametrize("tokens", [1, 3, 40])
+@pytest.mark.parametrize(
+    "experts",
+    [
+        Experts(8, 2, 12, normalize=True),
+        Experts(8, 3, 12, normalize=False, shared=20),
+        Experts(4, 4, 5, normalize=True),
+    ],
+    ids=["two of eight", "shared", "all"],
+)
+def test_a_layer_is_its_definition(experts: Experts, tokens: int) -> None:
+    program = build_layer(experts, tokens)
+    arrays = make_arrays(program, tokens)
+    got = ark.reference.run(program, arrays)["y"]
+    np.testing.assert_allclose(got, compute(experts, arrays), rtol=1e-9, atol=1e-9)
+
+
+@pytest.mark.parametrize("tokens", [2, 40])
+def test_all_tokens_to_one_expert(tokens: int, pick_target: Pick) -> None:
+    """No token is dropped, and experts without tokens do no harm, even with weights of NaN."""
+    experts = Experts(8, 1, 12, normalize=True)
+    program = build_layer(experts, tokens)
+    arrays = make_arrays(program, 5)
+    router = np.zeros((8, 16), np.float32)
+    router[6] = 50 * np.sign(arrays["x"][0])
+    arrays["x"] = np.abs(arrays["x"]) * np.sign(arrays["x"][0])
+    arrays["mlp.gate.weight"] = router
+    for name in arrays:
+        if "experts" in name:
+            arrays[name][:6] = arrays[name][7] = np.nan
+    expected = compute(experts, arrays)
+    assert np.isfinite(expected).all()
+    wanted = ark.reference.evaluate(program, arrays)
+    np.testing.assert_allclose(wanted.outputs["y"], expected, rtol=1e-9, atol=1e-9)
+    with ark.compile(program, target=pick_target("cpu:2")) as executable:
+        executable.bind({name: arrays[name] for name in program.parameters})
+        got = executable.run(x=arrays["x"])["y"]
+    np.testing.assert_allclose(got, expected, rtol=1e-4, atol=1e-4)
+
+
+# -- several ranks --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_ranks_share_every_expert(folders: dict[str, Path], kind: str) -> None:
+    model = ark.models.load(folders[kind], max_length=16, chunk=4, tensor_parallel=2)
+    programs = model.ranks["prefill"]
+    scalars = {name: 3 if name == "last" else 0 for name in programs[0].scalars}
+    inputs = {"ids": np.array([PROMPT[:4]], np.int32), "ends": np.full(8, -1, np.int32), **scalars}
+    whole = {**model.parameters_of("prefill"), **inputs}
+    exact = ark.reference.run(model.programs["prefill"], whole)["logits"]
+    parts = [
+        {n: Shard(rank, 2).part(whole[n], a.shape) for n, a in program.parameters.items()}
+        for rank, program in enumerate(programs)
+    ]
+    for outputs in ark.reference.run(programs, [{**part, **inputs} for part in parts]):
+        np.testing.assert_allclose(outputs["logits"], exact, rtol=1e-6, atol=1e-6)
+
+
+def test_columns_that_ranks_cannot_share() -> None:
+    with pytest.raises(ark.InvalidUsageError, match="5 columns of the expert"):
+        Experts(4, 1, 5, normalize=True).divide(2)
+    with pytest.raises(ark.InvalidUsageError, match="7 columns of the shared expert"):
+        Experts(4, 1, 4, normalize=True, shared=7).divide(2)
+
+
+# -- invalid folders ------------------------------------------------------------------------------
+
+
+def drop(arrays: dict[str, Any], name: str) -> None:
+    del arrays[name]
+
+
+def cut(arrays: dict[str, Any], name: str) -> None:
+    arrays[name] = arrays[name][:-1]
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "message"),
+    [
+        (drop, "block_sparse_moe.experts.3.w2.weight", "lack .*experts.3.w2.weight"),
+        (drop, "block_sparse_moe.gate.weight", "lack .*block_sparse_moe.gate.weight"),
+        (cut, "block_sparse_moe.experts.1.w1.weight", "experts.1.w1.weight.* that of expert 0"),
+        (cut, "block_sparse_moe.gate.weight", "gate.weight.*requires"),
+    ],
+)
+def test_invalid_weights(tmp_path: Path, change: Any, name: str, message: str) -> None:
+    arrays = tiny_models.weights("mixtral")
+    change(arrays, f"model.layers.1.{name}")
+    folder = tiny_models.write_model(tmp_path, "mixtral", arrays)
+    with pytest.raises(ark.InvalidUsageError, match=message):
+        ark.models.load(folder)
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "message"),
+    [
+        ("mixtral", {"num_experts_per_tok": 5}, "num_experts_per_tok 5 exceeds"),
+        ("mixtral", {"num_local_experts": None}, "'num_local_experts' is missing"),
+        ("mixtral", {"num_local_experts": 0}, "num_local_experts"),
+        ("qwen3_moe", {"mlp_only_layers": [-1]}, "mlp_only_layers"),
+        ("qwen3_moe", {"norm_topk_prob": 1}, "norm_topk_prob"),
+        ("qwen3_moe", {"decoder_sparse_step": 0}, "decoder_sparse_step"),
+        ("qwen3_moe", {"shared_expert_intermediate_size": 8}, "unknown entries"),
+    ],
+)
+def test_invalid_configurations(
+    tmp_path: Path, kind: str, changes: dict[str, Any], message: str
+) -> None:
+    folder = tiny_models.write_model(tmp_path, kind, config=changes)
+    with pytest.raises(ark.InvalidUsageError, match=message):
+        ark.models.load(folder)
