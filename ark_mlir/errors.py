@@ -1,7 +1,7 @@
 """The exceptions of ark.
 
 Every exception that ark raises on purpose derives from :class:`ArkError`; any other exception is
-a bug in ark. A message is one line that begins with a place: the Python ``file:line`` that made
+a bug in ark. A message is one line that begins with a location: the Python ``file:line`` that made
 an op, a location in an ``.mlir`` file, or the path of a bundle or model.
 """
 
@@ -29,7 +29,7 @@ class ArkError(Exception):
 
     Args:
         message: the problem, in one sentence.
-        location: the place of the problem, ``file:line`` or a path; None if it has no place.
+        location: the location of the problem, ``file:line`` or a path; None if it has none.
         op: the op that has the problem, such as ``ark.matmul``.
         notes: further lines, such as the other op of a conflict or a hint.
 

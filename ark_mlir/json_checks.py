@@ -1,4 +1,4 @@
-"""A strict JSON parser, and typed access to its values, with errors that name the place.
+"""A strict JSON parser, and typed access to its values, with errors that name the value.
 
 All JSON that ark reads is read by this module: manifests of bundles, headers of safetensors files,
 configurations and tensor indices of models, traces, costs.
@@ -44,7 +44,7 @@ class Document:
     error: type[ArkError]
 
     def problem(self, path: str, problem: str) -> ArkError:
-        """Returns the exception for a problem at a place, such as ``buffers[2].dtype``."""
+        """Returns the exception for a problem with a value, such as ``buffers[2].dtype``."""
         # Keys from the file are part of the path and may be hostile.
         if len(path) > _MAX_PATH or not path.isprintable():
             path = shorten(path, _MAX_PATH)
@@ -107,7 +107,7 @@ class Node:
         self.document = document
 
     def error(self, problem: str) -> ArkError:
-        """Returns the exception for a problem at this place."""
+        """Returns the exception for a problem with this value."""
         return self.document.problem(self.path, problem)
 
     def keys(self, required: frozenset[str], optional: frozenset[str] = frozenset()) -> None:

@@ -32,6 +32,7 @@ include_patterns = [
     "benchmarks/**.md",
     "dialects/**.md",
     "passes/**.md",
+    "ark_mlir/runtime/README.md",
     "tests/soak/README.md",
     "CHANGELOG.md",
     "CONTRIBUTING.md",

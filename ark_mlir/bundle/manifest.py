@@ -130,7 +130,7 @@ class Semaphore:
 
 @dataclass(frozen=True)
 class Section:
-    """The place of a section in the file, in bytes, and its SHA-256 in hex."""
+    """The offset and the size of a section in the file, in bytes, and its SHA-256 in hex."""
 
     name: str
     offset: int

@@ -115,23 +115,21 @@ def _sections(
     views: dict[str, memoryview] = {}
     position = HEADER_SIZE + header.manifest_size
     for section, offset in zip(manifest.sections, offsets, strict=True):
-        place = f"section {section.name}"
+        what = f"section {section.name}"
         if section.offset != offset:
             raise BundleError(
-                f"{place}: offset is {section.offset}; expected {offset}", location=where
+                f"{what}: offset is {section.offset}; expected {offset}", location=where
             )
         if offset + section.size > data.nbytes:
             raise BundleError(
-                f"{place}: bytes [{offset}, {offset + section.size}) are not in the file",
+                f"{what}: bytes [{offset}, {offset + section.size}) are not in the file",
                 location=where,
             )
         if any(data[position:offset]):
-            raise BundleError(
-                f"{place}: the padding before the section is not zero", location=where
-            )
+            raise BundleError(f"{what}: the padding before the section is not zero", location=where)
         view = data[offset : offset + section.size]
         if hashlib.sha256(view).hexdigest() != section.sha256:
-            raise BundleError(f"{place}: altered: its SHA-256 differs", location=where)
+            raise BundleError(f"{what}: altered: its SHA-256 differs", location=where)
         views[section.name] = view
         position = offset + section.size
     if end != data.nbytes:

@@ -176,24 +176,24 @@ def trusted_keys() -> TrustedKeys | None:
             another user could write.
         UnsupportedError: a key is PEM, and the package ``cryptography`` is not installed.
     """
-    place = knobs.TRUSTED_KEYS.get()
-    if place is None:
+    path = knobs.TRUSTED_KEYS.get()
+    if path is None:
         return None
     keys: dict[bytes, str] = {}
-    for file in _key_files(Path(place)):
+    for file in _key_files(Path(path)):
         for key in _public_keys(file):
             keys.setdefault(key, str(file))
     if not keys:
-        raise InvalidUsageError("ARK_TRUSTED_KEYS: there is no key in it", location=place)
+        raise InvalidUsageError("ARK_TRUSTED_KEYS: there is no key in it", location=path)
     return keys
 
 
-def _key_files(place: Path) -> Iterator[Path]:
+def _key_files(path: Path) -> Iterator[Path]:
     """Yields the file itself, or all files of the folder except hidden ones."""
-    if not _checked(place):
-        yield place
+    if not _checked(path):
+        yield path
         return
-    for file in sorted(place.iterdir()):
+    for file in sorted(path.iterdir()):
         if not file.name.startswith("."):
             if _checked(file):
                 raise InvalidUsageError("ARK_TRUSTED_KEYS: is a folder", location=str(file))

@@ -105,23 +105,23 @@ def assembler() -> dict[str, str]:
         origin = chosen.origin()
     except ArkError as error:
         return {"name": "; ".join((f"error: {error.message}", *error.notes))}
-    return {"name": chosen.name, "version": origin.version, "place": origin.place}
+    return {"name": chosen.name, "version": origin.version, "path": origin.path}
 
 
 def cache() -> dict[str, str]:
-    """Returns the place of the cache of compiled programs, its size, and its hits and misses."""
+    """Returns the folder of the cache of compiled programs, its size, and its hits and misses."""
     from ..bundle.store import default_store
 
     try:
         store = default_store()
         off = not knobs.CACHE.get()
     except ArkError as error:
-        return {"place": f"error: {error}"}
+        return {"path": f"error: {error}"}
     if store is None:
-        return {"place": "none: there is no home folder; set ARK_CACHE_DIR"}
+        return {"path": "none: there is no home folder; set ARK_CACHE_DIR"}
     usage = store.usage()
     return {
-        "place": f"{store.folder}{' (off)' if off else ''}",
+        "path": f"{store.folder}{' (off)' if off else ''}",
         "size": f"{usage.bytes / 1e6:.1f} of {store.limit / 1e6:.0f} MB, {usage.entries} programs",
         "hits": f"{usage.hits} of {usage.hits + usage.misses} compilations",
     }

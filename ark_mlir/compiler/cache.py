@@ -38,7 +38,7 @@ _PACKAGES = ("bundle", "compiler", "targets")
 
 @dataclass(frozen=True)
 class Slot:
-    """The place of one program in a cache."""
+    """The file of one program in a cache."""
 
     store: BundleStore
     key: str
@@ -59,7 +59,7 @@ class Slot:
 def find_slot(
     module: ir.Operation, machine: Target, backend: Backend, options: CompileOptions
 ) -> Slot | None:
-    """Returns the place of the bundle of `module` in the cache, None if the cache is not used.
+    """Returns the file of the bundle of `module` in the cache, None if the cache is not used.
 
     A compilation that dumps its stages does not use the cache.
     """

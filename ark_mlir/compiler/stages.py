@@ -73,7 +73,7 @@ def run_stage(module: ir.Operation, stage: str, options: Mapping[str, str]) -> N
 
     Raises:
         VerificationError: the proof of the schedule failed.
-        CompileError: the stage failed. Both errors name a place in the program.
+        CompileError: the stage failed. Both errors name a location in the program.
     """
     words = [f"{name}={quoted(value)}" for name, value in options.items()]
     words += [f"from={stage}", f"to={stage}"]

@@ -73,5 +73,5 @@ def _error(problems: list[tuple[str, str, bool]]) -> VerificationError:
         _OP_PREFIX.sub("", message),
         location=location or None,
         op=match.group(1) if match else None,
-        notes=[f"{place}: {text}" if place else text for place, text, _ in others],
+        notes=[f"{where}: {text}" if where else text for where, text, _ in others],
     )

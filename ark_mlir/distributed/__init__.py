@@ -21,7 +21,7 @@ from .engines import MscclppMemory, NcclMemory, TorchSymmetricMemory
 from .executable import RankExecutable
 from .launcher import read_identity
 from .member import Member, current
-from .tcp.meeting import Place
+from .tcp.meeting import MeetingPoint
 
 __all__ = [
     "Member", "MscclppMemory", "NcclMemory", "RankExecutable", "TorchSymmetricMemory", "current",
@@ -90,11 +90,11 @@ def init(
         timeout = knobs.TIMEOUT.get() if knobs.TIMEOUT.is_set else _SECONDS
     if not timeout > 0:
         raise InvalidUsageError(f"timeout is {timeout!r}; it must be a positive number")
-    place = None
+    point = None
     if address is not None:
-        place = Place.parse(address, secret)
-    identity = read_identity(rank, world_size, job, several_hosts=place is not None)
-    member = Member(identity, timeout, engine, place)
+        point = MeetingPoint.parse(address, secret)
+    identity = read_identity(rank, world_size, job, several_hosts=point is not None)
+    member = Member(identity, timeout, engine, point)
     set_current(member)
     return member
 

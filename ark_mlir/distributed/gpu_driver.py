@@ -56,7 +56,7 @@ class GpuRankDriver(CudaDriver):
         program = self._linked[self._rank].bundle
         named = replace(program.manifest, buffers=bundle.manifest.buffers)
         shared = self._memory.shared if shared is None else shared
-        super().load(self._memory.place(replace(program, manifest=named)), shared)
+        super().load(self._memory.relocate(replace(program, manifest=named)), shared)
         self._clear()
 
     def _make_watch(self, kernel: CudaKernel) -> QueueWatch:

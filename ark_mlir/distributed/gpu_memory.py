@@ -14,7 +14,7 @@ from ..runtime.cuda.kernel import SharedMemory, begun_word
 from ..runtime.cuda.legacy_ipc import BorrowedBlock, LentBlock
 from ..runtime.cuda.memory import DeviceBytes
 from ..runtime.cuda.peers import ExportedPart, MappedParts, page_size
-from ..runtime.ranks.placing import Places, place
+from ..runtime.ranks.relocation import PartAddresses, relocate
 from .frames import close_files
 from .gpu_facts import check_facts, choose_device, peer_problem, read_facts
 
@@ -59,7 +59,7 @@ class GpuMemory:
         self.sharing = FILES if engine is None else engine.name
         self._api = api
         self._engine = engine
-        self._places: Places | None = None
+        self._addresses: PartAddresses | None = None
         self._lent: LentBlock | None = None
         self._borrowed = ExitStack()
         self._mappings: Circle | None = None
@@ -99,9 +99,9 @@ class GpuMemory:
         else:
             self._resources.enter_context(mapped)
 
-    def place(self, linked: Bundle) -> Bundle:
+    def relocate(self, linked: Bundle) -> Bundle:
         """Returns the linked program of this rank with tables for the addresses of the memory."""
-        return linked if self._places is None else place(linked, self._places)
+        return linked if self._addresses is None else relocate(linked, self._addresses)
 
     # -- file descriptors --------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class GpuMemory:
         api, ranks = self._api, bundle.manifest.ranks
         arena, packets = bundle.manifest.arena // ranks, bundle.manifest.packets // ranks
         counters = RANK_COUNTERS * SEMAPHORE_STRIDE
-        places = self._places = Places(
+        addresses = self._addresses = PartAddresses(
             rank=rank,
             arenas=tuple(begins),
             counters=tuple(begin + arena for begin in begins),
@@ -215,12 +215,12 @@ class GpuMemory:
             packets_part=packets,
         )
         self.shared = SharedMemory(
-            arena=DeviceBytes(api, places.arena, 0),
-            semaphores=DeviceBytes(api, places.counters[rank], counters),
-            packets=DeviceBytes(api, places.own_packets, 0),
-            own_packets=DeviceBytes(api, places.packets[rank], packets),
-            begun=tuple(begun_word(each, rank) for each in places.counters),
-            slots=places.slots,
+            arena=DeviceBytes(api, addresses.arena, 0),
+            semaphores=DeviceBytes(api, addresses.counters[rank], counters),
+            packets=DeviceBytes(api, addresses.own_packets, 0),
+            own_packets=DeviceBytes(api, addresses.packets[rank], packets),
+            begun=tuple(begun_word(each, rank) for each in addresses.counters),
+            slots=addresses.slots,
         )
 
     def _borrow(self, turn: Turn, rank: int, own: LentBlock) -> list[int]:

@@ -27,7 +27,7 @@ _JOB = (
 
 @dataclass(frozen=True)
 class Identity:
-    """A rank's place in its job.
+    """The number of a rank in its job.
 
     Attributes:
         rank: the number of the rank, from zero on.

@@ -21,7 +21,7 @@ from .executable import RankExecutable
 from .gpu_memory import GpuMemory, free_kept, share_gpu_memory
 from .rendezvous import meet
 from .shared import Segment, create_segment
-from .tcp.meeting import Place, meet_over_tcp
+from .tcp.meeting import MeetingPoint, meet_over_tcp
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -55,7 +55,7 @@ class Member:
         identity: Identity,
         timeout: float,
         engine: Engine | None = None,
-        place: Place | None = None,
+        point: MeetingPoint | None = None,
     ) -> None:
         self.rank = identity.rank
         self.world_size = identity.size
@@ -65,8 +65,8 @@ class Member:
         self._engine = None if engine is None else EngineMemory(engine, identity.size)
         self._links = (
             meet(identity, timeout)
-            if place is None or identity.size == 1
-            else meet_over_tcp(identity, place, timeout)
+            if point is None or identity.size == 1
+            else meet_over_tcp(identity, point, timeout)
         )
         # The circle of the world, in whose turns programs are compiled and loaded.
         self._circle = Circle(self._links, 0, timeout)

@@ -98,7 +98,7 @@ def _column(frame: FrameType) -> int:
 def to_location(name: str, frames: list[Frame], context: ir.Context) -> ir.Location:
     """Returns a ``NameLoc`` around `frames`, as described at the top of this module."""
     files = [ir.Location.file(f.file, f.line, f.column, context=context) for f in frames]
-    place = files[0]
+    location = files[0]
     if len(files) > 1:
-        place = ir.Location.callsite(place, files[1:], context=context)
-    return ir.Location.name(name, place, context=context)
+        location = ir.Location.callsite(location, files[1:], context=context)
+    return ir.Location.name(name, location, context=context)

@@ -124,10 +124,10 @@ def constant_tensor(
     If `shape` is given, `array` has one element, the value of all elements of that shape.
     """
 
-    def build(**place: Any) -> Any:
+    def build(**context: Any) -> Any:
         extents = array.shape if shape is None else shape
         return dialect.ConstantOp(
-            elements(array, dtype, program.tensor_type(extents, dtype)), **place
+            elements(array, dtype, program.tensor_type(extents, dtype)), **context
         )
 
     program = current("ark.constant")

@@ -143,13 +143,13 @@ class _Graph:
     def embeddings(self, ids: Tensor, types: Tensor) -> Tensor:
         config, name = self.config, "embeddings"
         words = self.parameter(f"{name}.word_embeddings.weight", config.vocabulary, config.hidden)
-        places = self.parameter(
+        positions = self.parameter(
             f"{name}.position_embeddings.weight", config.positions, config.hidden
         )
         kinds = self.parameter(f"{name}.token_type_embeddings.weight", config.types, config.hidden)
         hidden = ark.embedding(ids, words, name=f"{name}.words")
         hidden = hidden + ark.embedding(types, kinds, name=f"{name}.types")
-        hidden = hidden + places[: self.length]
+        hidden = hidden + positions[: self.length]
         hidden = ark.reshape(hidden, (self.batch * self.length, config.hidden))
         return self.norm(hidden, f"{name}.LayerNorm")
 

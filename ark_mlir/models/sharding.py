@@ -124,8 +124,8 @@ class Shard:
             return ark.argmax(logits, -1, name="token")
         batch, extent = logits.shape
         best = ark.argmax(logits, -1, name="best")
-        place = ark.add(best, ark.mul(ark.arange(batch), extent), name="best.place")
-        largest = ark.gather(ark.reshape(logits, (-1,)), place, 0, name="largest")
+        index = ark.add(best, ark.mul(ark.arange(batch), extent), name="best.index")
+        largest = ark.gather(ark.reshape(logits, (-1,)), index, 0, name="largest")
         token = ark.add(best, self.interval(vocabulary).start, name="best.token")
         # One maximum over the ranks finds logit and token: the logit in the upper half of a key
         # has precedence; of equal logits, the smallest token makes the largest key.

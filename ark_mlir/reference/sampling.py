@@ -54,8 +54,8 @@ def philox(index: Array, counter: Array, seed: Array) -> Array:
         [block & _LOW, block >> _HALF, counter & _LOW, counter >> _HALF],
         [seed & _LOW, seed >> _HALF],
     )
-    place = (index & np.uint64(3)).astype(np.int64)
-    return np.choose(place, words).astype(np.uint32)
+    which = (index & np.uint64(3)).astype(np.int64)
+    return np.choose(which, words).astype(np.uint32)
 
 
 @handles("philox")

@@ -194,7 +194,7 @@ class Driver(Protocol):
         ...
 
     def captures(self, run_stream: RunStream) -> bool:
-        """Returns True if the stream of the place is being captured in a graph."""
+        """Returns True if the stream is being captured in a graph."""
         ...
 
     def recorded(self, stream: object) -> list[Outcome]:

@@ -27,10 +27,10 @@ _MOST_NOTES = 8
 
 @dataclass(frozen=True)
 class Origin:
-    """The version of an assembler, and the file or the machine that has it."""
+    """The version of an assembler, and the path of its file, or the name of what has it."""
 
     version: str
-    place: str
+    path: str
 
 
 @dataclass(frozen=True)

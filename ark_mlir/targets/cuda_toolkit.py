@@ -40,7 +40,7 @@ def _candidates() -> list[Path]:
         except ModuleNotFoundError:
             continue
         if spec is not None:
-            roots += [Path(place) for place in spec.submodule_search_locations or ()]
+            roots += [Path(path) for path in spec.submodule_search_locations or ()]
     if ptxas := shutil.which("ptxas"):
         roots.append(Path(ptxas).resolve().parent.parent)
     return [*roots, Path("/usr/local/cuda")]

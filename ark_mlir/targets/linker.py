@@ -35,8 +35,8 @@ def link(code: bytes, *flags: str) -> bytes:
     with scratch_file() as source:
         source.write(code)
         source.flush()
-        place = f"/dev/fd/{source.fileno()}"
-        command = [linker, *_FLAGS, *flags, "-o", "-", place]
+        path = f"/dev/fd/{source.fileno()}"
+        command = [linker, *_FLAGS, *flags, "-o", "-", path]
         done = subprocess.run(
             command, capture_output=True, check=False, pass_fds=(source.fileno(),)
         )

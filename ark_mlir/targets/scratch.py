@@ -42,5 +42,5 @@ def _explained() -> Generator[None]:
     try:
         yield
     except OSError as error:
-        place = error.filename or tempfile.tempdir
-        raise CompileError(error.strerror or str(error), location=place) from None
+        path = error.filename or tempfile.tempdir
+        raise CompileError(error.strerror or str(error), location=path) from None

@@ -25,12 +25,12 @@ def assert_within(
         wide: NDArray[Any] = got.astype(np.float64) if expected.dtype.kind == "f" else got
         same = (wide == expected) | ((wide != wide) & (expected != expected))
         good = same | (np.abs(wide.astype(np.float64) - expected) <= bound) | np.isposinf(bound)
-    places = np.argwhere(~good)
+    indices = np.argwhere(~good)
     assert good.all(), (
         "\n".join(
-            f"{name}{place.tolist()}: {wide[tuple(place)]!r}, expected {expected[tuple(place)]!r} "
-            f"within {bound[tuple(place)]:.3g}"
-            for place in places[:5]
+            f"{name}{index.tolist()}: {wide[tuple(index)]!r}, expected {expected[tuple(index)]!r} "
+            f"within {bound[tuple(index)]:.3g}"
+            for index in indices[:5]
         )
-        + f"\n{len(places)} of {good.size} elements"
+        + f"\n{len(indices)} of {good.size} elements"
     )

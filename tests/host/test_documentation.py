@@ -47,6 +47,31 @@ def test_lines_of_documentation_are_short() -> None:
     assert [line for page in pages for line in long_lines(page)] == []
 
 
+GLOSSARY = re.compile(r"```\{glossary\}\n(.*?)```", re.S)
+
+
+def glossary_entries() -> dict[str, str]:
+    """Returns the definitions of the glossary by their terms."""
+    entries: dict[str, str] = {}
+    for section in GLOSSARY.findall(read_page("glossary.md")):
+        for entry in section.strip().split("\n\n"):
+            terms, _, definition = entry.partition("\n")
+            entries[terms] = " ".join(definition.split())
+    return entries
+
+
+def test_glossary_defines_each_term_once() -> None:
+    """Each definition is an entry of a glossary, which other pages link, and names the field's
+    word."""
+    entries = glossary_entries()
+    assert len(entries) > 80
+    outside = GLOSSARY.sub("", read_page("glossary.md"))
+    assert re.findall(r"^  \S.*\*Elsewhere:\*", outside, re.M) == []
+    assert [term for term, text in entries.items() if "*Elsewhere:*" not in text] == []
+    terms = [term for terms in entries for term in re.split(r", | \(.*", terms) if term]
+    assert sorted(terms) == sorted(set(terms))
+
+
 def test_installation_names_every_extra() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     rows = re.findall(r"^\| (`.+?) \|", read_page("installation.md"), re.M)

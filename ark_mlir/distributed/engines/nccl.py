@@ -108,9 +108,9 @@ def _check_versions(found: Any) -> None:
     }
     for name, (version, needed) in versions.items():
         if version != needed:
-            place = f" ({library.path})" if name == "NCCL" and library is not None else ""
+            path = f" ({library.path})" if name == "NCCL" and library is not None else ""
             raise UnsupportedError(
-                f"this process has {name} {version}{place}, and ark needs {needed}: "
+                f"this process has {name} {version}{path}, and ark needs {needed}: "
                 "pip install 'ark-mlir[nccl]', and load it before another library loads its own"
             )
 

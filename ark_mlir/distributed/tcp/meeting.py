@@ -28,7 +28,7 @@ from .links import TcpLinks, shut_down
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["Place", "meet_over_tcp"]
+__all__ = ["MeetingPoint", "meet_over_tcp"]
 
 _PROTOCOL = 1
 _SHORTEST_SECRET = 32
@@ -49,8 +49,8 @@ _KEEP_ALIVE = {
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where and how the ranks of a job meet.
+class MeetingPoint:
+    """The meeting point of the ranks of a job.
 
     Attributes:
         host, port: the address of rank 0.
@@ -62,8 +62,8 @@ class Place:
     secret: bytes = field(repr=False)
 
     @staticmethod
-    def parse(address: str, secret: str | None = None) -> Place:
-        """Returns the place of an address ``HOST:PORT``.
+    def parse(address: str, secret: str | None = None) -> MeetingPoint:
+        """Returns the meeting point at an address ``HOST:PORT``.
 
         Args:
             address: the address of rank 0.
@@ -73,8 +73,8 @@ class Place:
         file that other users can read.
 
         Example:
-            >>> Place.parse("[::1]:29600", "0123456789abcdef" * 2)
-            Place(host='::1', port=29600)
+            >>> MeetingPoint.parse("[::1]:29600", "0123456789abcdef" * 2)
+            MeetingPoint(host='::1', port=29600)
         """
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
@@ -85,7 +85,7 @@ class Place:
                 f"the secret has {len(text)} characters; it needs at least {_SHORTEST_SECRET}",
                 notes=[_MAKE_SECRET],
             )
-        return Place(host.strip("[]"), int(port), text.encode())
+        return MeetingPoint(host.strip("[]"), int(port), text.encode())
 
 
 def _read_secret() -> str:
@@ -115,7 +115,7 @@ class _Guest(NamedTuple):
     host: str
 
 
-def meet_over_tcp(identity: Identity, place: Place, timeout: float) -> TcpLinks:
+def meet_over_tcp(identity: Identity, point: MeetingPoint, timeout: float) -> TcpLinks:
     """Waits until all ranks of the job are connected, and returns the links to them.
 
     Raises:
@@ -127,8 +127,8 @@ def meet_over_tcp(identity: Identity, place: Place, timeout: float) -> TcpLinks:
     """
     deadline = time.monotonic() + timeout
     if identity.rank == 0:
-        return _gather(identity, place, timeout, deadline)
-    return _join(identity, place, timeout, deadline)
+        return _gather(identity, point, timeout, deadline)
+    return _join(identity, point, timeout, deadline)
 
 
 def _greeting(identity: Identity, port: int = 0) -> dict[str, Any]:
@@ -144,9 +144,9 @@ def _greeting(identity: Identity, port: int = 0) -> dict[str, Any]:
 # ---------------------------------------------------------------------------- rank 0
 
 
-def _gather(identity: Identity, place: Place, timeout: float, deadline: float) -> TcpLinks:
+def _gather(identity: Identity, point: MeetingPoint, timeout: float, deadline: float) -> TcpLinks:
     channels: dict[int, Channel] = {}
-    with _Door(place.host, place.port, identity, place.secret) as door:
+    with _Door(point.host, point.port, identity, point.secret) as door:
         try:
             guests = door.admit(range(1, identity.size), timeout, deadline, channels)
             own = _greeting(identity)["process"]
@@ -280,19 +280,19 @@ class _Door:
 # ---------------------------------------------------------------------------- other ranks
 
 
-def _join(identity: Identity, place: Place, timeout: float, deadline: float) -> TcpLinks:
+def _join(identity: Identity, point: MeetingPoint, timeout: float, deadline: float) -> TcpLinks:
     channels: dict[int, Channel] = {}
     with contextlib.ExitStack() as on_error:
         on_error.callback(lambda: [channel.close() for channel in channels.values()])
-        link = _connect(place.host, place.port, 0, deadline, timeout)
+        link = _connect(point.host, point.port, 0, deadline, timeout)
         # The interface that reaches rank 0 also reaches the other ranks.
-        with _Door(link.getsockname()[0], 0, identity, place.secret) as door:
-            channels[0] = _introduce(link, identity, 0, place.secret, door.port)
+        with _Door(link.getsockname()[0], 0, identity, point.secret) as door:
+            channels[0] = _introduce(link, identity, 0, point.secret, door.port)
             doors, processes = _await_doors(channels[0], identity, timeout, deadline)
             for rank in range(1, identity.rank):
                 host, port = doors[rank - 1]
                 each = _connect(host, port, rank, deadline, timeout)
-                channels[rank] = _introduce(each, identity, rank, place.secret, door.port)
+                channels[rank] = _introduce(each, identity, rank, point.secret, door.port)
             door.admit(range(identity.rank + 1, identity.size), timeout, deadline, channels)
         on_error.pop_all()
     return TcpLinks(identity.rank, channels, dict(enumerate(processes)), timeout)

@@ -34,9 +34,9 @@ def emit(op: str, op_class: Any, name: str | None, **arguments: Any) -> Tensor:
     """
     tensors = tuple(t for value in arguments.values() for t in _tensors(value))
 
-    def build(**place: Any) -> Any:
+    def build(**context: Any) -> Any:
         converted = {key: _convert(value) for key, value in arguments.items()}
-        return op_class(**converted, **place)
+        return op_class(**converted, **context)
 
     value = append(build, op, tensors, name)
     return Tensor(current(f"ark.{op}"), value, name or op)

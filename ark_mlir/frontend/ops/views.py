@@ -324,7 +324,7 @@ def noop(x: Tensor, name: str | None = None) -> None:
         >>> ark.noop(ark.exp(x))
     """
     source = as_tensor(x, "noop")
-    append_op(lambda **place: dialect.NoopOp(source.value, **place), "noop", (source,), name)
+    append_op(lambda **context: dialect.NoopOp(source.value, **context), "noop", (source,), name)
 
 
 # ---------------------------------------------------------------- x[...]
@@ -371,8 +371,8 @@ def _expanded(x: Tensor, index: tuple[Any, ...]) -> list[Any]:
     missing = [builtins.slice(None)] * (x.ndim - used)
     if not ellipses:
         return [*index, *missing]
-    place = next(i for i, entry in enumerate(index) if entry is Ellipsis)
-    return [*index[:place], *missing, *index[place + 1 :]]
+    at = next(i for i, entry in enumerate(index) if entry is Ellipsis)
+    return [*index[:at], *missing, *index[at + 1 :]]
 
 
 def _bounds(entry: builtins.slice, extent: int) -> tuple[tuple[int, int, int], bool]:

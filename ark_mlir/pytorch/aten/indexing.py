@@ -36,13 +36,13 @@ def _gather(
     out: Out, x: Operand, dim: int, index: Operand, sparse_grad: bool = False
 ) -> ark.Tensor:
     """Gathers each element by its position in the flat tensor."""
-    source, places = tensor(x), tensor(index, int64)
+    source, indices = tensor(x), tensor(index, int64)
     axis = axis_of(dim, source.ndim)
     strides = _strides(source.shape)
     grids = np.indices(out.shape, dtype=np.int64)
     fixed = sum((g * s for a, (g, s) in enumerate(zip(grids, strides, strict=True)) if a != axis),
                 np.zeros(out.shape, np.int64))  # fmt: skip
-    flat = places * strides[axis] + ark.constant(fixed, int64) if out.shape else places
+    flat = indices * strides[axis] + ark.constant(fixed, int64) if out.shape else indices
     return ark.gather(shaped(source, (source.size,)), flat, 0)
 
 
@@ -74,14 +74,12 @@ def _flat_positions(positions: Sequence[ark.Tensor], extents: Sequence[int]) -> 
     """Returns positions in the merged dimension of `extents`; negative ones count from the end."""
     flat: ark.Tensor | None = None
     for position, extent, stride in zip(positions, extents, _strides(extents), strict=True):
-        place = tensor(position, int64)
-        place = ark.where(place < 0, place + extent, place)
+        at = tensor(position, int64)
+        at = ark.where(at < 0, at + extent, at)
         # An index out of range must stay out of range in the merged dimension.
         if len(extents) > 1:
-            place = ark.where(
-                ark.logical_and(place >= 0, place < extent), place, math.prod(extents)
-            )
-        scaled = place * stride
+            at = ark.where(ark.logical_and(at >= 0, at < extent), at, math.prod(extents))
+        scaled = at * stride
         flat = scaled if flat is None else flat + scaled
     if flat is None:
         raise unsupported("indexing without an index")

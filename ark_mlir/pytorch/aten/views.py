@@ -138,10 +138,10 @@ def _roll(out: Out, x: Operand, shifts: Sequence[int], dims: Sequence[int] = ())
 
 
 def _rolled(x: ark.Tensor, shift: int, axis: int) -> ark.Tensor:
-    place = -shift % max(1, x.shape[axis])
-    if place == 0:
+    first = -shift % max(1, x.shape[axis])
+    if first == 0:
         return x
-    return ark.concat([_at(x, axis, slice(place, None)), _at(x, axis, slice(place))], axis)
+    return ark.concat([_at(x, axis, slice(first, None)), _at(x, axis, slice(first))], axis)
 
 
 @aten("constant_pad_nd.default")
@@ -187,9 +187,9 @@ def _slice_scatter(
 @aten("select_scatter.default")
 def _select_scatter(out: Out, x: Operand, source: Operand, dim: int, index: int) -> ark.Tensor:
     axis = axis_of(dim, len(out.shape))
-    place = index % out.shape[axis]
+    first = index % out.shape[axis]
     row = ark.unsqueeze(tensor(source), axis)
-    return _slice_scatter(out, x, row, axis, place, place + 1)
+    return _slice_scatter(out, x, row, axis, first, first + 1)
 
 
 @aten("tril.default")

@@ -168,7 +168,7 @@ def stream_handle(stream: object) -> int:
 def choose_run_stream(
     stream: object, values: Iterable[object], device: tuple[int, int], own: int
 ) -> RunStream:
-    """Returns the place of a run on a GPU.
+    """Returns the stream and the GPU of a run.
 
     Its stream is the stream of the caller; or else torch's current stream, if a value is a torch
     tensor on this GPU; or else the stream of the driver. If the ranks of a world on this GPU have

@@ -202,9 +202,9 @@ def _check_relocations(
         kind = int(odd[0])
         name = _RELOCATION_NAMES.get((elf.machine, kind), f"type {kind}")
         raise Refused(f"has a relocation of {name}")
-    for place in relocations["offset"].tolist():
-        if not elf.writable(place, _ADDRESS_SIZE) or dynamic.meets(place, _ADDRESS_SIZE):
-            raise Refused(f"has a relocation at {place:#x}, where none may write")
+    for address in relocations["offset"].tolist():
+        if not elf.writable(address, _ADDRESS_SIZE) or dynamic.meets(address, _ADDRESS_SIZE):
+            raise Refused(f"has a relocation at {address:#x}, where none may write")
 
 
 def _check_got(elf: ElfImage, entries: Entries, dynamic: Segment) -> None:

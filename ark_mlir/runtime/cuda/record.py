@@ -7,7 +7,7 @@ device, one launch and one copy back:
     '-------------------- to the device --------------------'
                                      '---------- back to the host -----------'
 
-If a small input is an array on the device, its place in the block stays unused.
+If a small input is an array on the device, its part of the block stays unused.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .api import CudaApi
 
 _ALIGNMENT = 64
-# Larger inputs are copied separately; otherwise each launch would copy their place in the block.
+# Larger inputs are copied separately; otherwise each launch would copy their part of the block.
 _SMALL_INPUT = 4096
 # Larger outputs are copied separately after the run, which costs another wait.
 _SMALL_OUTPUT = 1 << 20

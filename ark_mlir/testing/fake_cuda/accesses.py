@@ -60,8 +60,8 @@ def _uses(memory: MemoryFunctions, fields: ArkContext) -> Iterator[tuple[str, in
         begin = int(tasks[task, 1])
         end = int(begins[np.searchsorted(begins, begin, "right")])
         for slot, offset in operands[begin:end].tolist():
-            place = ctypes.c_uint64.from_address(int(fields.buffers) + 8 * slot)
-            yield f"slot {slot} of task {task}", place.value + offset
+            base = ctypes.c_uint64.from_address(int(fields.buffers) + 8 * slot)
+            yield f"slot {slot} of task {task}", base.value + offset
 
 
 def _table(

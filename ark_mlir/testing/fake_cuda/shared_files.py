@@ -70,16 +70,16 @@ class ProvidedFile(NamedTuple):
     """A mapped file, and the memory of the process that holds its addresses."""
 
     file: SharedFile
-    place: mmap.mmap
+    memory: mmap.mmap
 
 
 def provide_file(file: SharedFile) -> tuple[int, ProvidedFile]:
     """Maps a file at a multiple of 2 MiB; returns the address and what keeps the mapping."""
-    place = mmap.mmap(-1, file.nbytes + _PAGE)
-    begin = ctypes.addressof(ctypes.c_char.from_buffer(place))
+    memory = mmap.mmap(-1, file.nbytes + _PAGE)
+    begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     address = begin + -begin % _PAGE
     file.map(address)
-    return address, ProvidedFile(file, place)
+    return address, ProvidedFile(file, memory)
 
 
 def open_described(description: bytes) -> SharedFile | None:

@@ -72,9 +72,9 @@ static constexpr int64_t kTwoOverPi[] = {0xA2F983, 0x6E4E44, 0x1529FC,
 static Reduced reduce(WideMath m, Value x) {
   Value rest = m.wide(0), quarters = m.wide(0);
   double scale = 1;
-  for (int64_t piece : kTwoOverPi) {
+  for (int64_t digits : kTwoOverPi) {
     scale /= 1 << 24;
-    Value product = m.mul(x, m.wide(piece * scale));
+    Value product = m.mul(x, m.wide(digits * scale));
     Value turns = m.round(m.mul(product, m.wide(0.25)));
     product = m.fma(turns, m.wide(-4), product);
     rest = m.add(rest, product);

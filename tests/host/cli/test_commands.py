@@ -389,7 +389,7 @@ def test_env_shows_the_cache(ark: Ark, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.setenv("ARK_CACHE_SIZE", "5M")
     monkeypatch.setenv("ARK_CACHE", "1")
     assert shown() == {
-        "place": str(tmp_path / "c"),
+        "path": str(tmp_path / "c"),
         "size": "0.0 of 5 MB, 0 programs",
         "hits": "0 of 0 compilations",
     }
@@ -399,12 +399,12 @@ def test_env_shows_the_cache(ark: Ark, tmp_path: Path, monkeypatch: pytest.Monke
     assert store.load("l") is None
     monkeypatch.setenv("ARK_CACHE", "0")
     assert shown() == {
-        "place": f"{tmp_path / 'c'} (off)",
+        "path": f"{tmp_path / 'c'} (off)",
         "size": "0.1 of 5 MB, 1 programs",
         "hits": "1 of 2 compilations",
     }
     monkeypatch.setenv("ARK_CACHE_SIZE", "large")
-    assert "ARK_CACHE_SIZE" in shown()["place"]
+    assert "ARK_CACHE_SIZE" in shown()["path"]
 
 
 def test_simulate_a_bundle(ark: Ark, tmp_path: Path) -> None:

@@ -65,7 +65,7 @@ def _nvjitlink(monkeypatch: pytest.MonkeyPatch, found: Any) -> None:
 
 def test_ptxas(shown: Shown, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     program = _ptxas(monkeypatch, tmp_path, PTXAS)
-    assert shown() == {"name": "ptxas", "version": "12.9.86", "place": str(program)}
+    assert shown() == {"name": "ptxas", "version": "12.9.86", "path": str(program)}
 
 
 def test_nvjitlink(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -73,7 +73,7 @@ def test_nvjitlink(shown: Shown, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         cuda_assembler, "loaded_libraries", lambda names: [Path("/cuda", f"{names[0]}.so.12")]
     )
-    expected = {"name": "nvjitlink", "version": "12.9", "place": "/cuda/libnvJitLink.so.12"}
+    expected = {"name": "nvjitlink", "version": "12.9", "path": "/cuda/libnvJitLink.so.12"}
     assert shown() == expected
     with knobs.scope(ARK_ASSEMBLER="nvjitlink"):
         assert shown() == expected
@@ -84,7 +84,7 @@ def test_neither(shown: Shown) -> None:
     expected = {
         "name": "driver",
         "version": "that of the driver",
-        "place": "the machine that loads the bundle",
+        "path": "the machine that loads the bundle",
     }
     assert shown() == expected
     with knobs.scope(ARK_ASSEMBLER="driver"):

@@ -22,7 +22,7 @@ from ark_mlir.distributed.launcher import Identity
 from ark_mlir.distributed.links import Links
 from ark_mlir.distributed.tcp import meeting
 from ark_mlir.distributed.tcp.channel import Channel, connect_channel
-from ark_mlir.distributed.tcp.meeting import Place, meet_over_tcp
+from ark_mlir.distributed.tcp.meeting import MeetingPoint, meet_over_tcp
 
 SCENARIOS = Path(__file__).parent / "engine_scenarios.py"
 SECRET = "0123456789abcdef" * 2
@@ -53,16 +53,16 @@ def meet(port: int) -> Iterator[Meet]:
 
         def work(number: int, rank: int, size: int) -> None:
             secret = (secrets or {}).get(rank, SECRET)
-            place = Place.parse(f"127.0.0.1:{port}", secret)
+            point = MeetingPoint.parse(f"127.0.0.1:{port}", secret)
             try:
-                results[number] = meet_over_tcp(Identity(rank, size, rank, "job"), place, timeout)
+                results[number] = meet_over_tcp(Identity(rank, size, rank, "job"), point, timeout)
                 opened.append(results[number])
             except ark.ArkError as error:
                 results[number] = error
 
         threads = [
-            threading.Thread(target=work, args=(number, *place))
-            for number, place in enumerate(places)
+            threading.Thread(target=work, args=(number, *point))
+            for number, point in enumerate(places)
         ]
         for thread in threads:
             thread.start()
@@ -306,15 +306,15 @@ def test_secrets(tmp_path: Path) -> None:
     file.chmod(0o640)
     with knobs.scope(ARK_SECRET_FILE=str(file)):
         with pytest.raises(ark.InvalidUsageError, match="other users can read the secret"):
-            Place.parse("localhost:1")
+            MeetingPoint.parse("localhost:1")
         file.chmod(0o600)
-        assert Place.parse("localhost:1").secret == SECRET.encode()
-        assert SECRET not in repr(Place.parse("localhost:1"))
+        assert MeetingPoint.parse("localhost:1").secret == SECRET.encode()
+        assert SECRET not in repr(MeetingPoint.parse("localhost:1"))
     with (
         knobs.scope(ARK_SECRET_FILE=str(tmp_path / "none")),
         pytest.raises(ark.InvalidUsageError, match="the secret cannot be read"),
     ):
-        Place.parse("localhost:1")
+        MeetingPoint.parse("localhost:1")
 
 
 # ---------------------------------------------------------------------------- programs

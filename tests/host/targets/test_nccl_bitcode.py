@@ -19,7 +19,7 @@ from ark_mlir.targets.cuda_assembler import choose_assembler
 
 TOOLS = Path("/usr/lib/llvm-22/bin")
 
-# Puts bytes of a window to the same place of a peer's window. Then adds one to a counter in a
+# Puts bytes of a window to the same path of a peer's window. Then adds one to a counter in a
 # window of the peer by a strong signal, which covers the put.
 KERNEL = """
 target datalayout = "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64"
@@ -96,6 +96,6 @@ def test_puts_and_signals_link(bitcode: Path, tmp_path: Path) -> None:
     if assembler.name != "ptxas":
         pytest.skip("needs ptxas")
     cubin = tmp_path / "k.cubin"
-    place = assembler.origin().place
-    subprocess.run([place, "-arch=sm_90a", ptx, "-o", cubin], check=True)
+    path = assembler.origin().path
+    subprocess.run([path, "-arch=sm_90a", ptx, "-o", cubin], check=True)
     assert cubin.read_bytes().startswith(b"\x7fELF")

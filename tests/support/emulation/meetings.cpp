@@ -50,9 +50,9 @@ static bool arrive(Meeting &meeting, int index, Slot *args, Slot *results,
 void simt::meetWarp(uint32_t mask, const char *name, Slot *args, Slot *results,
                     const Work &work) {
   Cta &cta = currentCta();
-  int lane = cta.current % kWarpSize, first = cta.current - lane;
+  int inWarp = cta.current % kWarpSize, first = cta.current - inWarp;
   Meeting &warp = cta.warps[cta.current / kWarpSize];
-  if (!(mask >> lane & 1))
+  if (!(mask >> inWarp & 1))
     fail("%s with mask %#x, which this thread is not part of", name, mask);
   if (warp.arrived == 0) {
     warp.name = name;
@@ -62,7 +62,7 @@ void simt::meetWarp(uint32_t mask, const char *name, Slot *args, Slot *results,
          warp.name, warp.mask);
   }
   int wanted = __builtin_popcount(mask);
-  if (!arrive(warp, lane, args, results, wanted, State::InWarp)) {
+  if (!arrive(warp, inWarp, args, results, wanted, State::InWarp)) {
     suspend();
     return;
   }

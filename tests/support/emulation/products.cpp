@@ -18,28 +18,29 @@ extern "C" __attribute__((weak)) __bf16 __truncsfbf2(float number) {
 }
 
 /// The accumulators of a 16 by 8 tile, for operands of 16 by 16 and 16 by 8. A
-/// lane has two neighbouring elements of rows `lane / 4` and `lane / 4 + 8`.
+/// thread has two neighbouring elements of rows `inWarp / 4` and `thread / 4 +
+/// 8`.
 template <typename T>
 static void multiply(Slot *const *args, Slot *const *results) {
   float a[16][16], b[16][8];
-  for (int lane = 0; lane < kWarpSize; ++lane) {
-    int group = lane / 4, pair = lane % 4 * 2;
+  for (int inWarp = 0; inWarp < kWarpSize; ++inWarp) {
+    int group = inWarp / 4, pair = inWarp % 4 * 2;
     for (int i = 0; i < 2; ++i) {
       for (int part = 0; part < 4; ++part)
         a[group + part % 2 * 8][pair + part / 2 * 8 + i] =
-            widen((&args[lane][part].as<T>())[i]);
+            widen((&args[inWarp][part].as<T>())[i]);
       for (int part = 0; part < 2; ++part)
         b[pair + part * 8 + i][group] =
-            widen((&args[lane][4 + part].as<T>())[i]);
+            widen((&args[inWarp][4 + part].as<T>())[i]);
     }
   }
-  for (int lane = 0; lane < kWarpSize; ++lane)
+  for (int inWarp = 0; inWarp < kWarpSize; ++inWarp)
     for (int part = 0; part < 4; ++part) {
-      int row = lane / 4 + part / 2 * 8, column = lane % 4 * 2 + part % 2;
-      float sum = args[lane][6 + part].as<float>();
+      int row = inWarp / 4 + part / 2 * 8, column = inWarp % 4 * 2 + part % 2;
+      float sum = args[inWarp][6 + part].as<float>();
       for (int k = 0; k < 16; ++k)
         sum += a[row][k] * b[k][column];
-      results[lane][part].as<float>() = sum;
+      results[inWarp][part].as<float>() = sum;
     }
 }
 

@@ -17,9 +17,9 @@ constexpr int64_t kUnit = 2;
 /// The last accesses to a unit.
 struct Unit {
   Stamp written, read;
-  /// True if lanes of the same warp, or any other threads, have also read since
-  /// `read`.
-  bool hasLanes = false, hasOthers = false;
+  /// True if threads of the same warp, or any other threads, have also read
+  /// since `read`.
+  bool hasSameWarp = false, hasOthers = false;
 };
 
 std::vector<std::vector<Unit>> all;
@@ -64,41 +64,42 @@ static void forEachUnit(const void *at, int64_t bytes, const Visit &visit) {
 
 static bool isNone(const Stamp &stamp) { return stamp.barrierTime == 0; }
 
-static void checkWritten(const Unit &unit, int64_t place, const char *what) {
+static void checkWritten(const Unit &unit, int64_t byte, const char *what) {
   if (!isNone(unit.written) && !isOrdered(unit.written))
     fail("%s byte %ld of shared memory, which thread %d writes, with no "
          "barrier between",
-         what, long(place), unit.written.thread);
+         what, long(byte), unit.written.thread);
 }
 
-static void checkRead(const Unit &unit, int64_t place) {
+static void checkRead(const Unit &unit, int64_t byte) {
   if (isNone(unit.read) || unit.read.barrierTime != getBarrierTime())
     return;
-  // A lane that has reached a shuffle has completed its earlier loads.
+  // A thread that has reached a shuffle has completed its earlier loads.
   if (isSameWarp(unit.read) && !unit.hasOthers &&
       unit.read.meetTime != getMeetTime())
     return;
-  bool hasOther = unit.hasOthers || (unit.hasLanes && !isSameWarp(unit.read)) ||
-                  (unit.hasLanes && unit.read.warpTime == getWarpTime());
+  bool hasOther = unit.hasOthers ||
+                  (unit.hasSameWarp && !isSameWarp(unit.read)) ||
+                  (unit.hasSameWarp && unit.read.warpTime == getWarpTime());
   if (hasOther || !isOrdered(unit.read))
     fail("writes byte %ld of shared memory, which thread %d%s, with no "
          "barrier between",
-         long(place), unit.read.thread,
-         unit.hasLanes || unit.hasOthers ? " and others read" : " reads");
+         long(byte), unit.read.thread,
+         unit.hasSameWarp || unit.hasOthers ? " and others read" : " reads");
 }
 
 void simt::noteSharedRead(const void *at, int64_t bytes) {
   Stamp now = getStamp();
-  forEachUnit(at, bytes, [&](Unit &unit, int64_t place) {
-    checkWritten(unit, place, "reads");
+  forEachUnit(at, bytes, [&](Unit &unit, int64_t byte) {
+    checkWritten(unit, byte, "reads");
     if (isNone(unit.read) || unit.read.barrierTime != now.barrierTime) {
       unit.read = now;
-      unit.hasLanes = unit.hasOthers = false;
+      unit.hasSameWarp = unit.hasOthers = false;
     } else if (!isSameWarp(unit.read)) {
       unit.hasOthers = true;
     } else if (unit.read.thread != now.thread) {
-      // Lanes that have read before the last bar.warp.sync are ordered.
-      unit.hasLanes = true;
+      // Threads that have read before the last bar.warp.sync are ordered.
+      unit.hasSameWarp = true;
       unit.read = now;
     } else {
       unit.read = now;
@@ -108,17 +109,17 @@ void simt::noteSharedRead(const void *at, int64_t bytes) {
 
 void simt::noteSharedWrite(const void *at, int64_t bytes) {
   Stamp now = getStamp();
-  forEachUnit(at, bytes, [&](Unit &unit, int64_t place) {
-    checkWritten(unit, place, "writes");
-    checkRead(unit, place);
+  forEachUnit(at, bytes, [&](Unit &unit, int64_t byte) {
+    checkWritten(unit, byte, "writes");
+    checkRead(unit, byte);
     unit.written = now;
   });
 }
 
 void simt::noteAsyncWrite(const void *at, int64_t bytes) {
-  forEachUnit(at, bytes, [&](Unit &unit, int64_t place) {
-    checkWritten(unit, place, "copies to");
-    checkRead(unit, place);
+  forEachUnit(at, bytes, [&](Unit &unit, int64_t byte) {
+    checkWritten(unit, byte, "copies to");
+    checkRead(unit, byte);
   });
 }
 
@@ -146,8 +147,8 @@ uint32_t simt::getOrderedTime() {
     if (thread == own || !other.first ||
         other.sinceBarrier.barrierTime != getBarrierTime())
       continue;
-    bool isLane = thread / kWarpSize == own / kWarpSize;
-    if (!isLane)
+    bool isSame = thread / kWarpSize == own / kWarpSize;
+    if (!isSame)
       time = std::min(time, other.first - 1);
     else if (other.sinceWarp.warpTime == getWarpTime())
       time = std::min(time, other.firstInWarp - 1);

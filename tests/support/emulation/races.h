@@ -1,11 +1,11 @@
 //===- races.h - Accesses of threads that nothing orders --------*- C++ -*-===//
 //
 // A race: two threads of a CTA access the same memory, at least one writes, and
-// between the accesses there is neither a barrier nor, for lanes of one warp,
+// between the accesses there is neither a barrier nor, for threads of one warp,
 // bar.warp.sync. A race ends the launch, whatever the values are. A store is
-// ordered after loads of lanes that have since met in a warp-level instruction
-// such as a shuffle. Volatile accesses, and stores that do not change the
-// value, are exempt.
+// ordered after loads of threads that have since met in a warp-level
+// instruction such as a shuffle. Volatile accesses, and stores that do not
+// change the value, are exempt.
 
 #ifndef ARK_TESTS_EMULATION_RACES_H
 #define ARK_TESTS_EMULATION_RACES_H

@@ -23,7 +23,7 @@ struct Thread {
   Mutation mutation = Mutation::None;
 };
 
-/// The instruction that the lanes of a warp, or the threads of a warpgroup,
+/// The instruction that the threads of a warp or of a warpgroup
 /// have reached.
 struct Meeting {
   const char *name = nullptr;

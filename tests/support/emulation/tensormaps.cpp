@@ -20,7 +20,7 @@ struct TensorMap {
   int32_t extents[2], box[2];
 };
 static_assert(sizeof(TensorMap) <= 128);
-constexpr int64_t kMapBytes = 128, kRowBytes = 128, kPieceBytes = 16;
+constexpr int64_t kMapBytes = 128, kRowBytes = 128, kUnitBytes = 16;
 
 /// The progress of a tensor map from global memory to copies, over all launches
 /// so far. The writer fences and releases, and the copying thread acquires.
@@ -66,7 +66,7 @@ TENSOR_MAP_CONSTANT(fill_mode_shared_cta_b1024_b32_0)
 // Tensor maps between writers and copies
 //===----------------------------------------------------------------------===//
 
-/// The lanes of a warp copy a map together, at a single time.
+/// The threads of a warp copy a map together, at a single time.
 INSTRUCTION(
     tensormap_cp_fenceproxy_global_shared_cta_tensormap_generic_release_gpu_sync_aligned_128) {
   void *to = args[0].as<void *>();
@@ -103,10 +103,10 @@ static void copyRow(const TensorMap &map, char *target, int boxRow, int row,
   if (isInside && count > 0)
     readWeak(elements, map.address + row * map.rowBytes + column * 2, count * 2,
              Proxy::Async);
-  for (int64_t piece = 0; piece < kRowBytes; piece += kPieceBytes) {
-    int64_t place = target - getShared() + boxRow * kRowBytes + piece;
-    place ^= (place >> 7 & 7) << 4;
-    memcpy(getShared() + place, elements + piece, kPieceBytes);
+  for (int64_t unit = 0; unit < kRowBytes; unit += kUnitBytes) {
+    int64_t offset = target - getShared() + boxRow * kRowBytes + unit;
+    offset ^= (offset >> 7 & 7) << 4;
+    memcpy(getShared() + offset, elements + unit, kUnitBytes);
   }
 }
 

@@ -153,25 +153,25 @@ struct Factor {
   /// Rows of 128, 64 or 32 bytes are swizzled in units of 16 bytes; without a
   /// swizzle, the n-th units of consecutive rows are adjacent.
   char *find(int row, int k) const {
-    constexpr int kPerPiece = 8, kBytes = 2;
-    int64_t place = begin + row / 8 * perRows;
+    constexpr int kPerUnit = 8, kBytes = 2;
+    int64_t offset = begin + row / 8 * perRows;
     if (swizzle == 0) {
-      place += row % 8 * 16 + k / kPerPiece * perDepth + k % kPerPiece * kBytes;
+      offset += row % 8 * 16 + k / kPerUnit * perDepth + k % kPerUnit * kBytes;
     } else {
-      place += row % 8 * (256 >> swizzle) + k * kBytes;
-      place ^= (place >> 7 & ((16 >> swizzle) - 1)) << 4;
+      offset += row % 8 * (256 >> swizzle) + k * kBytes;
+      offset ^= (offset >> 7 & ((16 >> swizzle) - 1)) << 4;
     }
-    return getShared() + place;
+    return getShared() + offset;
   }
 
   /// Writes of threads without a proxy fence are not visible.
   float read(int row, int k) const {
-    char *place = find(row, k);
-    checkShared("wgmma", place, 2, 2);
-    if (!simt::isFenced(place, 2))
+    char *element = find(row, k);
+    checkShared("wgmma", element, 2, 2);
+    if (!simt::isFenced(element, 2))
       return NAN;
-    return isHalf ? widen(*reinterpret_cast<_Float16 *>(place))
-                  : widen(*reinterpret_cast<__bf16 *>(place));
+    return isHalf ? widen(*reinterpret_cast<_Float16 *>(element))
+                  : widen(*reinterpret_cast<__bf16 *>(element));
   }
 
   int64_t begin, perDepth, perRows;
@@ -189,11 +189,11 @@ static void add(const Product &product, int warpInGroup) {
     for (int column = 0; column < product.columns; ++column)
       right[column][k] = b.read(column, k);
   }
-  for (int lane = 0; lane < kWarpSize; ++lane) {
-    Accumulator &accumulator = *product.accumulators[lane];
+  for (int inWarp = 0; inWarp < kWarpSize; ++inWarp) {
+    Accumulator &accumulator = *product.accumulators[inWarp];
     for (int i = 0; i < product.columns / 2; ++i) {
-      int row = lane / 4 + i / 2 % 2 * 8,
-          column = i / 4 * 8 + lane % 4 * 2 + i % 2;
+      int row = inWarp / 4 + i / 2 % 2 * 8,
+          column = i / 4 * 8 + inWarp % 4 * 2 + i % 2;
       for (int k = 0; k < kDepth; ++k)
         accumulator.sums[i] += left[row][k] * right[column][k];
     }
@@ -228,8 +228,8 @@ static void startProducts(int first, int columns, bool isHalf,
   for (int warp = 0; warp < kWarpgroupSize / kWarpSize; ++warp) {
     Product product{columns, isHalf, left, right, {}, false};
     Warp &own = getWarp(first + warp * kWarpSize);
-    for (int lane = 0; lane < kWarpSize; ++lane) {
-      int index = warp * kWarpSize + lane;
+    for (int inWarp = 0; inWarp < kWarpSize; ++inWarp) {
+      int index = warp * kWarpSize + inWarp;
       Slot *mine = args[index];
       if (mine[count].as<uint64_t>() != left ||
           mine[count + 1].as<uint64_t>() != right)
@@ -237,7 +237,7 @@ static void startProducts(int first, int columns, bool isHalf,
       Accumulator &accumulator = getAccumulator(first + index, mine, count,
                                                 mine[count + 2].as<int32_t>());
       ++accumulator.open;
-      product.accumulators[lane] = &accumulator;
+      product.accumulators[inWarp] = &accumulator;
       for (int i = 0; i < count; ++i)
         results[index][i].as<uint32_t>() = makeToken(accumulator, i);
     }
@@ -265,7 +265,7 @@ static void wgmma(Slot *args, Slot *results, bool isHalf) {
 INSTRUCTION(wgmma_bf16) { wgmma(args, results, /*isHalf=*/false); }
 INSTRUCTION(wgmma_f16) { wgmma(args, results, /*isHalf=*/true); }
 
-/// Runs once for a warp, after all of its lanes have arrived.
+/// Runs once for a warp, after all of its threads have arrived.
 static void doByWarp(const char *name,
                      const std::function<void(Warp &)> &work) {
   int thread = getThread();

@@ -28,45 +28,46 @@ INSTRUCTION(vote_any_sync) {
   meetWarp(mask, "vote.any", args, results,
            [mask](Slot *const *args, Slot *const *results) {
              bool any = false;
-             for (int lane = 0; lane < kWarpSize; ++lane)
-               any |= (mask >> lane & 1) && args[lane][1].as<bool>();
-             for (int lane = 0; lane < kWarpSize; ++lane)
-               if (mask >> lane & 1)
-                 results[lane][0].as<bool>() = any;
+             for (int inWarp = 0; inWarp < kWarpSize; ++inWarp)
+               any |= (mask >> inWarp & 1) && args[inWarp][1].as<bool>();
+             for (int inWarp = 0; inWarp < kWarpSize; ++inWarp)
+               if (mask >> inWarp & 1)
+                 results[inWarp][0].as<bool>() = any;
            });
 }
 
-/// Gives each lane the value of lane `choose(lane, operand)` if that is in the
-/// lane's segment, and otherwise its own value.
+/// Gives each thread the value of thread `choose(inWarp, operand)` if that is
+/// in the thread's segment, and otherwise its own value.
 template <typename Choose>
 static void shuffle(const char *name, Slot *args, Slot *results,
                     const Choose &choose) {
   uint32_t mask = args[0].as<uint32_t>();
   meetWarp(
       mask, name, args, results, [&](Slot *const *args, Slot *const *results) {
-        for (int lane = 0; lane < kWarpSize; ++lane) {
-          if (!(mask >> lane & 1))
+        for (int inWarp = 0; inWarp < kWarpSize; ++inWarp) {
+          if (!(mask >> inWarp & 1))
             continue;
-          int clamp = args[lane][3].as<int32_t>();
+          int clamp = args[inWarp][3].as<int32_t>();
           int segment = clamp >> 8 & 31;
-          int last = (lane & segment) | (clamp & 31 & ~segment);
-          int source = choose(lane, args[lane][2].as<int32_t>(), segment);
+          int last = (inWarp & segment) | (clamp & 31 & ~segment);
+          int source = choose(inWarp, args[inWarp][2].as<int32_t>(), segment);
           if (source > last)
-            source = lane;
+            source = inWarp;
           if (!(mask >> source & 1))
-            fail("%s from lane %d, which does not take part", name, source);
-          results[lane][0].as<int32_t>() = args[source][1].as<int32_t>();
+            fail("%s from thread %d of the warp, which does not take part",
+                 name, source);
+          results[inWarp][0].as<int32_t>() = args[source][1].as<int32_t>();
         }
       });
 }
 
 static void shuffleButterfly(Slot *args, Slot *results) {
   shuffle("shfl.bfly", args, results,
-          [](int lane, int operand, int) { return lane ^ operand; });
+          [](int inWarp, int operand, int) { return inWarp ^ operand; });
 }
 static void shuffleIndex(Slot *args, Slot *results) {
-  shuffle("shfl.idx", args, results, [](int lane, int operand, int segment) {
-    return (lane & segment) | (operand & 31 & ~segment);
+  shuffle("shfl.idx", args, results, [](int inWarp, int operand, int segment) {
+    return (inWarp & segment) | (operand & 31 & ~segment);
   });
 }
 INSTRUCTION(shfl_sync_bfly_f32) { shuffleButterfly(args, results); }

@@ -1,7 +1,7 @@
-"""Placing: linked tables for parts of memory that do not follow each other.
+"""Relocation: linked tables for parts of memory that do not follow each other.
 
 Linked tables expect the parts of all ranks at consecutive addresses. Where a process cannot choose
-the addresses of other ranks' parts, placing changes what leads to another rank:
+the addresses of other ranks' parts, relocation changes what leads to another rank:
 
 - an operand in the arena or the task packets of another rank gets a slot of its own, which holds
   the address of that part, less its offset in the whole;
@@ -23,13 +23,13 @@ from ..abi import RANK_COUNTERS, SEMAPHORE_STRIDE
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Places", "place"]
+__all__ = ["PartAddresses", "relocate"]
 
 _COUNTERS_BYTES = RANK_COUNTERS * SEMAPHORE_STRIDE
 
 
 @dataclass(frozen=True)
-class Places:
+class PartAddresses:
     """The addresses of the parts of all ranks, as one process maps them.
 
     Attributes:
@@ -67,14 +67,14 @@ def _base(address: int, rank: int, part: int) -> int:
     return (address - rank * part) % (1 << 64)
 
 
-def place(linked: Bundle, places: Places) -> Bundle:
+def relocate(linked: Bundle, addresses: PartAddresses) -> Bundle:
     """Returns the linked program of a rank with tables for these addresses.
 
     Raises UnsupportedError if counters of another rank are too far away for the number of a
     counter.
     """
-    instructions = _place_instructions(linked.tables.instructions, linked, places)
-    operands = _place_operands(linked, places)
+    instructions = _relocate_instructions(linked.tables.instructions, linked, addresses)
+    operands = _relocate_operands(linked, addresses)
     return replace(
         linked,
         sections={
@@ -86,46 +86,49 @@ def place(linked: Bundle, places: Places) -> Bundle:
     )
 
 
-def _place_instructions(
-    table: NDArray[np.int32], linked: Bundle, places: Places
+def _relocate_instructions(
+    table: NDArray[np.int32], linked: Bundle, addresses: PartAddresses
 ) -> NDArray[np.int32]:
     result = table.astype(np.int64)
     codes, numbers = result[:, 0], result[:, 1]
     signals = codes == Opcode.SIGNAL
     distances = numbers[signals] // RANK_COUNTERS
     result[signals, 1] = numbers[signals] % RANK_COUNTERS + _apart(
-        distances, SEMAPHORE_STRIDE, places
+        distances, SEMAPHORE_STRIDE, addresses
     )
     stops = codes == Opcode.STOP
-    result[stops, 2] = _apart(result[stops, 2], _COUNTERS_BYTES, places)
+    result[stops, 2] = _apart(result[stops, 2], _COUNTERS_BYTES, addresses)
     if (np.abs(result) >= 1 << 31).any():
         raise UnsupportedError(
             "the driver maps the memory of another rank more than 128 GiB away from that of rank "
-            f"{places.rank}",
+            f"{addresses.rank}",
             location=linked.where,
         )
     return result.astype(table.dtype)
 
 
-def _apart(distances: NDArray[np.int64], unit: int, places: Places) -> NDArray[np.int64]:
+def _apart(distances: NDArray[np.int64], unit: int, addresses: PartAddresses) -> NDArray[np.int64]:
     """Returns the distances of the counters of other ranks, given in ranks, in a unit of bytes."""
-    own = places.counters[places.rank]
-    apart = np.array([(address - own) // unit for address in places.counters], np.int64)
-    return apart[distances + places.rank]
+    own = addresses.counters[addresses.rank]
+    apart = np.array([(address - own) // unit for address in addresses.counters], np.int64)
+    return apart[distances + addresses.rank]
 
 
-def _place_operands(linked: Bundle, places: Places) -> NDArray[np.int64]:
+def _relocate_operands(linked: Bundle, addresses: PartAddresses) -> NDArray[np.int64]:
     manifest = linked.manifest
     operands = np.array(linked.tables.operands, np.int64)
-    ranks = len(places.counters)
+    ranks = len(addresses.counters)
     packets_slot = 1 + len(manifest.buffers)
     first = packets_slot + bool(manifest.packets)
-    moves = ((0, places.arena_part, first), (packets_slot, places.packets_part, first + ranks))
+    moves = (
+        (0, addresses.arena_part, first),
+        (packets_slot, addresses.packets_part, first + ranks),
+    )
     slots, offsets = linked.tables.operands[:, 0], linked.tables.operands[:, 1]
     for slot, part, further in moves:
         if not part:
             continue
         owners = offsets // part
-        moved = (slots == slot) & (owners != places.rank) & (owners < ranks)
+        moved = (slots == slot) & (owners != addresses.rank) & (owners < ranks)
         operands[moved, 0] = further + owners[moved]
     return operands

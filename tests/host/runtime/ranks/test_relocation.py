@@ -11,7 +11,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import Bundle, Opcode
 from ark_mlir.runtime.abi import RANK_COUNTERS, SEMAPHORE_STRIDE
 from ark_mlir.runtime.ranks.linking import link
-from ark_mlir.runtime.ranks.placing import Places, place
+from ark_mlir.runtime.ranks.relocation import PartAddresses, relocate
 from ark_mlir.testing.toy import ToyProgram, barrier, run, signal, wait
 
 PAGE = 2 << 20
@@ -40,10 +40,10 @@ def program() -> Bundle:
     return Bundle.from_parts(manifest, sections)
 
 
-def places(rank: int, begins: list[int]) -> Places:
+def part_addresses(rank: int, begins: list[int]) -> PartAddresses:
     """A block for each rank with its part of the arena, its counters and its packets."""
     counters = RANK_COUNTERS * SEMAPHORE_STRIDE
-    return Places(
+    return PartAddresses(
         rank=rank,
         arenas=tuple(begins),
         counters=tuple(begin + PAGE for begin in begins),
@@ -53,13 +53,13 @@ def places(rank: int, begins: list[int]) -> Places:
     )
 
 
-def addresses(placed: Bundle, where: Places) -> list[tuple[int, int]]:
+def addresses(relocated: Bundle, where: PartAddresses) -> list[tuple[int, int]]:
     """The address of each operand in arena or packets: the rank of the part, and its offset."""
-    packets = 1 + len(placed.manifest.buffers)
+    packets = 1 + len(relocated.manifest.buffers)
     slots = {0: where.arena, packets: where.own_packets}
     slots |= {packets + 1 + number: value for number, value in enumerate(where.slots)}
     found: list[tuple[int, int]] = []
-    for slot, offset in placed.tables.operands.tolist():
+    for slot, offset in relocated.tables.operands.tolist():
         if slot in slots:
             address = (slots[slot] + offset) % (1 << 64)
             begin = max(each for each in where.arenas if each <= address)
@@ -69,10 +69,10 @@ def addresses(placed: Bundle, where: Places) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("rank", range(SIZE))
 @pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1)])
-def test_each_operand_leads_to_the_same_place(rank: int, order: tuple[int, ...]) -> None:
+def test_each_operand_leads_to_the_same_part(rank: int, order: tuple[int, ...]) -> None:
     joined = program()
-    where = places(rank, [(1 << 33) * (number + 1) for number in order])
-    placed = place(link(joined)[rank].bundle, where)
+    where = part_addresses(rank, [(1 << 33) * (number + 1) for number in order])
+    relocated = relocate(link(joined)[rank].bundle, where)
     expected: list[tuple[int, int]] = []
     counters = RANK_COUNTERS * SEMAPHORE_STRIDE
     for slot, offset in joined.tables.operands.tolist():
@@ -80,18 +80,18 @@ def test_each_operand_leads_to_the_same_place(rank: int, order: tuple[int, ...])
             expected.append((offset // PAGE, offset % PAGE))
         elif slot == 2 + SIZE:
             expected.append((offset // PACKETS, PAGE + counters + offset % PACKETS))
-    assert addresses(placed, where) == expected
+    assert addresses(relocated, where) == expected
 
 
 @pytest.mark.parametrize("rank", range(SIZE))
 def test_each_signal_and_stop_leads_to_the_same_counter(rank: int) -> None:
     linked = link(program())[rank].bundle
-    where = places(rank, [5 << 30, 1 << 30, 9 << 30])
-    placed = place(linked, where)
+    where = part_addresses(rank, [5 << 30, 1 << 30, 9 << 30])
+    relocated = relocate(linked, where)
     own = where.counters[rank]
     seen: set[int] = set()
     for before, after in zip(
-        linked.tables.instructions.tolist(), placed.tables.instructions.tolist(), strict=True
+        linked.tables.instructions.tolist(), relocated.tables.instructions.tolist(), strict=True
     ):
         if before[0] == Opcode.SIGNAL:
             distance, number = divmod(before[1], RANK_COUNTERS)
@@ -111,7 +111,7 @@ def test_each_signal_and_stop_leads_to_the_same_counter(rank: int) -> None:
 def test_consecutive_parts_need_no_other_numbers() -> None:
     linked = link(program())[1].bundle
     counters = RANK_COUNTERS * SEMAPHORE_STRIDE
-    where: Any = Places(
+    where: Any = PartAddresses(
         rank=1,
         arenas=tuple(number * PAGE for number in range(SIZE)),
         counters=tuple((1 << 33) + number * counters for number in range(SIZE)),
@@ -119,8 +119,8 @@ def test_consecutive_parts_need_no_other_numbers() -> None:
         arena_part=PAGE,
         packets_part=PACKETS,
     )
-    placed = place(linked, where)
-    np.testing.assert_array_equal(placed.tables.instructions, linked.tables.instructions)
+    relocated = relocate(linked, where)
+    np.testing.assert_array_equal(relocated.tables.instructions, linked.tables.instructions)
     assert set(where.slots) == {0, 1 << 34}
 
 
@@ -128,4 +128,4 @@ def test_consecutive_parts_need_no_other_numbers() -> None:
 def test_a_rank_that_is_too_far_away(begin: int) -> None:
     linked = link(program())[0].bundle
     with pytest.raises(ark.UnsupportedError, match="more than 128 GiB away from that of rank 0"):
-        place(linked, places(0, [1 << 30, begin, 3 << 30]))
+        relocate(linked, part_addresses(0, [1 << 30, begin, 3 << 30]))

@@ -1,0 +1,50 @@
+"""Folders of one job each: every one says what it is for, and its tests have the same folder."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PASSES = ROOT / "passes"
+RUNTIME = ROOT / "ark_mlir" / "runtime"
+ROOMS = sorted(path.parent for path in PASSES.rglob("CMakeLists.txt") if path.parent != PASSES)
+LINES = 40
+
+
+def named(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("room", [*ROOMS, RUNTIME], ids=named)
+def test_readme(room: Path) -> None:
+    """A README states input, output and where to begin, and fits on one screen."""
+    text = (room / "README.md").read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= LINES
+    # A folder of folders has a table of them, and helpers have none of their own.
+    has_none = room.name in ("target", "support")
+    words = ("ead ",) if has_none else ("**Input:**", "**Output:**", "ead ")
+    assert [word for word in words if word not in text] == []
+
+
+def test_rooms_are_found() -> None:
+    names = [named(room) for room in ROOMS]
+    assert {"passes/graph", "passes/target", "passes/target/matmul"} <= set(names)
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=named)
+def test_passes_have_tests_in_the_same_folder(room: Path) -> None:
+    """Pipelines are tested as a whole, in tests/pipelines."""
+    tests = ROOT / "tests" / (room.name if room.name == "pipelines" else room.relative_to(ROOT))
+    assert list(tests.rglob("*.mlir"))
+
+
+@pytest.mark.parametrize(
+    "room",
+    sorted(path for path in RUNTIME.iterdir() if (path / "__init__.py").is_file()),
+    ids=named,
+)
+def test_rooms_of_the_runtime_have_tests_in_the_same_folder(room: Path) -> None:
+    assert list((ROOT / "tests/host/runtime" / room.name).glob("test_*.py"))
+    assert f"`{room.name}`" in (RUNTIME / "README.md").read_text(encoding="utf-8")
