@@ -124,7 +124,7 @@ def _page(
         timeline = tables.timeline if tables.predicted_ns else estimate_timeline(bundle)
     spans = None if traced is None else _spans(traced)
     data = {
-        "rows": _pack(tables.instructions.astype("<i4")),
+        "instructions": _pack(tables.instructions.astype("<i4")),
         "predicted": _pack(timeline.astype("<f8")),
         "traced": "" if spans is None else _pack(spans),
     }
@@ -137,8 +137,8 @@ def _page(
         "js": "\n".join(map(_file, _SCRIPTS)),
     }
     # The page is split before insertion, so that no name of the program counts as a placeholder.
-    pieces = re.split(r"\{\{(\w+)\}\}", _file("page.html"))
-    return "".join(parts[piece] if index % 2 else piece for index, piece in enumerate(pieces))
+    words = re.split(r"\{\{(\w+)\}\}", _file("page.html"))
+    return "".join(parts[word] if index % 2 else word for index, word in enumerate(words))
 
 
 def _file(name: str) -> str:
