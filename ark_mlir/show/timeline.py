@@ -98,8 +98,8 @@ def _page(
         "js": "\n".join(map(_file, _SCRIPTS)),
     }
     # The page is split before insertion, so that no name of the program counts as a placeholder.
-    pieces = re.split(r"\{\{(\w+)\}\}", _file("page.html"))
-    return "".join(parts[piece] if index % 2 else piece for index, piece in enumerate(pieces))
+    words = re.split(r"\{\{(\w+)\}\}", _file("page.html"))
+    return "".join(parts[word] if index % 2 else word for index, word in enumerate(words))
 
 
 def _file(name: str) -> str:

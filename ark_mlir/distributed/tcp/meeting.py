@@ -50,7 +50,7 @@ _KEEP_ALIVE = {
 
 @dataclass(frozen=True)
 class MeetingPoint:
-    """Where and how the ranks of a job meet.
+    """The meeting point of the ranks of a job.
 
     Attributes:
         host, port: the address of rank 0.

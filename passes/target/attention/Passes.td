@@ -59,7 +59,7 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     both products.
 
     Up to 8 rows: all warps share the steps. The first product is queries by keys. The second
-    product is values by exponentials, with the rows of queries as its columns, so that a lane
+    product is values by exponentials, with the rows of queries as its columns, so that a thread
     already has the exponentials that it multiplies. Each exponential enters the second product as a
     sum of two or three numbers of the values' type, whose products are exact. A second loop
     combines the partial results of the warps, always in the same order, and computes the
@@ -75,9 +75,9 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     results of rows without any key, are those of the original ops. All other results differ from
     the original ones by rounding only.
 
-    The instruction, and the elements that each lane holds, come from the target's `#ark.mma`; the
+    The instruction, and the elements that each thread holds, come from the target's `#ark.mma`; the
     figures here are those of `mma.sync`. The pass skips instructions whose accumulators lie in other
-    lanes than the operands of the next product.
+    threads than the operands of the next product.
 
     The pass also skips head sizes above 128, head sizes that are not a multiple of 16 if there are
     more than 8 rows, rows that are not aligned to 16 bytes, and attentions that would need more than

@@ -1,4 +1,4 @@
-"""How a GPU shares memory with other processes, which ``ark env`` prints, on a stand-in."""
+"""The way in which processes share memory of a GPU, which ``ark env`` prints, on a stand-in."""
 
 from __future__ import annotations
 

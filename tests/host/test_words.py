@@ -1,0 +1,95 @@
+"""One word for one thing: words that docs/glossary.md replaced do not come back."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = ("ark_mlir", "dialects", "docs", "examples", "lib", "passes", "tests")
+SUFFIXES = {".c", ".cpp", ".def", ".h", ".js", ".md", ".mlir", ".py", ".td", ".test", ".txt"}
+# Each pattern with the words to use instead.
+REPLACED = {
+    r"\b[Pp]ieces?\b|[a-z]Pieces?\b|\b[Pp]ieces?_|_pieces?\b": "partition, chunk, slice, unit",
+    r"AskFor\w+|ark_ask\w*": "prefetch, request",
+    r"JamResults|MoveBits|NumberLines|PlaceVotes|KernelCompleter|beginAnew": "see the glossary",
+    r"\bfills_registers\b|\bcrowded\b": "high_pressure",
+    r"\b(by chance|whoever|whomever|anew)\b": "at random; the noun; again",
+    r"\brow of (the|a) (instruction|lane|task|operand)s? table\b": "entry",
+}
+# Folders in which a thread of a warp is meant, and never a lane of the schedule.
+THREADS = (
+    "passes/target/attention",
+    "passes/target/support/MatrixInstruction.h",
+    "passes/target/support/MatrixInstruction.cpp",
+    "tests/support/emulation/products.cpp",
+    "tests/support/emulation/warps.cpp",
+    "tests/support/emulation/warpgroups.cpp",
+)
+# A docstring begins with a verb or a noun.
+QUESTION = re.compile(r"(Whether|What|Where|When|How|Why|Who)\b")
+
+
+def find_files() -> list[Path]:
+    """Returns the texts of the repository, without records and this file."""
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "--", *FOLDERS], cwd=ROOT, capture_output=True, check=True
+        )
+        paths = [ROOT / name for name in listed.stdout.decode().splitlines()]
+    except (OSError, subprocess.CalledProcessError):
+        paths = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*")]
+    return sorted(
+        path
+        for path in paths
+        if path.suffix in SUFFIXES and path.is_file() and path != Path(__file__)
+    )
+
+
+FILES = find_files()
+
+
+def find_words(pattern: str, paths: list[Path]) -> list[str]:
+    found = re.compile(pattern)
+    return [
+        f"{path.relative_to(ROOT)}:{number}: {match[0]}"
+        for path in paths
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if (match := found.search(line))
+    ]
+
+
+@pytest.mark.parametrize("pattern", REPLACED)
+def test_replaced_words(pattern: str) -> None:
+    assert find_words(pattern, FILES) == [], f"use instead: {REPLACED[pattern]}"
+
+
+def test_threads_of_a_warp_are_no_lanes() -> None:
+    paths = [path for path in FILES if str(path.relative_to(ROOT)).startswith(THREADS)]
+    assert len(paths) > len(THREADS)
+    assert find_words(r"\b[Ll]anes?\b|[a-z]Lanes?\b", paths) == []
+
+
+def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
+    paths = [path for path in FILES if path.suffix == ".py"]
+    assert find_words(rf'^\s*[rf]?"""{QUESTION.pattern}', paths) == []
+
+
+def test_comments_of_declarations_begin_with_a_verb_or_a_noun() -> None:
+    paths = [path for path in FILES if path.suffix in (".cpp", ".h", ".td")]
+    first = re.compile(rf"(?:^|\n)(?!\s*///)[^\n]*\n\s*/// {QUESTION.pattern}")
+    assert [
+        str(path.relative_to(ROOT))
+        for path in paths
+        if first.search(path.read_text(encoding="utf-8"))
+    ] == []
+
+
+def test_the_search_finds_words() -> None:
+    for pattern, text in zip(REPLACED, ("kPieces_of numPieces", "AskForLine"), strict=False):
+        assert re.search(pattern, text)
+    assert QUESTION.match("Whether it is so.")
+    assert not QUESTION.match("Whatever")
