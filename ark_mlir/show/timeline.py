@@ -85,7 +85,7 @@ def _page(
         timeline = tables.timeline if tables.predicted_ns else estimate_timeline(bundle)
     spans = None if traced is None else _spans(traced)
     data = {
-        "rows": _pack(tables.instructions.astype("<i4")),
+        "instructions": _pack(tables.instructions.astype("<i4")),
         "predicted": _pack(timeline.astype("<f8")),
         "traced": "" if spans is None else _pack(spans),
     }

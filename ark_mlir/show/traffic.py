@@ -24,9 +24,9 @@ class Traffic:
         self._of_tasks: list[Sends] = [{} for _ in self._tasks]
         # By source and target: bytes and messages.
         self._pairs: dict[tuple[int, int], tuple[int, int]] = {}
-        rows: list[list[int]] = bundle.tables.instructions.tolist()
+        instructions: list[list[int]] = bundle.tables.instructions.tolist()
         for index, sends in find_sends(bundle).items():
-            task = rows[index][1]
+            task = instructions[index][1]
             for target, sent in sends.items():
                 self._add(task, target, sent)
 

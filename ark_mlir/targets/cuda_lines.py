@@ -1,7 +1,7 @@
 """Line information of PTX: the op of each instruction, and the Python line that created the op.
 
 The debug locations that LLVM writes to PTX cannot hold names of ops. Their line numbers are
-therefore rows of a table (`ark-build-line-table`). This module replaces them by a form that
+therefore entries of a table (`ark-build-line-table`). This module replaces them by a form that
 profilers show: each op is a function, at the op's line, that is inlined into a function of the PTX.
 """
 
@@ -23,7 +23,7 @@ _FUNCTION = re.compile(r"^(?:\.visible )?\.(?:func|entry) +(?:\(.*\) )?([\w$]+)\
 
 @dataclass(frozen=True)
 class SourceLine:
-    """A row of the line table.
+    """An entry of the line table.
 
     Attributes:
         name: the name of an op, or of a function of the kernel.
@@ -39,14 +39,17 @@ class SourceLine:
 
 
 def take_line_table(module: ir.Operation) -> list[SourceLine]:
-    """Removes the line table of a ``gpu.module``, and returns its rows."""
-    rows = ir.ArrayAttr(module.attributes[_ATTRIBUTE])
+    """Removes the line table of a ``gpu.module``, and returns its entries."""
+    entries = ir.ArrayAttr(module.attributes[_ATTRIBUTE])
     del module.attributes[_ATTRIBUTE]
-    return [SourceLine(*(cast("Any", field).value for field in ir.ArrayAttr(row))) for row in rows]
+    return [
+        SourceLine(*(cast("Any", field).value for field in ir.ArrayAttr(entry)))
+        for entry in entries
+    ]
 
 
 def name_lines(ptx: str, table: list[SourceLine]) -> str:
-    """Returns PTX with names of ops and lines of the user's files in place of row numbers."""
+    """Returns PTX with names of ops and lines of the user's files in place of entry numbers."""
     # Profilers identify the function into which another is inlined by its file and line. Each
     # function of the PTX therefore gets a file of its own, with one line.
     functions = _FUNCTION.findall(ptx)

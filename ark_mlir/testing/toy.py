@@ -114,7 +114,9 @@ class ToyProgram:
     ) -> int:
         """Adds a task, and returns its index; operands are pairs (slot, byte offset)."""
         index = list(BODIES).index(body)
-        footprint = [_declare(body, row, vctas, offset) for row, (_, offset) in enumerate(operands)]
+        footprint = [
+            _declare(body, index, vctas, offset) for index, (_, offset) in enumerate(operands)
+        ]
         known = self._footprints[body]
         if footprint not in known:
             known.append(footprint)
@@ -156,7 +158,7 @@ class ToyProgram:
     ) -> tuple[dict[str, Any], dict[str, bytes]]:
         """Returns the manifest and the sections; `packets` is the size of the buffer of packets in
         bytes. Several ranks share the SMs and the arena equally."""
-        rows = [row for _, lane in self._lanes for row in lane]
+        instructions = [each for _, lane in self._lanes for each in lane]
         manifest: dict[str, Any] = {
             "format": VERSION,
             "producer": "ark toy",
@@ -184,11 +186,15 @@ class ToyProgram:
             "semaphores": self._semaphores,
             **({"packets": packets} if packets else {}),
             **({"ranks": ranks} if ranks > 1 else {}),
-            "statistics": self._statistics(rows),
+            "statistics": self._statistics(instructions),
             # Toy programs count as proven, although nothing has proven them.
             "options": {"trace": trace, "verify": True},
         }
-        return manifest, {"kernel": kernel, **self._tables(rows), "constants": self._constants}
+        return manifest, {
+            "kernel": kernel,
+            **self._tables(instructions),
+            "constants": self._constants,
+        }
 
     def _number_values(self, task: dict[str, Any]) -> dict[str, Any]:
         """Returns a task with indices of values in place of slots, in the order buffers, arena,
@@ -197,17 +203,17 @@ class ToyProgram:
         numbers = {0: count, **{slot: slot - 1 for slot in range(1, count + 1)}}
         return {**task, "values": [numbers.get(slot, slot) for slot in task["values"]]}
 
-    def _statistics(self, rows: list[Instruction]) -> dict[str, int]:
-        count = [sum(row[0] == opcode for row in rows) for opcode in Opcode]
+    def _statistics(self, instructions: list[Instruction]) -> dict[str, int]:
+        count = [sum(each[0] == opcode for each in instructions) for opcode in Opcode]
         return {
             "waits": count[Opcode.WAIT],
             "signals": count[Opcode.SIGNAL],
             "barriers": count[Opcode.BARRIER],
             "vctas": sum(task["vctas"] for task in self._tasks),
-            "predicted_ns": 1000 * len(rows),
+            "predicted_ns": 1000 * len(instructions),
         }
 
-    def _tables(self, rows: list[Instruction]) -> dict[str, bytes]:
+    def _tables(self, instructions: list[Instruction]) -> dict[str, bytes]:
         lanes: list[tuple[int, int, int]] = []
         times: list[tuple[int, int]] = []
         for sm, instructions in self._lanes:
@@ -219,7 +225,7 @@ class ToyProgram:
         ]
         operands = self._operands + [(0, 0)] * _SPARE_OPERANDS
         return {
-            "instructions": np.array(rows, "<i4").tobytes(),
+            "instructions": np.array(instructions, "<i4").tobytes(),
             "lanes": np.array(lanes, "<i4").tobytes(),
             "tasks": np.array(tasks, "<i4").tobytes(),
             "operands": np.array(operands, "<i8").tobytes(),
@@ -227,9 +233,9 @@ class ToyProgram:
         }
 
 
-def _declare(body: str, row: int, vctas: int, begin: int) -> dict[str, Any]:
+def _declare(body: str, index: int, vctas: int, begin: int) -> dict[str, Any]:
     """Returns the footprint of an operand that begins `begin` bytes into its value."""
-    access, dtype, count = BODIES[body][row]
+    access, dtype, count = BODIES[body][index]
     result: dict[str, Any] = {"access": access, "dtype": dtype}
     if begin:
         result["begin"] = begin

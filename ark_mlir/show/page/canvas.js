@@ -200,7 +200,7 @@ function drawLarge(span, i, shift, size) {
 // Names of a task's vCTAs, from the longest to the shortest.
 function titles(i) {
   const name = meta.tasks[subject(i)].name;
-  const range = `[${rows[4 * i + 2]}, ${rows[4 * i + 3]})`;
+  const range = `[${instructions[4 * i + 2]}, ${instructions[4 * i + 3]})`;
   const parts = name.split(/[./]/), tail = parts.pop();
   const pair = parts.length ? `${parts.pop()}.${tail}` : tail;
   return [`${name} ${range}`, name, `${pair} ${range}`, pair, `${tail} ${range}`, tail];

@@ -17,9 +17,9 @@ async function unpack(text, Type) {
   return new Type(await new Response(stream).arrayBuffer());
 }
 
-let rows, times;
+let instructions, times;
 try {
-  rows = await unpack(packed.rows, Int32Array);
+  instructions = await unpack(packed.instructions, Int32Array);
   times = { predicted: await unpack(packed.predicted, Float64Array) };
   if (packed.traced) times.traced = await unpack(packed.traced, Float64Array);
 } catch (error) {
@@ -28,14 +28,14 @@ try {
   return;
 }
 
-const count = rows.length / 4, lanes = meta.lanes;
+const count = instructions.length / 4, lanes = meta.lanes;
 const laneOf = new Int32Array(count);
 lanes.forEach(([, first, last], lane) => laneOf.fill(lane, first, last));
 const rankOf = (lane) => Math.floor(lanes[lane][0] / meta.smsOfRank);
 // The SM of a lane, counted within its rank.
 const smName = (lane) => meta.ranks > 1
   ? `rank ${rankOf(lane)} SM ${lanes[lane][0] % meta.smsOfRank}` : `SM ${lanes[lane][0]}`;
-const code = (i) => rows[4 * i], subject = (i) => rows[4 * i + 1];
+const code = (i) => instructions[4 * i], subject = (i) => instructions[4 * i + 1];
 const isTask = (i) => code(i) === RUN || code(i) === PREFETCH;
 const named = (i) => isTask(i) ? meta.tasks : code(i) === STOP ? meta.slots : meta.semaphores;
 const nameOf = (i) => named(i)[subject(i)].name;

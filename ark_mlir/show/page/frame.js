@@ -1,4 +1,4 @@
-// What is around the items and on top of them: axis, overview, names, arrows.
+// The parts around the items and on top of them: axis, overview, names, arrows.
 // One of the parts that page.html holds in one function, in the order of timeline.py.
 
 // Overview, axis, gutter

@@ -8,7 +8,7 @@ function pairsOf(i) {
     add("ends", "the launch with this iteration, where the state is not zero");
   } else if (isTask(i)) {
     const task = meta.tasks[subject(i)];
-    const [begin, end] = [rows[4 * i + 2], rows[4 * i + 3]];
+    const [begin, end] = [instructions[4 * i + 2], instructions[4 * i + 3]];
     add("vCTAs", `[${number(begin)}, ${number(end)}) of ${number(task.vctas)}`);
     add("ops", task.ops.join(", ") || "none named");
     if (task.at) add("line", task.at);
@@ -32,7 +32,7 @@ function pairsOf(i) {
     const name = meta.semaphores[subject(wait)].name;
     const run = last < 0 ? -1 : runBefore(last);
     const by = run < 0 ? "" : `, last by ${meta.tasks[subject(run)].name} on lane ${laneOf[run]}`;
-    add("waits for", `${name} (${rows[4 * wait + 2]} arrivals${by})`);
+    add("waits for", `${name} (${instructions[4 * wait + 2]} arrivals${by})`);
     if (pairs.length > 12) break;
   }
   return pairs;

@@ -48,7 +48,7 @@ def test_the_page_holds_the_schedule(tmp_path: Path) -> None:
     bundle = bundle_of(add_program())
     page = page_of(bundle, tmp_path)
     data, meta = script(page, "data"), script(page, "meta")
-    assert np.array_equal(unpacked(data["rows"], "<i4", 4), bundle.tables.instructions)
+    assert np.array_equal(unpacked(data["instructions"], "<i4", 4), bundle.tables.instructions)
     assert np.array_equal(unpacked(data["predicted"], "<f8", 2), bundle.tables.timeline)
     assert data["traced"] == ""
     assert meta["lanes"] == [[0, 0, 6], [1, 6, 12]]
