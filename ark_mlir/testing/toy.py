@@ -216,10 +216,10 @@ class ToyProgram:
     def _tables(self, instructions: list[Instruction]) -> dict[str, bytes]:
         lanes: list[tuple[int, int, int]] = []
         times: list[tuple[int, int]] = []
-        for sm, instructions in self._lanes:
+        for sm, items in self._lanes:
             first = lanes[-1][2] if lanes else 0
-            lanes.append((sm, first, first + len(instructions)))
-            times += [(1000 * index, 900) for index in range(len(instructions))]
+            lanes.append((sm, first, first + len(items)))
+            times += [(1000 * index, 900) for index in range(len(items))]
         tasks = [
             (task["body"], first) for task, first in zip(self._tasks, self._first, strict=True)
         ]
