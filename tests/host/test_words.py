@@ -22,6 +22,9 @@ REPLACED = {
 }
 # Folders in which a thread of a warp is meant, and never a lane of the schedule.
 THREADS = (
+    "passes/target/attention",
+    "passes/target/support/MatrixInstruction.h",
+    "passes/target/support/MatrixInstruction.cpp",
     "tests/support/emulation/products.cpp",
     "tests/support/emulation/warps.cpp",
     "tests/support/emulation/warpgroups.cpp",
