@@ -38,6 +38,6 @@ module @changed attributes {ark.target = #ark.target<backend = cuda, arch = "sm_
 // -----
 
 // The default scope of LLVM has no name.
-// CHECK: @scopes attributes {s = #ark.scopes<device = "agent">, t = #ark.scopes<device = "gpu", system = "sys">}
-module @scopes attributes {s = #ark.scopes<device = "agent", system = "">,
-    t = #ark.scopes<system = "sys", device = "gpu">} {}
+// CHECK: @scopes() attributes {s = #ark.scopes<device = "agent">, t = #ark.scopes<device = "gpu", system = "sys">}
+func.func private @scopes() attributes {s = #ark.scopes<device = "agent", system = "">,
+    t = #ark.scopes<system = "sys", device = "gpu">}
