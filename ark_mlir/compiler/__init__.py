@@ -11,7 +11,7 @@ from .options import CompileKeywords, CompileOptions
 from .schedule import compile_schedule
 from .stages import stages
 
-LLVM_VERSION: str = getattr(_ark, "LLVM_VERSION", "unknown")
+LLVM_VERSION: str = _ark.LLVM_VERSION
 
 __all__ = [
     "CheckResult",

@@ -50,6 +50,7 @@ INSIDE = {
     "ark_mlir.frontend.ops.collectives": 2,
     "ark_mlir.frontend.ops": None,
     "ark_mlir.frontend.arguments": None,
+    "ark_mlir.frontend.custom": None,
     "ark_mlir.frontend.tensor": None,
     "ark_mlir.frontend.planner": None,
     "ark_mlir.frontend.gradients": None,
