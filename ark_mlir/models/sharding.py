@@ -9,10 +9,10 @@ adds: two in each layer. It adds in fp32 in order of rank, and rounds once; the 
 begins with the rank after the one that keeps the part. All ranks get the same bits.
 
 A program that reads many tokens at once can also divide the tokens (*sequence parallelism*).
-Between the products of two layers, each rank adds and normalizes its rows of the hidden states only.
-A ``reduce_scatter`` takes the place of the ``all_reduce``, and an ``all_gather`` after the norm
-gives all rows to the next product. Both together move as many bytes as the ``all_reduce``, and the
-sums have the same bits.
+Between two products, each rank adds and normalizes its rows of the hidden states only. A
+``reduce_scatter`` takes the place of the ``all_reduce``, and an ``all_gather`` after the norm gives
+all rows to the next product. Both together move as many bytes as the ``all_reduce``, and the sums
+have the same bits.
 
 Each rank computes the logits of its part of the vocabulary, which an ``all_gather`` brings to all
 ranks. An ``all_reduce`` of eight bytes for each sequence finds the most probable token, so that the

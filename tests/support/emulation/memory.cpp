@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -97,6 +98,10 @@ View hostView;
 /// The time of a CTA's last release: earlier stores are in views.
 std::array<uint32_t, kMaxCtas + 1> published;
 std::vector<Fenced> fenced;
+/// The time of the last load of a word by a CTA, by both, of strong loads that
+/// are not at the scope of the system. Empty if there is one GPU.
+std::map<std::pair<uint32_t, int>, uint32_t> narrowLoads;
+bool hasSeveralGpus;
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -119,6 +124,10 @@ void simt::beginMemory(const std::vector<int> &deviceOf) {
   hostView = View();
   published.fill(0);
   fenced = std::vector<Fenced>(deviceOf.size() * kMaxThreads);
+  narrowLoads.clear();
+  hasSeveralGpus =
+      std::any_of(deviceOf.begin(), deviceOf.end(),
+                  [&](int device) { return device != deviceOf[0]; });
 }
 
 /// Makes all stores visible to all CTAs.
@@ -371,6 +380,34 @@ static void takeFromHost(bool acquires, Scope scope) {
     views[getCta()].seen[kHost] = now;
 }
 
+/// Fails if a strong load of a word races with a store of another GPU: nothing
+/// orders the two, and not both are at the scope of the system.
+static void checkStoresElsewhere(const char *word, const Reader &reader) {
+  for (uint32_t i = getShadow(word); isVersion(i); i = versions[i].previous) {
+    const Version &version = versions[i];
+    if (reader.mustSee(version))
+      return;
+    bool isStrong = reader.isOfSystem && version.isOfSystem;
+    if (isElsewhere(reader, version) && !isStrong)
+      fail("a load races with a store of GPU %d, not both at the scope of the "
+           "system",
+           deviceOfCta[version.writer]);
+  }
+}
+
+/// Fails if a store to a word of another GPU races with a strong load there
+/// that is not at the scope of the system.
+static void checkLoadsElsewhere(const char *word) {
+  for (size_t cta = 0; cta < deviceOfCta.size(); ++cta) {
+    auto load = narrowLoads.find({getWord(word), int(cta)});
+    if (load != narrowLoads.end() && deviceOfCta[cta] != getDevice() &&
+        load->second > views[getCta()].seen[cta])
+      fail("a store races with a load of GPU %d, not both at the scope of the "
+           "system",
+           deviceOfCta[cta]);
+  }
+}
+
 uint64_t simt::loadStrong(const char *from, int bytes, bool acquires,
                           Scope scope) {
   checkGlobal("load", from, bytes, bytes);
@@ -384,6 +421,11 @@ uint64_t simt::loadStrong(const char *from, int bytes, bool acquires,
   int cta = getCta();
   Reader reader{views[cta], cta,         scope != Scope::Cta,
                 draw(),     getDevice(), scope == Scope::Sys};
+  for (int i = 0; i < bytes; i += 4) {
+    checkStoresElsewhere(from + i, reader);
+    if (hasSeveralGpus && scope != Scope::Sys)
+      narrowLoads[{getWord(from + i), cta}] = now;
+  }
   uint32_t taken = 0;
   uint64_t value = readWord(from, reader, &taken);
   if (bytes == 8)
@@ -405,6 +447,8 @@ static void recordStrong(char *to, int bytes, const Released *view,
     released.push_back(*view);
   }
   for (int i = 0; i < bytes; i += 4) {
+    if (hasSeveralGpus)
+      checkLoadsElsewhere(to + i);
     Version &version =
         addVersion(to + i, kAllBytes, writer, /*isWeak=*/false, delay);
     version.view = number;
@@ -436,16 +480,26 @@ static std::unique_ptr<Released> getReleased(bool releases, Scope scope) {
   return result;
 }
 
+/// Fails if a strong store or an atomic change of memory of another GPU is not
+/// at the scope of the system.
+static void checkScope(const Buffer &buffer, Scope scope) {
+  if (!buffer.isOfHost && buffer.home != getDevice() && scope != Scope::Sys)
+    fail("an atomic change of memory of GPU %d, not at the scope of the system",
+         buffer.home);
+}
+
 void simt::storeStrong(char *to, uint64_t value, int bytes, bool releases,
                        Scope scope) {
   checkGlobal("store", to, bytes, bytes);
   noteProgress();
   if (isGlobal(to)) {
     std::unique_ptr<Released> view = getReleased(releases, scope);
-    if (findBuffer(to)->isOfHost) {
+    const Buffer &buffer = *findBuffer(to);
+    if (buffer.isOfHost) {
       if (view && scope == Scope::Sys)
         hostView.join(view->near[getDevice()]);
     } else {
+      checkScope(buffer, scope);
       recordStrong(to, bytes, view.get(), scope);
     }
   }
@@ -458,11 +512,7 @@ uint64_t simt::exchange(char *at, int bytes, bool acquires, bool releases,
   noteProgress();
   uint64_t old = loadNow(at, bytes), value = change(old);
   if (isGlobal(at)) {
-    const Buffer &buffer = *findBuffer(at);
-    if (!buffer.isOfHost && buffer.home != getDevice() && scope != Scope::Sys)
-      fail("an atomic change of memory of GPU %d, not at the scope of the "
-           "system",
-           buffer.home);
+    checkScope(*findBuffer(at), scope);
     uint32_t last = getShadow(at);
     std::unique_ptr<Released> view = getReleased(releases, scope);
     // A reader of this value also synchronises with the releases before it.

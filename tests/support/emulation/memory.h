@@ -10,7 +10,8 @@
 //
 // With several GPUs, the scope `.gpu` holds the CTAs of one GPU. A GPU accesses
 // memory of another one only where it was given access, and atomically only at
-// the scope of the system.
+// the scope of the system. A run fails if a strong load and a store of another
+// GPU race, unless both are at that scope.
 //
 // The view of a CTA states which stores all of its threads must see: for every
 // other CTA and for the host, the time up to which their stores are visible.

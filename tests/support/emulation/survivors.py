@@ -17,9 +17,9 @@ _REASONS: list[tuple[str, str]] = [
         "the first product copies inputs and parameters, which no thread of the kernel writes",
     ),
     (
-        r"^ptx_(ld|st)\.relaxed\.sys of ark_(load|store)_stop .*: at the scope of the GPU",
-        "the last barrier of the iteration orders both accesses; a lane that is an iteration "
-        "behind continues with either value",
+        r"^ptx_ld\.relaxed\.sys of ark_load_stop .*: at the scope of the GPU",
+        "the last barrier of the iteration orders the load after the store; a lane that is an "
+        "iteration behind continues with either value",
     ),
     (
         r"^ptx_atom_cas\.acq_rel\.gpu of ark_claim ",
