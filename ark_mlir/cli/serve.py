@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -78,10 +79,9 @@ def run(options: argparse.Namespace) -> int:
     Tokenizer(options.folder)  # an error here is cheaper than after compilation
     model = _load(options)
     name = options.name or Path(options.folder).resolve().name
-    uvicorn.run(
-        make_app(model, name, options.queue), host=options.host, port=options.port,
-        log_level="warning",
-    )  # fmt: skip
+    app = make_app(model, name, options.queue)
+    print(f"ark: {name} at http://{options.host}:{options.port}/v1", file=sys.stderr, flush=True)
+    uvicorn.run(app, host=options.host, port=options.port, log_level="warning")
     return 0
 
 
