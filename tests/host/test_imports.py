@@ -34,6 +34,7 @@ USES = {
     "dialects": set[str](),
     "distributed": {"bundle", "runtime"},
     "frontend": {"dialects", "mlir"},
+    "http": {"text"},
     "mlir": set[str](),
     "models": {"frontend", "runtime", "text"},
     "optim": {"frontend"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
+from ark_mlir.cli import main
 
 PROMPT = [(7 * i + 3) % 37 for i in range(11)]
 TOKENS = [27, 13, 5, 5, 5, 5, 5, 5]
@@ -234,3 +236,54 @@ def test_bundles_need_no_compiler(model: Any, decoder_folder: Path, tmp_path: Pa
     )  # fmt: skip
     assert (result.returncode, result.stdout) == (0, ",".join(map(str, TOKENS)) + "\n")
     assert re.match(r"ark: prompt: 11 tokens in .* s; then .* tokens/s\n", result.stderr)
+
+
+# -- the command line ------------------------------------------------------------------------------
+
+
+def run_command(capsys: Any, *arguments: object) -> tuple[int, str, str]:
+    status = main([str(argument) for argument in arguments])
+    captured = capsys.readouterr()
+    return status, captured.out, captured.err
+
+
+def test_embed_prints_vectors(tiny: Any, tmp_path: Path, capsys: Any) -> None:
+    folder = tiny.write_model(tmp_path / "bert", "bert")
+    (folder / "tokenizer.json").write_text("{}")
+    options = ("--target", "cpu:2", "--set", "opt_level=0")
+    texts = ("--text", "1592", "--text", "3")
+    status, out, err = run_command(capsys, "embed", folder, *texts, *options)
+    assert (status, err) == (0, "")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert [line["text"] for line in lines] == ["1592", "3"]
+    model = ark.models.load(folder, batch=2, length=8)
+    wanted = model.embed(["1592", "3"], reference=True)
+    np.testing.assert_allclose([line["embedding"] for line in lines], wanted, atol=1e-5)
+
+    # A text longer than the model's 12 positions is cut, which a warning says.
+    (tmp_path / "texts.txt").write_text("1592\n\n" + "1" * 13 + "\n")
+    output = tmp_path / "v.npy"
+    command = ("embed", folder, "--texts", tmp_path / "texts.txt", "-o", output, *options)
+    status, out, err = run_command(capsys, *command)
+    assert (status, out) == (0, "")
+    assert err == "ark: warning: text 2 has 13 tokens; only the first 12 count\n"
+    np.testing.assert_allclose(np.load(output)[0], wanted[0], atol=1e-5)
+
+
+def test_embed_with_wrong_options(decoder_folder: Path, tmp_path: Path, capsys: Any) -> None:
+    for more, message in (
+        (("--text", "1"), "this model cannot embed text"),
+        (("--texts", tmp_path / "none.txt"), "none.txt: cannot be read"),
+        (("--text", "1", "--prompt-name", "query"), "the model has no prompt 'query'; it has none"),
+        (("--text", "1", "--bundle", "x", "--target", "cpu"), "cannot be used with a bundle"),
+    ):
+        status, out, err = run_command(capsys, "embed", decoder_folder, *more)
+        assert (status, out, message in err) == (1, "", True), err
+
+
+def test_serve_without_its_packages(
+    decoder_folder: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    status, _, err = run_command(capsys, "serve", decoder_folder)
+    assert (status, "pip install 'ark-mlir[serve]'" in err) == (1, True)

@@ -1,0 +1,336 @@
+"""The server: OpenAI's endpoints as an application of FastAPI.
+
+It converts requests to jobs of the worker, and results to responses. Sequences run one after
+another. Requests beyond the queue get status 429, and a client that disconnects frees its place.
+"""
+
+# FastAPI is optional, and has no types here.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import importlib
+import json
+import secrets
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import ArkError, InvalidUsageError, UnsupportedError
+from ..text import GrowingText
+from .requests import read_choice, read_input, read_messages, read_prompt, refuse_unknown
+from .worker import Job, Worker
+
+__all__ = ["make_app"]
+
+# How often a request that waits looks whether its client is still there.
+_SECONDS_BETWEEN_LOOKS = 0.5
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The end of a generation."""
+
+    reason: str
+    tokens: int
+
+
+@dataclass
+class ApiError(Exception):
+    """An error with the status and the type that OpenAI's clients expect."""
+
+    status: int
+    message: str
+    kind: str = "invalid_request_error"
+    code: str | None = None
+
+    def body(self) -> dict[str, Any]:
+        """Returns the body of the response."""
+        return {"error": {"message": self.message, "type": self.kind, "code": self.code}}
+
+
+def make_app(model: Any, name: str, queue: int = 64) -> Any:
+    """Returns the application for a compiled model.
+
+    Args:
+        model: a GenerativeModel or an EmbeddingModel.
+        name: the name of the model in requests.
+        queue: maximum number of requests that wait.
+
+    Raises UnsupportedError if the package fastapi is not installed.
+    """
+    try:
+        fastapi: Any = importlib.import_module("fastapi")
+        responses: Any = importlib.import_module("fastapi.responses")
+    except ImportError:
+        raise UnsupportedError(
+            "a server needs the package fastapi, which is not installed; run `pip install "
+            "'ark-mlir[serve]'`"
+        ) from None
+    worker = Worker(queue)
+    server = Server(model, name, worker)
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: Any) -> AsyncGenerator[None]:
+        worker.start()
+        try:
+            yield
+        finally:
+            worker.stop()
+
+    app: Any = fastapi.FastAPI(title="ark", lifespan=lifespan)
+
+    async def on_error(_: Any, error: ApiError) -> Any:
+        headers = {"Retry-After": "1"} if error.status == 429 else None
+        return responses.JSONResponse(error.body(), error.status, headers)
+
+    app.add_exception_handler(ApiError, on_error)
+
+    def post(path: str, answer: Any) -> None:
+        async def endpoint(request: Any) -> Any:
+            body = await read_body(request)
+            result = await answer(body, request)
+            if isinstance(result, dict):
+                return responses.JSONResponse(result)
+            return responses.StreamingResponse(result, media_type="text/event-stream")
+
+        # FastAPI reads the annotation at run time.
+        endpoint.__annotations__ = {"request": fastapi.Request}
+        app.post(path, response_model=None)(endpoint)
+
+    if hasattr(model, "stream"):
+        post("/v1/completions", server.complete)
+        post("/v1/chat/completions", server.chat)
+    else:
+        post("/v1/embeddings", server.embed)
+    app.get("/v1/models")(server.models)
+    app.get("/health")(lambda: {"status": "ok"})
+    return app
+
+
+async def read_body(request: Any) -> dict[str, Any]:
+    """Returns the body of a request, a JSON object."""
+    try:
+        body = json.loads(await request.body())
+    except (ValueError, RecursionError):
+        raise ApiError(400, "the body is not valid JSON") from None
+    if not isinstance(body, dict):
+        raise ApiError(400, "the body is not a JSON object")
+    return body
+
+
+class Server:
+    """The endpoints of one model."""
+
+    def __init__(self, model: Any, name: str, worker: Worker) -> None:
+        self.model, self.name, self.worker = model, name, worker
+
+    def models(self) -> dict[str, Any]:
+        """Answers ``GET /v1/models``."""
+        entry = {"id": self.name, "object": "model", "created": 0, "owned_by": "ark"}
+        return {"object": "list", "data": [entry]}
+
+    async def complete(self, body: dict[str, Any], request: Any) -> Any:
+        """Answers ``POST /v1/completions``."""
+        return await self._generate(body, request, "text_completion", read_prompt, 16)
+
+    async def chat(self, body: dict[str, Any], request: Any) -> Any:
+        """Answers ``POST /v1/chat/completions``."""
+        return await self._generate(body, request, "chat.completion", read_messages, None)
+
+    async def _generate(
+        self, body: dict[str, Any], request: Any, kind: str, read: Any, default: int | None
+    ) -> Any:
+        self._check_model(body)
+        with as_api_errors():
+            refuse_unknown(body, chat=kind == "chat.completion")
+            ids = self.model.encode(read(body)).tolist()
+            room = self.model.max_length - len(ids)
+            choice, stops, count = read_choice(body, default or max(room, 1))
+        if not ids:
+            raise ApiError(400, "the prompt has no token")
+        if count > room:
+            raise ApiError(
+                400, f"the prompt of {len(ids)} tokens and {count} new ones exceed the model's "
+                f"{self.model.max_length}", code="context_length_exceeded",
+            )  # fmt: skip
+        choice.setdefault("seed", secrets.randbits(31))
+        job = self._submit(lambda: self._pieces(ids, count, choice, stops))
+        reply = Reply(kind, self.name, len(ids))
+        if body.get("stream"):
+            usage = (body.get("stream_options") or {}).get("include_usage", False)
+            # The first piece comes before the headers, so that an error has its status.
+            pieces = job.results()
+            return reply.events(await next_result(pieces, request), pieces, bool(usage))
+        async with contextlib.aclosing(job.results()) as pieces:
+            text = ""
+            while not isinstance(piece := await next_result(pieces, request), Ended):
+                text += piece
+        return reply.whole(text, piece)
+
+    def _pieces(
+        self, ids: list[int], count: int, choice: Any, stops: list[str]
+    ) -> Iterator[str | Ended]:
+        """Yields pieces of text, then the end; runs in the worker's thread."""
+        text, made, reason = GrowingText(self.model.tokenizer.decode, stops), 0, "length"
+        with contextlib.closing(self.model.stream(ids, count, **choice)) as tokens:
+            for token in tokens:
+                made += 1
+                if piece := text.add(token):
+                    yield piece
+                if text.stopped or token in self.model.ends:
+                    reason = "stop"
+                    break
+        if rest := text.end():
+            yield rest
+        yield Ended(reason, made)
+
+    async def embed(self, body: dict[str, Any], request: Any) -> dict[str, Any]:
+        """Answers ``POST /v1/embeddings``."""
+        self._check_model(body)
+        with as_api_errors():
+            inputs = read_input(body)
+            rows = [
+                self.model.tokenizer.encode(each) if isinstance(each, str) else each
+                for each in inputs
+            ]
+        job = self._submit(lambda: iter([self.model.embed(rows)]))
+        async with contextlib.aclosing(job.results()) as results:
+            vectors = await next_result(results, request)
+        encoded = body.get("encoding_format") == "base64"
+        data = [
+            {"object": "embedding", "index": index, "embedding": as_json(vector, encoded)}
+            for index, vector in enumerate(vectors)
+        ]
+        tokens = sum(map(len, rows))
+        usage = {"prompt_tokens": tokens, "total_tokens": tokens}
+        return {"object": "list", "data": data, "model": self.name, "usage": usage}
+
+    def _check_model(self, body: Mapping[str, Any]) -> None:
+        wanted = body.get("model", self.name)
+        if wanted != self.name:
+            raise ApiError(
+                404, f"there is no model {wanted!r}; this server has {self.name!r}",
+                code="model_not_found",
+            )  # fmt: skip
+
+    def _submit(self, work: Any) -> Job:
+        job = Job(work)
+        if not self.worker.submit(job):
+            raise ApiError(429, "too many requests wait; try again", "rate_limit_error")
+        return job
+
+
+@contextlib.contextmanager
+def as_api_errors() -> Generator[None]:
+    """Converts errors of ark to responses: those of the request to status 400."""
+    try:
+        yield
+    except InvalidUsageError as error:
+        raise ApiError(400, error.message) from None
+    except ArkError as error:
+        raise ApiError(500, error.message, "server_error") from None
+
+
+def as_error(error: Exception) -> ApiError:
+    """Returns the response of an exception in the worker."""
+    status = 400 if isinstance(error, InvalidUsageError) else 500
+    kind = "invalid_request_error" if status == 400 else "server_error"
+    return ApiError(status, getattr(error, "message", None) or str(error), kind)
+
+
+async def next_result(results: AsyncIterator[Any], request: Any) -> Any:
+    """Returns the next result of a job; raises ApiError if there is an error instead, or the client
+    disconnects while the job waits or runs."""
+    task = asyncio.ensure_future(anext(results))
+    try:
+        while not task.done():
+            await asyncio.wait({task}, timeout=_SECONDS_BETWEEN_LOOKS)
+            if not task.done() and await request.is_disconnected():
+                raise ApiError(499, "the client has disconnected")
+        if await request.is_disconnected():
+            raise ApiError(499, "the client has disconnected")
+        return task.result()
+    except ApiError:
+        raise
+    except Exception as error:
+        raise as_error(error) from None
+    finally:
+        task.cancel()
+
+
+def as_json(vector: Any, encoded: bool) -> Any:
+    """Returns a vector as numbers, or as base64 of its bytes in fp32."""
+    if not encoded:
+        return [float(value) for value in vector]
+    return base64.b64encode(np.asarray(vector, "<f4").tobytes()).decode()
+
+
+class Reply:
+    """The bodies of one generation."""
+
+    def __init__(self, kind: str, model: str, prompt: int) -> None:
+        self.kind, self.prompt = kind, prompt
+        self.is_chat = kind == "chat.completion"
+        prefix = "chatcmpl" if self.is_chat else "cmpl"
+        self.head: dict[str, Any] = {
+            "id": f"{prefix}-{secrets.token_hex(12)}", "created": int(time.time()), "model": model,
+        }  # fmt: skip
+
+    def whole(self, text: str, end: Ended) -> dict[str, Any]:
+        """Returns the body of a response that is not streamed."""
+        content: dict[str, Any] = {"text": text}
+        if self.is_chat:
+            content = {"message": {"role": "assistant", "content": text}}
+        choice = {"index": 0, **content, "logprobs": None, "finish_reason": end.reason}
+        return {**self.head, "object": self.kind, "choices": [choice], "usage": self._usage(end)}
+
+    async def events(
+        self, first: Any, pieces: AsyncIterator[Any], usage: bool
+    ) -> AsyncIterator[str]:
+        """Yields the events of a stream."""
+        if self.is_chat:
+            yield self._event({"role": "assistant", "content": ""}, None)
+        try:
+            piece = first
+            while not isinstance(piece, Ended):
+                yield self._event({"content": piece} if self.is_chat else piece, None)
+                piece = await anext(pieces)
+        except Exception as error:  # the status is sent already
+            yield f"data: {json.dumps(as_error(error).body())}\n\n"
+            return
+        finally:
+            closing: Any = pieces
+            await closing.aclose()
+        yield self._event({} if self.is_chat else "", piece.reason)
+        if usage:
+            body = {
+                **self.head,
+                "object": self._chunk(),
+                "choices": [],
+                "usage": self._usage(piece),
+            }
+            yield f"data: {json.dumps(body)}\n\n"
+        yield "data: [DONE]\n\n"
+
+    def _chunk(self) -> str:
+        return "chat.completion.chunk" if self.is_chat else self.kind
+
+    def _event(self, content: Any, reason: str | None) -> str:
+        part = {"delta": content} if self.is_chat else {"text": content}
+        choice = {"index": 0, **part, "logprobs": None, "finish_reason": reason}
+        body = {**self.head, "object": self._chunk(), "choices": [choice]}
+        return f"data: {json.dumps(body)}\n\n"
+
+    def _usage(self, end: Ended) -> dict[str, int]:
+        total = self.prompt + end.tokens
+        return {
+            "prompt_tokens": self.prompt, "completion_tokens": end.tokens, "total_tokens": total,
+        }  # fmt: skip

@@ -1,0 +1,121 @@
+"""The thread that runs a model for the requests of a server, one after another."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import queue
+import threading
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator
+from typing import Any
+
+__all__ = ["Job", "Worker"]
+
+_END = object()
+
+
+class Job:
+    """Work for the worker: an iterator of results, which an asyncio task receives.
+
+    Args:
+        work: returns an iterator of results; the worker's thread calls and exhausts it.
+
+    Must be made in the event loop of the receiver.
+    """
+
+    def __init__(self, work: Callable[[], Iterator[Any]]) -> None:
+        self._work = work
+        self._loop = asyncio.get_running_loop()
+        self._results: asyncio.Queue[Any] = asyncio.Queue()
+        self._cancelled = threading.Event()
+
+    def cancel(self) -> None:
+        """Ends the work after its current result; a job that has not begun does not begin."""
+        self._cancelled.set()
+
+    async def results(self) -> AsyncGenerator[Any]:
+        """Yields the results; raises the exception that ended the work. A receiver that stops
+        before the end cancels the job."""
+        try:
+            while (result := await self._results.get()) is not _END:
+                if isinstance(result, Exception):
+                    raise result
+                yield result
+        finally:
+            self.cancel()
+
+    def run(self) -> None:
+        """Does the work; called by the worker."""
+        try:
+            if self._cancelled.is_set():
+                return
+            with contextlib.closing(_closable(self._work())) as results:
+                for result in results:
+                    if self._cancelled.is_set():
+                        return
+                    self._put(result)
+        except Exception as error:  # the receiver reports it, and the worker goes on
+            self._put(error)
+        finally:
+            self._put(_END)
+
+    def fail(self, error: Exception) -> None:
+        """Ends a job that will not run."""
+        self._put(error)
+
+    def _put(self, result: Any) -> None:
+        # A server that shuts down has closed its loop.
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._results.put_nowait, result)
+
+
+def _closable(results: Iterator[Any]) -> Generator[Any]:
+    """Returns a generator, which has a method to close it."""
+    yield from results
+
+
+class Worker:
+    """A thread with a bounded queue of jobs.
+
+    Args:
+        limit: maximum number of jobs that wait.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self._jobs: queue.Queue[Job | None] = queue.Queue(limit)
+        self._thread = threading.Thread(target=self._run, name="ark-serve", daemon=True)
+        self._closed = False
+        self._current: Job | None = None
+
+    def start(self) -> None:
+        """Starts the thread."""
+        self._thread.start()
+
+    def submit(self, job: Job) -> bool:
+        """Queues a job; returns False if the queue is full or the worker has stopped."""
+        if self._closed:
+            return False
+        try:
+            self._jobs.put_nowait(job)
+        except queue.Full:
+            return False
+        return True
+
+    def stop(self) -> None:
+        """Cancels the current job, fails those that wait, and ends the thread."""
+        self._closed = True
+        if (current := self._current) is not None:
+            current.cancel()
+        with contextlib.suppress(queue.Empty):
+            while True:
+                job = self._jobs.get_nowait()
+                if job is not None:
+                    job.fail(RuntimeError("the server shuts down"))
+        self._jobs.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        while (job := self._jobs.get()) is not None:
+            self._current = job
+            job.run()
+            self._current = None
