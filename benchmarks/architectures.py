@@ -309,7 +309,7 @@ def measure(name: str, target: str | None, device: str = "cpu", rounds: int = _R
     module = build().eval().to(device)
     inputs = {key: value.to(device) for key, value in make_inputs().items()}
     row = Row(name)
-    options = {} if target is None else {"target": target}
+    options: dict[str, Any] = {} if target is None else {"target": target}
     compiled = torch.compile(module, backend=backend, options=options)
     with torch.no_grad(), _counting(row):
         start = time.perf_counter()

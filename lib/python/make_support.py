@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Writes the tables of docs/support.md: the ops, element types and models that test cases cover.
+"""Writes the tables of docs/support.md: the ops, element types and models that test cases cover,
+and the ATen ops that ark supports.
 
 Builds every case of tests/support/op_cases.py and records the element types with which the case
 calls functions of the package. Loads a small folder of every model type in every element type;
@@ -26,6 +27,7 @@ from typing import Any
 import ark_mlir as ark
 from ark_mlir.dtypes import ALL, DType
 from ark_mlir.frontend import ops
+from ark_mlir.pytorch import aten
 
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "tests" / "support"))
@@ -162,6 +164,7 @@ def make_tables() -> dict[str, str]:
         "other ops": enumerate_names(name for name in names if name not in seen),
         "collectives": enumerate_names(functions("collectives")),
         "models": model_table(models, floats),
+        "aten": enumerate_names(dict.fromkeys(name.split(".")[1] for name in aten.names())),
     }
 
 

@@ -7,6 +7,7 @@ from . import linear as linear
 from . import pooling as pooling
 from . import reductions as reductions
 from . import resampling as resampling
+from . import scattering as scattering
 from . import transformer as transformer
 from . import views as views
 from .strided import AS_STRIDED, Layout

@@ -35,14 +35,18 @@ def _index_select(out: Out, x: Operand, dim: int, index: Operand) -> ark.Tensor:
 def _gather(
     out: Out, x: Operand, dim: int, index: Operand, sparse_grad: bool = False
 ) -> ark.Tensor:
-    """Gathers each element by its position in the flat tensor."""
-    source, indices = tensor(x), tensor(index, int64)
-    axis = axis_of(dim, source.ndim)
+    source = tensor(x)
+    return take_along(source, axis_of(dim, source.ndim), tensor(index))
+
+
+def take_along(source: ark.Tensor, axis: int, index: ark.Tensor) -> ark.Tensor:
+    """Gathers each element along an axis by its position in the flat tensor."""
+    positions, shape = tensor(index, int64), index.shape
     strides = _strides(source.shape)
-    grids = np.indices(out.shape, dtype=np.int64)
+    grids = np.indices(shape, dtype=np.int64)
     fixed = sum((g * s for a, (g, s) in enumerate(zip(grids, strides, strict=True)) if a != axis),
-                np.zeros(out.shape, np.int64))  # fmt: skip
-    flat = indices * strides[axis] + ark.constant(fixed, int64) if out.shape else indices
+                np.zeros(shape, np.int64))  # fmt: skip
+    flat = positions * strides[axis] + ark.constant(fixed, int64) if shape else positions
     return ark.gather(shaped(source, (source.size,)), flat, 0)
 
 
@@ -50,7 +54,7 @@ def _strides(shape: Sequence[int]) -> list[int]:
     return [math.prod(shape[axis + 1 :]) for axis in range(len(shape))]
 
 
-@aten("index.Tensor")
+@aten("index.Tensor", "_unsafe_index.Tensor")
 def _index(out: Out, x: Operand, indices: Sequence[Operand | None]) -> ark.Tensor:
     """Merges the indexed dimensions into one, and gathers along it."""
     source = tensor(x)

@@ -197,6 +197,7 @@ def graphs(cuda: Any, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     class CudaGraph:
         def __init__(self) -> None:
             self.replays = 0
+            self.record: Any = None
             recorded.append(self)
 
         def replay(self) -> None:

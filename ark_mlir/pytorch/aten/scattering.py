@@ -1,0 +1,200 @@
+"""ATen ops that write by index, and sorts.
+
+ark has no op that writes to run-time positions. Each result compares its position with all indices,
+so that the work grows with their product; it is limited. An index out of range is an error of the
+run.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from ... import frontend as ark
+from ...dtypes import bool_, int32, int64
+from .indexing import take_along
+from .table import Out, aten, unsupported
+from .values import Operand, axis_of, shaped, tensor, to
+
+_MAX_COMPARISONS = 1 << 22
+
+
+def _check_size(*extents: int) -> None:
+    if math.prod(extents) > _MAX_COMPARISONS:
+        raise unsupported(
+            f"{math.prod(extents)} comparisons of positions; the limit is {_MAX_COMPARISONS}"
+        )
+
+
+def _checked(index: Operand, extent: int) -> ark.Tensor:
+    """Returns indices in ``[0, extent)``; the run raises an error for others."""
+    return ark.gather(ark.arange(extent, dtype=int64), tensor(index, int64), 0)
+
+
+def _last(axis: int, rank: int) -> list[int]:
+    """Returns the permutation that moves an axis to the end."""
+    return [a for a in range(rank) if a != axis] + [axis]
+
+
+class _Writes:
+    """The elements of `x` along an axis that each index writes to.
+
+    Args:
+        x: the tensor that is written to.
+        index: positions along `axis`; its other extents are those of `x`.
+    """
+
+    def __init__(self, x: ark.Tensor, axis: int, index: Operand) -> None:
+        places = tensor(index)
+        if any(
+            a != b for d, (a, b) in enumerate(zip(places.shape, x.shape, strict=True)) if d != axis
+        ):
+            raise unsupported("an index with fewer rows than the tensor")
+        extent, count = x.shape[axis], places.shape[axis]
+        _check_size(x.size, count)
+        self._x, self._axis, self.count = x, axis, count
+        self._back = np.argsort(_last(axis, x.ndim)).tolist()
+        rows = ark.transpose(_checked(places, extent), _last(axis, x.ndim))
+        numbers = ark.arange(extent, dtype=int64)
+        # [..., position, index]
+        self.hits = ark.equal(ark.unsqueeze(rows, -2), ark.reshape(numbers, (extent, 1)))
+
+    def last(self, source: ark.Tensor) -> ark.Tensor:
+        """Returns `x`, with the element of `source` of the last index of each position."""
+        number = ark.where(self.hits, ark.arange(self.count, dtype=int32), -1)
+        latest = ark.transpose(ark.reduce_max(number, -1, keepdims=False), self._back)
+        chosen = take_along(source, self._axis, ark.maximum(latest, 0))
+        return ark.where(latest >= 0, chosen, self._x)
+
+    def filled(self, value: Operand) -> ark.Tensor:
+        """Returns `x` with a value at all indices."""
+        hit = ark.reduce_max(ark.cast(self.hits, int32), -1, keepdims=False)
+        return ark.where(ark.transpose(hit, self._back) > 0, value, self._x)
+
+    def sums(self, source: ark.Tensor) -> ark.Tensor:
+        """Returns `x` plus the elements of `source` at their indices."""
+        rows = ark.transpose(source, _last(self._axis, self._x.ndim))
+        added = ark.reduce_sum(ark.where(self.hits, ark.unsqueeze(rows, -2), 0), -1, keepdims=False)
+        return self._x + ark.transpose(added, self._back)
+
+
+@aten("scatter.src")
+def _scatter(out: Out, x: Operand, dim: int, index: Operand, src: Operand) -> ark.Tensor:
+    target, places, source = tensor(x), tensor(index), tensor(src)
+    if places.shape != source.shape:
+        raise unsupported("a scatter of a part of its source")
+    return _Writes(target, axis_of(dim, target.ndim), places).last(source)
+
+
+@aten("scatter.value")
+def _scatter_value(out: Out, x: Operand, dim: int, index: Operand, value: Operand) -> ark.Tensor:
+    target = tensor(x)
+    return _Writes(target, axis_of(dim, target.ndim), index).filled(to(value, target.dtype))
+
+
+@aten("scatter_add.default")
+def _scatter_add(out: Out, x: Operand, dim: int, index: Operand, src: Operand) -> ark.Tensor:
+    target, places, source = tensor(x), tensor(index), tensor(src)
+    if places.shape != source.shape:
+        raise unsupported("a scatter of a part of its source")
+    return _Writes(target, axis_of(dim, target.ndim), places).sums(source)
+
+
+@aten("index_put.default", "_unsafe_index_put.default")
+def _index_put(
+    out: Out,
+    x: Operand,
+    indices: Sequence[Operand | None],
+    values: Operand,
+    accumulate: bool = False,
+) -> ark.Tensor:
+    target, source = tensor(x), tensor(values, out.dtype)
+    given = [(axis, tensor(i)) for axis, i in enumerate(indices) if i is not None]
+    if len(given) != 1 or (given[0][1].ndim != 1 and given[0][1].dtype is not bool_):
+        raise unsupported("writing by several indices")
+    axis, index = given[0]
+    if index.dtype is bool_:
+        return _masked_put(target, axis, index, source, accumulate)
+    extent, count = target.shape[axis], index.size
+    shape = (*target.shape[:axis], count, *target.shape[axis + 1 :])
+    index = ark.where(index < 0, index + extent, index)
+    spread = ark.broadcast_to(ark.reshape(index, (count, *(1,) * (target.ndim - axis - 1))), shape)
+    writes = _Writes(target, axis, spread)
+    source = ark.broadcast_to(source, shape)
+    return writes.sums(source) if accumulate else writes.last(source)
+
+
+def _masked_put(
+    target: ark.Tensor, axis: int, mask: ark.Tensor, source: ark.Tensor, accumulate: bool
+) -> ark.Tensor:
+    if source.size != 1:
+        raise unsupported("writing by a mask, of a number of values known at run time only")
+    after = target.ndim - axis - mask.ndim
+    wide = ark.reshape(mask, (*mask.shape, *(1,) * after))
+    value = ark.reshape(source, ())
+    return ark.where(wide, target + value if accumulate else value, target)
+
+
+@aten("topk.default")
+def _topk(
+    out: tuple[Out, Out],
+    x: Operand,
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,
+) -> tuple[ark.Tensor, ark.Tensor]:
+    return _ordered(tensor(x), dim, largest, k)
+
+
+@aten("sort.default")
+def _sort(
+    out: tuple[Out, Out], x: Operand, dim: int = -1, descending: bool = False
+) -> tuple[ark.Tensor, ark.Tensor]:
+    return _ordered(tensor(x), dim, descending, None)
+
+
+@aten("sort.stable")
+def _stable_sort(
+    out: tuple[Out, Out],
+    x: Operand,
+    stable: bool | None = None,
+    dim: int = -1,
+    descending: bool = False,
+) -> tuple[ark.Tensor, ark.Tensor]:
+    return _ordered(tensor(x), dim, descending, None)
+
+
+def _ordered(
+    x: ark.Tensor, dim: int, descending: bool, count: int | None
+) -> tuple[ark.Tensor, ark.Tensor]:
+    """Returns the first `count` elements in order (None: all), and their places.
+
+    Equal elements keep their order; NaN is larger than all numbers.
+    """
+    if x.ndim == 0:
+        return x, ark.zeros((), int64)
+    axis = axis_of(dim, x.ndim)
+    extent = x.shape[axis]
+    kept = extent if count is None else count
+    _check_size(x.size, extent)
+    values = ark.cast(x, int32) if x.dtype is bool_ else x
+    rows = ark.transpose(values, _last(axis, x.ndim))
+    mine, other = ark.unsqueeze(rows, -1), ark.unsqueeze(rows, -2)
+    numbers = ark.arange(extent, dtype=int32)
+    earlier = ark.less(ark.reshape(numbers, (1, extent)), ark.reshape(numbers, (extent, 1)))
+    ahead, equal = (other > mine if descending else other < mine), ark.equal(other, mine)
+    if x.dtype.is_float:
+        lost, others = ark.not_equal(mine, mine), ark.not_equal(other, other)
+        first, second = (others, lost) if descending else (lost, others)
+        ahead = ark.logical_or(ahead, ark.logical_and(first, ark.logical_not(second)))
+        equal = ark.logical_or(equal, ark.logical_and(lost, others))
+    ahead = ark.logical_or(ahead, ark.logical_and(equal, earlier))
+    place = ark.reduce_sum(ark.cast(ahead, int32), -1, keepdims=True)
+    found = ark.equal(place, ark.arange(kept, dtype=int32))  # [..., element, place]
+    chosen = ark.where(found, ark.reshape(ark.arange(extent, dtype=int64), (extent, 1)), 0)
+    indices = ark.reduce_sum(chosen, -2, keepdims=False)
+    indices = ark.transpose(indices, np.argsort(_last(axis, x.ndim)).tolist())
+    return take_along(x, axis, indices), shaped(indices, indices.shape)

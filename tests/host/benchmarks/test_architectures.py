@@ -1,0 +1,52 @@
+"""Architectures that become one program each, by benchmarks/architectures.py."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Any
+
+import pytest
+
+from .conftest import FOLDER
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+torch = pytest.importorskip("torch", reason="torch is not installed")
+
+
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+
+@pytest.fixture(scope="module")
+def architectures() -> Any:
+    sys.path.insert(0, str(FOLDER))
+    try:
+        return importlib.import_module("architectures")
+    finally:
+        sys.path.remove(str(FOLDER))
+
+
+@pytest.mark.parametrize("name", ["ResNet", "U-Net", "ConvNeXt", "Mamba block"])
+def test_networks_are_one_program(architectures: Any, name: str) -> None:
+    assert_one_program(architectures, name)
+
+
+@pytest.mark.parametrize("name", ["ViT", "Whisper encoder"])
+def test_models_of_transformers_are_one_program(architectures: Any, name: str) -> None:
+    pytest.importorskip("transformers", reason="transformers is not installed")
+    assert_one_program(architectures, name)
+
+
+def assert_one_program(architectures: Any, name: str) -> None:
+    row = architectures.measure(name, "cpu:2", rounds=0)
+    assert (row.parts, row.rest) == (1, [])
+    assert row.error <= 1e-6
+
+
+def test_the_table_has_a_line_for_each_row(architectures: Any) -> None:
+    rows = [architectures.Row("A", 1, 20, ["aten.sort.default"], 1e-7, 2.0, 0.5, 1.5)]
+    assert architectures.table(rows).splitlines() == [
+        "| architecture | parts | ark | rest | error | first s | ark ms | eager ms |",
+        "| --- | --: | --: | --: | --: | --: | --: | --: |",
+        "| A | 1 | 20 | 1 | 1.0e-07 | 2.0 | 0.50 | 1.50 |",
+    ]

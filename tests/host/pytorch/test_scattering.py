@@ -1,0 +1,90 @@
+"""Sorts and writes by index, by ``from_torch``: the interpreter gives PyTorch's results."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ark_mlir as ark
+
+pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
+torch = pytest.importorskip("torch", reason="torch is not installed")
+pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
+
+X = torch.tensor([[3.0, -1.0, 3.0, 0.5], [2.0, 2.0, -7.0, 9.0], [0.0, 1.0, 2.0, 3.0]])
+IDS = torch.tensor([[0, 2, 1, 0], [2, 2, 0, 1], [1, 0, 0, 2]])
+UNIQUE = torch.tensor([[0, 1, 2, 0], [2, 0, 1, 1], [1, 2, 0, 2]])
+ROWS = torch.tensor([2, -3])
+
+
+class Function(torch.nn.Module):
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *arguments: Any) -> Any:
+        return self.function(*arguments)
+
+
+CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "topk": (lambda x: torch.topk(x[:, [0, 1, 3]], 2), (X,)),
+    "smallest": (lambda x: torch.topk(x[:, [0, 1, 3]], 2, 1, largest=False)[0], (X,)),
+    "topk of columns": (lambda x: torch.topk(x, 2, 0), (X,)),
+    "sort": (lambda x: torch.sort(x, stable=True), (X,)),
+    "sort of columns": (lambda x: torch.sort(x, dim=0, descending=True, stable=True), (X,)),
+    "sort of integers": (lambda x: torch.sort(x, stable=True), (IDS,)),
+    "argsort": (lambda x: torch.argsort(x, stable=True), (X,)),
+    "sort with NaN": (
+        lambda x: torch.sort(x, stable=True),
+        (torch.tensor([math.nan, 1.0, -math.inf, math.nan, math.inf]),),
+    ),
+    "sort with NaN, descending": (
+        lambda x: torch.sort(x, stable=True, descending=True),
+        (torch.tensor([math.nan, 1.0, -math.inf, math.nan, math.inf]),),
+    ),
+    "scatter": (lambda x, i, y: x.scatter(0, i, y), (X, UNIQUE, -X)),
+    "scatter of a value": (lambda x, i: x.scatter(1, i, 8.0), (X, IDS)),
+    "scatter_add": (lambda x, i, y: x.scatter_add(1, i, y), (X, IDS, X * 2)),
+    "index_put": (lambda x, i, y: x.index_put((i,), y), (X, ROWS, -X[:2])),
+    "index_put of columns": (
+        lambda x, i, y: torch.ops.aten.index_put(x, [None, i], y),
+        (X, torch.tensor([3, 0]), -X[:, :2]),
+    ),
+    "index_put, added": (
+        lambda x, i, y: x.index_put((i,), y, accumulate=True),
+        (X, torch.tensor([1, 1]), X[:2]),
+    ),
+    "index_put by a mask": (lambda x: x.index_put((x > 2,), torch.tensor(-1.0)), (X,)),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cases(name: str) -> None:
+    function, arguments = CASES[name]
+    program = ark.from_torch(Function(function).eval(), arguments)
+    values = dict(zip(program.inputs, (a.numpy() for a in arguments), strict=True))
+    got = ark.reference.run(program, values)
+    wanted = function(*arguments)
+    leaves = list(wanted) if isinstance(wanted, tuple) else [wanted]
+    for y, w in zip(got.values(), leaves, strict=True):
+        np.testing.assert_array_equal(y, w.numpy())
+
+
+def test_an_index_out_of_range_is_an_error_of_the_run(pick_target: Callable[[str], str]) -> None:
+    module = Function(lambda x, i, y: x.scatter(1, i, y))
+    program = ark.from_torch(module, (X, IDS, X))
+    names = list(program.inputs)
+    with ark.compile(program, target=pick_target("cpu:1")) as executable:
+        good = executable.run(dict(zip(names, (X, IDS % 2, X), strict=True)))
+        assert list(good)
+        with pytest.raises(ark.InvalidUsageError, match="out of range"):
+            executable.run(dict(zip(names, (X, IDS + 9, X), strict=True)))
+
+
+def test_the_work_is_limited() -> None:
+    with pytest.raises(ark.UnsupportedError, match="comparisons of positions; the limit is"):
+        ark.from_torch(Function(lambda x: torch.sort(x)), torch.zeros(4096))
