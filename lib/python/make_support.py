@@ -32,7 +32,8 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 Seen = dict[str, set[DType]]
 
 FAMILIES = (
-    "creation", "views", "elementwise", "reductions", "linear", "indexing", "windows", "sampling"
+    "creation", "views", "elementwise", "reductions", "linear", "indexing", "scatter", "windows",
+    "sampling", "losses",
 )  # fmt: skip
 # Sizes of the small models, by the options of each model type.
 SIZES: dict[str, dict[str, int]] = {"bert": {"length": 8}}
