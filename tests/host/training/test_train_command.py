@@ -63,16 +63,28 @@ def test_the_folder_has_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[st
 
 
 def test_every_option_of_a_recipe(tmp_path: Path) -> None:
-    """Half precision, dropout, recomputation and accumulation, in one training."""
+    """Half precision, dropout, recomputation and accumulation, in one program, interpreted."""
     options = {"dropout": 0.1, "checkpoint": True, "accumulate": 2, "warmup": 2, "dtype": "fp16"}
     config = ark.training.read_config(write(tmp_path, {"tie_word_embeddings": True}, options))
-    losses = ark.training.train(config, tmp_path / "out")
-    assert np.isfinite(losses).all()
-    states = ark.runtime.arrays.safetensors.read_safetensors(
-        tmp_path / "out" / "training" / "states.safetensors"
+    recipe = ark.training.build_step(config, 100)
+    weights = ark.training.initial_weights(recipe.weights, layers=1)
+    corpus = np.arange(100, dtype=np.int32)
+    starts = np.arange(2 * recipe.loop.steps, dtype=np.int32).reshape(-1, 2) % 90
+    _, states = ark.reference.run(
+        recipe.program,
+        {"corpus": corpus, "starts": starts},
+        weights,
+        iterations=6,
+        return_states=True,
     )
-    assert int(states["adamw.step"]) == 3
-    assert states["model.embed_tokens.weight"].dtype == np.float32
+    losses = states["loop.losses"]
+    assert np.isfinite(losses).all()
+    assert (losses[:6] > 4).all()
+    assert not losses[6:].any()
+    assert int(states["adamw.step"]) == int(states["adamw_plain.step"]) == 3
+    assert recipe.program.states["model.embed_tokens.weight"].dtype is ark.fp32
+    for name, weight in weights.items():
+        assert np.abs(states[name] - weight).max() > 0, name
 
 
 @pytest.mark.parametrize(
