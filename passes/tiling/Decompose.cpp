@@ -3,6 +3,7 @@
 #include "passes/tiling/Decompose.h"
 #include "passes/tiling/Passes.h"
 
+#include "lib/support/ChosenMatrices.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -57,6 +58,9 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
     target.addLegalOp<CheckIndexOp, EpochOp, GroupOp, OnlineAttentionOp,
                       TileOffsetOp, TopThresholdOp, YieldOp,
                       UnrealizedConversionCastOp>();
+    // A gather stays if a tile of its only reader needs one slice of the table.
+    target.addDynamicallyLegalOp<GatherOp>(
+        [](GatherOp op) { return bool(getProductOfChosen(op)); });
     for (auto group : getOperation().getBody().getOps<GroupOp>()) {
       recordOps(group);
       if (failed(applyPartialConversion(group, target, patterns)))
