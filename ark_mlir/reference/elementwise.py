@@ -260,6 +260,8 @@ def compare(op: Any, machine: Machine) -> Value:
     data = np.asarray(predicate(a.data, b.data))
     if a.error is None or b.error is None:
         return Value(data, bool_)
+    if op.lhs == op.rhs:  # both sides have the same error
+        return Value(data, bool_, np.zeros(data.shape))
     spread = a.error + b.error
     distance = np.abs(a.data.astype(np.float64) - b.data.astype(np.float64))
     return Value(data, bool_, np.where((spread > 0) & (distance <= spread), np.inf, 0.0))
@@ -302,6 +304,8 @@ def cast(op: Any, machine: Machine) -> Value | Bounded:
         doubt = None if x.error is None else _crosses(x, dtype)
     else:
         data = x.data.astype(dtype.numpy)
+        if x.dtype.kind == "bool" and x.error is not None:
+            return Value(data, dtype, np.minimum(x.error, 1))
         return Value(data, dtype, x.error)
     error = None
     if x.error is not None and doubt is not None:

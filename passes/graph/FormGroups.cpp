@@ -1,5 +1,6 @@
 //===- FormGroups.cpp - Group anchors with producers and consumers --------===//
 
+#include "lib/support/ChosenMatrices.h"
 #include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
@@ -42,6 +43,8 @@ private:
   bool waitsForAnotherPlan(Operation *op, const Cluster &cluster);
   void growPrologue(Cluster &cluster, ArrayRef<Value> operands);
   bool canJoin(Cluster &cluster, Operation *op, Operation *root);
+  bool canMove(Cluster &cluster, Operation *op, Operation *root);
+  void joinProduct(GatherOp gather);
   void join(Cluster &cluster, Operation *op);
   Cluster &startCluster(Operation *op);
 
@@ -59,10 +62,14 @@ static ArrayRef<int64_t> getShape(Value value) {
 Clustering::Clustering(ProgramOp program, int64_t maxOps) : maxOps(maxOps) {
   Block &block = program.getBody().front();
   SmallVector<AnchorOpInterface> anchors;
+  SmallVector<GatherOp> choices;
   SmallVector<Operation *> elementwise;
   for (auto [index, op] : llvm::enumerate(block)) {
     position[&op] = index;
-    if (auto anchor = dyn_cast<AnchorOpInterface>(op))
+    if (auto gather = dyn_cast<GatherOp>(op);
+        gather && getProductOfChosen(gather))
+      choices.push_back(gather);
+    else if (auto anchor = dyn_cast<AnchorOpInterface>(op))
       anchors.push_back(anchor);
     else if (isa<ElementwiseOpInterface>(op))
       elementwise.push_back(&op);
@@ -72,6 +79,8 @@ Clustering::Clustering(ProgramOp program, int64_t maxOps) : maxOps(maxOps) {
   for (AnchorOpInterface anchor : anchors)
     if (Cluster &cluster = startCluster(anchor); anchor.takesEpilogue())
       growEpilogue(cluster);
+  for (GatherOp gather : choices)
+    joinProduct(gather);
   for (AnchorOpInterface anchor : anchors)
     growPrologue(*clusterOf[anchor], anchor.getPrologueOperands());
   for (Operation *op : llvm::reverse(elementwise))
@@ -110,13 +119,18 @@ void Clustering::join(Cluster &cluster, Operation *op) {
     cluster.plan = op->getDiscardableAttr(ArkDialect::kPlanAttr);
 }
 
-/// Returns true if `op` may join a cluster with result `root`: `op` is in no
-/// cluster and has no other plan, and all ops that move to a later position
-/// still read the same values.
+/// Returns true if the elementwise `op`, which is in no cluster, may join a
+/// cluster with result `root`.
 bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
-  if (!isa<ElementwiseOpInterface>(op) || clusterOf.count(op) ||
-      static_cast<int64_t>(cluster.ops.size()) >= maxOps)
-    return false;
+  return isa<ElementwiseOpInterface>(op) && !clusterOf.count(op) &&
+         static_cast<int64_t>(cluster.ops.size()) < maxOps &&
+         canMove(cluster, op, root);
+}
+
+/// Returns true if the plan of `op` is not another one than that of the
+/// cluster, and all ops that move to the position of `root` still read the same
+/// values.
+bool Clustering::canMove(Cluster &cluster, Operation *op, Operation *root) {
   Attribute plan = op->getDiscardableAttr(ArkDialect::kPlanAttr);
   if (plan && plan != cluster.plan)
     return false;
@@ -174,6 +188,16 @@ void Clustering::growEpilogue(Cluster &cluster) {
     join(cluster, user);
     cluster.root = user;
   }
+}
+
+/// Joins a gather to the cluster of the product that multiplies by the matrices
+/// that it chooses. The epilogue of the product is known already.
+void Clustering::joinProduct(GatherOp gather) {
+  Cluster &cluster = *clusterOf[getProductOfChosen(gather)];
+  if (canMove(cluster, gather, cluster.root))
+    join(cluster, gather);
+  else
+    startCluster(gather);
 }
 
 void Clustering::growPrologue(Cluster &cluster, ArrayRef<Value> operands) {

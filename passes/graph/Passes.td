@@ -315,6 +315,9 @@ def FormGroupsPass : Pass<"ark-form-groups", "::mlir::ark::ProgramOp"> {
       update reads of the update's state only elements that the same vCTA writes: none through a
       transpose, a reduction or a slice at other offsets.
     - Elementwise ops without anchor join their readers in the same way.
+    - A gather of matrices, `[V, N, K]` from a table `[E, N, K]` along dimension 0, whose only reader
+      is a matmul with the matrices as right operand: a vCTA of the matmul then reads the rows of one
+      matrix in the table, and the matrices are not copied.
 
     Views stay outside. Splat constants are cloned into every group that reads them. `deps` of an
     `ark.identity` become operands that the body ignores, so the group still depends on them. A
@@ -350,7 +353,8 @@ def VerifyGraphPass : Pass<"ark-verify-graph", "::mlir::ark::ProgramOp"> {
   let description = [{
     - (graph_c1) the body holds groups, views, constants, `ark.noop` and `ark.return` only.
     - (graph_c2) a group has one result, at most one anchor, and graph ops other than views; its
-      constants are splats.
+      constants are splats. A gather of the matrices that a matmul of the group multiplies by is not
+      counted as an anchor.
     - (graph_c3) every result of the program is the result of a group that produces no other result
       of the program and is no update.
     - (graph_c4) no group reads a state after the group that updates it.

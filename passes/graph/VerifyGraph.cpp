@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "lib/support/ChosenMatrices.h"
 #include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
@@ -31,6 +32,9 @@ static LogicalResult verifyGroup(GroupOp group) {
         return op.emitOpError("inside of a group is not a splat (graph_c2)");
       continue;
     }
+    if (auto gather = dyn_cast<GatherOp>(op);
+        gather && getProductOfChosen(gather))
+      continue;
     if (isa<AnchorOpInterface>(op)) {
       if (anchor) {
         InFlightDiagnostic diag = op.emitOpError("is the second anchor of '")

@@ -3,6 +3,7 @@
 #include "passes/tiling/Decompose.h"
 #include "passes/tiling/Passes.h"
 
+#include "lib/support/ChosenMatrices.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -57,6 +58,9 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
     target.addLegalOp<CheckIndexOp, EpochOp, GroupOp, OnlineAttentionOp, TaskOp,
                       TileOffsetOp, TopThresholdOp, YieldOp,
                       UnrealizedConversionCastOp>();
+    // A gather stays if a tile of its only reader needs one slice of the table.
+    target.addDynamicallyLegalOp<GatherOp>(
+        [](GatherOp op) { return bool(getProductOfChosen(op)); });
     for (Operation &op : getOperation().getBody().front()) {
       // Tasks are those of custom ops.
       if (!isa<GroupOp, TaskOp>(op))

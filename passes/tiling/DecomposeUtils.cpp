@@ -2,6 +2,8 @@
 
 #include "passes/tiling/Decompose.h"
 
+#include "lib/support/ChosenMatrices.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -210,7 +212,10 @@ Value ark::createReduction(OpBuilder &builder, Location loc, Value input,
 Value ark::getContractionOperand(Value original, Value converted) {
   bool isFloat = isa<FloatType>(
       cast<RankedTensorType>(original.getType()).getElementType());
-  return isFloat && isa<BlockArgument>(original) ? original : converted;
+  auto gather = original.getDefiningOp<GatherOp>();
+  bool isMemory =
+      isa<BlockArgument>(original) || (gather && getProductOfChosen(gather));
+  return isFloat && isMemory ? original : converted;
 }
 
 Value ark::createContraction(OpBuilder &builder, Location loc, Value lhs,

@@ -181,6 +181,8 @@ static FailureOr<Value> computeSlice(RewriterBase &rewriter,
                                          empty.getType().getElementType()));
   if (auto threshold = dyn_cast<TopThresholdOp>(producer))
     return findThreshold(rewriter, slice, threshold);
+  if (auto gather = dyn_cast<GatherOp>(producer))
+    return sliceChosenMatrix(rewriter, slice, gather);
   if (!isa<TilingInterface>(producer))
     return failure();
   FailureOr<TilingResult> tiled = tensor::replaceExtractSliceWithTiledProducer(

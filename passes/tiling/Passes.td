@@ -107,7 +107,8 @@ def DecomposePass : Pass<"ark-decompose", "::mlir::ark::ProgramOp"> {
     Bodies become `linalg`, `tensor`, `arith` and `math` ops on whole tensors, which the next passes
     fuse and tile. `ark.attention` and `ark.partial_attention` become `ark.online_attention` and ops
     that normalise or join its results. `ark.top_threshold` stays, because its loops are written for a
-    single row.
+    single row, and so does an `ark.gather` of the matrices that a matmul multiplies by, because a tile
+    has one of them.
 
     Inside of a body, 16-bit and 8-bit floats become f32, and unsigned integers become signless.
     Values are converted on entry and on exit, so a chain of ops rounds once, at its end. A matmul
@@ -171,6 +172,10 @@ def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
 
     `ark.top_threshold`, whose tile is one row, becomes two loops around a reduction of the row. The
     loops determine the threshold bit by bit.
+
+    A gather that chooses the matrices of a matmul becomes a slice of its table at an offset that the
+    body reads from the indices and checks. The tile has one matrix. The region of the table covers
+    all matrices, and the rows of the tile's columns.
 
     ```mlir
     %0 = ark.group "act" (%a = %x) attributes {ops = ["relu"], tile = array<i64: 16>}

@@ -35,6 +35,12 @@ LogicalResult fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
 FailureOr<Value> findThreshold(RewriterBase &rewriter,
                                tensor::ExtractSliceOp slice, TopThresholdOp op);
 
+/// Replaces a slice of the matrices that `gather` chooses by a slice of its
+/// table. Fails if `slice` covers several matrices.
+FailureOr<Value> sliceChosenMatrix(RewriterBase &rewriter,
+                                   tensor::ExtractSliceOp slice,
+                                   GatherOp gather);
+
 /// Turns the group's arguments that the task's body uses into inputs of the
 /// task, and their slices into regions.
 void makeInputRegions(RewriterBase &rewriter, GroupOp group, TaskOp task,

@@ -2,6 +2,7 @@
 
 #include "passes/tiling/TileShape.h"
 
+#include "lib/support/ChosenMatrices.h"
 #include "lib/support/PlanRank.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -25,8 +26,10 @@ static int64_t getBytes(Type element) {
 //===----------------------------------------------------------------------===//
 
 AnchorOpInterface ark::getTileAnchor(GroupOp group) {
-  auto anchors = group.getBody().getOps<AnchorOpInterface>();
-  return anchors.empty() ? AnchorOpInterface() : *anchors.begin();
+  AnchorOpInterface last;
+  for (auto anchor : group.getBody().getOps<AnchorOpInterface>())
+    last = anchor; // a gather before a product chooses its right side
+  return last;
 }
 
 ArrayRef<int64_t> ark::getDomain(GroupOp group) {
@@ -126,6 +129,11 @@ Tile ark::legalize(GroupOp group, Tile tile) {
     tile[dim] = std::max<int64_t>(domain[dim], 1);
   for (int64_t dim : anchor.getUnitDims(rank))
     tile[dim] = 1;
+  auto product = dyn_cast<MatmulOp>(anchor.getOperation());
+  GatherOp chosen = product ? getChosen(product) : GatherOp();
+  // A tile has one matrix.
+  if (chosen && getTensorType(chosen.getIndices()).getNumElements() > 1)
+    tile[rank - 3] = 1;
   auto attention = dyn_cast<AttentionOpInterface>(anchor.getOperation());
   if (!attention)
     return tile;

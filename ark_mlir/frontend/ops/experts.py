@@ -102,6 +102,8 @@ def grouped_matmul(x: Tensor, weights: Tensor, counts: Tensor, name: str | None 
     """
     rows, table = as_tensor(x, "grouped_matmul"), as_tensor(weights, "grouped_matmul", "weights")
     sizes = as_indices(counts, "grouped_matmul")
+    if not sizes.dtype.is_integer:
+        raise invalid(f"counts have elements of {sizes.dtype}, not integers", "ark.grouped_matmul")
     fits = rows.ndim == 2 and table.ndim == 3 and table.shape[0] > 0
     if not fits or sizes.shape != table.shape[:1]:
         raise invalid(

@@ -56,6 +56,8 @@ def top_k(x: Tensor, k: int, axis: int = -1, name: str | None = None) -> tuple[T
     """
     source = as_tensor(x, "top_k")
     number = as_axis(axis, source.ndim, "ark.top_k")
+    if not 0 <= number < source.ndim:
+        raise invalid(f"axis {axis} is not a dimension of shape {source.shape}", "ark.top_k")
     extent = source.shape[number]
     count = as_int(k, "k", "ark.top_k")
     if not 1 <= count <= extent:

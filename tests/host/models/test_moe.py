@@ -15,9 +15,9 @@ import pytest
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import tiny_models
+from expert_layers import build_layer, make_arrays
 
 import ark_mlir as ark
-from ark_mlir.models import moe
 from ark_mlir.models.moe import Experts
 from ark_mlir.models.sharding import Shard
 
@@ -67,30 +67,6 @@ def test_generation_is_that_of_transformers(
 # -- one layer ------------------------------------------------------------------------------------
 
 
-class Layer:
-    """Builds a layer with experts outside of a decoder, with the parameters as inputs."""
-
-    def __init__(self, experts: Experts) -> None:
-        self.config = self
-        self.experts = experts
-        self.shard = Shard()
-        self.dtype = ark.fp32
-
-    def parameter(self, name: str, *shape: int) -> ark.Tensor:
-        return ark.parameter(name, shape, ark.fp32)
-
-    def dense(self, x: ark.Tensor, name: str, outputs: int, bias: bool = False) -> ark.Tensor:
-        weight = self.parameter(f"{name}.weight", outputs, x.shape[-1])
-        return ark.matmul(x, weight, transpose_other=True)
-
-
-def build_layer(experts: Experts, tokens: int) -> ark.Program:
-    with ark.Program("layer") as program:
-        x = ark.input("x", (tokens, 16), ark.fp32)
-        ark.output("y", moe.build_mlp(Layer(experts), experts, x, "mlp"))
-    return program
-
-
 def silu(x: Array) -> Array:
     return x / (1 + np.exp(-x))
 
@@ -117,15 +93,6 @@ def compute(experts: Experts, arrays: dict[str, Array]) -> Array:
         inner = silu(x @ gate.T) * (x @ up.T)
         result += inner @ down.T / (1 + np.exp(-x @ scale.T))
     return result
-
-
-def make_arrays(program: ark.Program, seed: int) -> dict[str, Array]:
-    random = np.random.default_rng(seed)
-    declared = {**program.inputs, **program.parameters}
-    return {
-        name: random.standard_normal(argument.shape).astype(np.float32)
-        for name, argument in declared.items()
-    }
 
 
 @pytest.mark.parametrize("tokens", [1, 3, 40])

@@ -38,6 +38,23 @@ ark.program @groupWithTwoAnchors(
 
 // -----
 
+// A gather of rows is an anchor; one of the matrices that the product multiplies by would not be counted.
+ark.program @gatherOfRowsIsAnAnchor(
+    %x: tensor<4x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %i: tensor<4xi32> {ark.kind = #ark.kind<input>, ark.name = "i"})
+    -> (tensor<4x4xf32> {ark.name = "y"}) {
+  %0 = ark.group "mlp" (%a = %x, %b = %i) : (tensor<4x4xf32>, tensor<4xi32>) -> tensor<4x4xf32> {
+    // expected-note @below {{the first one is here}}
+    %1 = ark.gather %a, %b axis = 0 : (tensor<4x4xf32>, tensor<4xi32>) -> tensor<4x4xf32>
+    // expected-error @below {{'ark.matmul' op is the second anchor of 'mlp' (graph_c2)}}
+    %2 = ark.matmul %a, %1 : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+    ark.yield %2 : tensor<4x4xf32>
+  }
+  ark.return %0 : tensor<4x4xf32>
+}
+
+// -----
+
 // A concat counts as the anchor of its group.
 ark.program @concatIsAnAnchor(
     %x: tensor<4x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
