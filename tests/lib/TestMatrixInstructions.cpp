@@ -34,8 +34,7 @@ public:
       : MatrixInstruction(facts), module(module) {}
 
   SmallVector<Value> multiply(ImplicitLocOpBuilder &builder, Type element,
-                              ValueRange lhs, ValueRange rhs,
-                              ValueRange sums,
+                              ValueRange lhs, ValueRange rhs, ValueRange sums,
                               Transposition) const override {
     SmallVector<Value> operands(lhs);
     llvm::append_range(operands, rhs);
