@@ -93,6 +93,8 @@ def stack(xs: Sequence[Tensor], axis: int = 0, name: str | None = None) -> Tenso
         >>> ark.stack([a, b], axis=1).shape  # a, b: (4, 64)
         (4, 2, 64)
     """
+    if isinstance(xs, str) or not isinstance(xs, Sequence):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise invalid(f"needs a list of tensors, not {xs!r}", "ark.stack")
     tensors = [as_tensor(x, "stack", f"xs[{i}]") for i, x in enumerate(xs)]
     if not tensors:
         raise invalid("needs at least one tensor", "ark.stack")

@@ -49,6 +49,12 @@ class Caller:
             for p in parameters
             if p.name != "name" and (p.default is p.empty or self.random.random() < 0.4)
         }
+        several = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
+        if several:  # the parameters before it are positional, too
+            first = [value for name, value in arguments.items() if name not in several]
+            more = [self.value() for _ in range(self.random.randint(0, 3))]
+            self.keep(lambda: function(*first, *more))
+            return
         self.keep(lambda: function(**arguments))
 
     def index(self) -> None:

@@ -66,7 +66,7 @@ def wrong(program: ark.Program, exe: ark.Executable, array: NDArray[np.float32])
     ark.load(program)  # error: reportArgumentType
     exe.bind({"w": [1.0, 2.0]})  # error: reportArgumentType
     exe.bind(array)  # error: reportArgumentType
-    exe.run(array)  # error: No overloads for "run"
+    exe.run([1.0, 2.0])  # error: No overloads for "run"
     exe.run(x=[1.0, 2.0])  # error: No overloads for "run"
     exe.run(x="x.npy")  # error: No overloads for "run"
     exe.run(x=2.5)  # error: No overloads for "run"
