@@ -1,4 +1,4 @@
-"""``ark train``: configurations, a folder that ``ark.models`` reads, and resuming."""
+"""``ark train``: configurations, the model, and refusals. docs/how-to/training.md runs it."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 import ark_mlir as ark
 from ark_mlir.cli import main
 from ark_mlir.models.decoder import build_prefill
+from ark_mlir.runtime.arrays.safetensors import write_safetensors
 
 MODEL = {
     "vocab_size": 256, "hidden_size": 24, "num_hidden_layers": 1, "num_attention_heads": 4,
@@ -36,30 +37,36 @@ def write(folder: Path, model: Any = None, train: Any = None) -> Path:
     return path
 
 
-def test_the_folder_has_a_model(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The decoder for inference computes the logits of the decoder for training."""
-    config, out = write(tmp_path, {"model_type": "qwen3"}), tmp_path / "out"
-    assert main(["train", str(config), "-o", str(out), "--plot", str(tmp_path / "l.html")]) == 0
-    assert capsys.readouterr().out.startswith("6 steps; loss 5.")
-    assert (tmp_path / "l.html").is_file()
-
-    settings = ark.training.read_config(config)
-    weights = ark.models.weights.read_weights(out)
+def test_the_decoder_is_that_of_inference(tmp_path: Path) -> None:
+    """The names of the weights and the logits are those of the decoder in ``ark.models``."""
+    settings = ark.training.read_config(write(tmp_path, {"model_type": "qwen3"}))
     ids = np.arange(2 * 8, dtype=np.int32).reshape(2, 8) * 7
     with ark.Program("logits") as program:
         model = ark.training.TrainableDecoder(settings.model)
         ark.output("logits", model(ark.input("ids", (2, 8), ark.int32))[:, -1])
-    assert sorted(program.parameters) == sorted(weights)
+    weights = ark.training.initial_weights(dict(model.named_parameters()), layers=1, spread=0.5)
     mine = ark.reference.run(program, {"ids": ids, **weights})["logits"]
     prefill = build_prefill(settings.model, batch=2, chunk=8, max_length=8, dtype=ark.fp32)
+    assert sorted(prefill.parameters) == sorted(weights)
     given = {"ids": ids, "begin": 0, "last": 7, "ends": np.full(8, -1, np.int32), **weights}
     theirs = ark.reference.run(prefill, given)["logits"]
     np.testing.assert_allclose(mine, theirs, rtol=0, atol=1e-6)
 
-    assert main(["train", str(config), "-o", str(out)]) == 1
+
+def test_a_folder_that_holds_a_training(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["train", str(write(tmp_path)), "-o", str(tmp_path / "out")]
+    assert main([*command, "--resume"]) == 1
+    assert "has no training/states.safetensors to resume from" in capsys.readouterr().err
+    states = tmp_path / "out" / "training" / "states.safetensors"
+    states.parent.mkdir(parents=True)
+    write_safetensors(states, {"loop.step": np.array(6, np.int32)})
+    assert main(command) == 1
     assert "has a training already" in capsys.readouterr().err
-    assert main(["train", str(config), "-o", str(out), "--resume", "--steps", "6"]) == 1
+    assert main([*command, "--resume"]) == 1
     assert "all 6 steps are done" in capsys.readouterr().err
+    write_safetensors(states, {"other": np.array(6, np.int32)})
+    assert main([*command, "--resume"]) == 1
+    assert "is not a file of training states" in capsys.readouterr().err
 
 
 def test_every_option_of_a_recipe(tmp_path: Path) -> None:
