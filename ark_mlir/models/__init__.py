@@ -99,9 +99,10 @@ def load(
             sampling, tensor_parallel).
 
     Returns an :class:`EmbeddingModel` for bert, a :class:`GenerativeModel` for decoders: llama,
-    mixtral, qwen3 and qwen3_moe. A type checker infers the class from an option that only one of them has; without such
-    an option, narrow the result with ``isinstance``. Weights are mapped from their files, which
-    must not change while the model exists. Raises InvalidUsageError if the folder, its
+    mixtral, qwen3 and qwen3_moe. A type checker infers the class from an option that only one of
+    them has; without such an option, narrow the result with ``isinstance``. Weights are mapped from
+    their files, which must not change while the model exists; those of experts are copied to
+    memory. Raises InvalidUsageError if the folder, its
     configuration or its tensors are invalid, and UnsupportedError if the model type is unknown.
 
     Example:
