@@ -23,6 +23,8 @@ NAMES = (
     "compile",
     "run",
     "generate",
+    "embed",
+    "serve",
     "check",
     "show",
     "simulate",
