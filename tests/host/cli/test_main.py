@@ -24,6 +24,8 @@ NAMES = (
     "run",
     "generate",
     "info",
+    "embed",
+    "serve",
     "check",
     "show",
     "simulate",

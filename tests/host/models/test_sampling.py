@@ -142,7 +142,7 @@ def test_temperature_zero_is_greedy(
         ({"stop": 37}, r"stop\[0\] has token 37, but the vocabulary has 37"),
         ({"stop": -1}, r"stop\[0\] has token -1"),
         ({"stop": list(range(9))}, "9 stop tokens; the limit is 8"),
-        ({"stop": "a"}, r"stop\[0\] must be a row of integers"),
+        ({"stop": [1.5]}, r"stop\[0\] must be a row of integers"),
     ],
 )
 def test_invalid_options_raise(model: Any, choice: dict[str, Any], message: str) -> None:
