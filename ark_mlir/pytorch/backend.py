@@ -92,7 +92,7 @@ def backend(
         return lower(module, example_inputs)
 
 
-def _known_attention(device: torch.device) -> AbstractContextManager[None]:
+def _known_attention(device: torch.device) -> AbstractContextManager[Any]:
     """Returns a context in which PyTorch lowers attentions to an op that ark supports."""
     if device.type == "cpu":
         return nullcontext()

@@ -58,7 +58,8 @@ class Captured:
             if self._graph is None and not self._capture(arguments):
                 return self._function(*arguments)
             self._copy_inputs(arguments)
-            self._graph.replay()
+            graph: Any = self._graph
+            graph.replay()
             self._check()
             return _copies(self._results)
 

@@ -54,9 +54,8 @@ def options_for(device: torch.device, options: Mapping[str, Any]) -> dict[str, A
     if device.type == "cuda":
         chosen.setdefault("target", "cuda")
         if "devices" not in chosen and not _names_a_gpu(str(chosen["target"])):
-            chosen["devices"] = [
-                torch.cuda.current_device() if device.index is None else device.index
-            ]
+            index: Any = device.index  # None for "cuda"
+            chosen["devices"] = [torch.cuda.current_device() if index is None else index]
     return chosen
 
 

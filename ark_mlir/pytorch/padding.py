@@ -67,6 +67,8 @@ class Value:
 def rule(*names: str) -> Callable[[Rule], Rule]:
     """Returns a decorator that adds the rule of ATen ops, with or without their overload.
 
+    The rules are in ``padding_rules``, which must be imported.
+
     A rule takes the Padder, the op, and the op's arguments: Values for tensors, and expressions of
     sympy for sizes. It returns a Value, or a tuple with None for results that nothing may use.
     """
@@ -292,6 +294,3 @@ def _with_axes(result: Any, axes: Any) -> Any:
     if isinstance(result, (list, tuple)):
         return tuple(_with_axes(r, a) for r, a in zip(result, axes, strict=True))
     return Value(result, axes) if isinstance(result, torch.Tensor) else None
-
-
-from . import padding_rules as padding_rules  # noqa: E402  # the rules enter themselves

@@ -151,5 +151,5 @@ def _like(value: Any, strides: tuple[int, ...] | None, device: torch.device) -> 
     tensor = tensor.to(device)
     if strides is None:
         return tensor
-    options = {"dtype": tensor.dtype, "device": tensor.device}
-    return torch.empty_strided(tensor.shape, strides, **options).copy_(tensor)
+    result = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
+    return result.copy_(tensor)

@@ -7,10 +7,11 @@ sizes.
 
 # pyright: reportMissingImports=false, reportMissingTypeStubs=false, reportUnknownMemberType=false
 # pyright: reportUnknownVariableType=false, reportUnknownParameterType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownLambdaType=false
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 from collections import OrderedDict
@@ -22,6 +23,7 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.traceback import preserve_node_meta
 
+from . import padding_rules as padding_rules  # enters the rules
 from .axes import Axes, Dynamic, Refusal, Sizes, axis_of_size, bucket, expression
 from .padding import Padder
 
@@ -239,8 +241,8 @@ def _same(values: Mapping[Any, int]) -> dict[Any, Any]:
 
 def _lengths(values: Mapping[Any, int], device: torch.device) -> list[torch.Tensor]:
     # A fill does not wait for the device, unlike a copy from the host.
-    options = {"dtype": torch.int64, "device": device}
-    return [torch.full((), value, **options) for value in values.values()]
+    full = functools.partial(torch.full, (), dtype=torch.int64, device=device)
+    return [full(value) for value in values.values()]
 
 
 def _pad(tensor: torch.Tensor, described: torch.Tensor, sizes: Sizes) -> torch.Tensor:

@@ -3,6 +3,10 @@
 A window over several dimensions is reduced along one dimension after the other.
 """
 
+# The stubs of numpy leave the elements of arrays unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 import functools

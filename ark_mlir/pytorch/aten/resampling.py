@@ -1,5 +1,9 @@
 """ATen's upsampling of images: nearest and linear along each spatial dimension."""
 
+# The stubs of numpy leave the elements of arrays unknown.
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyright: reportUnknownArgumentType=false
+
 from __future__ import annotations
 
 from collections.abc import Sequence
