@@ -34,6 +34,7 @@ NAMES = (
     "tune",
     "schedule",
     "sign",
+    "train",
     "env",
     "doctor",
 )
