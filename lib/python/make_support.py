@@ -41,10 +41,13 @@ FAMILIES = (
 # Sizes of the small models.
 ENCODER_SIZES = {"length": 8}
 DECODER_SIZES = {"max_length": 16}
+# Decoders with experts, whose folders are those of tiny_models.py.
+EXPERTS = ("mixtral", "qwen3_moe")
 # Models of each type. Their own files are not among the tests.
 MODELS = {
     "llama": "Llama 2 and 3, SmolLM 2, Falcon 3", "mistral": "Mistral 7B", "qwen2": "Qwen 2, 2.5",
-    "qwen3": "Qwen 3", "mixtral": "Mixtral", "qwen3_moe": "Qwen 3 with experts", "gemma": "Gemma", "gemma2": "Gemma 2", "gemma3_text": "Gemma 3, text only",
+    "qwen3": "Qwen 3", "mixtral": "Mixtral", "qwen3_moe": "Qwen 3 with experts",
+    "gemma": "Gemma", "gemma2": "Gemma 2", "gemma3_text": "Gemma 3, text only",
     "phi3": "Phi 3, 3.5, 4", "smollm3": "SmolLM 3", "olmo2": "OLMo 2", "olmo3": "OLMo 3",
     "stablelm": "StableLM", "phi": "Phi 1, 1.5, 2", "gpt2": "GPT-2",
     "bert": "BERT, MiniLM, BGE, E5", "roberta": "RoBERTa",
@@ -113,6 +116,11 @@ def record_models() -> Seen:
         with tempfile.TemporaryDirectory() as folder:
             cases.write_folder(Path(folder), recorded[name]["config"])
             seen[case.kind] = {dtype for dtype in ALL if loads(folder, dtype, sizes)}
+    tiny: Any = importlib.import_module("tiny_models")
+    for kind in EXPERTS:
+        with tempfile.TemporaryDirectory() as folder:
+            tiny.write_model(Path(folder), kind)
+            seen[kind] = {dtype for dtype in ALL if loads(folder, dtype, DECODER_SIZES)}
     return seen
 
 
