@@ -68,8 +68,8 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     More rows: the rows are divided into blocks of 16, which are the rows of both products. If there
     are more warps than blocks, several warps share a block, and each warp computes a part of the
     keys. If a work item has several vCTAs, teams of warps process vCTAs in parallel instead, without a
-    barrier between them. A warp that has all keys of its rows also computes the elementwise ops
-    that follow.
+    barrier between them. Exponentials are rounded to the values' type before the second product. A
+    warp that has all keys of its rows also computes the elementwise ops that follow.
 
     A key beyond the length contributes nothing, even if its memory holds NaN. Masks, and the
     results of rows without any key, are those of the original ops. All other results differ from

@@ -31,7 +31,9 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     result directly.
 
     On sm_90a, warpgroups (four warps) multiply whole tiles of at least 64 rows from shared memory
-    with `wgmma`. A tile has up to 128 by 256 or 256 by 128 elements, or half of it for two
+    with `wgmma`. The rows of either operand may lie across K instead, as those of `[K, N]` weights:
+    a stage then holds panels of 64 columns, with one row for each K. A warpgroup needs whole
+    panels. A tile has up to 128 by 256 or 256 by 128 elements, or half of it for two
     products. K must be a multiple of 64. Operands go through shared memory in stages of 64 elements
     a row, in the swizzled layout that `wgmma` reads. All threads copy with `cp.async`, two stages
     ahead. For tiles of 256 by 128 with K of at most 2048, where TMA copies are faster, one thread
