@@ -72,7 +72,12 @@ def write_timeline(
 
 
 class Timeline:
-    """The timeline of a schedule, which a notebook shows; :func:`timeline` returns it."""
+    """The timeline of a schedule, which a notebook shows; :func:`timeline` returns it.
+
+    Example:
+        >>> ark.show.timeline(exe).page.startswith("<!DOCTYPE html>")
+        True
+    """
 
     def __init__(self, page: str) -> None:
         self._page = page

@@ -14,7 +14,8 @@ from ..dtypes import DType, as_dtype
 from ..errors import InvalidUsageError, UnsupportedError
 from ..json_checks import Document, Node, parse_json
 from ..models.config import Config
-from ..models.decoder import DecoderConfig
+from ..models.decoder_config import DecoderConfig
+from ..models.families import read_decoder
 from ..paths import as_path
 
 __all__ = ["TrainingConfig", "read_config"]
@@ -94,7 +95,9 @@ class TrainingConfig:
         kind = model.word("model_type", "llama")
         if kind not in ("llama", "qwen3"):
             raise model.error(f"cannot train model_type {kind!r}; known are llama and qwen3")
-        sizes = DecoderConfig.read(model)
+        sizes = read_decoder(model)
+        if sizes.window is not None:
+            raise model.error("cannot train a model with a sliding window")
         root["data"].keys(frozenset({"text"}))
         texts = root["data"]["text"].each(Node.text)
         if not texts:

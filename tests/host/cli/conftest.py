@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from ark_mlir.bundle import Bundle, write_bundle
-from ark_mlir.cli import main
+from ark_mlir.cli.main import main
 from ark_mlir.errors import InvalidUsageError, VerificationError
 from ark_mlir.runtime import Executable
 from ark_mlir.testing.toy import add_program, compile_kernel

@@ -59,12 +59,16 @@ def seen(outcomes: list[Outcome]) -> set[int]:
     return {outcome.words[SEEN] for outcome in outcomes}
 
 
-def seen_if_ended(outcomes: list[Outcome]) -> set[int]:
-    """Returns the values of SEEN, without the runs in which a GPU never saw the flag."""
-    ended = [outcome for outcome in outcomes if not outcome.failure]
-    others = [outcome.failure for outcome in outcomes if outcome.failure]
-    assert all("no thread makes progress" in failure for failure in others)
-    return {outcome.words[SEEN] for outcome in ended}
+def is_found(outcomes: list[Outcome]) -> bool:
+    """Returns True if a run read the old data, or reported the race of the flag's accesses.
+
+    In other runs, a GPU may never see the flag.
+    """
+    reasons = ("no thread makes progress", "not both at the scope of the system")
+    failures = [outcome.failure for outcome in outcomes if outcome.failure]
+    assert all(any(reason in failure for reason in reasons) for failure in failures)
+    is_old = any(outcome.words[SEEN] == 0 for outcome in outcomes if not outcome.failure)
+    return is_old or any(reasons[1] in failure for failure in failures)
 
 
 @pytest.mark.parametrize("direction", ["from the first", "to the first"])
@@ -89,7 +93,7 @@ def test_a_message(
     if is_ordered:
         assert seen(outcomes) == {7}
     else:
-        assert 0 in seen_if_ended(outcomes)
+        assert is_found(outcomes)
 
 
 @pytest.mark.parametrize(
@@ -107,7 +111,7 @@ def test_a_message_that_is_passed_on(ended: str, is_ordered: bool, run: Run) -> 
     first = f"{weak_store('data', 7)}\n  {store('release.sys', 'flag', '1')}"
     second = f"{poll('acquire.sys', name='middle')}\n  {store('release.sys', 'more', '1')}"
     outcomes = run(first, second, f"{poll(ended, 'more')}\n  {TELL}")
-    assert seen(outcomes) == {7} if is_ordered else 0 in seen_if_ended(outcomes)
+    assert seen(outcomes) == {7} if is_ordered else is_found(outcomes)
 
 
 def test_a_counter_hands_on_the_releases_of_all_gpus(run: Run) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import ark_mlir as ark
-from ark_mlir.cli import main
+from ark_mlir.cli.main import main
 
 PROMPT = [(7 * i + 3) % 37 for i in range(11)]
 TOKENS = [27, 13, 5, 5, 5, 5, 5, 5]

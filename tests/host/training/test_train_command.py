@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 import ark_mlir as ark
-from ark_mlir.cli import main
+from ark_mlir.cli.main import main
 from ark_mlir.models.decoder import build_prefill
 from ark_mlir.runtime.arrays.safetensors import write_safetensors
 
