@@ -195,20 +195,20 @@ def _generate(
             print(",".join(map(str, tokens)))
         return
     for prompt in prompts:
-        pieces = model.stream(_messages(prompt, options), options.max_new_tokens, **choice)
+        deltas = model.stream(_messages(prompt, options), options.max_new_tokens, **choice)
         if options.prompts is None:
-            _print_pieces(pieces, prints)
+            _print_deltas(deltas, prints)
         else:
-            text = "".join(pieces)
+            text = "".join(deltas)
             if prints:
                 print(json.dumps({"prompt": prompt, "text": text}, ensure_ascii=False), flush=True)
         finish()
 
 
-def _print_pieces(pieces: Iterator[str], prints: bool) -> None:
-    for piece in pieces:
+def _print_deltas(deltas: Iterator[str], prints: bool) -> None:
+    for delta in deltas:
         if prints:
-            print(piece, end="", flush=True)
+            print(delta, end="", flush=True)
     if prints:
         print()
 

@@ -1,4 +1,4 @@
-"""What this machine can do for each target, and the command that adds what is missing."""
+"""Abilities of this machine for each target, and the command that adds what is missing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _INSTALL = "pip install ark-mlir"
 
 @dataclass(frozen=True)
 class Readiness:
-    """What a machine can do for one target.
+    """The abilities of a machine for one target.
 
     Attributes:
         target: ``cpu``, ``cuda`` or ``hip``.

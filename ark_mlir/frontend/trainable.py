@@ -63,7 +63,7 @@ def trainable(module: Module, masters: bool = False) -> list[Tensor]:
             read = states[argument]
             if wide:
                 read = cast(read, value.dtype, name=argument.name)
-            # Not through __setattr__, which would register the tensor anew.
+            # Not through __setattr__, which would register the tensor again.
             object.__setattr__(part, name, read)
     if not states:
         raise invalid("the module has no parameters", _OP)

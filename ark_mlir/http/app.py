@@ -162,29 +162,29 @@ class Server:
                 f"{self.model.max_length}", code="context_length_exceeded",
             )  # fmt: skip
         choice.setdefault("seed", secrets.randbits(31))
-        job = self._submit(lambda: self._pieces(ids, count, choice, stops))
+        job = self._submit(lambda: self._deltas(ids, count, choice, stops))
         reply = Reply(kind, self.name, len(ids))
         if body.get("stream"):
             usage = (body.get("stream_options") or {}).get("include_usage", False)
-            # The first piece comes before the headers, so that an error has its status.
-            pieces = job.results()
-            return reply.events(await next_result(pieces, request), pieces, bool(usage))
-        async with contextlib.aclosing(job.results()) as pieces:
+            # The first delta comes before the headers, so that an error has its status.
+            deltas = job.results()
+            return reply.events(await next_result(deltas, request), deltas, bool(usage))
+        async with contextlib.aclosing(job.results()) as deltas:
             text = ""
-            while not isinstance(piece := await next_result(pieces, request), Ended):
-                text += piece
-        return reply.whole(text, piece)
+            while not isinstance(delta := await next_result(deltas, request), Ended):
+                text += delta
+        return reply.whole(text, delta)
 
-    def _pieces(
+    def _deltas(
         self, ids: list[int], count: int, choice: Any, stops: list[str]
     ) -> Iterator[str | Ended]:
-        """Yields pieces of text, then the end; runs in the worker's thread."""
+        """Yields deltas of text, then the end; runs in the worker's thread."""
         text, made, reason = GrowingText(self.model.tokenizer.decode, stops), 0, "length"
         with contextlib.closing(self.model.stream(ids, count, **choice)) as tokens:
             for token in tokens:
                 made += 1
-                if piece := text.add(token):
-                    yield piece
+                if delta := text.add(token):
+                    yield delta
                 if text.stopped or token in self.model.ends:
                     reason = "stop"
                     break
@@ -293,29 +293,29 @@ class Reply:
         return {**self.head, "object": self.kind, "choices": [choice], "usage": self._usage(end)}
 
     async def events(
-        self, first: Any, pieces: AsyncIterator[Any], usage: bool
+        self, first: Any, deltas: AsyncIterator[Any], usage: bool
     ) -> AsyncIterator[str]:
         """Yields the events of a stream."""
         if self.is_chat:
             yield self._event({"role": "assistant", "content": ""}, None)
         try:
-            piece = first
-            while not isinstance(piece, Ended):
-                yield self._event({"content": piece} if self.is_chat else piece, None)
-                piece = await anext(pieces)
+            delta = first
+            while not isinstance(delta, Ended):
+                yield self._event({"content": delta} if self.is_chat else delta, None)
+                delta = await anext(deltas)
         except Exception as error:  # the status is sent already
             yield f"data: {json.dumps(as_error(error).body())}\n\n"
             return
         finally:
-            closing: Any = pieces
+            closing: Any = deltas
             await closing.aclose()
-        yield self._event({} if self.is_chat else "", piece.reason)
+        yield self._event({} if self.is_chat else "", delta.reason)
         if usage:
             body = {
                 **self.head,
                 "object": self._chunk(),
                 "choices": [],
-                "usage": self._usage(piece),
+                "usage": self._usage(delta),
             }
             yield f"data: {json.dumps(body)}\n\n"
         yield "data: [DONE]\n\n"

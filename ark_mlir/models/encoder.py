@@ -125,8 +125,8 @@ class _Graph:
         parts, name = ("query", "key", "value"), f"{layer}.{names.attention}"
         if names.qkv is not None:
             whole = self.dense(x, f"{layer}.{names.qkv}", 3 * config.hidden, config.biases)
-            pieces = ark.split(whole, 3, -1, name=f"{layer}.{names.qkv}.parts")
-            return [self.heads(p, f"{name}.{n}") for p, n in zip(pieces, parts, strict=True)]
+            slices = ark.split(whole, 3, -1, name=f"{layer}.{names.qkv}.parts")
+            return [self.heads(p, f"{name}.{n}") for p, n in zip(slices, parts, strict=True)]
         return [
             self.heads(
                 self.dense(x, f"{layer}.{getattr(names, part)}", config.hidden, config.biases),

@@ -181,7 +181,7 @@ class EncoderConfig:
 
 @dataclass(frozen=True)
 class EncoderFamily:
-    """How a model type differs from BERT.
+    """The differences of a model type from BERT.
 
     Attributes:
         fields: fields of EncoderConfig, each a value or a function that reads it.

@@ -30,7 +30,7 @@ _LAYER_TYPES = ("full_attention", "sliding_attention")
 
 @dataclass(frozen=True)
 class Family:
-    """How a model type differs from Llama.
+    """The differences of a model type from Llama.
 
     Attributes:
         fields: fields of DecoderConfig, each a value or a function that reads it.

@@ -154,7 +154,7 @@ class GenerativeModel(Model):
         """
         request = self._request(prompt, max_new_tokens, choice)
         if request.text is not None:
-            return "".join(self._pieces(request))
+            return "".join(self._deltas(request))
         if request.stops or not request.count:
             return list(self._tokens(request))
         if request.reference:
@@ -178,7 +178,7 @@ class GenerativeModel(Model):
         Args:
             prompt, max_new_tokens, choice: as those of :meth:`generate`.
 
-        Returns an iterator of pieces of text, or of tokens. Until it is exhausted or closed, calls
+        Returns an iterator of deltas of text, or of tokens. Until it is exhausted or closed, calls
         of other threads wait. The launches are as short as a few hundredths of a second. Raises
         the errors of :meth:`generate`, those of the arguments at once. The iterator raises
         InvalidUsageError if another stream of the model is open in its thread.
@@ -189,7 +189,7 @@ class GenerativeModel(Model):
             8
         """
         request = self._request(prompt, max_new_tokens, choice)
-        return self._tokens(request) if request.text is None else self._pieces(request)
+        return self._tokens(request) if request.text is None else self._deltas(request)
 
     @cached_property
     def tokenizer(self) -> Tokenizer:
@@ -252,15 +252,15 @@ class GenerativeModel(Model):
             row, inputs, count, reference, text if is_text else None, text if stops else None
         )
 
-    def _pieces(self, request: Request) -> Iterator[str]:
-        """Yields pieces of text."""
+    def _deltas(self, request: Request) -> Iterator[str]:
+        """Yields deltas of text."""
         text = request.text
         if text is None:
             return
         for token in self._tokens(request):
-            piece = text.add(token)
-            if piece:
-                yield piece
+            delta = text.add(token)
+            if delta:
+                yield delta
             if text.stopped:
                 return
         if rest := text.end():

@@ -21,7 +21,7 @@ __all__ = ["MLPS", "Builder", "Graph"]
 
 
 class Graph(Protocol):
-    """What a builder uses of a program under construction."""
+    """The parts of a program under construction that a builder uses."""
 
     @property
     def config(self) -> DecoderConfig:

@@ -192,7 +192,7 @@ def _require(names: Iterable[str], tensors: Arrays, where: str) -> None:
 
 
 class Sizes(Protocol):
-    """What a layer with experts reads of a decoder's configuration."""
+    """The entries of a decoder's configuration that a layer with experts reads."""
 
     @property
     def experts(self) -> Experts | None:
@@ -206,7 +206,7 @@ class Sizes(Protocol):
 
 
 class Graph(Protocol):
-    """What a layer with experts needs of the builder of a decoder."""
+    """The parts of a decoder's builder that a layer with experts uses."""
 
     @property
     def config(self) -> Sizes:

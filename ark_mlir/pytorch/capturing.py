@@ -1,7 +1,7 @@
 """CUDA graphs of compiled graphs, for ``mode="reduce-overhead"``."""
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownVariableType=false
-# pyright: reportUnknownArgumentType=false
+# pyright: reportUnknownArgumentType=false, reportUnknownParameterType=false
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Captured:
     The first call runs the function, as ark and PyTorch need before a capture; the second one
     records it. Later calls copy their inputs to the tensors of the graph, and return copies of its
     results, so that a result stays valid after the next call. Parameters are read in place; the
-    graph is recorded anew if a call passes other ones, or if one was written to.
+    graph is recorded again if a call passes other ones, or if one was written to.
 
     Args:
         function: takes tensors and returns tensors, all on one GPU and of fixed shapes.

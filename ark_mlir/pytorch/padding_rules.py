@@ -411,10 +411,10 @@ def _keys_with_data(padder: Padder, k: Value, q: Value, mask: torch.Tensor | Non
     assert found is not None
     rank, keys = len(k.axes), found.numel()
     row = _aten.view.default(found, [1] * (rank - 1) + [keys])
-    if mask is None:
-        mask = q.tensor.new_zeros([1] * (rank - 2) + [q.tensor.shape[-2], keys])
-    least = torch.full((), -math.inf, dtype=mask.dtype, device=mask.device)
-    return _aten.where.self(row, mask, least)
+    shape = [1] * (rank - 2) + [q.tensor.shape[-2], keys]
+    scores: Any = q.tensor.new_zeros(shape) if mask is None else mask
+    least = torch.full((), -math.inf, dtype=scores.dtype, device=scores.device)
+    return _aten.where.self(row, scores, least)
 
 
 # -- reductions ------------------------------------------------------------------------------

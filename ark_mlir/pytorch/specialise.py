@@ -121,7 +121,7 @@ class Padded:
             number for number, place in enumerate(self._tensors) if place in static
         )
         self._sources = _sources(self._described)
-        self._tells_apart = True  # symbols that are equal by chance
+        self._tells_apart = True  # symbols that happen to be equal
         self._reason = self._refusal()
 
     def _refusal(self) -> str | None:

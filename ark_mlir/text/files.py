@@ -21,7 +21,7 @@ _KNOWN: dict[str, Pooling] = {"mean": "mean", "cls": "cls"}
 
 @dataclass(frozen=True)
 class EmbeddingFiles:
-    """What the files of sentence-transformers say; the defaults hold without files.
+    """The settings of the files of sentence-transformers; the defaults hold without files.
 
     Attributes:
         pooling: ``mean`` or ``cls``.

@@ -11,9 +11,9 @@ _INCOMPLETE = "\ufffd"
 
 
 class GrowingText:
-    """Converts a sequence of tokens to pieces of text, which make up its whole text.
+    """Converts a sequence of tokens to deltas of text, which make up its whole text.
 
-    A piece is final: it ends with a whole character, and has no begin of a stop string that a later
+    A delta is final: it ends with a whole character, and has no begin of a stop string that a later
     token may complete. The text ends before the first stop string.
 
     Args:
@@ -41,7 +41,7 @@ class GrowingText:
         self.stopped = False
 
     def add(self, token: int) -> str:
-        """Returns the piece of text that a token completes, perhaps an empty one."""
+        """Returns the delta of text that a token completes, perhaps an empty one."""
         if self.stopped:
             return ""
         self._ids.append(token)
@@ -61,8 +61,8 @@ class GrowingText:
         self._begin, self._end = self._end, len(self._ids)
         return after[len(before) :]
 
-    def _release(self, piece: str, *, whole: bool) -> str:
-        text = self._held + piece
+    def _release(self, delta: str, *, whole: bool) -> str:
+        text = self._held + delta
         places = [place for stop in self._stops if (place := text.find(stop)) >= 0]
         if places:
             self.stopped, self._held = True, ""

@@ -25,7 +25,7 @@ _DTYPES = ("fp32", "bf16", "fp16")
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """What a configuration file says.
+    """The settings of a configuration file.
 
     Attributes:
         model: the sizes of the decoder.

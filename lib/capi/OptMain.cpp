@@ -24,8 +24,8 @@
 
 using namespace mlir;
 
-/// What MLIR's own main function does after it has parsed the options, with a
-/// guard that knows what runs.
+/// Runs MLIR's main function after its options are parsed, with a guard that
+/// knows what runs.
 static LogicalResult runGuardedOpt(StringRef input, StringRef output,
                                    DialectRegistry &registry,
                                    MlirOptMainConfig config,

@@ -5,6 +5,8 @@ with: ``tests/host/models/recorded.json``. Its weights are those of tiny_models.
 the names of tensors alone.
 """
 
+# pyright: reportMissingImports=false
+
 from __future__ import annotations
 
 import dataclasses

@@ -1,4 +1,4 @@
-"""What the GPUs of NVIDIA on this machine are; nothing is allocated on them."""
+"""The NVIDIA GPUs of this machine; nothing is allocated on them."""
 
 from __future__ import annotations
 

@@ -145,8 +145,8 @@ def test_completions(address: str, decoder: Decoder) -> None:
 def test_streams(address: str) -> None:
     options = {"include_usage": True}
     body = {"prompt": "a", "max_tokens": 3, "stream": True, "stream_options": options}
-    *pieces, end, usage = events(post(f"{address}/v1/completions", body)[1])
-    assert [piece["choices"][0]["text"] for piece in pieces] == ["b", "c", "d"]
+    *deltas, end, usage = events(post(f"{address}/v1/completions", body)[1])
+    assert [delta["choices"][0]["text"] for delta in deltas] == ["b", "c", "d"]
     assert end["choices"][0]["finish_reason"] == "length"
     assert usage["usage"]["total_tokens"] == 4
 

@@ -418,7 +418,7 @@ def test_modes_without_effect_are_accepted_with_a_warning(
 def test_a_second_process_takes_the_program_from_the_cache(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """TorchDynamo begins anew, as in another process; ark finds the bundle."""
+    """TorchDynamo begins again, as in another process; ark finds the bundle."""
     caplog.set_level(logging.INFO, "ark.cache")
     net, x = Net().eval(), torch.randn(3, 8)
     results = []

@@ -216,7 +216,7 @@ def test_equal_sizes_are_not_the_same_size() -> None:
 
 
 def test_keys_and_values_of_equal_lengths() -> None:
-    """TorchDynamo gives them a symbol each if their lengths were equal by chance at first."""
+    """TorchDynamo gives them a symbol each if their lengths happened to be equal at first."""
     from ark_mlir.pytorch.axes import Refusal
 
     def attend(q: Any, k: Any, v: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Pieces of text that make up the whole text, for any division of characters into tokens."""
+"""Deltas of text that make up the whole text, for any division of characters into tokens."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ def decode(ids: Sequence[int]) -> str:
     return bytes(ids).decode("utf-8", errors="replace")
 
 
-def pieces(text: GrowingText, ids: Sequence[int]) -> list[str]:
+def deltas(text: GrowingText, ids: Sequence[int]) -> list[str]:
     return [*(text.add(token) for token in ids), text.end()]
 
 
 @given(st.text(max_size=40))
 def test_pieces_make_up_the_text(whole: str) -> None:
-    found = pieces(GrowingText(decode), whole.encode("utf-8", "ignore"))
+    found = deltas(GrowingText(decode), whole.encode("utf-8", "ignore"))
     assert "".join(found) == whole.encode("utf-8", "ignore").decode()
 
 
@@ -30,7 +30,7 @@ def test_pieces_make_up_the_text(whole: str) -> None:
 def test_text_ends_before_the_first_stop_string(whole: str, stops: list[str]) -> None:
     text = GrowingText(decode, stops)
     places = [whole.index(stop) for stop in stops if stop in whole]
-    shown = "".join(pieces(text, whole.encode()))
+    shown = "".join(deltas(text, whole.encode()))
     # The stop string that is complete first ends the text.
     ends = [whole.index(stop) + len(stop) for stop in stops if stop in whole]
     first = min(ends, default=len(whole))
@@ -57,15 +57,15 @@ def test_spaces_between_words_stay() -> None:
     def words(ids: Sequence[int]) -> str:
         return " ".join(["one", "two", "three"][number] for number in ids)
 
-    assert pieces(GrowingText(words), [0, 1, 2]) == ["one", " two", " three", ""]
+    assert deltas(GrowingText(words), [0, 1, 2]) == ["one", " two", " three", ""]
 
 
 @pytest.mark.parametrize("stops", [["  "], ["", "x"]])
 def test_stop_strings_that_do_not_occur(stops: list[str]) -> None:
-    assert "".join(pieces(GrowingText(decode, stops), b"a b c ")) == "a b c "
+    assert "".join(deltas(GrowingText(decode, stops), b"a b c ")) == "a b c "
 
 
 def test_nothing_follows_a_stop_string() -> None:
     text = GrowingText(decode, ["b"])
-    assert pieces(text, b"abc") == ["a", "", "", ""]
+    assert deltas(text, b"abc") == ["a", "", "", ""]
     assert text.add(ord("d")) == text.end() == ""
