@@ -54,10 +54,11 @@ nitpick_ignore_regex = [
     ("py:class", r"ark_mlir\._mlir_libs\..*"),
     ("py:obj", r"typing\.Literal\[.*"),
     # Unions that signatures name, and records that no user makes.
-    ("py:class", r"Bytes|Config|DriverTable|Target"),
+    ("py:class", r"Batch|Bytes|ChatTemplate|Config|DriverTable|Messages|PathLike|Target|Tokenizer"),
     (
         "py:class",
-        r"ark_mlir\.(.+\.(Config|Operand|Rank|Section|Tables|Target|Task|Value)|knobs\.T)",
+        r"ark_mlir\.(.+\.(ChatTemplate|Config|DecoderConfig|Operand|Rank|Section|Tables|Target|Task|"
+        r"Tokenizer|Value)|knobs\.T)",
     ),
 ]
 python_use_unqualified_type_names = True

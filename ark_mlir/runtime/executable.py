@@ -464,7 +464,7 @@ class Executable(_Runs):
         """Measures the times of the tasks; ``print`` shows them as a table by task and by op.
 
         Args:
-            *inputs, **named: inputs as those of `run`.
+            inputs, named: inputs as those of `run`.
             runs: number of measured runs, after one that is not measured; all times are medians.
 
         Raises InvalidUsageError if the program was compiled without ``trace=True`` or `runs` is
