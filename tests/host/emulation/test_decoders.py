@@ -25,6 +25,12 @@ def test_one_token(batch: int, arch: str, check: Callable[..., Any]) -> None:
     assert emulation.executable.bundle.manifest.packets
 
 
+def test_one_token_in_fp32(check: Callable[..., Any]) -> None:
+    """Signals order the lanes: packets carry rows of 16-bit floats only."""
+    program = build_decode(CONFIG, batch=1, max_length=LENGTH, dtype=ark.fp32)
+    check(program, make_arrays(program))
+
+
 def test_one_token_on_smaller_ctas(check: Callable[..., Any]) -> None:
     program = build_decode(CONFIG, batch=1, max_length=LENGTH)
     check(program, make_arrays(program), warps=8)

@@ -12,6 +12,7 @@ from emulation import Behaviour, Shape, TextKernel
 THREADS = 64
 KERNEL = """
 declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare void @llvm.nvvm.bar.warp.sync(i32)
 declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
 declare i32 @llvm.nvvm.shfl.sync.bfly.i32(i32, i32, i32, i32)
 declare i32 @llvm.nvvm.shfl.sync.idx.i32(i32, i32, i32, i32)
@@ -85,6 +86,30 @@ def test_a_missing_barrier_shows(waits: bool, run: Run) -> None:
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_race_in_shared_memory(waits: bool, run: Run) -> None:
     _, failure = run(exchange(BARRIER if waits else ""))
+    assert failure == "" if waits else ", with no barrier between (" in failure
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_word_that_its_reader_stores(waits: bool, run: Run) -> None:
+    """All threads of a warp read a word, which one of them then reads again and overwrites. The
+    barrier of the warp orders the first reads, so that the second read is no race."""
+    _, failure = run(
+        f"""
+  %warp = lshr i32 %thread, 5
+  %word = getelementptr i32, ptr addrspace(3) @ark_shared_memory, i32 %warp
+  %first = load i32, ptr addrspace(3) %word, align 4
+  store i32 %first, ptr %place, align 4
+  {"call void @llvm.nvvm.bar.warp.sync(i32 -1)" if waits else ""}
+  %lane = and i32 %thread, 31
+  %leads = icmp eq i32 %lane, 0
+  br i1 %leads, label %then, label %end
+then:
+  %second = load i32, ptr addrspace(3) %word, align 4
+  %more = add i32 %second, 1
+  store i32 %more, ptr addrspace(3) %word, align 4
+  br label %end
+end:"""
+    )
     assert failure == "" if waits else ", with no barrier between (" in failure
 
 

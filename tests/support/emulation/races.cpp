@@ -97,11 +97,11 @@ void simt::noteSharedRead(const void *at, int64_t bytes) {
       unit.hasSameWarp = unit.hasOthers = false;
     } else if (!isSameWarp(unit.read)) {
       unit.hasOthers = true;
-    } else if (unit.read.thread != now.thread) {
-      // Threads that have read before the last bar.warp.sync are ordered.
-      unit.hasSameWarp = true;
-      unit.read = now;
     } else {
+      // bar.warp.sync orders the reads of the warp before it.
+      bool isSinceSync = unit.read.warpTime == now.warpTime;
+      unit.hasSameWarp =
+          isSinceSync && (unit.hasSameWarp || unit.read.thread != now.thread);
       unit.read = now;
     }
   });
