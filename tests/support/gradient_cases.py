@@ -22,6 +22,9 @@ Make = Callable[..., "ark.Tensor | list[ark.Tensor]"]
 Twin = Callable[..., Any]
 
 X, ROW, COLUMN = (5, 7), (7,), (5, 1)
+# Products with the matrices of experts: the expert of each row, or the rows of each expert.
+EXPERTS = np.array([2, 0, 2, 1], np.int32)
+COUNTS = np.array([1, 0, 3], np.int32)
 Q, K = (2, 4, 5, 6), (2, 2, 7, 6)
 
 
@@ -244,9 +247,13 @@ def recomputed(x: ark.Tensor, w: ark.Tensor) -> list[ark.Tensor]:
 CASES: dict[str, Case] = {
     "abs": unary(ark.abs, lambda torch: torch.abs),
     "copy": unary(ark.copy, lambda torch: torch.clone),
+    "clamp": unary(
+        lambda x: ark.clamp(x, -0.5, 0.7), lambda torch: lambda x: torch.clamp(x, -0.5, 0.7)
+    ),
     "cos": unary(ark.cos, lambda torch: torch.cos),
     "erf": unary(ark.erf, lambda torch: torch.erf),
     "exp": unary(ark.exp, lambda torch: torch.exp),
+    "floor": unary(ark.floor, lambda torch: torch.floor),
     "gelu": unary(
         ark.gelu, lambda torch: lambda x: torch.nn.functional.gelu(x, approximate="tanh")
     ),
@@ -259,6 +266,7 @@ CASES: dict[str, Case] = {
     "relu": unary(ark.relu, lambda torch: torch.relu),
     "rsqrt": unary(ark.rsqrt, lambda torch: torch.rsqrt, positive=True),
     "sigmoid": unary(ark.sigmoid, lambda torch: torch.sigmoid),
+    "sign": unary(ark.sign, lambda torch: torch.sign),
     "silu": unary(ark.silu, lambda torch: torch.nn.functional.silu),
     "sin": unary(ark.sin, lambda torch: torch.sin),
     "sqrt": unary(ark.sqrt, lambda torch: torch.sqrt, positive=True),
@@ -306,6 +314,27 @@ CASES: dict[str, Case] = {
     "concat": Case(
         lambda a, b: [ark.concat([a, b, a], 0), ark.concat([a[:2], b], 1)], ((3, 7), (2, 7)),
         lambda torch, a, b: [torch.cat((a, b, a)), torch.cat((a[:2], b), 1)],
+    ),
+    "stack": Case(
+        lambda a, b: [ark.stack([a, b, a], 1)], ((3, 7), (3, 7)),
+        lambda torch, a, b: [torch.stack((a, b, a), 1)],
+    ),
+    "einsum": Case(
+        lambda a, b: [ark.einsum("bik,bkj->bij", a, b)], ((2, 3, 5), (2, 5, 4)),
+        lambda torch, a, b: [torch.einsum("bik,bkj->bij", a, b)],
+    ),
+    "top_k": Case(
+        lambda x: [ark.top_k(x, 3)[0]], (X,), lambda torch, x: [torch.topk(x, 3).values]
+    ),
+    "indexed_matmul": Case(
+        lambda x, w: [ark.indexed_matmul(x, w, ark.constant(EXPERTS))], ((4, 1, 5), (3, 6, 5)),
+        lambda torch, x, w: [x @ w[torch.tensor(EXPERTS)].transpose(-1, -2)],
+    ),
+    "grouped_matmul": Case(
+        lambda x, w: [ark.grouped_matmul(x, w, ark.constant(COUNTS))], ((4, 5), (3, 6, 5)),
+        lambda torch, x, w: [
+            (x[:, None] @ w[torch.repeat_interleave(torch.tensor(COUNTS))].transpose(-1, -2))[:, 0]
+        ],
     ),
     "selections": Case(selections, (X, (5, 2, 3)), torch_selections),
     "cross_entropy": Case(losses, (X,), torch_losses),

@@ -46,6 +46,7 @@ INERT: frozenset[str] = frozenset({
 # Ops that are not differentiated, and why.
 REFUSED: Mapping[str, str] = {
     "ark.bitcast": "the bits of a number have no derivative",
+    "ark.custom": "a custom op has no rule; express what needs a derivative by other ops",
     "ark.recv": "the derivative belongs to the rank that sent the tensor; return it to that rank "
     "with ark.send, which passes it to ark.gradients as seed=",
     "ark.send": "the derivative comes from the rank that received the tensor; receive it with "

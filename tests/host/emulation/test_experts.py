@@ -34,7 +34,7 @@ def test_a_layer(tokens: int, seed: int, arch: str, check: Callable[..., Any]) -
 
 def test_one_token_of_a_decoder(library: Path, tmp_path: Path) -> None:
     """The router reads one element, so that rounding does not change the order of the experts."""
-    program = build_decode(replace(CONFIG, experts=EXPERTS), max_length=LENGTH)
+    program = build_decode(replace(CONFIG, mlp="experts", experts=EXPERTS), max_length=LENGTH)
     arrays = make_inputs(program)
     router = arrays["model.layers.0.mlp.gate.weight"]
     router[:] = 0

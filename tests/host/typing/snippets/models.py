@@ -20,6 +20,8 @@ def right(folder: Path) -> None:
     assert_type(decoder, ark.models.GenerativeModel)
     tokens = decoder.compile("cpu:2", trace=True).generate([1, 2], 8, stop=(), temperature=0.7)
     assert_type(tokens, list[int])
+    assert_type(decoder.generate("words", 8), str)
+    encoder.embed(["words"])
     either = ark.models.load(folder, dtype=ark.bf16).compile()
     if isinstance(either, ark.models.GenerativeModel):
         either.generate(np.arange(3), 8)
@@ -38,10 +40,10 @@ def wrong(folder: Path) -> None:
     ark.models.load(folder).generate([1], 8)  # error: Cannot access attribute "generate"
     encoder = ark.models.load(folder, length=12)
     encoder.generate([1], 8)  # error: Cannot access attribute "generate"
-    encoder.embed(["words"])  # error: reportArgumentType
+    encoder.embed(7)  # error: reportArgumentType
     encoder.compile(target=90)  # error: reportArgumentType
     encoder.compile("cpu", tarce=True)  # error: No parameter named "tarce"
     decoder = ark.models.load(folder, max_length=24)
-    decoder.generate([1])  # error: Argument missing for parameter "max_new_tokens"
-    decoder.generate("words", 8)  # error: reportArgumentType
+    decoder.generate([1])  # error: No overloads for "generate"
+    decoder.generate(7, 8)  # error: No overloads for "generate"
     decoder.generate([1], 8, top_k=0.5)  # error: "float" is not assignable to "int"
