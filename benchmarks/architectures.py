@@ -37,7 +37,7 @@ _ROUNDS = 5
 
 @dataclass
 class Row:
-    """What was seen of one architecture."""
+    """The measurements of one architecture."""
 
     name: str
     parts: int = 0

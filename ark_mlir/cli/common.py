@@ -169,7 +169,7 @@ def load_programs(path: str, options: argparse.Namespace) -> tuple[dict[str, Any
     return dict(model.programs), chosen
 
 
-# What to do with a file that is no program for the compiler, by the end of its name.
+# Messages for files that the compiler cannot read, by file extension.
 _OTHER_FILES = {
     ".py": "is a Python program, which the compiler does not run: call ark.compile(program, "
     "target) in it and save the result, or write the text of program.mlir to an .mlir file",

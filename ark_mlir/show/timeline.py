@@ -215,7 +215,7 @@ def _figures(
     bundle: Bundle, timeline: NDArray[np.int64], spans: NDArray[np.float64] | None
 ) -> list[tuple[str, str]]:
     report = make_report(bundle)
-    # What was measured goes before what was predicted.
+    # Measured spans replace predicted spans.
     shown = timeline if spans is None else spans
     busy = float(shown[bundle.tables.instructions[:, 0] == Opcode.RUN, 1].sum())
     whole = report.lanes * max(float(shown.sum(axis=1).max(initial=0)), 1.0)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 __all__ = ["GrowingText"]
 
-# What a tokenizer returns for bytes that do not make up a character yet.
+# The replacement character. Tokenizers return it for the first bytes of an incomplete character.
 _INCOMPLETE = "\ufffd"
 
 

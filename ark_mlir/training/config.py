@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..dtypes import DType, as_dtype
-from ..errors import InvalidUsageError, UnsupportedError
+from ..errors import InvalidUsageError
 from ..json_checks import Document, Node, parse_json
 from ..models.config import Config
 from ..models.decoder_config import DecoderConfig
 from ..models.families import read_decoder
 from ..paths import as_path
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib  # pyright: ignore[reportMissingImports]
 
 __all__ = ["TrainingConfig", "read_config"]
 
@@ -167,8 +172,7 @@ def read_config(path: str | os.PathLike[str]) -> TrainingConfig:
     Args:
         path: a file that ends in ``.toml`` or ``.json``.
 
-    Raises InvalidUsageError if the file cannot be read, is malformed or has a wrong entry, and
-    UnsupportedError if it is TOML and this Python, before 3.11, has no reader of it.
+    Raises InvalidUsageError if the file cannot be read, is malformed or has a wrong entry.
 
     Example:
         >>> ark.training.read_config("missing.toml")
@@ -192,12 +196,6 @@ def read_config(path: str | os.PathLike[str]) -> TrainingConfig:
 
 
 def _parse_toml(data: bytes, where: str) -> dict[str, Any]:
-    try:
-        tomllib: Any = importlib.import_module("tomllib")
-    except ModuleNotFoundError:
-        raise UnsupportedError(
-            "TOML needs Python 3.11 or later; write the configuration as JSON", location=where
-        ) from None
     try:
         return tomllib.loads(data.decode("utf-8"))
     except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError

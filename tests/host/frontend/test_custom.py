@@ -281,7 +281,7 @@ def test_an_exception_in_a_body_leaves_the_program_usable() -> None:
     [
         (4, 2, 2, "some would never be written"),
         (2, 4, 3, "some would be written by several vCTAs"),
-        # As many elements as the result has, with an overlap and a gap.
+        # The parts overlap and leave a gap; together they have as many elements as the result.
         (1, 4, 2, r"writes bytes .* which vCTA 0 of 'rows' .* writes.*task_c6"),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -124,7 +123,6 @@ def test_wrong_entries(
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.skipif(sys.version_info < (3, 11), reason="tomllib is of Python 3.11")
 def test_toml(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "gpt.toml"
     lines = "\n".join(f"{name} = {value}" for name, value in MODEL.items())
