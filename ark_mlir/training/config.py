@@ -21,7 +21,7 @@ from ..paths import as_path
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib  # pyright: ignore[reportMissingImports]
+    import tomli as tomllib
 
 __all__ = ["TrainingConfig", "read_config"]
 

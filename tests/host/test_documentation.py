@@ -19,7 +19,7 @@ FOLDERS = ("benchmarks", "dialects", "docs", "examples", "lib", "passes", "tests
 if sys.version_info >= (3, 11):
     import tomllib
 else:
-    import tomli as tomllib  # pyright: ignore[reportMissingImports]
+    import tomli as tomllib
 
 
 def read_page(name: str) -> str:
