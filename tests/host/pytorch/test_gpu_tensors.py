@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from torch_on_fake_gpu import make_cuda, on_gpu, torch
 
 import ark_mlir as ark
 from ark_mlir.runtime.cuda.api import CudaApi
@@ -17,25 +18,11 @@ from ark_mlir.runtime.cuda.driver import CudaDriver
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import add_program, compile_kernel
 
-torch: Any = pytest.importorskip("torch", reason="torch is not installed")
 HOST, GPU0, GPU1 = (torch.device(name) for name in ("cpu", "cuda:0", "cuda:1"))
 
 
 def described(device: Any, ndim: int = 1, requires_grad: bool = False) -> Any:
     return SimpleNamespace(device=device, ndim=ndim, requires_grad=requires_grad)
-
-
-class Tensor(torch.Tensor):
-    """A tensor on the stand-in's device."""
-
-    is_cuda = True
-
-    def get_device(self) -> int:
-        return 0
-
-
-def on_gpu(tensor: Any) -> Any:
-    return tensor.as_subclass(Tensor)
 
 
 # -- the choice of the device ----------------------------------------------------------------
@@ -103,13 +90,7 @@ class Renamed:
 
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
-    cuda = FakeCuda()
-    monkeypatch.setattr(
-        torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=cuda.current)
-    )
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    monkeypatch.setattr(cuda, "current", 0, raising=False)
-    return cuda
+    return make_cuda(monkeypatch)
 
 
 @pytest.fixture(scope="module")

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from ring_worlds import bound_world, inputs, weights
+from torch_on_fake_gpu import Tensor, make_cuda, on_gpu, torch
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -18,32 +19,12 @@ from ark_mlir.runtime.cuda.driver import CudaDriver
 from ark_mlir.testing.fake_cuda import FakeCuda
 from ark_mlir.testing.toy import add_program
 
-torch: Any = pytest.importorskip("torch", reason="torch is not installed")
 Array = np.ndarray[Any, Any]
-
-
-class Tensor(torch.Tensor):
-    """A tensor on the stand-in's device."""
-
-    is_cuda = True
-
-    def get_device(self) -> int:
-        return 0
-
-
-def on_device(tensor: Any) -> Any:
-    return tensor.as_subclass(Tensor)
 
 
 @pytest.fixture
 def cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
-    cuda = FakeCuda()
-    monkeypatch.setattr(
-        torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=cuda.current)
-    )
-    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
-    monkeypatch.setattr(cuda, "current", 0, raising=False)
-    return cuda
+    return make_cuda(monkeypatch)
 
 
 @pytest.fixture
@@ -59,10 +40,10 @@ def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
 
 
 def test_tensors_are_inputs_and_outputs(exe: Executable, cuda: FakeCuda, x: Array) -> None:
-    weight = on_device(torch.nn.Parameter(torch.arange(128.0)))
+    weight = on_gpu(torch.nn.Parameter(torch.arange(128.0)))
     exe.bind({"w": weight})
     assert exe.report().bound_in_place == 512
-    y = exe.run(x=on_device(torch.from_numpy(x)))["y"]
+    y = exe.run(x=on_gpu(torch.from_numpy(x)))["y"]
     assert type(y) is torch.Tensor
     np.testing.assert_array_equal(y.numpy(), x.ravel() + np.arange(128) + 0.5)
     assert cuda.launched == [0], "torch's current stream, which is the default one"
@@ -72,7 +53,7 @@ def test_a_run_follows_the_current_stream(exe: Executable, cuda: Any, x: Array) 
     exe.bind({"w": np.zeros(128, np.float32)})
     mine, other = cuda.new_stream(), cuda.new_stream()
     cuda.current = mine
-    given = on_device(torch.from_numpy(x))
+    given = on_gpu(torch.from_numpy(x))
     exe.run(x=given)
     assert cuda.waits == []
     exe.run(x=given, stream=other)
@@ -82,7 +63,7 @@ def test_a_run_follows_the_current_stream(exe: Executable, cuda: Any, x: Array) 
 
 def test_a_graph_and_its_check(exe: Executable, cuda: Any, x: Array) -> None:
     exe.bind({"w": np.zeros(128, np.float32)})
-    given = on_device(torch.from_numpy(x.copy()))
+    given = on_gpu(torch.from_numpy(x.copy()))
     exe.run(x=given)
     cuda.current = stream = cuda.new_stream()
     cuda.begin_capture(stream)
@@ -110,7 +91,7 @@ def test_tensors_that_a_kernel_cannot_use(
 ) -> None:
     exe.bind({"w": np.zeros(128, np.float32)})
     with pytest.raises(ark.InvalidUsageError, match=f"input 'x' {message}"):
-        exe.run(x=on_device(spoil(torch.from_numpy(x))))
+        exe.run(x=on_gpu(spoil(torch.from_numpy(x))))
 
 
 def test_a_fake_tensor_has_no_memory(exe: Executable, x: Array) -> None:
@@ -126,7 +107,7 @@ def test_a_fake_tensor_has_no_memory(exe: Executable, x: Array) -> None:
 def test_a_lazy_negation_is_resolved(exe: Executable, x: Array) -> None:
     exe.bind({"w": np.zeros(128, np.float32)})
     negative = torch._neg_view(torch.from_numpy(x))
-    y = exe.run(x=on_device(negative))["y"]
+    y = exe.run(x=on_gpu(negative))["y"]
     np.testing.assert_array_equal(y.numpy(), 0.5 - x.ravel())
 
 

@@ -1,0 +1,37 @@
+"""Tensors of torch that claim to be on a GPU, and the stand-in for the driver that runs them."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from ark_mlir.testing.fake_cuda import FakeCuda
+
+torch: Any = pytest.importorskip("torch", reason="torch is not installed")
+
+
+class Tensor(torch.Tensor):
+    """A tensor in host memory whose device is a GPU."""
+
+    is_cuda = True
+
+    def get_device(self) -> int:
+        return 0
+
+
+def on_gpu(tensor: Any) -> Any:
+    """Returns a tensor with the same memory that claims to be on GPU 0."""
+    return tensor.as_subclass(Tensor)
+
+
+def make_cuda(monkeypatch: pytest.MonkeyPatch) -> FakeCuda:
+    """Returns a stand-in for the driver; torch reports the stream ``current`` of it."""
+    cuda = FakeCuda()
+    monkeypatch.setattr(
+        torch.cuda, "current_stream", lambda device: SimpleNamespace(cuda_stream=cuda.current)
+    )
+    monkeypatch.setattr(torch.cuda, "is_initialized", lambda: True)
+    monkeypatch.setattr(cuda, "current", 0, raising=False)
+    return cuda
