@@ -63,8 +63,9 @@ def sign(x: Tensor, name: str | None = None) -> Tensor:
 def floor(x: Tensor, name: str | None = None) -> Tensor:
     """Returns the greatest whole number that is not greater than each element.
 
-    The result has the shape and dtype of `x`; integers, infinities and NaN stay as they are. Raises
-    InvalidUsageError if `x` is not a tensor, or its dtype is bool.
+    The result has the shape and dtype of `x`; integers, infinities and NaN stay as they are. The
+    derivative is 0, at whole numbers 1. Raises InvalidUsageError if `x` is not a tensor, or its
+    dtype is bool.
 
     Example:
         >>> y = ark.floor(x)
