@@ -190,15 +190,19 @@ class Links:
 
     def _broadcast(self, message: Mapping[str, object], file: int | None = None) -> None:
         with Frame(message, file) as frame, self._sending:
-            for peer, each in self._sockets.items():
+            for peer in self._sockets:
                 try:
-                    frame.send(each)
+                    self._send(peer, frame)
                 except TimeoutError:
                     self._give_up(peer, "accepts no messages")
                 except OSError as error:
                     # The receiver notices the end of a rank after it has read its last messages.
                     if error.errno not in _GONE:
                         self._give_up(peer, f"cannot be sent a message: {error.strerror}")
+
+    def _send(self, peer: int, frame: Frame) -> None:
+        """Sends one message. It reaches the peer even if this process runs no more Python code."""
+        frame.send(self._sockets[peer])
 
     def _give_up(self, peer: int, why: str) -> None:
         """Ends the connection to a rank that could not be sent a message."""

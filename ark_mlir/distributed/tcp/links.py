@@ -47,29 +47,43 @@ class TcpLinks(Links):
         processes: Mapping[int, str],
         patience: float,
     ) -> None:
-        bridges = {peer: _Bridge(channel) for peer, channel in channels.items()}
-        self._bridges = list(bridges.values())
-        sockets = {peer: bridge.near for peer, bridge in bridges.items()}
+        self._bridges = {peer: _Bridge(channel, patience) for peer, channel in channels.items()}
+        sockets = {peer: bridge.near for peer, bridge in self._bridges.items()}
         super().__init__(rank, sockets, processes, patience)
-        for bridge in self._bridges:
+        for bridge in self._bridges.values():
             bridge.start()
 
     def close(self, reason: str) -> None:
         """See :meth:`Links.close`; waits until the last messages are sent."""
         super().close(reason)
-        for bridge in self._bridges:
+        for bridge in self._bridges.values():
             bridge.join()
+
+    def _send(self, peer: int, frame: Frame) -> None:
+        super()._send(peer, frame)
+        # The caller may hold the GIL next, and then the bridge's thread could not send the message:
+        # torch's rendezvous waits for the other ranks with the GIL held.
+        self._bridges[peer].wait_until_carried()
 
 
 class _Bridge:
     """Two threads that carry messages between a channel and a socket of this process.
 
+    Args:
+        channel: the channel to the peer.
+        patience: how long :meth:`wait_until_carried` waits, in seconds.
+
     Attributes:
         near: the socket for `Links`.
     """
 
-    def __init__(self, channel: Channel) -> None:
+    def __init__(self, channel: Channel, patience: float) -> None:
         self._channel = channel
+        self._patience = patience
+        self._sent = 0
+        self._carried = 0
+        self._ended = False
+        self._moved = threading.Condition()  # guards `_carried` and `_ended`
         self.near, self._far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._threads = [
             threading.Thread(target=work, name="ark:tcp", daemon=True)
@@ -90,22 +104,40 @@ class _Bridge:
         self._channel.close()
         self._far.close()
 
+    def wait_until_carried(self) -> None:
+        """Waits until the system has the message that `Links` has just sent.
+
+        Returns earlier if the connection ends or a slow peer needs more than the patience: `Links`
+        and the wait for the peer's answer report both.
+        """
+        self._sent += 1
+        with self._moved:
+            self._moved.wait_for(lambda: self._ended or self._carried >= self._sent, self._patience)
+
     def _carry_out(self) -> None:
         """Sends what `Links` sends, until it closes its socket."""
-        try:
-            while (received := receive_frame(self._far)) is not None:
-                try:
-                    data = b"" if received.file is None else _data_of(received.file)
-                finally:
-                    if received.file is not None:
-                        os.close(received.file)
-                text = json.dumps(received.message).encode()
-                file = _NO_FILE if received.file is None else len(data)
-                self._channel.send(_HEADER.pack(len(text), file) + text + data)
-        except (DamagedFrameError, ArkError, OSError):
-            pass  # the peer notices the end of the connection
+        # If the channel fails, the peer notices the end of the connection.
+        with contextlib.suppress(DamagedFrameError, ArkError, OSError):
+            self._carry_messages()
+        with self._moved:
+            self._ended = True
+            self._moved.notify_all()
         with contextlib.suppress(OSError):
             self._channel.link.shutdown(socket.SHUT_WR)
+
+    def _carry_messages(self) -> None:
+        while (received := receive_frame(self._far)) is not None:
+            try:
+                data = b"" if received.file is None else _data_of(received.file)
+            finally:
+                if received.file is not None:
+                    os.close(received.file)
+            text = json.dumps(received.message).encode()
+            file = _NO_FILE if received.file is None else len(data)
+            self._channel.send(_HEADER.pack(len(text), file) + text + data)
+            with self._moved:
+                self._carried += 1
+                self._moved.notify_all()
 
     def _carry_in(self) -> None:
         """Passes what the peer sends to `Links`, until the peer ends."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import socket
 import struct
@@ -22,6 +23,7 @@ from ark_mlir.distributed.launcher import Identity
 from ark_mlir.distributed.links import Links
 from ark_mlir.distributed.tcp import meeting
 from ark_mlir.distributed.tcp.channel import Channel, connect_channel
+from ark_mlir.distributed.tcp.links import TcpLinks
 from ark_mlir.distributed.tcp.meeting import MeetingPoint, meet_over_tcp
 
 SCENARIOS = Path(__file__).parent / "engine_scenarios.py"
@@ -100,6 +102,34 @@ def test_messages_arrive_in_order_in_both_directions() -> None:
     assert [first.receive() for _ in range(3)] == [b"", b"b", b"bb"]
     first.close()
     assert second.receive() is None
+
+
+def test_a_sent_message_needs_no_thread_of_its_sender(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The system has the message when the sender goes on, which may hold the GIL from then on."""
+    first, second = pair()
+    send = Channel.send
+
+    def send_late(channel: Channel, data: bytes) -> None:
+        time.sleep(0.2)
+        send(channel, data)
+
+    monkeypatch.setattr(Channel, "send", send_late)
+    links = TcpLinks(0, {1: first}, {1: "1"}, patience=60)
+    links.say(0, 1, "loaded", "the load", None, None)
+    readable, _, _ = select.select([second.link], [], [], 0)
+    assert readable == [second.link]
+    links.close("is done")
+
+
+def test_a_sender_does_not_wait_for_a_connection_that_has_ended() -> None:
+    first, second = pair()
+    links = TcpLinks(0, {1: first}, {1: "1"}, patience=60)
+    second.close()
+    begin = time.monotonic()
+    for turn in range(3):
+        links.say(0, turn, "loaded", "the load", None, None)
+    links.close("is done")
+    assert time.monotonic() - begin < 30
 
 
 @pytest.mark.parametrize("position", [0, 8, 12, 20, 49])
