@@ -8,8 +8,10 @@ for every case of tests/support/op_cases.py a bundle with inputs, expected outpu
 from __future__ import annotations
 
 import math
+import multiprocessing
 import shutil
 import sys
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -35,9 +37,26 @@ from ark_mlir.targets import cuda
 RUN = 0
 
 
-def export(case: Any, dtype: Any, path: Path, target: str) -> None:
-    """Writes the bundle of one case, with its arrays beside it."""
-    write(op_cases.build(case, dtype), op_cases.make_inputs(case, dtype), path, target)
+def export_ops(folder: Path, target: str) -> int:
+    """Writes the bundle of every case with its arrays beside it, in one process per core, and
+    returns the number of bundles."""
+    folder.mkdir()
+    pairs = [(name, d) for name, case in op_cases.CASES.items() for d in range(len(case.dtypes))]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(mp_context=context) as pool:
+        jobs = [pool.submit(export_op, name, dtype, folder, target) for name, dtype in pairs]
+        for number, job in enumerate(as_completed(jobs), start=1):
+            job.result()
+            say(f"{number}/{len(jobs)} ops")
+    return len(pairs)
+
+
+def export_op(name: str, number: int, folder: Path, target: str) -> None:
+    """Writes the bundle of the case of this name with its dtype of this number."""
+    case = op_cases.CASES[name]
+    dtype = case.dtypes[number]
+    program, inputs = op_cases.build(case, dtype), op_cases.make_inputs(case, dtype)
+    write(program, inputs, folder / f"{name}-{dtype}", target)
 
 
 def write(
@@ -296,11 +315,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     shutil.rmtree(root, ignore_errors=True)
     copy_runtime(root)
     cases = root / "ops"
-    cases.mkdir()
-    pairs = [(name, case, dtype) for name, case in op_cases.CASES.items() for dtype in case.dtypes]
-    for number, (name, case, dtype) in enumerate(pairs, start=1):
-        say(f"{number}/{len(pairs)} {name} {dtype}")
-        export(case, dtype, cases / f"{name}-{dtype}", target)
+    ops = export_ops(cases, target)
     export_states(root / "states", target)
     export_tiles(cases, target)
     export_warpgroups(cases, target)
@@ -317,7 +332,7 @@ def main(folder: str, target: str = "cuda:sm_90a") -> None:
     export_collectives(root / "collectives", target, say)
     size = sum(path.stat().st_size for path in root.rglob("*") if path.is_file())
     print(
-        f"{len(pairs)} ops and {models} models for {target} in {root}: {size / 2**20:.0f} MiB",
+        f"{ops} ops and {models} models for {target} in {root}: {size / 2**20:.0f} MiB",
     )
 
 
