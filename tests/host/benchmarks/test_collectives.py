@@ -64,24 +64,6 @@ def test_a_folder_without_bundles_is_named(tmp_path: Path) -> None:
     assert f"{tmp_path} has no bundle of 2 ranks" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--ranks", "1"), "1 ranks; expected 2 to 8"),
-        (("--ops", "all_reduce,gossip"), "unknown 'gossip'"),
-        (("--algorithms", "tree"), "unknown 'tree'"),
-        (("--elements", "1000"), "no size '1000'"),
-        (("--samples", "0"), "'0' is not a positive number"),
-    ],
-)
-def test_wrong_arguments_are_named(
-    arguments: tuple[str, str], message: str, tmp_path: Path
-) -> None:
-    done = benchmark("--bundles", tmp_path, *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-
-
 def test_gradients_are_means_of_products(tmp_path: Path) -> None:
     arguments = ("--compile", tmp_path, "--ranks", 2, "--size", 32, "--target", "cpu:4")
     done = run_benchmark("data_parallel", *arguments, prelude="data_parallel.LIMITS = (0, 1)")

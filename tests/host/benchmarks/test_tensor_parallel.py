@@ -98,21 +98,3 @@ def test_sizes_that_the_ranks_do_not_divide_are_an_error(tmp_path: Path) -> None
     assert done.returncode == 1
     assert "tensor_parallel: tiny, ranks 8: tensor_parallel 8 does not divide" in done.stderr
     assert not list(tmp_path.glob("*.arkbin"))
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--ranks", "0"), "'0' is not a positive number"),
-        (("--ranks", "2,x"), "'x' is not a positive number"),
-        (("--ranks", "16"), "16 ranks; at most 8"),
-        (("--settings", "tiny,huge"), "unknown setting 'huge'"),
-        (("--samples", "-1"), "'-1' is not a positive number"),
-    ],
-)
-def test_wrong_arguments_are_named(
-    arguments: tuple[str, str], message: str, tmp_path: Path
-) -> None:
-    done = benchmark("--bundles", tmp_path, *arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
