@@ -12,6 +12,9 @@ namespace mlir::ark {
 inline constexpr int64_t kMaxOnePassDepth = 128;
 /// The depth of such an attention is a multiple of this number.
 inline constexpr int64_t kOnePassDepthUnit = 16;
+/// The depth of an attention of warpgroups is a multiple of this number, the
+/// elements of a row of a swizzle block.
+inline constexpr int64_t kWarpgroupDepthUnit = 64;
 
 } // namespace mlir::ark
 

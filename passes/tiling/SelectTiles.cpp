@@ -156,6 +156,7 @@ private:
                                      ArrayRef<int64_t> domain) const;
   bool needsScores(AttentionOpInterface op) const;
   bool fitScores(int64_t scores, int64_t bytes) const;
+  std::pair<int64_t, int64_t> getWarpgroupRows(AttentionOpInterface op) const;
   Tile selectAttention(AttentionOpInterface op, ArrayRef<int64_t> domain) const;
   Tile selectPartitions(AttentionOpInterface op,
                         ArrayRef<int64_t> domain) const;
@@ -363,6 +364,20 @@ bool TileSelector::fitScores(int64_t scores, int64_t bytes) const {
   return isCPU() || scores * kScoreBytes <= bytes;
 }
 
+/// Returns the minimum and the maximum rows of a tile of which each warpgroup
+/// of a CTA computes a block; zeros if warpgroups do not compute the attention.
+std::pair<int64_t, int64_t>
+TileSelector::getWarpgroupRows(AttentionOpInterface op) const {
+  if (needsScores(op))
+    return {0, 0};
+  MmaAttr mma = target.getGpu().findMma(MmaKind::Wgmma);
+  int64_t depth = getType(op.getKey()).getShape().back();
+  if (!mma || depth % kWarpgroupDepthUnit != 0)
+    return {0, 0};
+  int64_t groups = target.getWarps() / mma.getWarps();
+  return {(groups - 1) * mma.getM() + 1, groups * mma.getM()};
+}
+
 Tile TileSelector::selectAttention(AttentionOpInterface op,
                                    ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
@@ -373,12 +388,19 @@ Tile TileSelector::selectAttention(AttentionOpInterface op,
   tile[rank - 1] = domain[rank - 1];
   int64_t &rows = tile[rank - 2], &heads = tile[rank - 3];
   rows = divideEvenly(queries, attentionRows, 8);
-  // Matrix units read all keys once for up to kMatrixRows rows.
-  Tile wide = tile;
-  wide[rank - 2] = divideEvenly(queries, kMatrixRows, 8);
-  if (hasMatrixUnits(getType(op.getKey()).getElementType(), wide[rank - 2]) &&
-      countTiles(domain, wide) >= getLeastTiles())
+  // Matrix units read all keys once for all rows of a tile.
+  auto widen = [&](int64_t least, int64_t most) {
+    Tile wide = tile;
+    wide[rank - 2] = divideEvenly(queries, most, 8);
+    if (wide[rank - 2] < least || countTiles(domain, wide) < getLeastTiles() ||
+        !hasMatrixUnits(getType(op.getKey()).getElementType(), wide[rank - 2]))
+      return false;
     rows = wide[rank - 2];
+    return true;
+  };
+  auto [least, most] = getWarpgroupRows(op);
+  if (most == 0 || !widen(least, most))
+    widen(1, kMatrixRows);
   while (needsScores(op) && rows > 1 &&
          !fitScores(rows * keys, memory - kReservedBytes))
     rows = divideCeil(rows, 2);

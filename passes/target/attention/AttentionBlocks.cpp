@@ -1,7 +1,6 @@
 //===- AttentionBlocks.cpp - Attention loop for blocks of rows ------------===//
 
-#include "passes/target/attention/AttentionTiles.h"
-#include "passes/target/support/Alignment.h"
+#include "passes/target/attention/AttentionOwnRows.h"
 #include "passes/target/support/Bodies.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -27,9 +26,9 @@ namespace {
 /// Queries and keys use the same permuted order of the depth, the order in
 /// which threads load it. The columns of values are permuted as well: a quad
 /// loads neighbouring columns, each of which belongs to another instruction.
-class BlockBuilder : public AttentionTiles {
+class BlockBuilder : public AttentionOwnRows {
 public:
-  using AttentionTiles::AttentionTiles;
+  using AttentionOwnRows::AttentionOwnRows;
   void build(Value thread);
 
 private:
@@ -65,22 +64,13 @@ private:
   void step(State &state, Value first);
   State stream();
   void buildBlock(Value block);
-  void enterRow(int64_t own);
   void store(const State &state);
   void finish(const State &state);
-  void finishRow(const RowNumbers &numbers, int64_t own,
-                 ArrayRef<Value> products);
-  void finishColumns(RowNumbers numbers, int64_t own, Value first,
-                     ArrayRef<Value> products);
   SmallVector<Value> getColumns(ArrayRef<Value> products, int64_t chunk,
                                 int64_t own, int64_t next);
 
   SmallVector<Chunk> chunks;
   Value part;
-  /// The row indices of the thread, and the same indices clamped to the last
-  /// row.
-  SmallVector<Value> numbers, rows;
-  SmallVector<SmallVector<Value>> rowIndices;
   SmallVector<SmallVector<Words>> queries;
   /// The keys of the thread's scores in this step, and an i1 for each that is
   /// true if the key exists. The i1 is null if all keys of the step exist.
@@ -136,26 +126,16 @@ void BlockBuilder::findChunks() {
   }
 }
 
-/// Computes the thread's rows of a block, clamped to the last row.
+/// Finds the thread's rows of a block, and loads the queries that are kept.
 void BlockBuilder::findRows(Value block) {
-  numbers.clear();
-  rows.clear();
-  rowIndices.clear();
+  assignRows(add(mul(block, shape.getBlockRows()), quad));
   queries.clear();
-  for (int64_t own = 0; own < getOwnRows(); ++own) {
-    numbers.push_back(add(add(mul(block, shape.getBlockRows()), quad),
-                          own * getLhs().getBlockExtent(0)));
-    rows.push_back(shape.rows % shape.getBlockRows() == 0
-                       ? numbers.back()
-                       : arith::MinSIOp::create(builder, numbers.back(),
-                                                index(shape.rows - 1))
-                             .getResult());
-    rowIndices.push_back(getRowIndices(rows.back()));
-    if (attention.depth > kMaxKeptDepth)
-      continue;
+  if (attention.depth > kMaxKeptDepth)
+    return;
+  for (Value row : rows) {
     SmallVector<Words> &loaded = queries.emplace_back();
     for (int64_t number = 0; number < getKeyLoads(); ++number)
-      loaded.push_back(loadQueries(rows.back(), number));
+      loaded.push_back(loadQueries(row, number));
   }
 }
 
@@ -294,24 +274,8 @@ void BlockBuilder::addValues(State &state,
 void BlockBuilder::step(State &state, Value first) {
   findKeys(first);
   SmallVector<SmallVector<Value>> scores = getScores(first);
-  SmallVector<Value> corrections;
-  for (int64_t own = 0; own < getOwnRows(); ++own) {
-    Value largest = state.maxima[own];
-    for (Value score : scores[own])
-      largest = arith::MaximumFOp::create(builder, largest, score);
-    largest =
-        combine<arith::MaximumFOp>(largest, getAcc().getSharerDistances(0));
-    Value finite = getFinite(largest);
-    corrections.push_back(getExponential(finite, state.maxima[own]));
-    state.maxima[own] = largest;
-    Value sum =
-        arith::MulFOp::create(builder, state.sums[own], corrections.back());
-    for (Value &score : scores[own]) {
-      score = getExponential(finite, score);
-      sum = arith::AddFOp::create(builder, sum, score);
-    }
-    state.sums[own] = sum;
-  }
+  SmallVector<Value> corrections =
+      updateSoftmax(state.maxima, state.sums, scores);
   for (auto [number, product] : llvm::enumerate(state.products))
     product = arith::MulFOp::create(
         builder, product,
@@ -341,8 +305,7 @@ BlockBuilder::State BlockBuilder::stream() {
     scf::YieldOp::create(builder, state.flatten());
   }
   state.assign(loop.getResults(), getOwnRows());
-  for (Value &sum : state.sums)
-    sum = combine<arith::AddFOp>(sum, getAcc().getSharerDistances(0));
+  combineSums(state.sums);
   return state;
 }
 
@@ -357,16 +320,6 @@ SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
     columns.push_back(products[(first + column) * instruction->getNumSums() +
                                own * getOwnColumns() + next]);
   return columns;
-}
-
-/// Inserts a branch that is taken if the thread's row exists, and moves the
-/// builder into it. The last block may be incomplete.
-void BlockBuilder::enterRow(int64_t own) {
-  if (shape.rows % shape.getBlockRows() == 0)
-    return;
-  auto branch = scf::IfOp::create(
-      builder, isLess(numbers[own], index(shape.rows)), /*withElse=*/false);
-  builder.setInsertionPointToStart(branch.thenBlock());
 }
 
 /// Stores partial results for the loop that combines the parts of a row.
@@ -396,44 +349,6 @@ void BlockBuilder::store(const State &state) {
               /*nontemporal=*/false, llvm::MaybeAlign(count * kSumBytes));
         }
       }
-  }
-}
-
-/// Builds the row ops for neighbouring columns of a row and stores the results.
-void BlockBuilder::finishColumns(RowNumbers numbers, int64_t own, Value first,
-                                 ArrayRef<Value> products) {
-  SmallVector<SmallVector<Value>> results;
-  for (auto [number, product] : llvm::enumerate(products)) {
-    numbers[RowValue::Product] = product;
-    results.push_back(
-        buildRowOps(numbers, rowIndices[own], add(first, number)));
-  }
-  int64_t count = products.size();
-  for (auto [number, rowOp] : llvm::enumerate(attention.rowOps)) {
-    if (!rowOp.isStored)
-      continue;
-    Value out = linalg::LinalgOp(rowOp.op).getDpsInits()[0];
-    Type type = getElementTypeOrSelf(out);
-    // A packet needs a scalar store.
-    bool isWide =
-        !arePackets(out) && getRowColumns(rowOp) == attention.depth &&
-        getRowAlignment(out, count) >= count * type.getIntOrFloatBitWidth() / 8;
-    if (!isWide) {
-      for (int64_t column = 0; column < count; ++column)
-        storeRowOp(rowOp, results[column][number], rowIndices[own],
-                   add(first, column));
-      continue;
-    }
-    SmallVector<Value> elements;
-    for (ArrayRef<Value> result : results)
-      elements.push_back(result[number]);
-    Value vector = vector::FromElementsOp::create(
-        builder, VectorType::get(count, type), elements);
-    SmallVector<Value> indices(rowIndices[own]);
-    indices.push_back(first);
-    vector::StoreOp::create(
-        builder, vector, out, indices, /*nontemporal=*/false,
-        llvm::MaybeAlign(count * type.getIntOrFloatBitWidth() / 8));
   }
 }
 

@@ -83,6 +83,13 @@ void buildAttentionBlocks(ImplicitLocOpBuilder &builder,
                           const AttentionShape &shape,
                           const AttentionBuffers &buffers, Value thread);
 
+/// Builds the loop over the keys for blocks of warpgroups, and the row ops.
+/// `memory` is a temporary of the shape's bytes.
+void buildAttentionWarpgroups(ImplicitLocOpBuilder &builder,
+                              const AttentionOps &attention,
+                              const AttentionShape &shape, Value memory,
+                              Value thread);
+
 /// Builds the loop that combines the partial results of the warps and computes
 /// the row ops.
 void buildAttentionRows(ImplicitLocOpBuilder &builder,

@@ -24,6 +24,8 @@ static constexpr int64_t kSumBytes = 4, kHalfBytes = 2;
 /// Upper bound of the shared memory of an attention in bytes. The rest is used
 /// for streamed parameters.
 static constexpr int64_t kMaxBytes = 40 * 1024;
+/// Stages of keys and values. With more stages, copies begin earlier.
+static constexpr int64_t kMinStages = 2, kMaxStages = 3;
 
 //===----------------------------------------------------------------------===//
 // Shares
@@ -115,6 +117,49 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
   return shape.getBytes() <= kMaxBytes ? std::optional(shape) : std::nullopt;
 }
 
+/// Returns true if accumulators are pairs of neighbouring columns of two rows,
+/// which two neighbouring instructions along the keys turn into an operand.
+static bool haveWarpgroups(MmaAttr mma) {
+  MatrixFragment acc(mma.getAcc());
+  return mma.getKind() == MmaKind::Wgmma && acc.getOwn(0) == 2 &&
+         acc.getConsecutive(1) == 2 && acc.getOwn(1) == 2 &&
+         mma.getK() == 2 * mma.getN() && kStageDepth % mma.getK() == 0;
+}
+
+std::optional<AttentionShape>
+AttentionShape::chooseWarpgroups(const AttentionOps &attention, MmaAttr mma,
+                                 int64_t threads, int64_t room) {
+  if (!mma || !haveWarpgroups(mma))
+    return std::nullopt;
+  AttentionShape shape;
+  shape.mma = mma;
+  shape.warps = threads / shape.getWarpSize();
+  shape.parts = 1;
+  shape.rows = attention.getNumRows();
+  shape.depth = attention.depth;
+  shape.width = kLoadBytes / kHalfBytes;
+  // In a step of a copy, the threads copy whole swizzle blocks of a panel.
+  int64_t groupThreads = mma.getWarps() * shape.getWarpSize();
+  int64_t rowsAtOnce = threads / (kStageRowBytes / kLoadBytes);
+  if (threads % groupThreads != 0 || rowsAtOnce % kBlockRows != 0 ||
+      kStageDepth % rowsAtOnce != 0 ||
+      shape.getBlocks() != threads / groupThreads ||
+      shape.depth > kMaxOnePassDepth || shape.depth % kPanelElements != 0 ||
+      !areLoadable(attention, shape.width))
+    return std::nullopt;
+  shape.stages = std::min(kMaxStages, (room - shape.getQueryBytes()) /
+                                          shape.getStageBytes());
+  return shape.stages >= kMinStages ? std::optional(shape) : std::nullopt;
+}
+
+int64_t AttentionShape::getQueryBytes() const {
+  return getBlocks() * getBlockRows() * depth * kHalfBytes;
+}
+
+int64_t AttentionShape::getTileBytes() const {
+  return getStageKeys() * depth * kHalfBytes;
+}
+
 static SmallVector<MemRefType> getBufferTypes(MLIRContext *context,
                                               const AttentionShape &shape) {
   Type f32 = Float32Type::get(context);
@@ -124,6 +169,8 @@ static SmallVector<MemRefType> getBufferTypes(MLIRContext *context,
 }
 
 int64_t AttentionShape::getBytes() const {
+  if (hasWarpgroups())
+    return getQueryBytes() + stages * getStageBytes();
   if (!hasParts())
     return 0;
   int64_t numbers = parts * rows * kSumBytes;
@@ -151,9 +198,24 @@ static Value pin(ImplicitLocOpBuilder &builder, Value thread,
                                       shuffle.getShuffleResult());
 }
 
+static void createWarpgroupLoop(ImplicitLocOpBuilder &builder,
+                                const AttentionOps &attention,
+                                const AttentionShape &shape) {
+  auto type =
+      MemRefType::get({shape.getBytes() / kSumBytes}, builder.getF32Type());
+  Value memory = createTemporary(builder, type, kStageAlignment);
+  OpBuilder::InsertionGuard guard(builder);
+  Value thread = createMappedLoop(builder, shape.getThreads());
+  setFullRegisterPressure(thread.getParentBlock()->getParentOp());
+  buildAttentionWarpgroups(builder, attention, shape, memory,
+                           pin(builder, thread, shape.getWarpSize()));
+}
+
 void ark::createAttentionLoops(ImplicitLocOpBuilder &builder,
                                const AttentionOps &attention,
                                const AttentionShape &shape) {
+  if (shape.hasWarpgroups())
+    return createWarpgroupLoop(builder, attention, shape);
   SmallVector<Value> memory(3);
   if (shape.hasParts())
     for (auto [buffer, type] :
@@ -166,8 +228,7 @@ void ark::createAttentionLoops(ImplicitLocOpBuilder &builder,
     loops.push_back(buildAttentionRows);
   for (auto *build : loops) {
     OpBuilder::InsertionGuard guard(builder);
-    Value thread = createMappedLoop(builder, shape.teams * shape.warps *
-                                                 shape.getWarpSize());
+    Value thread = createMappedLoop(builder, shape.getThreads());
     if (!shape.hasFewRows())
       setFullRegisterPressure(thread.getParentBlock()->getParentOp());
     build(builder, attention, shape, buffers,

@@ -7,12 +7,14 @@
 
 #include "dialects/ark/ArkAttrs.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "passes/target/support/SwizzledStage.h"
 
 namespace mlir::ark {
 
 /// The division of an attention among threads. With few rows, all warps share
 /// the keys. More rows are divided into blocks with as many rows as an
-/// instruction has; each block has one warp per part of the keys.
+/// instruction has; each block has one warp per part of the keys. Blocks of
+/// warpgroups share stages of keys and values in shared memory.
 struct AttentionShape {
   /// Returns nothing if the fragments of `mma` or the types are not supported,
   /// if the attention cannot be divided among the threads, or if it needs too
@@ -22,9 +24,17 @@ struct AttentionShape {
                                               MmaAttr mma, int64_t threads,
                                               int64_t run);
 
-  /// Returns the bytes of shared memory for the warps' partial results.
+  /// The same for warpgroups with the instruction `mma`, if each warpgroup has
+  /// a block and if the stages fit into `room` bytes of shared memory.
+  static std::optional<AttentionShape>
+  chooseWarpgroups(const AttentionOps &attention, MmaAttr mma, int64_t threads,
+                   int64_t room);
+
+  /// Returns the bytes of shared memory: for the warps' partial results, or for
+  /// the queries and the stages of warpgroups.
   int64_t getBytes() const;
 
+  int64_t getThreads() const { return teams * warps * getWarpSize(); }
   int64_t getWarpSize() const { return mma.getAcc().getNumThreads(); }
   /// Returns the query rows of a block.
   int64_t getBlockRows() const { return mma.getM(); }
@@ -40,6 +50,20 @@ struct AttentionShape {
   /// Returns the number of keys of a block that a warp processes per step.
   int64_t getStepKeys() const { return (depth <= 32 ? 2 : 1) * mma.getK(); }
 
+  bool hasWarpgroups() const { return stages > 0; }
+  /// Returns the rows of a block that belong to one of its warps.
+  int64_t getWarpRows() const { return mma.getM() / mma.getWarps(); }
+  int64_t getStageKeys() const { return kStageDepth; }
+  /// Returns the keys of a stage whose scores a thread holds at once: its
+  /// registers also hold the accumulators of the depth.
+  int64_t getPassKeys() const {
+    return depth > kPanelElements ? kStageDepth / 2 : kStageDepth;
+  }
+  /// Returns the bytes of all queries, and of the keys or values of a stage.
+  int64_t getQueryBytes() const;
+  int64_t getTileBytes() const;
+  int64_t getStageBytes() const { return 2 * getTileBytes(); }
+
   MmaAttr mma;
   /// Warps that share a vCTA, and the number of teams of this many warps.
   /// Different teams process different vCTAs.
@@ -47,6 +71,8 @@ struct AttentionShape {
   int64_t parts = 0, rows = 0, depth = 0;
   /// Elements per load.
   int64_t width = 0;
+  /// Stages of keys and values in shared memory; zero without warpgroups.
+  int64_t stages = 0;
 };
 
 /// Builds the loops that replace an attention at the insertion point, for all

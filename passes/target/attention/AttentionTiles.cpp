@@ -22,8 +22,8 @@ void AttentionTiles::assignThreads(Value thread) {
   element = attention.getElementType();
   warp = div(thread, shape.getWarpSize());
   inWarp = rem(thread, shape.getWarpSize());
-  quad = getLhs().createPart(builder, builder.getLoc(), inWarp, /*dim=*/0);
-  inQuad = getLhs().createPart(builder, builder.getLoc(), inWarp, /*dim=*/1);
+  quad = getAcc().createPart(builder, builder.getLoc(), inWarp, /*dim=*/0);
+  inQuad = getAcc().createPart(builder, builder.getLoc(), inWarp, /*dim=*/1);
 }
 
 void AttentionTiles::findLength() {
@@ -166,7 +166,7 @@ AttentionTiles::split(ArrayRef<Value> exponentials) {
 //===----------------------------------------------------------------------===//
 
 Value AttentionTiles::finishScore(Value score, ValueRange rowIndices, Value key,
-                                  Value exists) {
+                                  Value exists, arith::SelectOp omitted) {
   OnlineAttentionOp op = attention.op;
   SmallVector<Value> indices(rowIndices);
   indices.push_back(key);
@@ -184,7 +184,8 @@ Value AttentionTiles::finishScore(Value score, ValueRange rowIndices, Value key,
   }
   for (Operation &inner : op.getScoreBlock()->without_terminator())
     builder.clone(inner, mapping);
-  score = mapping.lookupOrDefault(op.getScore());
+  score =
+      mapping.lookupOrDefault(omitted ? omitted.getTrueValue() : op.getScore());
   return exists ? arith::SelectOp::create(builder, exists, score, getLeast())
                       .getResult()
                 : score;

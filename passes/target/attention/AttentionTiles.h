@@ -6,6 +6,8 @@
 #include "passes/target/attention/AttentionBuilder.h"
 #include "passes/target/support/MatrixInstruction.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 namespace mlir::ark {
 
 /// 32-bit words per load, with two elements each.
@@ -31,9 +33,10 @@ protected:
   Words load(Value buffer, ArrayRef<Value> rowIndices, Value column,
              int64_t threads);
   /// Scales and masks the sum of products of a row and a key. Returns minus
-  /// infinity if `exists` is false. A null `exists` means true.
-  Value finishScore(Value score, ValueRange rowIndices, Value key,
-                    Value exists);
+  /// infinity if `exists` is false. A null `exists` means true. Applies all but
+  /// `omitted`, the last mask, if it is given.
+  Value finishScore(Value score, ValueRange rowIndices, Value key, Value exists,
+                    arith::SelectOp omitted = {});
   /// Rounds exponentials to the values' type: one word with two exponentials
   /// and one with the next two.
   Words round(ArrayRef<Value> exponentials);

@@ -18,6 +18,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_FLASHATTENTIONPASS
@@ -36,6 +37,7 @@ struct FlashAttentionPass
     mma = findMma(getOperation(), MmaKind::MmaSync);
     if (!mma)
       return;
+    warpgroupMma = findMma(getOperation(), MmaKind::Wgmma);
     for (func::FuncOp body : getBodies(getOperation())) {
       scf::ForOp vctas = getVctaLoop(body);
       if (!vctas)
@@ -51,15 +53,50 @@ struct FlashAttentionPass
 
 private:
   std::optional<AttentionShape> run(Block &block, int64_t longest);
+  std::optional<AttentionShape> choose(const AttentionOps &attention,
+                                       int64_t run);
+  int64_t getRoom(const AttentionOps &attention);
   int64_t getLongest(func::FuncOp body);
   void replace(const AttentionOps &attention, const AttentionShape &shape);
   static void unwrap(scf::ForOp vctas);
   static void share(scf::ForOp vctas, const AttentionShape &shape);
 
-  /// The instruction of a warp.
-  MmaAttr mma;
+  /// The instruction of a warp, and that of a warpgroup, which may be null.
+  MmaAttr mma, warpgroupMma;
 };
 } // namespace
+
+/// Returns true if only an attention and views use a buffer.
+static bool isOwnBuffer(Value buffer, const AttentionOps &attention) {
+  return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
+    return attention.contains(user) ||
+           (isa<ViewLikeOpInterface>(user) &&
+            isOwnBuffer(user->getResult(0), attention));
+  });
+}
+
+/// Returns the shared memory that remains beside temporaries other than those
+/// of the attention, which the loops replace.
+int64_t FlashAttentionPass::getRoom(const AttentionOps &attention) {
+  auto target =
+      getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+  auto body = attention.op->getParentOfType<func::FuncOp>();
+  int64_t room = getSharedRoom(body, target ? target.getSharedMemory() : 0);
+  body.walk([&](memref::AllocaOp temporary) {
+    if (isOwnBuffer(temporary, attention))
+      room += getSharedBytes(temporary);
+  });
+  return room;
+}
+
+/// Prefers warpgroups. `run` is the largest number of vCTAs in a run.
+std::optional<AttentionShape>
+FlashAttentionPass::choose(const AttentionOps &attention, int64_t run) {
+  if (auto shape = AttentionShape::chooseWarpgroups(
+          attention, warpgroupMma, threads, getRoom(attention)))
+    return shape;
+  return AttentionShape::choose(attention, mma, threads, run);
+}
 
 void FlashAttentionPass::replace(const AttentionOps &attention,
                                  const AttentionShape &shape) {
@@ -126,7 +163,7 @@ std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
       continue;
     attention = getAttention(op);
     int64_t run = hasOnlyAttention(block, *attention) ? longest : 1;
-    last = AttentionShape::choose(*attention, mma, threads, run);
+    last = choose(*attention, run);
     replace(*attention, *last);
   }
   return last;

@@ -31,8 +31,6 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Upper bound of the shared memory for the kernel's tables, in bytes.
-static constexpr int64_t kMaxTableBytes = 65536;
 /// Upper bound of the tasks: their map indices fill half of the constant
 /// memory.
 static constexpr size_t kMaxTasksWithMaps = 8192;
@@ -279,11 +277,6 @@ static std::optional<Lifetime> findLifetime(const MatmulTile &product) {
   return lifetime;
 }
 
-static int64_t getSharedBytes(memref::AllocaOp temporary) {
-  return llvm::alignTo(getBufferBytes(temporary.getType()),
-                       getSharedAlignment(temporary));
-}
-
 /// Returns the bytes of temporaries that hold only products of a group.
 static int64_t getReplacedBytes(const ProductGroup &group) {
   llvm::SmallDenseMap<Operation *, llvm::SmallPtrSet<Operation *, 8>> users;
@@ -351,19 +344,9 @@ struct UseTensorCoresPass
 
 private:
   void run(func::FuncOp body, Block &block);
-  int64_t getRoom(func::FuncOp body, int64_t memory);
   int64_t getSpareBytes();
 };
 } // namespace
-
-/// Returns the shared memory that remains for a body beside the largest tables
-/// and the body's temporaries.
-int64_t UseTensorCoresPass::getRoom(func::FuncOp body, int64_t memory) {
-  int64_t room = memory - kMaxTableBytes;
-  body.walk(
-      [&](memref::AllocaOp temporary) { room -= ::getSharedBytes(temporary); });
-  return room;
-}
 
 /// Returns the bytes that are reserved for tables and not needed.
 int64_t UseTensorCoresPass::getSpareBytes() {
@@ -395,7 +378,7 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   Units units{threads, mma, findMma(getOperation(), MmaKind::Wgmma),
               canUseMaps ? whereMaps : TensorMapUse::Never,
               target ? target.getSharedMemory() : 0};
-  int64_t room = getRoom(body, units.memory), spare = getSpareBytes();
+  int64_t room = getSharedRoom(body, units.memory), spare = getSpareBytes();
   for (const ProductGroup &group : findGroups(block, units)) {
     int64_t replaced = getReplacedBytes(group);
     if (auto shape = units.choose(group.products, room + replaced + spare)) {

@@ -88,18 +88,12 @@ void WarpgroupBuilder::findTile() {
   firstColumn = multiply(divide(group, shape.down), shape.getOwnColumns());
 }
 
-/// Returns the descriptor of rows from a multiple of eight on, or of panels.
-/// Bits 16 to 29 are ignored for the major K, since rows are as long as the
-/// swizzle. A panel of 64 elements takes as many bytes as 64 rows along K.
+/// Returns the descriptor of rows from a multiple of eight on, or of panels. A
+/// panel of 64 elements takes as many bytes as 64 rows along K.
 Value WarpgroupBuilder::createDescriptor(Value firstRow, Major major) {
   Value pointer =
       createOffset(builder, shared, multiply(firstRow, kStageRowBytes));
-  Value address =
-      LLVM::PtrToIntOp::create(builder, builder.getI64Type(), pointer);
-  Value offset =
-      arith::DivUIOp::create(builder, address, constantI64(kDescriptorUnit));
-  int64_t layout = kDescriptorLayout | (major == Major::K ? 0 : kPanelLayout);
-  return arith::OrIOp::create(builder, offset, constantI64(layout));
+  return createStageDescriptor(builder, pointer, major == Major::MN);
 }
 
 /// Returns the distance of K elements in descriptor units.

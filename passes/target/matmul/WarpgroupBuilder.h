@@ -5,27 +5,9 @@
 
 #include "passes/target/matmul/WarpgroupLoops.h"
 #include "passes/target/support/MatrixInstruction.h"
+#include "passes/target/support/SwizzledStage.h"
 
 namespace mlir::ark {
-
-/// Elements of K per stage. A row of a stage has 128 bytes; eight rows form one
-/// swizzle block. A row holds the K of one row of the operand, or, for the
-/// major MN, a panel of 64 elements of M or N for one K. The rows of a panel
-/// follow one another, one for each K of the stage.
-inline constexpr int64_t kStageDepth = 64;
-inline constexpr int64_t kStageRowBytes = 128;
-inline constexpr int64_t kStageAlignment = 1024;
-inline constexpr int64_t kPanelElements = 64;
-inline constexpr int64_t kPanelBytes = kStageDepth * kStageRowBytes;
-/// Rows of a swizzle block.
-inline constexpr int64_t kBlockRows = 8;
-/// The unit of shared-memory descriptors in bytes, and the constant bits of a
-/// descriptor: the distance between blocks from bit 32 on, and the 128-byte
-/// swizzle at bit 62. The distance between panels lies from bit 16 on.
-inline constexpr int64_t kDescriptorUnit = 16;
-inline constexpr int64_t kDescriptorLayout =
-    kBlockRows * kStageRowBytes / kDescriptorUnit << 32 | int64_t(1) << 62;
-inline constexpr int64_t kPanelLayout = kPanelBytes / kDescriptorUnit << 16;
 
 /// An operand in stages: its buffer, the extent of M or N, and its major. Both
 /// majors take `rows` stage rows.

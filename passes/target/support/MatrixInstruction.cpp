@@ -131,6 +131,33 @@ public:
   }
 };
 
+/// Returns the PTX of a `wgmma` whose left operand lies in registers, which
+/// NVVM has no op for. `$n` are the accumulators, the words of the left
+/// operand, and the descriptor of the right operand.
+static std::string getRegisterWgmma(MmaAttr facts, Type element,
+                                    int64_t columns, int64_t numSums,
+                                    int64_t numWords, bool transposed) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  StringRef type = element.isF16() ? "f16" : "bf16";
+  int64_t next = 0;
+  auto writeRegisters = [&](int64_t count) {
+    os << "{";
+    for (int64_t i = 0; i < count; ++i)
+      os << (i ? ", $" : "$") << next++;
+    os << "}, ";
+  };
+  os << "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"
+     << "wgmma.mma_async.sync.aligned.m" << facts.getM() << "n" << columns
+     << "k" << facts.getK() << ".f32." << type << "." << type << " ";
+  writeRegisters(numSums);
+  // The results precede the operands, and the accumulators are both.
+  next = 2 * numSums;
+  writeRegisters(numWords);
+  os << "$" << next << ", p, 1, 1, " << (transposed ? 1 : 0) << ";\n}\n";
+  return text;
+}
+
 /// `wgmma` of NVIDIA. The number of accumulators gives the columns.
 class Wgmma : public MatrixInstruction {
 public:
@@ -145,6 +172,9 @@ public:
     int64_t count =
         cast<LLVM::LLVMStructType>(accumulator.getType()).getBody().size();
     int64_t columns = count / getNumSums() * getColumns();
+    if (lhs.size() > 1)
+      return {multiplyRegisters(builder, element, lhs, rhs.front(), accumulator,
+                                columns, transposed.rhs)};
     MLIRContext *context = builder.getContext();
     auto type = NVVM::WGMMATypesAttr::get(
         context,
@@ -168,6 +198,38 @@ public:
                                      : NVVM::MMALayout::col),
             /*satfinite=*/NVVM::MMAIntOverflowAttr())
             .getResults()};
+  }
+
+private:
+  Value multiplyRegisters(ImplicitLocOpBuilder &builder, Type element,
+                          ValueRange words, Value rhs, Value accumulator,
+                          int64_t columns, bool transposed) const {
+    auto type = cast<LLVM::LLVMStructType>(accumulator.getType());
+    int64_t count = type.getBody().size();
+    SmallVector<Value> operands;
+    std::string constraints;
+    for (int64_t i = 0; i < count; ++i)
+      constraints += "=f,";
+    for (int64_t i = 0; i < count; ++i) {
+      operands.push_back(LLVM::ExtractValueOp::create(builder, accumulator, i));
+      constraints += std::to_string(i) + ",";
+    }
+    for (Value word : convertWords(builder, words, builder.getI32Type())) {
+      operands.push_back(word);
+      constraints += "r,";
+    }
+    operands.push_back(rhs);
+    constraints += "l";
+    std::string text = getRegisterWgmma(getFacts(), element, columns, count,
+                                        words.size(), transposed);
+    return LLVM::InlineAsmOp::create(
+               builder, type, operands, text, constraints,
+               /*has_side_effects=*/true, /*is_align_stack=*/false,
+               LLVM::TailCallKind::None,
+               LLVM::AsmDialectAttr::get(builder.getContext(),
+                                         LLVM::AsmDialect::AD_ATT),
+               /*operand_attrs=*/ArrayAttr())
+        .getResult(0);
   }
 };
 

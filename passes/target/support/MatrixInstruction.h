@@ -86,7 +86,8 @@ struct Transposition {
 /// Operands with a fragment are words of 32 bits, each with two elements of a
 /// thread, in the order of the fragment. A word is an i32 or a vector of two
 /// elements. Operands without a fragment are one descriptor of shared memory
-/// each.
+/// each; the left one may also be words, in the order of two neighbouring
+/// fragments of accumulators.
 class MatrixInstruction {
 public:
   explicit MatrixInstruction(MmaAttr facts) : facts(facts) {}

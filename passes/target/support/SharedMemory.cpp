@@ -2,6 +2,8 @@
 
 #include "passes/target/support/SharedMemory.h"
 
+#include "lib/support/BufferView.h"
+
 using namespace mlir;
 using namespace mlir::ark;
 
@@ -14,6 +16,18 @@ static constexpr int64_t kBeginAlignment = 1024;
 int64_t ark::getSharedAlignment(memref::AllocaOp temporary) {
   return std::max<int64_t>(kSharedAlignment,
                            temporary.getAlignment().value_or(1));
+}
+
+int64_t ark::getSharedBytes(memref::AllocaOp temporary) {
+  return llvm::alignTo(getBufferBytes(temporary.getType()),
+                       getSharedAlignment(temporary));
+}
+
+int64_t ark::getSharedRoom(func::FuncOp body, int64_t memory) {
+  int64_t room = memory - kMaxTableBytes;
+  body.walk(
+      [&](memref::AllocaOp temporary) { room -= getSharedBytes(temporary); });
+  return room;
 }
 
 LLVM::GlobalOp ark::getSharedMemory(ModuleOp module) {

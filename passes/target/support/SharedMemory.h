@@ -4,6 +4,7 @@
 #define ARK_PASSES_TARGET_SUPPORT_SHAREDMEMORY_H
 
 #include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -15,6 +16,16 @@ inline constexpr int64_t kSharedAlignment = 128;
 /// Returns the alignment of a temporary in shared memory: the maximum of
 /// `kSharedAlignment` and its own alignment.
 int64_t getSharedAlignment(memref::AllocaOp temporary);
+
+/// Upper bound of the shared memory for the kernel's tables, in bytes.
+inline constexpr int64_t kMaxTableBytes = 65536;
+
+/// Returns the bytes of shared memory that a temporary takes.
+int64_t getSharedBytes(memref::AllocaOp temporary);
+
+/// Returns the shared memory of an SM of `memory` bytes that remains for a body
+/// beside the largest tables and the body's temporaries.
+int64_t getSharedRoom(func::FuncOp body, int64_t memory);
 
 /// Returns the global for dynamic shared memory, in the address space of shared
 /// memory that NVVM and ROCDL have in common. Creates the global if it is

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ class Case:
     length: int | None = None
     causal: bool = False
     mask: ark.DType | None = None
+    tile: tuple[int, int] | None = None
 
 
 ONE_PASS = {
@@ -38,6 +39,16 @@ ONE_PASS = {
     "partitions": Case(ark.bf16, (4, 2), queries=1, keys=2048, depth=64, length=1500),
     "all operands": Case(
         ark.fp16, (4, 2), queries=3, keys=40, depth=32, length=17, causal=True, mask=ark.bool
+    ),
+}
+# One tile of 256 rows, of which each of four warpgroups computes a block.
+WARPGROUPS = {
+    "whole": Case(ark.bf16, (1, 1), queries=256, keys=192, depth=64),
+    "deep": Case(ark.fp16, (2, 1), queries=256, keys=128, depth=128, causal=True),
+    "odd": Case(ark.fp16, (1, 1), queries=232, keys=89, depth=64),
+    "causal": Case(ark.bf16, (1, 1), queries=256, keys=300, depth=64, causal=True),
+    "all operands": Case(
+        ark.bf16, (2, 1), queries=200, keys=130, depth=64, length=77, causal=True, mask=ark.bool
     ),
 }
 EXPANDED = {
@@ -57,7 +68,7 @@ def build(case: Case) -> tuple[ark.Program, dict[str, Any]]:
         arrays[name] = random.standard_normal(shape).astype(case.dtype.numpy)
         return ark.input(name, shape, case.dtype)
 
-    with ark.Program("attention") as program:
+    with ark.Program("attention") as program, ark.planner(tile=case.tile):
         q = operand("q", case.batch, case.heads[0], case.queries, case.depth)
         k = operand("k", case.batch, case.heads[1], case.keys, case.depth)
         v = operand("v", case.batch, case.heads[1], case.keys, case.depth)
@@ -79,6 +90,13 @@ def build(case: Case) -> tuple[ark.Program, dict[str, Any]]:
 @pytest.mark.parametrize("name", ONE_PASS)
 def test_one_pass(name: str, check: Check) -> None:
     check(*build(ONE_PASS[name]))
+
+
+@pytest.mark.parametrize("name", WARPGROUPS)
+def test_warpgroups(name: str, check: Check) -> None:
+    case = WARPGROUPS[name]
+    program, arrays = build(replace(case, tile=(256, case.depth)))
+    assert "wgmma.mma_async" in check(program, arrays).text
 
 
 @pytest.mark.parametrize("name", EXPANDED)

@@ -34,6 +34,9 @@ _VARIABLE = re.compile(r"^(?P<name>@[\w.]+) = .*?\b(?P<kind>constant|global) (?P
 _WARPGROUPS = re.compile(
     r"wgmma\.mma_async\.sync\.aligned\.m64n(?P<columns>\d+)k16\.f32\.(?P<type>b?f16)"
 )
+# The same with the left operand in registers, which follow the accumulators. The last number is 1 if
+# the right operand is transposed.
+_REGISTER_OPERAND = re.compile(r"\}, \{.*\}, \$\d+, p, 1, 1, (?P<transposed>[01]);")
 _STRONG = re.compile(
     r"(?P<op>ld|st|red|atom|fence)\.(?P<order>relaxed|acquire|release|acq_rel|sc)"
     r"\.(?P<scope>cta|gpu|sys)(?:\.global)?(?:\.(?P<change>add|cas))?"
@@ -44,6 +47,10 @@ _ORDERS = {"relaxed": 0, "acquire": 1, "release": 2, "acq_rel": 3, "sc": 3}
 _SCOPES = {"cta": 0, "gpu": 1, "sys": 2}
 # On a GPU, shared memory begins at 0.
 _SHARED_NUMBER = re.compile(r"ptrtoint (ptr addrspace\(3\) %[\w.]+) to i64")
+_SHARED_CONSTANT = re.compile(
+    r"ptrtoint \(ptr addrspace\(3\) (?:getelementptr (?:[a-z]+ )*\(i8, ptr addrspace\(3\) )?"
+    r"@ark_shared_memory(?:, i64 (\d+)\))? to i64\)"
+)
 # Instructions that access shared memory through the async proxy.
 _ASYNC = re.compile(r"wgmma|cp\.async\.bulk")
 # The name that follows the last instruction of a task's body, or of one of its vCTAs.
@@ -128,6 +135,7 @@ def lower(text: str, places: Sequence[SourceLine] = (), races: bool = True) -> L
     text = re.sub(r"^!llvm\.dbg\.cu = .*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r'"[\w.-]+"="[^"]*"', "", text)
     text = text.replace("ptx_kernel ", "")
+    text = _SHARED_CONSTANT.sub(lambda found: found[1] or "0", text)
     text = _SHARED_NUMBER.sub(r"call i64 @get_shared_address(\1)", text)
     text = re.sub(r"\baddrspacecast\b", "bitcast", text)
     text = re.sub(r" ?addrspace\(\d+\)", "", text)
@@ -274,6 +282,9 @@ def _name_of(callee: str, text: str | None) -> tuple[str, tuple[int, ...], str, 
     if text is None:
         return re.sub(r"\W+", "_", callee.removeprefix("@llvm.nvvm.")), (), "", ""
     if found := _WARPGROUPS.search(text):
+        if registers := _REGISTER_OPERAND.search(text):
+            numbers = (int(found["columns"]), int(registers["transposed"]))
+            return f"wgmma_registers_{found['type']}", numbers, "", ""
         return f"wgmma_{found['type']}", (int(found["columns"]),), "", ""
     if found := _STRONG.match(text):
         return _strong(found)

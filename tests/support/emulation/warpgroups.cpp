@@ -23,6 +23,8 @@ using namespace simt;
 
 namespace {
 constexpr int kDepth = 16, kRows = 16, kMostColumns = 256;
+/// Registers of a thread for a left operand.
+constexpr int kLeftWords = 4;
 /// The maximum number of accumulators of a thread in use at once.
 constexpr int kAccumulators = 64;
 /// A token: a quiet NaN with the numbers of the accumulator and of the element.
@@ -41,11 +43,15 @@ struct Accumulator {
 struct Product {
   int columns;
   bool isHalf;
+  /// The descriptor of the left operand, unless it lies in registers.
   uint64_t left, right;
   std::array<Accumulator *, kWarpSize> accumulators;
   /// True if the product has read its operands before the wait.
   bool isAdded = false;
   bool isLeftTransposed, isRightTransposed;
+  bool isLeftInRegisters = false;
+  /// The registers of the left operand, by thread.
+  std::array<std::array<uint32_t, kLeftWords>, kWarpSize> words = {};
 };
 using Group = std::vector<Product>;
 
@@ -197,16 +203,40 @@ struct Factor {
 };
 } // namespace
 
+using LeftOperand = float[kRows][kDepth];
+
+/// Word `i` of a thread has two neighbouring elements of a row. The rows of odd
+/// words are eight rows further down, and the last two words eight further
+/// along.
+static void readRegisters(const Product &product, LeftOperand &left) {
+  for (int inWarp = 0; inWarp < kWarpSize; ++inWarp)
+    for (int i = 0; i < 2 * kLeftWords; ++i) {
+      int word = i / 2;
+      uint16_t bits = product.words[inWarp][word] >> i % 2 * 16;
+      left[inWarp / 4 + word % 2 * 8][inWarp % 4 * 2 + word / 2 * 8 + i % 2] =
+          product.isHalf ? widen(__builtin_bit_cast(_Float16, bits))
+                         : widen(__builtin_bit_cast(__bf16, bits));
+    }
+}
+
+static void readShared(const Product &product, int warpInGroup,
+                       LeftOperand &left) {
+  Factor a(product.left, product.isHalf, product.isLeftTransposed);
+  for (int row = 0; row < kRows; ++row)
+    for (int k = 0; k < kDepth; ++k)
+      left[row][k] = a.read(warpInGroup * kRows + row, k);
+}
+
 static void add(const Product &product, int warpInGroup) {
   static float left[kRows][kDepth], right[kMostColumns][kDepth];
-  Factor a(product.left, product.isHalf, product.isLeftTransposed),
-      b(product.right, product.isHalf, product.isRightTransposed);
-  for (int k = 0; k < kDepth; ++k) {
-    for (int row = 0; row < kRows; ++row)
-      left[row][k] = a.read(warpInGroup * kRows + row, k);
+  if (product.isLeftInRegisters)
+    readRegisters(product, left);
+  else
+    readShared(product, warpInGroup, left);
+  Factor b(product.right, product.isHalf, product.isRightTransposed);
+  for (int k = 0; k < kDepth; ++k)
     for (int column = 0; column < product.columns; ++column)
       right[column][k] = b.read(column, k);
-  }
   for (int inWarp = 0; inWarp < kWarpSize; ++inWarp) {
     Accumulator &accumulator = *product.accumulators[inWarp];
     for (int i = 0; i < product.columns / 2; ++i) {
@@ -236,31 +266,47 @@ static bool isIdle(const Warp &warp) {
   return warp.open.empty() && warp.groups.empty();
 }
 
+/// The arguments of a product after the accumulators.
+struct Arguments {
+  explicit Arguments(Slot *rest, bool hasRegisters) {
+    int next = 0;
+    if (hasRegisters)
+      for (uint32_t &word : words)
+        word = rest[next++].as<uint32_t>();
+    else
+      left = rest[next++].as<uint64_t>();
+    right = rest[next++].as<uint64_t>();
+    flags = rest + next;
+  }
+
+  std::array<uint32_t, kLeftWords> words = {};
+  uint64_t left = 0, right;
+  /// Unless the left operand lies in registers: one integer each for adding to
+  /// the accumulators, the signs of both operands, and their transpositions.
+  Slot *flags;
+};
+
 /// Runs the products of the four warps of a warpgroup, whose first thread is
-/// `first`.
-static void startProducts(int first, int columns, bool isHalf,
-                          Slot *const *args, Slot *const *results) {
-  int count = columns / 2;
-  uint64_t left = args[0][count].as<uint64_t>(),
-           right = args[0][count + 1].as<uint64_t>();
+/// `first`. `model` has all that is the same for all threads.
+static void startProducts(int first, Product model, Slot *const *args,
+                          Slot *const *results) {
+  int count = model.columns / 2;
   for (int warp = 0; warp < kWarpgroupSize / kWarpSize; ++warp) {
-    Product product{columns,
-                    isHalf,
-                    left,
-                    right,
-                    {},
-                    false,
-                    args[0][count + 5].as<int32_t>() != 0,
-                    args[0][count + 6].as<int32_t>() != 0};
+    Product product = model;
     Warp &own = getWarp(first + warp * kWarpSize);
     for (int inWarp = 0; inWarp < kWarpSize; ++inWarp) {
       int index = warp * kWarpSize + inWarp;
       Slot *mine = args[index];
-      if (mine[count].as<uint64_t>() != left ||
-          mine[count + 1].as<uint64_t>() != right)
+      Arguments arguments(mine + count, model.isLeftInRegisters);
+      if (arguments.left != model.left || arguments.right != model.right)
         fail("wgmma of other factors than other threads of its warpgroup");
-      Accumulator &accumulator = getAccumulator(first + index, mine, count,
-                                                mine[count + 2].as<int32_t>());
+      if (model.isLeftInRegisters && !own.isFenced)
+        fail("wgmma of registers that no wgmma.fence has fenced");
+      product.words[inWarp] = arguments.words;
+      bool adds =
+          model.isLeftInRegisters || arguments.flags[0].as<int32_t>() != 0;
+      Accumulator &accumulator =
+          getAccumulator(first + index, mine, count, adds);
       ++accumulator.open;
       product.accumulators[inWarp] = &accumulator;
       for (int i = 0; i < count; ++i)
@@ -274,21 +320,56 @@ static void startProducts(int first, int columns, bool isHalf,
   }
 }
 
-static void wgmma(Slot *args, Slot *results, bool isHalf) {
-  int columns = args[0].as<int32_t>(), count = columns / 2;
-  Slot *flags = args + 1 + count + 3;
-  for (int i = 0; i < 2; ++i)
-    if (flags[i].as<int32_t>() != 1)
-      fail("wgmma of a factor that is negated");
+static void start(Slot *args, Slot *results, const Product &model) {
   int first = getThread() / kWarpgroupSize * kWarpgroupSize;
-  meetWarpgroup("wgmma", args + 1, results,
+  meetWarpgroup("wgmma", args, results,
                 [=](Slot *const *args, Slot *const *results) {
-                  startProducts(first, columns, isHalf, args, results);
+                  startProducts(first, model, args, results);
                 });
+}
+
+/// Both operands lie in shared memory. The columns come before the
+/// accumulators.
+static void wgmma(Slot *args, Slot *results, bool isHalf) {
+  int columns = args[0].as<int32_t>();
+  Arguments arguments(args + 1 + columns / 2, /*hasRegisters=*/false);
+  for (int i = 1; i <= 2; ++i)
+    if (arguments.flags[i].as<int32_t>() != 1)
+      fail("wgmma of a factor that is negated");
+  start(args + 1, results,
+        {.columns = columns,
+         .isHalf = isHalf,
+         .left = arguments.left,
+         .right = arguments.right,
+         .accumulators = {},
+         .isLeftTransposed = arguments.flags[3].as<int32_t>() != 0,
+         .isRightTransposed = arguments.flags[4].as<int32_t>() != 0});
+}
+
+/// The left operand lies in registers. The columns and the transposition of the
+/// right operand come before the accumulators.
+static void wgmmaOfRegisters(Slot *args, Slot *results, bool isHalf) {
+  int columns = args[0].as<int32_t>();
+  Arguments arguments(args + 2 + columns / 2, /*hasRegisters=*/true);
+  start(args + 2, results,
+        {.columns = columns,
+         .isHalf = isHalf,
+         .left = 0,
+         .right = arguments.right,
+         .accumulators = {},
+         .isLeftTransposed = false,
+         .isRightTransposed = args[1].as<int32_t>() != 0,
+         .isLeftInRegisters = true});
 }
 
 INSTRUCTION(wgmma_bf16) { wgmma(args, results, /*isHalf=*/false); }
 INSTRUCTION(wgmma_f16) { wgmma(args, results, /*isHalf=*/true); }
+INSTRUCTION(wgmma_registers_bf16) {
+  wgmmaOfRegisters(args, results, /*isHalf=*/false);
+}
+INSTRUCTION(wgmma_registers_f16) {
+  wgmmaOfRegisters(args, results, /*isHalf=*/true);
+}
 
 /// Runs once for a warp, after all of its threads have arrived.
 static void doByWarp(const char *name,

@@ -1,0 +1,106 @@
+//===- AttentionOwnRows.cpp - The rows of a thread ------------------------===//
+
+#include "passes/target/attention/AttentionOwnRows.h"
+
+#include "passes/target/support/Alignment.h"
+#include "passes/target/support/Bodies.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+void AttentionOwnRows::assignRows(Value first) {
+  numbers.clear();
+  rows.clear();
+  rowIndices.clear();
+  for (int64_t own = 0; own < getOwnRows(); ++own) {
+    numbers.push_back(add(first, own * getAcc().getBlockExtent(0)));
+    rows.push_back(shape.rows % shape.getBlockRows() == 0
+                       ? numbers.back()
+                       : arith::MinSIOp::create(builder, numbers.back(),
+                                                index(shape.rows - 1))
+                             .getResult());
+    rowIndices.push_back(getRowIndices(rows.back()));
+  }
+}
+
+SmallVector<Value>
+AttentionOwnRows::updateSoftmax(MutableArrayRef<Value> maxima,
+                                MutableArrayRef<Value> sums,
+                                MutableArrayRef<SmallVector<Value>> scores) {
+  SmallVector<Value> corrections;
+  for (int64_t own = 0; own < getOwnRows(); ++own) {
+    Value largest = maxima[own];
+    for (Value score : scores[own])
+      largest = arith::MaximumFOp::create(builder, largest, score);
+    largest =
+        combine<arith::MaximumFOp>(largest, getAcc().getSharerDistances(0));
+    Value finite = getFinite(largest);
+    corrections.push_back(getExponential(finite, maxima[own]));
+    maxima[own] = largest;
+    Value sum = arith::MulFOp::create(builder, sums[own], corrections.back());
+    for (Value &score : scores[own]) {
+      score = getExponential(finite, score);
+      sum = arith::AddFOp::create(builder, sum, score);
+    }
+    sums[own] = sum;
+  }
+  return corrections;
+}
+
+void AttentionOwnRows::combineSums(MutableArrayRef<Value> sums) {
+  for (Value &sum : sums)
+    sum = combine<arith::AddFOp>(sum, getAcc().getSharerDistances(0));
+}
+
+/// Inserts a branch that is taken if the thread's row exists, and moves the
+/// builder into it. The last block may be incomplete.
+void AttentionOwnRows::enterRow(int64_t own) {
+  if (shape.rows % shape.getBlockRows() == 0)
+    return;
+  auto branch = scf::IfOp::create(
+      builder, isLess(numbers[own], index(shape.rows)), /*withElse=*/false);
+  builder.setInsertionPointToStart(branch.thenBlock());
+}
+
+/// Builds the row ops for neighbouring columns of a row and stores the results.
+void AttentionOwnRows::finishColumns(RowNumbers numbers, int64_t own,
+                                     Value first, ArrayRef<Value> products) {
+  SmallVector<SmallVector<Value>> results;
+  for (auto [number, product] : llvm::enumerate(products)) {
+    numbers[RowValue::Product] = product;
+    results.push_back(
+        buildRowOps(numbers, rowIndices[own], add(first, number)));
+  }
+  int64_t count = products.size();
+  for (auto [number, rowOp] : llvm::enumerate(attention.rowOps)) {
+    if (!rowOp.isStored)
+      continue;
+    Value out = linalg::LinalgOp(rowOp.op).getDpsInits()[0];
+    Type type = getElementTypeOrSelf(out);
+    // A packet needs a scalar store.
+    bool isWide =
+        !arePackets(out) && getRowColumns(rowOp) == attention.depth &&
+        getRowAlignment(out, count) >= count * type.getIntOrFloatBitWidth() / 8;
+    if (!isWide) {
+      for (int64_t column = 0; column < count; ++column)
+        storeRowOp(rowOp, results[column][number], rowIndices[own],
+                   add(first, column));
+      continue;
+    }
+    SmallVector<Value> elements;
+    for (ArrayRef<Value> result : results)
+      elements.push_back(result[number]);
+    Value vector = vector::FromElementsOp::create(
+        builder, VectorType::get(count, type), elements);
+    SmallVector<Value> indices(rowIndices[own]);
+    indices.push_back(first);
+    vector::StoreOp::create(
+        builder, vector, out, indices, /*nontemporal=*/false,
+        llvm::MaybeAlign(count * type.getIntOrFloatBitWidth() / 8));
+  }
+}

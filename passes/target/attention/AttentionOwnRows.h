@@ -1,0 +1,40 @@
+//===- AttentionOwnRows.h - The rows of a thread ----------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_ATTENTION_ATTENTIONOWNROWS_H
+#define ARK_PASSES_TARGET_ATTENTION_ATTENTIONOWNROWS_H
+
+#include "passes/target/attention/AttentionTiles.h"
+
+namespace mlir::ark {
+
+/// Base class of the loops in which a thread keeps the accumulators of its own
+/// rows: the online softmax of these rows, and the ops on their results.
+class AttentionOwnRows : public AttentionTiles {
+public:
+  using AttentionTiles::AttentionTiles;
+
+protected:
+  /// Sets the thread's rows. `first` is the first one; the next ones follow at
+  /// the distance of a block of the fragment.
+  void assignRows(Value first);
+  /// Replaces the scores of a step, by row, by exponentials, and updates the
+  /// maximum and the thread's sum of exponentials of each row. Returns the
+  /// factors of the accumulators of each row.
+  SmallVector<Value> updateSoftmax(MutableArrayRef<Value> maxima,
+                                   MutableArrayRef<Value> sums,
+                                   MutableArrayRef<SmallVector<Value>> scores);
+  /// Adds up the sums of the threads that share a row.
+  void combineSums(MutableArrayRef<Value> sums);
+  void enterRow(int64_t own);
+  void finishColumns(RowNumbers numbers, int64_t own, Value first,
+                     ArrayRef<Value> products);
+
+  /// The row indices of the thread, and the same indices clamped to the last
+  /// row.
+  SmallVector<Value> numbers, rows;
+  SmallVector<SmallVector<Value>> rowIndices;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_ATTENTION_ATTENTIONOWNROWS_H

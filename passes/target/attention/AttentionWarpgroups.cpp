@@ -1,0 +1,452 @@
+//===- AttentionWarpgroups.cpp - Attention loop for warpgroups ------------===//
+
+#include "passes/target/attention/AttentionOwnRows.h"
+#include "passes/target/attention/PositionMask.h"
+#include "passes/target/support/MappedLoop.h"
+#include "passes/target/support/SpacePointer.h"
+#include "passes/target/support/SwizzledStage.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static constexpr int64_t kHalfBytes = 2;
+/// 16-byte parts of a row of a panel.
+static constexpr int64_t kRowParts = kStageRowBytes / kLoadBytes;
+
+namespace {
+/// Online softmax of a warpgroup for 64 rows. All warpgroups of a CTA read the
+/// same keys and values, which the threads copy to stages in shared memory with
+/// `cp.async`. A stage has 64 keys, then 64 values. Queries, keys and values
+/// are panels of 64 elements of the depth, in the layout that `wgmma` reads:
+/// queries and keys have their rows along K of the first product, and values
+/// across K of the second one. The exponentials stay in the registers of the
+/// first product's accumulators.
+class WarpgroupLoopBuilder : public AttentionOwnRows {
+public:
+  using AttentionOwnRows::AttentionOwnRows;
+  void build(Value thread, Value memory);
+
+private:
+  /// The values that the loop carries: the maximum scores of the rows, the
+  /// thread's partial sums of exponentials, and the accumulators of the
+  /// weighted sums of values, as one struct.
+  struct State {
+    SmallVector<Value> maxima, sums;
+    Value products;
+
+    SmallVector<Value> flatten() const;
+    void assign(ValueRange all, int64_t rows);
+  };
+  /// The rows of keys or values that this thread copies, from the first key on.
+  struct Source {
+    Value pointer, rowBytes;
+  };
+
+  int64_t getPanels() const { return shape.depth / kPanelElements; }
+  int64_t getPassTiles() const {
+    return shape.getPassKeys() / shape.getTileColumns();
+  }
+  void findThreads(Value thread);
+  void findOperands(Value memory);
+  Source getSource(Value buffer);
+  void copyQueries();
+  void copyKeys(Value first, Value stage);
+  void copyIfThere(Value first, Value stage);
+  void waitForStage();
+  void multiplyAndWait(function_ref<void()> issue);
+  Value createZeros(int64_t columns);
+  Value move(Value descriptor, Value offset, int64_t bytes);
+  Value findWholeSteps();
+  SmallVector<SmallVector<Value>> getScores(Value stage, Value first,
+                                            int64_t begin);
+  void addValues(State &state, Value stage, int64_t begin,
+                 ArrayRef<SmallVector<Value>> exponentials);
+  void scale(State &state, ArrayRef<Value> factors);
+  void step(State &state, Value stage, Value first);
+  SmallVector<Value> createSteps(Value begin, Value end,
+                                 ArrayRef<Value> carried);
+  State stream();
+  void finish(const State &state);
+
+  /// The first row that the thread copies, and its part of each row.
+  Value copiedRow, copiedPart;
+  /// The part's place in a row, which the swizzle changes.
+  Value swizzledPart;
+  /// A pointer to shared memory, and descriptors of the warpgroup's queries,
+  /// and of the keys and values of the first stage.
+  Value shared, queries, keys, values;
+  Source keySource, valueSource;
+  std::optional<PositionMask> mask;
+  /// True in steps whose keys all exist and are admitted by `mask`.
+  bool isWhole = false;
+};
+} // namespace
+
+SmallVector<Value> WarpgroupLoopBuilder::State::flatten() const {
+  SmallVector<Value> all(maxima);
+  llvm::append_range(all, sums);
+  all.push_back(products);
+  return all;
+}
+
+void WarpgroupLoopBuilder::State::assign(ValueRange all, int64_t rows) {
+  maxima = llvm::to_vector_of<Value>(all.take_front(rows));
+  sums = llvm::to_vector_of<Value>(all.slice(rows, rows));
+  products = all[2 * rows];
+}
+
+//===----------------------------------------------------------------------===//
+// Places
+//===----------------------------------------------------------------------===//
+
+void WarpgroupLoopBuilder::findThreads(Value thread) {
+  assignThreads(thread);
+  assignRows(add(mul(warp, shape.getWarpRows()), quad));
+  copiedRow = div(thread, kRowParts);
+  copiedPart = rem(thread, kRowParts);
+  swizzledPart =
+      arith::XOrIOp::create(builder, copiedPart, rem(copiedRow, kBlockRows));
+}
+
+/// Queries come first in shared memory.
+void WarpgroupLoopBuilder::findOperands(Value memory) {
+  shared = createSpacePointer(builder, memory, kSharedSpace);
+  int64_t warps = shape.getBlockRows() / shape.getWarpRows();
+  Value firstRow = mul(div(warp, warps), shape.getBlockRows());
+  auto describe = [&](Value offset, bool hasPanels) {
+    return createStageDescriptor(builder, createOffset(builder, shared, offset),
+                                 hasPanels);
+  };
+  queries = describe(mul(firstRow, kStageRowBytes), /*hasPanels=*/false);
+  int64_t begin = shape.getQueryBytes();
+  keys = describe(index(begin), /*hasPanels=*/false);
+  values = describe(index(begin + shape.getTileBytes()), /*hasPanels=*/true);
+  keySource = getSource(attention.key);
+  valueSource = getSource(attention.value);
+}
+
+WarpgroupLoopBuilder::Source WarpgroupLoopBuilder::getSource(Value buffer) {
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
+  Value rowBytes = mul(metadata.getStrides().front(), kHalfBytes);
+  Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
+  return {createOffset(builder, pointer, mul(copiedPart, kLoadBytes)),
+          rowBytes};
+}
+
+//===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// Copies all queries of the CTA, with the last row in place of rows beyond it.
+void WarpgroupLoopBuilder::copyQueries() {
+  int64_t rowsAtOnce = shape.getThreads() / kRowParts;
+  int64_t rows = shape.getBlocks() * shape.getBlockRows();
+  auto type = VectorType::get(shape.width, element);
+  Value target =
+      add(mul(copiedRow, kStageRowBytes), mul(swizzledPart, kLoadBytes));
+  for (int64_t begin = 0; begin < rows; begin += rowsAtOnce) {
+    Value row = add(copiedRow, begin);
+    if (rows != shape.rows)
+      row = arith::MinSIOp::create(builder, row, index(shape.rows - 1));
+    SmallVector<Value> indices = getRowIndices(row);
+    indices.push_back(Value());
+    for (int64_t panel = 0; panel < getPanels(); ++panel) {
+      indices.back() =
+          add(mul(copiedPart, shape.width), panel * kPanelElements);
+      Value elements = vector::LoadOp::create(builder, type, attention.query,
+                                              indices, /*nontemporal=*/false,
+                                              llvm::MaybeAlign(kLoadBytes));
+      Value to = add(target, (panel * rows + begin) * kStageRowBytes);
+      LLVM::StoreOp::create(builder, elements,
+                            createOffset(builder, shared, to), kLoadBytes);
+    }
+  }
+}
+
+/// Issues copies of the keys and values from `first` on to a stage. Rows beyond
+/// the last key are copies of the last one.
+void WarpgroupLoopBuilder::copyKeys(Value first, Value stage) {
+  int64_t rowsAtOnce = shape.getThreads() / kRowParts;
+  Value last = arith::SubIOp::create(builder, length, index(1));
+  Value target =
+      add(add(stage, shape.getQueryBytes()),
+          add(mul(copiedRow, kStageRowBytes), mul(swizzledPart, kLoadBytes)));
+  for (int64_t begin = 0; begin < shape.getStageKeys(); begin += rowsAtOnce) {
+    Value key = arith::MinSIOp::create(builder,
+                                       add(first, add(copiedRow, begin)), last);
+    for (auto [number, source] :
+         llvm::enumerate(ArrayRef<Source>{keySource, valueSource})) {
+      Value row = arith::MulIOp::create(builder, key, source.rowBytes);
+      for (int64_t panel = 0; panel < getPanels(); ++panel) {
+        Value to =
+            add(target, number * shape.getTileBytes() + panel * kPanelBytes +
+                            begin * kStageRowBytes);
+        Value from = add(row, panel * kStageRowBytes);
+        NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, to),
+                                createOffset(builder, source.pointer, from),
+                                kLoadBytes, NVVM::LoadCacheModifierKind::CG,
+                                /*cpSize=*/Value());
+      }
+    }
+  }
+}
+
+/// Issues and commits the copies of a step if the step exists. Commits in any
+/// case, so that waits count the same groups.
+void WarpgroupLoopBuilder::copyIfThere(Value first, Value stage) {
+  auto branch =
+      scf::IfOp::create(builder, isLess(first, length), /*withElse=*/false);
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(branch.thenBlock());
+    copyKeys(first, stage);
+  }
+  NVVM::CpAsyncCommitGroupOp::create(builder);
+}
+
+/// Waits for the copies of the next stage, for all threads. Afterwards, all
+/// warpgroups have finished with the stage before. A fence follows the copies,
+/// because `wgmma` reads shared memory through the async proxy.
+void WarpgroupLoopBuilder::waitForStage() {
+  NVVM::CpAsyncWaitGroupOp::create(builder, shape.stages - 2);
+  NVVM::FenceProxyOp::create(
+      builder,
+      NVVM::ProxyKindAttr::get(builder.getContext(),
+                               NVVM::ProxyKind::async_shared),
+      NVVM::SharedSpaceAttr::get(builder.getContext(),
+                                 NVVM::SharedSpace::shared_cta));
+  gpu::BarrierOp::create(builder);
+}
+
+//===----------------------------------------------------------------------===//
+// A step
+//===----------------------------------------------------------------------===//
+
+/// Issues instructions and waits for them.
+void WarpgroupLoopBuilder::multiplyAndWait(function_ref<void()> issue) {
+  NVVM::WgmmaFenceAlignedOp::create(builder);
+  issue();
+  NVVM::WgmmaGroupSyncAlignedOp::create(builder);
+  NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);
+}
+
+/// Creates zeroed accumulators.
+Value WarpgroupLoopBuilder::createZeros(int64_t columns) {
+  int64_t count = columns / shape.getTileColumns() * instruction->getNumSums();
+  return LLVM::ZeroOp::create(
+      builder, LLVM::LLVMStructType::getLiteral(
+                   builder.getContext(),
+                   SmallVector<Type>(count, builder.getF32Type())));
+}
+
+/// Advances a descriptor by a stage's offset in descriptor units, an i64, and
+/// by `bytes`.
+Value WarpgroupLoopBuilder::move(Value descriptor, Value offset,
+                                 int64_t bytes) {
+  auto add = [&](Value number, Value distance) {
+    return arith::AddIOp::create(builder, number, distance).getResult();
+  };
+  if (offset)
+    descriptor = add(descriptor, offset);
+  return add(descriptor, arith::ConstantIntOp::create(
+                             builder, bytes / kDescriptorUnit, 64));
+}
+
+/// Returns the thread's scores of the keys from `begin` of the stage on, by
+/// row.
+SmallVector<SmallVector<Value>>
+WarpgroupLoopBuilder::getScores(Value stage, Value first, int64_t begin) {
+  int64_t queryRows = shape.getBlocks() * shape.getBlockRows();
+  Value sums = createZeros(shape.getPassKeys());
+  multiplyAndWait([&] {
+    for (int64_t k = 0; k < shape.depth; k += shape.mma.getK()) {
+      int64_t panel = k / kPanelElements,
+              inRow = k % kPanelElements * kHalfBytes;
+      Value a =
+          move(queries, Value(), panel * queryRows * kStageRowBytes + inRow);
+      Value b = move(keys, stage,
+                     panel * kPanelBytes + begin * kStageRowBytes + inRow);
+      sums = instruction->multiply(builder, element, a, b, sums).front();
+    }
+  });
+  SmallVector<SmallVector<Value>> scores(getOwnRows());
+  for (int64_t tile = 0; tile < getPassTiles(); ++tile)
+    for (int64_t own = 0; own < getOwnRows(); ++own)
+      for (int64_t next = 0; next < getOwnColumns(); ++next) {
+        int64_t number =
+            tile * instruction->getNumSums() + own * getOwnColumns() + next;
+        Value key = add(add(first, mul(inQuad, getOwnColumns())),
+                        begin + tile * shape.getTileColumns() + next);
+        Value sum = LLVM::ExtractValueOp::create(builder, sums, number);
+        scores[own].push_back(
+            isWhole
+                ? finishScore(sum, rowIndices[own], key, Value(),
+                              mask ? mask->getSelect() : arith::SelectOp())
+                : finishScore(sum, rowIndices[own], key, isLess(key, length)));
+      }
+  return scores;
+}
+
+/// Multiplies the accumulators of each row by a factor.
+void WarpgroupLoopBuilder::scale(State &state, ArrayRef<Value> factors) {
+  auto type = cast<LLVM::LLVMStructType>(state.products.getType());
+  Value scaled = LLVM::UndefOp::create(builder, type);
+  for (int64_t i = 0, e = type.getBody().size(); i < e; ++i) {
+    Value product = LLVM::ExtractValueOp::create(builder, state.products, i);
+    Value factor = factors[i % instruction->getNumSums() / getOwnColumns()];
+    scaled = LLVM::InsertValueOp::create(
+        builder, scaled, arith::MulFOp::create(builder, product, factor), i);
+  }
+  state.products = scaled;
+}
+
+/// Computes products += exponentials * values for the keys from `begin` of the
+/// stage on.
+void WarpgroupLoopBuilder::addValues(
+    State &state, Value stage, int64_t begin,
+    ArrayRef<SmallVector<Value>> exponentials) {
+  // The words of a row of all instructions, each with two neighbouring keys.
+  SmallVector<Words> rows;
+  for (ArrayRef<Value> row : exponentials)
+    rows.push_back(round(row));
+  multiplyAndWait([&] {
+    for (int64_t k = 0; k < shape.getPassKeys(); k += shape.mma.getK()) {
+      Words words;
+      for (int64_t tile = k / shape.getTileColumns(),
+                   end = (k + shape.mma.getK()) / shape.getTileColumns();
+           tile < end; ++tile)
+        for (const Words &row : rows)
+          words.push_back(row[tile]);
+      Value b = move(values, stage, (begin + k) * kStageRowBytes);
+      state.products =
+          instruction
+              ->multiply(builder, element, words, b, state.products,
+                         {/*lhs=*/false, /*rhs=*/true})
+              .front();
+    }
+  });
+}
+
+void WarpgroupLoopBuilder::step(State &state, Value stage, Value first) {
+  Value offset = arith::IndexCastOp::create(builder, builder.getI64Type(),
+                                            div(stage, kDescriptorUnit));
+  for (int64_t begin = 0; begin < shape.getStageKeys();
+       begin += shape.getPassKeys()) {
+    SmallVector<SmallVector<Value>> scores = getScores(offset, first, begin);
+    scale(state, updateSoftmax(state.maxima, state.sums, scores));
+    addValues(state, offset, begin, scores);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// All keys
+//===----------------------------------------------------------------------===//
+
+/// Creates the end of the steps whose keys all exist and are admitted for all
+/// rows.
+Value WarpgroupLoopBuilder::findWholeSteps() {
+  mask = PositionMask::find(attention.op);
+  Value keys = length;
+  if (mask) {
+    Value common = mask->createCommonKeys(builder, builder.getLoc());
+    common = arith::MaxSIOp::create(builder, common, index(0));
+    keys = arith::MinSIOp::create(builder, keys, common);
+  }
+  return mul(div(keys, shape.getStageKeys()), shape.getStageKeys());
+}
+
+/// Creates a loop over steps. `carried` are the values of a state, the offset
+/// of the first step's stage, and that of the free stage. Returns the values
+/// after the loop.
+SmallVector<Value> WarpgroupLoopBuilder::createSteps(Value begin, Value end,
+                                                     ArrayRef<Value> carried) {
+  int64_t ahead = shape.stages - 1, bytes = shape.getStageBytes();
+  int64_t keys = shape.getStageKeys();
+  auto loop = scf::ForOp::create(builder, begin, end, index(keys), carried);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  State state;
+  state.assign(loop.getRegionIterArgs(), getOwnRows());
+  ValueRange offsets = loop.getRegionIterArgs().take_back(2);
+  Value first = loop.getInductionVar();
+  waitForStage();
+  copyIfThere(add(first, ahead * keys), /*stage=*/offsets[1]);
+  step(state, offsets[0], first);
+  SmallVector<Value> next = state.flatten();
+  for (Value offset : offsets) {
+    Value after = add(offset, bytes);
+    Value isEnd = arith::CmpIOp::create(builder, arith::CmpIPredicate::eq,
+                                        after, index(shape.stages * bytes));
+    next.push_back(arith::SelectOp::create(builder, isEnd, index(0), after));
+  }
+  scf::YieldOp::create(builder, next);
+  return SmallVector<Value>(loop.getResults());
+}
+
+WarpgroupLoopBuilder::State WarpgroupLoopBuilder::stream() {
+  int64_t ahead = shape.stages - 1, bytes = shape.getStageBytes();
+  int64_t keys = shape.getStageKeys();
+  copyQueries();
+  for (int64_t i = 0; i < ahead; ++i)
+    copyIfThere(index(i * keys), index(i * bytes));
+  State state;
+  state.maxima.assign(getOwnRows(), getLeast());
+  state.sums.assign(getOwnRows(), number(0));
+  state.products = createZeros(shape.depth);
+  // The stage of this step, and the free one, which was read last.
+  SmallVector<Value> carried = state.flatten();
+  carried.append({index(0), index(ahead * bytes)});
+  Value end = findWholeSteps();
+  isWhole = true;
+  carried = createSteps(index(0), end, carried);
+  isWhole = false;
+  carried = createSteps(end, length, carried);
+  state.assign(carried, getOwnRows());
+  combineSums(state.sums);
+  return state;
+}
+
+/// Builds the row ops. A thread has pairs of neighbouring columns.
+void WarpgroupLoopBuilder::finish(const State &state) {
+  int64_t columns = shape.getTileColumns();
+  for (int64_t own = 0; own < getOwnRows(); ++own) {
+    OpBuilder::InsertionGuard guard(builder);
+    enterRow(own);
+    RowNumbers all;
+    all[RowValue::Maximum] = state.maxima[own];
+    all[RowValue::Sum] = state.sums[own];
+    for (int64_t tile = 0; tile < shape.depth / columns; ++tile) {
+      SmallVector<Value> products;
+      for (int64_t next = 0; next < getOwnColumns(); ++next)
+        products.push_back(LLVM::ExtractValueOp::create(
+            builder, state.products,
+            tile * instruction->getNumSums() + own * getOwnColumns() + next));
+      finishColumns(all, own, add(mul(inQuad, getOwnColumns()), tile * columns),
+                    products);
+    }
+  }
+}
+
+void WarpgroupLoopBuilder::build(Value thread, Value memory) {
+  findThreads(thread);
+  findLength();
+  findOperands(memory);
+  finish(stream());
+}
+
+void ark::buildAttentionWarpgroups(ImplicitLocOpBuilder &builder,
+                                   const AttentionOps &attention,
+                                   const AttentionShape &shape, Value memory,
+                                   Value thread) {
+  WarpgroupLoopBuilder(builder, attention, shape, AttentionBuffers())
+      .build(thread, memory);
+}

@@ -1,0 +1,22 @@
+//===- SwizzledStage.cpp - Operands of wgmma in shared memory -------------===//
+
+#include "passes/target/support/SwizzledStage.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+Value ark::createStageDescriptor(ImplicitLocOpBuilder &builder, Value pointer,
+                                 bool hasPanels) {
+  auto constant = [&](int64_t value) {
+    return arith::ConstantIntOp::create(builder, value, 64);
+  };
+  Value address =
+      LLVM::PtrToIntOp::create(builder, builder.getI64Type(), pointer);
+  Value offset =
+      arith::DivUIOp::create(builder, address, constant(kDescriptorUnit));
+  int64_t layout = kDescriptorLayout | (hasPanels ? kPanelLayout : 0);
+  return arith::OrIOp::create(builder, offset, constant(layout));
+}
