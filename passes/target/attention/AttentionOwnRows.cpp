@@ -6,9 +6,12 @@
 #include "passes/target/support/Bodies.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -28,10 +31,25 @@ void AttentionOwnRows::assignRows(Value first) {
   }
 }
 
+/// Returns an approximation of 2^exponent, with zero for denormal numbers.
+Value AttentionOwnRows::raiseTwo(Value exponent) {
+  return LLVM::CallIntrinsicOp::create(
+             builder, exponent.getType(),
+             builder.getStringAttr("llvm.nvvm.ex2.approx.ftz"), exponent)
+      .getResult(0);
+}
+
+/// Exponentials are powers of two of scaled scores, from which the rounded,
+/// scaled maximum is subtracted. Each use rounds the maximum in the same way, so
+/// that its rounding error cancels out.
 SmallVector<Value>
 AttentionOwnRows::updateSoftmax(MutableArrayRef<Value> maxima,
                                 MutableArrayRef<Value> sums,
                                 MutableArrayRef<SmallVector<Value>> scores) {
+  Value log2e = number(llvm::numbers::log2ef);
+  auto scale = [&](Value maximum) {
+    return arith::MulFOp::create(builder, maximum, log2e).getResult();
+  };
   SmallVector<Value> corrections;
   for (int64_t own = 0; own < getOwnRows(); ++own) {
     Value largest = maxima[own];
@@ -39,12 +57,14 @@ AttentionOwnRows::updateSoftmax(MutableArrayRef<Value> maxima,
       largest = arith::MaximumFOp::create(builder, largest, score);
     largest =
         combine<arith::MaximumFOp>(largest, getAcc().getSharerDistances(0));
-    Value finite = getFinite(largest);
-    corrections.push_back(getExponential(finite, maxima[own]));
+    Value less =
+        arith::NegFOp::create(builder, scale(getFinite(largest))).getResult();
+    corrections.push_back(raiseTwo(
+        arith::AddFOp::create(builder, scale(maxima[own]), less).getResult()));
     maxima[own] = largest;
     Value sum = arith::MulFOp::create(builder, sums[own], corrections.back());
     for (Value &score : scores[own]) {
-      score = getExponential(finite, score);
+      score = raiseTwo(math::FmaOp::create(builder, score, log2e, less));
       sum = arith::AddFOp::create(builder, sum, score);
     }
     sums[own] = sum;

@@ -19,7 +19,8 @@ protected:
   void assignRows(Value first);
   /// Replaces the scores of a step, by row, by exponentials, and updates the
   /// maximum and the thread's sum of exponentials of each row. Returns the
-  /// factors of the accumulators of each row.
+  /// factors of the accumulators of each row. Exponentials have some 20 correct
+  /// bits, more than the values' type, to which they are rounded.
   SmallVector<Value> updateSoftmax(MutableArrayRef<Value> maxima,
                                    MutableArrayRef<Value> sums,
                                    MutableArrayRef<SmallVector<Value>> scores);
@@ -33,6 +34,9 @@ protected:
   /// row.
   SmallVector<Value> numbers, rows;
   SmallVector<SmallVector<Value>> rowIndices;
+
+private:
+  Value raiseTwo(Value exponent);
 };
 
 } // namespace mlir::ark

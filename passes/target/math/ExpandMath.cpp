@@ -197,6 +197,20 @@ struct SplitFma : OpRewritePattern<Op> {
   }
 };
 
+/// Keeps an op on f32 from being expanded to comparisons.
+template <typename Op, typename Intrinsic>
+struct UseIntrinsic : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(Op op,
+                                PatternRewriter &rewriter) const override {
+    if (!op.getType().isF32())
+      return rewriter.notifyMatchFailure(op, "is not on f32");
+    rewriter.replaceOpWithNewOp<Intrinsic>(op, op.getLhs(), op.getRhs());
+    return success();
+  }
+};
+
 struct ExpandMathPass : ark::impl::ExpandMathPassBase<ExpandMathPass> {
   using ExpandMathPassBase::ExpandMathPassBase;
 
@@ -212,6 +226,10 @@ struct ExpandMathPass : ark::impl::ExpandMathPassBase<ExpandMathPass> {
       patterns.add<Expand<math::CosOp>>(&getContext(), emitCos);
       patterns.add<ExpandPow>(&getContext());
     }
+    if (maximum)
+      patterns.add<UseIntrinsic<arith::MaximumFOp, LLVM::MaximumOp>,
+                   UseIntrinsic<arith::MinimumFOp, LLVM::MinimumOp>>(
+          &getContext());
     if (!fma)
       patterns.add<SplitFma<math::FmaOp>, SplitFma<vector::FMAOp>>(
           &getContext());

@@ -47,8 +47,14 @@ def ExpandMathPass : Pass<"ark-expand-math", "::mlir::func::FuncOp"> {
            "Leave the other functions to a maths library">,
     Option<"exp2", "exp2", "bool", /*default=*/"false",
            "Use an instruction for powers of two">,
+    Option<"maximum", "maximum", "bool", /*default=*/"false",
+           "Use instructions for the maximum and the minimum of two numbers">,
   ];
-  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::math::MathDialect"];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::LLVM::LLVMDialect",
+    "::mlir::math::MathDialect",
+  ];
 }
 
 def ExpandFloatsPass : Pass<"ark-expand-floats", "::mlir::func::FuncOp"> {

@@ -65,7 +65,8 @@ static void addLoops(OpPassManager &pm,
       {/*expandFp16=*/false, /*expandBf16Rounding=*/!options.roundsToBF16,
        options.hasFp8Conversions}));
   functions.addPass(ark::createExpandMathPass(
-      {/*fma=*/true, options.library, /*exp2=*/options.library}));
+      {/*fma=*/true, options.library, /*exp2=*/options.library,
+       /*maximum=*/options.library}));
   functions.addPass(arith::createArithExpandOpsPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());

@@ -36,6 +36,10 @@ INSTRUCTION(read_ptx_sreg_clock) {
 INSTRUCTION(ex2_approx_f32) {
   results[0].as<float>() = std::exp2(args[0].as<float>());
 }
+INSTRUCTION(ex2_approx_ftz_f32) {
+  float power = std::exp2(args[0].as<float>());
+  results[0].as<float>() = std::fpclassify(power) == FP_SUBNORMAL ? 0 : power;
+}
 INSTRUCTION(rsqrt_approx_f) {
   results[0].as<float>() = 1 / std::sqrt(double(args[0].as<float>()));
 }
