@@ -4,7 +4,8 @@
 #   make build   the compiler and the Python package, incrementally
 #   make demo    an embedding model from its weights to a schedule
 #   make demo-gpu     the same on a GPU, and a decoder with random weights, beside PyTorch
-#   make test    all tests that need no GPU
+#   make test    tests that need no GPU, with a sample of the cases that take long
+#   make test-all    all tests that need no GPU
 #   make check-pythons   the quick tests with other versions of Python
 #   make soak    many random cases, for hours; SCALE=0.01 runs a hundredth of them
 #   make check-asan   the lit tests with AddressSanitizer and UBSan
@@ -24,7 +25,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup build demo demo-gpu test check-ark test-host check-pythons browser soak check-asan check-tsan soak-asan build-asan build-tsan gpu-bundles test-gpu wheel check-wheel lint format docs docs-html clean
+.PHONY: setup build demo demo-gpu test test-all check-ark test-host test-host-all check-pythons browser soak check-asan check-tsan soak-asan build-asan build-tsan gpu-bundles test-gpu wheel check-wheel lint format docs docs-html clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -82,6 +83,8 @@ demo-gpu: build $(VENV)/.setup-demo
 
 test: check-ark test-host
 
+test-all: check-ark test-host-all
+
 check-ark: build
 	@ARK_REQUIRE_BINDINGS=1 ninja -C build check-ark
 
@@ -89,8 +92,9 @@ check-ark: build
 browser:
 	@lib/tools/install_browser.sh
 
-test-host: build browser $(VENV)/.setup-nvjitlink
-	@$(BIN)/python -m pytest tests/host -n $(JOBS)
+test-host: PYTEST_OPTIONS := -m "not soak"
+test-host test-host-all: build browser $(VENV)/.setup-nvjitlink
+	@$(BIN)/python -m pytest tests/host -n $(JOBS) $(PYTEST_OPTIONS)
 
 check-pythons: build
 	@JOBS=$(JOBS) lib/tools/check_pythons.sh $(VENV) build $(PYTHONS)

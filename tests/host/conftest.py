@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -32,6 +33,36 @@ QUICK = (
 )
 # Tests that make each call of CUDA's driver fail take minutes.
 NOT_QUICK = ("runtime/cuda",)
+# Tests with many similar cases that take most of the time: `make test` runs every n-th case, and
+# none if n is zero. `make test-all` runs all cases.
+SAMPLED = {
+    "benchmarks/test_spills.py::test_a_decode_step_spills_nothing": 3,
+    "benchmarks/test_spills.py::test_a_prompt_spills_nothing": 2,
+    "benchmarks/test_spills.py::test_an_encoder_spills_nothing": 2,
+    "benchmarks/test_spills.py::test_older_gpus_have_the_instructions_of_a_decode_step": 0,
+    "benchmarks/test_spills.py::test_steps_of_several_sequences_spill_nothing": 4,
+    "distributed/test_engines.py::test_a_fault_at_every_call_of_the_driver": 3,
+    "distributed/test_engines.py::test_every_rank_raises_the_same_error": 4,
+    "distributed/test_gpu_processes.py::test_a_fault_at_every_call_with_legacy_ipc": 0,
+    "e2e/test_bitcast.py::test_every_bit_is_kept": 5,
+    "e2e/test_ops.py::test_op": 4,
+    "e2e/test_ranks.py::test_every_world_size": 3,
+    "emulation/test_attention.py::test_one_pass": 2,
+    "emulation/test_decoders.py::test_one_token": 2,
+    "emulation/test_generation.py::test_tokens_are_those_of_one_rank": 4,
+    "emulation/test_mutants.py::test_mutants_are_caught": 0,
+    "emulation/test_ops.py::test_op": 6,
+    "emulation/test_worlds.py::test_every_collective": 4,
+    "models/test_parallel.py::test_logits_are_those_of_one_rank": 4,
+    "models/test_streaming.py::test_weights_stream": 6,
+    "runtime/cuda/test_faults.py::test_the_kth_call_fails": 3,
+    "runtime/cuda/test_world_faults.py::test_the_kth_call_fails": 8,
+    "targets/test_cuda.py::test_a_decode_step_of_every_architecture": 3,
+    "targets/test_cuda.py::test_a_model_on_every_architecture": 5,
+    "targets/test_cuda.py::test_rows_longer_than_the_memory_of_an_sm": 5,
+    "targets/test_cuda.py::test_weights_of_8_bits_are_read_without_a_cast": 6,
+    "targets/test_hip.py::test_every_op": 12,
+}
 
 # On a busy machine a test may be slow without a failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -67,6 +98,21 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("any_target")
         if is_below(item.path, QUICK) and not is_below(item.path, NOT_QUICK):
             item.add_marker("quick")
+    mark_soak(items)
+
+
+def mark_soak(items: list[pytest.Item]) -> None:
+    """Marks the cases of sampled tests that only `make test-all` runs."""
+    cases: Counter[str] = Counter()
+    for item in items:
+        if not isinstance(item, pytest.Function) or not item.path.is_relative_to(HOST):
+            continue
+        name = f"{item.path.relative_to(HOST)}::{item.originalname}"
+        if name in SAMPLED:
+            interval = SAMPLED[name]
+            if interval == 0 or cases[name] % interval:
+                item.add_marker("soak")
+            cases[name] += 1
 
 
 def is_below(path: Path, places: tuple[str, ...]) -> bool:

@@ -7,19 +7,22 @@
 #include "passes/kernel/KernelAbi.h"
 #include "passes/target/support/Aliasing.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 using namespace mlir::ark;
 
 SmallVector<func::FuncOp> ark::getBodies(ModuleOp module) {
   SymbolTable symbols(module);
-  SmallVector<func::FuncOp> bodies;
+  // Several bodies of a kernel may have the same function.
+  llvm::SetVector<func::FuncOp> bodies;
   for (auto kernel : module.getOps<KernelOp>())
     for (auto entry : kernel.getBodies().getAsRange<DictionaryAttr>())
       if (auto name = entry.getAs<FlatSymbolRefAttr>("function"))
         if (auto body = symbols.lookup<func::FuncOp>(name.getAttr());
             body && !body.isExternal())
-          bodies.push_back(body);
-  return bodies;
+          bodies.insert(body);
+  return bodies.takeVector();
 }
 
 scf::ForOp ark::getVctaLoop(func::FuncOp body) {
