@@ -6,6 +6,7 @@
 #   make demo-gpu     the same on a GPU, and a decoder with random weights, beside PyTorch
 #   make test    tests that need no GPU, with a sample of the cases that take long
 #   make test-all    all tests that need no GPU
+#   make peers    PyTorch and transformers, with which tests compare results
 #   make check-pythons   the quick tests with other versions of Python
 #   make soak    many random cases, for hours; SCALE=0.01 runs a hundredth of them
 #   make check-asan   the lit tests with AddressSanitizer and UBSan
@@ -25,7 +26,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup build demo demo-gpu test test-all check-ark test-host test-host-all check-pythons browser soak check-asan check-tsan soak-asan build-asan build-tsan gpu-bundles test-gpu wheel check-wheel lint format docs docs-html clean
+.PHONY: setup peers build demo demo-gpu test test-all check-ark test-host test-host-all check-pythons browser soak check-asan check-tsan soak-asan build-asan build-tsan gpu-bundles test-gpu wheel check-wheel lint format docs docs-html clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -61,6 +62,13 @@ $(VENV)/.setup-demo: $(VENV)/.setup
 # nvJitLink is installed separately: it has 48 MB, and the demo does not need it.
 $(VENV)/.setup-nvjitlink: $(VENV)/.setup
 	@PYTHON=$(PYTHON) lib/tools/setup.sh $(VENV) nvjitlink
+	touch $@
+
+peers: $(VENV)/.setup-peers
+
+# PyTorch is installed separately: it has 700 MB and more, and most tests do not need it.
+$(VENV)/.setup-peers: $(VENV)/.setup
+	@PYTHON=$(PYTHON) lib/tools/setup.sh $(VENV) peers
 	touch $@
 
 $(VENV)/.setup-docs: $(VENV)/.setup

@@ -55,6 +55,8 @@ SAMPLED = {
     "emulation/test_worlds.py::test_every_collective": 4,
     "models/test_parallel.py::test_logits_are_those_of_one_rank": 4,
     "models/test_streaming.py::test_weights_stream": 6,
+    "models/test_transformers.py::test_a_decoder": 4,
+    "models/test_families.py::test_logits_and_tokens_are_those_of_transformers": 3,
     "runtime/cuda/test_faults.py::test_the_kth_call_fails": 3,
     "runtime/cuda/test_world_faults.py::test_the_kth_call_fails": 8,
     "targets/test_cuda.py::test_a_decode_step_of_every_architecture": 3,
