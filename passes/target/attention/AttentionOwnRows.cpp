@@ -40,8 +40,8 @@ Value AttentionOwnRows::raiseTwo(Value exponent) {
 }
 
 /// Exponentials are powers of two of scaled scores, from which the rounded,
-/// scaled maximum is subtracted. Each use rounds the maximum in the same way, so
-/// that its rounding error cancels out.
+/// scaled maximum is subtracted. Each use rounds the maximum in the same way,
+/// so that its rounding error cancels out.
 SmallVector<Value>
 AttentionOwnRows::updateSoftmax(MutableArrayRef<Value> maxima,
                                 MutableArrayRef<Value> sums,

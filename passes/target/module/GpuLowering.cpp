@@ -64,9 +64,9 @@ static void addLoops(OpPassManager &pm,
   functions.addPass(ark::createExpandFloatsPass(
       {/*expandFp16=*/false, /*expandBf16Rounding=*/!options.roundsToBF16,
        options.hasFp8Conversions}));
-  functions.addPass(ark::createExpandMathPass(
-      {/*fma=*/true, options.library, /*exp2=*/options.library,
-       /*maximum=*/options.library}));
+  functions.addPass(ark::createExpandMathPass({/*fma=*/true, options.library,
+                                               /*exp2=*/options.library,
+                                               /*maximum=*/options.library}));
   functions.addPass(arith::createArithExpandOpsPass());
   functions.addPass(createCanonicalizerPass());
   functions.addPass(createCSEPass());
