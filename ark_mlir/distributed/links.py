@@ -201,7 +201,7 @@ class Links:
                         self._give_up(peer, f"cannot be sent a message: {error.strerror}")
 
     def _send(self, peer: int, frame: Frame) -> None:
-        """Sends one message. It reaches the peer even if this process runs no more Python code."""
+        """Sends one message; raises the OSError of the socket if it cannot be sent."""
         frame.send(self._sockets[peer])
 
     def _give_up(self, peer: int, why: str) -> None:

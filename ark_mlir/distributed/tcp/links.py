@@ -59,11 +59,16 @@ class TcpLinks(Links):
         for bridge in self._bridges.values():
             bridge.join()
 
+    def _broadcast(self, message: Mapping[str, object], file: int | None = None) -> None:
+        super()._broadcast(message, file)
+        # The caller may hold the GIL next, as torch's rendezvous does while it waits for the other
+        # ranks. Then the threads of the bridges could not send the message.
+        for bridge in self._bridges.values():
+            bridge.wait_until_carried()
+
     def _send(self, peer: int, frame: Frame) -> None:
         super()._send(peer, frame)
-        # The caller may hold the GIL next, and then the bridge's thread could not send the message:
-        # torch's rendezvous waits for the other ranks with the GIL held.
-        self._bridges[peer].wait_until_carried()
+        self._bridges[peer].sent += 1
 
 
 class _Bridge:
@@ -75,12 +80,13 @@ class _Bridge:
 
     Attributes:
         near: the socket for `Links`.
+        sent: the number of messages that `Links` has sent to `near`.
     """
 
     def __init__(self, channel: Channel, patience: float) -> None:
         self._channel = channel
         self._patience = patience
-        self._sent = 0
+        self.sent = 0
         self._carried = 0
         self._ended = False
         self._moved = threading.Condition()  # guards `_carried` and `_ended`
@@ -105,14 +111,14 @@ class _Bridge:
         self._far.close()
 
     def wait_until_carried(self) -> None:
-        """Waits until the system has the message that `Links` has just sent.
+        """Waits until the system has all messages that `Links` has sent.
 
         Returns earlier if the connection ends or a slow peer needs more than the patience: `Links`
         and the wait for the peer's answer report both.
         """
-        self._sent += 1
+        sent = self.sent
         with self._moved:
-            self._moved.wait_for(lambda: self._ended or self._carried >= self._sent, self._patience)
+            self._moved.wait_for(lambda: self._ended or self._carried >= sent, self._patience)
 
     def _carry_out(self) -> None:
         """Sends what `Links` sends, until it closes its socket."""
