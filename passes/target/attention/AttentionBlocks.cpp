@@ -354,12 +354,7 @@ void BlockBuilder::store(const State &state) {
 
 /// Finishes rows whose keys all belong to one warp.
 void BlockBuilder::finish(const State &state) {
-  for (int64_t own = 0; own < getOwnRows(); ++own) {
-    OpBuilder::InsertionGuard guard(builder);
-    enterRow(own);
-    RowNumbers all;
-    all[RowValue::Maximum] = state.maxima[own];
-    all[RowValue::Sum] = state.sums[own];
+  finishRows(state.maxima, state.sums, [&](const RowNumbers &all, int64_t own) {
     for (auto [chunk, of] : llvm::enumerate(chunks))
       for (int64_t next = 0; next < getOwnColumns(); ++next)
         finishColumns(
@@ -367,7 +362,7 @@ void BlockBuilder::finish(const State &state) {
             add(mul(add(mul(inQuad, getOwnColumns()), next), of.columns),
                 of.begin),
             getColumns(state.products, chunk, own, next));
-  }
+  });
 }
 
 void BlockBuilder::buildBlock(Value block) {

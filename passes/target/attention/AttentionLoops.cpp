@@ -24,6 +24,7 @@ static constexpr int64_t kSumBytes = 4, kHalfBytes = 2;
 /// Upper bound of the shared memory of an attention in bytes. The rest is used
 /// for streamed parameters.
 static constexpr int64_t kMaxBytes = 40 * 1024;
+static_assert(kWarpgroupDepthUnit == kPanelElements);
 /// Stages of keys and values. With more stages, copies begin earlier.
 static constexpr int64_t kMinStages = 2, kMaxStages = 3;
 
@@ -144,7 +145,8 @@ AttentionShape::chooseWarpgroups(const AttentionOps &attention, MmaAttr mma,
   if (threads % groupThreads != 0 || rowsAtOnce % kBlockRows != 0 ||
       kStageDepth % rowsAtOnce != 0 ||
       shape.getBlocks() != threads / groupThreads ||
-      shape.depth > kMaxOnePassDepth || shape.depth % kPanelElements != 0 ||
+      shape.depth > kMaxOnePassDepth ||
+      shape.depth % kWarpgroupDepthUnit != 0 ||
       !areLoadable(attention, shape.width))
     return std::nullopt;
   shape.stages = std::min(kMaxStages, (room - shape.getQueryBytes()) /

@@ -87,6 +87,19 @@ void AttentionOwnRows::enterRow(int64_t own) {
   builder.setInsertionPointToStart(branch.thenBlock());
 }
 
+void AttentionOwnRows::finishRows(
+    ArrayRef<Value> maxima, ArrayRef<Value> sums,
+    function_ref<void(const RowNumbers &, int64_t)> finish) {
+  for (int64_t own = 0; own < getOwnRows(); ++own) {
+    OpBuilder::InsertionGuard guard(builder);
+    enterRow(own);
+    RowNumbers numbers;
+    numbers[RowValue::Maximum] = maxima[own];
+    numbers[RowValue::Sum] = sums[own];
+    finish(numbers, own);
+  }
+}
+
 /// Builds the row ops for neighbouring columns of a row and stores the results.
 void AttentionOwnRows::finishColumns(RowNumbers numbers, int64_t own,
                                      Value first, ArrayRef<Value> products) {

@@ -27,6 +27,11 @@ protected:
   /// Adds up the sums of the threads that share a row.
   void combineSums(MutableArrayRef<Value> sums);
   void enterRow(int64_t own);
+  /// Calls `finish` with the maximum and the sum of each row, and with the
+  /// number of the row among those of the thread, where the row is known to
+  /// exist.
+  void finishRows(ArrayRef<Value> maxima, ArrayRef<Value> sums,
+                  function_ref<void(const RowNumbers &, int64_t)> finish);
   void finishColumns(RowNumbers numbers, int64_t own, Value first,
                      ArrayRef<Value> products);
 

@@ -61,7 +61,6 @@ private:
   void copyQueries();
   void copyKeys(Value first, Value stage);
   void copyIfThere(Value first, Value stage);
-  void waitForStage();
   void multiplyAndWait(function_ref<void()> issue);
   Value createZeros(int64_t columns);
   Value move(Value descriptor, Value offset, int64_t bytes);
@@ -211,20 +210,6 @@ void WarpgroupLoopBuilder::copyIfThere(Value first, Value stage) {
     copyKeys(first, stage);
   }
   NVVM::CpAsyncCommitGroupOp::create(builder);
-}
-
-/// Waits for the copies of the next stage, for all threads. Afterwards, all
-/// warpgroups have finished with the stage before. A fence follows the copies,
-/// because `wgmma` reads shared memory through the async proxy.
-void WarpgroupLoopBuilder::waitForStage() {
-  NVVM::CpAsyncWaitGroupOp::create(builder, shape.stages - 2);
-  NVVM::FenceProxyOp::create(
-      builder,
-      NVVM::ProxyKindAttr::get(builder.getContext(),
-                               NVVM::ProxyKind::async_shared),
-      NVVM::SharedSpaceAttr::get(builder.getContext(),
-                                 NVVM::SharedSpace::shared_cta));
-  gpu::BarrierOp::create(builder);
 }
 
 //===----------------------------------------------------------------------===//
@@ -378,7 +363,8 @@ SmallVector<Value> WarpgroupLoopBuilder::createSteps(Value begin, Value end,
   state.assign(loop.getRegionIterArgs(), getOwnRows());
   ValueRange offsets = loop.getRegionIterArgs().take_back(2);
   Value first = loop.getInductionVar();
-  waitForStage();
+  // Afterwards, all warpgroups have finished with the stage before.
+  waitForStageCopies(builder, shape.stages - 2);
   copyIfThere(add(first, ahead * keys), /*stage=*/offsets[1]);
   step(state, offsets[0], first);
   SmallVector<Value> next = state.flatten();
@@ -418,12 +404,7 @@ WarpgroupLoopBuilder::State WarpgroupLoopBuilder::stream() {
 /// Builds the row ops. A thread has pairs of neighbouring columns.
 void WarpgroupLoopBuilder::finish(const State &state) {
   int64_t columns = shape.getTileColumns();
-  for (int64_t own = 0; own < getOwnRows(); ++own) {
-    OpBuilder::InsertionGuard guard(builder);
-    enterRow(own);
-    RowNumbers all;
-    all[RowValue::Maximum] = state.maxima[own];
-    all[RowValue::Sum] = state.sums[own];
+  finishRows(state.maxima, state.sums, [&](const RowNumbers &all, int64_t own) {
     for (int64_t tile = 0; tile < shape.depth / columns; ++tile) {
       SmallVector<Value> products;
       for (int64_t next = 0; next < getOwnColumns(); ++next)
@@ -433,7 +414,7 @@ void WarpgroupLoopBuilder::finish(const State &state) {
       finishColumns(all, own, add(mul(inQuad, getOwnColumns()), tile * columns),
                     products);
     }
-  }
+  });
 }
 
 void WarpgroupLoopBuilder::build(Value thread, Value memory) {

@@ -81,20 +81,6 @@ void CpAsyncBuilder::copy(Value k, Value stage) {
   }
 }
 
-/// Waits until at most `count` groups of copies are in flight, for all threads.
-/// A fence follows, because `wgmma` reads shared memory through the async
-/// proxy.
-void CpAsyncBuilder::wait(int64_t count) {
-  NVVM::CpAsyncWaitGroupOp::create(builder, count);
-  NVVM::FenceProxyOp::create(
-      builder,
-      NVVM::ProxyKindAttr::get(builder.getContext(),
-                               NVVM::ProxyKind::async_shared),
-      NVVM::SharedSpaceAttr::get(builder.getContext(),
-                                 NVVM::SharedSpace::shared_cta));
-  gpu::BarrierOp::create(builder);
-}
-
 /// Multiplies the warpgroup's part. The instructions of the previous stage may
 /// still run when the instructions of a stage are issued. The next copy hence
 /// writes to the stage before both, whose instructions have completed in all
@@ -117,7 +103,7 @@ SmallVector<Value> CpAsyncBuilder::accumulate() {
     SmallVector<Value> carried(loop.getRegionIterArgs());
     Value &free = carried[shape.numProducts + 1],
           &stage = carried[shape.numProducts];
-    wait(ahead - 1);
+    waitForStageCopies(builder, ahead - 1);
     Value offset = arith::IndexCastOp::create(builder, builder.getI64Type(),
                                               divide(stage, kDescriptorUnit));
     startStage(offset, MutableArrayRef(carried).take_front(shape.numProducts));

@@ -27,7 +27,6 @@ private:
   void addSource(const StagedOperand &operand);
   Value getDistance(const Source &source, Value k, int64_t row);
   void copy(Value k, Value stage);
-  void wait(int64_t count);
 
   int64_t threads;
   /// The first row that this thread copies, and the thread's part of each row.

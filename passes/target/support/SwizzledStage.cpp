@@ -3,7 +3,9 @@
 #include "passes/target/support/SwizzledStage.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -19,4 +21,13 @@ Value ark::createStageDescriptor(ImplicitLocOpBuilder &builder, Value pointer,
       arith::DivUIOp::create(builder, address, constant(kDescriptorUnit));
   int64_t layout = kDescriptorLayout | (hasPanels ? kPanelLayout : 0);
   return arith::OrIOp::create(builder, offset, constant(layout));
+}
+
+void ark::waitForStageCopies(ImplicitLocOpBuilder &builder, int64_t count) {
+  MLIRContext *context = builder.getContext();
+  NVVM::CpAsyncWaitGroupOp::create(builder, count);
+  NVVM::FenceProxyOp::create(
+      builder, NVVM::ProxyKindAttr::get(context, NVVM::ProxyKind::async_shared),
+      NVVM::SharedSpaceAttr::get(context, NVVM::SharedSpace::shared_cta));
+  gpu::BarrierOp::create(builder);
 }

@@ -33,6 +33,11 @@ inline constexpr int64_t kPanelLayout = kPanelBytes / kDescriptorUnit << 16;
 Value createStageDescriptor(ImplicitLocOpBuilder &builder, Value pointer,
                             bool hasPanels);
 
+/// Waits until at most `count` groups of `cp.async` copies are in flight, for
+/// all threads of the CTA. A fence follows, because `wgmma` reads shared memory
+/// through the async proxy.
+void waitForStageCopies(ImplicitLocOpBuilder &builder, int64_t count);
+
 } // namespace mlir::ark
 
 #endif // ARK_PASSES_TARGET_SUPPORT_SWIZZLEDSTAGE_H
