@@ -29,7 +29,7 @@ Pick = Callable[[str], str]
 # transformers computes angles, and their cosines, in fp32.
 ANGLES = 3e-4
 COUNT = 8
-# Tests with experts, whose routing is a case of its own: test_transformers.py and test_moe.py.
+# Models with experts: test_transformers.py and test_moe.py compare them with transformers.
 MIXTURES = {"mixtral", "qwen3_moe"}
 
 
