@@ -14,7 +14,8 @@ escaped.
 
 Failures are counted by cause: the innermost frames of their stacks. The exit status is 1 if a
 failure escapes, or if a cause is in ark: on the stack is code of ark other than parsers, printers
-and readers of ops, and `upstream_crashes.txt` does not explain it.
+and readers of ops, and `upstream_crashes.txt` does not explain it. A run that dies without a stack
+counts as upstream if it also dies when it only parses the module.
 
 Input N of seed S is always the same: `--seed S --only N` runs it again, alone.
 """
@@ -31,13 +32,13 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "support"))
 from kernel_abi import expand_constants, read_entries
-from mlir_crashes import Causes, find_crash, is_one_error
+from mlir_crashes import Causes, Crash, find_crash, is_one_error
 from mlir_mutations import Mutator, mutate_bytes
 from mlir_server import Server
 
@@ -56,7 +57,8 @@ _MAX_SEED_BYTES = 1 << 17
 _PARSERS: tuple[tuple[str, ...], ...] = (
     (), ("--mlir-print-op-generic",), ("--emit-bytecode",), ("--verify-roundtrip",),
 )  # fmt: skip
-
+# A run with this argument reads a module, and runs no verifier and no pass.
+_ONLY_PARSE = ("--mlir-very-unsafe-disable-verifier-on-parsing",)
 
 # The words that end a command in a RUN line, and options that matter to tests only.
 _ENDS = ("|", "-o", "2>&1", "2>", ">", "<", "&&")
@@ -265,6 +267,8 @@ class Fuzzer:
         if crash is None:
             self.tally.accepted += outcome.status == 0
             return
+        if crash.lacks_stack and self._crashes_when_read(one.data, crash):
+            crash = replace(crash, upstream=True)
         hangs = crash.kind.startswith("hang")
         self.tally.hangs += hangs
         self.tally.crashes += not hangs
@@ -274,6 +278,10 @@ class Fuzzer:
         if not is_one_error(guarded):
             self.tally.escaped += 1
             print(f"input {number} escaped the guard: {guarded}")
+
+    def _crashes_when_read(self, data: bytes, crash: Crash) -> bool:
+        """Returns True if a run that only parses the module dies in the same way."""
+        return find_crash(self._server.run(data, _ONLY_PARSE)) == crash
 
 
 def fuzz(options: argparse.Namespace, server: Server) -> int:

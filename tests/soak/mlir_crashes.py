@@ -20,7 +20,7 @@ _SIGNAL_FRAMES = ("PrintStackTrace", "RunSignalHandlers", "SignalHandler")
 _SYSTEM = re.compile(r"lib(c|m|stdc\+\+|gcc_s|pthread|clang_rt\S*)[.-]|ld-linux")
 _MESSAGE = re.compile(
     r"(LLVM ERROR: [^\n]*|runtime error: [^\n]*|ERROR: AddressSanitizer: [\w-]+"
-    r"|terminate called[^\n]*)"
+    r"|terminate called[^\n]*|malloc\(\): [^\n]*|free\(\): [^\n]*|corrupted [^\n]*)"
 )
 # The error of ark-opt's guard, which names the file.
 _GUARD = re.compile(r"^input\.mlir:0:0: error: (?:MLIR cannot|the compiler has a defect)", re.M)
@@ -46,12 +46,19 @@ class Crash:
 
     Attributes:
         upstream: True if the only code of ark on the stack is parsers, printers and readers of ops.
+            A run whose heap is corrupt may die without a stack; the crash of such a run is
+            upstream if the run dies the same way when it only reads the module.
     """
 
     kind: str
     frames: tuple[Frame, ...]
     message: str
     upstream: bool = field(default=False, compare=False)
+
+    @property
+    def lacks_stack(self) -> bool:
+        """True if the run died by a signal and printed no stack."""
+        return self.kind.startswith("signal") and not self.frames
 
 
 def find_crash(outcome: Outcome) -> Crash | None:

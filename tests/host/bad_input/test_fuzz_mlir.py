@@ -137,3 +137,50 @@ def test_runs_that_take_too_much_are_stopped(tmp_path: Path) -> None:
         timeout=60,
     )
     assert done.stdout == "None False None\n6 False signal 6\n6 True hang\n"
+
+
+# A server of the fuzzer's protocol whose commands die without a stack. A module with the byte `r`
+# kills the run that only parses it, too.
+_STACKLESS_SERVER = """#!{python}
+import os, sys
+for line in sys.stdin:
+    result, errors, source, *arguments = line.rstrip("\\n").split("\\t")
+    child = os.fork()
+    if child == 0:
+        open(result, "w").close()
+        with open(errors, "w") as stream:
+            stream.write("malloc(): corrupted top size\\n")
+        only_parses = arguments[1:] == ["--mlir-very-unsafe-disable-verifier-on-parsing"]
+        if only_parses and b"r" not in open(source, "rb").read():
+            os._exit(0)
+        os.abort()
+    print(child, flush=True)
+    print(os.waitpid(child, 0)[1], flush=True)
+"""
+
+
+def test_a_crash_without_a_stack_is_upstream_only_if_parsing_crashes(tmp_path: Path) -> None:
+    program = tmp_path / "stackless-server"
+    program.write_text(_STACKLESS_SERVER.format(python=sys.executable))
+    program.chmod(0o755)
+    script = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from pathlib import Path\n"
+        "from fuzz_mlir import Fuzzer, Input\n"
+        "from mlir_crashes import Causes\n"
+        "from mlir_server import Server\n"
+        "with Server(Path(sys.argv[2]), Path(sys.argv[3])) as server:\n"
+        "    for data in (b'reader', b'pass'):\n"
+        "        causes = Causes(None)\n"
+        "        Fuzzer(server, causes, 0).run([Input(0, 'bytecode', 'seed', data, ('--x',))])\n"
+        "        print('unknown:', causes.report())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(_ROOT / "tests/soak"), str(program), str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    unknown = [line for line in done.stdout.splitlines() if line.startswith("unknown: ")]
+    assert unknown == ["unknown: 0", "unknown: 1"], done.stdout
