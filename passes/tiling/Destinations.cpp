@@ -182,8 +182,8 @@ static void computeInPlace(RewriterBase &rewriter, linalg::GenericOp op) {
   }
 }
 
-/// Returns the copy that ends a body: its result is yielded, or inserted into a
-/// state.
+/// Returns the copy that ends a body, or null: its result is yielded, or
+/// inserted into a state.
 static linalg::CopyOp getFinalCopy(TaskOp task) {
   Value yielded = task.getBody().front().getTerminator()->getOperand(0);
   if (auto insertion = yielded.getDefiningOp<tensor::InsertSliceOp>())
@@ -223,7 +223,11 @@ void ark::computeInDestination(RewriterBase &rewriter, TaskOp task) {
   unshareInits(rewriter, body);
   for (auto op : llvm::make_early_inc_range(body.getOps<linalg::GenericOp>()))
     computeInPlace(rewriter, op);
-  Placement final = getPlacement(getFinalCopy(task));
+  linalg::CopyOp copy = getFinalCopy(task);
+  // A body that computes in its tile already has no copy.
+  if (!copy)
+    return;
+  Placement final = getPlacement(copy);
   // Follows the result to the origin of its memory. If the origin is not memory
   // of the body, the result is a part of an operand and the copy stays.
   OpOperand *operand = getDestination(final.source);

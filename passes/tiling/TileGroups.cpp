@@ -484,9 +484,16 @@ struct TileGroupsPass : ark::impl::TileGroupsPassBase<TileGroupsPass> {
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     // Tasks of custom ops.
-    for (auto task : getOperation().getBody().getOps<TaskOp>())
+    for (auto task : getOperation().getBody().getOps<TaskOp>()) {
+      if (task->getNumResults() == 0) {
+        task.emitError("task '")
+            << task.getName()
+            << "' works on buffers already; the tiling stage takes tensors";
+        return signalPassFailure();
+      }
       if (failed(completeBody(rewriter, task, cleanup)))
         return signalPassFailure();
+    }
     for (auto group : llvm::make_early_inc_range(
              getOperation().getBody().getOps<GroupOp>())) {
       if (!group.getTile()) {

@@ -163,22 +163,22 @@ ONES = [
 ]
 REGISTERS = "call void @llvm.nvvm.wgmma.fence.sync.aligned()"
 PRODUCT = (
-    '%sums = call {float, float, float, float} asm sideeffect "{.reg .pred p; setp.ne.b32 p, $10, '
+    '%accumulators = call {float, float, float, float} asm sideeffect "{.reg .pred p; setp.ne.b32 p, $10, '
     "0; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, $8, $9, p, $11, $12, "
     '$13, $14;}", "=f,=f,=f,=f,0,1,2,3,l,l,n,n,n,n,n"(float 0.0, float 0.0, float 0.0, float 0.0, '
     "i64 0, i64 0, i32 1, i32 1, i32 1, i32 0, i32 0)"
 )
 GROUP = "call void @llvm.nvvm.wgmma.commit_group.sync.aligned()"
-WAIT_FOR_SUMS = "call void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 0)"
+WAIT_FOR_ACCUMULATORS = "call void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 0)"
 USE = [
-    "%sum = extractvalue {float, float, float, float} %sums, 2",
-    "%number = fptoui float %sum to i32",
+    "%accumulator = extractvalue {float, float, float, float} %accumulators, 2",
+    "%number = fptoui float %accumulator to i32",
     "store i32 %number, ptr %own, align 4",
 ]
 
 
 def test_a_product(launch: Launch) -> None:
-    steps = [*ONES, FENCE, BARRIER, REGISTERS, PRODUCT, GROUP, WAIT_FOR_SUMS, *USE]
+    steps = [*ONES, FENCE, BARRIER, REGISTERS, PRODUCT, GROUP, WAIT_FOR_ACCUMULATORS, *USE]
     for outcome in launch(*steps):
         assert outcome == Outcome([16] * THREADS, "")
 
@@ -187,21 +187,49 @@ def test_a_product(launch: Launch) -> None:
     ("missing", "failure"),
     [
         (REGISTERS, "wgmma of registers that no wgmma.fence has fenced"),
-        (GROUP, "uses a sum before wgmma.wait_group has waited for it"),
-        (WAIT_FOR_SUMS, "uses a sum before wgmma.wait_group has waited for it"),
+        (GROUP, "uses an accumulator before wgmma.wait_group has waited for it"),
+        (WAIT_FOR_ACCUMULATORS, "uses an accumulator before wgmma.wait_group has waited for it"),
     ],
 )
 def test_a_product_without_a_required_step_shows(
     missing: str, failure: str, launch: Launch
 ) -> None:
-    steps = [*ONES, FENCE, BARRIER, REGISTERS, PRODUCT, GROUP, WAIT_FOR_SUMS, *USE]
+    steps = [*ONES, FENCE, BARRIER, REGISTERS, PRODUCT, GROUP, WAIT_FOR_ACCUMULATORS, *USE]
     for outcome in launch(*[step for step in steps if step != missing]):
         assert failure in outcome.failure
 
 
+# The left operand is in registers: four words of a thread with two numbers each.
+PRODUCT_OF_REGISTERS = (
+    '%accumulators = call {float, float, float, float} asm sideeffect "{.reg .pred p; '
+    "setp.ne.b32 p, 1, 0; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, "
+    '{$8, $9, $10, $11}, $12, p, 1, 1, 0;}", "=f,=f,=f,=f,0,1,2,3,r,r,r,r,l"(float 0.0, '
+    "float 0.0, float 0.0, float 0.0, i32 1065369472, i32 1065369472, i32 1065369472, "
+    "i32 1065369472, i64 0)"
+)
+
+
+@pytest.mark.parametrize("second", [PRODUCT, PRODUCT_OF_REGISTERS])
+@pytest.mark.parametrize("is_fenced", [True, False])
+def test_a_fence_covers_products_until_the_wait(
+    second: str, is_fenced: bool, launch: Launch
+) -> None:
+    """Threads may write the registers of the second product after the wait for the first one."""
+    second = second.replace("%accumulators", "%others")
+    first = [PRODUCT, GROUP, WAIT_FOR_ACCUMULATORS]
+    between = [REGISTERS] if is_fenced else []
+    steps = [*ONES, FENCE, BARRIER, REGISTERS, *first, *between]
+    use = [step.replace("%accumulators", "%others") for step in USE]
+    for outcome in launch(*steps, second, GROUP, WAIT_FOR_ACCUMULATORS, *use):
+        if is_fenced:
+            assert outcome == Outcome([16] * THREADS, "")
+        else:
+            assert "wgmma of registers that no wgmma.fence has fenced" in outcome.failure
+
+
 def test_operands_without_a_proxy_fence(launch: Launch) -> None:
     """Without a proxy fence, the product does not see the stores of threads."""
-    steps = [*ONES, BARRIER, REGISTERS, PRODUCT, GROUP, WAIT_FOR_SUMS, *USE]
+    steps = [*ONES, BARRIER, REGISTERS, PRODUCT, GROUP, WAIT_FOR_ACCUMULATORS, *USE]
     for outcome in launch(*steps):
         assert 16 not in outcome.words
 

@@ -62,3 +62,21 @@ ark.program @reductionOfNoElements(
   }
   ark.return %0 : tensor<4xf32>
 }
+
+// -----
+
+ark.program @taskOnBuffers(
+    %x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  // expected-error @below {{task 't' works on buffers already; the tiling stage takes tensors}}
+  ark.task "t" grid [1]
+      ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>)
+      outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>,
+       %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %0 = memref.load %t0[%i] : memref<16xf32, strided<[1], offset: ?>>
+    memref.store %0, %t1[%i] : memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}

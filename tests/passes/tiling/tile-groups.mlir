@@ -1,4 +1,6 @@
 // RUN: ark-opt %s --ark-tile-groups --ark-verify-tiling --split-input-file | FileCheck %s
+// The pass leaves tiled tasks as they are.
+// RUN: ark-opt %s --ark-tile-groups --ark-tile-groups --split-input-file | FileCheck %s
 
 // CHECK-LABEL: ark.program @tilesOfAnElementwiseGroup
 // CHECK-SAME: (%[[X:.+]]: tensor<32x8xf32> {{.*}})

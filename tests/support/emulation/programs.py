@@ -191,6 +191,36 @@ def _chain(tile: tuple[int, int], **options: Any) -> Case:
     return Case(build, runs, options=options)
 
 
+# -- attention ---------------------------------------------------------------------------------
+
+
+def _attention(depth: int, keys: int, *, causal: bool) -> Case:
+    """Attention of 256 queries on warpgroups. The keys are so many that stages are reused."""
+    heads, queries = 2, 256
+    shapes = {
+        name: (1, heads, count, depth)
+        for name, count in zip("qkv", (queries, keys, keys), strict=True)
+    }
+
+    def build() -> ark.Program:
+        with ark.Program("attention") as program, ark.planner(tile=(queries, depth)):
+            q, k, v = (ark.input(name, shape, ark.bf16) for name, shape in shapes.items())
+            ark.output("y", ark.attention(q, k, v, causal=causal))
+        return program
+
+    def runs(program: ark.Program) -> list[Arrays]:
+        del program
+        random = np.random.default_rng(2)
+        return [
+            {
+                name: random.standard_normal(shape).astype(ark.bf16.numpy)
+                for name, shape in shapes.items()
+            }
+        ]
+
+    return Case(build, runs)
+
+
 # -- states ------------------------------------------------------------------------------------
 
 _ROWS, _COLUMNS = 32, 48
@@ -222,6 +252,9 @@ CASES: dict[str, Case] = {
     "boxes": _chain((256, 128)),
     "stages of warpgroups": _chain((128, 128)),
     "stages of warps": _chain((128, 128), arch="sm_100a"),
+    "attention": _attention(depth=64, keys=392, causal=False),
+    "attention, causal": _attention(depth=64, keys=520, causal=True),
+    "attention, deep heads": _attention(depth=128, keys=330, causal=True),
     "states": Case(_build_states, _state_runs, iterations=3),
     "resident": Case(_build_states, _state_runs, iterations=2, resident=True),
 }

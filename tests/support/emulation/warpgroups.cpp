@@ -58,7 +58,9 @@ using Group = std::vector<Product>;
 struct Warp {
   Group open;
   std::deque<Group> groups;
-  /// True if the registers that products will read are fenced.
+  /// True after a fence, until a wait or a use of an accumulator. New
+  /// accumulators and left operands in registers need a fence, since the threads
+  /// may have written these registers.
   bool isFenced = false;
 };
 
@@ -101,7 +103,7 @@ static Accumulator *findAccumulator(int thread, uint32_t bits) {
   int number = bits >> kSumBits & ((1 << kNumberBits) - 1);
   Accumulator &found = getOwn().threads[thread][number % kAccumulators];
   if (found.number < 0 || found.number % (1 << kNumberBits) != number)
-    fail("uses a sum of wgmma that is lost");
+    fail("uses an accumulator of wgmma that is lost");
   return &found;
 }
 
@@ -115,7 +117,7 @@ extern "C" float simt_resolve(float number, int site) {
   simt_enter(site);
   Accumulator &accumulator = *findAccumulator(getThread(), bits);
   if (accumulator.open)
-    fail("uses a sum before wgmma.wait_group has waited for it");
+    fail("uses an accumulator before wgmma.wait_group has waited for it");
   getWarp(getThread()).isFenced = false;
   return accumulator.sums[getSum(bits)];
 }
@@ -398,6 +400,7 @@ INSTRUCTION(wgmma_wait_group_sync_aligned) {
   most += getMutation() == Mutation::WaitForLess;
   int warpInGroup = getThread() / kWarpSize % (kWarpgroupSize / kWarpSize);
   doByWarp("wgmma.wait_group", [=](Warp &warp) {
+    warp.isFenced = false;
     while (warp.groups.size() > most) {
       for (Product &product : warp.groups.front())
         finish(product, warpInGroup);
