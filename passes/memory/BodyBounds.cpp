@@ -4,109 +4,34 @@
 
 #include "lib/support/BufferView.h"
 
-#include "mlir/Analysis/Presburger/Simplex.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
-#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace mlir::ark;
-using llvm::DynamicAPInt;
 
-/// Limit on the variables of a proof that are split into cases. The work
-/// doubles with each split variable, and bodies need one or two.
-static constexpr unsigned kMaxSplits = 6;
 /// Limit on the length of a chain of ops through which an index is traced back.
 static constexpr unsigned kMaxDepth = 100;
 
 //===----------------------------------------------------------------------===//
-// Linear forms
+// Selections and loops
 //===----------------------------------------------------------------------===//
-
-std::optional<int64_t> LinearForm::getConstant() const {
-  if (!terms.empty() || constant > INT64_MAX || constant < INT64_MIN)
-    return std::nullopt;
-  return static_cast<int64_t>(constant);
-}
-
-LinearForm &LinearForm::operator+=(const LinearForm &other) {
-  constant += other.constant;
-  for (const auto &[variable, coefficient] : other.terms) {
-    auto [it, isNew] = terms.try_emplace(variable, coefficient);
-    if (isNew)
-      continue;
-    it->second += coefficient;
-    if (it->second == 0)
-      terms.erase(it);
-  }
-  return *this;
-}
-
-LinearForm &LinearForm::operator*=(const DynamicAPInt &factor) {
-  if (factor == 0)
-    terms.clear();
-  constant *= factor;
-  for (auto &[variable, coefficient] : terms)
-    coefficient *= factor;
-  return *this;
-}
-
-//===----------------------------------------------------------------------===//
-// Variables
-//===----------------------------------------------------------------------===//
-
-LinearForm BodyBounds::createVariable() {
-  variables.emplace_back();
-  return LinearForm::variable(variables.size() - 1);
-}
-
-LinearForm BodyBounds::createBetween(const LinearForm &first,
-                                     const LinearForm &last) {
-  LinearForm variable = createVariable();
-  variables.back().facts = {variable - first, last - variable};
-  return variable;
-}
-
-/// Returns the quotient of `dividend` and a positive divisor, rounded down.
-LinearForm BodyBounds::createFloorDiv(const LinearForm &dividend,
-                                      int64_t divisor) {
-  LinearForm quotient = createVariable();
-  LinearForm remainder = dividend - quotient * divisor;
-  variables.back().facts = {remainder, LinearForm(divisor - 1) - remainder};
-  return quotient;
-}
-
-LinearForm BodyBounds::getMinimum(LinearForm left, LinearForm right) {
-  if (right < left)
-    std::swap(left, right);
-  if (!(left < right))
-    return left;
-  auto [it, isNew] = minima.try_emplace({left, right});
-  if (isNew) {
-    LinearForm minimum = createVariable();
-    variables.back().isUniform = isUniform(left) && isUniform(right);
-    variables.back().facts = {left - minimum, right - minimum};
-    variables.back().cases = {{minimum - left}, {minimum - right}};
-    it->second = minimum;
-  }
-  return it->second;
-}
 
 LinearForm BodyBounds::getSelected(Value condition, const LinearForm &ifTrue,
                                    const LinearForm &ifFalse) {
   Facts whenTrue, whenFalse;
   addFacts(condition, /*holds=*/true, whenTrue);
   addFacts(condition, /*holds=*/false, whenFalse);
-  LinearForm selected = createVariable();
+  LinearForm selected = system.createVariable();
   whenTrue.append({selected - ifTrue, ifTrue - selected});
   whenFalse.append({selected - ifFalse, ifFalse - selected});
-  variables.back().cases = {whenTrue, whenFalse};
+  system.setCases(selected, {whenTrue, whenFalse});
   return selected;
 }
 
@@ -116,10 +41,10 @@ LinearForm BodyBounds::getInductionVariable(OpFoldResult lowerBound,
   LinearForm first = getIndex(lowerBound), last = getIndex(upperBound) - 1;
   std::optional<int64_t> stride = getConstantIntValue(step);
   if (!stride || *stride < 1)
-    return createBetween(first, last);
-  LinearForm iteration = createVariable();
+    return system.createBetween(first, last);
+  LinearForm iteration = system.createVariable();
   LinearForm induction = first + iteration * *stride;
-  variables.back().facts = {iteration, last - induction};
+  system.setFacts(iteration, {iteration, last - induction});
   return induction;
 }
 
@@ -133,10 +58,11 @@ LinearForm BodyBounds::getIndex(Value index) {
     return it->second;
   // Breaks cycles: an index that depends on itself, through a temporary, may
   // have any value.
-  indices[index] = createVariable();
+  indices[index] = system.createVariable();
   // computeIndex visits operands recursively.
   ++depth;
-  LinearForm form = depth < kMaxDepth ? computeIndex(index) : createVariable();
+  LinearForm form =
+      depth < kMaxDepth ? computeIndex(index) : system.createVariable();
   --depth;
   indices[index] = form;
   return form;
@@ -159,11 +85,9 @@ LinearForm BodyBounds::computeIndex(Value index) {
 LinearForm BodyBounds::computeIndexOf(BlockArgument argument) {
   unsigned number = argument.getArgNumber();
   Operation *parent = argument.getOwner()->getParentOp();
-  if (parent == task && number < task.getGrid().size()) {
-    LinearForm index = createBetween(0, task.getGrid()[number] - 1);
-    variables.back().isUniform = true;
-    return index;
-  }
+  if (parent == task && number < task.getGrid().size())
+    return system.createBetween(0, task.getGrid()[number] - 1,
+                                /*isUniform=*/true);
   if (auto structured = dyn_cast<linalg::LinalgOp>(parent)) {
     Value operand = structured->getOperand(number);
     return isa<MemRefType>(operand.getType())
@@ -176,7 +100,7 @@ LinearForm BodyBounds::computeIndexOf(BlockArgument argument) {
     inductions = loop.getLoopInductionVars();
   if (!inductions || number >= inductions->size() ||
       (*inductions)[number] != argument)
-    return createVariable();
+    return system.createVariable();
   return getInductionVariable((*loop.getLoopLowerBounds())[number],
                               (*loop.getLoopUpperBounds())[number],
                               (*loop.getLoopSteps())[number]);
@@ -188,7 +112,7 @@ LinearForm BodyBounds::computeProduct(const LinearForm &left,
     return right * *factor;
   if (std::optional<int64_t> factor = right.getConstant())
     return left * *factor;
-  return createVariable();
+  return system.createVariable();
 }
 
 LinearForm BodyBounds::computeIndexOf(Operation *op) {
@@ -200,32 +124,35 @@ LinearForm BodyBounds::computeIndexOf(Operation *op) {
     std::optional<int64_t> divisor = operand(1).getConstant();
     if (!divisor || *divisor < 1 || !isNonNegative(operand(0), op))
       return std::nullopt;
-    return createFloorDiv(operand(0), *divisor);
+    return system.createFloorDiv(operand(0), *divisor);
   };
   return llvm::TypeSwitch<Operation *, LinearForm>(op)
       .Case([&](arith::AddIOp) { return operand(0) + operand(1); })
       .Case([&](arith::SubIOp) { return operand(0) - operand(1); })
       .Case(
           [&](arith::MulIOp) { return computeProduct(operand(0), operand(1)); })
-      .Case([&](arith::MinSIOp) { return getMinimum(operand(0), operand(1)); })
+      .Case([&](arith::MinSIOp) {
+        return system.getMinimum(operand(0), operand(1));
+      })
       .Case([&](arith::MaxSIOp) {
-        return getMinimum(operand(0) * -1, operand(1) * -1) * -1;
+        return system.getMinimum(operand(0) * -1, operand(1) * -1) * -1;
       })
       .Case([&](arith::SelectOp select) {
         return getSelected(select.getCondition(), operand(1), operand(2));
       })
       .Case<arith::DivSIOp, arith::DivUIOp, arith::FloorDivSIOp>([&](auto) {
         std::optional<LinearForm> quotient = floorDiv();
-        return quotient ? *quotient : createVariable();
+        return quotient ? *quotient : system.createVariable();
       })
       .Case<arith::RemSIOp, arith::RemUIOp>([&](auto) {
         std::optional<LinearForm> quotient = floorDiv();
         return quotient ? operand(0) - *quotient * *operand(1).getConstant()
-                        : createVariable();
+                        : system.createVariable();
       })
       .Case([&](memref::DimOp dim) {
         std::optional<int64_t> index = dim.getConstantIndex();
-        return index ? getExtent(dim.getSource(), *index) : createVariable();
+        return index ? getExtent(dim.getSource(), *index)
+                     : system.createVariable();
       })
       .Case([&](memref::LoadOp load) {
         return computeLoaded(load.getMemref(), load);
@@ -236,21 +163,15 @@ LinearForm BodyBounds::computeIndexOf(Operation *op) {
       })
       .Case([&](CheckIndexOp check) {
         LinearForm last = getIndex(check.getBound()) - 1;
-        return isNonNegative(last, op) ? createBetween(0, last)
-                                       : createVariable();
+        return isNonNegative(last, op) ? system.createBetween(0, last)
+                                       : system.createVariable();
       })
-      .Default([&](Operation *) { return createVariable(); });
+      .Default([&](Operation *) { return system.createVariable(); });
 }
 
 //===----------------------------------------------------------------------===//
 // Indices in temporaries
 //===----------------------------------------------------------------------===//
-
-bool BodyBounds::isUniform(const LinearForm &form) const {
-  return llvm::all_of(form.terms, [&](const auto &term) {
-    return variables[term.first].isUniform;
-  });
-}
 
 /// Returns true if a structured op writes every element of an operand.
 bool BodyBounds::fills(linalg::LinalgOp op, OpOperand &operand) {
@@ -340,37 +261,6 @@ Operation *BodyBounds::findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
   return last;
 }
 
-/// Renames the form for other iterations: every variable that is not uniform
-/// becomes a new variable with the same facts.
-LinearForm
-BodyBounds::renameVarying(const LinearForm &form,
-                          llvm::DenseMap<unsigned, unsigned> &names) {
-  LinearForm renamed;
-  renamed.constant = form.constant;
-  for (const auto &[variable, coefficient] : form.terms) {
-    if (variables[variable].isUniform) {
-      renamed.terms[variable] = coefficient;
-      continue;
-    }
-    auto [it, isNew] = names.try_emplace(variable, variables.size());
-    renamed.terms[it->second] = coefficient;
-    if (!isNew)
-      continue;
-    unsigned name = it->second;
-    variables.emplace_back();
-    Variable old = variables[variable], copy;
-    for (const LinearForm &fact : old.facts)
-      copy.facts.push_back(renameVarying(fact, names));
-    for (const Facts &facts : old.cases) {
-      copy.cases.emplace_back();
-      for (const LinearForm &fact : facts)
-        copy.cases.back().push_back(renameVarying(fact, names));
-    }
-    variables[name] = std::move(copy);
-  }
-  return renamed;
-}
-
 /// Returns the index loaded from a temporary: one of the indices stored by the
 /// last op that fills the temporary, or stored after this op.
 LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
@@ -379,14 +269,14 @@ LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
     root = root.getDefiningOp()->getOperand(0);
   if (!cast<MemRefType>(buffer.getType()).getElementType().isIndex() ||
       !root.getDefiningOp<memref::AllocaOp>())
-    return createVariable();
+    return system.createVariable();
   Block &body = task.getBody().front();
   Operation *reader = body.findAncestorOpInBlock(*at);
   SmallVector<OpOperand *> uses;
   collectUses(root, uses);
   Operation *fill = findLastFill(buffer, uses, reader);
   if (!fill)
-    return createVariable();
+    return system.createVariable();
   SmallVector<LinearForm> stored;
   for (OpOperand *use : uses) {
     Operation *user = body.findAncestorOpInBlock(*use->getOwner());
@@ -399,18 +289,18 @@ LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
       stored.push_back(getIndex(store.getValueToStore()));
     } else if (!isa<memref::DimOp, memref::ExtractStridedMetadataOp,
                     memref::LoadOp, ViewLikeOpInterface>(use->getOwner())) {
-      return createVariable();
+      return system.createVariable();
     }
   }
   SmallVector<Facts, 0> cases;
   for (const LinearForm &form : stored) {
     llvm::DenseMap<unsigned, unsigned> names;
-    cases.push_back({renameVarying(form, names)});
+    cases.push_back({system.renameVarying(form, names)});
   }
-  LinearForm loaded = createVariable();
+  LinearForm loaded = system.createVariable();
   for (Facts &facts : cases)
     facts = {loaded - facts.front(), facts.front() - loaded};
-  variables.back().cases = std::move(cases);
+  system.setCases(loaded, std::move(cases));
   return loaded;
 }
 
@@ -425,7 +315,7 @@ LinearForm BodyBounds::evaluate(AffineExpr expr, ArrayRef<LinearForm> dims) {
     return dims[dim.getPosition()];
   auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
   if (!binary)
-    return createVariable();
+    return system.createVariable();
   LinearForm left = evaluate(binary.getLHS(), dims);
   LinearForm right = evaluate(binary.getRHS(), dims);
   std::optional<int64_t> divisor = right.getConstant();
@@ -436,12 +326,13 @@ LinearForm BodyBounds::evaluate(AffineExpr expr, ArrayRef<LinearForm> dims) {
   case AffineExprKind::Mul:
     return computeProduct(left, right);
   case AffineExprKind::FloorDiv:
-    return divides ? createFloorDiv(left, *divisor) : createVariable();
+    return divides ? system.createFloorDiv(left, *divisor)
+                   : system.createVariable();
   case AffineExprKind::Mod:
-    return divides ? left - createFloorDiv(left, *divisor) * *divisor
-                   : createVariable();
+    return divides ? left - system.createFloorDiv(left, *divisor) * *divisor
+                   : system.createVariable();
   default:
-    return createVariable();
+    return system.createVariable();
   }
 }
 
@@ -455,8 +346,8 @@ LinearForm BodyBounds::computeTileExtent(BlockArgument tile, int64_t dim) {
   for (Value index : task.getGridIndices())
     grid.push_back(getIndex(index));
   LinearForm offset = evaluate(region.getOffsets().getResult(dim), grid);
-  return getMinimum(LinearForm(region.getSizes()[dim]),
-                    LinearForm(type.getDimSize(dim)) - offset);
+  return system.getMinimum(LinearForm(region.getSizes()[dim]),
+                           LinearForm(type.getDimSize(dim)) - offset);
 }
 
 LinearForm BodyBounds::getExtent(Value buffer, int64_t dim) {
@@ -465,7 +356,7 @@ LinearForm BodyBounds::getExtent(Value buffer, int64_t dim) {
     return LinearForm(type.getDimSize(dim));
   if (auto tile = dyn_cast<BlockArgument>(buffer)) {
     bool isTile = tile.getOwner()->getParentOp() == task;
-    return isTile ? computeTileExtent(tile, dim) : createVariable();
+    return isTile ? computeTileExtent(tile, dim) : system.createVariable();
   }
   return llvm::TypeSwitch<Operation *, LinearForm>(buffer.getDefiningOp())
       .Case([&](memref::SubViewOp view) {
@@ -492,7 +383,7 @@ LinearForm BodyBounds::getExtent(Value buffer, int64_t dim) {
         return getExtent(view.getIn(),
                          view.getPermutation().getDimPosition(dim));
       })
-      .Default([&](Operation *) { return createVariable(); });
+      .Default([&](Operation *) { return system.createVariable(); });
 }
 
 LinearForm BodyBounds::getProduct(Value buffer, ArrayRef<int64_t> dims) {
@@ -509,13 +400,13 @@ LinearForm BodyBounds::getLoopExtent(IndexingMapOpInterface op, unsigned loop) {
          llvm::enumerate(op.getMatchingIndexingMap(&operand).getResults()))
       if (expr == wanted && isa<MemRefType>(operand.get().getType()))
         return getExtent(operand.get(), dim);
-  return createVariable();
+  return system.createVariable();
 }
 
 LinearForm BodyBounds::getLoopIndex(IndexingMapOpInterface op, unsigned loop) {
   auto [it, isNew] = loopIndices.try_emplace({op, loop});
   if (isNew) {
-    LinearForm index = createBetween(0, getLoopExtent(op, loop) - 1);
+    LinearForm index = system.createBetween(0, getLoopExtent(op, loop) - 1);
     // getLoopExtent may have inserted into the map and invalidated `it`.
     loopIndices[{op, loop}] = index;
     return index;
@@ -565,7 +456,7 @@ void BodyBounds::addFacts(Value condition, bool holds, Facts &facts) {
 }
 
 /// Returns the facts that the loops and branches around an op imply.
-BodyBounds::Facts BodyBounds::getFactsAt(Operation *at) {
+LinearSystem::Facts BodyBounds::getFactsAt(Operation *at) {
   Facts facts;
   for (Operation *op = at; op != task; op = op->getParentOp()) {
     Operation *parent = op->getParentOp();
@@ -584,76 +475,10 @@ BodyBounds::Facts BodyBounds::getFactsAt(Operation *at) {
 // Proofs
 //===----------------------------------------------------------------------===//
 
-/// Returns the strongest equivalent inequality over integers: divides the
-/// coefficients by their common divisor and rounds the constant down.
-static LinearForm tighten(const LinearForm &fact) {
-  DynamicAPInt divisor(0);
-  for (const auto &[variable, coefficient] : fact.terms)
-    divisor = gcd(divisor, abs(coefficient));
-  if (divisor == 0 || divisor == 1)
-    return fact;
-  LinearForm tight;
-  tight.constant = floorDiv(fact.constant, divisor);
-  for (const auto &[variable, coefficient] : fact.terms)
-    tight.terms[variable] = coefficient / divisor;
-  return tight;
-}
-
-/// Returns true if no rational numbers satisfy all facts.
-static bool haveNoSolution(ArrayRef<LinearForm> facts) {
-  std::map<unsigned, unsigned> columns;
-  for (const LinearForm &fact : facts)
-    for (const auto &[variable, coefficient] : fact.terms)
-      columns.try_emplace(variable, columns.size());
-  presburger::Simplex simplex(columns.size());
-  for (const LinearForm &fact : facts) {
-    LinearForm tight = tighten(fact);
-    SmallVector<DynamicAPInt> row(columns.size() + 1, DynamicAPInt(0));
-    for (const auto &[variable, coefficient] : tight.terms)
-      row[columns[variable]] = coefficient;
-    row.back() = tight.constant;
-    simplex.addInequality(row);
-    if (simplex.isEmpty())
-      return true;
-  }
-  return false;
-}
-
-/// Returns true if the facts contradict each other, given the facts and cases
-/// of their variables.
-bool BodyBounds::isImpossible(Facts facts, unsigned numSplits) {
-  llvm::SetVector<unsigned> used;
-  for (size_t next = 0, seen = 0; next < facts.size(); ++next) {
-    for (const auto &[variable, coefficient] : facts[next].terms)
-      used.insert(variable);
-    for (; seen < used.size(); ++seen)
-      facts.append(variables[used[seen]].facts);
-  }
-  if (haveNoSolution(facts))
-    return true;
-  // The highest number belongs to the variable that was created last.
-  std::optional<unsigned> split;
-  for (unsigned variable : used)
-    if (!variables[variable].cases.empty() && (!split || variable > *split))
-      split = variable;
-  if (!split || numSplits == kMaxSplits)
-    return false;
-  // Every variable is split once: inside of a case, the case is a fact.
-  SmallVector<Facts, 0> cases;
-  std::swap(cases, variables[*split].cases);
-  bool isImpossibleInAll = llvm::all_of(cases, [&](const Facts &ofCase) {
-    Facts all = facts;
-    all.append(ofCase);
-    return isImpossible(std::move(all), numSplits + 1);
-  });
-  std::swap(cases, variables[*split].cases);
-  return isImpossibleInAll;
-}
-
 bool BodyBounds::isNonNegative(const LinearForm &form, Operation *at) {
   if (std::optional<int64_t> constant = form.getConstant())
     return *constant >= 0;
   Facts facts = getFactsAt(at);
   facts.push_back(form * -1 - 1);
-  return isImpossible(std::move(facts), 0);
+  return system.isImpossible(std::move(facts));
 }

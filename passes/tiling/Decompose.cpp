@@ -1,6 +1,6 @@
 //===- Decompose.cpp - Decompose ark ops into structured ops --------------===//
 
-#include "passes/tiling/Decompose.h"
+#include "passes/tiling/decompose/Decompose.h"
 #include "passes/tiling/Passes.h"
 
 #include "lib/support/ChosenMatrices.h"

@@ -19,8 +19,8 @@ SLICE = {"states": 1, "boxes": 4, "decode": 8, "ranks: sums of rows": 1}
 
 def choose(mutants: list[Mutant], every: int) -> list[Mutant]:
     """Samples mutants, but keeps barriers together, since they are judged in groups."""
-    others = [mutant for mutant in mutants if not mutant.is_barrier]
-    barriers = [mutant for mutant in mutants if mutant.is_barrier]
+    others = [mutant for mutant in mutants if not mutant.may_be_redundant]
+    barriers = [mutant for mutant in mutants if mutant.may_be_redundant]
     return others[::every] + barriers[: len(barriers) // every]
 
 

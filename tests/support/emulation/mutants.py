@@ -49,7 +49,7 @@ _RULES: list[tuple[str, list[Mutation]]] = [
 ]
 
 
-# Barriers that may make another one redundant, the nearest first.
+# Barriers or waits that may make another one redundant, the nearest first.
 _MOST_TWINS = 4
 # Functions with one instruction each, whose copies in a kernel are mutated together.
 _PRIMITIVES = re.compile(r"Cuda(Kernel|PeerRanks)\.mlir")
@@ -77,9 +77,13 @@ class Mutant:
     is_shared: bool
 
     @property
-    def is_barrier(self) -> bool:
-        """True if the mutant lacks a barrier of the CTA or of a warp."""
-        return self.name.startswith("bar")
+    def may_be_redundant(self) -> bool:
+        """True if another instruction may have the same effect as the one that is mutated.
+
+        These are barriers of the CTA or of a warp, and waits for groups of `wgmma`: a later wait
+        waits for all earlier groups.
+        """
+        return self.name.startswith(("bar", "wgmma_commit", "wgmma_wait"))
 
     def changes(self) -> dict[int, int]:
         """Returns the mutation of each site."""
@@ -202,15 +206,15 @@ def judge_all(
 ) -> list[Verdict]:
     """Runs all mutants of a program.
 
-    A barrier that other barriers make redundant survives alone. So the barriers that survive are
-    dropped one after the other, and stay dropped as long as no run fails. If a run then fails, the
-    last barrier was redundant only because of those dropped before it. A dropped barrier was
-    redundant because of such a barrier if no run fails with the two exchanged.
+    A barrier or wait that others make redundant survives alone. So those that survive are dropped
+    one after the other, and stay dropped as long as no run fails. If a run then fails, the last one
+    was redundant only because of those dropped before it. A dropped one was redundant because of
+    such a barrier or wait if no run fails with the two exchanged.
     """
     verdicts: dict[str, Verdict] = {}
     for mutant in mutants:
         verdicts[mutant.name] = Verdict(mutant, judge(trial, mutant.changes(), seeds, limit))
-    left = [v.mutant for v in verdicts.values() if not v.problem and v.mutant.is_barrier]
+    left = [v.mutant for v in verdicts.values() if not v.problem and v.mutant.may_be_redundant]
     dropped: list[Mutant] = []
     needed: list[Mutant] = []
     for mutant in left:

@@ -252,9 +252,9 @@ CASES: dict[str, Case] = {
     "boxes": _chain((256, 128)),
     "stages of warpgroups": _chain((128, 128)),
     "stages of warps": _chain((128, 128), arch="sm_100a"),
-    "attention": _attention(depth=64, keys=392, causal=False),
+    "attention": _attention(depth=64, keys=520, causal=False),
     "attention, causal": _attention(depth=64, keys=520, causal=True),
-    "attention, deep heads": _attention(depth=128, keys=330, causal=True),
+    "attention, deep heads": _attention(depth=128, keys=520, causal=True),
     "states": Case(_build_states, _state_runs, iterations=3),
     "resident": Case(_build_states, _state_runs, iterations=2, resident=True),
 }

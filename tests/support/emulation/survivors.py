@@ -39,9 +39,10 @@ class Score:
 
     Attributes:
         alone: mutants that were detected.
-        together: redundant barriers whose mutants were detected when others were dropped as well.
-        removable: barriers without need: all of them in a program can be dropped at once, and the
-            check for races finds no access that they would order.
+        together: redundant barriers and waits whose mutants were detected when others were dropped
+            as well.
+        removable: barriers and waits without need: all of them in a program can be dropped at once,
+            and the checks of the emulation find no access that they would order.
         left: other survivors with their reasons; None for an unknown reason.
     """
 
@@ -74,7 +75,7 @@ class Score:
         total = len(self.alone) + len(self.together) + len(self.removable) + len(self.left)
         lines.append(
             f"{total} mutants: {len(self.alone)} caught alone, {len(self.together)} redundant "
-            f"barriers caught with others dropped, {len(self.removable)} barriers removable, "
+            f"barriers or waits caught with others dropped, {len(self.removable)} removable, "
             f"{len(self.left)} left; {self.share:.1%} caught"
         )
         return "\n".join(lines)
@@ -94,4 +95,4 @@ def count(verdicts: Iterable[tuple[str, Verdict]]) -> Score:
 def _rank(verdict: Verdict) -> int:
     if verdict.problem:
         return 1 if verdict.twin else 0
-    return 2 if verdict.mutant.is_barrier else 3
+    return 2 if verdict.mutant.may_be_redundant else 3

@@ -4,8 +4,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#ifndef ARK_PASSES_TILING_DECOMPOSE_H
-#define ARK_PASSES_TILING_DECOMPOSE_H
+#ifndef ARK_PASSES_TILING_DECOMPOSE_DECOMPOSE_H
+#define ARK_PASSES_TILING_DECOMPOSE_DECOMPOSE_H
 
 #include "dialects/ark/ArkOps.h"
 
@@ -128,4 +128,4 @@ AffineMap getMapWithout(MLIRContext *context, int64_t rank,
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TILING_DECOMPOSE_H
+#endif // ARK_PASSES_TILING_DECOMPOSE_DECOMPOSE_H

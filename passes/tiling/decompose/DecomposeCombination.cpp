@@ -1,6 +1,6 @@
 //===- DecomposeCombination.cpp - Combine partitions of an attention ------===//
 
-#include "passes/tiling/Decompose.h"
+#include "passes/tiling/decompose/Decompose.h"
 
 #include "lib/support/Softmax.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -1,6 +1,6 @@
 //===- DecomposeAttention.cpp - Attention before its normalisation --------===//
 
-#include "passes/tiling/Decompose.h"
+#include "passes/tiling/decompose/Decompose.h"
 
 #include "lib/support/Softmax.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"

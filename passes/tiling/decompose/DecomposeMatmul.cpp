@@ -1,6 +1,6 @@
 //===- DecomposeMatmul.cpp - Decompose matmuls ----------------------------===//
 
-#include "passes/tiling/Decompose.h"
+#include "passes/tiling/decompose/Decompose.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -1,6 +1,6 @@
 //===- DecomposeUtils.cpp - Helpers to build scalars and structured ops ---===//
 
-#include "passes/tiling/Decompose.h"
+#include "passes/tiling/decompose/Decompose.h"
 
 #include "lib/support/ChosenMatrices.h"
 

@@ -1,6 +1,6 @@
 //===- DecomposeSampling.cpp - Emit random bits ---------------------------===//
 
-#include "passes/tiling/Decompose.h"
+#include "passes/tiling/decompose/Decompose.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 

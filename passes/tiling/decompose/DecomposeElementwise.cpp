@@ -1,6 +1,6 @@
 //===- DecomposeElementwise.cpp - Decompose elementwise ops ---------------===//
 
-#include "passes/tiling/Decompose.h"
+#include "passes/tiling/decompose/Decompose.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
