@@ -15,6 +15,9 @@ using namespace mlir::ark;
 /// says, but passes visit and copy all elements.
 static constexpr int64_t kMaxTableElements = int64_t(1) << 26;
 
+/// The most operands of a body. Passes have a bit for each operand.
+static constexpr int64_t kMaxOperands = int64_t(1) << 16;
+
 /// kernel_c1
 static LogicalResult verifyTable(KernelOp kernel, StringRef name,
                                  ElementsAttr table, int64_t columns,
@@ -115,9 +118,23 @@ static LogicalResult verifyRuns(KernelOp kernel) {
   return success();
 }
 
+/// kernel_c6
+static LogicalResult verifyBodies(KernelOp kernel) {
+  for (auto body : kernel.getBodies().getAsRange<DictionaryAttr>()) {
+    auto count = body.getAs<IntegerAttr>("operands");
+    if (count && (count.getValue().getSignificantBits() > 64 ||
+                  count.getInt() < 0 || count.getInt() > kMaxOperands))
+      return kernel.emitOpError("body ")
+             << body.get("function") << " has "
+             << llvm::toString(count.getValue(), 10, /*Signed=*/true)
+             << " operands; a body has 0 to " << kMaxOperands << " (kernel_c6)";
+  }
+  return success();
+}
+
 LogicalResult KernelOp::verify() {
   return success(
       succeeded(verifyTables(*this)) && succeeded(verifyLists(*this)) &&
-      succeeded(verifyTaskTable(*this)) && succeeded(verifyLaneRanges(*this)) &&
-      succeeded(verifyRuns(*this)));
+      succeeded(verifyBodies(*this)) && succeeded(verifyTaskTable(*this)) &&
+      succeeded(verifyLaneRanges(*this)) && succeeded(verifyRuns(*this)));
 }

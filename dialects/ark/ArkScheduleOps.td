@@ -178,6 +178,7 @@ def Ark_KernelOp : Ark_Op<"kernel"> {
       `operands`.
     - (kernel_c4) a lane is a range of `instructions`.
     - (kernel_c5) an instruction with opcode 0 runs a range of vCTAs of a task.
+    - (kernel_c6) a body has 0 to 2^16 operands.
   }];
   // The attribute is not `sym_name`, so a function beside the kernel may have the same name. No op
   // refers to a kernel by name.

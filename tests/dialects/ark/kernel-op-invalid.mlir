@@ -356,3 +356,21 @@ ark.kernel @runThatEndsBeforeItBegins {
     operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
     instructions = dense<[[0, 0, 3, 2]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
     semaphores = [{name = "s"}], timeline = dense<0> : tensor<1x2xi64>}
+
+// -----
+
+// expected-error @below {{body @body has 65537 operands; a body has 0 to 65536 (kernel_c6)}}
+ark.kernel @bodyWithTooManyOperands {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 65537 : i64}],
+    buffers = [], tasks = [], operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+
+// -----
+
+// expected-error @below {{body @body has -1 operands; a body has 0 to 65536 (kernel_c6)}}
+ark.kernel @bodyWithANegativeNumberOfOperands {
+    entry = @ark_kernel, sms = 1 : i64, arena = 64 : i64, bodies = [{function = @body, operands = -1 : i64}],
+    buffers = [], tasks = [], operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
