@@ -1,4 +1,4 @@
-"""The cuda driver of one rank in a process of its own."""
+"""The driver for `cuda` of one rank in its own process."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ __all__ = ["GpuRankDriver"]
 class GpuRankDriver(CudaDriver):
     """Runs one rank's lanes on its GPU; see :class:`ark_mlir.runtime.cuda.driver.CudaDriver`.
 
-    A program that stays (`hold`) is launched again for every run.
+    There are no resident kernels: every run is a launch.
 
     Attributes:
-        turn: the turn of the next launch, or None outside of a run.
+        turn: the turn of the current run, or None outside of a run.
     """
 
     def __init__(self, joined: Bundle, rank: int, memory: GpuMemory) -> None:
@@ -51,7 +51,7 @@ class GpuRankDriver(CudaDriver):
         self._limit_ns = 0
 
     def load(self, bundle: Bundle, shared: SharedMemory | None = None) -> None:
-        """See :meth:`Driver.load`; `bundle` has this rank's names."""
+        """See :meth:`Driver.load`; `bundle` has the buffers by their names in this rank."""
         self._linked = link(self._joined)
         program = self._linked[self._rank].bundle
         named = replace(program.manifest, buffers=bundle.manifest.buffers)
@@ -69,19 +69,19 @@ class GpuRankDriver(CudaDriver):
             raise InvalidUsageError("a run of several ranks cannot be part of a CUDA graph")
         return False
 
-    def hold(self) -> None:
-        """See :meth:`Driver.hold`: the kernel is launched for every run."""
+    def make_resident(self) -> None:
+        """See :meth:`Driver.make_resident`: the kernel is launched for every run."""
 
-    def release(self) -> None:
-        """See :meth:`Driver.release`: no kernel stays."""
+    def end_residency(self) -> None:
+        """See :meth:`Driver.end_residency`: no kernel is resident."""
 
     # -- runs --------------------------------------------------------------------------------
 
     def launch(self, launch: Launch) -> None:
-        """See :meth:`Driver.launch`: after all ranks have come."""
-        if self._given_up is not None:
-            # Before the others hear of this rank: an earlier kernel may still signal to them.
-            self._await_given_up(self._given_up)
+        """See :meth:`Driver.launch`: launches when all ranks have arrived."""
+        if self._abandoned is not None:
+            # Before this rank arrives: its abandoned kernel may still signal to the other ranks.
+            self._await_abandoned(self._abandoned)
         launch = self._after_earlier_work(launch)
         turn = self._current_turn()
         state = {"epoch": self.epoch, "clean": not self._dirty, "iterations": launch.iterations}
@@ -97,9 +97,9 @@ class GpuRankDriver(CudaDriver):
         super().launch(launch)
 
     def _after_earlier_work(self, launch: Launch) -> Launch:
-        """Returns the launch when the streams that it waits for have done their work.
+        """Waits for the producer streams of a launch; returns the launch without them.
 
-        The kernels of the other ranks would otherwise hold their GPUs meanwhile.
+        Otherwise the kernels of the other ranks would occupy their GPUs meanwhile.
         """
         if not self.is_foreign(launch.run_stream):
             return launch
@@ -112,7 +112,7 @@ class GpuRankDriver(CudaDriver):
         """See :meth:`Driver.wait`: the outcome of all ranks."""
         epoch = self.epoch
         outcome = super().wait()
-        # Until all ranks have said that they are done.
+        # Until all ranks have reported success.
         self._dirty = True
         outcomes = self._exchange(outcome)
         for each in outcomes:
@@ -129,7 +129,7 @@ class GpuRankDriver(CudaDriver):
         return joined
 
     def _late(self, rank: int) -> BusyError:
-        """Returns the error for a kernel that has begun after another one had given it up."""
+        """Returns the error for a kernel that began after another rank's wait for it timed out."""
         watch = QueueWatch(self._loaded(), (), self._kernel_name(rank))
         error = watch.start(self._limit_ns).error()
         error.notes += (BEGAN_LATE,)
@@ -141,8 +141,9 @@ class GpuRankDriver(CudaDriver):
     def _exchange(self, outcome: Outcome) -> list[Outcome]:
         """Returns the outcomes of all ranks.
 
-        A rank that does not answer counts as aborted if the report of this rank's hang explains
-        more than the missing rank. Otherwise raises RankFailedError.
+        If a rank does not answer and this rank has a report of a hang, the other ranks count as
+        aborted, since the report explains more than the missing rank. Raises RankFailedError
+        otherwise.
         """
         turn = self._current_turn()
         patience = turn.timeout if outcome.good else min(GRACE_SECONDS, turn.timeout)
@@ -160,12 +161,12 @@ class GpuRankDriver(CudaDriver):
             for word, linked in zip(words, self._linked, strict=True)
         ]
 
-    def look_at_peers(self, aborted_at: float | None) -> float | None:
-        """Ends the kernel if another rank's has failed, and returns the time at which it was told.
+    def poll_peers(self, aborted_at: float | None) -> float | None:
+        """Aborts the kernel if that of another rank has failed; returns the time of the abort.
 
-        Raises RankFailedError if another rank cannot end this run, BusyError if the kernel has not
-        begun when another one has ended, and DeviceError if the kernel does not end in time after
-        it was told to.
+        `aborted_at` is the result of the previous call. Raises RankFailedError if another rank
+        cannot end this run, BusyError if the kernel has not begun when another one has ended, and
+        DeviceError if the kernel does not end within the grace period after the abort.
         """
         turn = self._current_turn()
         if (trouble := turn.trouble()) is not None:
@@ -178,7 +179,7 @@ class GpuRankDriver(CudaDriver):
         if not any(_ended_early(word.body) for word in turn.arrived("end")):
             return None
         if self.record.queued:
-            # The other kernels have waited for the begin of this one.
+            # The wait of another kernel for this one has timed out.
             raise self._watch.error()
         self.record.abort()
         return time.monotonic()
@@ -189,7 +190,7 @@ class GpuRankDriver(CudaDriver):
         return self.turn
 
     def _clear(self) -> None:
-        """Zeroes the counters and packets of this rank, and waits until that has happened."""
+        """Zeroes the counters and packets of this rank, and waits for the memset."""
         self._api.enter()
         self.record.forget_queued()
         self._loaded().clear_shared(self._side)
@@ -198,7 +199,7 @@ class GpuRankDriver(CudaDriver):
 
 
 class _PeerWatch(QueueWatch):
-    """Looks at the queue of the GPU and at the other ranks while a kernel runs."""
+    """Polls the queue of the GPU and the other ranks while a kernel runs."""
 
     def __init__(
         self,
@@ -216,10 +217,10 @@ class _PeerWatch(QueueWatch):
         self._aborted_at = None
         return super().start(timeout_ns)
 
-    def look(self) -> None:
-        """See :meth:`QueueWatch.look` and :meth:`GpuRankDriver.look_at_peers`."""
-        super().look()
-        self._aborted_at = self._driver.look_at_peers(self._aborted_at)
+    def poll(self) -> None:
+        """See :meth:`QueueWatch.poll` and :meth:`GpuRankDriver.poll_peers`."""
+        super().poll()
+        self._aborted_at = self._driver.poll_peers(self._aborted_at)
 
 
 def _encode(outcome: Outcome) -> dict[str, Any]:
@@ -235,20 +236,20 @@ def _encode(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _ended_early(said: dict[str, Any]) -> bool:
-    """Returns True if a rank's kernel has left lanes of other ranks without their signals."""
-    return not said["good"] and (said["stop"][0] != Abort.NONE or any(said["codes"]))
+def _ended_early(outcome: dict[str, Any]) -> bool:
+    """Returns True if a rank's kernel ended without signals for which other ranks wait."""
+    return not outcome["good"] and (outcome["stop"][0] != Abort.NONE or any(outcome["codes"]))
 
 
-def _decode(said: dict[str, Any], lanes: int) -> Outcome:
-    if said["good"]:
-        return Outcome((0,) * lanes, iterations=said["iterations"])
+def _decode(outcome: dict[str, Any], lanes: int) -> Outcome:
+    if outcome["good"]:
+        return Outcome((0,) * lanes, iterations=outcome["iterations"])
     return Outcome(
-        tuple(said["codes"]),
-        Stop(*said["stop"]),
-        Fault(*said["fault"]),
-        np.array(said["counters"], np.uint64),
-        iterations=said["iterations"],
+        tuple(outcome["codes"]),
+        Stop(*outcome["stop"]),
+        Fault(*outcome["fault"]),
+        np.array(outcome["counters"], np.uint64),
+        iterations=outcome["iterations"],
     )
 
 

@@ -210,14 +210,14 @@ class Driver(Protocol):
         """Waits for all lanes; on KeyboardInterrupt, ends the run and raises it again."""
         ...
 
-    def hold(self) -> None:
+    def make_resident(self) -> None:
         """Makes the kernel resident from the next launch on: later launches ring its doorbell.
 
         A driver without resident kernels launches the kernel for every run.
         """
         ...
 
-    def release(self) -> None:
+    def end_residency(self) -> None:
         """Ends a resident kernel between two runs; raises DeviceError if a lane never ends."""
         ...
 

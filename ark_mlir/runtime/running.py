@@ -20,6 +20,7 @@ from ..errors import ArkError, InvalidUsageError
 from .arrays.binding import Array
 from .arrays.device import DeviceArray, Results
 from .arrays.frameworks import framework
+from .arrays.overlaps import Overlaps
 from .arrays.receiving import name_problems, receive_arrays, refuse
 from .cpu import host
 from .driver import Launch
@@ -75,6 +76,7 @@ class Runner:
         self._rank_of = {buffer.name: buffer.rank for buffer in arguments}
         # Version of the storage, addresses by slot, and the owners of the addresses.
         self._fixed: tuple[int, NDArray[np.uint64], object] | None = None
+        self._overlaps: Overlaps | None = None
         self.driver = make_driver(bundle, drivers)
         with ExitStack() as failed:
             failed.callback(self.driver.close)
@@ -143,7 +145,7 @@ class Runner:
 
     def stay(self, resident: object) -> None:
         """Keeps the kernel on the device; only `resident` may run it. The lock must be held."""
-        self.driver.hold()
+        self.driver.make_resident()
         self.resident = resident
 
     def leave(self) -> None:
@@ -156,7 +158,7 @@ class Runner:
         if self.resident is not None:
             self.resident = None
             if self._drop.alive:
-                self.driver.release()
+                self.driver.end_residency()
 
     def close(self) -> None:
         """Waits for a current run and frees all resources; may be called again.
@@ -199,7 +201,7 @@ class Runner:
         """See :meth:`Storage.bind`. The lock must be held."""
         self.storage.bind(values, strict)
         # The cached owners keep the previous parameters alive.
-        self._fixed = None
+        self._fixed = self._overlaps = None
 
     def share(self, lender: Runner, parameters: bool) -> None:
         """Replaces the states, and with `parameters` those, by the ones of another executable.
@@ -229,7 +231,7 @@ class Runner:
                 # Copies of the states use the context of the lender's device, and the lender's
                 # driver frees the parameters.
                 self._lender = lender
-                self._fixed = None
+                self._fixed = self._overlaps = None
 
     def run(
         self,
@@ -248,6 +250,10 @@ class Runner:
         if captured:
             self._refuse_host(arrays, results)
         slots = exchange.bring(arrays, results, run_stream)
+        if written:
+            if self._overlaps is None:
+                self._overlaps = Overlaps(self.bundle.manifest, self.storage.slots())
+            self._overlaps.refuse(slots, written)
         self._execute(slots, iterations, trace, run_stream, captured)
         outputs = exchange.fetch()
         new = [name for name, value in outputs.items() if _is_new(value) and name not in written]

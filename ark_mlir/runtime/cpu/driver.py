@@ -208,7 +208,7 @@ class CpuDriver:
         self._lanes: Lanes | None = None
         # The run that the lanes execute, or the last one.
         self._run: Run | None = None
-        self._held = False
+        self._is_resident = False
         self._process = os.getpid()
         self._dirty = False
 
@@ -303,7 +303,7 @@ class CpuDriver:
         if run is not None:
             run.prepare(launch, self.epoch)
         else:
-            doorbell = _doorbell(kernel) if self._held else None
+            doorbell = _doorbell(kernel) if self._is_resident else None
             run = Run(kernel, doorbell)
             run.prepare(launch, self.epoch)
             self._run = run
@@ -325,13 +325,13 @@ class CpuDriver:
             self._interrupt()
             raise
 
-    def hold(self) -> None:
-        """See :meth:`Driver.hold`: the lanes stay in the kernel from the next launch on."""
-        self._held = True
+    def make_resident(self) -> None:
+        """See :meth:`Driver.make_resident`: from the next launch on, lanes stay in the kernel."""
+        self._is_resident = True
 
-    def release(self) -> None:
-        """See :meth:`Driver.release`."""
-        self._held = False
+    def end_residency(self) -> None:
+        """See :meth:`Driver.end_residency`."""
+        self._is_resident = False
         try:
             self._dismiss()
         except BaseException:

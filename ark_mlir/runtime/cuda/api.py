@@ -1,4 +1,4 @@
-"""The CUDA driver API as the runtime uses it: calls that raise, and handles that are given back."""
+"""The CUDA driver API as the runtime uses it: calls that raise errors, and owned handles."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .backlog import Stuck, backlog_of
 _INVALID_DEVICE = 101
 _NOT_READY = 600
 _CAPTURE_IMPLICIT = 906
-# The handle of the default stream, with which blocking streams synchronise.
+# The handle of the legacy default stream, with which blocking streams synchronise.
 _LEGACY_STREAM = 1
-# A waiting host first spins, since most waits are short, then sleeps between looks.
+# A waiting host first spins, since most waits are short, then sleeps between queries.
 _SPIN_SECONDS = 0.002
 _SLEEP_SECONDS = 0.0005
 
@@ -27,15 +27,14 @@ _SLEEP_SECONDS = 0.0005
 class CudaApi:
     """The driver API on one device, and the device's primary context.
 
-    What is taken from the driver belongs to an object of Python: :meth:`own`. The context is kept
-    until :meth:`close` was called and all that was taken in it is given back. So memory that a
-    caller still has outlives the program that made it.
+    Each handle belongs to a Python object (:meth:`own`). The context is released after
+    :meth:`close`, once no handle is left, so memory that a caller still holds outlives its program.
 
     Args:
-        driver: the module ``cuda.bindings.driver``, or what stands in for it in tests.
+        driver: the module ``cuda.bindings.driver``, or a stand-in.
         ordinal: the device's number.
 
-    Raises UnsupportedError where the package or a GPU is missing.
+    Raises UnsupportedError if the package or a GPU is missing.
     """
 
     def __init__(self, driver: Any = None, ordinal: int = 0) -> None:
@@ -50,7 +49,7 @@ class CudaApi:
         try:
             _check(self.driver, "cuInit", self.driver.cuInit(0), UnsupportedError)
             device = self.driver.cuDeviceGet(ordinal)
-        except RuntimeError as error:  # the package is there, and no driver of NVIDIA
+        except RuntimeError as error:  # the package is installed, NVIDIA's driver is not
             raise UnsupportedError(f"a program for cuda needs a GPU of NVIDIA: {error}") from None
         if int(device[0]) == _INVALID_DEVICE:
             raise UnsupportedError(
@@ -59,25 +58,29 @@ class CudaApi:
         self.device = _check(self.driver, "cuDeviceGet", device, UnsupportedError)
 
     def call(self, name: str, *arguments: object) -> Any:
-        """One function of the driver; raises DeviceError with its name and what went wrong."""
+        """Calls a function of the driver.
+
+        Raises DeviceError with its name and the error, and UnsupportedError if the driver is too
+        old for the function.
+        """
         try:
             result = getattr(self.driver, name)(*arguments)
         except RuntimeError as error:
             if "not found" not in str(error):
                 raise DeviceError(f"{name} failed: {error}") from None
-            # The package knows the function, this driver does not.
+            # The package has the function; the installed driver lacks it.
             raise UnsupportedError(f"the driver of NVIDIA is too old: {error}") from None
         if result[0]:
             _check(self.driver, name, result, DeviceError)
         return result[1] if len(result) > 1 else None
 
     def attribute(self, name: str) -> int:
-        """A number that describes the device, by its name without CU_DEVICE_ATTRIBUTE."""
+        """Returns an attribute of the device; `name` lacks the prefix ``CU_DEVICE_ATTRIBUTE_``."""
         key = getattr(self.driver.CUdevice_attribute, f"CU_DEVICE_ATTRIBUTE_{name}")
         return int(self.call("cuDeviceGetAttribute", key, self.device))
 
     def ordinal_of(self, address: int) -> int | None:
-        """Returns the number of the GPU that has an address, or None if no GPU has it."""
+        """Returns the number of the GPU whose memory has an address, or None."""
         key = self.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         result = self.driver.cuPointerGetAttribute(key, address)
         return None if int(result[0]) else int(result[1])
@@ -93,10 +96,10 @@ class CudaApi:
     def record_after_others(self, event: object) -> bool:
         """Records an event after all work of the default stream and of blocking streams.
 
-        Streams of ark's are non-blocking and do not count. Of non-blocking streams of others the
-        driver tells nothing, unless a call invalidates what is captured on them. Returns False,
-        and records nothing, if a blocking stream is captured: to record an event would
-        invalidate that capture.
+        ark's own streams are non-blocking and do not count. The driver has no query for other
+        libraries' non-blocking streams that does not invalidate a capture. Returns False, and
+        records nothing, if a blocking stream is being captured: an event would invalidate that
+        capture.
         """
         result = self.driver.cuStreamIsCapturing(_LEGACY_STREAM)
         if int(result[0]) == _CAPTURE_IMPLICIT:
@@ -108,27 +111,30 @@ class CudaApi:
     # -- the context -------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Takes the device's primary context, and makes it that of this thread.
+        """Retains the device's primary context, and makes it current in this thread.
 
-        PyTorch and others use this context, too, so that memory can be shared with them.
+        PyTorch and other libraries use this context, too, so that memory can be shared with them.
         """
         self._context = self.call("cuDevicePrimaryCtxRetain", self.device)
-        finalizer = weakref.finalize(self, _release, self.driver, self.device, self._process)
+        finalizer = weakref.finalize(
+            self, _release_context, self.driver, self.device, self._process
+        )
         finalizer.atexit = False
         self._release = finalizer
         self.enter()
 
     def enter(self) -> None:
-        """Makes the context that of this thread."""
+        """Makes the context current in this thread."""
         self.call("cuCtxSetCurrent", self._context)
 
     @contextmanager
     def within(self) -> Generator[None]:
-        """Lets a thread that is not ark's give handles back and query events in a block.
+        """Makes the context current in a block, in which any thread may release handles and query
+        events.
 
-        Makes the context current, and afterwards the thread's own again. Within the block the
-        thread's stream capture mode is relaxed: in another mode, a call that frees memory or
-        queries an event fails while a stream is captured, and invalidates the capture.
+        The block restores the thread's own context at its end. The thread's capture mode is relaxed
+        within the block: in another mode, a call that frees memory or queries an event fails while
+        a stream is being captured, and invalidates the capture.
         """
         relaxed = self.driver.CUstreamCaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED
         self.call("cuCtxPushCurrent", self._context)
@@ -143,12 +149,14 @@ class CudaApi:
 
     @property
     def forked(self) -> bool:
-        """Returns True if this process is a fork of the one that opened the device, which cannot
-        use it."""
+        """True if this process is a fork of the process that opened the device.
+
+        A forked process cannot use the device.
+        """
         return os.getpid() != self._process
 
     def close(self) -> None:
-        """Releases the context as soon as no handle that was taken in it is left."""
+        """Releases the context as soon as no handle of it is left."""
         self._closed = True
         self._backlog.settle()
         self._release_unused()
@@ -160,17 +168,17 @@ class CudaApi:
     # -- handles -----------------------------------------------------------------------------
 
     def take(
-        self, name: str, give: str | None, *arguments: object, seconds: float | None = None
+        self, name: str, release: str | None, *arguments: object, seconds: float | None = None
     ) -> Any:
         """Calls a function of the driver that may wait for other work on the GPU.
 
         Args:
             name: the function, which returns a handle.
-            give: the function that gives the handle back, if one has to.
-            arguments: what the function takes.
-            seconds: the limit; None is that of :mod:`.backlog`.
+            release: the function that releases the handle, or None.
+            arguments: the arguments.
+            seconds: the limit; None selects that of :mod:`.backlog`.
 
-        Raises BusyError after the limit. The handle is given back then when the call returns.
+        Raises BusyError after the limit. A late handle is released when the call returns.
         """
         key = object()
         self._owned.add(key)
@@ -181,9 +189,9 @@ class CudaApi:
 
         def late(handle: Any) -> None:
             try:
-                if give is not None and handle is not None:
+                if release is not None and handle is not None:
                     with self.within():
-                        self.call(give, handle)
+                        self.call(release, handle)
             finally:
                 self._owned.discard(key)
                 self._release_unused()
@@ -199,8 +207,11 @@ class CudaApi:
         return handle
 
     def await_stream(self, stream: object) -> None:
-        """Waits for a stream of ark's; raises BusyError after the limit, and then gives no handle
-        back until the stream has done its work."""
+        """Waits for one of ark's streams.
+
+        Raises BusyError after the limit; the release of handles is then deferred until the stream
+        has completed its work.
+        """
         start = time.monotonic()
         while not self._is_done(stream):
             waited = time.monotonic() - start
@@ -209,7 +220,7 @@ class CudaApi:
                 raise BusyError(
                     f"memory has not been zeroed within {backlog.LIMIT_SECONDS:g} s: other work "
                     "holds all SMs of the GPU",
-                    notes=["what ark holds is given back when that work has ended"],
+                    notes=["ark frees its memory when that work has ended"],
                 )
             if waited > _SPIN_SECONDS:
                 time.sleep(_SLEEP_SECONDS)
@@ -225,33 +236,38 @@ class CudaApi:
         with self.within():
             return self._is_done(stream)
 
-    def own(self, owner: object, give: str, *handle: object) -> Callable[[], object]:
-        """Returns a function that gives a handle back once: when called, or when `owner` is gone.
+    def own(self, owner: object, release: str, *handle: object) -> Callable[[], object]:
+        """Returns a function that releases a handle once: when called, or when `owner` is
+        collected.
 
-        The garbage collector may end `owner` in any thread, also while another library captures
-        a stream: see :meth:`within`. An error of the driver is a DeviceError where the result is
-        called, and else goes to ``sys.unraisablehook``. At the end of the process what is left is
-        the system's to give back.
+        The garbage collector may collect `owner` in any thread, also while another library captures
+        a stream: see :meth:`within`. A call of the returned function raises DeviceError if the
+        driver refuses; after a collection the error goes to ``sys.unraisablehook``. At exit the
+        operating system reclaims remaining handles.
 
         Args:
-            owner: what the handle belongs to.
-            give: the function of the driver that gives it back.
-            handle: what that function takes.
+            owner: the owner.
+            release: the function of the driver that releases the handle.
+            handle: arguments of `release`.
         """
         self._backlog.settle()
         key = object()
         self._owned.add(key)
-        finalizer = weakref.finalize(owner, self._give_back, key, give, *handle)
+        finalizer = weakref.finalize(owner, self._release_handle, key, release, *handle)
         finalizer.atexit = False
         return finalizer
 
     def settle(self) -> bool:
-        """Gives back handles that had to wait; returns False if they still wait for a kernel to
-        end."""
+        """Releases the deferred handles; returns False if a kernel still defers them."""
         return self._backlog.settle()
 
     def wait_for(self, event: object, owners: object) -> None:
-        """Gives no handle back on this device until an event has happened; keeps `owners` alive."""
+        """Defers all releases on this device until an event has happened.
+
+        Args:
+            event: the event.
+            owners: the owners of memory that is in use until then.
+        """
 
         def has_ended() -> bool:
             with self.within():
@@ -259,19 +275,19 @@ class CudaApi:
 
         self._backlog.wait_for(Stuck(has_ended, owners))
 
-    def _give_back(self, key: object, give: str, *handle: object) -> None:
+    def _release_handle(self, key: object, release: str, *handle: object) -> None:
         if self.forked:
-            return  # the parent's
+            return  # the handle is the parent's
 
         def call() -> None:
             try:
                 with self.within():
-                    self.call(give, *handle)
+                    self.call(release, *handle)
             finally:
                 self._owned.discard(key)
                 self._release_unused()
 
-        self._backlog.give_back(call, give)
+        self._backlog.release(call, release)
 
 
 def count_devices() -> int:
@@ -287,7 +303,7 @@ def count_devices() -> int:
         raise UnsupportedError(f"a program for cuda needs a GPU of NVIDIA: {error}") from None
 
 
-def _release(driver: Any, device: object, process: int) -> None:
+def _release_context(driver: Any, device: object, process: int) -> None:
     if os.getpid() == process:
         result = driver.cuDevicePrimaryCtxRelease(device)
         _check(driver, "cuDevicePrimaryCtxRelease", result, DeviceError)

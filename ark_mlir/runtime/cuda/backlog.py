@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from ...errors import BusyError, DeviceError
 from .limits import LimitedCall
 
-# How long a call that waits for other work may last.
+# The limit for a call that waits for other work.
 LIMIT_SECONDS = 10.0
 
 _log = logging.getLogger("ark")
@@ -22,7 +22,7 @@ _WAITS = {"cuMemFree", "cuMemFreeHost", "cuModuleUnload"}
 
 
 class Stuck(NamedTuple):
-    """A kernel that has not ended on request, or a call of the driver that does not return.
+    """A kernel that has not ended after an abort, or a call of the driver that has not returned.
 
     Attributes:
         has_ended: returns True if it has ended; raises DeviceError if the kernel has failed.
@@ -56,7 +56,7 @@ class Backlog:
         """Defers the release of all handles until a kernel has ended."""
         self._stuck[object()] = kernel
 
-    def give_back(self, call: Callable[[], object], name: str) -> None:
+    def release(self, call: Callable[[], object], name: str) -> None:
         """Calls a function of the driver that releases a handle, as soon as no kernel is stuck.
 
         Args:
@@ -66,11 +66,11 @@ class Backlog:
         Raises BusyError if a call waits for other work for longer than the limit.
         """
         if self.settle():
-            self._give_back(call, name)
+            self._release(call, name)
         else:
             self._later.append((call, name))
 
-    def _give_back(self, call: Callable[[], object], name: str) -> None:
+    def _release(self, call: Callable[[], object], name: str) -> None:
         if name in _WAITS:
             self.limited(call, name, lambda _: None)
         else:
@@ -114,7 +114,7 @@ class Backlog:
                 self.wait_for(Stuck(lambda: limited.ended, None))
         raise BusyError(
             f"{name} has not returned within {limit:g} s: it waits for other work on the GPU",
-            notes=["what ark holds is given back when that work has ended"],
+            notes=["ark frees its memory when that work has ended"],
         )
 
     def settle(self) -> bool:
@@ -133,7 +133,7 @@ class Backlog:
             except IndexError:
                 return True
             try:
-                self._give_back(call, name)
+                self._release(call, name)
             except DeviceError as error:
                 _log.warning("a handle of a GPU cannot be released: %s", error)
 

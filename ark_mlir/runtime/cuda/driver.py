@@ -1,4 +1,4 @@
-"""The cuda driver: one CTA per lane, all of them resident, in one cooperative launch."""
+"""The driver for `cuda`: one cooperative launch, with a CTA for each lane."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .exchange import CudaExchange
 from .graphs import CapturedRun, CapturedRuns
 from .kernel import CudaKernel, SharedMemory
 from .memory import CudaMemory, download
-from .queue import GivenUp, QueueWatch
+from .queue import AbandonedLaunch, QueueWatch
 from .record import LaunchRecord
 from .resident import CudaResident
 
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
 
     from ...bundle import Bundle
 
-# A waiting host first spins, since most runs are short, then sleeps between looks.
+# A waiting host first spins, since most runs are short, then sleeps between queries.
 _SPIN_SECONDS = 0.002
 _SLEEP_SECONDS = 0.0005
-# What the lanes may take to notice an abort; they look in every wait and before every iteration.
+# Seconds for lanes to notice an abort, which they poll in every wait and before every iteration.
 GRACE_SECONDS = 10.0
-# The note of an error for a kernel that began when its run was cancelled.
+# The note of an error for a kernel that began while the host abandoned its run.
 BEGAN_LATE = "it began at that moment: states may hold part of the run"
-# What the CTAs of one launch may take to begin all.
+# Seconds within which all CTAs of a launch begin.
 _SETTLE_SECONDS = 0.005
 
 
 class CudaDriver:
     """Runs a bundle for `cuda` on the first GPU; see :class:`ark_mlir.runtime.driver.Driver`.
 
-    Runs go to the caller's stream, or to one of the driver's own; what the host copies besides
-    goes through a second one, so that it can end a kernel that runs. Neither waits for work on
-    other streams than those that a run names.
+    Runs go to the caller's stream, or to one of the driver's own. Copies use a second stream, so
+    that the host can abort a running kernel. Both streams wait only for the producer streams that
+    a run names.
 
     Attributes:
         record: the launch record of ordinary runs.
-        reads_outputs: whether outputs of the present run come back with the record.
+        reads_outputs: True if outputs of the present run are copied to the host with the record.
     """
 
     def __init__(self, api: CudaApi | None = None) -> None:
@@ -58,20 +58,20 @@ class CudaDriver:
         self._not_capturing = self._api.driver.CUstreamCaptureStatus.CU_STREAM_CAPTURE_STATUS_NONE
         self._kernel: CudaKernel | None = None
         self._launch: Launch | None = None
-        self._given_up: GivenUp | None = None
+        self._abandoned: AbandonedLaunch | None = None
         self._dirty = False
         self._resident: CudaResident | None = None
-        self._held = False
+        self._is_resident = False
         self._handed_out: weakref.WeakSet[CudaMemory] = weakref.WeakSet()
         self._resources = ExitStack()
         try:
             self._resources.callback(self._api.close)
             self._api.open()
-            # The one for kernels; the other tells a kernel that runs to end.
+            # One stream for kernels; one for copies during a kernel, such as the abort.
             self._stream, self._side = self._make_stream(), self._make_stream()
-            # Says when a run has ended, and when the work of another stream has.
+            # Events: end of a run; earlier work of another stream.
             self._done, self._ready = self._make_event(), self._make_event()
-            # Says when a kernel that stays has ended.
+            # Event: end of the resident kernel.
             self._ended = self._make_event()
         except BaseException:
             self._resources.close()
@@ -89,10 +89,10 @@ class CudaDriver:
         self._resources.callback(self._api.own(self, "cuEventDestroy", event))
         return event
 
-    # -- what there is -----------------------------------------------------------------------
+    # -- bundle and memory -------------------------------------------------------------------
 
     def load(self, bundle: Bundle, shared: SharedMemory | None = None) -> None:
-        """See :meth:`Driver.load`; `shared` is memory that other GPUs use, too."""
+        """See :meth:`Driver.load`; `shared` is memory that other GPUs access, too."""
         self._api.enter()
         self._kernel = CudaKernel(self._api, self._side, bundle, shared)
         self._captured = CapturedRuns(self._kernel)
@@ -117,9 +117,9 @@ class CudaDriver:
         lasting: bool = False,
         rank: int = 0,
     ) -> CudaMemory:
-        """See :meth:`Driver.allocate`: memory of a GPU is aligned to 256 bytes."""
+        """See :meth:`Driver.allocate`: every allocation is aligned to 256 bytes."""
         del alignment, rank
-        # Lasting memory is made in runs, which a thread for a limit would slow down.
+        # Lasting memory is allocated in runs, which the thread of a limit would slow down.
         memory = CudaMemory(self._api, self._side, nbytes, zeroed, limited=not lasting)
         if not lasting:
             self._handed_out.add(memory)
@@ -138,7 +138,7 @@ class CudaDriver:
         return download(self._api, self._side, address, dtype, shape)
 
     def send(self, memory: CudaMemory, array: NDArray[Any], run_stream: RunStream) -> None:
-        """Copies an array of the host to the device, in the order of a run's stream."""
+        """Queues a copy of an array of the host to the device on the stream of a run."""
         if memory.nbytes:
             self._api.call(
                 "cuMemcpyHtoDAsync", memory.address, array.ctypes.data, memory.nbytes,
@@ -148,10 +148,10 @@ class CudaDriver:
     # -- streams -----------------------------------------------------------------------------
 
     def run_stream(self, stream: object, values: Iterable[object]) -> RunStream:
-        """See :meth:`Driver.run_stream`; the calls for a run that follow are of the same thread."""
+        """See :meth:`Driver.run_stream`; all further calls for the run come from this thread."""
         self._api.enter()
-        if self._held:
-            # A kernel that stays has its stream; what runs need is copied beside it.
+        if self._is_resident:
+            # The resident kernel occupies its stream; copies use the side stream.
             run_stream = RunStream(self.device, self._side)
         else:
             run_stream = choose_run_stream(stream, values, self.device, self._stream)
@@ -162,11 +162,11 @@ class CudaDriver:
         return self._stream if run_stream.stream is None else run_stream.stream
 
     def is_foreign(self, run_stream: RunStream) -> bool:
-        """Returns True if a stream, or what a run on it waits for, is not the driver's."""
+        """Returns True if the stream of a run, or a producer stream, is not the driver's own."""
         return bool(run_stream.producers) or self._stream_of(run_stream) != self._stream
 
     def _follow(self, run_stream: RunStream) -> int:
-        """Returns the stream of a run, made to wait for those that write what the run reads."""
+        """Returns the stream of a run, after it waits for the producers of the arrays."""
         stream = self._stream_of(run_stream)
         for producer in run_stream.producers:
             if producer != stream:
@@ -180,7 +180,7 @@ class CudaDriver:
         self._api.call("cuStreamSynchronize", self._follow(run_stream))
 
     def exchange(self, stays: bool) -> CudaExchange:
-        """See :meth:`Driver.exchange`: its buffers stay in any case."""
+        """See :meth:`Driver.exchange`: every exchange keeps its buffers between runs."""
         return CudaExchange(self, eager=stays)
 
     # -- graphs ------------------------------------------------------------------------------
@@ -201,10 +201,10 @@ class CudaDriver:
 
     def _recorded(self, kernel: CudaKernel, run: CapturedRun, stream: int) -> Outcome:
         assert run.launch is not None
-        if self._given_up is not None:
-            self._await_given_up(self._given_up)
+        if self._abandoned is not None:
+            self._await_abandoned(self._abandoned)
         self._api.call("cuEventRecord", self._done, stream)
-        # The replay stays queued, and is the caller's: another check waits again.
+        # The caller owns the replay: an error leaves it queued, and a later check waits again.
         watch = QueueWatch(kernel, self._captured.records)
         self._join(self._done, watch.start(run.launch.timeout_ns))
         return self._captured.outcome(run, self._side)
@@ -218,26 +218,26 @@ class CudaDriver:
             run = self._captured.take_spare()
             self._captured.capture(run, launch, record, self._follow(launch.run_stream))
             return
-        if self._given_up is not None:
-            self._await_given_up(self._given_up)
+        if self._abandoned is not None:
+            self._await_abandoned(self._abandoned)
         if self._dirty:
             record.forget_queued()
         stream = self._follow(launch.run_stream)
         try:
-            if (resident := self._held_kernel) is not None:
+            if (resident := self._resident_kernel) is not None:
                 self._ring(resident, kernel, record, launch)
             else:
                 self._captured.provide_spare()
                 self._start(kernel, record, launch, stream)
         except BaseException:
-            # The kernel may have been started, and reads what the next run changes.
+            # The kernel may have begun, and reads memory that the next run changes.
             with suppress(DeviceError):
-                self._undo(launch, stream if self._held_kernel is None else self._stream)
+                self._undo(launch, stream if self._resident_kernel is None else self._stream)
             raise
 
     def _start(self, kernel: CudaKernel, record: LaunchRecord, launch: Launch, stream: int) -> None:
         dirty = self._dirty
-        # From here until a good end, whatever happens leaves counters that mean nothing.
+        # Until the run succeeds, counters are invalid.
         self._dirty = True
         if dirty:
             self.epoch = 0
@@ -246,7 +246,7 @@ class CudaDriver:
         record.prepare(self.epoch, launch.iterations, launch.timeout_ns, trace)
         record.mark_queued()
         record.upload(stream)
-        # What zeroes waits for SMs as the kernel does, and with it.
+        # The memset needs SMs, too, and waits in the same stream.
         if dirty:
             kernel.semaphores.clear(stream)
         if launch.trace:
@@ -267,7 +267,7 @@ class CudaDriver:
         record.slots[record.layout.bound] = launch.addresses
         trace = 0
         if launch.trace:
-            # From the host: to zero it on the device would take an SM.
+            # A copy of zeros, since a memset would need an SM.
             kernel.trace.upload(np.zeros(kernel.trace.nbytes, np.uint8))
             trace = kernel.trace.address
         record.prepare(self.epoch, launch.iterations, launch.timeout_ns, trace, resident.address)
@@ -280,13 +280,13 @@ class CudaDriver:
             raise DeviceError("nothing was launched")
         watch = self._watch.start(self._launch.timeout_ns)
         try:
-            if self._held and self._resident is not None:
+            if self._is_resident and self._resident is not None:
                 self._join_resident(self._resident, watch)
             else:
                 self._join(self._done, watch)
         except BusyError as error:
             self._interrupt()
-            if self._given_up is None:
+            if self._abandoned is None:
                 error.notes += (BEGAN_LATE,)
             raise
         except BaseException:
@@ -303,7 +303,10 @@ class CudaDriver:
             resident.wait_for(self._done)
 
         def again() -> bool:
-            """A kernel that left at the doorbell, with nothing wrong, had not seen the ring."""
+            """Rings again if the kernel ended before it saw the ring; returns True in that case.
+
+            Such a kernel was alone at the doorbell for too long, and reports no error.
+            """
             if not resident.left_alone:
                 return False
             download()
@@ -312,11 +315,11 @@ class CudaDriver:
             resident.ring(record, None)
             return True
 
-        resident.join(again, watch.look)
+        resident.join(again, watch.poll)
         download()
 
-    def hold(self) -> None:
-        """See :meth:`Driver.hold`."""
+    def make_resident(self) -> None:
+        """See :meth:`Driver.make_resident`."""
         self._api.enter()
         kernel = self._loaded()
         self._captured.provide_spare()
@@ -324,21 +327,21 @@ class CudaDriver:
             self._resident = CudaResident(
                 self._api, kernel, self._stream, self._side, self._ended, self._done
             )
-        self._held = True
+        self._is_resident = True
 
-    def release(self) -> None:
-        """See :meth:`Driver.release`."""
-        self._held = False
-        # A run that was given up ends its kernel without being told again.
-        if self._resident is not None and self._given_up is None:
+    def end_residency(self) -> None:
+        """See :meth:`Driver.end_residency`."""
+        self._is_resident = False
+        # The kernel of an abandoned run ends by the earlier abort.
+        if self._resident is not None and self._abandoned is None:
             self._api.enter()
             self._resident.dismiss(self.record, GRACE_SECONDS)
 
     def close(self) -> None:
-        """See :meth:`Driver.close`: to give back may wait for other kernels, up to a limit."""
+        """See :meth:`Driver.close`: releases may wait for other kernels, up to a limit."""
         if self._api.forked:
             return
-        # All of it is attempted, whatever of it fails.
+        # Each step runs even if an earlier one fails.
         with self._resources as resources:
             if self._kernel is not None:
                 resources.callback(self._kernel.free)
@@ -350,42 +353,44 @@ class CudaDriver:
                 if self._kernel is not None:
                     self._captured.clear()
                 self._kernel = self._resident = None
-                self._launch = self._given_up = None
+                self._launch = self._abandoned = None
 
     def _end_kernel(self) -> None:
-        """Ends a kernel that is queued or runs, and waits for its end.
+        """Aborts a kernel that is queued or runs, and waits for its end.
 
-        Raises DeviceError where that takes too long. Nothing is given back then until it has ended.
+        Raises DeviceError after the grace period. Releases are then deferred until the kernel ends.
         """
         launch, kept = self._launch, self._resident
         if launch is not None:
-            self._given_up = GivenUp(self._end, launch.timeout_ns, launch.owners)
-        elif self._given_up is None and kept is not None:
-            self._given_up = GivenUp(self._ended, 0, None)
-        # The garbage collector may do this in any thread.
+            self._abandoned = AbandonedLaunch(self._end, launch.timeout_ns, launch.owners)
+        elif self._abandoned is None and kept is not None:
+            self._abandoned = AbandonedLaunch(self._ended, 0, None)
+        # The garbage collector may call this in any thread.
         with self._api.within():
             try:
                 if launch is not None or (kept is not None and kept.there):
                     self.record.abort()
             finally:
-                if (launch := self._given_up) is not None:
+                if (launch := self._abandoned) is not None:
                     self._await_end(launch.end, launch.owners, self._not_ended)
             if self._kernel is not None and self._api.settle():
                 self._await_others()
 
     def _await_others(self) -> None:
-        """Waits for kernels of others on the default stream and on blocking streams.
+        """Waits for foreign kernels on the default stream and on blocking streams.
 
-        The driver waits for them when memory is freed, and may keep other calls waiting meanwhile.
-        For kernels on non-blocking streams, of which it does not tell, only the limit of the calls
-        holds.
+        CUDA's driver waits for all kernels when memory is freed, and may block other calls
+        meanwhile. Kernels on non-blocking streams cannot be queried; for them, the limit of each
+        call is the only one.
         """
         if self._api.record_after_others(self._ready):
             self._await_end(self._ready, None, self._others_not_ended)
 
     def _await_end(self, event: object, owners: object, error: Callable[[], DeviceError]) -> None:
-        """Waits for an event; when that takes too long, raises an error and gives nothing back
-        before the event."""
+        """Waits for an event.
+
+        Raises `error()` after the grace period, and defers all releases until the event.
+        """
         start = time.monotonic()
         while not self._api.has_happened(event):
             waited = time.monotonic() - start
@@ -399,12 +404,12 @@ class CudaDriver:
         return BusyError(
             f"{self.bundle.manifest.program!r} is closed, and work of others on the GPU has not "
             f"ended within {GRACE_SECONDS:g} s",
-            notes=["to free memory would wait for it: that is given back when it has ended"],
+            notes=["ark frees the memory when that work has ended"],
         )
 
     def _not_ended(self) -> DeviceError:
         program = self.bundle.manifest.program
-        note = "what it may use is given back when it has ended"
+        note = "its memory is freed when the kernel has ended"
         if self.record.queued:
             return BusyError(
                 f"{program!r} is closed, and its last run is still queued: another kernel holds "
@@ -424,7 +429,10 @@ class CudaDriver:
     def _join(
         self, event: object, watch: QueueWatch | None = None, seconds: float = float("inf")
     ) -> None:
-        """Waits for an event; raises BusyError as `watch` does, DeviceError after `seconds`."""
+        """Waits for an event.
+
+        Raises DeviceError after `seconds`, and the errors of `watch`, which a long wait polls.
+        """
         if self._api.has_happened(event):
             return
         start = time.monotonic()
@@ -435,7 +443,7 @@ class CudaDriver:
             if waited > _SPIN_SECONDS:
                 time.sleep(_SLEEP_SECONDS)
                 if watch is not None:
-                    watch.look()
+                    watch.poll()
 
     def _finish(self, kernel: CudaKernel, launch: Launch) -> Outcome:
         self._launch = None
@@ -459,46 +467,48 @@ class CudaDriver:
         return outcome
 
     def _advance(self, outcome: Outcome) -> None:
-        """The counters stand where this run left them."""
+        """Advances the epoch by the completed iterations."""
         self.epoch = (self.epoch + outcome.iterations) % (1 << 64)
         self._dirty = False
 
-    # -- runs that go wrong ------------------------------------------------------------------
+    # -- failed runs -------------------------------------------------------------------------
 
     @property
     def _end(self) -> object:
-        """The event that happens when the kernel of a run has ended."""
-        return self._done if self._held_kernel is None else self._ended
+        """The event of the end of a run's kernel."""
+        return self._done if self._resident_kernel is None else self._ended
 
     @property
-    def _held_kernel(self) -> CudaResident | None:
-        return self._resident if self._held else None
+    def _resident_kernel(self) -> CudaResident | None:
+        return self._resident if self._is_resident else None
 
     def _interrupt(self) -> None:
-        """Ends the run that is under way, as far as it lets itself be ended in time.
+        """Aborts the current run, and waits for its end if it ends within the grace period.
 
-        A kernel that has not begun will end at its begin, and is not waited for.
+        A kernel that is still queued ends when it begins; the launch is abandoned. Raises
+        DeviceError if a kernel that has begun does not end.
         """
         launch, self._launch = self._launch, None
         end = self._end
         if launch is not None:
-            self._given_up = GivenUp(end, launch.timeout_ns, launch.owners)
+            self._abandoned = AbandonedLaunch(end, launch.timeout_ns, launch.owners)
         self.record.abort()
         if self.record.queued:
-            # All CTAs begin together: one that looked before the abort was there shows by then.
+            # All CTAs begin together. If one of them read the report before the abort arrived, the
+            # mark is cleared by then.
             time.sleep(_SETTLE_SECONDS)
             if self.record.queued and not self._api.has_happened(end):
                 return
         self._join(end, seconds=GRACE_SECONDS)
-        self._given_up = None
+        self._abandoned = None
 
     def _undo(self, launch: Launch, stream: int) -> None:
-        """Ends what may have been started on a stream before its launch failed."""
+        """Aborts a partly issued launch on a stream."""
         self._launch = launch
         self._api.call("cuEventRecord", self._end, stream)
         self._interrupt()
 
-    def _await_given_up(self, launch: GivenUp) -> None:
-        """Waits for the end of a launch that was given up, before what it touches is used."""
+    def _await_abandoned(self, launch: AbandonedLaunch) -> None:
+        """Waits for the end of an abandoned launch, before its memory is reused."""
         self._join(launch.end, self._watch.start(launch.timeout_ns))
-        self._given_up = None
+        self._abandoned = None

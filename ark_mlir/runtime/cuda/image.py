@@ -71,10 +71,10 @@ class CudaImage:
         return self._explained("cuModuleGetFunction", None, self._module, name.encode())
 
     def _explained(
-        self, name: str, give: str | None, *arguments: object, seconds: float | None = None
+        self, name: str, release: str | None, *arguments: object, seconds: float | None = None
     ) -> Any:
         try:
-            return self._api.take(name, give, *arguments, seconds=seconds)
+            return self._api.take(name, release, *arguments, seconds=seconds)
         except DeviceError as error:
             log = self._log.split(b"\0", 1)[0].decode(errors="replace").strip().splitlines()
             error.notes += tuple(log[:_MOST_NOTES])

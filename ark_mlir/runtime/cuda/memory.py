@@ -1,4 +1,4 @@
-"""Memory of a GPU, and of the host where a GPU reads and writes without a copy of the driver's."""
+"""Memory of a GPU, and pinned host memory."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ if TYPE_CHECKING:
 
     from .api import CudaApi
 
-# What is zeroed by a copy, which needs no SM: a launch that waits for other work in vain is
-# reported, but here nobody would say what is waited for.
+# Up to this size, zeros are copied: a copy needs no SM, so it cannot wait behind another kernel
+# without a report.
 _SMALL = 1 << 16
 
 
 class DeviceBytes:
-    """Bytes of the device that somebody else allocated and frees.
+    """Bytes on the device that another object allocates and frees.
 
     Args:
         api: the driver API.
@@ -32,7 +32,7 @@ class DeviceBytes:
         self.nbytes = nbytes
 
     def clear(self, stream: object) -> None:
-        """Zeroes every byte, in the order of a stream."""
+        """Queues a memset of all bytes to zero on a stream."""
         if self.nbytes:
             self._api.call("cuMemsetD8Async", self.address, 0, self.nbytes, stream)
 
@@ -42,11 +42,11 @@ class CudaMemory(DeviceBytes):
 
     Args:
         api: the driver API.
-        stream: what copies go through. Each waits for its end, and for nothing else: work on
-            other streams goes on.
+        stream: the stream of copies, which block until they end and do not wait for other streams.
         nbytes: the size.
-        zeroed: whether every byte is zero; else nothing is written to it, which may need an SM.
-        limited: whether a limit holds for the allocation, which costs a thread.
+        zeroed: sets every byte to zero, for which a large block needs an SM; otherwise the contents
+            are undefined.
+        limited: True if the allocation has a time limit, which costs a thread.
 
     Raises BusyError if other work on the GPU makes the allocation exceed its limit.
     """
@@ -61,7 +61,7 @@ class CudaMemory(DeviceBytes):
     ) -> None:
         self._stream = stream
         api.enter()
-        # Memory of no bytes still has an address.
+        # A block without bytes has an address, too.
         size = max(nbytes, 1)
         if limited:
             pointer = api.take("cuMemAlloc", "cuMemFree", size)
@@ -94,7 +94,7 @@ class CudaMemory(DeviceBytes):
             self._api.call("cuMemcpyHtoDAsync", self.address, source, self.nbytes, self._stream)
 
     def write(self, dtype: np.dtype[Any], shape: tuple[int, ...], value: object) -> None:
-        """See :meth:`Memory.write`: dense arrays go to the device from where they are."""
+        """See :meth:`Memory.write`: dense arrays are copied without another copy on the host."""
         given = cast("NDArray[Any] | None", value if isinstance(value, np.ndarray) else None)
         if given is None or not _is_dense(given, dtype, shape):
             given = np.empty(shape, dtype)
@@ -102,11 +102,11 @@ class CudaMemory(DeviceBytes):
         self.upload(given)
 
     def read(self, dtype: np.dtype[Any], shape: tuple[int, ...]) -> NDArray[Any]:
-        """See :meth:`Memory.read`: a copy."""
+        """See :meth:`Memory.read`: returns a copy."""
         return download(self._api, self._stream, self.address, dtype, shape)
 
     def free(self) -> None:
-        """Frees the memory, at the latest when nothing refers to it."""
+        """Frees the memory; the end of the last reference does so, too."""
         self._free()
 
 
@@ -117,7 +117,7 @@ def _is_dense(array: NDArray[Any], dtype: np.dtype[Any], shape: tuple[int, ...])
 def download(
     api: CudaApi, stream: object, address: int, dtype: np.dtype[Any], shape: tuple[int, ...]
 ) -> NDArray[Any]:
-    """A copy of an array of the device, in the order of a stream."""
+    """Returns a copy of an array on the device, after earlier work of a stream."""
     array = np.empty(shape, dtype)
     if array.nbytes:
         api.enter()
@@ -127,7 +127,14 @@ def download(
 
 
 class PinnedMemory:
-    """Zeroed memory of the host that never moves, and that the device can address."""
+    """Zeroed page-locked memory of the host, which the device can address.
+
+    Args:
+        api: the driver API.
+        nbytes: the size.
+
+    Raises BusyError if other work on the GPU makes the allocation exceed its limit.
+    """
 
     def __init__(self, api: CudaApi, nbytes: int) -> None:
         flags = api.driver.CU_MEMHOSTALLOC_DEVICEMAP
@@ -143,9 +150,9 @@ class PinnedMemory:
     def view(
         self, offset: int, dtype: np.dtype[Any] | type, shape: tuple[int, ...]
     ) -> NDArray[Any]:
-        """A part of it as an array."""
+        """Returns a part of the memory as an array."""
         return np.ndarray(shape, dtype, self.bytes.data, offset)
 
     def free(self) -> None:
-        """Frees the memory; views must not be used any more."""
+        """Frees the memory; no view may be used afterwards."""
         self._free()

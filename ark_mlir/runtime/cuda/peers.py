@@ -99,10 +99,10 @@ class PeerMemory:
             self.free()
             raise
 
-    def _own(self, give: str, *handle: object) -> None:
+    def _own(self, release: str, *handle: object) -> None:
         # One API owns all handles: it keeps their order if their release is deferred. Virtual
         # memory belongs to no context, so that any of them can release it.
-        self._frees.append(self._apis[0].own(self, give, *handle))
+        self._frees.append(self._apis[0].own(self, release, *handle))
 
     def _map(self, api: CudaApi, properties: Any, address: int) -> None:
         api.enter()
@@ -192,8 +192,8 @@ class MappedParts:
             self.free()
             raise
 
-    def _own(self, give: str, *handle: object) -> None:
-        self._frees.append(self._api.own(self, give, *handle))
+    def _own(self, release: str, *handle: object) -> None:
+        self._frees.append(self._api.own(self, release, *handle))
 
     def _take(self, source: int) -> object:
         """Returns a handle of the memory of another process, which the caller releases."""

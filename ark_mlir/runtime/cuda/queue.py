@@ -1,4 +1,4 @@
-"""Launches that are queued on a GPU: their deadline, and records of launches that were given up."""
+"""Launches that are queued on a GPU: their deadline, and abandoned launches."""
 
 from __future__ import annotations
 
@@ -12,23 +12,24 @@ if TYPE_CHECKING:
     from .kernel import CudaKernel
     from .record import LaunchRecord
 
-# The deadline of a queued launch, as a multiple of the limit of a wait. A kernel of ark's that is
-# ahead in the queue, and hangs or is resident without runs, ends after one such limit.
-_PATIENCE = 5
-_LOOKS = 40
-_MAX_SECONDS_BETWEEN_LOOKS = 0.25
+# The deadline of a queued launch, as a multiple of the time limit of a wait. An earlier kernel of
+# ark's in the queue, if it hangs or is resident and idle, ends after one such limit.
+_LIMIT_FACTOR = 5
+# Polls within one deadline, and the longest time between two of them.
+_POLLS = 40
+_MAX_SECONDS_BETWEEN_POLLS = 0.25
 
 
 class QueueWatch:
-    """Reports a kernel that does not begin.
+    """Detects a kernel that does not begin.
 
-    Time counts only from when the stream has come to the launch: what was given to the stream
-    before may take as long as it likes, and so may the kernel once it has begun.
+    The time counts from the moment at which the stream reaches the launch: earlier work of the
+    stream has no limit, and neither has a kernel that has begun.
 
     Args:
-        kernel: which one.
-        records: those of its launches that may be queued.
-        name: the kernel in messages; None names its program.
+        kernel: the kernel.
+        records: the launch records of its launches that may be queued.
+        name: the name of the kernel in messages; None selects that of its program.
     """
 
     def __init__(
@@ -43,20 +44,23 @@ class QueueWatch:
     def start(self, timeout_ns: int) -> QueueWatch:
         """Restarts the timer for waits of at most `timeout_ns`; returns itself.
 
-        Every run restarts the timer, and only long runs look.
+        Every run restarts the timer, so this is cheap; only long runs poll.
         """
-        self._seconds = _PATIENCE * timeout_ns / 1e9
+        self._seconds = _LIMIT_FACTOR * timeout_ns / 1e9
         self._next = 0.0
         self._since = None
         return self
 
-    def look(self) -> None:
-        """Looks now and then; raises BusyError when the kernel has been queued for too long."""
+    def poll(self) -> None:
+        """Polls at most every `_MAX_SECONDS_BETWEEN_POLLS`.
+
+        Raises BusyError if the kernel has been queued for too long.
+        """
         now = time.monotonic()
         if now < self._next:
             return
         first = not self._next
-        self._next = now + min(self._seconds / _LOOKS, _MAX_SECONDS_BETWEEN_LOOKS)
+        self._next = now + min(self._seconds / _POLLS, _MAX_SECONDS_BETWEEN_POLLS)
         if first:
             return
         if not any(record.queued for record in self._records):
@@ -72,20 +76,20 @@ class QueueWatch:
             f"{self._name} has not begun for {self._seconds:g} s: another kernel "
             "holds SMs that it needs",
             notes=[
-                f"all {self._kernel.lanes} CTAs of the program have to be on the GPU at once: let "
-                "what else runs there end (a kernel of another stream or process, a block of "
-                "resident()), then run again",
+                f"all {self._kernel.lanes} CTAs of the program have to be on the GPU at once: wait "
+                "for other work on the GPU to end (a kernel of another stream or process, a block "
+                "of resident()), then run again",
             ],
         )
 
 
-class GivenUp(NamedTuple):
-    """A launch that nobody waits for any more, and that may not have ended.
+class AbandonedLaunch(NamedTuple):
+    """An abandoned launch, whose kernel may still be queued or run.
 
     Attributes:
         end: the event of its end.
-        timeout_ns: how long one of its waits may last.
-        owners: what it may touch, which is not given back before.
+        timeout_ns: the time limit of one of its waits.
+        owners: owners of its memory, kept until it ends.
     """
 
     end: object

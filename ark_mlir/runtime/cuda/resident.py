@@ -54,7 +54,7 @@ class CudaResident:
         kernel: the kernel to launch.
         stream: the stream of the kernel.
         side: the stream for copies while the kernel runs.
-        ended, copied: events that mark the end of the kernel and of a copy.
+        ended, copied: events for the end of the kernel and of a copy.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class CudaResident:
         words[abi.DOORBELL_LANES] = self._kernel.lanes
         self._host.bytes[:] = 0
         self._words.upload(words)
-        # The mark covers the memset after the copy, too, which waits for SMs as the kernel does.
+        # The mark covers the memset after the copy, too, which needs SMs as the kernel does.
         record.mark_queued()
         record.upload(self._stream)
         if clear is not None:
@@ -139,20 +139,20 @@ class CudaResident:
                 raise DeviceError("the kernel does not end")
             rest(start)
 
-    def join(self, again: Callable[[], bool], look: Callable[[], None]) -> None:
+    def join(self, again: Callable[[], bool], poll: Callable[[], None]) -> None:
         """Waits for the answer of the lanes or for the end of the kernel.
 
         Args:
             again: called if the kernel ended without an answer; returns True if the kernel ended
                 before it saw the ring, so that it was launched again.
-            look: called repeatedly in a long wait; may raise an error.
+            poll: called repeatedly in a long wait; may raise an error.
         """
         start = time.monotonic()
         while not self.answered:
             if not self.there and not self.answered and not again():
                 return
             if rest(start) > _SHORT_SECONDS:
-                look()
+                poll()
 
     def dismiss(self, record: LaunchRecord, seconds: float) -> None:
         """Ends the kernel between two runs; raises DeviceError if a lane never ends."""
@@ -164,7 +164,7 @@ class CudaResident:
             self.leave(seconds)
 
     def leave(self, seconds: float) -> None:
-        """Waits until a kernel whose end was requested has ended, at most for `seconds`."""
+        """Waits for a kernel after its dismissal; raises DeviceError after `seconds`."""
         if self._launched:
             self.wait_for(self._ended, seconds)
             self._launched = False

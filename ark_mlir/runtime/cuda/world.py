@@ -1,4 +1,4 @@
-"""The cuda driver of several ranks that have a GPU each, all of them in this process."""
+"""The driver for `cuda` with several ranks in this process, each on a GPU of its own."""
 
 from __future__ import annotations
 
@@ -34,12 +34,13 @@ __all__ = ["CudaWorldDriver"]
 
 
 class CudaWorldDriver:
-    """Runs a program of several ranks on a GPU for each; see
-    :class:`ark_mlir.runtime.driver.Driver`.
+    """Runs a program of several ranks, each on its own GPU.
+
+    See :class:`ark_mlir.runtime.driver.Driver`.
 
     Each GPU executes the lanes of its rank in a kernel of its own. The kernels exchange data and
-    signals through memory that all GPUs map, without the host. A program that stays (`hold`) is
-    launched again for every run.
+    signals through memory that all GPUs map, without the host. There are no resident kernels:
+    every run is a launch.
 
     Args:
         apis: the driver API of each rank's GPU, in the order of the ranks.
@@ -95,11 +96,11 @@ class CudaWorldDriver:
                 self._constants[rank] = self._copy_constants(bundle, driver)
 
     def _share(self, part: int) -> PeerMemory | None:
-        """Memory with a part on each GPU; None if parts have no bytes."""
+        """Returns memory with a part on each GPU, or None if parts have no bytes."""
         if not part:
             return None
         memory = PeerMemory(self._apis, part)
-        # Before the drivers: a kernel that runs may use it until its driver has ended it.
+        # A running kernel may access the memory until its driver is closed.
         self._free_last(memory.free)
         return memory
 
@@ -109,7 +110,7 @@ class CudaWorldDriver:
         self._resources.enter_context(others)
 
     def _copy_constants(self, bundle: Bundle, driver: _RankDriver) -> dict[int, CudaMemory]:
-        """Copies of the constants, by slot, for a GPU that cannot read those of the first one."""
+        """Returns copies of the constants, by slot, for a GPU other than the first one."""
         copies: dict[int, CudaMemory] = {}
         for buffer in bundle.manifest.of_kind("constant"):
             memory = driver.allocate(buffer.bytes, buffer.alignment, zeroed=False)
@@ -191,10 +192,10 @@ class CudaWorldDriver:
     def launch(self, launch: Launch) -> None:
         """See :meth:`Driver.launch`: all kernels are started before any is waited for."""
         if any(driver.dirty for driver in self._ranks):
-            # A kernel that was given up may still signal, also to other GPUs.
+            # The kernel of an abandoned launch may still signal, also to other GPUs.
             for driver in self._ranks:
-                driver.await_given_up()
-            # Before the first launch: a kernel may signal to a GPU whose own has not begun.
+                driver.await_abandoned()
+            # Before any launch: a kernel may signal to a GPU whose own kernel has not begun.
             for driver in self._ranks:
                 driver.clear_semaphores()
         self._timeout_ns = launch.timeout_ns
@@ -212,8 +213,8 @@ class CudaWorldDriver:
     def _gather(self, run_stream: RunStream) -> list[RunStream]:
         """Returns the streams of the launches.
 
-        If callers have given work to one of them, each waits for the work of all of them. So no
-        kernel holds its GPU while another rank's cannot begin.
+        If a stream may have work of the caller's, each stream waits for the earlier work of all of
+        them, so that no kernel occupies its GPU while another rank's kernel cannot begin.
         """
         parts = self._parts(run_stream)
         if not any(driver.is_foreign(part) for driver, part in parts):
@@ -233,7 +234,7 @@ class CudaWorldDriver:
         ]
 
     def _part(self, launch: Launch, rank: int, stream: RunStream) -> Launch:
-        """A launch as one rank makes it."""
+        """Returns the launch of one rank, with the constants on its GPU."""
         addresses = launch.addresses
         if constants := self._constants.get(rank):
             addresses = np.array(addresses)
@@ -251,7 +252,7 @@ class CudaWorldDriver:
                 if outcomes[-1].stop.abort == Abort.PEERS:
                     raise self._late(outcomes[-1].stop.seen)
                 if outcomes[-1].stop.abort:
-                    # Nothing that the others wait for will come.
+                    # The other ranks would wait until their timeout.
                     for other in self._ranks[rank + 1 :]:
                         other.end_kernel()
         except BaseException:
@@ -264,27 +265,30 @@ class CudaWorldDriver:
         return outcome
 
     def _late(self, rank: int) -> BusyError:
-        """Ends the kernel of a rank for which the others have waited in vain; returns the error."""
+        """Ends the kernel of a rank for which the others have timed out waiting.
+
+        Returns the error to raise.
+        """
         driver = self._ranks[rank]
         driver.api.enter()
         error = driver.queue_error(self._timeout_ns)
-        driver.give_up()
-        if not driver.is_given_up:
+        driver.abandon()
+        if not driver.has_abandoned:
             error.notes += (BEGAN_LATE,)
         return error
 
     def _end(self, drivers: Iterable[_RankDriver]) -> None:
-        """Ends runs after an error, which is the one that is reported."""
+        """Aborts the launches of these ranks; suppresses further errors."""
         for driver in drivers:
             driver.api.enter()
             with suppress(ArkError):
-                driver.give_up()
+                driver.abandon()
 
-    def hold(self) -> None:
-        """See :meth:`Driver.hold`: the kernels are launched for every run."""
+    def make_resident(self) -> None:
+        """See :meth:`Driver.make_resident`: the kernels are launched for every run."""
 
-    def release(self) -> None:
-        """See :meth:`Driver.release`: no kernel stays."""
+    def end_residency(self) -> None:
+        """See :meth:`Driver.end_residency`: no kernel is resident."""
 
     def close(self) -> None:
         """See :meth:`Driver.close`."""
@@ -297,7 +301,7 @@ class _RankDriver(CudaDriver):
     Args:
         api: the driver API of the GPU.
         rank: the rank.
-        keeper: the driver API that frees the memory that all GPUs share.
+        keeper: the driver API of the GPU that frees the shared memory.
     """
 
     def __init__(self, api: CudaApi, rank: int, keeper: CudaApi) -> None:
@@ -305,22 +309,22 @@ class _RankDriver(CudaDriver):
         self.api = api
         self.rank = rank
         self._keeper = keeper
-        # Happens when the stream of a run has come to its launch.
+        # Event: earlier work of a run's stream.
         self._reached = self._make_event()
 
     def mark(self, run_stream: RunStream) -> tuple[int, object]:
-        """Returns the stream of a run, and the event of all work that precedes the run."""
+        """Returns the stream of a run, and the event of its earlier work."""
         stream = self._follow(run_stream)
         self.api.call("cuEventRecord", self._reached, stream)
         return stream, self._reached
 
     @property
     def dirty(self) -> bool:
-        """Returns True if the semaphores do not have the values that the next run expects."""
+        """True if the semaphores do not have the values that the next run expects."""
         return self._dirty
 
     def clear_semaphores(self) -> None:
-        """Zeroes semaphores and packets, and waits until that has happened."""
+        """Zeroes semaphores and packets, and waits for the memset."""
         self.api.enter()
         self._loaded().clear_shared(self._side)
         self.api.await_stream(self._side)
@@ -337,15 +341,15 @@ class _RankDriver(CudaDriver):
         return self._watch.start(timeout_ns).error()
 
     @property
-    def is_given_up(self) -> bool:
-        """Returns True if a launch that was given up may not have ended."""
-        return self._given_up is not None
+    def has_abandoned(self) -> bool:
+        """True if an abandoned launch may not have ended."""
+        return self._abandoned is not None
 
-    def await_given_up(self) -> None:
-        """Waits for the end of a launch that was given up, if there is one."""
-        if self._given_up is not None:
+    def await_abandoned(self) -> None:
+        """Waits for the end of an abandoned launch, if there is one."""
+        if self._abandoned is not None:
             self.api.enter()
-            self._await_given_up(self._given_up)
+            self._await_abandoned(self._abandoned)
 
     def _await_end(self, event: object, owners: object, error: Callable[[], DeviceError]) -> None:
         try:
@@ -357,13 +361,13 @@ class _RankDriver(CudaDriver):
             raise
 
     def end_kernel(self) -> None:
-        """Tells the kernel to end, unless it has ended, with a report of its own."""
+        """Aborts the kernel, unless it has ended: its own report stays."""
         self.api.enter()
         if not self.api.has_happened(self._end):
             self.record.abort()
 
-    def give_up(self) -> None:
-        """Ends the launch that is under way, if there is one."""
+    def abandon(self) -> None:
+        """Aborts the current launch, if there is one."""
         if self._launch is not None:
             self._interrupt()
 

@@ -353,7 +353,7 @@ def stopped(when: str) -> Any:
 
 def queued(seconds: str) -> Any:
     """A kernel of others has the GPU of rank 1 for a while, longer than a wait may last."""
-    cuda_queue._MAX_SECONDS_BETWEEN_LOOKS = 0.1
+    cuda_queue._MAX_SECONDS_BETWEEN_POLLS = 0.1
     with ark.knobs.scope(ARK_TIMEOUT="0.3"), bound() as executable:
         run(executable)
         if world.rank == 1:

@@ -35,8 +35,8 @@ def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cpu, "GRACE_SECONDS", 100.0)
     monkeypatch.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 100.0)
     # A host that checks whether a kernel has begun makes one more call of the driver.
-    monkeypatch.setattr(cuda_queue, "_PATIENCE", 1000)
-    monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_LOOKS", 100.0)
+    monkeypatch.setattr(cuda_queue, "_LIMIT_FACTOR", 1000)
+    monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_POLLS", 100.0)
 
 
 @pytest.fixture(scope="session")

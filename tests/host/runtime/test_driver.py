@@ -74,11 +74,11 @@ class FakeDriver:
         self._call("wait")
         return self.outcome
 
-    def hold(self) -> None:
-        self._call("hold")
+    def make_resident(self) -> None:
+        self._call("make_resident")
 
-    def release(self) -> None:
-        self._call("release")
+    def end_residency(self) -> None:
+        self._call("end_residency")
 
     def close(self) -> None:
         self.closed += 1

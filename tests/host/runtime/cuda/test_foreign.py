@@ -248,7 +248,7 @@ def test_late_failures_are_logged(
 
 
 @pytest.mark.parametrize("fails", [False, True])
-def test_a_call_whose_caller_has_given_up(fails: bool) -> None:
+def test_a_call_whose_caller_has_abandoned_it(fails: bool) -> None:
     late: list[object] = []
     returns, left = threading.Event(), threading.Event()
 

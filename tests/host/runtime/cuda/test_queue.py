@@ -32,7 +32,7 @@ W = np.ones(128, np.float32)
 NEVER = 20.0  # longer than any timeout, but finite, so that a wrong test ends and fails
 # A long timeout, since lanes may begin late on a busy machine.
 TIMEOUT, PATIENCE = "2", 0.15
-FIVE = cuda_queue._PATIENCE  # before any test changes it
+FIVE = cuda_queue._LIMIT_FACTOR  # before any test changes it
 BUSY = r"the kernel of 'toy' has not begun for 0\.3 s: another kernel holds SMs"
 
 
@@ -57,8 +57,8 @@ def occupied(cuda: FakeCuda, seconds: float = NEVER) -> Generator[None]:
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARK_TIMEOUT", TIMEOUT)
-    monkeypatch.setattr(cuda_queue, "_PATIENCE", PATIENCE)
-    monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_LOOKS", 0.25)
+    monkeypatch.setattr(cuda_queue, "_LIMIT_FACTOR", PATIENCE)
+    monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_POLLS", 0.25)
 
 
 @pytest.fixture
@@ -83,7 +83,7 @@ def test_the_deadline_of_a_queued_run(
     counter: Executable, cuda: FakeCuda, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The deadline is five times the timeout of a wait."""
-    monkeypatch.setattr(cuda_queue, "_PATIENCE", FIVE)
+    monkeypatch.setattr(cuda_queue, "_LIMIT_FACTOR", FIVE)
     monkeypatch.setenv("ARK_TIMEOUT", "0.1")
     with occupied(cuda):
         start = time.monotonic()
@@ -186,7 +186,7 @@ def test_a_launch_that_failed_is_not_taken_for_a_queued_one(
     np.testing.assert_array_equal(exe.run(x=x, stream=stream)["y"], x.ravel() + W + 0.5)
 
 
-def test_a_run_that_is_given_up_before_the_stream_comes_to_it(
+def test_a_run_that_is_abandoned_before_the_stream_comes_to_it(
     counter: Executable,
     cuda: FakeCuda,
     interrupt: Callable[..., None],
@@ -234,16 +234,16 @@ def test_only_time_without_a_break_counts(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(cuda_queue.time, "monotonic", lambda: now)
     watch = QueueWatch(kernel, (record,)).start(2_000_000_000)  # of which PATIENCE makes 0.3 s
 
-    def look(steps: int, queued: Callable[[int], bool]) -> None:
+    def poll(steps: int, queued: Callable[[int], bool]) -> None:
         nonlocal now
         for step in range(steps):
             now += 0.1
             record.queued = queued(step)
-            watch.look()
+            watch.poll()
 
-    look(100, lambda step: step % 3 > 0)
+    poll(100, lambda step: step % 3 > 0)
     with pytest.raises(ark.BusyError):
-        look(6, lambda step: True)
+        poll(6, lambda step: True)
 
 
 def test_a_kernel_that_has_begun_has_no_limit(cuda: FakeCuda, kernel: bytes) -> None:
@@ -268,7 +268,7 @@ def test_a_bundle_that_does_not_report_its_start(cuda: FakeCuda, kernel: bytes, 
             np.testing.assert_array_equal(executable.run(x=x)["y"], x.ravel() + W + 0.5)
 
 
-def test_a_run_that_begins_when_it_is_given_up(counter: Executable, cuda: FakeCuda) -> None:
+def test_a_run_that_begins_when_it_is_abandoned(counter: Executable, cuda: FakeCuda) -> None:
     """The error says that the amount of completed work is unknown."""
     driver: Any = counter._runner.driver
     abort = driver.record.abort
@@ -295,7 +295,7 @@ def test_ctrl_c_in_the_queue(
     interrupt: Callable[..., None],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(cuda_queue, "_PATIENCE", 5)
+    monkeypatch.setattr(cuda_queue, "_LIMIT_FACTOR", 5)
     with occupied(cuda):
         start = time.monotonic()
         interrupt(exe)
@@ -305,7 +305,7 @@ def test_ctrl_c_in_the_queue(
     np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
 
 
-def give_up(executable: Executable, x: Array, stays: bool) -> None:
+def abandon(executable: Executable, x: Array, stays: bool) -> None:
     """Makes a run that stays queued behind a foreign kernel until the host gives it up."""
     if stays:
         with pytest.raises(ark.BusyError), executable.resident() as resident:
@@ -316,12 +316,12 @@ def give_up(executable: Executable, x: Array, stays: bool) -> None:
 
 
 @pytest.mark.parametrize("stays", [False, True])
-def test_closing_waits_for_a_run_that_was_given_up(
+def test_closing_waits_for_a_run_that_was_abandoned(
     cuda: FakeCuda, kernel: bytes, x: Array, stays: bool
 ) -> None:
     executable = fake_executable(cuda, kernel, add_program()).bind({"w": W})
     with occupied(cuda):
-        give_up(executable, x, stays)
+        abandon(executable, x, stays)
         closed = Future[None]()
         closer = threading.Thread(target=lambda: closed.set_result(executable.close()))
         closer.start()
@@ -348,7 +348,7 @@ def test_closing_does_not_wait_for_ever(
     del weight
     held = cuda.held
     with occupied(cuda):
-        give_up(executable, x, stays)
+        abandon(executable, x, stays)
         start = time.monotonic()
         with pytest.raises(ark.BusyError, match="'toy' is closed, and its last run is still queu"):
             executable.close()
@@ -426,7 +426,7 @@ def test_closing_while_a_kernel_does_not_end(
 
     driver: Any = executable._runner.driver
     watch = driver._watch.start
-    monkeypatch.setattr(driver._watch, "start", lambda _: SimpleNamespace(look=interrupt))
+    monkeypatch.setattr(driver._watch, "start", lambda _: SimpleNamespace(poll=interrupt))
     with pytest.raises(ark.DeviceError, match="does not end"):
         executable.run()
     monkeypatch.setattr(driver._watch, "start", watch)
@@ -441,7 +441,7 @@ def test_closing_while_a_kernel_does_not_end(
 
 def test_the_kth_call_fails(kernel: bytes, x: Array, monkeypatch: pytest.MonkeyPatch) -> None:
     """The k-th call after the cancelled run fails, for every k: a typed error, then a good run."""
-    monkeypatch.setattr(cuda_queue, "_LOOKS", 3)
+    monkeypatch.setattr(cuda_queue, "_POLLS", 3)
     k, left = 0, True
     while left:
         k += 1
@@ -449,7 +449,7 @@ def test_the_kth_call_fails(kernel: bytes, x: Array, monkeypatch: pytest.MonkeyP
         with fake_executable(cuda, kernel, add_program()) as executable:
             executable.bind({"w": W}).run(x=x)
             with occupied(cuda), monkeypatch.context() as impatient:
-                impatient.setattr(cuda_queue, "_PATIENCE", 0.01)
+                impatient.setattr(cuda_queue, "_LIMIT_FACTOR", 0.01)
                 cuda.fail_at = len(cuda.calls) + k
                 with pytest.raises(ark.DeviceError):
                     executable.run(x=x)

@@ -16,15 +16,15 @@ from ark_mlir.runtime import abi
 from ark_mlir.runtime.cuda import queue as cuda_queue
 from ark_mlir.testing.fake_cuda import FakeCuda
 
-FIVE = cuda_queue._PATIENCE  # before any test changes it
+FIVE = cuda_queue._LIMIT_FACTOR  # before any test changes it
 NEVER = 20.0  # longer than any timeout, but finite, so that a wrong test ends and fails
 
 
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARK_TIMEOUT", "0.2")
-    monkeypatch.setattr(cuda_queue, "_PATIENCE", FIVE)
-    monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_LOOKS", 0.25)
+    monkeypatch.setattr(cuda_queue, "_LIMIT_FACTOR", FIVE)
+    monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_POLLS", 0.25)
 
 
 @contextmanager
@@ -118,7 +118,7 @@ def test_a_kernel_that_begins_when_the_others_have_given_it_up(
         late, other = driver._ranks[queued], driver._ranks[1 - queued]
         with occupied(two, queued):
             # A host that is as patient as the other kernel raises its error first.
-            late._watch.look = lambda: None
+            late._watch.poll = lambda: None
             timer = threading.Timer(1.3, lambda: setattr(two.devices[queued], "occupied", False))
             timer.start()
             if queued == 1:
