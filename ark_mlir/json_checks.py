@@ -1,7 +1,7 @@
 """A strict JSON parser, and typed access to its values, with errors that name the value.
 
-All JSON that ark reads is read by this module: manifests of bundles, headers of safetensors files,
-configurations and tensor indices of models, traces, costs.
+All JSON from outside is read by this module: manifests of bundles, headers of safetensors files,
+configurations and tensor indices of models, traces, costs, requests to the server.
 
 >>> root = parse_json(b'{"sizes": [3, -1]}', Document("net.json", "net", ArkError))
 >>> root["sizes"].each(Node.integer)

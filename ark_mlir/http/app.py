@@ -1,7 +1,7 @@
 """The server: OpenAI's endpoints as an application of FastAPI.
 
 It converts requests to jobs of the worker, and results to responses. Sequences run one after
-another. Requests beyond the queue get status 429, and a client that disconnects frees its place.
+another. Requests beyond the queue get status 429, and a client that disconnects ends its request.
 """
 
 # FastAPI is optional, and has no types here.
@@ -24,14 +24,16 @@ from typing import Any
 import numpy as np
 
 from ..errors import ArkError, InvalidUsageError, UnsupportedError
+from ..json_checks import Document, parse_json
 from ..text import GrowingText
 from .requests import read_choice, read_input, read_messages, read_prompt, refuse_unknown
 from .worker import Job, Worker
 
 __all__ = ["make_app"]
 
-# How often a request that waits looks whether its client is still there.
-_SECONDS_BETWEEN_LOOKS = 0.5
+# Seconds between two checks for a client that has disconnected.
+_POLL_SECONDS = 0.5
+_BODY = Document("", "the body", InvalidUsageError)
 
 
 @dataclass(frozen=True)
@@ -116,14 +118,11 @@ def make_app(model: Any, name: str, queue: int = 64) -> Any:
 
 
 async def read_body(request: Any) -> dict[str, Any]:
-    """Returns the body of a request, a JSON object."""
+    """Returns the body of a request, a JSON object; raises ApiError if it is not one."""
     try:
-        body = json.loads(await request.body())
-    except (ValueError, RecursionError):
-        raise ApiError(400, "the body is not valid JSON") from None
-    if not isinstance(body, dict):
-        raise ApiError(400, "the body is not a JSON object")
-    return body
+        return parse_json(await request.body(), _BODY).mapping()
+    except InvalidUsageError as error:
+        raise ApiError(400, error.message) from None
 
 
 class Server:
@@ -252,7 +251,7 @@ async def next_result(results: AsyncIterator[Any], request: Any) -> Any:
     task = asyncio.ensure_future(anext(results))
     try:
         while not task.done():
-            await asyncio.wait({task}, timeout=_SECONDS_BETWEEN_LOOKS)
+            await asyncio.wait({task}, timeout=_POLL_SECONDS)
             if not task.done() and await request.is_disconnected():
                 raise ApiError(499, "the client has disconnected")
         if await request.is_disconnected():

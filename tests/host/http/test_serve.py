@@ -166,8 +166,13 @@ def test_chats(address: str) -> None:
 @pytest.mark.parametrize(
     ("body", "status", "message"),
     [
-        (b"{", 400, "the body is not valid JSON"),
-        (b"[]", 400, "the body is not a JSON object"),
+        (b"{", 400, "the body: not valid JSON: Expecting property name enclosed"),
+        (b"[]", 400, "the body: expected an object, got an array"),
+        (
+            b'{"prompt": "a", "prompt": "b"}',
+            400,
+            "the body: not valid JSON: key 'prompt' occurs twice",
+        ),
         ({}, 400, "prompt must be one text"),
         ({"prompt": ["a", "b"]}, 400, "prompt must be one text"),
         ({"prompt": ""}, 400, "the prompt has no token"),
