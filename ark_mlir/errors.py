@@ -101,7 +101,8 @@ class RankFailedError(DeviceError):
 
 
 class UnprovenWarning(UserWarning):
-    """A run uses a schedule without a proof: the program was compiled with ``verify=False``."""
+    """A program was compiled without a proof: with ``verify=False``, or from a module at the stage
+    ``kernel`` or ``target``."""
 
 
 def a_type(value: object) -> str:

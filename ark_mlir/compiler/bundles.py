@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import warnings
+from dataclasses import replace
 
 from .. import ir
 from ..bundle import Bundle
@@ -17,6 +18,7 @@ from .lowering import choose_target, lower, shares_device
 from .options import CompileOptions
 from .packaging import take_kernel
 from .source import count_ranks
+from .stages import reached_stage
 from .table_proof import prove
 
 __all__ = ["compile_bundle", "make_bundle"]
@@ -35,6 +37,13 @@ def compile_bundle(
         warnings.warn(
             "verify=False: the schedule is not proven; if it is wrong, a run hangs or gives wrong "
             "results",
+            UnprovenWarning,
+            stacklevel=3,
+        )
+    elif not _has_tasks(module):
+        warnings.warn(
+            f"the module is at the stage {reached_stage(module)!r}, and only earlier stages have "
+            "tasks, whose accesses can be proven: the bundle is not proven",
             UnprovenWarning,
             stacklevel=3,
         )
@@ -59,11 +68,14 @@ def make_bundle(
     """Compiles a module into a bundle without the cache.
 
     If `options.verify`, the schedule is proven twice: in the module, and from the bundle's tables.
+    A module at the stage ``kernel`` or ``target`` is proven from its tables alone: nothing checks
+    that its functions access what the tables declare. Its bundle counts as not proven.
     """
+    proven = options.verify and _has_tasks(module)
     with Progress("compiling") as progress:
         kept = lower(module, machine, backend, options, "target", progress)
         shared = shares_device(module, machine, options.devices)
-        parts = take_kernel(module, machine, options, shared)
+        parts = take_kernel(module, machine, replace(options, verify=proven), shared)
         progress.step("machine code")
         start = time.perf_counter()
         code = _emit(module, backend, options)
@@ -74,6 +86,11 @@ def make_bundle(
             progress.step("proof of the tables")
             _LOG.info("proof of the tables: %.3f s", prove(bundle).seconds)
     return bundle
+
+
+def _has_tasks(module: ir.Operation) -> bool:
+    """Returns True before the stage ``kernel``, at which tasks become functions."""
+    return reached_stage(module) not in ("kernel", "target")
 
 
 def _emit(module: ir.Operation, backend: Backend, options: CompileOptions) -> Code:

@@ -1,5 +1,6 @@
 //===- VerifyKernel.cpp - Check the output of the kernel stage ------------===//
 
+#include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
 #include "lib/support/BufferView.h"
 #include "passes/kernel/KernelAbi.h"
@@ -241,14 +242,16 @@ LogicalResult KernelVerifier::collectBufferSizes() {
 }
 
 /// Returns the bytes from the begin of an operand to the end of its last
-/// element, or nothing if `type` has no static layout at offset 0.
+/// element, or nothing if `type` has no static layout at offset 0 or does not
+/// fit into an address space.
 static std::optional<int64_t> getOperandBytes(Type type) {
   auto memref = dyn_cast<MemRefType>(type);
   SmallVector<int64_t> strides;
   int64_t offset;
   if (!memref || !memref.hasStaticShape() ||
       failed(getStridesAndOffset(memref, strides, offset)) || offset != 0 ||
-      llvm::any_of(strides, [](int64_t stride) { return stride < 0; }))
+      llvm::any_of(strides, [](int64_t stride) { return stride < 0; }) ||
+      !isAddressable(memref))
     return std::nullopt;
   if (memref.getNumElements() == 0)
     return 0;
@@ -270,7 +273,8 @@ LogicalResult KernelVerifier::verifyOperandsOf(int64_t task, int64_t body,
     if (!bytes)
       return kernel.emitOpError("body ")
              << bodies[body].getSymNameAttr() << " takes " << type
-             << ", which is not a buffer of static layout at offset 0";
+             << ", which is not a buffer of at most 2^47 bytes with a static "
+                "layout at offset 0";
     if (offset > slotBytes[slot] || *bytes > slotBytes[slot] - offset)
       return kernel.emitOpError("operand ")
              << entry << " of task " << task << " takes " << *bytes

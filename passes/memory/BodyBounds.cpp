@@ -23,27 +23,57 @@ static constexpr unsigned kMaxDepth = 100;
 // Selections and loops
 //===----------------------------------------------------------------------===//
 
+LinearForm BodyBounds::getExact(const LinearForm &form, Operation *op) {
+  bool fits = system.getInterval(form).isWithin(INT64_MIN, INT64_MAX) ||
+              (isNonNegative(form - INT64_MIN, op) &&
+               isNonNegative(LinearForm(INT64_MAX) - form, op));
+  return fits ? form : system.createVariable();
+}
+
 LinearForm BodyBounds::getSelected(Value condition, const LinearForm &ifTrue,
                                    const LinearForm &ifFalse) {
   Facts whenTrue, whenFalse;
   addFacts(condition, /*holds=*/true, whenTrue);
   addFacts(condition, /*holds=*/false, whenFalse);
-  LinearForm selected = system.createVariable();
+  LinearForm selected = system.createVariable(
+      unite(system.getInterval(ifTrue), system.getInterval(ifFalse)));
   whenTrue.append({selected - ifTrue, ifTrue - selected});
   whenFalse.append({selected - ifFalse, ifFalse - selected});
   system.setCases(selected, {whenTrue, whenFalse});
   return selected;
 }
 
-LinearForm BodyBounds::getInductionVariable(OpFoldResult lowerBound,
-                                            OpFoldResult upperBound,
-                                            OpFoldResult step) {
-  LinearForm first = getIndex(lowerBound), last = getIndex(upperBound) - 1;
-  std::optional<int64_t> stride = getConstantIntValue(step);
-  if (!stride || *stride < 1)
+LinearForm BodyBounds::getInductionVariable(LoopLikeOpInterface loop,
+                                            unsigned number) {
+  auto forLoop = dyn_cast<scf::ForOp>(*loop);
+  if (forLoop && forLoop.getUnsignedCmp())
+    return system.createVariable();
+  OpFoldResult step = (*loop.getLoopSteps())[number];
+  LinearForm first = getIndex((*loop.getLoopLowerBounds())[number]);
+  LinearForm last = getIndex((*loop.getLoopUpperBounds())[number]) - 1;
+  LinearForm stride = getIndex(step);
+  // Each iteration is after the one before only if the step is positive and
+  // the addition after the last iteration does not wrap around.
+  LinearForm after = last + stride;
+  if (!isNonNegative(stride - 1, loop) ||
+      !(system.getInterval(after).isWithin(INT64_MIN, INT64_MAX) ||
+        isNonNegative(LinearForm(INT64_MAX) - after, loop))) {
+    LinearForm induction =
+        system.createVariable({{}, system.getInterval(last).most});
+    system.setFacts(induction, {last - induction});
+    return induction;
+  }
+  std::optional<int64_t> factor = stride.getConstant();
+  if (!factor)
     return system.createBetween(first, last);
-  LinearForm iteration = system.createVariable();
-  LinearForm induction = first + iteration * *stride;
+  Interval interval = system.getInterval(last - first);
+  if (interval.most)
+    interval.most =
+        std::max(floorDiv(*interval.most, llvm::DynamicAPInt(*factor)),
+                 llvm::DynamicAPInt(0));
+  LinearForm iteration =
+      system.createVariable({llvm::DynamicAPInt(0), interval.most});
+  LinearForm induction = first + iteration * *factor;
   system.setFacts(iteration, {iteration, last - induction});
   return induction;
 }
@@ -101,9 +131,7 @@ LinearForm BodyBounds::computeIndexOf(BlockArgument argument) {
   if (!inductions || number >= inductions->size() ||
       (*inductions)[number] != argument)
     return system.createVariable();
-  return getInductionVariable((*loop.getLoopLowerBounds())[number],
-                              (*loop.getLoopUpperBounds())[number],
-                              (*loop.getLoopSteps())[number]);
+  return getInductionVariable(loop, number);
 }
 
 LinearForm BodyBounds::computeProduct(const LinearForm &left,
@@ -127,10 +155,13 @@ LinearForm BodyBounds::computeIndexOf(Operation *op) {
     return system.createFloorDiv(operand(0), *divisor);
   };
   return llvm::TypeSwitch<Operation *, LinearForm>(op)
-      .Case([&](arith::AddIOp) { return operand(0) + operand(1); })
-      .Case([&](arith::SubIOp) { return operand(0) - operand(1); })
       .Case(
-          [&](arith::MulIOp) { return computeProduct(operand(0), operand(1)); })
+          [&](arith::AddIOp) { return getExact(operand(0) + operand(1), op); })
+      .Case(
+          [&](arith::SubIOp) { return getExact(operand(0) - operand(1), op); })
+      .Case([&](arith::MulIOp) {
+        return getExact(computeProduct(operand(0), operand(1)), op);
+      })
       .Case([&](arith::MinSIOp) {
         return system.getMinimum(operand(0), operand(1));
       })
@@ -173,11 +204,16 @@ LinearForm BodyBounds::computeIndexOf(Operation *op) {
 // Indices in temporaries
 //===----------------------------------------------------------------------===//
 
-/// Returns true if a structured op writes every element of an operand.
+/// Returns true if a structured op writes every element of an operand. The op
+/// writes nothing if a loop outside of the operand's map has no iteration.
 bool BodyBounds::fills(linalg::LinalgOp op, OpOperand &operand) {
   AffineMap map = op.getMatchingIndexingMap(&operand);
   if (!op.isDpsInit(&operand) || !map.isProjectedPermutation())
     return false;
+  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+    if (!map.isFunctionOfDim(loop) &&
+        !isNonNegative(getLoopExtent(op, loop) - 1, op))
+      return false;
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     unsigned loop = cast<AffineDimExpr>(expr).getPosition();
     if (!isNonNegative(getLoopExtent(op, loop) - getExtent(operand.get(), dim),
@@ -228,6 +264,13 @@ Value BodyBounds::skipWholeViews(Value buffer) {
   return buffer;
 }
 
+/// Returns the tile or the temporary of which a buffer is a view.
+static Value getRoot(Value buffer) {
+  while (isa_and_nonnull<ViewLikeOpInterface>(buffer.getDefiningOp()))
+    buffer = buffer.getDefiningOp()->getOperand(0);
+  return buffer;
+}
+
 /// Collects the uses of a buffer and of its views.
 static void collectUses(Value buffer, SmallVectorImpl<OpOperand *> &uses) {
   for (OpOperand &use : buffer.getUses()) {
@@ -237,18 +280,36 @@ static void collectUses(Value buffer, SmallVectorImpl<OpOperand *> &uses) {
   }
 }
 
-/// Returns the last op of the body before `reader` that writes every element of
-/// `buffer`, or null.
-Operation *BodyBounds::findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
-                                    Operation *reader) {
-  // An op that fills one of these views fills the buffer.
+/// Returns the buffers that contain every element of `buffer`: an op that fills
+/// one of these fills `buffer`.
+llvm::SmallPtrSet<Value, 4> BodyBounds::collectWholes(Value buffer) {
   llvm::SmallPtrSet<Value, 4> wholes;
   for (Value whole = skipWholeViews(buffer);;
        whole = skipWholeViews(whole.getDefiningOp()->getOperand(0))) {
     wholes.insert(whole);
-    if (!isa<ViewLikeOpInterface>(whole.getDefiningOp()))
-      break;
+    if (!isa_and_nonnull<ViewLikeOpInterface>(whole.getDefiningOp()))
+      return wholes;
   }
+}
+
+bool BodyBounds::isFilledBefore(Value buffer, Operation *reader) {
+  llvm::SmallPtrSet<Value, 4> wholes = collectWholes(buffer);
+  SmallVector<OpOperand *> uses;
+  collectUses(getRoot(buffer), uses);
+  return llvm::any_of(uses, [&](OpOperand *use) {
+    auto writer = dyn_cast<linalg::LinalgOp>(use->getOwner());
+    if (!writer || !wholes.contains(skipWholeViews(use->get())))
+      return false;
+    Operation *next = writer->getBlock()->findAncestorOpInBlock(*reader);
+    return next && writer->isBeforeInBlock(next) && fills(writer, *use);
+  });
+}
+
+/// Returns the last op of the body before `reader` that writes every element of
+/// `buffer`, or null.
+Operation *BodyBounds::findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
+                                    Operation *reader) {
+  llvm::SmallPtrSet<Value, 4> wholes = collectWholes(buffer);
   Operation *last = nullptr;
   for (OpOperand *use : uses) {
     auto writer = dyn_cast<linalg::LinalgOp>(use->getOwner());
@@ -264,9 +325,7 @@ Operation *BodyBounds::findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
 /// Returns the index loaded from a temporary: one of the indices stored by the
 /// last op that fills the temporary, or stored after this op.
 LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
-  Value root = buffer;
-  while (isa_and_nonnull<ViewLikeOpInterface>(root.getDefiningOp()))
-    root = root.getDefiningOp()->getOperand(0);
+  Value root = getRoot(buffer);
   if (!cast<MemRefType>(buffer.getType()).getElementType().isIndex() ||
       !root.getDefiningOp<memref::AllocaOp>())
     return system.createVariable();
@@ -297,7 +356,12 @@ LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
     llvm::DenseMap<unsigned, unsigned> names;
     cases.push_back({system.renameVarying(form, names)});
   }
-  LinearForm loaded = system.createVariable();
+  std::optional<Interval> interval;
+  for (const LinearForm &form : stored) {
+    Interval own = system.getInterval(form);
+    interval = interval ? unite(*interval, own) : own;
+  }
+  LinearForm loaded = system.createVariable(interval.value_or(Interval()));
   for (Facts &facts : cases)
     facts = {loaded - facts.front(), facts.front() - loaded};
   system.setCases(loaded, std::move(cases));
@@ -463,7 +527,8 @@ LinearSystem::Facts BodyBounds::getFactsAt(Operation *at) {
     if (auto branch = dyn_cast<scf::IfOp>(parent)) {
       bool holds = op->getParentRegion() == &branch.getThenRegion();
       addFacts(branch.getCondition(), holds, facts);
-    } else if (auto loop = dyn_cast<scf::ForOp>(parent)) {
+    } else if (auto loop = dyn_cast<scf::ForOp>(parent);
+               loop && !loop.getUnsignedCmp()) {
       facts.push_back(getIndex(loop.getUpperBound()) -
                       getIndex(loop.getLowerBound()) - 1);
     }

@@ -6,6 +6,8 @@
 #include "passes/memory/LinearSystem.h"
 
 #include "dialects/ark/ArkOps.h"
+#include "mlir/Interfaces/LoopLikeInterface.h"
+#include "llvm/ADT/SmallPtrSet.h"
 
 namespace mlir::linalg {
 class LinalgOp;
@@ -36,6 +38,10 @@ public:
   /// Returns the value of an expression in which dimension `d` is `dims[d]`.
   LinearForm evaluate(AffineExpr expr, ArrayRef<LinearForm> dims);
 
+  /// Returns true if an op of the body writes every element of `buffer` before
+  /// each execution of `reader`. False means only that no such op was found.
+  bool isFilledBefore(Value buffer, Operation *reader);
+
   /// Returns true if `form` is proven to be at least 0 whenever `at` runs.
   /// False means only that no proof was found.
   bool isNonNegative(const LinearForm &form, Operation *at);
@@ -48,8 +54,11 @@ private:
   LinearForm computeIndexOf(Operation *op);
   LinearForm computeLoaded(Value buffer, Operation *at);
   LinearForm computeProduct(const LinearForm &left, const LinearForm &right);
-  LinearForm getInductionVariable(OpFoldResult lowerBound,
-                                  OpFoldResult upperBound, OpFoldResult step);
+  /// Returns the induction variable of a loop's dimension.
+  LinearForm getInductionVariable(LoopLikeOpInterface loop, unsigned number);
+  /// Returns the result of an index op whose exact result is `form`: the op
+  /// wraps around unless the exact result is proven to fit into 64 bits.
+  LinearForm getExact(const LinearForm &form, Operation *op);
   LinearForm getSelected(Value condition, const LinearForm &ifTrue,
                          const LinearForm &ifFalse);
   LinearForm computeTileExtent(BlockArgument tile, int64_t dim);
@@ -57,6 +66,7 @@ private:
   bool fills(linalg::LinalgOp op, OpOperand &operand);
   bool isWhole(Operation *view);
   Value skipWholeViews(Value buffer);
+  llvm::SmallPtrSet<Value, 4> collectWholes(Value buffer);
   Operation *findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
                           Operation *reader);
   void addFacts(Value condition, bool holds, Facts &facts);

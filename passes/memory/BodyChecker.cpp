@@ -12,6 +12,7 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -128,7 +129,9 @@ public:
   LogicalResult check(Operation *op);
 
 private:
-  LogicalResult checkWrites(Operation *op);
+  LogicalResult checkEffects(Operation *op);
+  LogicalResult checkRead(Operation *op, Value buffer, BlockArgument tile);
+  LogicalResult checkDivision(Operation *op);
   LogicalResult checkView(Operation *op);
   LogicalResult checkCast(memref::CastOp op);
   LogicalResult checkExpand(memref::ExpandShapeOp op);
@@ -402,8 +405,21 @@ LogicalResult BodyChecker::checkView(Operation *op) {
 // Body
 //===----------------------------------------------------------------------===//
 
-/// Checks that only outs and temporaries are written.
-LogicalResult BodyChecker::checkWrites(Operation *op) {
+/// Checks a read of a part of a tile. The memory of an out holds old bytes
+/// until the body fills it, unless the task updates the out.
+LogicalResult BodyChecker::checkRead(Operation *op, Value buffer,
+                                     BlockArgument tile) {
+  unsigned index = tile.getArgNumber() - task.getGrid().size();
+  if (index < task.getInputs().size() ||
+      task.isUpdated(index - task.getInputs().size()) ||
+      bounds.isFilledBefore(buffer, op))
+    return success();
+  return op->emitError("reads an out that no structured op has filled before");
+}
+
+/// Checks that only outs and temporaries are written, and that outs are filled
+/// before they are read.
+LogicalResult BodyChecker::checkEffects(Operation *op) {
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
   if (!effects)
     return success();
@@ -411,22 +427,61 @@ LogicalResult BodyChecker::checkWrites(Operation *op) {
   effects.getEffects(instances);
   for (const MemoryEffects::EffectInstance &instance : instances) {
     Value buffer = instance.getValue();
-    if (!isa<MemoryEffects::Write>(instance.getEffect()) || !buffer ||
-        !isBuffer(buffer.getType()))
+    if (!buffer || !isBuffer(buffer.getType()))
       continue;
-    while (Operation *view = buffer.getDefiningOp()) {
+    Value root = buffer;
+    while (Operation *view = root.getDefiningOp()) {
       if (!isView(view))
         break;
-      buffer = view->getOperand(0);
+      root = view->getOperand(0);
     }
-    if (llvm::is_contained(task.getInputTiles(), buffer))
+    auto tile = dyn_cast<BlockArgument>(root);
+    if (!tile || tile.getOwner()->getParentOp() != task)
+      continue;
+    if (isa<MemoryEffects::Read>(instance.getEffect()) &&
+        failed(checkRead(op, buffer, tile)))
+      return failure();
+    if (isa<MemoryEffects::Write>(instance.getEffect()) &&
+        llvm::is_contained(task.getInputTiles(), tile))
       return op->emitError("writes to an input of its task");
   }
   return success();
 }
 
+/// Returns true if an integer, or each element of a vector, is known to be a
+/// divisor for which no division traps.
+static bool isSafeDivisor(Value divisor) {
+  auto isSafe = [](const APInt &number) {
+    return !number.isZero() && !number.isAllOnes();
+  };
+  APInt number;
+  if (matchPattern(divisor, m_ConstantInt(&number)))
+    return isSafe(number);
+  Operation *op = divisor.getDefiningOp();
+  if (!isa_and_nonnull<arith::MaxSIOp, arith::MaxUIOp>(op))
+    return false;
+  return llvm::any_of(op->getOperands(), [](Value bound) {
+    APInt least;
+    return matchPattern(bound, m_ConstantInt(&least)) &&
+           least.isStrictlyPositive();
+  });
+}
+
+/// Checks that the divisor of an integer division is proven not to be zero:
+/// such a division ends the process on the host.
+LogicalResult BodyChecker::checkDivision(Operation *op) {
+  Value divisor = op->getOperand(1);
+  if (isSafeDivisor(divisor) ||
+      (divisor.getType().isIndex() &&
+       bounds.isNonNegative(bounds.getIndex(divisor) - 1, op)))
+    return success();
+  return op->emitError(
+      "divides by a number that may be zero or -1; arith.maxsi "
+      "with a positive constant is a safe divisor");
+}
+
 LogicalResult BodyChecker::check(Operation *op) {
-  if (failed(checkWrites(op)))
+  if (failed(checkEffects(op)))
     return failure();
   if (isView(op))
     return checkView(op);
@@ -446,6 +501,9 @@ LogicalResult BodyChecker::check(Operation *op) {
                              store.getVectorType());
       })
       .Case([&](VectorTransferOpInterface op) { return checkTransfer(op); })
+      .Case<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::DivSIOp,
+            arith::DivUIOp, arith::FloorDivSIOp, arith::RemSIOp,
+            arith::RemUIOp>([&](auto) { return checkDivision(op); })
       .Case<linalg::LinalgOp, OnlineAttentionOp>([&](auto structured) {
         return checkStructured(
             cast<IndexingMapOpInterface>(structured.getOperation()));

@@ -46,17 +46,55 @@ LinearForm &LinearForm::operator*=(const DynamicAPInt &factor) {
 }
 
 //===----------------------------------------------------------------------===//
+// Intervals
+//===----------------------------------------------------------------------===//
+
+bool Interval::isWithin(int64_t first, int64_t last) const {
+  return least && most && *least >= first && *most <= last;
+}
+
+Interval ark::unite(const Interval &left, const Interval &right) {
+  Interval both;
+  if (left.least && right.least)
+    both.least = std::min(*left.least, *right.least);
+  if (left.most && right.most)
+    both.most = std::max(*left.most, *right.most);
+  return both;
+}
+
+Interval LinearSystem::getInterval(const LinearForm &form) const {
+  Interval interval{form.constant, form.constant};
+  auto add = [](std::optional<DynamicAPInt> &sum,
+                const std::optional<DynamicAPInt> &bound,
+                const DynamicAPInt &coefficient) {
+    if (sum && bound)
+      *sum += *bound * coefficient;
+    else
+      sum = std::nullopt;
+  };
+  for (const auto &[variable, coefficient] : form.terms) {
+    const Interval &own = variables[variable].interval;
+    bool ascends = coefficient > 0;
+    add(interval.least, ascends ? own.least : own.most, coefficient);
+    add(interval.most, ascends ? own.most : own.least, coefficient);
+  }
+  return interval;
+}
+
+//===----------------------------------------------------------------------===//
 // Variables
 //===----------------------------------------------------------------------===//
 
-LinearForm LinearSystem::createVariable() {
+LinearForm LinearSystem::createVariable(Interval interval) {
   variables.emplace_back();
+  variables.back().interval = std::move(interval);
   return LinearForm::variable(variables.size() - 1);
 }
 
 LinearForm LinearSystem::createBetween(const LinearForm &first,
                                        const LinearForm &last, bool isUniform) {
-  LinearForm variable = createVariable();
+  LinearForm variable =
+      createVariable({getInterval(first).least, getInterval(last).most});
   variables.back().isUniform = isUniform;
   variables.back().facts = {variable - first, last - variable};
   return variable;
@@ -64,7 +102,11 @@ LinearForm LinearSystem::createBetween(const LinearForm &first,
 
 LinearForm LinearSystem::createFloorDiv(const LinearForm &dividend,
                                         int64_t divisor) {
-  LinearForm quotient = createVariable();
+  Interval interval = getInterval(dividend);
+  for (std::optional<DynamicAPInt> *bound : {&interval.least, &interval.most})
+    if (*bound)
+      **bound = floorDiv(**bound, DynamicAPInt(divisor));
+  LinearForm quotient = createVariable(std::move(interval));
   LinearForm remainder = dividend - quotient * divisor;
   variables.back().facts = {remainder, LinearForm(divisor - 1) - remainder};
   return quotient;
@@ -77,7 +119,11 @@ LinearForm LinearSystem::getMinimum(LinearForm left, LinearForm right) {
     return left;
   auto [it, isNew] = minima.try_emplace({left, right});
   if (isNew) {
-    LinearForm minimum = createVariable();
+    Interval interval = unite(getInterval(left), getInterval(right));
+    for (const LinearForm &operand : {left, right})
+      if (std::optional<DynamicAPInt> most = getInterval(operand).most)
+        interval.most = interval.most ? std::min(*interval.most, *most) : *most;
+    LinearForm minimum = createVariable(std::move(interval));
     variables.back().isUniform = isUniform(left) && isUniform(right);
     variables.back().facts = {left - minimum, right - minimum};
     variables.back().cases = {{minimum - left}, {minimum - right}};
@@ -123,6 +169,7 @@ LinearSystem::renameVarying(const LinearForm &form,
     unsigned name = it->second;
     variables.emplace_back();
     Variable old = variables[variable], copy;
+    copy.interval = old.interval;
     for (const LinearForm &fact : old.facts)
       copy.facts.push_back(renameVarying(fact, names));
     for (const Facts &facts : old.cases) {

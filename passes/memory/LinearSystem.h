@@ -9,6 +9,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <map>
+#include <optional>
 
 namespace mlir::ark {
 
@@ -47,6 +48,17 @@ inline LinearForm operator-(LinearForm left, const LinearForm &right) {
   return left += right * -1;
 }
 
+/// The least and the most value of a form, where known.
+struct Interval {
+  std::optional<llvm::DynamicAPInt> least, most;
+
+  /// Returns true if all values lie between `first` and `last`, both included.
+  bool isWithin(int64_t first, int64_t last) const;
+};
+
+/// Returns the smallest interval that contains both.
+Interval unite(const Interval &left, const Interval &right);
+
 /// Integer variables with linear inequalities, and proofs that inequalities
 /// have no solution.
 class LinearSystem {
@@ -54,8 +66,8 @@ public:
   /// Inequalities: every form is at least 0.
   using Facts = SmallVector<LinearForm>;
 
-  /// Creates a variable that may have any value.
-  LinearForm createVariable();
+  /// Creates a variable that may have any value of an interval.
+  LinearForm createVariable(Interval interval = {});
   /// Creates a variable from `first` to `last`. A uniform variable has the same
   /// value in all iterations of all loops.
   LinearForm createBetween(const LinearForm &first, const LinearForm &last,
@@ -64,6 +76,9 @@ public:
   LinearForm createFloorDiv(const LinearForm &dividend, int64_t divisor);
   /// Returns the minimum: the same variable at every call with these operands.
   LinearForm getMinimum(LinearForm left, LinearForm right);
+  /// Returns an interval that contains all values of a form. Considers the
+  /// intervals of its variables only, not their facts, so that this is fast.
+  Interval getInterval(const LinearForm &form) const;
   /// Sets the facts that always hold of a variable.
   void setFacts(const LinearForm &variable, Facts facts);
   /// Sets alternatives: the facts of at least one case hold as well.
@@ -80,6 +95,7 @@ public:
 private:
   struct Variable {
     bool isUniform = false;
+    Interval interval;
     Facts facts;
     SmallVector<Facts, 0> cases;
   };

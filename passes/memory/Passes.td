@@ -252,9 +252,19 @@ def VerifyMemoryPass : Pass<"ark-verify-memory", "::mlir::ark::ProgramOp"> {
     - arguments are dense, there are no results, and outputs and constants are marked as such;
     - there is at most one arena, whose intermediates lie inside of it at multiples of 64; two
       intermediates share bytes only if their tasks are ordered;
-    - every operand of a task resolves to a part of an argument or of an intermediate, and no task
-      writes to inputs, parameters, scalars or constants;
-    - intermediates and outputs are filled before they are read;
+    - tasks fill intermediates and outputs before other tasks read them;
+    - each task fulfils the rules of `ark-verify-tasks`.
+  }];
+}
+
+def VerifyTasksPass : Pass<"ark-verify-tasks", "::mlir::ark::ProgramOp"> {
+  let summary = "Check each task on buffers by itself";
+  let description = [{
+    Changes nothing. The kernel stage begins with this pass, since a module may enter the compiler
+    after the memory stage. The pass rejects a task that violates one of these rules:
+
+    - every operand resolves to a part of an argument or of an intermediate, and no task writes to
+      inputs, parameters, scalars or constants;
     - bodies work on buffers; temporaries are static, dense, in the entry block, and counted in
       `shared_memory`;
     - a body has ops of a closed list. The ops that may have buffers as operands are structured
@@ -264,8 +274,12 @@ def VerifyMemoryPass : Pass<"ark-verify-memory", "::mlir::ark::ProgramOp"> {
     - every access is proven to lie inside of a tile or of a temporary, and every view to name
       elements of its source. The proof is by linear inequalities over grid indices, induction
       variables, extents of tiles, branches on comparisons of indices, and results of
-      `ark.check_index`;
-    - no body writes to a tile of an input.
+      `ark.check_index`. The result of an index op is exact only if it is proven to fit into 64
+      bits;
+    - no body writes to a tile of an input;
+    - a structured op fills a part of an out before the body reads this part, unless the task updates
+      the out. That a body writes every element of its outs is not checked;
+    - the divisor of an integer division is proven to be neither zero nor -1.
   }];
 }
 

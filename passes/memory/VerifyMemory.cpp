@@ -2,8 +2,8 @@
 
 #include "lib/analysis/Liveness.h"
 #include "lib/support/BufferView.h"
-#include "passes/memory/BodyChecker.h"
 #include "passes/memory/Passes.h"
+#include "passes/memory/TaskChecker.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -115,94 +115,43 @@ static LogicalResult checkIntermediates(const Liveness &liveness) {
 }
 
 //===----------------------------------------------------------------------===//
-// Operands
+// Order of writes and reads
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Checks operands in program order, and tracks the buffers filled so far.
-class OperandChecker {
+/// Checks in program order that buffers are filled before tasks read them.
+class FillChecker {
 public:
-  explicit OperandChecker(ProgramOp program) : program(program) {}
+  explicit FillChecker(ProgramOp program) : program(program) {}
 
   LogicalResult check(TaskOp task);
   /// Checks, after all tasks, that every output has been filled.
   LogicalResult checkOutputs();
 
 private:
-  LogicalResult checkOperand(TaskOp task, unsigned index);
-
-  std::optional<ArgumentKind> getKind(Value buffer) {
-    if (auto argument = dyn_cast<BlockArgument>(buffer))
-      return program.getArgumentKind(argument.getArgNumber());
-    return std::nullopt;
-  }
-
   ProgramOp program;
   llvm::DenseSet<Value> filled;
 };
 } // namespace
 
-/// Returns true if two elements of a view have the same address.
-static bool repeatsElements(const BufferView &view) {
-  return view.getNumElements() != 0 &&
-         llvm::any_of(llvm::zip(view.shape, view.strides), [](auto pair) {
-           auto [extent, stride] = pair;
-           return extent > 1 && stride == 0;
-         });
-}
-
-LogicalResult OperandChecker::checkOperand(TaskOp task, unsigned index) {
-  auto error = [&](const Twine &what) {
-    return task.emitError("operand ") << index << ' ' << what;
-  };
-  Value operand = task.getOperand(index);
-  if (!isa<MemRefType>(operand.getType()))
-    return error("is a tensor");
-  FailureOr<BufferView> view = resolveBufferView(operand);
-  if (failed(view))
-    return failure();
-  FailureOr<BufferView> buffer = resolveBufferView(view->buffer);
-  if (failed(buffer))
-    return failure();
-  if (view->byteOffset < buffer->byteOffset ||
-      view->getByteEnd() > buffer->getByteEnd())
-    return error("reaches outside of its buffer");
-
-  BlockArgument tile =
-      task.getBody().front().getArgument(task.getGrid().size() + index);
-  SmallVector<int64_t> tileStrides;
-  int64_t tileOffset;
-  if (failed(getStridesAndOffset(cast<MemRefType>(tile.getType()), tileStrides,
-                                 tileOffset)) ||
-      tileStrides != view->strides || !ShapedType::isDynamic(tileOffset))
-    return error("has a tile without its strides and a dynamic offset");
-
-  std::optional<ArgumentKind> kind = getKind(view->buffer);
-  if (index >= task.getInputs().size()) {
-    if (kind && *kind != ArgumentKind::Output && *kind != ArgumentKind::State)
-      return error("writes to an argument that is neither output nor state");
-    if (repeatsElements(*view))
-      return error("writes through a view that repeats elements");
-    return success();
+LogicalResult FillChecker::check(TaskOp task) {
+  for (auto [index, input] : llvm::enumerate(task.getInputs())) {
+    Value buffer = resolveBufferView(input)->buffer;
+    std::optional<ArgumentKind> kind = getKind(program, buffer);
+    bool isMade = !kind || *kind == ArgumentKind::Output;
+    if (isMade && !filled.contains(buffer))
+      return task.emitError("operand ")
+             << index << " is read before a task fills it";
   }
-  bool isMade = !kind || *kind == ArgumentKind::Output;
-  if (isMade && !filled.contains(view->buffer))
-    return error("is read before a task fills it");
-  return success();
-}
-
-LogicalResult OperandChecker::check(TaskOp task) {
-  for (unsigned index = 0; index < task.getNumOperands(); ++index)
-    if (failed(checkOperand(task, index)))
-      return failure();
   for (Value out : task.getOuts())
     filled.insert(resolveBufferView(out)->buffer);
   return success();
 }
 
-LogicalResult OperandChecker::checkOutputs() {
+LogicalResult FillChecker::checkOutputs() {
   for (BlockArgument argument : program.getBody().getArguments())
-    if (getKind(argument) == ArgumentKind::Output && !filled.contains(argument))
+    if (getKind(program, argument) == ArgumentKind::Output &&
+        !filled.contains(argument))
       return program.emitError("output '")
              << program.getArgumentName(argument.getArgNumber())
              << "' is filled by no task";
@@ -221,11 +170,11 @@ static LogicalResult verifyProgram(ProgramOp program) {
       return failure();
   if (failed(checkBlock(program)))
     return failure();
-  OperandChecker operands(program);
+  FillChecker fills(program);
   for (auto task : program.getBody().getOps<TaskOp>())
-    if (failed(operands.check(task)) || failed(verifyBody(task)))
+    if (failed(checkTask(task)) || failed(fills.check(task)))
       return failure();
-  if (failed(operands.checkOutputs()))
+  if (failed(fills.checkOutputs()))
     return failure();
   FailureOr<Liveness> liveness = Liveness::compute(program);
   return failed(liveness) ? failure() : checkIntermediates(*liveness);

@@ -49,6 +49,8 @@ static void buildSynchronization(OpPassManager &pm,
 
 static void buildKernel(OpPassManager &pm,
                         const CompilePipelineOptions &options) {
+  // A module may enter after the memory stage, whose last pass checks tasks.
+  pm.addNestedPass<ProgramOp>(createVerifyTasksPass());
   buildKernelPipeline(pm, {options.trace});
 }
 

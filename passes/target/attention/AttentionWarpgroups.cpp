@@ -15,6 +15,8 @@
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <array>
+
 using namespace mlir;
 using namespace mlir::ark;
 
@@ -182,8 +184,10 @@ void WarpgroupLoopBuilder::copyKeys(Value first, Value stage) {
   for (int64_t begin = 0; begin < shape.getStageKeys(); begin += rowsAtOnce) {
     Value key = arith::MinSIOp::create(builder,
                                        add(first, add(copiedRow, begin)), last);
-    for (auto [number, source] :
-         llvm::enumerate(ArrayRef<Source>{keySource, valueSource})) {
+    // The array must outlive the iteration, which a list in the loop's head
+    // would not.
+    const std::array sources = {keySource, valueSource};
+    for (auto [number, source] : llvm::enumerate(sources)) {
       Value row = arith::MulIOp::create(builder, key, source.rowBytes);
       for (int64_t panel = 0; panel < getPanels(); ++panel) {
         Value to =

@@ -131,6 +131,15 @@ BROKEN: dict[str, tuple[Edit, list[str]]] = {
         edit(r"\(d0 \* 4, 0\)", "(0, 0)"),
         ["{scores}: ark.run: RAW hazard"],
     ),
+    "body that leaves its tile": (
+        edit(
+            r"^( *)linalg\.fill ins\(%(\w+) : f32\) outs\(%(\w+) : "
+            r"(memref<.*?, strided<.*?>>)\).*\n",
+            r"\g<0>\1%far = memref.reinterpret_cast %\3 to offset: [100000000], sizes: [1], "
+            r"strides: [1] : \4 to memref<1xf32, strided<[1], offset: 100000000>>\n",
+        ),
+        ["may address elements that 'memref<"],
+    ),
     "cut in the middle": (lambda text: text[: len(text) // 2], ["broken.mlir:"]),
 }
 

@@ -107,6 +107,18 @@ def test_unproven_bundles_are_warned_about(
     assert "ark: warning: verify=False" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(("stage", "number"), [("kernel", "06"), ("target", "07")])
+def test_bundles_of_modules_without_tasks_are_not_proven(
+    stage: str, number: str, tmp_path: Path
+) -> None:
+    """The functions of such a module may access anything, whatever its tables declare."""
+    ark.compile(mlp(), target="cpu:2", opt_level=0, dump_dir=tmp_path).close()
+    with pytest.warns(ark.UnprovenWarning, match=f"at the stage '{stage}'"):
+        exe = ark.compile(tmp_path / f"{number}-{stage}.mlir", opt_level=0)
+    assert not exe.bundle.manifest.proven
+    exe.close()
+
+
 def test_every_compilation_proves_its_bundle(monkeypatch: pytest.MonkeyPatch) -> None:
     proven: list[str] = []
     real = bundles.prove

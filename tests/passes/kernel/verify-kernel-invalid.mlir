@@ -715,7 +715,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// expected-error @below {{body "body" takes 'memref<?xf32>', which is not a buffer of static layout at offset 0}}
+// expected-error @below {{body "body" takes 'memref<?xf32>', which is not a buffer of at most 2^47 bytes with a static layout at offset 0}}
 ark.kernel @operandOfDynamicShape {
     entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
@@ -731,7 +731,23 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// expected-error @below {{which is not a buffer of static layout at offset 0}}
+// expected-error @below {{body "body" takes 'memref<4611686018427387904xf32>', which is not a buffer of at most 2^47 bytes with a static layout at offset 0}}
+ark.kernel @operandOfTooManyBytes {
+    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
+    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
+    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
+    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
+func.func @ark_kernel() {
+  return
+}
+func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4611686018427387904xf32>) {
+  return
+}
+
+// -----
+
+// expected-error @below {{which is not a buffer of at most 2^47 bytes with a static layout at offset 0}}
 ark.kernel @operandWithAnOffset {
     entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
@@ -747,7 +763,7 @@ func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: 
 
 // -----
 
-// expected-error @below {{body "body" takes 'index', which is not a buffer of static layout at offset 0}}
+// expected-error @below {{body "body" takes 'index', which is not a buffer of at most 2^47 bytes with a static layout at offset 0}}
 ark.kernel @operandThatIsNoBuffer {
     entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = 1 : i64}],
     buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
@@ -806,22 +822,6 @@ func.func @ark_kernel() {
   return
 }
 func.func private @body(%b: index, %e: index, %t: index, %s: memref<4xi64>, %x: memref<4xf32>) {
-  return
-}
-
-// -----
-
-// expected-error @below {{has no function for body {function = @body, operands = -1 : i64}}}
-ark.kernel @negativeNumberOfOperands {
-    entry = @ark_kernel, sms = 2 : i64, arena = 64 : i64, bodies = [{function = @body, operands = -1 : i64}],
-    buffers = [{name = "x", bytes = 16 : i64}], tasks = [{name = "t", vctas = 4 : i64}],
-    operands = dense<[[1, 0]]> : tensor<1x2xi64>, task_table = dense<[[0, 0]]> : tensor<1x2xi32>,
-    instructions = dense<[[0, 0, 0, 4]]> : tensor<1x4xi32>, lanes = dense<[[0, 0, 1]]> : tensor<1x3xi32>,
-    semaphores = [], timeline = dense<0> : tensor<1x2xi64>}
-func.func @ark_kernel() {
-  return
-}
-func.func private @body(%b: index, %e: index, %t: index) {
   return
 }
 

@@ -1,4 +1,5 @@
 // RUN: ark-opt %s --split-input-file --pass-pipeline='builtin.module(ark.program(ark-verify-memory))' --verify-diagnostics
+// RUN: ark-opt %s --split-input-file --pass-pipeline="builtin.module(ark.program(ark-verify-tasks))" --verify-diagnostics
 
 ark.program @loadBeyondTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
@@ -232,6 +233,8 @@ ark.program @windowBeyondTheTile(%x: memref<16xf32> {ark.kind = #ark.kind<input>
     %k = memref.alloca() : memref<4xf32>
     %w = memref.subview %k[0] [%m] [1] : memref<4xf32> to memref<?xf32, strided<[1]>>
     %p = memref.cast %a : memref<16xf32, strided<[1], offset: ?>> to memref<?xf32, strided<[1], offset: ?>>
+    %f = arith.constant 0.0 : f32
+    linalg.fill ins(%f : f32) outs(%o : memref<14xf32, strided<[1], offset: ?>>)
     // expected-error @below {{may leave}}
     linalg.conv_1d ins(%p, %w : memref<?xf32, strided<[1], offset: ?>>, memref<?xf32, strided<[1]>>) outs(%o : memref<14xf32, strided<[1], offset: ?>>)
     ark.yield
@@ -439,6 +442,252 @@ ark.program @attentionBeyondTheValues(%q: memref<2x8xf32> {ark.kind = #ark.kind<
     ^bb1(%row: index, %key: index, %dot: f32):
       ark.yield %dot : f32
     }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// As a signed number, the upper bound is -1, and the loop would have no
+// iteration.
+ark.program @unsignedLoop(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %m = arith.constant -1 : index
+    scf.for unsigned %j = %c0 to %m step %c1 {
+      // expected-error @below {{may leave}}
+      memref.store %f, %b[%j] : memref<16xf32, strided<[1], offset: ?>>
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// 3 * -6148914691236517205 is 1 in 64 bits.
+ark.program @productThatWrapsAround(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %d = arith.index_cast %v : i64 to index
+    %c3 = arith.constant 3 : index
+    %k = arith.muli %d, %c3 : index
+    %p = arith.cmpi sge, %k, %c0 : index
+    %q = arith.cmpi slt, %k, %c3 : index
+    %r = arith.andi %p, %q : i1
+    scf.if %r {
+      // expected-error @below {{may leave}}
+      memref.store %f, %b[%d] : memref<16xf32, strided<[1], offset: ?>>
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// A sum beyond 64 bits is small. The comparison of it says nothing.
+ark.program @sumThatWrapsAround(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %d = arith.index_cast %v : i64 to index
+    %c16 = arith.constant 16 : index
+    %max = arith.constant 9223372036854775807 : index
+    %k = arith.addi %d, %max : index
+    %p = arith.cmpi sge, %k, %max : index
+    %q = arith.cmpi slt, %d, %c16 : index
+    %r = arith.andi %p, %q : i1
+    scf.if %r {
+      // expected-error @below {{may leave}}
+      memref.store %f, %b[%d] : memref<16xf32, strided<[1], offset: ?>>
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @negativeStep(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %d = arith.index_cast %v : i64 to index
+    %c4 = arith.constant 4 : index
+    scf.for %j = %c0 to %c4 step %d {
+      // expected-error @below {{may leave}}
+      memref.store %f, %b[%j] : memref<16xf32, strided<[1], offset: ?>>
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// With an upper bound near 2^63, the variable becomes negative.
+ark.program @inductionVariableThatWrapsAround(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %d = arith.index_cast %v : i64 to index
+    %c7 = arith.constant 7 : index
+    %c16 = arith.constant 16 : index
+    scf.for %j = %c0 to %d step %c7 {
+      %p = arith.cmpi slt, %j, %c16 : index
+      scf.if %p {
+        // expected-error @below {{may leave}}
+        memref.store %f, %b[%j] : memref<16xf32, strided<[1], offset: ?>>
+      }
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// A reduction over no element does not write its result.
+ark.program @reductionOverNoElement(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 8 : i64} {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %t = memref.alloca() : memref<1xindex>
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %d = arith.index_cast %v : i64 to index
+    %c16 = arith.constant 16 : index
+    %huge = arith.constant 4000000000000 : index
+    memref.store %huge, %t[%c0] : memref<1xindex>
+    %v0 = arith.maxsi %d, %c0 : index
+    %v1 = arith.minsi %v0, %c16 : index
+    %e = memref.subview %a[0] [%v1] [1] : memref<16xi64, strided<[1], offset: ?>> to memref<?xi64, strided<[1], offset: ?>>
+    linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d1)>, affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]} ins(%e : memref<?xi64, strided<[1], offset: ?>>) outs(%t : memref<1xindex>) {
+    ^bb1(%u: i64, %w: index):
+      linalg.yield %c1 : index
+    }
+    %n = memref.load %t[%c0] : memref<1xindex>
+    // expected-error @below {{may leave}}
+    memref.store %f, %b[%n] : memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @readOfAnOutThatIsNotFilled(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    // expected-error @below {{reads an out that no structured op has filled before}}
+    linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%b : memref<16xf32, strided<[1], offset: ?>>) {
+    ^bb1(%out: f32):
+      %s = arith.negf %out : f32
+      linalg.yield %s : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @readOfAPartThatIsNotFilled(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %p = memref.subview %b[0] [8] [1] : memref<16xf32, strided<[1], offset: ?>> to memref<8xf32, strided<[1], offset: ?>>
+    linalg.fill ins(%f : f32) outs(%p : memref<8xf32, strided<[1], offset: ?>>)
+    // expected-error @below {{reads an out that no structured op has filled before}}
+    %0 = memref.load %b[%c0] : memref<16xf32, strided<[1], offset: ?>>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @divsiByData(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    // expected-error @below {{divides by a number that may be zero or -1; arith.maxsi with a positive constant is a safe divisor}}
+    %0 = arith.divsi %v, %v : i64
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @remuiByData(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    // expected-error @below {{divides by a number that may be zero or -1; arith.maxsi with a positive constant is a safe divisor}}
+    %0 = arith.remui %v, %v : i64
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @divisionByAnIndexFromData(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %d = arith.index_cast %v : i64 to index
+    // expected-error @below {{divides by a number that may be zero or -1; arith.maxsi with a positive constant is a safe divisor}}
+    %0 = arith.floordivsi %c1, %d : index
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// The least number divided by -1 overflows, which ends the process, too.
+ark.program @divisionByMinusOne(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %m = arith.constant -1 : i64
+    // expected-error @below {{divides by a number that may be zero or -1; arith.maxsi with a positive constant is a safe divisor}}
+    %0 = arith.divsi %v, %m : i64
     ark.yield
   }
   ark.return

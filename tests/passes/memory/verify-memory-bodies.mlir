@@ -197,6 +197,8 @@ ark.program @window(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = 
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
     %o = memref.subview %b[0] [13] [1] : memref<16xf32, strided<[1], offset: ?>> to memref<13xf32, strided<[1], offset: ?>>
     %k = memref.alloca() : memref<4xf32>
+    %f = arith.constant 0.0 : f32
+    linalg.fill ins(%f : f32) outs(%o : memref<13xf32, strided<[1], offset: ?>>)
     linalg.conv_1d ins(%a, %k : memref<16xf32, strided<[1], offset: ?>>, memref<4xf32>) outs(%o : memref<13xf32, strided<[1], offset: ?>>)
     ark.yield
   }
@@ -270,6 +272,76 @@ ark.program @indicesThroughViews(%x: memref<16xf32> {ark.kind = #ark.kind<input>
     ^bb0(%in: index, %out: f32):
       %0 = memref.load %a[%in] : memref<16xf32, strided<[1], offset: ?>>
       linalg.yield %0 : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// The step past the last iteration fits into 64 bits, so that the induction
+// variable only grows.
+// CHECK-LABEL: ark.program @loopWithAStepFromData
+ark.program @loopWithAStepFromData(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c8 = arith.constant 8 : index
+    %c16 = arith.constant 16 : index
+    %f = memref.load %a[%c0] : memref<16xf32, strided<[1], offset: ?>>
+    %0 = arith.fptosi %f : f32 to i64
+    %1 = arith.index_cast %0 : i64 to index
+    %2 = arith.maxsi %1, %c1 : index
+    %3 = arith.minsi %2, %c8 : index
+    scf.for %j = %c0 to %c16 step %3 {
+      memref.store %f, %b[%j] : memref<16xf32, strided<[1], offset: ?>>
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// An update reads its out. A reduction over at least one element fills its
+// result.
+// CHECK-LABEL: ark.program @readsOfOuts
+ark.program @readsOfOuts(%x: memref<16x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %s: memref<16xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0, 0), [16, 4]>] : memref<16x4xf32>) outs(%s[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>, %y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {in_place, fresh_outs = array<i64: 1>} {
+  ^bb0(%i: index, %a: memref<16x4xf32, strided<[4, 1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>, %c: memref<16xf32, strided<[1], offset: ?>>):
+    linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]} ins(%a : memref<16x4xf32, strided<[4, 1], offset: ?>>) outs(%b : memref<16xf32, strided<[1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      %0 = arith.addf %in, %out : f32
+      linalg.yield %0 : f32
+    }
+    linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>, affine_map<(d0, d1) -> (d0)>], iterator_types = ["parallel", "reduction"]} ins(%a : memref<16x4xf32, strided<[4, 1], offset: ?>>) outs(%c : memref<16xf32, strided<[1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    }
+    linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} outs(%c : memref<16xf32, strided<[1], offset: ?>>) {
+    ^bb0(%out: f32):
+      %0 = arith.negf %out : f32
+      linalg.yield %0 : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// CHECK-LABEL: ark.program @divisors
+ark.program @divisors(%x: memref<16xi32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xi32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xi32>) {
+  ^bb0(%i: index, %a: memref<16xi32, strided<[1], offset: ?>>, %b: memref<16xi32, strided<[1], offset: ?>>):
+    %c1 = arith.constant 1 : i32
+    %c-3 = arith.constant -3 : i32
+    %k1 = arith.constant 1 : index
+    linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%a : memref<16xi32, strided<[1], offset: ?>>) outs(%b : memref<16xi32, strided<[1], offset: ?>>) {
+    ^bb0(%in: i32, %out: i32):
+      %0 = arith.maxsi %in, %c1 : i32
+      %1 = arith.divsi %in, %0 : i32
+      %2 = arith.remsi %1, %c-3 : i32
+      %3 = linalg.index 0 : index
+      %4 = arith.addi %3, %k1 : index
+      %5 = arith.remui %3, %4 : index
+      linalg.yield %2 : i32
     }
     ark.yield
   }
