@@ -1,7 +1,8 @@
-"""Folders of one job each: every one says what it is for, and its tests have the same folder."""
+"""Rooms are folders with one job each: a README names all files, and tests have the same folder."""
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,10 @@ PASSES = ROOT / "passes"
 RUNTIME = ROOT / "ark_mlir" / "runtime"
 ROOMS = sorted(path.parent for path in PASSES.rglob("CMakeLists.txt") if path.parent != PASSES)
 LINES = 40
+
+
+# Files that every room has, and that no README needs to name.
+COMMON = {"Passes"}
 
 
 def named(path: Path) -> str:
@@ -26,6 +31,30 @@ def test_readme(room: Path) -> None:
     has_none = room.name in ("target", "support")
     words = ("ead ",) if has_none else ("**Input:**", "**Output:**", "ead ")
     assert [word for word in words if word not in text] == []
+
+
+def find_unnamed(room: Path) -> list[str]:
+    """Returns the sources that the README of a room does not name.
+
+    ``Decompose<Family>`` names all files whose names begin with ``Decompose``.
+    """
+    text = (room / "README.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"\w+", text))
+    families = tuple(re.findall(r"`(\w+)<\w+>`", text))
+    stems = {path.stem for path in room.iterdir() if path.suffix in (".cpp", ".h")} - COMMON
+    return sorted(stem for stem in stems - names if not families or not stem.startswith(families))
+
+
+@pytest.mark.parametrize("room", ROOMS, ids=named)
+def test_the_readme_names_every_source(room: Path) -> None:
+    assert find_unnamed(room) == []
+
+
+def test_the_search_finds_sources_without_names(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("| `Tile`, `Sum<Family>` | tiles and sums |")
+    for name in ("Tile.cpp", "TileShape.h", "SumOfRows.cpp", "Passes.h", "Other.txt"):
+        (tmp_path / name).touch()
+    assert find_unnamed(tmp_path) == ["TileShape"]
 
 
 def test_rooms_are_found() -> None:
