@@ -101,7 +101,9 @@ class _Runs(ABC):
                 the GPU, else a stream of the executable. The run starts after the work of the
                 streams that produce the arrays, as DLPack specifies.
             out: arrays by the names of outputs. The run writes to these arrays instead of new
-                arrays.
+                arrays. An array must not overlap another array in `out`, a parameter or a state
+                in memory, nor an input that is used in place. It may overlap an input that is
+                copied, since the copy precedes all writes.
             **named: further inputs, whose names are Python identifiers.
 
         Returns:
@@ -111,7 +113,8 @@ class _Runs(ABC):
 
         Raises:
             InvalidUsageError: an input is missing, unknown or given twice, or has a wrong shape,
-                dtype, device or layout (the error lists all of them); or a parameter is not bound.
+                dtype, device or layout (the error lists all of them); or a parameter is not bound;
+                or an array in `out` overlaps other memory of the run.
             DataRangeError: an index in the data is out of range.
             HangError: a wait lasted longer than ``ARK_TIMEOUT`` allows; the error names waiter,
                 semaphore and producer. The next run starts from clean semaphores; states may hold
