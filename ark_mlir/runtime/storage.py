@@ -116,7 +116,7 @@ class Storage:
     def _replace_states(
         self, buffers: Iterable[Buffer], initial: Mapping[str, NDArray[Any]]
     ) -> None:
-        """Sets new initial values of states; after an error all have their previous values."""
+        """Sets states to initial values; after an error all have their previous values."""
         before = [(buffer, self.state(buffer)) for buffer in buffers]
         try:
             self._write_initial([buffer for buffer, _ in before], initial)
@@ -173,8 +173,8 @@ class Storage:
         )
 
     def reset(self) -> None:
-        """Sets all states to their initial values."""
-        self._write_initial(self._manifest.states, self._values.initial)
+        """Sets all states to their initial values, or, on an error, none."""
+        self._replace_states(self._manifest.states, self._values.initial)
 
     def borrow(self, lender: Storage, parameters: bool) -> bool:
         """Uses the memory of another program's states and, with `parameters`, of its parameters.

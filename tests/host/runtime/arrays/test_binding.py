@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ctypes
+import itertools
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -368,6 +370,67 @@ def test_a_state_that_cannot_be_restored_is_named(
         executable.bind(filled(2))
     note = "state 's' may hold part of the new value: write 6 failed"
     assert caught.value.notes == (note,)
+
+
+def counting() -> ToyProgram:
+    """Each iteration adds one to three states."""
+    program = ToyProgram(sms=1)
+    slots = [
+        program.buffer(name, "state", "int64", [], init=init) for init, name in enumerate("nml")
+    ]
+    program.lane(0, [run(program.task("count", 1, [(slot, 0)]), 0, 1) for slot in slots])
+    return program
+
+
+def counts(executable: Executable) -> list[int]:
+    return [int(state) for state in executable.states.values()]
+
+
+def test_reset_is_all_or_nothing_on_a_gpu(cuda: FakeCuda, kernel: bytes) -> None:
+    """After each failing call of the driver, all states have the values of the last run."""
+    with fake_executable(cuda, kernel, counting()) as executable:
+        executable.bind({"l": np.array(40, np.int64)}).run(iterations=3)
+        assert counts(executable) == [3, 4, 43]
+        for k in itertools.count(1):
+            before = len(cuda.calls)
+            cuda.fail_at = before + k
+            try:
+                executable.reset()
+            except ark.DeviceError:
+                assert counts(executable) == [3, 4, 43]
+            else:
+                cuda.fail_at = 0
+                assert len(cuda.calls) - before == k - 1 > 6
+                break
+        assert counts(executable) == [0, 1, 40]
+    assert cuda.held == 0
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_reset_is_all_or_nothing_on_the_host(
+    make: Make, monkeypatch: pytest.MonkeyPatch, resident: bool
+) -> None:
+    """Each write fails once, with an error of the driver or with another one."""
+    executable = make(counting()).bind({"l": np.array(40, np.int64)})
+    executable.run(iterations=3)
+    good, left = HostMemory.write, [0]
+
+    def failing(memory: HostMemory, *arguments: Any) -> None:
+        left[0] -= 1
+        if not left[0]:
+            raise error
+        good(memory, *arguments)
+
+    monkeypatch.setattr(HostMemory, "write", failing)
+    with executable.resident() if resident else nullcontext(executable) as each:
+        for k in range(1, 4):
+            for error in (ark.DeviceError("no memory"), KeyboardInterrupt()):
+                left[0] = k
+                with pytest.raises(type(error)):
+                    each.reset()
+                assert counts(executable) == [3, 4, 43]
+        each.reset()
+    assert counts(executable) == [0, 1, 40]
 
 
 def test_binding_ranks_is_all_or_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
