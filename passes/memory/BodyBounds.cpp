@@ -204,19 +204,36 @@ LinearForm BodyBounds::computeIndexOf(Operation *op) {
 // Indices in temporaries
 //===----------------------------------------------------------------------===//
 
-/// Returns true if a structured op writes every element of an operand. The op
-/// writes nothing if a loop outside of the operand's map has no iteration.
-bool BodyBounds::fills(linalg::LinalgOp op, OpOperand &operand) {
-  AffineMap map = op.getMatchingIndexingMap(&operand);
-  if (!op.isDpsInit(&operand) || !map.isProjectedPermutation())
-    return false;
-  for (unsigned loop = 0; loop < op.getNumLoops(); ++loop)
+/// Returns true if a structured op writes its results whatever the extents of
+/// the loops are that `map` does not use.
+bool BodyBounds::writesResult(Operation *op, AffineMap map) {
+  // An attention without keys has results, too.
+  if (isa<OnlineAttentionOp>(op))
+    return true;
+  auto structured = cast<linalg::LinalgOp>(op);
+  for (unsigned loop = 0; loop < structured.getNumLoops(); ++loop)
     if (!map.isFunctionOfDim(loop) &&
-        !isNonNegative(getLoopExtent(op, loop) - 1, op))
+        !isNonNegative(getLoopExtent(structured, loop) - 1, op))
       return false;
+  return true;
+}
+
+/// Returns true if an op writes every element of an operand.
+bool BodyBounds::fills(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  auto attention = dyn_cast<OnlineAttentionOp>(op);
+  if (!isa<linalg::LinalgOp>(op) &&
+      !(attention && operand.get() != attention.getScores()))
+    return false;
+  auto structured = cast<IndexingMapOpInterface>(op);
+  AffineMap map = structured.getMatchingIndexingMap(&operand);
+  if (!cast<DestinationStyleOpInterface>(op).isDpsInit(&operand) ||
+      !map.isProjectedPermutation() || !writesResult(op, map))
+    return false;
   for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
     unsigned loop = cast<AffineDimExpr>(expr).getPosition();
-    if (!isNonNegative(getLoopExtent(op, loop) - getExtent(operand.get(), dim),
+    if (!isNonNegative(getLoopExtent(structured, loop) -
+                           getExtent(operand.get(), dim),
                        op))
       return false;
   }
@@ -297,11 +314,11 @@ bool BodyBounds::isFilledBefore(Value buffer, Operation *reader) {
   SmallVector<OpOperand *> uses;
   collectUses(getRoot(buffer), uses);
   return llvm::any_of(uses, [&](OpOperand *use) {
-    auto writer = dyn_cast<linalg::LinalgOp>(use->getOwner());
-    if (!writer || !wholes.contains(skipWholeViews(use->get())))
+    Operation *writer = use->getOwner();
+    if (!wholes.contains(skipWholeViews(use->get())))
       return false;
     Operation *next = writer->getBlock()->findAncestorOpInBlock(*reader);
-    return next && writer->isBeforeInBlock(next) && fills(writer, *use);
+    return next && writer->isBeforeInBlock(next) && fills(*use);
   });
 }
 
@@ -316,7 +333,7 @@ Operation *BodyBounds::findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
     if (writer && writer->getParentOp() == task &&
         writer->isBeforeInBlock(reader) &&
         (!last || last->isBeforeInBlock(writer)) &&
-        wholes.contains(skipWholeViews(use->get())) && fills(writer, *use))
+        wholes.contains(skipWholeViews(use->get())) && fills(*use))
       last = writer;
   }
   return last;

@@ -63,7 +63,8 @@ private:
                          const LinearForm &ifFalse);
   LinearForm computeTileExtent(BlockArgument tile, int64_t dim);
 
-  bool fills(linalg::LinalgOp op, OpOperand &operand);
+  bool writesResult(Operation *op, AffineMap map);
+  bool fills(OpOperand &operand);
   bool isWhole(Operation *view);
   Value skipWholeViews(Value buffer);
   llvm::SmallPtrSet<Value, 4> collectWholes(Value buffer);

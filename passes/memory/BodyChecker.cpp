@@ -448,36 +448,66 @@ LogicalResult BodyChecker::checkEffects(Operation *op) {
   return success();
 }
 
-/// Returns true if an integer, or each element of a vector, is known to be a
-/// divisor for which no division traps.
-static bool isSafeDivisor(Value divisor) {
-  auto isSafe = [](const APInt &number) {
-    return !number.isZero() && !number.isAllOnes();
+/// Adds the constants that a value is compared with, if the condition is a
+/// disjunction of `value == constant`.
+static void collectEqual(Value condition, Value value,
+                         SmallVectorImpl<APInt> &constants) {
+  if (auto either = condition.getDefiningOp<arith::OrIOp>()) {
+    collectEqual(either.getLhs(), value, constants);
+    collectEqual(either.getRhs(), value, constants);
+    return;
+  }
+  auto compare = condition.getDefiningOp<arith::CmpIOp>();
+  APInt constant;
+  if (compare && compare.getPredicate() == arith::CmpIPredicate::eq &&
+      compare.getLhs() == value &&
+      matchPattern(compare.getRhs(), m_ConstantInt(&constant)))
+    constants.push_back(constant);
+}
+
+/// Returns true if a division by `divisor`, an integer or a vector, is known
+/// not to trap: the divisor is not zero, and in a signed division not -1.
+static bool isSafeDivisor(Value divisor, bool isSigned) {
+  auto isSafe = [&](const APInt &number) {
+    return !number.isZero() && !(isSigned && number.isAllOnes());
   };
   APInt number;
   if (matchPattern(divisor, m_ConstantInt(&number)))
     return isSafe(number);
   Operation *op = divisor.getDefiningOp();
-  if (!isa_and_nonnull<arith::MaxSIOp, arith::MaxUIOp>(op))
+  if (isa_and_nonnull<arith::MaxSIOp, arith::MaxUIOp>(op))
+    return llvm::any_of(op->getOperands(), [](Value bound) {
+      APInt least;
+      return matchPattern(bound, m_ConstantInt(&least)) &&
+             least.isStrictlyPositive();
+    });
+  auto select = dyn_cast_or_null<arith::SelectOp>(op);
+  if (!select || !matchPattern(select.getTrueValue(), m_ConstantInt(&number)) ||
+      !isSafe(number))
     return false;
-  return llvm::any_of(op->getOperands(), [](Value bound) {
-    APInt least;
-    return matchPattern(bound, m_ConstantInt(&least)) &&
-           least.isStrictlyPositive();
-  });
+  SmallVector<APInt> replaced;
+  collectEqual(select.getCondition(), select.getFalseValue(), replaced);
+  auto isReplaced = [&](bool (APInt::*property)() const) {
+    return llvm::any_of(replaced, [&](const APInt &constant) {
+      return (constant.*property)();
+    });
+  };
+  return isReplaced(&APInt::isZero) &&
+         (!isSigned || isReplaced(&APInt::isAllOnes));
 }
 
-/// Checks that the divisor of an integer division is proven not to be zero:
-/// such a division ends the process on the host.
+/// Checks that an integer division does not trap, which ends the process on the
+/// host.
 LogicalResult BodyChecker::checkDivision(Operation *op) {
   Value divisor = op->getOperand(1);
-  if (isSafeDivisor(divisor) ||
+  bool isSigned = !isa<arith::CeilDivUIOp, arith::DivUIOp, arith::RemUIOp>(op);
+  if (isSafeDivisor(divisor, isSigned) ||
       (divisor.getType().isIndex() &&
        bounds.isNonNegative(bounds.getIndex(divisor) - 1, op)))
     return success();
-  return op->emitError(
-      "divides by a number that may be zero or -1; arith.maxsi "
-      "with a positive constant is a safe divisor");
+  return op->emitError("divides by a number that may be zero")
+         << (isSigned ? " or -1" : "")
+         << "; arith.maxsi with a positive constant is a safe divisor";
 }
 
 LogicalResult BodyChecker::check(Operation *op) {

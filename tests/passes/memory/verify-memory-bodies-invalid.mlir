@@ -651,7 +651,7 @@ ark.program @remuiByData(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.na
     %c1 = arith.constant 1 : index
     %f = arith.constant 0.0 : f32
     %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
-    // expected-error @below {{divides by a number that may be zero or -1; arith.maxsi with a positive constant is a safe divisor}}
+    // expected-error @below {{divides by a number that may be zero; arith.maxsi with a positive constant is a safe divisor}}
     %0 = arith.remui %v, %v : i64
     ark.yield
   }
@@ -686,6 +686,27 @@ ark.program @divisionByMinusOne(%x: memref<16xi64> {ark.kind = #ark.kind<input>,
     %f = arith.constant 0.0 : f32
     %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
     %m = arith.constant -1 : i64
+    // expected-error @below {{divides by a number that may be zero or -1; arith.maxsi with a positive constant is a safe divisor}}
+    %0 = arith.divsi %v, %m : i64
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// Only zero is replaced.
+ark.program @divisionByANumberThatMayBeMinusOne(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %m0 = arith.constant 0 : i64
+    %m1 = arith.constant 1 : i64
+    %z = arith.cmpi eq, %v, %m0 : i64
+    %m = arith.select %z, %m1, %v : i64
     // expected-error @below {{divides by a number that may be zero or -1; arith.maxsi with a positive constant is a safe divisor}}
     %0 = arith.divsi %v, %m : i64
     ark.yield

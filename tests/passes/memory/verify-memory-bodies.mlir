@@ -331,6 +331,8 @@ ark.program @divisors(%x: memref<16xi32> {ark.kind = #ark.kind<input>, ark.name 
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xi32>) {
   ^bb0(%i: index, %a: memref<16xi32, strided<[1], offset: ?>>, %b: memref<16xi32, strided<[1], offset: ?>>):
     %c1 = arith.constant 1 : i32
+    %c0 = arith.constant 0 : i32
+    %c-1 = arith.constant -1 : i32
     %c-3 = arith.constant -3 : i32
     %k1 = arith.constant 1 : index
     linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%a : memref<16xi32, strided<[1], offset: ?>>) outs(%b : memref<16xi32, strided<[1], offset: ?>>) {
@@ -341,7 +343,14 @@ ark.program @divisors(%x: memref<16xi32> {ark.kind = #ark.kind<input>, ark.name 
       %3 = linalg.index 0 : index
       %4 = arith.addi %3, %k1 : index
       %5 = arith.remui %3, %4 : index
-      linalg.yield %2 : i32
+      %6 = arith.cmpi eq, %in, %c0 : i32
+      %7 = arith.cmpi eq, %in, %c-1 : i32
+      %8 = arith.ori %6, %7 : i1
+      %9 = arith.select %8, %c1, %in : i32
+      %10 = arith.divsi %2, %9 : i32
+      %11 = arith.select %6, %c1, %in : i32
+      %12 = arith.divui %10, %11 : i32
+      linalg.yield %12 : i32
     }
     ark.yield
   }

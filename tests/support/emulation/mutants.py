@@ -80,10 +80,10 @@ class Mutant:
     def may_be_redundant(self) -> bool:
         """True if another instruction may have the same effect as the one that is mutated.
 
-        These are barriers of the CTA or of a warp, and waits for groups of `wgmma`: a later wait
-        waits for all earlier groups.
+        These are barriers of the CTA or of a warp, commits, and waits for groups of `wgmma`: a
+        later commit or wait is for all earlier copies and products.
         """
-        return self.name.startswith(("bar", "wgmma_commit", "wgmma_wait"))
+        return self.name.startswith(("bar", "cp_async_commit", "wgmma_commit", "wgmma_wait"))
 
     def changes(self) -> dict[int, int]:
         """Returns the mutation of each site."""
