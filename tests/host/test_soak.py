@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "soak"
+SERVER = Path(__file__).parents[2] / "build/bin/ark-opt-server"
 
 
 def run(script: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -37,6 +38,7 @@ SLICES = [
     ("emulate_programs", 4),
     ("mutate_ranks", 300),
     ("mutate_schedules", 300),
+    ("random_bodies", 600),
     ("random_programs", 25),
     ("sanitize_kernels", 2),
 ]
@@ -46,6 +48,8 @@ SLICES = [
 def test_slice(script: str, count: int) -> None:
     if script in ("fuzz_bundles", "fuzz_signatures"):
         pytest.importorskip("cryptography", reason="signed bundles need the package cryptography")
+    if script == "random_bodies" and not SERVER.exists():
+        pytest.skip("needs a build of the compiler, and this is a wheel")
     done = run(FOLDER / f"{script}.py", "--count", count, "--seed", 7)
     assert done.returncode == 0, done.stdout + done.stderr
     result = result_of(done)
@@ -54,6 +58,28 @@ def test_slice(script: str, count: int) -> None:
     if script.startswith("fuzz"):
         # Every kind of file is read, and other files are refused.
         assert len(result["endings"]) > 4
+
+
+def test_bodies_that_leave_their_tiles_are_detected() -> None:
+    """With a proof that accepts every body, the script reports bodies."""
+    if not SERVER.exists():
+        pytest.skip("needs a build of the compiler, and this is a wheel")
+    script = (
+        "import sys; sys.path.insert(0, sys.argv.pop(1))\n"
+        "import random_bodies\n"
+        "random_bodies.judge = lambda server, bodies: [True for _ in bodies]\n"
+        "sys.exit(random_bodies.main())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(FOLDER), "--count", "64"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert result_of(done)["failures"] > 10
+    for what in ("a store at", "elements from", "divides"):
+        assert what in done.stdout
 
 
 def test_a_race_that_the_drawn_position_hides() -> None:
