@@ -23,7 +23,14 @@ __all__ = ["TorchProgram", "from_torch"]
 
 
 class TorchProgram(ark.Program):
-    """A program made of a PyTorch module; see :func:`from_torch`."""
+    """A program made of a PyTorch module; see :func:`from_torch`.
+
+    Example:
+        >>> import torch
+        >>> program = ark.from_torch(torch.nn.Linear(64, 16).eval(), (torch.zeros(4, 64),))
+        >>> program.name
+        'Linear'
+    """
 
     def __init__(self, name: str, tensors: Mapping[str, torch.Tensor]) -> None:
         super().__init__(name)
@@ -34,6 +41,12 @@ class TorchProgram(ark.Program):
 
         The tensors are not copies. ``exe.bind(program.state_dict())`` lets the kernel read them in
         place: later runs see later writes to them.
+
+        Example:
+            >>> import torch
+            >>> program = ark.from_torch(torch.nn.Linear(64, 16).eval(), (torch.zeros(4, 64),))
+            >>> sorted(program.state_dict())
+            ['bias', 'weight']
         """
         return {name: self._tensors[name] for name in self.parameters}
 

@@ -430,7 +430,8 @@ class Executable(_Runs):
     def reset(self) -> None:
         """Resets every state to its initial value from `bind`, or else from the program.
 
-        Raises InvalidUsageError if the executable is closed, and DeviceError if the driver fails.
+        The host keeps a copy of all states meanwhile. Raises InvalidUsageError if the executable is
+        closed, and DeviceError if the driver fails; then all states have their previous values.
 
         >>> counter = ark.compile(count, target="cpu:2")
         >>> counter.run(iterations=3)
@@ -598,6 +599,10 @@ class Resident(_Runs):
 
     Each run rings the doorbell and reuses the buffers of inputs and outputs. `run` raises
     InvalidUsageError after the end of the block.
+
+    Example:
+        >>> with exe.resident() as resident:
+        ...     y = resident.run(x=x)["y"]
     """
 
     def __init__(self, runner: Runner) -> None:
@@ -623,7 +628,12 @@ class Resident(_Runs):
             return runner.run(self._exchange, values, iterations, trace, None, out)
 
     def reset(self) -> None:
-        """As :meth:`Executable.reset`."""
+        """Does the same as :meth:`Executable.reset`.
+
+        Example:
+            >>> with ark.compile(count, target="cpu").resident() as resident:
+            ...     resident.reset()
+        """
         with self._runner.opened(self):
             self._runner.storage.reset()
 

@@ -61,6 +61,12 @@ class Profile:
         total_ns: time in ns of an iteration, from the first begin to the last end.
         waiting_ns: time in ns that all lanes together wait for others.
         tasks: the tasks, those that take most time first.
+
+    Example:
+        >>> with ark.compile(program, "cpu:2", trace=True).bind({"w": w}) as traced:
+        ...     profile = traced.profile(x=x)
+        >>> profile.program, len(profile.tasks)
+        ('mlp', 1)
     """
 
     program: str

@@ -48,6 +48,11 @@ class Report:
             file.
         task_ops: the sequences of ops in tasks, each with the number of tasks that have it, in the
             order of the first such task.
+
+    Example:
+        >>> report = exe.report()
+        >>> report.program, report.proven
+        ('mlp', True)
     """
 
     program: str
@@ -88,7 +93,12 @@ class Report:
     task_ops: tuple[tuple[tuple[str, ...], int], ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Returns the figures by name, as values that JSON can hold."""
+        """Returns the figures by name, as values that JSON can hold.
+
+        Example:
+            >>> exe.report().as_dict()["tasks"]
+            1
+        """
         return asdict(self)
 
     def _rows(self) -> list[tuple[str, str]]:

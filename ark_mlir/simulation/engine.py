@@ -1,8 +1,8 @@
 """The discrete-event simulation of a schedule on a topology.
 
-Every lane executes its instructions in order; events are lanes that go on. A message occupies each
-link of its path in turn, first come first served, and the lane that sends it goes on when the
-message has left the first link.
+Every lane executes its instructions in order; an event is a lane that continues. A message
+occupies each link of its path in turn, first come first served, and the lane that sends it
+continues when the message has left the first link.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class LinkState:
-    """A link of the world: when it is free again, and what it has carried."""
+    """A link of the world: the time when it is free, and its traffic."""
 
     free: float = 0.0
     bytes: int = 0

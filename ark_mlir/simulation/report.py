@@ -70,6 +70,11 @@ class Prediction:
         critical_path: the steps that determine the total time, in order.
         timeline: start and duration of each instruction in ns, int64 ``[I, 2]``.
         measured_ns: the measured time, if there is one.
+
+    Example:
+        >>> from ark_mlir.simulation import simulate
+        >>> simulate(exe, "h200").program
+        'mlp'
     """
 
     program: str
@@ -85,13 +90,19 @@ class Prediction:
 
     @property
     def error(self) -> float | None:
-        """The relative error of the prediction, None without a measurement."""
+        """The relative error of the prediction; None without a measurement."""
         if self.measured_ns is None:
             return None
         return self.total_ns / self.measured_ns - 1
 
     def figures(self) -> list[tuple[str, str]]:
-        """Returns the main figures, as pairs of name and text."""
+        """Returns the main figures, as pairs of name and text.
+
+        Example:
+            >>> from ark_mlir.simulation import simulate
+            >>> [name for name, _ in simulate(exe, "h200").figures()]
+            ['simulated', 'exposed communication', 'between ranks']
+        """
         result = [
             ("simulated", duration(self.total_ns)),
             ("exposed communication", duration(self.exposed_ns)),

@@ -31,8 +31,8 @@ class Gpu:
     """The hand-offs within a GPU.
 
     Attributes:
-        handoff_ns: time from a signal until the waiting lane goes on.
-        barrier_ns: time from the last arrival at a barrier of all SMs until all lanes go on.
+        handoff_ns: time from a signal until the waiting lane continues.
+        barrier_ns: time from the last arrival at a barrier of all SMs until all lanes continue.
         packet_ns: time from the end of a work item until a lane has received its packets.
     """
 
@@ -67,7 +67,7 @@ class Route:
     Attributes:
         links: names of links, from the source to the target.
         latency_ns: time until the last byte of a message that has left the links is seen.
-        signal_ns: time of a signal, from its begin until the waiting lane goes on.
+        signal_ns: time of a signal, from its begin until the waiting lane continues.
         lane_gbps: bytes per ns that one lane can send.
     """
 
@@ -103,7 +103,7 @@ class Topology:
 
     @classmethod
     def read(cls, path: str | os.PathLike[str]) -> Topology:
-        """Reads a file, or one of the topologies that ark has, by its name.
+        """Reads a topology from `path`: a file, or the name of one of ark's topologies.
 
         Raises:
             InvalidUsageError: the file cannot be read, or its contents are no topology.
@@ -123,7 +123,10 @@ class Topology:
         return self.hosts * self.gpus_per_host
 
     def path(self, source: int, target: int) -> Route:
-        """Returns the path between two GPUs; raises InvalidUsageError if there is none."""
+        """Returns the path from GPU `source` to GPU `target`.
+
+        Raises InvalidUsageError if there is none.
+        """
         relation = self._relation(source, target)
         if relation not in self.paths:
             raise InvalidUsageError(
@@ -133,7 +136,10 @@ class Topology:
         return self.paths[relation]
 
     def link_names(self, source: int, target: int) -> list[str]:
-        """Returns the names of the links between two GPUs, such as ``nic-out of GPU 3``."""
+        """Returns the names of the links from GPU `source` to GPU `target`.
+
+        A name is such as ``nic-out of GPU 3``.
+        """
         return [
             f"{link} of {self._owner(self.links[link].owner, source, target)}"
             for link in self.path(source, target).links

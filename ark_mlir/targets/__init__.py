@@ -4,7 +4,8 @@
     >>> resolve("cuda:sm_90a").sms
     132
 
-Each backend is one module. The facts of known machines are in lib/target alone.
+Each backend is one module. The facts of known machines are in dialects/ark/ArkKnownTargets.cpp
+alone.
 """
 
 from .backend import Backend, Code, backend_of, resolve

@@ -59,7 +59,7 @@ class Backend(Protocol):
 
 
 def backend_of(name: str) -> Backend:
-    """Returns the backend with this name; raises InvalidUsageError if there is none.
+    """Returns the backend `name`; raises InvalidUsageError if there is none.
 
     Example:
         >>> backend_of("cpu").detect().backend

@@ -30,6 +30,10 @@ class Target:
         overhead: fixed cost of starting a vCTA, in ns.
         gpu: the text of an ``#ark.gpu`` if its facts differ from the known facts of `arch`; else
             empty.
+
+    Example:
+        >>> look_up("cuda:sm_90a").arch
+        'sm_90a'
     """
 
     backend: str
@@ -62,7 +66,7 @@ class Target:
         return f"#ark.target<{', '.join(parts)}>"
 
     def share(self, count: int) -> Target:
-        """An equal share of the machine for each of `count` ranks.
+        """Returns an equal share of the machine for each of `count` ranks.
 
         Raises InvalidUsageError if the machine has fewer SMs than ranks.
 
@@ -81,7 +85,10 @@ class Target:
 
     @classmethod
     def parse(cls, text: str) -> Target:
-        """Parses the text of an ``#ark.target``; raises InvalidUsageError if it is not one."""
+        """Returns the target of the `text` of an ``#ark.target``.
+
+        Raises InvalidUsageError if `text` is not one.
+        """
         device, _, gpu = text.partition(", gpu = ")
         found = {name: value.strip('"') for name, value in _FIELD.findall(device)}
         try:

@@ -31,6 +31,10 @@ class ChatTemplate:
 
     Raises UnsupportedError if the package jinja2 is not installed, and InvalidUsageError if the
     folder has no template, or a malformed one.
+
+    Example:
+        >>> from ark_mlir.text import ChatTemplate
+        >>> template = ChatTemplate(text_folder)
     """
 
     def __init__(self, folder: str) -> None:
@@ -63,6 +67,10 @@ class ChatTemplate:
                 ``content``.
 
         Raises InvalidUsageError if the template refuses the conversation.
+
+        Example:
+            >>> ChatTemplate(text_folder).render([{"role": "user", "content": "hello"}])
+            'user: hello\\nassistant:'
         """
         try:
             return str(

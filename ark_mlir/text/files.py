@@ -1,4 +1,4 @@
-"""The files with which sentence-transformers says how an encoder makes vectors of sentences."""
+"""Files of sentence-transformers that define how an encoder computes vectors of sentences."""
 
 from __future__ import annotations
 
@@ -29,6 +29,11 @@ class EmbeddingFiles:
         length: maximum number of tokens of a prompt, or None.
         prompts: texts by name that come before a text, such as ``query: ``.
         default_prompt: the name of the prompt that is used unless another one is chosen, or None.
+
+    Example:
+        >>> from ark_mlir.text import EmbeddingFiles
+        >>> EmbeddingFiles.read(text_folder).pooling
+        'mean'
     """
 
     pooling: Pooling = "mean"
@@ -39,7 +44,7 @@ class EmbeddingFiles:
 
     @classmethod
     def read(cls, folder: str) -> EmbeddingFiles:
-        """Reads the files of a model folder.
+        """Reads the files of a model `folder`.
 
         Raises InvalidUsageError if a file is malformed, and UnsupportedError if it names a pooling
         or a layer that ark does not have.
@@ -69,6 +74,10 @@ class EmbeddingFiles:
         """Returns the text before a text, of the prompt `name` or of the default one.
 
         Raises InvalidUsageError if there is no prompt of this name.
+
+        Example:
+            >>> EmbeddingFiles.read(text_folder).prefix("query")
+            'query: '
         """
         chosen = self.default_prompt if name is None else name
         if chosen is None:

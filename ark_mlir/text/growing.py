@@ -41,14 +41,26 @@ class GrowingText:
         self.stopped = False
 
     def add(self, token: int) -> str:
-        """Returns the delta of text that a token completes, perhaps an empty one."""
+        """Returns the delta of text that `token` completes, perhaps an empty one.
+
+        Example:
+            >>> text = GrowingText(lambda ids: "".join("abc"[i] for i in ids))
+            >>> text.add(0)
+            'a'
+        """
         if self.stopped:
             return ""
         self._ids.append(token)
         return self._release(self._grown(whole=False), whole=False)
 
     def end(self) -> str:
-        """Returns the rest of the text, after the last token."""
+        """Returns the rest of the text, after the last token.
+
+        Example:
+            >>> text = GrowingText(lambda ids: "".join("abc"[i] for i in ids), stops=["bc"])
+            >>> text.add(1), text.end()
+            ('', 'b')
+        """
         if self.stopped:
             return ""
         return self._release(self._grown(whole=True), whole=True)
@@ -63,10 +75,10 @@ class GrowingText:
 
     def _release(self, delta: str, *, whole: bool) -> str:
         text = self._held + delta
-        places = [place for stop in self._stops if (place := text.find(stop)) >= 0]
-        if places:
+        begins = [begin for stop in self._stops if (begin := text.find(stop)) >= 0]
+        if begins:
             self.stopped, self._held = True, ""
-            return text[: min(places)]
+            return text[: min(begins)]
         kept = 0 if whole else self._unfinished(text)
         self._held = text[len(text) - kept :]
         return text[: len(text) - kept]

@@ -23,6 +23,11 @@ class Tokenizer:
 
     Raises UnsupportedError if the package `tokenizers` is not installed, and InvalidUsageError if
     the file is missing or malformed.
+
+    Example:
+        >>> from ark_mlir.text import Tokenizer
+        >>> Tokenizer(text_folder).encode("hello world")
+        [1, 2]
     """
 
     def __init__(self, folder: str) -> None:
@@ -49,10 +54,15 @@ class Tokenizer:
         """Returns the token ids of a text.
 
         Args:
+            text: the text.
             special: True adds the special tokens that the model expects, such as the one at the
                 begin. A chat template has them in its text already.
             length: maximum number of tokens, special ones included; the end of a longer text is
                 left out.
+
+        Example:
+            >>> Tokenizer(text_folder).encode("hello world", length=1)
+            [1]
         """
         ids: list[int] = list(self._tokenizer.encode(text, add_special_tokens=special).ids)
         if length is None or len(ids) <= length:
@@ -65,5 +75,10 @@ class Tokenizer:
                 self._tokenizer.no_truncation()
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Returns the text of token ids, without special tokens."""
+        """Returns the text of the token `ids`, without special tokens.
+
+        Example:
+            >>> Tokenizer(text_folder).decode([1, 2])
+            'hello world'
+        """
         return str(self._tokenizer.decode(list(ids)))

@@ -48,6 +48,11 @@ class Costs:
         tasks: the cost of each task, by name.
         lanes: the relative speed of each lane, where 1 is the median, from tasks that run on most
             lanes; empty if there is no such task.
+
+    Example:
+        >>> costs = ark.tuning.Costs.read("trace.json")
+        >>> costs.program, len(costs.tasks)
+        ('mlp', 1)
     """
 
     program: str
@@ -79,7 +84,7 @@ class Costs:
 
     @classmethod
     def median(cls, several: Sequence[Costs]) -> Costs:
-        """Returns the median cost of each task over several measurements of one program."""
+        """Returns the median cost of each task over `several` measurements of one program."""
         first = several[0]
         return cls(
             first.program,
@@ -98,6 +103,10 @@ class Costs:
 
         Raises:
             InvalidUsageError: `alone` has the tasks of another program.
+
+        Example:
+            >>> costs = ark.tuning.Costs.read("trace.json")
+            >>> costs = costs.beside(costs)
         """
         if alone.tasks.keys() != self.tasks.keys():
             raise InvalidUsageError(
@@ -108,7 +117,11 @@ class Costs:
         return replace(self, tasks=tasks)
 
     def write(self, path: str | os.PathLike[str]) -> None:
-        """Writes the costs as JSON; raises OSError if the file cannot be written."""
+        """Writes the costs as JSON to `path`; raises OSError if the file cannot be written.
+
+        Example:
+            >>> ark.tuning.Costs.read("trace.json").write("costs.json")
+        """
         content = {
             "format": _FORMAT,
             "program": self.program,

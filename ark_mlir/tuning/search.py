@@ -65,6 +65,12 @@ class Tuning:
         best: the fastest candidate, or the first one if no other is faster by at least 0.5 %.
         candidates: all candidates; the first one is the compiler's own choice.
         costs: the measured costs of tasks, beside others and alone, for ``profile=``.
+
+    Example:
+        >>> first = Candidate("as it was", exe, {}, [2.0])
+        >>> other = Candidate("rounds", exe, {}, [1.5])
+        >>> Tuning(other, [first, other], Costs.read("trace.json")).gain
+        0.25
     """
 
     best: Candidate
@@ -72,7 +78,14 @@ class Tuning:
     costs: Costs
 
     def gain_of(self, candidate: Candidate) -> float:
-        """Returns the fraction of the first candidate's time that a candidate saves."""
+        """Returns the fraction of the first candidate's time that `candidate` saves.
+
+        Example:
+            >>> first = Candidate("as it was", exe, {}, [2.0])
+            >>> other = Candidate("rounds", exe, {}, [1.5])
+            >>> Tuning(first, [first, other], Costs.read("trace.json")).gain_of(other)
+            0.25
+        """
         return 1 - candidate.median / self.candidates[0].median
 
     @property
@@ -81,7 +94,12 @@ class Tuning:
         return self.gain_of(self.best)
 
     def close(self) -> None:
-        """Closes the executables of all candidates."""
+        """Closes the executables of all candidates.
+
+        Example:
+            >>> first = Candidate("as it was", ark.load("mlp.arkbin"), {}, [2.0])
+            >>> Tuning(first, [first], Costs.read("trace.json")).close()
+        """
         for candidate in self.candidates:
             candidate.executable.close()
 
@@ -150,7 +168,14 @@ def tune(
 
 
 def check_options(options: Collection[str]) -> None:
-    """Raises `InvalidUsageError` if a search sets one of these options of the compiler itself."""
+    """Raises InvalidUsageError if a search sets one of the compiler's `options` itself.
+
+    Example:
+        >>> check_options(["trace"])
+        Traceback (most recent call last):
+        ...
+        ark_mlir.errors.InvalidUsageError: tune sets 'trace' itself
+    """
     for name in _OWN_OPTIONS:
         if name in options:
             raise InvalidUsageError(f"tune sets {name!r} itself")
@@ -165,7 +190,7 @@ def search(
     progress: ShowProgress = nullcontext,
     on_costs: Callable[[Costs], object] | None = None,
 ) -> Tuning:
-    """Does what :func:`tune` does, with functions of the caller that compile and bind.
+    """Implements :func:`tune` with functions of the caller that compile and bind.
 
     Args:
         build: compiles the program with the additional options of its keywords.
@@ -177,6 +202,15 @@ def search(
 
     Raises:
         InvalidUsageError: `runs` or `rounds` is less than 1.
+
+    Example:
+        >>> import functools
+        >>> build = functools.partial(ark.compile, program, "cpu:2")
+        >>> def prepare(executable):
+        ...     executable.bind(zeros(executable.parameters))
+        ...     return zeros(executable.inputs)
+        >>> with search(build, prepare, runs=1, rounds=1) as tuned:
+        ...     best = tuned.best.name
     """
     if runs < 1 or rounds < 1:
         raise InvalidUsageError(f"runs is {runs} and rounds is {rounds}; both must be at least 1")

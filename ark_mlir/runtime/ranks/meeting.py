@@ -1,4 +1,4 @@
-"""The meeting of the ranks of a world, each of which a thread of its own runs."""
+"""The meeting of ranks, for worlds with a thread for each rank."""
 
 from __future__ import annotations
 
@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
 
 class Rank:
-    """One rank of a :class:`World`; :meth:`World.rank` returns it."""
+    """One rank of a :class:`World`; :meth:`World.rank` returns it.
+
+    Attributes:
+        number: the number of the rank.
+
+    Example:
+        >>> world.rank(1).number
+        1
+    """
 
     def __init__(self, meeting: Meeting, number: int) -> None:
         self._meeting = meeting
@@ -57,14 +65,22 @@ class Rank:
     ) -> dict[str, Any]:
         """Runs this rank together with all others, as soon as every rank has called `run`.
 
-        Arguments and result are those of :meth:`Executable.run`, for this rank alone. Without
-        `stream`, tensors of torch on a GPU select the current stream of the calling thread.
+        Arguments and result are those of :meth:`Executable.run`, for this rank alone: `inputs`,
+        `named` and `out`. Without `stream`, tensors of torch on a GPU select the current stream of
+        the calling thread.
 
         Raises:
             RankFailedError: another rank failed, or did not call `run` within ``ARK_TIMEOUT``
                 seconds. The ranks can run again afterwards.
             HangError: a wait of the kernel lasted too long; every rank raises it.
             InvalidUsageError: an input of this rank is wrong, or two threads run it at once.
+
+        Example:
+            >>> from threading import Thread
+            >>> other = Thread(target=world.rank(1).run, kwargs={"x": x1})
+            >>> other.start()
+            >>> y = world.rank(0).run(x=x0)["y"]  # waits for rank 1
+            >>> other.join()
         """
         values = {**(inputs or {}), **named}
         # The run may take place in the thread of another rank, which has another current stream.

@@ -167,7 +167,12 @@ class World(Executable):
 
 
 class ResidentWorld:
-    """A world that stays on the device; :meth:`World.resident` returns it."""
+    """A world whose kernel is resident; :meth:`World.resident` returns it.
+
+    Example:
+        >>> with world.resident() as resident:
+        ...     y0, y1 = resident.run([{"x": x0}, {"x": x1}])
+    """
 
     def __init__(self, world: World, inner: Resident) -> None:
         self._world, self._inner = world, inner
@@ -182,7 +187,14 @@ class ResidentWorld:
         out: Sequence[Arrays] | Arrays | None = None,
         **named: Array | int,
     ) -> list[dict[str, Any]]:
-        """As :meth:`World.run`, with buffers that are reused by every run."""
+        """Does the same as :meth:`World.run`, with buffers that every run reuses.
+
+        Example:
+            >>> with world.resident() as resident:
+            ...     y0, y1 = resident.run([{"x": x0}, {"x": x1}])
+            >>> y0["y"].shape
+            (4,)
+        """
         world = self._world
         values = spread([b.name for b in world.inputs], world.size, inputs, named)
         arrays = spread([b.name for b in world.outputs], world.size, out)

@@ -7,6 +7,7 @@ example uses it before it assigns it.
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -112,6 +113,20 @@ class Workplace:
     def make_folder(self) -> Any:
         """Writes the folder of an encoder."""
         return self._write_model(self.folder / "bert", "bert")
+
+    def make_text_folder(self) -> Any:
+        """Writes the folder of a model with a tokenizer, a chat template and a prompt."""
+        folder = self.folder / "text"
+        folder.mkdir()
+        model = {"type": "WordLevel", "vocab": {"?": 0, "hello": 1, "world": 2}, "unk_token": "?"}
+        tokenizer = {"version": "1.0", "pre_tokenizer": {"type": "Whitespace"}, "model": model}
+        template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}assistant:"
+        prompts = {"prompts": {"query": "query: "}}
+        (folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+        (folder / "chat_template.jinja").write_text(template)
+        (folder / "modules.json").write_text("[]")
+        (folder / "config_sentence_transformers.json").write_text(json.dumps(prompts))
+        return str(folder)
 
     def make_decoder_folder(self) -> Any:
         return self._write_model(self.folder / "llama", "llama")

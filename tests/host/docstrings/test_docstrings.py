@@ -31,20 +31,30 @@ PACKAGE = Path(ark.__file__).parent
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 # Packages that a module needs at import, and further packages that an example needs.
 NEEDS = {"ark_mlir.pytorch": "torch"}
-PACKAGES = {"ark_mlir.bundle.reader.sign_bundle": "cryptography"}
+PACKAGES = {
+    "ark_mlir.bundle.reader.sign_bundle": "cryptography",
+    "ark_mlir.text.chat": "jinja2",
+    "ark_mlir.text.tokenizer": "tokenizers",
+}
 # Modules whose examples need hardware.
 GPU = {"ark_mlir.runtime.executable.Executable.check"}
 # Namespaces with functions, classes and methods for users.
 PUBLIC = (
-    "", ".models", ".optim", ".reference", ".training", ".distributed", ".show", ".knobs",
-    ".dtypes",
+    "", ".compiler", ".distributed", ".dtypes", ".knobs", ".models", ".optim", ".pytorch",
+    ".reference", ".runtime", ".show", ".simulation", ".targets", ".text", ".training", ".tuning",
 )  # fmt: skip
 # Methods that only the package calls.
 INTERNAL = {"ark_mlir.runtime.executable.Executable.from_parts"}
 # Classes whose methods and properties only the package uses.
 WITHOUT_METHODS = (
-    "Program", "Knob", "Member", "MscclppMemory", "NcclMemory", "TorchSymmetricMemory"
+    "Backend", "Driver", "Knob", "Member", "Memory", "MscclppMemory", "NcclMemory", "Program",
+    "Topology", "TorchSymmetricMemory",
 )  # fmt: skip
+# Classes that users do not create: interfaces, and records that ark returns.
+RECORDS = {
+    "Backend", "Candidate", "CheckResult", "Code", "Driver", "Evaluation", "Fault", "Launch",
+    "LinkUse", "Memory", "Outcome", "Step", "Stop", "TaskCost", "TaskProfile",
+}  # fmt: skip
 # Modules whose examples run inside of a program, with the size of its world.
 INSIDE = {
     "ark_mlir.frontend.ops.collectives": 2,
@@ -169,9 +179,9 @@ def test_examples_run(
 ) -> None:
     if test.name in GPU:
         pytest.skip("needs a GPU and PyTorch")
-    if test.name in PACKAGES:
-        package = PACKAGES[test.name]
-        pytest.importorskip(package, reason=f"{package} is not installed")
+    for prefix, package in PACKAGES.items():
+        if test.name.startswith(prefix):
+            pytest.importorskip(package, reason=f"{package} is not installed")
     monkeypatch.chdir(workplace.folder)
     # A world of one rank, which ends with the example.
     for name, value in {"RANK": "0", "WORLD_SIZE": "1"}.items():
@@ -243,12 +253,12 @@ def methods_without_examples() -> list[str]:
 
 
 def is_plain(value: object) -> bool:
-    """Returns True for objects that users do not call: errors, warnings, and records that ark
-    returns."""
-    return inspect.isclass(value) and (
-        (issubclass(value, (ark.ArkError, Warning)) and value is not ark.ArkError)
-        or value is ark.reference.Evaluation
-    )
+    """Returns True for objects that users do not call: errors, warnings, interfaces, records that
+    ark returns, and names of types."""
+    if not inspect.isclass(value):
+        return not inspect.isroutine(value)
+    is_error = issubclass(value, (ark.ArkError, Warning)) and value is not ark.ArkError
+    return is_error or value.__name__ in RECORDS
 
 
 def test_public_names_have_examples() -> None:

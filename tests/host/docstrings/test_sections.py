@@ -23,8 +23,9 @@ import ark_mlir as ark
 
 # Namespaces of public functions, relative to ark_mlir.
 NAMESPACES = (
-    "", ".bundle", ".distributed", ".dtypes", ".knobs", ".models", ".optim", ".reference", ".show",
-    ".training",
+    "", ".bundle", ".compiler", ".distributed", ".dtypes", ".knobs", ".models", ".optim",
+    ".pytorch", ".reference", ".runtime", ".show", ".simulation", ".targets", ".text", ".training",
+    ".tuning",
 )  # fmt: skip
 OPS = "ark_mlir.frontend.ops."
 # Parameters without a description, by function; each with the reason.
@@ -36,7 +37,8 @@ EXCEPTIONS = {
 }
 # Classes whose methods only the package calls.
 INTERNAL = {
-    "Knob", "Manifest", "Member", "MscclppMemory", "NcclMemory", "Program", "TorchSymmetricMemory"
+    "Backend", "Driver", "Knob", "Manifest", "Member", "Memory", "MscclppMemory", "NcclMemory",
+    "Program", "TorchSymmetricMemory",
 }  # fmt: skip
 
 Function = Callable[..., Any]
@@ -50,7 +52,11 @@ def public_values() -> Iterator[Any]:
 
 def public_members(kind: type) -> list[Any]:
     """Returns the public members of a class and of its bases in ark."""
-    bases = [base for base in kind.__mro__ if base.__module__.startswith("ark_mlir")]
+    bases = [
+        base
+        for base in kind.__mro__
+        if base.__module__.startswith("ark_mlir") and base.__name__ not in INTERNAL
+    ]
     return [v for base in bases for k, v in vars(base).items() if not k.startswith("_")]
 
 
