@@ -43,6 +43,7 @@ __all__ = [
     "SECRET_FILE",
     "TARGET",
     "TIMEOUT",
+    "TOOL_TIMEOUT",
     "TORCH_RESTARTS",
     "TORCH_RUN_ID",
     "TRUSTED_KEYS",
@@ -227,6 +228,12 @@ SECRET_FILE: Knob[str | None] = Knob(
 )
 TIMEOUT: Knob[float] = Knob(
     "ARK_TIMEOUT", 10.0, _positive_float, "seconds after which a wait is reported as a hang"
+)
+TOOL_TIMEOUT: Knob[float] = Knob(
+    "ARK_TOOL_TIMEOUT",
+    600.0,
+    _positive_float,
+    "seconds after which a linker, an assembler or a parser of MLIR is ended",
 )
 # Variables that launchers set, for `ark.distributed`.
 RANK = _launched("RANK", "this process's rank (torchrun)")

@@ -17,6 +17,7 @@ from typing import TypeVar
 
 from .. import _mlir_libs, ir  # noqa: TID251 - the reader lies beside the bindings
 from ..errors import ArkError, CompileError
+from ..tools import run_tool
 from .diagnostics import Message, to_error, to_error_of
 
 __all__ = ["parse_file", "parse_text"]
@@ -79,20 +80,11 @@ def _read(data: bytes) -> tuple[int, str]:
     """Runs ``ark-opt`` on `data`; returns its exit status and its output on stderr.
 
     ``ark-opt`` reports a crash of MLIR as an error. A negative status is the number of the signal
-    that ended ``ark-opt`` itself.
+    that ended ``ark-opt`` itself. Raises CompileError if ``ark-opt`` does not end in time.
     """
-    with subprocess.Popen(
-        [str(_reader()), *_FLAGS],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    ) as reader:
-        try:
-            _, output = reader.communicate(data)
-        except BaseException:
-            reader.kill()
-            raise
-        return reader.returncode, output.decode("utf-8", errors="replace")
+    command = [str(_reader()), *_FLAGS]
+    done = run_tool(command, data, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return done.returncode, done.stderr.decode("utf-8", errors="replace")
 
 
 def _reader() -> Path:

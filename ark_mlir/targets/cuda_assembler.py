@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 from .. import knobs
 from ..errors import CompileError, UnsupportedError
+from ..tools import run_tool
 from .cuda_toolkit import Toolkit, find_toolkit
 from .fingerprints import hash_files, loaded_libraries
 from .scratch import scratch_folder
@@ -95,7 +96,7 @@ class Ptxas:
     def _run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         command = [str(self.toolkit.ptxas), *arguments]
         try:
-            return subprocess.run(command, capture_output=True, text=True, check=False)
+            return run_tool(command, capture_output=True, text=True)
         except OSError as error:
             raise CompileError(f"{command[0]} cannot be run: {error.strerror}") from None
 

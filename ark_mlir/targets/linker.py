@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 import shutil
-import subprocess
 from pathlib import Path
 
 from ..errors import CompileError, UnsupportedError
+from ..tools import run_tool
 from .fingerprints import loaded_libraries
 from .scratch import scratch_file
 
@@ -28,7 +28,7 @@ def link(code: bytes, *flags: str) -> bytes:
 
     Raises:
         UnsupportedError: the linker is not installed.
-        CompileError: the linker failed, or the disk is full.
+        CompileError: the linker failed or did not end in time, or the disk is full.
     """
     linker = find_linker()
     # The files have no names, so that none is left if this process is killed.
@@ -37,9 +37,7 @@ def link(code: bytes, *flags: str) -> bytes:
         source.flush()
         path = f"/dev/fd/{source.fileno()}"
         command = [linker, *_FLAGS, *flags, "-o", "-", path]
-        done = subprocess.run(
-            command, capture_output=True, check=False, pass_fds=(source.fileno(),)
-        )
+        done = run_tool(command, capture_output=True, pass_fds=(source.fileno(),))
     if done.returncode:
         reason = done.stderr.decode(errors="replace").strip().splitlines()
         raise CompileError(

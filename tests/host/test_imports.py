@@ -23,6 +23,7 @@ BASE = {
     "paths",
     "permissions",
     "progress",
+    "tools",
     "typing",
     "units",
 }

@@ -1,0 +1,36 @@
+"""External tools, such as linker and assembler, which end within a limit."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from . import knobs
+from .errors import CompileError
+
+__all__ = ["run_tool"]
+
+
+def run_tool(
+    command: Sequence[str], data: bytes | None = None, **options: Any
+) -> subprocess.CompletedProcess[Any]:
+    """Runs a program to its end, and returns its status and what it wrote.
+
+    Args:
+        command: the path of the program, and its arguments.
+        data: the standard input.
+        **options: further options of :func:`subprocess.run`.
+
+    Raises CompileError, after the program was killed, if it does not end within ARK_TOOL_TIMEOUT;
+    OSError if it cannot be started.
+    """
+    limit = knobs.TOOL_TIMEOUT.get()
+    try:
+        return subprocess.run(command, input=data, check=False, timeout=limit, **options)
+    except subprocess.TimeoutExpired:
+        raise CompileError(
+            f"{Path(command[0]).name} did not end within {limit:g} s; ARK_TOOL_TIMEOUT sets this "
+            "limit"
+        ) from None
