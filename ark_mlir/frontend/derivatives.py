@@ -28,10 +28,10 @@ class GroupStep:
         results: the results of the group.
         cotangents: the cotangent of each result; None if the loss does not depend on the result.
         needed: True for each input whose cotangent is needed.
-        walk: the walk over the program, for rules that differentiate ops which they create.
+        reverse_pass: the pass over the program, for rules that differentiate ops which they create.
     """
 
-    walk: Any
+    reverse_pass: Any
     inputs: tuple[Tensor, ...]
     results: tuple[Tensor, ...]
     cotangents: tuple[Tensor | None, ...]
@@ -56,7 +56,7 @@ def attach(name: str, inputs: Sequence[Tensor], results: Sequence[Tensor], rule:
     """Makes `rule` the derivative of `results` with respect to `inputs`.
 
     The last result must be that of the last op of the program: the derivative is taken where the
-    walk over the ops, from the last to the first, reaches that op.
+    reverse pass reaches that op.
     """
     fixed = tuple(frozen(tensor) for tensor in inputs)
     group = Group(name, fixed, tuple(results), rule)

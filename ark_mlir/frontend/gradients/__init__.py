@@ -2,7 +2,7 @@
 
 from . import attention, collectives, elementwise, indexing, linear, reductions, views
 from .checkpoint import checkpoint
-from .walk import gradients
+from .reverse_pass import gradients
 
 __all__ = ["checkpoint", "gradients"]
 

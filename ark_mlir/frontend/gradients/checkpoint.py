@@ -60,11 +60,11 @@ def checkpoint(
         copies = [identity(value, deps=deps) for value in step.inputs[: len(given)]]
         repeated, _ = _call(function, copies)
         operations = program.operations()[first:]
-        step.walk.activate(operations)
+        step.reverse_pass.activate(operations)
         for result, cotangent in zip(repeated, step.cotangents, strict=True):
             if cotangent is not None:
-                step.walk.receive(result.value, cotangent)
-        step.walk.back(operations)
+                step.reverse_pass.receive(result.value, cotangent)
+        step.reverse_pass.back(operations)
         return [None] * len(step.inputs)  # the ops of the second computation have passed them on
 
     attach("checkpoint", [*given, *captured], kept, again)

@@ -1,4 +1,4 @@
-"""``ark.gradients``: walks over the ops of a program from the loss back to what it depends on."""
+"""``ark.gradients``: reverse-mode differentiation of the ops of a program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..shapes import invalid
 from ..tensor import Tensor
 from .table import INERT, REFUSED, RULES, Step
 
-__all__ = ["Walk", "gradients"]
+__all__ = ["ReversePass", "gradients"]
 
 _OP = "ark.gradients"
 
@@ -62,13 +62,13 @@ def gradients(loss: Tensor, wrt: Sequence[Tensor], seed: Tensor | None = None) -
         if not tensor.dtype.is_float:
             raise invalid(f"{what} {tensor.name!r} is {tensor.dtype}, not of floats", _OP)
     start = _seed(target, seed)
-    walk = Walk(program)
+    reverse = ReversePass(program)
     for source in sources:
-        walk.active.setdefault(source.value)
-    walk.activate(walk.operations)
-    walk.receive(target.value, start)
-    walk.back(walk.operations)
-    return [walk.result(source, i, target) for i, source in enumerate(sources)]
+        reverse.active.setdefault(source.value)
+    reverse.activate(reverse.operations)
+    reverse.receive(target.value, start)
+    reverse.back(reverse.operations)
+    return [reverse.result(source, i, target) for i, source in enumerate(sources)]
 
 
 def _sources(wrt: Sequence[Tensor]) -> list[Tensor]:
@@ -96,12 +96,12 @@ def _seed(loss: Tensor, seed: Tensor | None) -> Tensor:
 
 
 @dataclass
-class Walk:
-    """A walk over the ops of a program, which collects cotangents of values.
+class ReversePass:
+    """A pass over the ops of a program, from the last to the first, which adds up cotangents.
 
     Attributes:
         program: the program under construction.
-        operations: the ops that the program has when the walk begins.
+        operations: the ops of the program at the begin of the pass.
         active: the values that depend on the tensors to differentiate with respect to, and these
             themselves.
         cotangents: the sum of the cotangents that a value has received.
