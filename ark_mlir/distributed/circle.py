@@ -63,7 +63,7 @@ class Circle:
         links = self.links
         with links.changed:
             return all(
-                links.box(peer, self.number).left or peer in links.gone for peer in links.peers
+                links.mailbox(peer, self.number).left or peer in links.gone for peer in links.peers
             )
 
     def leave(self, reason: str) -> None:
@@ -94,7 +94,7 @@ class Turn:
         """Drops the messages of turns before this one."""
         with self._links.changed:
             for peer in self._links.peers:
-                self._links.box(peer, self._circle.number).forget(number)
+                self._links.mailbox(peer, self._circle.number).forget(number)
 
     def meet(
         self,
@@ -137,8 +137,10 @@ class Turn:
     def arrived(self, phase: str) -> Words:
         """Returns the messages of the ranks that have come to a phase before this rank."""
         with self._links.changed:
-            boxes = (self._links.box(peer, self._circle.number) for peer in self._links.peers)
-            words = [box.messages.get((self.number, phase)) for box in boxes]
+            mailboxes = (
+                self._links.mailbox(peer, self._circle.number) for peer in self._links.peers
+            )
+            words = [mailbox.messages.get((self.number, phase)) for mailbox in mailboxes]
         return [word for word in words if word is not None]
 
     def _say(self, phase: str, body: object, file: int | None) -> None:
@@ -167,29 +169,29 @@ class Turn:
     def _heard(self, phase: str) -> tuple[Words, list[int]]:
         """Returns the messages of a phase if all have come, else the ranks that are missing.
 
-        Messages stay in their boxes until all have come, so that files are closed with the boxes if
-        the turn fails.
+        Messages stay in their mailboxes until all have come, so that their files are closed with
+        the mailboxes if the turn fails.
         """
         missing: list[int] = []
         for peer in self._links.peers:
-            box = self._links.box(peer, self._circle.number)
-            if (self.number, phase) in box.messages:
+            mailbox = self._links.mailbox(peer, self._circle.number)
+            if (self.number, phase) in mailbox.messages:
                 continue
             problem = self._trouble_of(peer)
-            if not problem and box.turn > self.number:
-                problem = f"{self._links.name(peer)} has gone on to {box.doing}"
+            if not problem and mailbox.turn > self.number:
+                problem = f"{self._links.name(peer)} has gone on to {mailbox.doing}"
             if problem:
                 self.problem = problem
                 raise RankFailedError(f"{self._cannot} {problem}")
             missing.append(peer)
         if missing:
             return [], missing
-        boxes = (self._links.box(peer, self._circle.number) for peer in self._links.peers)
-        return [box.messages.pop((self.number, phase)) for box in boxes], []
+        mailboxes = (self._links.mailbox(peer, self._circle.number) for peer in self._links.peers)
+        return [mailbox.messages.pop((self.number, phase)) for mailbox in mailboxes], []
 
     def _trouble_of(self, peer: int) -> str | None:
-        box = self._links.box(peer, self._circle.number)
-        return box.failed.get(self.number) or box.left or self._links.gone.get(peer)
+        mailbox = self._links.mailbox(peer, self._circle.number)
+        return mailbox.failed.get(self.number) or mailbox.left or self._links.gone.get(peer)
 
     @property
     def _cannot(self) -> str:
@@ -205,8 +207,8 @@ class Turn:
             for rank in filter(self._links.is_stopped, ranks)
         ]
         return stopped + [
-            f"{self._links.name(rank)} waits for others to {box.doing}"
+            f"{self._links.name(rank)} waits for others to {mailbox.doing}"
             for rank in ranks
-            for box in self._links.boxes(rank)
-            if box.messages and box.turn
+            for mailbox in self._links.mailboxes(rank)
+            if mailbox.messages and mailbox.turn
         ]

@@ -33,7 +33,7 @@ __all__ = [
 # Limit of a message's text, in bytes, which bounds the memory that a receiver needs for it.
 LONGEST_TEXT = 256 << 20
 # Well below the send buffers of Linux, whose default is 208 KiB.
-_PACKET = 1 << 16
+_DATAGRAM = 1 << 16
 # Magic number, flags, bytes of the text.
 _HEADER = struct.Struct("<4sBQ")
 _MAGIC = b"ark\x02"
@@ -65,7 +65,7 @@ class Frame:
             )
         self._text_file: int | None = None
         flags = 0 if file is None else _WITH_FILE
-        if len(text) > _PACKET - _HEADER.size:
+        if len(text) > _DATAGRAM - _HEADER.size:
             self._text_file = as_file(text)
             flags |= _TEXT_IN_FILE
         inline = text if self._text_file is None else b""
@@ -111,13 +111,13 @@ def receive_frame(link: socket.socket) -> Received | None:
         DamagedFrameError: the datagram is truncated or is not a message.
         OSError: the socket cannot be read.
     """
-    data, files, flags, _ = socket.recv_fds(link, _PACKET, 2, socket.MSG_CMSG_CLOEXEC)
+    data, files, flags, _ = socket.recv_fds(link, _DATAGRAM, 2, socket.MSG_CMSG_CLOEXEC)
     if not data:
         close_files(files)
         return None
     try:
         if flags & socket.MSG_TRUNC:
-            raise DamagedFrameError(f"a datagram of more than {_PACKET} bytes")
+            raise DamagedFrameError(f"a datagram of more than {_DATAGRAM} bytes")
         if flags & socket.MSG_CTRUNC:
             raise DamagedFrameError("its file descriptors are lost: too many files are open")
         return _decode(data, files)

@@ -42,7 +42,7 @@ class Message:
 
 
 @dataclass
-class Box:
+class Mailbox:
     """The unread messages of one peer in one circle, and the progress of that peer.
 
     Attributes:
@@ -108,10 +108,10 @@ class Links:
         self._process = os.getpid()
         self.peers = sorted(sockets)
         self.processes = dict(processes)
-        # Guards `boxes` and `gone`, and is notified of every change.
+        # Guards `mailboxes` and `gone`, and is notified of every change.
         self.changed = threading.Condition()
         self.gone: dict[int, str] = {}
-        self._boxes: dict[tuple[int, int], Box] = {}
+        self._mailboxes: dict[tuple[int, int], Mailbox] = {}
         self._sockets = dict(sockets)
         self._sending = threading.Lock()
         self._wake, self._waker = socket.socketpair()
@@ -128,13 +128,13 @@ class Links:
                 "the rank itself, or spawn the other process instead of forking it"
             )
 
-    def box(self, peer: int, circle: int) -> Box:
-        """Returns the box of `peer` in a circle; `changed` must be held."""
-        return self._boxes.setdefault((peer, circle), Box())
+    def mailbox(self, peer: int, circle: int) -> Mailbox:
+        """Returns the mailbox of `peer` in a circle; `changed` must be held."""
+        return self._mailboxes.setdefault((peer, circle), Mailbox())
 
-    def boxes(self, peer: int) -> list[Box]:
-        """Returns the boxes of `peer` in all circles; `changed` must be held."""
-        return [box for (sender, _), box in self._boxes.items() if sender == peer]
+    def mailboxes(self, peer: int) -> list[Mailbox]:
+        """Returns the mailboxes of `peer` in all circles; `changed` must be held."""
+        return [mailbox for (sender, _), mailbox in self._mailboxes.items() if sender == peer]
 
     def name(self, peer: int) -> str:
         """Returns a rank's number and process id in words."""
@@ -179,8 +179,8 @@ class Links:
         for each in (*self._sockets.values(), self._wake, self._waker):
             each.close()
         with self.changed:
-            for box in self._boxes.values():
-                box.forget(math.inf)
+            for mailbox in self._mailboxes.values():
+                mailbox.forget(math.inf)
 
     def _shut_down(self) -> None:
         """Ends the connections, even if a fork of this process still holds the sockets."""
@@ -276,14 +276,14 @@ class Links:
             self._depart(peer, f"{self.name(peer)} {message['body']}")
             return
         with self.changed:
-            box = self.box(peer, circle)
+            mailbox = self.mailbox(peer, circle)
             if phase == _LEFT:
-                box.left = f"{self.name(peer)} {message['body']}"
+                mailbox.left = f"{self.name(peer)} {message['body']}"
             elif phase == _FAILED:
-                box.failed[turn] = message["body"]
+                mailbox.failed[turn] = message["body"]
             else:
-                box.turn, box.doing = turn, message["doing"]
-                box.keep(turn, phase, Message(peer, message["body"], file))
+                mailbox.turn, mailbox.doing = turn, message["doing"]
+                mailbox.keep(turn, phase, Message(peer, message["body"], file))
             self.changed.notify_all()
 
 

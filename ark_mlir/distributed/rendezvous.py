@@ -33,7 +33,7 @@ __all__ = ["meet"]
 # Increased whenever the messages between ranks change. The greeting itself must not change, so that
 # ranks of another version get an error.
 _PROTOCOL = 2
-_PACKET = 1 << 16
+_DATAGRAM = 1 << 16
 _RETRY_SECONDS = 0.01
 # Linux passes at most so many file descriptors with one message (SCM_MAX_FD).
 _MOST_FILES = 253
@@ -383,7 +383,7 @@ def _receive(link: socket.socket, files: int) -> tuple[dict[str, Any], list[int]
         OSError: the socket cannot be read.
     """
     try:
-        data, taken, flags, _ = socket.recv_fds(link, _PACKET, files, socket.MSG_CMSG_CLOEXEC)
+        data, taken, flags, _ = socket.recv_fds(link, _DATAGRAM, files, socket.MSG_CMSG_CLOEXEC)
     except ConnectionResetError:
         return None
     received = list(taken)
@@ -392,7 +392,7 @@ def _receive(link: socket.socket, files: int) -> tuple[dict[str, Any], list[int]
             close_files(received)
             return None
         if flags & socket.MSG_TRUNC:
-            raise DamagedFrameError(f"a datagram of more than {_PACKET} bytes")
+            raise DamagedFrameError(f"a datagram of more than {_DATAGRAM} bytes")
         if flags & socket.MSG_CTRUNC:
             raise DamagedFrameError(f"more than {files} files, or too many files are open")
         return _as_object(data), received

@@ -307,7 +307,7 @@ def elsewhere() -> Any:
             assert links.changed.wait_for(condition, 100)
 
     if world.rank == 0:
-        until(lambda: links.box(1, first._circle.number).messages)
+        until(lambda: links.mailbox(1, first._circle.number).messages)
         second._circle.timeout = 0.2
         got = [error_of(lambda: value(second)), value(first)]
         second._circle.timeout = 100

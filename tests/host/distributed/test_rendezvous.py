@@ -32,9 +32,9 @@ def test_all_ranks_find_each_other(come: Come, size: int) -> None:
     for link in links:
         with link.changed:
             for peer in link.peers:
-                box = link.box(peer, 7)
-                assert link.changed.wait_for(lambda box=box: box.messages, 100)
-                message = box.messages.pop((1, "hello"))
+                mailbox = link.mailbox(peer, 7)
+                assert link.changed.wait_for(lambda mailbox=mailbox: mailbox.messages, 100)
+                message = mailbox.messages.pop((1, "hello"))
                 assert (message.sender, message.body) == (peer, peer)
                 assert contents(message.file) == b"from %d" % peer
                 os.close(message.file)

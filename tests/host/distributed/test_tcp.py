@@ -198,9 +198,9 @@ def test_all_ranks_find_each_other(meet: Meet, size: int) -> None:
         with link.changed:
             assert link.peers == [rank for rank in range(size) if rank != link.rank]
             for peer in link.peers:
-                box = link.box(peer, 7)
-                assert link.changed.wait_for(lambda box=box: box.messages, 60)
-                said = box.messages.pop((1, "hello"))
+                mailbox = link.mailbox(peer, 7)
+                assert link.changed.wait_for(lambda mailbox=mailbox: mailbox.messages, 60)
+                said = mailbox.messages.pop((1, "hello"))
                 assert (said.sender, said.body) == (peer, [peer, long])
                 assert contents(said.file) == b"from %d" % peer
                 os.close(said.file)
