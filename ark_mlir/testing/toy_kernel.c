@@ -108,7 +108,7 @@ static void run(const ArkContext *c, const int32_t *instruction) {
   char *p[4];
   for (int k = 0; k < 4; k++) {
     const int64_t *row = c->operands[c->tasks[task][1] + k];
-    // The tables end with four spare rows, so that a task may have fewer operands.
+    // The tables end with four spare entries, so that a task may have fewer operands.
     p[k] = (char *)c->buffers[row[0]] + row[1];
   }
   for (int32_t vcta = instruction[2]; vcta < instruction[3]; vcta++)
@@ -184,8 +184,8 @@ static int32_t iterate(const ArkContext *c, int64_t lane) {
   return 0;
 }
 
-// Waits for a ring; whether it came. With a record of the host in the doorbell, lane 0 alone looks
-// there and passes on what it saw, as lanes of a GPU do.
+// Waits for a ring. Returns true after one. With a record of the host in the doorbell, lane 0 alone
+// polls it and forwards the ring, as lanes of a GPU do.
 static int await_ring(const ArkContext *c, int64_t lane, uint64_t ring) {
   const uint64_t *host = (const uint64_t *)c->doorbell[16];
   uint64_t start = now();

@@ -41,7 +41,7 @@ class LentBlock:
         self.address = self._allocation + self.offset
 
     def handle(self) -> bytes:
-        """Returns what other processes need to map the memory.
+        """Returns the IPC handle, with which other processes map the memory.
 
         Raises DeviceError if the driver refuses it.
         """

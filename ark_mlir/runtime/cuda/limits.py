@@ -16,7 +16,7 @@ class LimitedCall:
     process), has no limit and runs at once.
 
     Args:
-        function: what to call.
+        function: the function.
         late: called with the result in the call's thread, if the caller has stopped waiting;
             with None if `function` raised an error.
 

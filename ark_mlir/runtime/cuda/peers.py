@@ -23,7 +23,7 @@ __all__ = [
     "require_one_kind", "require_peer_access",
 ]  # fmt: skip
 
-# The remedy, where there are not enough GPUs, or GPUs without a link.
+# The remedy for too few GPUs, or GPUs without a link.
 USE_ONE = "compile with devices=[0] to run all ranks on one GPU"
 
 

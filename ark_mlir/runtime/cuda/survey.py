@@ -51,7 +51,7 @@ class Survey:
 
 
 def survey(driver: Any = None) -> Survey:
-    """Returns what the driver of NVIDIA says of its GPUs.
+    """Returns the GPUs that NVIDIA's driver lists.
 
     Args:
         driver: the module ``cuda.bindings.driver``, or a substitute for tests.

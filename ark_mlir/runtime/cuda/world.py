@@ -80,12 +80,12 @@ class CudaWorldDriver:
         packets = self._share(bundle.manifest.packets // ranks)
         assert semaphores is not None
         for rank, driver in enumerate(self._ranks):
-            nothing = DeviceBytes(driver.api, 0, 0)
+            empty = DeviceBytes(driver.api, 0, 0)
             shared = SharedMemory(
-                arena=nothing if arena is None else arena.all,
+                arena=empty if arena is None else arena.all,
                 semaphores=semaphores.part(rank),
-                packets=nothing if packets is None else packets.all,
-                own_packets=nothing if packets is None else packets.part(rank),
+                packets=empty if packets is None else packets.all,
+                own_packets=empty if packets is None else packets.part(rank),
                 begun=tuple(
                     begun_word(semaphores.part(each).address, rank) for each in range(ranks)
                 ),

@@ -1,11 +1,11 @@
-"""A device of the stand-in, and the device that a thread uses."""
+"""The devices of the stand-in, and the contexts of each thread."""
 
 from __future__ import annotations
 
 import threading
 from dataclasses import dataclass
 
-# The result of a function that waits, and lets other threads call in the meantime.
+# The result of a function that has to wait; the caller tries again, after other threads.
 AGAIN = object()
 
 
@@ -14,16 +14,16 @@ class Device:
     """One GPU.
 
     Attributes:
-        ordinal: its number, and its handle.
+        ordinal: its number, which is also its handle.
         memory: its bytes.
-        retained: references to its primary context.
-        held: handles that were taken in its context and not released, with the context itself.
-        running: launches that a stream was given and that have not ended.
-        lanes: CTAs that run.
-        name: its kind.
-        broken: True if a kernel or a copy has failed, until the context is released.
-        occupied: True if a kernel of others has all SMs, so that launches and what zeroes memory
-            wait for its end.
+        retained: the number of references to its primary context.
+        held: the number of handles of its context that are not released, with the context itself.
+        running: the number of launches that are queued or run.
+        lanes: the number of CTAs that run.
+        name: its model.
+        broken: True from a failed kernel or copy until the context is released.
+        occupied: True if a foreign kernel occupies all SMs, so that launches and memsets wait for
+            its end.
     """
 
     ordinal: int

@@ -1,4 +1,4 @@
-"""The stand-in itself: calls, contexts, modules and launches."""
+"""The stand-in for the CUDA driver: calls, contexts, modules and launches."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ from .devices import AGAIN, Contexts, Device
 from .memory import MemoryFunctions
 from .names import (
     ERRORS,
-    GIVE_BACK,
-    GIVE_BACK_WITHIN,
     ILLEGAL_ADDRESS,
     INVALID_CONTEXT,
     INVALID_DEVICE,
@@ -29,10 +27,12 @@ from .names import (
     OF_THE_PROCESS,
     OF_THE_THREAD,
     OUT_OF_MEMORY,
+    RELEASE,
     TAKE,
     TOO_MANY_CTAS,
     VIRTUAL_MEMORY,
     WAITS_FOR_ALL,
+    WITHIN_RELEASES,
     WITHOUT_CONTEXT,
     Attribute,
     CaptureMode,
@@ -50,31 +50,31 @@ class FakeCuda(MemoryFunctions):
     """One GPU or several. Threads may call it at once.
 
     A call that needs a context fails in a thread that has none. The current context of a thread
-    selects the device of its calls. The last reference to a primary context ends the context and
-    all that is in it.
+    selects the device of its calls. The release of the last reference to a primary context destroys
+    the context with its memory, streams and kernels.
 
     Args:
-        fail_at: which call fails, counted from 1; calls that release something never do.
-        sms: how many CTAs fit on a GPU.
+        fail_at: number of the failing call, from 1 on; releases are not counted and never fail.
+        sms: the number of SMs of a GPU, each with room for one CTA.
         memory: bytes of each GPU.
-        version: of the CUDA that the driver is for.
+        version: CUDA version.
         capability: the compute capability.
         devices: the number of GPUs.
 
     Attributes:
         devices: the GPUs.
-        occupied: whether kernels of others have all SMs of all GPUs. What zeroes memory also waits
-            while own kernels have all SMs.
-        foreign: names of functions that wait, since a kernel of others runs on a non-blocking
-            stream, beside which launches go on: all of :data:`WAITS_FOR_ALL`, or some of them.
-        busy: how many SMs others keep, of which the driver says nothing before a launch.
-        crashes: whether the next kernel fails. From then on every call on its device does, and
-            nothing is released, until the context is.
-        assembles: what the driver makes of PTX; None where it makes nothing of it.
-        mps: whether kernels of several processes run on a GPU at the same time.
+        occupied: True if foreign kernels occupy all SMs of all GPUs. A memset also waits while own
+            kernels occupy all SMs.
+        foreign: names of functions that wait for a foreign kernel on a non-blocking stream, beside
+            which launches begin: all of :data:`WAITS_FOR_ALL`, or some of them.
+        busy: SMs occupied by foreign kernels, not visible before a launch.
+        crashes: True if the next kernel fails. Every later call on its device then fails, too, and
+            no handle is released until the context is.
+        assembles: the code that the driver assembles from any PTX; None refuses PTX.
+        mps: True if kernels of several processes run on a GPU at the same time.
         calls: names of the calls so far.
         launched: the streams of the launches so far.
-        foreign_accesses: what kernels were about to access on a GPU that may not.
+        foreign_accesses: accesses of kernels to memory that their GPU cannot access.
     """
 
     CUdevice_attribute = Attribute
@@ -93,7 +93,7 @@ class FakeCuda(MemoryFunctions):
             self.value = SimpleNamespace(cooperative=0)
 
     class CUlaunchConfig(SimpleNamespace):
-        """A launch but for the kernel and its parameters."""
+        """The configuration of a launch: all but the kernel and its parameters."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class FakeCuda(MemoryFunctions):
         self.launched: list[int] = []
         self.foreign_accesses: list[str] = []
         self._contexts = Contexts(self.devices)
-        # Handles of virtual memory, which are of the process.
+        # The number of handles of virtual memory, which belong to the process.
         self._held_by_process = 0
         self._advancing = False
         # Reentrant: memory may be released within a call.
@@ -129,18 +129,18 @@ class FakeCuda(MemoryFunctions):
 
     @property
     def held(self) -> int:
-        """Contexts, streams, events, modules, allocations, and reserved, created and mapped virtual
-        memory that are taken and not released."""
+        """The number of handles that are not released: contexts, streams, events, modules,
+        allocations, and reserved, created and mapped virtual memory."""
         return self._held_by_process + sum(device.held for device in self.devices)
 
     @property
     def running(self) -> int:
-        """The number of launches that were given to a stream and have not ended."""
+        """The number of launches that are queued or run."""
         return sum(device.running for device in self.devices)
 
     @property
     def occupied(self) -> bool:
-        """Returns True if kernels of others have all SMs of all GPUs."""
+        """True if foreign kernels occupy all SMs of all GPUs."""
         return all(device.occupied for device in self.devices)
 
     @occupied.setter
@@ -159,7 +159,7 @@ class FakeCuda(MemoryFunctions):
             device.memory = nbytes
 
     def new_stream(self) -> int:
-        """A stream of the caller's; not counted in `held`."""
+        """Returns a stream of the caller's, which `held` does not count."""
         return self._new_stream(self._current())
 
     def delay(self, stream: int, operation: Operation) -> None:
@@ -167,7 +167,7 @@ class FakeCuda(MemoryFunctions):
         self._stream(stream).queue.append(operation)
 
     def synchronize(self, stream: int) -> None:
-        """Waits for all that a stream was given."""
+        """Waits for all work of a stream."""
         while self._cuStreamSynchronize(stream) is AGAIN:
             with self._alone():
                 self._advance()
@@ -198,8 +198,10 @@ class FakeCuda(MemoryFunctions):
 
     @contextmanager
     def _alone(self) -> Generator[None]:
-        """Holds the lock, without garbage collection: a finalizer waits for another thread, which
-        needs the lock."""
+        """Holds the lock in a block, without garbage collection.
+
+        A finalizer could wait for another thread that needs the lock.
+        """
         with self._lock:
             collects = gc.isenabled()
             gc.disable()
@@ -210,14 +212,14 @@ class FakeCuda(MemoryFunctions):
                     gc.enable()
 
     def _refuse(self, name: str, arguments: tuple[Any, ...]) -> int:
-        """The error of a call that does nothing, or zero."""
+        """Returns the error of a call that fails before it has an effect, or zero."""
         device = self._contexts.device
         if device is None and name not in WITHOUT_CONTEXT and not self._contexts.stack:
             return INVALID_CONTEXT
-        # Queries of a waiting host are not counted: their number varies between runs.
+        # Queries that answer "not ready" are not counted: their number varies between runs.
         if code := self._invalidate_captures(name) or self._not_ready(name, arguments):
             return code
-        if name not in GIVE_BACK | GIVE_BACK_WITHIN:
+        if name not in RELEASE | WITHIN_RELEASES:
             self.calls.append(name)
             if len(self.calls) == self.fail_at:
                 return OUT_OF_MEMORY
@@ -228,7 +230,7 @@ class FakeCuda(MemoryFunctions):
 
     def _answer(self, name: str, arguments: tuple[Any, ...], result: Any) -> tuple[Any, ...]:
         answer = cast("tuple[Any, ...]", result) if isinstance(result, tuple) else (0, result)
-        if not answer[0] and (change := (name in TAKE) - (name in GIVE_BACK)):
+        if not answer[0] and (change := (name in TAKE) - (name in RELEASE)):
             self._count(name, arguments, change)
         self._advance()
         return answer
@@ -247,7 +249,7 @@ class FakeCuda(MemoryFunctions):
         return self._advancing
 
     def _advance(self) -> None:
-        # Memory may be released in the midst of it.
+        # An operation of a stream may release memory, which calls this method again.
         if self._advancing:
             return
         self._advancing = True
@@ -258,7 +260,7 @@ class FakeCuda(MemoryFunctions):
             self._advancing = False
 
     def cuGetErrorName(self, code: int) -> tuple[int, bytes]:
-        """The name of an error."""
+        """Returns the name of an error."""
         return 0, f"CUDA_ERROR_{ERRORS.get(code, ERRORS[INVALID_VALUE])[0]}".encode()
 
     def cuGetErrorString(self, code: int) -> tuple[int, bytes]:
@@ -272,7 +274,7 @@ class FakeCuda(MemoryFunctions):
     # -- devices and contexts ----------------------------------------------------------------
 
     def _current(self) -> Device:
-        """The device of the current context; the first one in a thread that has no context."""
+        """Returns the device of the current context; without a context, the first device."""
         return self._contexts.device or self.devices[0]
 
     def _cuDeviceGetCount(self) -> int:
@@ -300,7 +302,7 @@ class FakeCuda(MemoryFunctions):
         return self.devices[device].memory
 
     def _cuDeviceGetUuid_v2(self, device: int) -> SimpleNamespace:
-        # Processes see the same GPUs.
+        # Equal in all processes, which see the same GPUs.
         return SimpleNamespace(bytes=f"stand-in {device:07}".encode())
 
     def _cuDevicePrimaryCtxRetain(self, device: int) -> str:
@@ -308,14 +310,14 @@ class FakeCuda(MemoryFunctions):
         return self.devices[device].context
 
     def _cuDevicePrimaryCtxRelease(self, ordinal: int) -> None:
-        """Ends the context, and all that is in it, with its last reference."""
+        """Destroys the context and its contents at the last reference."""
         device = self.devices[ordinal]
         device.retained -= 1
         if device.retained:
             return
         if device.broken:
             device.broken = False
-            device.held = 1  # the context, which is released
+            device.held = 1  # the context, which this call releases
         self._drop_memory(device)
         self._drop_streams(device)
         device.running = device.lanes = 0
@@ -344,7 +346,7 @@ class FakeCuda(MemoryFunctions):
         assert ptx.endswith(b"\0")
         if self.assembles is None:
             assert given[self.CUjit_option.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES] >= len(_JIT_LOG)
-            # The package takes nothing else: an object that it finds the memory of.
+            # cuda-python takes only an object with a buffer.
             log = given[self.CUjit_option.CU_JIT_ERROR_LOG_BUFFER]
             assert isinstance(log, bytearray)
             log[: len(_JIT_LOG)] = _JIT_LOG
@@ -376,7 +378,7 @@ class FakeCuda(MemoryFunctions):
             self.crashes, device.broken = False, True
             return (0,)
         self.launched.append(config.hStream)
-        # Parameters are read at the call: an array of addresses, here of one.
+        # The driver reads the parameters during the call: an array of addresses, here of one.
         argument = ctypes.c_uint64.from_address(parameters).value
         context = ctypes.c_uint64.from_address(argument).value
         return self._give(
@@ -390,7 +392,7 @@ class FakeCuda(MemoryFunctions):
         threads: list[threading.Thread] = []
         device.running += 1
 
-        def walk(lane: int) -> None:
+        def run_lane(lane: int) -> None:
             code = function(context, lane)
             codes = ArkContext.from_address(context).codes
             ctypes.c_int32.from_address(codes + 4 * lane).value = code
@@ -403,7 +405,7 @@ class FakeCuda(MemoryFunctions):
                     device.running -= 1
                     return True
                 threads.extend(
-                    threading.Thread(target=walk, args=(lane,), daemon=True)
+                    threading.Thread(target=run_lane, args=(lane,), daemon=True)
                     for lane in range(lanes)
                 )
                 for thread in threads:
@@ -418,8 +420,10 @@ class FakeCuda(MemoryFunctions):
         return run
 
     def _check_accesses(self, device: Device, context: int) -> bool:
-        """Returns True if a device works and may access what a kernel is about to access; if not,
-        its context is lost."""
+        """Returns True if a kernel may access all of its memory; otherwise its context is lost.
+
+        A context that is already lost also returns False.
+        """
         if len(self.devices) > 1 and not device.broken:
             found = find_foreign(self, device, context)
             self.foreign_accesses += found

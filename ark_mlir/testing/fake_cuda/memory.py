@@ -1,8 +1,8 @@
 """Memory of the stand-in: allocations of devices and the host, virtual memory, copies.
 
-A device may access its own memory, memory of the host, and virtual memory that it was given access
-to. Another access by a copy or a kernel breaks the context of the device, as on a GPU. Memory that
-the stand-in did not allocate counts as the caller's, and is not checked.
+A device may access its own memory, memory of the host, and virtual memory to which it has access.
+An invalid access by a copy or a kernel breaks the context of the device, as on a GPU. Memory that
+the stand-in did not allocate belongs to the caller, and is not checked.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 _READ_WRITE = 3
 _ALIGNMENT = 256
-# Freed memory and memory that was not written yet.
+# The value of each byte of memory that is new or freed.
 _UNDEFINED = 0xFF
 
 
@@ -89,12 +89,12 @@ class Granularity(IntEnum):
 
 @dataclass(eq=False)
 class Block:
-    """Consecutive bytes that may be accessed.
+    """Consecutive bytes that one device or several may access.
 
     Attributes:
         address: of the first byte.
         nbytes: the size.
-        charged: the device whose memory it takes.
+        charged: the device in whose memory the bytes lie.
         devices: the devices that may access it; None if all of them may.
         keeper: keeps the bytes alive.
         borrowed: True if it is memory of another process, by legacy IPC.
@@ -120,10 +120,10 @@ class Physical:
     Attributes:
         device: whose memory it is.
         nbytes: the size.
-        file: of memory that other processes can map; None if it is of this process alone.
-        imported: True if another process made it.
-        references: to the handle, which is valid until all of them are released.
-        mappings: where it is mapped.
+        file: the file of memory that other processes can map; None if only this process can.
+        imported: True if another process created it.
+        references: the number of references to the handle, which is valid until none is left.
+        mappings: its mappings.
     """
 
     device: Device
@@ -138,12 +138,12 @@ class MemoryFunctions(StreamFunctions):
     """The driver's functions for memory.
 
     Attributes:
-        memory: bytes of each device, if one of them is set to a number.
+        memory: bytes of each device; may be set.
         page: the granularity of virtual memory.
-        unlinked: pairs of ordinals, the first of which cannot access the memory of the second.
-        refuses_export: whether memory cannot be given to other processes.
-        refuses_import: whether memory of other processes cannot be mapped.
-        refuses_ipc: whether legacy IPC, by handles of 64 bytes, is not supported.
+        unlinked: pairs of ordinals; the first GPU cannot access the memory of the second one.
+        refuses_export: True if memory cannot be exported to other processes.
+        refuses_import: True if memory of other processes cannot be imported.
+        refuses_ipc: True if legacy IPC, by handles of 64 bytes, is not supported.
     """
 
     CUmemLocationType = LocationType
@@ -162,12 +162,12 @@ class MemoryFunctions(StreamFunctions):
         """A device."""
 
     class CUmemAllocationProp(SimpleNamespace):
-        """A kind of memory, its location, and how processes can share it."""
+        """The kind of memory, its location, and the handles by which processes share it."""
 
         requestedHandleTypes = HandleType.CU_MEM_HANDLE_TYPE_NONE
 
     class CUmemAccessDesc(SimpleNamespace):
-        """A device, and how it may access memory."""
+        """A device, and its access rights to memory."""
 
     def __init__(self, devices: list[Device]) -> None:
         super().__init__(devices)
@@ -212,23 +212,23 @@ class MemoryFunctions(StreamFunctions):
         return True
 
     def _is_mapped(self, block: Block) -> bool:
-        """Returns True if a block is virtual memory, which others may follow."""
+        """Returns True if a block is virtual memory, which may lie next to other virtual memory."""
         return isinstance(block.keeper, Physical)
 
     def _provide(self, nbytes: int, device: Device | None) -> tuple[int, Any]:
-        """Returns the address of bytes of a device, or of the host, and their keeper."""
+        """Returns the address of new bytes of a device or of the host, and their keeper."""
         if device is not None and nbytes >= self.page:
             return provide_file(create_file(device.ordinal, nbytes))
         array = np.full(nbytes + _ALIGNMENT, _UNDEFINED, np.uint8)
         return array.ctypes.data + -array.ctypes.data % _ALIGNMENT, array
 
     def _reserve(self, nbytes: int) -> tuple[int, Any]:
-        """Returns the first of so many addresses, which begin a page, and their keeper."""
+        """Reserves addresses from the begin of a page on; returns the first, and their keeper."""
         array = np.frombuffer(mmap.mmap(-1, nbytes + self.page), np.uint8)
         return array.ctypes.data + -array.ctypes.data % self.page, array
 
     def _spoil(self, block: Block) -> None:
-        """Overwrites memory that is freed: a later use is to show."""
+        """Overwrites freed memory, so that later uses fail."""
         ctypes.memset(block.address, _UNDEFINED, block.nbytes)
 
     def _available(self, device: Device) -> int:
@@ -266,7 +266,7 @@ class MemoryFunctions(StreamFunctions):
 
     def _cuMemFree(self, address: int) -> object:
         block = self._blocks.get(address)
-        # As the driver does, waits for whatever may use the memory.
+        # As the driver does, waits for all kernels that may use it.
         device = self._current() if block is None else block.charged
         if (device.running or device.occupied) and not self._is_advancing:
             return AGAIN
@@ -278,7 +278,7 @@ class MemoryFunctions(StreamFunctions):
     _cuMemFreeHost = _cuMemFree
 
     def _drop_memory(self, device: Device) -> None:
-        """Drops the allocations of a context that ends. Virtual memory belongs to the process."""
+        """Drops the allocations of a destroyed context. Virtual memory belongs to the process."""
         self._blocks = {
             address: block
             for address, block in self._blocks.items()
@@ -481,23 +481,25 @@ class MemoryFunctions(StreamFunctions):
         return (0,)
 
     def _is_used(self, blocks: list[Block]) -> bool:
-        """Returns True if a device that may access one of the blocks runs a kernel. Unlike
-        ``cuMemFree``, ``cuMemUnmap`` does not wait for it."""
+        """Returns True if a device that may access one of the blocks runs a kernel.
+
+        ``cuMemUnmap``, unlike ``cuMemFree``, does not wait for the kernel.
+        """
         return any(device.running for block in blocks for device in block.devices or ())
 
     def _note_map(self, block: Block) -> None:
-        """A block was mapped."""
+        """Called after a block is mapped."""
 
     def _note_access(self, block: Block) -> None:
-        """The devices that may access a block have changed."""
+        """Called after a change of the devices that may access a block."""
 
     def _note_unmap(self, block: Block) -> None:
-        """A block is about to be unmapped."""
+        """Called before a block is unmapped."""
 
     # -- copies ------------------------------------------------------------------------------
 
     def _do(self, stream: int, address: int, nbytes: int, work: Callable[[], object]) -> tuple[int]:
-        """Work for a stream on memory of its device."""
+        """Queues work of a stream on memory of its device."""
         device = self._stream(stream).device
 
         def operation() -> bool:
@@ -508,7 +510,10 @@ class MemoryFunctions(StreamFunctions):
         return self._give(stream, lambda: operation)
 
     def _reaches(self, device: Device, address: int, nbytes: int) -> bool:
-        """Returns True if a device works and may access memory; if not, its context is lost."""
+        """Returns True if a device may access memory; otherwise its context is lost.
+
+        A context that is already lost also returns False.
+        """
         if not device.broken and not self.may_access(device, address, nbytes):
             device.broken = True
         return not device.broken

@@ -31,7 +31,7 @@ ERRORS = {
     NOT_SUPPORTED: ("NOT_SUPPORTED", "operation not supported"),
 }
 # Functions that release a handle. They never fail in the stand-in, unless their context is lost.
-GIVE_BACK = {
+RELEASE = {
     "cuDevicePrimaryCtxRelease", "cuEventDestroy", "cuMemAddressFree", "cuMemFree",
     "cuIpcCloseMemHandle", "cuMemFreeHost", "cuMemRelease", "cuMemUnmap", "cuModuleUnload",
     "cuStreamDestroy",
@@ -64,7 +64,7 @@ OF_THE_THREAD = {
     "cuThreadExchangeStreamCaptureMode",
 }  # fmt: skip
 # Functions called within a release, which never fail either.
-GIVE_BACK_WITHIN = {"cuCtxPopCurrent", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"}
+WITHIN_RELEASES = {"cuCtxPopCurrent", "cuCtxPushCurrent", "cuThreadExchangeStreamCaptureMode"}
 # While a stream is captured, these end its capture, unless the calling thread's mode is relaxed.
 UNSAFE_IN_CAPTURE = {
     "cuEventQuery", "cuMemAlloc", "cuMemFree", "cuMemFreeHost", "cuMemHostAlloc",

@@ -53,7 +53,7 @@ def fake_executable(
     Args:
         cuda: the stand-in.
         kernel: of :func:`~ark_mlir.testing.toy.compile_kernel`.
-        program: what to run.
+        program: the program.
         alignment: bytes, of every buffer.
         options: of :meth:`~ark_mlir.testing.toy.ToyProgram.parts`.
     """
@@ -79,7 +79,7 @@ def fake_world(
     Args:
         cuda: the stand-in.
         kernel: of :func:`~ark_mlir.testing.toy.compile_kernel`.
-        program: what to run, with buffers and tasks named after their ranks.
+        program: the program, whose buffers and tasks have names that begin with the rank.
         ranks: the number of ranks.
         devices: the GPU of each rank; None takes the first ones.
         options: of :meth:`~ark_mlir.testing.toy.ToyProgram.parts`.

@@ -74,7 +74,7 @@ class ProvidedFile(NamedTuple):
 
 
 def provide_file(file: SharedFile) -> tuple[int, ProvidedFile]:
-    """Maps a file at a multiple of 2 MiB; returns the address and what keeps the mapping."""
+    """Maps a file at a multiple of 2 MiB; returns the address and the keeper of the mapping."""
     memory = mmap.mmap(-1, file.nbytes + _PAGE)
     begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     address = begin + -begin % _PAGE

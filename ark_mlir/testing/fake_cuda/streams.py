@@ -23,12 +23,12 @@ from .names import (
 if TYPE_CHECKING:
     from .devices import Device
 
-# Does its work and returns True, or returns False if it has to be tried again.
+# Does its work and returns True, or returns False if it has to wait.
 Operation = Callable[[], bool]
 
 
 class Event:
-    """An event: whether its last record has happened."""
+    """An event, and the number of its records that have not happened."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
@@ -38,17 +38,17 @@ class Event:
 
 
 class Stream:
-    """The work that a stream was given and has not done."""
+    """A stream and its queued work."""
 
     def __init__(self, device: Device) -> None:
         self.device = device
         self.queue: deque[Operation] = deque()
-        # The nodes of a graph, while one is captured.
+        # The nodes of a graph during a capture.
         self.graph: list[Callable[[], Operation]] | None = None
         self.invalidated = False
 
     def advance(self) -> None:
-        """Does the work that can be done now."""
+        """Does queued work until an operation has to wait."""
         while self.queue and self.queue[0]():
             self.queue.popleft()
 
@@ -57,7 +57,7 @@ class StreamFunctions:
     """The driver's functions for streams and events.
 
     Attributes:
-        waits: pairs of streams, the first of which was made to wait for the second.
+        waits: pairs of streams; the first one waited for an event of the second one.
     """
 
     def __init__(self, devices: list[Device]) -> None:
@@ -80,7 +80,7 @@ class StreamFunctions:
         return [*self._defaults.values(), *self._streams.values()]
 
     def _drop_streams(self, device: Device) -> None:
-        """Drops the streams of a context that ends."""
+        """Drops the streams of a destroyed context."""
         self._defaults[device] = Stream(device)
         self._streams = {
             handle: stream
@@ -96,12 +96,14 @@ class StreamFunctions:
     # -- captures ----------------------------------------------------------------------------
 
     def begin_capture(self, stream: int) -> None:
-        """Begins to capture a stream in a graph."""
+        """Begins the capture of a stream in a graph."""
         self._stream(stream).graph = []
 
     def end_capture(self, stream: int) -> Callable[[int], None]:
-        """Returns the graph as a function that gives it to a stream; raises RuntimeError if a call
-        has invalidated the capture."""
+        """Ends a capture; returns a function that launches the graph on a stream.
+
+        Raises RuntimeError if a call has invalidated the capture.
+        """
         captured = self._stream(stream)
         nodes, invalidated = captured.graph, captured.invalidated
         assert nodes is not None
@@ -125,7 +127,7 @@ class StreamFunctions:
         return getattr(self._capture, "mode", CaptureMode.CU_STREAM_CAPTURE_MODE_GLOBAL)
 
     def _invalidate_captures(self, name: str) -> int:
-        """Ends all captures if a function does so; returns its error, or zero."""
+        """Invalidates all captures if a function does so; returns its error, or zero."""
         if name not in UNSAFE_IN_CAPTURE:
             return 0
         if self._capture_mode == CaptureMode.CU_STREAM_CAPTURE_MODE_RELAXED:
@@ -160,7 +162,7 @@ class StreamFunctions:
         return AGAIN if self._stream(stream).queue else None
 
     def _not_ready(self, name: str, arguments: tuple[object, ...]) -> int:
-        """The answer to a query of work that is not done, or zero."""
+        """Returns NOT_READY for a query of work that has not ended, or zero."""
         if name == "cuEventQuery":
             event = arguments[0]
             assert isinstance(event, Event)
@@ -197,7 +199,7 @@ class StreamFunctions:
         event.stream = stream
 
         def happen() -> bool:
-            # The kernel of others is on the default stream.
+            # The foreign kernel runs on the default stream.
             if stream in DEFAULT_STREAMS and event.device.occupied:
                 return False
             event.pending -= 1

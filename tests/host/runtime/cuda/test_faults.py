@@ -1,7 +1,7 @@
 """Every call of the driver fails once, on each path: a typed error is raised, and nothing leaks or
 hangs.
 
-On a stand-in for CUDA, which counts what is taken and not given back.
+On a stand-in for CUDA, which counts the handles that are not released.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ W = np.arange(128, dtype=np.float32)
 NEVER = 30.0  # ends a call that waits for the kernel in vain, and fails the test
 LIMIT = 0.2
 BOUND = 5.0  # on a busy machine
-GIVE_BACK = [WAITS_FOR_ALL, *({name} for name in ("cuMemFree", "cuMemFreeHost", "cuModuleUnload"))]
+RELEASES = [WAITS_FOR_ALL, *({name} for name in ("cuMemFree", "cuMemFreeHost", "cuModuleUnload"))]
 TAKE = ("cuMemAlloc", "cuMemHostAlloc", "cuModuleLoadData", "cuModuleGetFunction")
 
 
@@ -83,7 +83,7 @@ def assert_adds(executable: Executable, x: Array) -> None:
     np.testing.assert_array_equal(executable.run(x=x)["y"], x.ravel() + W + 0.5)
 
 
-@pytest.mark.parametrize("names", GIVE_BACK, ids=lambda names: "+".join(sorted(names))[:14])
+@pytest.mark.parametrize("names", RELEASES, ids=lambda names: "+".join(sorted(names))[:14])
 @pytest.mark.parametrize("dropped", [False, True], ids=["closed", "dropped"])
 def test_closing(
     cuda: FakeCuda,
