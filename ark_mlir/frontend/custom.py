@@ -372,11 +372,11 @@ class _Custom:
         for number, tensor in enumerate(self.inputs):
             op.operands[number] = tensor.value
 
-        def place(inner: ir.Operation) -> ir.WalkResult:
+        def set_location(inner: ir.Operation) -> ir.WalkResult:
             inner.location = loc  # instead of a line of the text
             return ir.WalkResult.ADVANCE
 
-        op.walk(place, ir.WalkOrder.PRE_ORDER)
+        op.walk(set_location, ir.WalkOrder.PRE_ORDER)
         return op
 
     def _text(self, body: str) -> str:

@@ -240,10 +240,10 @@ class DecoderGraph:
             ids = config.shard.rows(ark.reshape(ids, (self.batch * self.tokens,)))
         x = ark.embedding(ids, self.table, name="embed_tokens")
         if config.learned_positions:
-            places = self.parameter(
+            table = self.parameter(
                 f"{config.names.positions}.weight", config.positions, config.hidden
             )
-            x = x + ark.gather(places, self.positions, 0, name="embed_positions")
+            x = x + ark.gather(table, self.positions, 0, name="embed_positions")
         if config.embedding_scale != 1:
             x = ark.mul(x, config.embedding_scale, name="embed_scale")
         x = ark.reshape(x, (math.prod(ids.shape), config.hidden))

@@ -73,8 +73,10 @@ class _Graph:
     @cached_property
     def near(self) -> Tensor:
         """Returns the mask of the tokens in the window of each token, ``[length, length]``."""
-        places = ark.arange(self.length)
-        distances = ark.abs(ark.sub(ark.reshape(places, (self.length, 1)), places), name="window")
+        positions = ark.arange(self.length)
+        distances = ark.abs(
+            ark.sub(ark.reshape(positions, (self.length, 1)), positions), name="window"
+        )
         return ark.less_equal(distances, self.config.window or 0, name="window")
 
     def rotation(self, rope: Rope) -> tuple[Tensor, Tensor]:
@@ -88,16 +90,16 @@ class _Graph:
     def embeddings(self, ids: Tensor, types: Tensor | None) -> Tensor:
         config, names = self.config, self.config.names
         words = self.parameter(f"{names.words}.weight", config.vocabulary, config.hidden)
-        places = kinds = None
+        table = kinds = None
         if names.positions is not None:
-            places = self.parameter(f"{names.positions}.weight", config.positions, config.hidden)
+            table = self.parameter(f"{names.positions}.weight", config.positions, config.hidden)
         if types is not None:
             kinds = self.parameter(f"{names.types}.weight", config.types, config.hidden)
         hidden = ark.embedding(ids, words, name="embeddings.words")
         if types is not None and kinds is not None:
             hidden = hidden + ark.embedding(types, kinds, name="embeddings.types")
-        if places is not None:
-            hidden = hidden + places[config.offset : config.offset + self.length]
+        if table is not None:
+            hidden = hidden + table[config.offset : config.offset + self.length]
         hidden = ark.reshape(hidden, (self.batch * self.length, config.hidden))
         return self.norm(hidden, names.first_norm)
 

@@ -1,4 +1,4 @@
-"""The types of encoders: their sizes and features, and what each has in ``config.json``."""
+"""The types of encoders: their sizes and features, and their entries in ``config.json``."""
 
 from __future__ import annotations
 

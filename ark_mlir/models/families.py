@@ -1,4 +1,4 @@
-"""The types of decoders: what each has in ``config.json``, as a table.
+"""The types of decoders: their entries in ``config.json``, as a table.
 
 A row says how a type differs from Llama. A field of :class:`DecoderConfig` is a value, or a
 function that reads it from the configuration. A new type is a new row, and a test in

@@ -293,11 +293,11 @@ def _by_expert(x: Tensor, tables: list[Tensor], chosen: Tensor, name: str) -> Te
     pairs = tokens * count
     number = ark.arange(pairs)
     owner = ark.reshape(chosen, (pairs,))
-    # The place of a pair is the number of lesser keys: keys are unique, and sort by expert.
+    # The position of a pair is the number of lesser keys: keys are unique, and sort by expert.
     key = ark.add(ark.mul(owner, pairs), number, name=f"{name}.key")
     lesser = ark.less(ark.reshape(key, (1, pairs)), ark.reshape(key, (pairs, 1)))
-    place = ark.reduce_sum(ark.cast(lesser, int32), 1, keepdims=False, name=f"{name}.place")
-    here = ark.equal(ark.reshape(place, (1, pairs)), ark.reshape(number, (pairs, 1)))
+    position = ark.reduce_sum(ark.cast(lesser, int32), 1, keepdims=False, name=f"{name}.position")
+    here = ark.equal(ark.reshape(position, (1, pairs)), ark.reshape(number, (pairs, 1)))
     pair = ark.where(here, ark.reshape(number, (1, pairs)), 0)
     order = ark.reduce_sum(pair, 1, keepdims=False, name=f"{name}.order")
     experts = ark.reshape(ark.arange(tables[0].shape[0]), (-1, 1))
@@ -310,7 +310,7 @@ def _by_expert(x: Tensor, tables: list[Tensor], chosen: Tensor, name: str) -> Te
 
     rows = ark.gather(x, ark.div(order, count), 0, name=f"{name}.sorted")
     inner = _activate(product(rows, 0), product(rows, 1), name)
-    parts = ark.gather(product(inner, 2), place, 0, name=f"{name}.unsorted")
+    parts = ark.gather(product(inner, 2), position, 0, name=f"{name}.unsorted")
     return ark.reshape(parts, (tokens, count, x.shape[1]))
 
 

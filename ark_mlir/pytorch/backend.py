@@ -100,7 +100,7 @@ def _known_attention(device: torch.device) -> AbstractContextManager[Any]:
 
 
 def _captures(mode: str | None, device: torch.device) -> bool:
-    """Returns True if a mode of PyTorch asks for CUDA graphs; warns about modes without effect."""
+    """Returns True if a mode of PyTorch requests CUDA graphs; warns about modes without effect."""
     if mode in (None, "default"):
         return False
     if mode == "reduce-overhead" and device.type == "cuda":

@@ -51,7 +51,7 @@ class Captured:
 
     def __call__(self, *arguments: torch.Tensor) -> Any:
         with self._lock:
-            key = [_identity(arguments[place]) for place in sorted(self._static)]
+            key = [_identity(arguments[index]) for index in sorted(self._static)]
             if self._failed or self._key != key:
                 self._key, self._graph = key, None  # the parameters are bound by this call
                 return self._function(*arguments)
@@ -66,8 +66,8 @@ class Captured:
     def _capture(self, arguments: Sequence[torch.Tensor]) -> bool:
         """Records the function; returns False if that is not possible."""
         self._inputs = [
-            argument if place in self._static else argument.clone()
-            for place, argument in enumerate(arguments)
+            argument if index in self._static else argument.clone()
+            for index, argument in enumerate(arguments)
         ]
         graph = torch.cuda.CUDAGraph()
         try:
@@ -81,8 +81,8 @@ class Captured:
         return True
 
     def _copy_inputs(self, arguments: Sequence[torch.Tensor]) -> None:
-        for place, (mine, given) in enumerate(zip(self._inputs, arguments, strict=True)):
-            if place not in self._static:
+        for index, (mine, given) in enumerate(zip(self._inputs, arguments, strict=True)):
+            if index not in self._static:
                 mine.copy_(given)
 
 

@@ -266,12 +266,14 @@ class Padder(torch.fx.Interpreter):
         for factor in reversed(axis):
             extent = self.sizes.of_factor(factor)
             if isinstance(factor, Dynamic):
-                places = torch.arange(total, device=device)
+                positions = torch.arange(total, device=device)
                 if inner > 1:
-                    places = torch.ops.aten.div.Tensor_mode(places, inner, rounding_mode="floor")
+                    positions = torch.ops.aten.div.Tensor_mode(
+                        positions, inner, rounding_mode="floor"
+                    )
                 if inner * extent < total:
-                    places = torch.ops.aten.remainder.Scalar(places, extent)
-                found = torch.ops.aten.lt.Tensor(places, self.length(factor))
+                    positions = torch.ops.aten.remainder.Scalar(positions, extent)
+                found = torch.ops.aten.lt.Tensor(positions, self.length(factor))
                 mask = found if mask is None else torch.ops.aten.logical_and.default(mask, found)
             inner *= extent
         return mask

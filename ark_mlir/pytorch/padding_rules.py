@@ -30,7 +30,7 @@ from .padding import Padder, Value, rule
 
 _aten: Any = torch.ops.aten
 
-# Each element of the result depends only on the elements of the operands at its place.
+# Each element of the result depends only on the elements of the operands at its position.
 _POINTWISE = (
     "abs", "acos", "add", "alias", "asin", "atan", "bitwise_and", "bitwise_not", "bitwise_or",
     "bitwise_xor", "ceil", "clamp", "clamp_max", "clamp_min", "clone", "contiguous", "cos", "cosh",
@@ -48,8 +48,8 @@ def broadcast(operands: Iterable[Axes]) -> Axes:
     """Returns the axes of a result to which axes broadcast; raises Refusal if two differ."""
     lists = list(operands)
     result: list[Axis] = []
-    for place in range(max(map(len, lists), default=0)):
-        found = {axes[-1 - place] for axes in lists if place < len(axes)} - {()}
+    for index in range(max(map(len, lists), default=0)):
+        found = {axes[-1 - index] for axes in lists if index < len(axes)} - {()}
         if len(found) > 1:
             raise Refusal("operands whose sizes only happen to be equal")
         result.append(found.pop() if found else ())
@@ -149,8 +149,8 @@ def slice_(
         if int(begin) + count > padder.sizes.of(axis):
             raise Refusal(f"a slice of {int(begin) + count} of {padder.sizes.of(axis)} elements")
         return Value(target(x.tensor, dim, int(begin), int(begin) + count), axes)
-    places = torch.arange(count, device=x.tensor.device) + padder.number(begin)
-    return Value(_select(padder, x, dim, places), axes)
+    positions = torch.arange(count, device=x.tensor.device) + padder.number(begin)
+    return Value(_select(padder, x, dim, positions), axes)
 
 
 def _symbolic(*bounds: Any) -> bool:
@@ -170,10 +170,10 @@ def _from_front(bound: Any, size: Any) -> Any:
     return sympy.expand(value + size) if value.is_Integer and value < 0 else value
 
 
-def _select(padder: Padder, x: Value, dim: int, places: torch.Tensor) -> torch.Tensor:
-    """Returns the elements at places within the data; others are clamped to the tensor."""
+def _select(padder: Padder, x: Value, dim: int, positions: torch.Tensor) -> torch.Tensor:
+    """Returns the elements at positions within the data; others are clamped to the tensor."""
     last = padder.sizes.of(x.axes[dim]) - 1
-    return _aten.index_select.default(x.tensor, dim, _aten.clamp.default(places, 0, last))
+    return _aten.index_select.default(x.tensor, dim, _aten.clamp.default(positions, 0, last))
 
 
 @rule("select.int")
@@ -182,18 +182,18 @@ def select(padder: Padder, target: Any, x: Value, dim: int, index: Any) -> Value
     axes = _replaced(x.axes, dim)
     if is_fixed(x.axes[dim]) and not _symbolic(index):
         return Value(target(x.tensor, dim, int(index)), axes)
-    place = _from_front(index, _whole(x.axes[dim]))
-    if place.is_Integer:
-        return Value(target(x.tensor, dim, int(place)), axes)
-    row = _select(padder, x, dim, _aten.view.default(padder.number(place), [1]))
+    position = _from_front(index, _whole(x.axes[dim]))
+    if position.is_Integer:
+        return Value(target(x.tensor, dim, int(position)), axes)
+    row = _select(padder, x, dim, _aten.view.default(padder.number(position), [1]))
     return Value(_aten.squeeze.dim(row, dim), axes)
 
 
 @rule("split", "split_with_sizes", "chunk", "unbind")
 def split(padder: Padder, target: Any, x: Value, *args: Any) -> tuple[Value, ...]:
     names = {"unbind": 0}
-    place = names.get(str(target).split(".")[1], 1)
-    dim = _dim(args[place] if len(args) > place else 0, x)
+    index = names.get(str(target).split(".")[1], 1)
+    dim = _dim(args[index] if len(args) > index else 0, x)
     if not is_fixed(x.axes[dim]) or any(_symbolic(leaf) for leaf in pytree.tree_leaves(args)):
         raise Refusal(f"{target} of a size that changes")
     parts = target(x.tensor, *padder.plain(args))
@@ -242,9 +242,9 @@ def _joined(padder: Padder, a: Value, b: Value, dim: int) -> Value:
     count = extent + padder.sizes.of(second)
     numbers = torch.arange(count, device=whole.device)
     shifted = numbers + (extent - length)
-    places = _aten.where.self(_aten.lt.Tensor(numbers, length), numbers, shifted)
+    positions = _aten.where.self(_aten.lt.Tensor(numbers, length), numbers, shifted)
     axes = _replaced(a.axes, dim, (Dynamic(factor.symbol, factor.offset + count - extent),))
-    return Value(_select(padder, Value(whole, axes), dim, places), axes)
+    return Value(_select(padder, Value(whole, axes), dim, positions), axes)
 
 
 @rule("tril", "triu")
@@ -257,11 +257,11 @@ def triangle(padder: Padder, target: Any, x: Value, diagonal: int = 0) -> Value:
 @rule("constant_pad_nd")
 def pad(padder: Padder, target: Any, x: Value, pads: Sequence[Any], value: float = 0) -> Value:
     axes = list(x.axes)
-    for place in range(0, len(pads), 2):
-        dim = len(axes) - 1 - place // 2
-        if _symbolic(*pads[place : place + 2]):
+    for index in range(0, len(pads), 2):
+        dim = len(axes) - 1 - index // 2
+        if _symbolic(*pads[index : index + 2]):
             raise Refusal("padding by a size that changes")
-        if int(pads[place]) == 0 == int(pads[place + 1]):
+        if int(pads[index]) == 0 == int(pads[index + 1]):
             continue
         if not is_fixed(axes[dim]):
             raise Refusal("padding of a size that changes")
@@ -465,11 +465,11 @@ def reduction(
 
 
 @rule("argmax", "argmin")
-def place(
+def index_of_extremum(
     padder: Padder, target: Any, x: Value, dim: int | None = None, keepdim: bool = False
 ) -> Value:
     if dim is None:
-        raise Refusal("a place in a tensor whose sizes change")
+        raise Refusal("an index into a tensor whose sizes change")
     dims = _dims_of(x, dim)
     fill = _FILLS[str(target).split(".")[1]](x.tensor.dtype)
     return Value(target(padder.masked(x, dims, fill), dim, keepdim), _without(x, dims, keepdim))
@@ -575,14 +575,14 @@ def gather(padder: Padder, target: Any, x: Value, dim: int, index: Value) -> Val
 
 
 @rule("index.Tensor", "_unsafe_index")
-def index(padder: Padder, target: Any, x: Value, places: Sequence[Value | None]) -> Value:
-    given = [(dim, place) for dim, place in enumerate(places) if place is not None]
-    if any(place.tensor.dtype == torch.bool for _, place in given):
+def index(padder: Padder, target: Any, x: Value, indices: Sequence[Value | None]) -> Value:
+    given = [(dim, each) for dim, each in enumerate(indices) if each is not None]
+    if any(each.tensor.dtype == torch.bool for _, each in given):
         raise Refusal("indexing with a mask")
-    shape = broadcast(place.axes for _, place in given)
-    chosen: list[Any] = [None] * len(places)
-    for dim, place in given:
-        tensor = _indices(padder, place)
+    shape = broadcast(each.axes for _, each in given)
+    chosen: list[Any] = [None] * len(indices)
+    for dim, each in given:
+        tensor = _indices(padder, each)
         axis = x.axes[dim]
         if not is_fixed(axis):  # a negative index counts from the end of the data
             _whole(axis)

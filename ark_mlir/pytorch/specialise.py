@@ -115,10 +115,10 @@ class Padded:
         nodes = [node for node in module.graph.nodes if node.op == "placeholder"]
         self._described = [node.meta.get("val") for node in nodes]
         self._tensors = [
-            place for place, d in enumerate(self._described) if isinstance(d, torch.Tensor)
+            index for index, d in enumerate(self._described) if isinstance(d, torch.Tensor)
         ]
         self._static = frozenset(
-            number for number, place in enumerate(self._tensors) if place in static
+            number for number, index in enumerate(self._tensors) if index in static
         )
         self._sources = _sources(self._described)
         self._tells_apart = True  # symbols that happen to be equal
@@ -201,8 +201,8 @@ class Padded:
             tensors, lengths = given[: len(self._tensors)], given[len(self._tensors) :]
             padder = Padder(self._module, sizes, dict(zip(symbols, lengths, strict=True)), same)
             arguments: list[Any] = [0] * len(self._described)
-            for place, tensor in zip(self._tensors, tensors, strict=True):
-                arguments[place] = tensor
+            for index, tensor in zip(self._tensors, tensors, strict=True):
+                arguments[index] = tensor
             outputs = padder.run(*arguments)
             axes[:] = padder.results
             return outputs
@@ -210,21 +210,21 @@ class Padded:
         return run
 
     def _padded(self, arguments: Sequence[Any], sizes: Sizes) -> list[torch.Tensor]:
-        return [_pad(arguments[place], self._described[place], sizes) for place in self._tensors]
+        return [_pad(arguments[index], self._described[index], sizes) for index in self._tensors]
 
 
 def _sources(described: Sequence[Any]) -> dict[Any, Callable[[Sequence[Any]], int]]:
     """Returns, for each symbol, a function that reads its value from the arguments of a call."""
     sources: dict[Any, Callable[[Sequence[Any]], int]] = {}
-    for place, item in enumerate(described):
+    for index, item in enumerate(described):
         if isinstance(item, torch.SymInt) and expression(item).is_Symbol:
-            sources.setdefault(expression(item), lambda given, place=place: int(given[place]))
+            sources.setdefault(expression(item), lambda given, index=index: int(given[index]))
         elif isinstance(item, torch.Tensor):
             for dim, size in enumerate(item.shape):
                 value = expression(size)
                 if value.is_Symbol:
                     sources.setdefault(
-                        value, lambda given, place=place, dim=dim: int(given[place].shape[dim])
+                        value, lambda given, index=index, dim=dim: int(given[index].shape[dim])
                     )
     return sources
 

@@ -43,7 +43,7 @@ class TrainingConfig:
         accumulate: the number of iterations whose gradients make one update.
         dtype: the type of weights and activations in the computation; states are fp32.
         checkpoint: True computes each layer again in the backward pass.
-        seed: of the initial weights and of the places of the batches.
+        seed: of the initial weights and of the positions of the batches.
         save_every: the number of steps between two saves.
         target: the target, None for the default.
 

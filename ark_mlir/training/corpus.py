@@ -1,4 +1,4 @@
-"""Corpora of tokens, and the places of a batch in them."""
+"""Corpora of tokens, and the positions of a batch in them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def read_bytes(paths: Sequence[str | os.PathLike[str]]) -> NDArray[np.int32]:
 
 
 class TokenBatches:
-    """Batches of random places in a corpus, the same for equal seeds and steps.
+    """Batches of random positions in a corpus, the same for equal seeds and steps.
 
     A call returns ``{"starts": int32 [batch]}``, the first token of each sequence. The tokens
     themselves stay on the device.
@@ -54,7 +54,7 @@ class TokenBatches:
         count: the number of tokens of the corpus.
         batch: the number of sequences of a batch.
         length: the number of tokens that a sequence predicts; it has one more.
-        seed: a number; each gives another order of places.
+        seed: a number; each gives another order of positions.
 
     Raises InvalidUsageError if the corpus is shorter than one sequence.
 
@@ -72,7 +72,7 @@ class TokenBatches:
                 f"a corpus of {count} tokens is shorter than a sequence of {length + 1}"
             )
         self._batch, self._seed = batch, seed
-        self._places = count - length
+        self._positions = count - length
 
     def __call__(self, step: int) -> Mapping[str, NDArray[Any]]:
         """Returns the batch of a step.
@@ -84,4 +84,4 @@ class TokenBatches:
         ['starts']
         """
         rng = np.random.default_rng([self._seed, step])
-        return {"starts": rng.integers(0, self._places, self._batch).astype(np.int32)}
+        return {"starts": rng.integers(0, self._positions, self._batch).astype(np.int32)}

@@ -64,8 +64,10 @@ def _page(values: np.ndarray, finite: np.ndarray, first: int, title: str) -> str
         return _TOP + (_HEIGHT - _TOP - _BOTTOM) * (high - value) / (high - low)
 
     def line(points: list[tuple[float, float]], style: str) -> str:
-        places = " ".join(f"{across(x):.1f},{down(y):.1f}" for x, y in points if math.isfinite(y))
-        return f'<polyline points="{places}" fill="none" {style}/>'
+        coordinates = " ".join(
+            f"{across(x):.1f},{down(y):.1f}" for x, y in points if math.isfinite(y)
+        )
+        return f'<polyline points="{coordinates}" fill="none" {style}/>'
 
     lines = "".join(
         f'<line x1="{_LEFT}" x2="{_WIDTH - _RIGHT}" y1="{down(y):.1f}" y2="{down(y):.1f}" '

@@ -74,8 +74,8 @@ def build_step(config: TrainingConfig, corpus: int) -> Recipe:
         tokens = ark.parameter("corpus", (corpus,), int32)
         loop = Loop(steps=_LAUNCH)
         starts = loop.input("starts", (config.batch,), int32)
-        places = ark.reshape(starts, (config.batch, 1)) + ark.arange(config.length + 1)
-        rows = ark.gather(tokens, places, 0)
+        positions = ark.reshape(starts, (config.batch, 1)) + ark.arange(config.length + 1)
+        rows = ark.gather(tokens, positions, 0)
         model = TrainableDecoder(
             config.model, config.dtype, dropout=config.dropout, checkpoint=config.checkpoint
         )

@@ -298,8 +298,8 @@ class Trainer:
         if history is None:
             raise InvalidUsageError("is not a file of training states", location=where)
         for name in sorted(set(arrays) ^ set(self._states)):
-            place = "the file has" if name in arrays else "the program has"
-            raise InvalidUsageError(f"only {place} the state {name!r}", location=where)
+            subject = "the file has" if name in arrays else "the program has"
+            raise InvalidUsageError(f"only {subject} the state {name!r}", location=where)
         for name, state in self._states.items():
             array = arrays[name]
             if array.shape != state.shape or array.dtype != state.dtype.numpy:

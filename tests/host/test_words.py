@@ -19,7 +19,14 @@ REPLACED = {
     r"\bfills_registers\b|\bcrowded\b": "high_pressure",
     r"\b(by chance|whoever|whomever|anew)\b": "at random; the noun; again",
     r"\brow of (the|a) (instruction|lane|task|operand)s? table\b": "entry",
+    r"\b([Gg]ives?|[Gg]iven|[Gg]iving) back\b|\bgive_back\b": "release, free",
+    r"\b[Ww]hat (it|each) (has|holds|needs)\b": "the noun: contents, entries, requirements",
+    r"\b[Ll]ooks? (now and then|at peers)\b|\blook_at_peers\b": "poll",
+    r"\bkHalf\b": "a name with its unit: kHalfBytes, kHalfBits",
 }
+# Folders in which an index or a position of an element is meant, and never a place.
+INDICES = ("ark_mlir/models", "ark_mlir/pytorch")
+PLACE = r"\bplaces\b|_places?\b|(?<!in )\bplace\b(?=\s*[\[\](),=.]| (?:for|in|if)\b)"
 # Folders in which a thread of a warp is meant, and never a lane of the schedule.
 THREADS = (
     "passes/target/attention",
@@ -73,6 +80,12 @@ def test_threads_of_a_warp_are_no_lanes() -> None:
     assert find_words(r"\b[Ll]anes?\b|[a-z]Lanes?\b", paths) == []
 
 
+def test_indices_are_no_places() -> None:
+    paths = [path for path in FILES if str(path.relative_to(ROOT)).startswith(INDICES)]
+    assert len(paths) > len(INDICES)
+    assert find_words(PLACE, paths) == []
+
+
 def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
     paths = [path for path in FILES if path.suffix == ".py"]
     assert find_words(rf'^\s*[rf]?"""{QUESTION.pattern}', paths) == []
@@ -91,5 +104,9 @@ def test_comments_of_declarations_begin_with_a_verb_or_a_noun() -> None:
 def test_the_search_finds_words() -> None:
     for pattern, text in zip(REPLACED, ("kPieces_of numPieces", "AskForLine"), strict=False):
         assert re.search(pattern, text)
+    assert re.search(PLACE, "arguments[place]")
+    assert re.search(PLACE, "for place in order")
+    assert not re.search(PLACE, "is read in place.")
+    assert not re.search(PLACE, "takes the place of")
     assert QUESTION.match("Whether it is so.")
     assert not QUESTION.match("Whatever")

@@ -154,9 +154,9 @@ class _Groups:
         before = less_equal(reshape(numbers, (1, -1)), reshape(numbers, (-1, 1)))
         return reduce_sum(where(before, reshape(counts, (1, -1)), 0), 1, keepdims=False)
 
-    def _find(self, ends: Tensor, places: Tensor) -> Tensor:
-        """Returns the number of the group that has each place."""
-        passed = less_equal(reshape(ends, (1, -1)), reshape(places, (-1, 1)))
+    def _find(self, ends: Tensor, positions: Tensor) -> Tensor:
+        """Returns the number of the group that has each position."""
+        passed = less_equal(reshape(ends, (1, -1)), reshape(positions, (-1, 1)))
         return reduce_sum(cast(passed, self.counts.dtype), 1, keepdims=False)
 
     def checked(self, groups: Tensor) -> Tensor:
@@ -177,10 +177,10 @@ class _Groups:
         blocks = div(add(self.counts, block - 1), block)
         ends = self._ends(blocks)
         begins = sub(ends, blocks)
-        places = self._count_up(number)
-        owner = minimum(self._find(ends, places), self.number - 1)
+        positions = self._count_up(number)
+        owner = minimum(self._find(ends, positions), self.number - 1)
         first = add(
-            gather(self.begins, owner, 0), mul(sub(places, gather(begins, owner, 0)), block)
+            gather(self.begins, owner, 0), mul(sub(positions, gather(begins, owner, 0)), block)
         )
         inside = add(reshape(first, (number, 1)), self._count_up(block))
         limited = maximum(minimum(inside, self.total - 1), 0)
@@ -188,6 +188,6 @@ class _Groups:
         # Row r of a group is row r % block of the group's block r // block.
         group = minimum(self.of_rows, self.number - 1)
         within = sub(self._count_up(self.total), gather(self.begins, group, 0))
-        place = add(mul(gather(begins, group, 0), block), within)
-        flat = maximum(minimum(place, number * block - 1), 0)
+        position = add(mul(gather(begins, group, 0), block), within)
+        flat = maximum(minimum(position, number * block - 1), 0)
         return gather(reshape(product, (number * block, table.shape[1])), flat, 0, name=name)

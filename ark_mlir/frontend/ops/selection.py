@@ -92,7 +92,7 @@ def _flat(indices: Tensor, extent: int) -> Tensor:
 
 def _compare_all(x: Tensor, count: int, name: str | None) -> Tensor:
     """Returns the indices of the `count` largest elements of each row: an element has as many
-    elements ahead of it as its place in the order."""
+    elements ahead of it as its position in the order."""
     extent = x.shape[-1]
     own, other = unsqueeze(x, -1), unsqueeze(x, -2)
     index = arange(extent)
@@ -104,8 +104,8 @@ def _compare_all(x: Tensor, count: int, name: str | None) -> Tensor:
         ahead = where(missing, logical_and(passes, less(there, here)), logical_or(ahead, passes))
     # No element is ahead of itself: an error of x would leave this comparison open.
     ahead = where(equal(here, there), False, ahead)
-    place = reduce_sum(cast(ahead, int32), -1, keepdims=False, name=name)
-    chosen = equal(unsqueeze(place, -2), reshape(arange(count), (count, 1)))
+    position = reduce_sum(cast(ahead, int32), -1, keepdims=False, name=name)
+    chosen = equal(unsqueeze(position, -2), reshape(arange(count), (count, 1)))
     return reduce_sum(where(chosen, there, 0), -1, keepdims=False, name=name)
 
 

@@ -149,5 +149,5 @@ def _tiled(
     tiles = ark.matmul(rows, columns, transpose_input=True)
     tiles = ark.reshape(tiles, (batch, groups * features, *sizes, *extents))
     # From [N, F, sizes, extents] to [N, F, extent, size, extent, size, ...].
-    order = [place for axis in range(rank) for place in (2 + rank + axis, 2 + axis)]
+    order = [index for axis in range(rank) for index in (2 + rank + axis, 2 + axis)]
     return ark.reshape(ark.transpose(tiles, (0, 1, *order)), (batch, groups * features, *shape))

@@ -65,11 +65,11 @@ def _enter_max(rank: int) -> None:
         pads = as_many(padding, rank, 0)
         return _reduced(value, windows, pads, out.shape[-rank:], least, ark.maximum)
 
-    def with_places(out: tuple[Out, Out], x: Operand, *args: Any, **kwargs: Any) -> Any:
+    def with_indices(out: tuple[Out, Out], x: Operand, *args: Any, **kwargs: Any) -> Any:
         return largest(out[0], x, *args, **kwargs), _NO_PLACES
 
     aten(f"max_pool{rank}d.default")(largest)
-    aten(f"max_pool{rank}d_with_indices.default")(with_places)
+    aten(f"max_pool{rank}d_with_indices.default")(with_indices)
 
 
 def _enter_mean(rank: int) -> None:

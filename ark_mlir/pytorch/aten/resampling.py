@@ -33,14 +33,14 @@ def _ratio(extent: int, count: int, scale: float | None) -> np.float32:
     return np.float32(1.0 / scale) if scale else np.float32(extent) / np.float32(count)
 
 
-def _places(extent: int, count: int, scale: float | None, exact: bool) -> np.ndarray:
+def _positions(extent: int, count: int, scale: float | None, exact: bool) -> np.ndarray:
     numbers = np.arange(count, dtype=np.float32) + np.float32(0.5 if exact else 0)
-    places = np.floor(numbers * _ratio(extent, count, scale)).astype(np.int32)
-    return places.clip(0, extent - 1)
+    positions = np.floor(numbers * _ratio(extent, count, scale)).astype(np.int32)
+    return positions.clip(0, extent - 1)
 
 
-def _gather(x: ark.Tensor, places: np.ndarray, axis: int) -> ark.Tensor:
-    return ark.gather(x, ark.constant(places, int32), axis)
+def _gather(x: ark.Tensor, positions: np.ndarray, axis: int) -> ark.Tensor:
+    return ark.gather(x, ark.constant(positions, int32), axis)
 
 
 def _repeated(x: ark.Tensor, axis: int, times: int) -> ark.Tensor:
@@ -55,12 +55,12 @@ def _enter_nearest(rank: int, exact: bool) -> None:
         chosen = _scales(scales, rank)
         for axis, scale in enumerate(chosen, 2):
             extent, count = value.shape[axis], out.shape[axis]
-            places = _places(extent, count, scale, exact)
+            positions = _positions(extent, count, scale, exact)
             times = count // extent
-            if (places == np.arange(count) // max(1, times)).all():
+            if (positions == np.arange(count) // max(1, times)).all():
                 value = value if times == 1 else _repeated(value, axis, times)
             else:
-                value = _gather(value, places, axis)
+                value = _gather(value, positions, axis)
         return value
 
     kind = "_upsample_nearest_exact" if exact else "upsample_nearest"
@@ -84,19 +84,19 @@ def _enter_linear(rank: int) -> None:
 def _blended(
     x: ark.Tensor, axis: int, count: int, align_corners: bool, scale: float | None
 ) -> ark.Tensor:
-    """Interpolates between the two elements around each place along an axis."""
+    """Interpolates between the two elements around each position along an axis."""
     extent = x.shape[axis]
     if extent == count:
         return x
     numbers = np.arange(count, dtype=np.float32)
     if align_corners:
         step = np.float32((extent - 1) / (count - 1)) if count > 1 else np.float32(0)
-        places = numbers * step
+        positions = numbers * step
     else:
         half = np.float32(0.5)
-        places = np.maximum(_ratio(extent, count, scale) * (numbers + half) - half, 0)
-    low = places.astype(np.int32).clip(0, extent - 1)
-    share = (places - low).astype(np.float32).clip(0, 1)
+        positions = np.maximum(_ratio(extent, count, scale) * (numbers + half) - half, 0)
+    low = positions.astype(np.int32).clip(0, extent - 1)
+    share = (positions - low).astype(np.float32).clip(0, 1)
     high = np.minimum(low + 1, extent - 1)
     weights = ark.constant(share.reshape(count, *(1,) * (x.ndim - axis - 1)), x.dtype)
     return _gather(x, low, axis) * (1 - weights) + _gather(x, high, axis) * weights

@@ -47,16 +47,18 @@ class _Writes:
     """
 
     def __init__(self, x: ark.Tensor, axis: int, index: Operand) -> None:
-        places = tensor(index)
+        positions = tensor(index)
         if any(
-            a != b for d, (a, b) in enumerate(zip(places.shape, x.shape, strict=True)) if d != axis
+            a != b
+            for d, (a, b) in enumerate(zip(positions.shape, x.shape, strict=True))
+            if d != axis
         ):
             raise unsupported("an index with fewer rows than the tensor")
-        extent, count = x.shape[axis], places.shape[axis]
+        extent, count = x.shape[axis], positions.shape[axis]
         _check_size(x.size, count)
         self._x, self._axis, self.count = x, axis, count
         self._back = np.argsort(_last(axis, x.ndim)).tolist()
-        rows = ark.transpose(_checked(places, extent), _last(axis, x.ndim))
+        rows = ark.transpose(_checked(positions, extent), _last(axis, x.ndim))
         numbers = ark.arange(extent, dtype=int64)
         # [..., position, index]
         self.hits = ark.equal(ark.unsqueeze(rows, -2), ark.reshape(numbers, (extent, 1)))
@@ -82,10 +84,10 @@ class _Writes:
 
 @aten("scatter.src")
 def _scatter(out: Out, x: Operand, dim: int, index: Operand, src: Operand) -> ark.Tensor:
-    target, places, source = tensor(x), tensor(index), tensor(src)
-    if places.shape != source.shape:
+    target, positions, source = tensor(x), tensor(index), tensor(src)
+    if positions.shape != source.shape:
         raise unsupported("a scatter of a part of its source")
-    return _Writes(target, axis_of(dim, target.ndim), places).last(source)
+    return _Writes(target, axis_of(dim, target.ndim), positions).last(source)
 
 
 @aten("scatter.value")
@@ -96,10 +98,10 @@ def _scatter_value(out: Out, x: Operand, dim: int, index: Operand, value: Operan
 
 @aten("scatter_add.default")
 def _scatter_add(out: Out, x: Operand, dim: int, index: Operand, src: Operand) -> ark.Tensor:
-    target, places, source = tensor(x), tensor(index), tensor(src)
-    if places.shape != source.shape:
+    target, positions, source = tensor(x), tensor(index), tensor(src)
+    if positions.shape != source.shape:
         raise unsupported("a scatter of a part of its source")
-    return _Writes(target, axis_of(dim, target.ndim), places).sums(source)
+    return _Writes(target, axis_of(dim, target.ndim), positions).sums(source)
 
 
 @aten("index_put.default", "_unsafe_index_put.default")
@@ -170,7 +172,7 @@ def _stable_sort(
 def _ordered(
     x: ark.Tensor, dim: int, descending: bool, count: int | None
 ) -> tuple[ark.Tensor, ark.Tensor]:
-    """Returns the first `count` elements in order (None: all), and their places.
+    """Returns the first `count` elements in order (None: all), and their indices.
 
     Equal elements keep their order; NaN is larger than all numbers.
     """
@@ -192,8 +194,8 @@ def _ordered(
         ahead = ark.logical_or(ahead, ark.logical_and(first, ark.logical_not(second)))
         equal = ark.logical_or(equal, ark.logical_and(lost, others))
     ahead = ark.logical_or(ahead, ark.logical_and(equal, earlier))
-    place = ark.reduce_sum(ark.cast(ahead, int32), -1, keepdims=True)
-    found = ark.equal(place, ark.arange(kept, dtype=int32))  # [..., element, place]
+    position = ark.reduce_sum(ark.cast(ahead, int32), -1, keepdims=True)
+    found = ark.equal(position, ark.arange(kept, dtype=int32))  # [..., element, position]
     chosen = ark.where(found, ark.reshape(ark.arange(extent, dtype=int64), (extent, 1)), 0)
     indices = ark.reduce_sum(chosen, -2, keepdims=False)
     indices = ark.transpose(indices, np.argsort(_last(axis, x.ndim)).tolist())

@@ -26,7 +26,7 @@ _MAX_ELEMENTS = 1 << 20
 
 @dataclass(frozen=True)
 class Layout:
-    """The strides of a tensor of torch, in elements, and the place of its first element."""
+    """The strides of a tensor of torch, in elements, and the offset of its first element."""
 
     strides: tuple[int, ...]
     offset: int
@@ -47,8 +47,8 @@ def _as_strided(
     if max(value.size, math.prod(size)) > _MAX_ELEMENTS:
         raise unsupported(f"strides of more than {_MAX_ELEMENTS} elements")
     offset = source.offset if storage_offset is None else storage_offset
-    wanted = offset + _places(size, stride)
-    held = source.offset + _places(value.shape, source.strides)
+    wanted = offset + _offsets(size, stride)
+    held = source.offset + _offsets(value.shape, source.strides)
     order = np.argsort(held, kind="stable")
     found = np.searchsorted(held, wanted, sorter=order).clip(0, max(0, held.size - 1))
     elements = order[found] if held.size else found
@@ -62,9 +62,9 @@ def _as_strided(
     return shaped(flat, out.shape)
 
 
-def _places(shape: Sequence[int], strides: Sequence[int]) -> Any:
-    """Returns the places in memory of all elements, in row-major order."""
-    places = np.zeros(1, np.int64)
+def _offsets(shape: Sequence[int], strides: Sequence[int]) -> Any:
+    """Returns the offsets in memory of all elements, in row-major order."""
+    offsets = np.zeros(1, np.int64)
     for extent, stride in zip(shape, strides, strict=True):
-        places = (places[:, None] + np.arange(extent) * stride).reshape(-1)
-    return places
+        offsets = (offsets[:, None] + np.arange(extent) * stride).reshape(-1)
+    return offsets

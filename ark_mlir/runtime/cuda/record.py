@@ -56,12 +56,12 @@ class RecordLayout:
         self.slot_count = self.bound.stop + bool(manifest.packets) + further
         self.context = self._take(ctypes.sizeof(ArkContext))
         self.slots = self._take(8 * self.slot_count)
-        self.inputs = self._places(manifest.inputs, _SMALL_INPUT)
+        self.inputs = self._offsets(manifest.inputs, _SMALL_INPUT)
         self.report = self._take(8 * abi.REPORT_WORDS)
         self.status = self._take(8 * abi.STATUS_WORDS)
         self.codes = self._take(4 * lanes)
         self.result_end = self._end
-        self.outputs = self._places(manifest.outputs, _SMALL_OUTPUT)
+        self.outputs = self._offsets(manifest.outputs, _SMALL_OUTPUT)
         self.nbytes = self._end
 
     def _take(self, nbytes: int) -> int:
@@ -69,7 +69,7 @@ class RecordLayout:
         self._end += -(-nbytes // _ALIGNMENT) * _ALIGNMENT
         return begin
 
-    def _places(self, buffers: Iterable[Buffer], most: int) -> dict[int, int]:
+    def _offsets(self, buffers: Iterable[Buffer], most: int) -> dict[int, int]:
         return {buffer.slot: self._take(buffer.bytes) for buffer in buffers if buffer.bytes <= most}
 
 

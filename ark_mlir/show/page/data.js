@@ -48,7 +48,7 @@ const sort = new Int8Array(count);
 for (let i = 0; i < count; i++)
   sort[i] = code(i) === RUN ? meta.tasks[subject(i)].kind : waits(i) ? WAITING : -1;
 
-// Start and end per item. A wait lasts until what it holds up begins.
+// Start and end per item. A wait lasts until the item that it delays begins.
 function spansOf(data) {
   const start = new Float64Array(count), end = new Float64Array(count);
   let total = 0;
