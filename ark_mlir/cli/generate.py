@@ -81,7 +81,7 @@ def _add_prompts(parser: argparse.ArgumentParser) -> None:
         help="pass the prompt as a user's message through the chat template of FOLDER; needs the "
         "package jinja2",
     )
-    parser.add_argument("--system", metavar="TEXT", help="the system's message before it")
+    parser.add_argument("--system", metavar="TEXT", help="system message before the prompt")
 
 
 def _add_choices(parser: argparse.ArgumentParser) -> None:

@@ -25,7 +25,7 @@ def add(commands: Commands) -> None:
         action="store_true",
         help="omit semaphores, signals and waits; `ark compile` inserts them",
     )
-    parser.add_argument("--program", metavar="NAME", help="program of a model with several ones")
+    parser.add_argument("--program", metavar="NAME", help="the program, if a model has several")
     add_compile_options(parser)
 
 

@@ -26,7 +26,7 @@ def add(commands: Commands) -> None:
     parser.add_argument(
         "--trace", dest="times", metavar="TRACE", help="show a trace of `ark run --trace`, too"
     )
-    parser.add_argument("--program", metavar="NAME", help="program of a model with several ones")
+    parser.add_argument("--program", metavar="NAME", help="the program, if a model has several")
     parser.add_argument("--report", action="store_true", help="print a report of the program")
     add_compile_options(parser)
 

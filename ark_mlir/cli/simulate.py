@@ -53,7 +53,7 @@ def add(commands: Commands) -> None:
         "--measured", metavar="MICROSECONDS", type=float, help="print the prediction's error, too"
     )
     parser.add_argument("-o", "--output", metavar="OUT.html", help="write the timeline as a page")
-    parser.add_argument("--program", metavar="NAME", help="program of a model with several ones")
+    parser.add_argument("--program", metavar="NAME", help="the program, if a model has several")
     add_compile_options(parser)
 
 

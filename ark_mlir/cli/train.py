@@ -27,9 +27,7 @@ def add(commands: Commands) -> None:
         required=True,
         help="folder for the model and the states of the training",
     )
-    parser.add_argument(
-        "--resume", action="store_true", help="go on with the training that FOLDER holds"
-    )
+    parser.add_argument("--resume", action="store_true", help="resume the training in FOLDER")
     parser.add_argument(
         "--steps", metavar="N", type=count, help="number of steps in all (default: that of CONFIG)"
     )

@@ -51,7 +51,7 @@ def add(commands: Commands) -> None:
         metavar="BUNDLE",
         help="with a bundle as source: the program, compiled with --trace --set scheduler=alone",
     )
-    parser.add_argument("--program", metavar="NAME", help="program of a model with several ones")
+    parser.add_argument("--program", metavar="NAME", help="the program, if a model has several")
     parser.add_argument(
         "--runs", type=count, default=10, metavar="N", help="runs per measurement (default: 10)"
     )

@@ -49,12 +49,12 @@ _HEADER = """\
 {rules}"""
 _SYNCHRONIZED = """\
 // `ark.run` runs vCTAs [begin, end) of a task; every vCTA runs once. `ark.signal` releases what
-// the lane did, `ark.wait` goes on when all arrivals of its semaphore came; `arrivals` counts the
+// the lane did, `ark.wait` continues after all arrivals of its semaphore; `arrivals` counts the
 // signals of all lanes. Delete semaphores, signals, waits and barriers to have new ones inserted.
 """
 _PLAN = """\
 // `ark.run` runs vCTAs [begin, end) of a task; every vCTA runs once. Any order that the
-// dependences allow will do: what has to wait for what is found afterwards.
+// dependences allow will do: the compiler derives the waits.
 """
 
 

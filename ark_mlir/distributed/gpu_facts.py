@@ -1,4 +1,4 @@
-"""The GPU of each rank: its choice, and the comparison of what the ranks say about theirs."""
+"""Chooses the GPU of each rank, and checks that all ranks have equal GPUs."""
 
 from __future__ import annotations
 

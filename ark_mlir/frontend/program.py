@@ -215,7 +215,7 @@ class Program:
                     location=argument.location,
                 )
 
-    # ---------------------------------------------------------------- what it holds
+    # ---------------------------------------------------------------- contents
 
     @property
     def module(self) -> ir.Module:

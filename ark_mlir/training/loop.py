@@ -63,7 +63,7 @@ class Loop:
         """Returns the part of an input that belongs to this step, of the given shape.
 
         Args:
-            name: the name of the input, and the key of the batch that a Trainer asks for.
+            name: the name of the input, and the key of the batch that a Trainer requires.
             shape: the shape of one step's part; the program's input has ``steps`` of them.
             dtype: the element type.
 

@@ -142,7 +142,7 @@ def _check_entry(elf: ElfImage, tag: int, value: int) -> None:
     if tag in _ALLOWED_FLAGS and value & ~_ALLOWED_FLAGS[tag]:
         raise Refused(f"has flags {value:#x}, for which a kernel has no use")
     if value != _SIZES.get(tag, value):
-        raise Refused(f"has tables whose rows are {value}, as the dynamic entry {tag:#x} says")
+        raise Refused(f"has tables with entries of {value} bytes, by the dynamic entry {tag:#x}")
 
 
 # -- names and libraries ---------------------------------------------------------------------------

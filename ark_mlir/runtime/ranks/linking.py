@@ -1,8 +1,8 @@
 """Linking: the tables of a program of several ranks, for ranks that have a GPU each.
 
 A bundle describes the lanes of all ranks together: a semaphore is one counter, and a barrier is
-passed by all lanes at once. That is what the proof is about, and what one launch on one GPU
-executes. If each rank has a GPU of its own, linking changes four things:
+passed by all lanes at once. The proof covers this form, and one launch on one GPU executes it. If
+each rank has a GPU of its own, linking changes four things:
 
 - a GPU executes the lanes of its rank only. In place of its SM, the entry of a lane has its number
   among the lanes of all ranks, which tables in the code have;
@@ -12,7 +12,7 @@ executes. If each rank has a GPU of its own, linking changes four things:
 - a barrier has two levels. Lanes arrive at a counter on their own GPU. The first lane of each GPU
   waits for all of them, then signals a second counter on every GPU, for which all lanes wait.
 
-Each change keeps what a wait means: it ends when all arrivals of this iteration have happened.
+A linked wait has the same meaning: it ends when all arrivals of this iteration have happened.
 """
 
 from __future__ import annotations
@@ -180,7 +180,7 @@ def _link_instruction(
     semaphores: list[_Semaphore],
     speaks: _FirstLanes,
 ) -> Iterator[_Entry]:
-    """Yields the instructions that take the place of one of the joined program."""
+    """Yields the instructions that replace one of the joined program."""
     code, a, _, _ = entry
     if code == Opcode.SIGNAL:
         for waiter in semaphores[a].waiters:

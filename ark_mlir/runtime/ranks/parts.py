@@ -25,7 +25,7 @@ def part_of(joined: Bundle, rank: int, *, rename: bool = True) -> Bundle:
         rename: whether buffers of the rank get their names without the rank, ``x`` for
             ``rank1/x``.
 
-    Raises DeviceError if the rank's lanes would touch what another rank binds.
+    Raises DeviceError if the rank's lanes would access a buffer of another rank.
     """
     manifest = joined.manifest
     prefix = qualified(rank, manifest.ranks, "")
@@ -51,7 +51,7 @@ def own_lanes(bundle: Bundle, rank: int) -> tuple[int, ...]:
 
 
 def check_slots(part: Bundle, rank: int) -> None:
-    """Raises DeviceError if a rank's lanes touch what another rank binds."""
+    """Raises DeviceError if a rank's lanes access a buffer of another rank."""
     manifest, tables = part.manifest, part.tables
     foreign = [buffer.slot for buffer in manifest.buffers if buffer.kind == "peer"]
     for lane in own_lanes(part, rank):
@@ -63,7 +63,7 @@ def check_slots(part: Bundle, rank: int) -> None:
             slots = tables.operands[begin : begin + len(manifest.tasks[task].values), 0]
             if np.isin(slots, foreign).any():
                 raise DeviceError(
-                    f"task {manifest.tasks[task].name!r} of rank {rank} touches what another "
-                    "rank binds; such a program runs in one process, on one device",
+                    f"task {manifest.tasks[task].name!r} of rank {rank} accesses a buffer of "
+                    "another rank; such a program runs in one process, on one device",
                     location=part.where,
                 )

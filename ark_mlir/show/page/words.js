@@ -1,4 +1,4 @@
-// What is said about an item, a task, a kind of work.
+// Descriptions of items, tasks and kinds of work.
 // One of the parts that page.html holds in one function, in the order of timeline.py.
 
 function pairsOf(i) {

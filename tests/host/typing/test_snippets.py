@@ -21,17 +21,17 @@ MARK = re.compile(r"# error: (.+)$")
 
 
 @dataclass(frozen=True)
-class Place:
+class SourceLine:
     """A line of a snippet."""
 
     file: str
     line: int
 
 
-def expected_errors() -> dict[Place, str]:
+def expected_errors() -> dict[SourceLine, str]:
     """Returns the rule, or a part of the message, that each marked line expects."""
     return {
-        Place(path.name, number): mark[1]
+        SourceLine(path.name, number): mark[1]
         for path in sorted(SNIPPETS.glob("*.py"))
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
         if (mark := MARK.search(line))
@@ -49,7 +49,7 @@ def lay_out_package(folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def found(tmp_path_factory: pytest.TempPathFactory) -> dict[Place, list[str]]:
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[SourceLine, list[str]]:
     """Returns messages of pyright by line, each with its rule."""
     if importlib.util.find_spec("pyright") is None:
         pytest.skip("pyright is not installed")
@@ -69,10 +69,10 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> dict[Place, list[str]]:
     )
     if not done.stdout.startswith("{"):
         pytest.skip(f"pyright does not run here: {done.stderr[-200:]}")
-    result: dict[Place, list[str]] = {}
+    result: dict[SourceLine, list[str]] = {}
     for each in json.loads(done.stdout)["generalDiagnostics"]:
-        place = Place(Path(each["file"]).name, each["range"]["start"]["line"] + 1)
-        result.setdefault(place, []).append(describe(each))
+        line = SourceLine(Path(each["file"]).name, each["range"]["start"]["line"] + 1)
+        result.setdefault(line, []).append(describe(each))
     return result
 
 
@@ -80,16 +80,16 @@ def describe(diagnostic: dict[str, Any]) -> str:
     return f"{diagnostic['message']} ({diagnostic.get('rule', 'no rule')})"
 
 
-def test_wrong_lines_are_errors(found: dict[Place, list[str]]) -> None:
+def test_wrong_lines_are_errors(found: dict[SourceLine, list[str]]) -> None:
     expected = expected_errors()
     assert len(expected) > 60
     missed = {
-        place: (part, found.get(place))
-        for place, part in expected.items()
-        if not any(part in message for message in found.get(place, []))
+        line: (part, found.get(line))
+        for line, part in expected.items()
+        if not any(part in message for message in found.get(line, []))
     }
     assert missed == {}
 
 
-def test_right_lines_are_clean(found: dict[Place, list[str]]) -> None:
-    assert {place: found[place] for place in found.keys() - expected_errors().keys()} == {}
+def test_right_lines_are_clean(found: dict[SourceLine, list[str]]) -> None:
+    assert {line: found[line] for line in found.keys() - expected_errors().keys()} == {}

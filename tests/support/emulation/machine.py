@@ -31,7 +31,7 @@ _SHARED_MEMORY = {
     "sm_80": 166912, "sm_86": 101376, "sm_89": 101376, "sm_90a": 232448, "sm_100a": 232448
 }  # fmt: skip
 _STATIC_LIMIT = 49152
-_ASKED = "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"
+_OPT_IN_LIMIT = "CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"
 
 
 class _Keeper:
@@ -234,7 +234,7 @@ class EmulatedCuda(FakeCuda):
     # -- launches ----------------------------------------------------------------------------
 
     def _cuDeviceGetAttribute(self, key: Any, device: int) -> int:
-        if key.name == _ASKED:
+        if key.name == _OPT_IN_LIMIT:
             return self._most_shared
         return super()._cuDeviceGetAttribute(key, device)
 

@@ -199,7 +199,7 @@ ALTERATIONS: dict[str, tuple[Callable[[Altered], Any], str]] = {
     "global": (lambda e: e.entry(SYMENT, 0x6FFFFFFB, 2), "flags 0x2"),
     "static-tls": (lambda e: e.entry(SYMENT, 30, 16), "flags 0x10"),
     "twice": (lambda e: e.entry(SYMENT, STRSZ, 4), "twice"),
-    "odd-rows": (lambda e: e.entry(SYMENT, SYMENT, 32), "rows are 32"),
+    "odd-entries": (lambda e: e.entry(SYMENT, SYMENT, 32), "entries of 32 bytes"),
     "no-hash": (lambda e: e.entry(GNU_HASH, 4), "lacks the dynamic entry 0x6ffffef5"),
     "no-size": (lambda e: e.entry(PLTRELSZ, 16, 0), "how many, or where"),
     "strings-elsewhere": (lambda e: e.entry(STRTAB, value=1 << 33), "no table of strings"),
