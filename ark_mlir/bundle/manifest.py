@@ -208,7 +208,11 @@ class Manifest:
 
     @property
     def proven(self) -> bool:
-        """True if the compiler proved the schedule."""
+        """True if the bundle claims that the compiler proved its schedule.
+
+        A file without a signature proves nothing: its author can set the claim. `ark check` and
+        ``ark.load(path, verify=True)`` prove the tables themselves.
+        """
         return self.options.get("verify") is True
 
     @property

@@ -59,7 +59,8 @@ def load(
     The file is checked in full before its kernel is loaded. A kernel is native code: load only
     files from sources that you trust (docs/security.md). If ``ARK_TRUSTED_KEYS`` is set, one of
     these keys must have signed the file. Warns with :class:`ark_mlir.UnprovenWarning` if the
-    compiler did not prove the schedule.
+    file states that its schedule was not proven. Without a signature, anyone can make a file that
+    claims a proof: `verify` proves it.
 
     In a process that is one rank (:func:`ark_mlir.distributed.init`), all ranks load a program of
     several ranks together, and each gets its part.
