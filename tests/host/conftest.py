@@ -50,7 +50,7 @@ SAMPLED = {
     "emulation/test_attention.py::test_one_pass": 2,
     "emulation/test_decoders.py::test_one_token": 2,
     "emulation/test_generation.py::test_tokens_are_those_of_one_rank": 4,
-    "emulation/test_mutants.py::test_mutants_are_caught": 0,
+    "emulation/test_mutants.py::test_mutants_are_caught": 2,
     "emulation/test_ops.py::test_op": 6,
     "emulation/test_worlds.py::test_every_collective": 4,
     "models/test_parallel.py::test_logits_are_those_of_one_rank": 4,

@@ -13,8 +13,13 @@ from emulation.survivors import count
 SEEDS = range(3)
 # Seconds for all runs of a mutant, on a busy machine.
 LIMIT = 120
-# Programs, and the interval at which their mutants are sampled.
-SLICE = {"states": 1, "boxes": 4, "decode": 8, "ranks: sums of rows": 1}
+# Programs, and the interval at which their mutants are sampled; `make test` runs the first case.
+# Another program may detect a mutant of shared code that survives in one, so a case has them all.
+SLICES = {
+    "states": {"states": 1},
+    "all": {"states": 1, "boxes": 4, "decode": 8, "ranks: sums of rows": 1},
+}
+LEAST_MUTANTS = {"states": 8, "all": 24}
 
 
 def choose(mutants: list[Mutant], every: int) -> list[Mutant]:
@@ -24,15 +29,16 @@ def choose(mutants: list[Mutant], every: int) -> list[Mutant]:
     return others[::every] + barriers[: len(barriers) // every]
 
 
-def test_mutants_are_caught(library: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("programs", SLICES)
+def test_mutants_are_caught(programs: str, library: Path, tmp_path: Path) -> None:
     verdicts: list[tuple[str, Verdict]] = []
-    for name, every in SLICE.items():
+    for name, every in SLICES[programs].items():
         prepared = prepare(name, library, tmp_path)
         mutants = choose(prepared.find_mutants(SEEDS), every)
         found = judge_all(prepared.run, mutants, SEEDS, LIMIT, lambda verdict: None)
         verdicts += [(name, verdict) for verdict in found]
     score = count(verdicts)
-    assert len(verdicts) >= 24
+    assert len(verdicts) >= LEAST_MUTANTS[programs]
     assert score.is_good, str(score)
 
 
