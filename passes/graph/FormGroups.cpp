@@ -127,7 +127,7 @@ bool Clustering::canJoin(Cluster &cluster, Operation *op, Operation *root) {
          canMove(cluster, op, root);
 }
 
-/// Returns true if the plan of `op` is not another one than that of the
+/// Returns true if the plan of `op` is absent or equals the plan of the
 /// cluster, and all ops that move to the position of `root` still read the same
 /// values.
 bool Clustering::canMove(Cluster &cluster, Operation *op, Operation *root) {

@@ -6,6 +6,7 @@
 #include "passes/memory/LinearSystem.h"
 
 #include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Interfaces/LoopLikeInterface.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -68,6 +69,10 @@ private:
   bool isWhole(Operation *view);
   Value skipWholeViews(Value buffer);
   llvm::SmallPtrSet<Value, 4> collectWholes(Value buffer);
+  bool hasFillBefore(const llvm::SmallPtrSetImpl<Value> &buffers,
+                     ArrayRef<OpOperand *> uses, Operation *reader);
+  bool areCovering(ArrayRef<memref::SubViewOp> parts, Value buffer,
+                   Operation *reader);
   Operation *findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
                           Operation *reader);
   void addFacts(Value condition, bool holds, Facts &facts);

@@ -5,6 +5,7 @@
 #include "lib/support/BufferView.h"
 #include "lib/support/DimIndices.h"
 #include "passes/memory/BodyBounds.h"
+#include "passes/memory/SafeDivisor.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -12,7 +13,6 @@
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -446,54 +446,6 @@ LogicalResult BodyChecker::checkEffects(Operation *op) {
       return op->emitError("writes to an input of its task");
   }
   return success();
-}
-
-/// Adds the constants that a value is compared with, if the condition is a
-/// disjunction of `value == constant`.
-static void collectEqual(Value condition, Value value,
-                         SmallVectorImpl<APInt> &constants) {
-  if (auto either = condition.getDefiningOp<arith::OrIOp>()) {
-    collectEqual(either.getLhs(), value, constants);
-    collectEqual(either.getRhs(), value, constants);
-    return;
-  }
-  auto compare = condition.getDefiningOp<arith::CmpIOp>();
-  APInt constant;
-  if (compare && compare.getPredicate() == arith::CmpIPredicate::eq &&
-      compare.getLhs() == value &&
-      matchPattern(compare.getRhs(), m_ConstantInt(&constant)))
-    constants.push_back(constant);
-}
-
-/// Returns true if a division by `divisor`, an integer or a vector, is known
-/// not to trap: the divisor is not zero, and in a signed division not -1.
-static bool isSafeDivisor(Value divisor, bool isSigned) {
-  auto isSafe = [&](const APInt &number) {
-    return !number.isZero() && !(isSigned && number.isAllOnes());
-  };
-  APInt number;
-  if (matchPattern(divisor, m_ConstantInt(&number)))
-    return isSafe(number);
-  Operation *op = divisor.getDefiningOp();
-  if (isa_and_nonnull<arith::MaxSIOp, arith::MaxUIOp>(op))
-    return llvm::any_of(op->getOperands(), [](Value bound) {
-      APInt least;
-      return matchPattern(bound, m_ConstantInt(&least)) &&
-             least.isStrictlyPositive();
-    });
-  auto select = dyn_cast_or_null<arith::SelectOp>(op);
-  if (!select || !matchPattern(select.getTrueValue(), m_ConstantInt(&number)) ||
-      !isSafe(number))
-    return false;
-  SmallVector<APInt> replaced;
-  collectEqual(select.getCondition(), select.getFalseValue(), replaced);
-  auto isReplaced = [&](bool (APInt::*property)() const) {
-    return llvm::any_of(replaced, [&](const APInt &constant) {
-      return (constant.*property)();
-    });
-  };
-  return isReplaced(&APInt::isZero) &&
-         (!isSigned || isReplaced(&APInt::isAllOnes));
 }
 
 /// Checks that an integer division does not trap, which ends the process on the

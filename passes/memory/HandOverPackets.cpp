@@ -354,6 +354,14 @@ struct HandOverPacketsPass
 };
 } // namespace
 
+/// Returns true if one store of the target makes a packet of a value visible as
+/// a whole.
+static bool fitsIntoPackets(Type value, TargetAttr target) {
+  Type packet = getPacketType(value);
+  return packet &&
+         packet.getIntOrFloatBitWidth() <= 8 * target.getGpu().getPacket();
+}
+
 void HandOverPacketsPass::runOnOperation() {
   ProgramOp program = getOperation();
   TargetAttr target = findTarget(program);
@@ -364,9 +372,10 @@ void HandOverPacketsPass::runOnOperation() {
   TaskBuffers buffers(program);
   SmallVector<HandOver> handOvers;
   for (auto buffer : program.getBody().getOps<memref::AllocOp>())
-    if (std::optional<HandOver> handOver =
-            HandOver::match(buffer, maxElements, buffers))
-      handOvers.push_back(std::move(*handOver));
+    if (fitsIntoPackets(buffer.getType().getElementType(), target))
+      if (std::optional<HandOver> handOver =
+              HandOver::match(buffer, maxElements, buffers))
+        handOvers.push_back(std::move(*handOver));
   if (handOvers.empty())
     return;
   int64_t bytes = placeWords(handOvers, program.getNumRanks());

@@ -26,7 +26,7 @@ ArrayRef<ItemRef> HandoffChooser::choose(unsigned consumer,
 }
 
 /// Returns true if all items precede all runs in the order of the timeline.
-/// Only then, waiting for more than needed cannot create a cycle of waits.
+/// Only then can additional waits not create a cycle.
 bool HandoffChooser::precede(ArrayRef<ItemRef> items,
                              ArrayRef<ItemRef> runs) const {
   unsigned last = 0, first = ~0u;

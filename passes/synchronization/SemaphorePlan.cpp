@@ -1,8 +1,8 @@
 //===- SemaphorePlan.cpp - Plan the signals and waits of lanes ------------===//
 //
-// Visits runs in an order in which they can happen. A run that depends on an
-// item of which its lane does not know gets a wait. The lane keeps the
-// knowledge that the wait brings, so later dependences often need no wait.
+// Visits work items in an order in which they can happen. A work item that
+// depends on an item that is not ordered before it gets a wait. The wait orders
+// earlier items of the other lane, too, so later dependences often need none.
 // Every wait is hence added for a dependence that nothing before it orders.
 // Waits that are added later cannot order this dependence either, because they
 // belong to later runs.

@@ -127,8 +127,8 @@ static bool waitsForAnotherRank(TaskOp task, TaskOp other) {
 }
 
 /// Returns true if a put of the merged task waits for another rank on behalf of
-/// the other task. The ranks would then take turns: one puts when it has what
-/// the other one has put.
+/// the other task. The ranks would then take turns: each put would wait for the
+/// previous put of the other rank.
 static bool delaysPut(TaskOp first, TaskOp second) {
   bool depends = readsResultOf(second, first);
   if (!depends && feedsAnotherRank(first) != feedsAnotherRank(second))

@@ -210,8 +210,9 @@ AttentionTiles::Words BlockBuilder::loadValues(Value key, Value exists,
 /// Returns the thread's scores of each tile, by row. The parts of the depth are
 /// processed one after the other, because registers do not hold all keys.
 SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
-  SmallVector<SmallVector<Value>> sums(
-      getStepTiles(), SmallVector<Value>(instruction->getNumSums(), number(0)));
+  SmallVector<SmallVector<Value>> accumulators(
+      getStepTiles(),
+      SmallVector<Value>(instruction->getNumAccumulators(), number(0)));
   SmallVector<Value> pinned;
   // Without registers for the queries, every step reads them again.
   if (queries.empty())
@@ -223,7 +224,7 @@ SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
     for (int64_t own = 0; own < getOwnRows(); ++own)
       rowWords.push_back(pinned.empty() ? queries[own][part]
                                         : loadQueries(pinned[own], part));
-    for (auto [key, own] : llvm::zip(keys, sums))
+    for (auto [key, own] : llvm::zip(keys, accumulators))
       for (int64_t first = 0; first < kWords; first += getOwnWords()) {
         auto select = [&](const Words &all) {
           return Words(ArrayRef<Value>(all).slice(first, getOwnWords()));
@@ -234,7 +235,7 @@ SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
       }
   }
   SmallVector<SmallVector<Value>> scores(getOwnRows());
-  for (ArrayRef<Value> tile : sums)
+  for (ArrayRef<Value> tile : accumulators)
     for (int64_t own = 0; own < getOwnRows(); ++own)
       llvm::append_range(scores[own], getRow(tile, own));
   for (int64_t own = 0; own < getOwnRows(); ++own)
@@ -246,7 +247,7 @@ SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
 /// Computes products += exponentials * values.
 void BlockBuilder::addValues(State &state,
                              ArrayRef<SmallVector<Value>> exponentials) {
-  int64_t sums = instruction->getNumSums();
+  int64_t numAccumulators = instruction->getNumAccumulators();
   for (size_t first = 0; first < ownKeys.size(); first += getOwnKeys()) {
     SmallVector<Words> weights;
     for (ArrayRef<Value> row : exponentials)
@@ -263,9 +264,10 @@ void BlockBuilder::addValues(State &state,
           Value a = values[pair][column / 2], b = values[pair + 1][column / 2];
           words.push_back(column % 2 ? joinHigh(a, b) : joinLow(a, b));
         }
-        llvm::copy(multiply(weights, words, products.take_front(sums)),
-                   products.begin());
-        products = products.drop_front(sums);
+        llvm::copy(
+            multiply(weights, words, products.take_front(numAccumulators)),
+            products.begin());
+        products = products.drop_front(numAccumulators);
       }
     }
   }
@@ -279,7 +281,8 @@ void BlockBuilder::step(State &state, Value first) {
   for (auto [number, product] : llvm::enumerate(state.products))
     product = arith::MulFOp::create(
         builder, product,
-        corrections[number % instruction->getNumSums() / getOwnColumns()]);
+        corrections[number % instruction->getNumAccumulators() /
+                    getOwnColumns()]);
   addValues(state, scores);
 }
 
@@ -292,7 +295,7 @@ BlockBuilder::State BlockBuilder::stream() {
   state.maxima.assign(getOwnRows(), getLeast());
   state.sums.assign(getOwnRows(), number(0));
   state.products.assign(attention.depth / shape.getTileColumns() *
-                            instruction->getNumSums(),
+                            instruction->getNumAccumulators(),
                         number(0));
   int64_t keys = shape.getStepKeys();
   auto loop = scf::ForOp::create(builder, mul(part, keys), length,
@@ -317,8 +320,9 @@ SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
   int64_t first = chunks[chunk].begin / getNumQuads();
   SmallVector<Value> columns;
   for (int64_t column = 0; column < chunks[chunk].columns; ++column)
-    columns.push_back(products[(first + column) * instruction->getNumSums() +
-                               own * getOwnColumns() + next]);
+    columns.push_back(
+        products[(first + column) * instruction->getNumAccumulators() +
+                 own * getOwnColumns() + next]);
   return columns;
 }
 
@@ -346,7 +350,8 @@ void BlockBuilder::store(const State &state) {
           vector::StoreOp::create(
               builder, vector, buffers.products,
               ValueRange{part, numbers[own], add(column, begin)},
-              /*nontemporal=*/false, llvm::MaybeAlign(count * kSumBytes));
+              /*nontemporal=*/false,
+              llvm::MaybeAlign(count * kAccumulatorBytes));
         }
       }
   }

@@ -20,7 +20,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kSumBytes = 4, kHalfBytes = 2;
+static constexpr int64_t kAccumulatorBytes = 4, kElementBytes = 2;
 /// Upper bound of the shared memory of an attention in bytes. The rest is used
 /// for streamed parameters.
 static constexpr int64_t kMaxBytes = 40 * 1024;
@@ -36,10 +36,11 @@ static constexpr int64_t kMinStages = 2, kMaxStages = 3;
 /// keys are an operand of the next product as they are, and if a thread holds
 /// two rows, which are the columns of a word of values.
 static bool areSupported(MmaAttr mma) {
-  return haveOperandsOfSameThreads(mma) && haveSumsOfSameThreads(mma) &&
+  return haveOperandsOfSameThreads(mma) && areAccumulatorsInThreadsOfLhs(mma) &&
          MatrixFragment(mma.getLhs()).getOwn(0) == 2 &&
          mma.getLhs().getElements()[1] == mma.getAcc().getElements()[1] &&
-         kLoadBytes / kHalfBytes % MatrixFragment(mma.getLhs()).getOwn(1) == 0;
+         kLoadBytes / kElementBytes % MatrixFragment(mma.getLhs()).getOwn(1) ==
+             0;
 }
 
 /// Returns true if rows can be loaded in vectors of `elements` elements.
@@ -94,7 +95,7 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
   shape.warps = shape.parts = threads / warpSize;
   shape.rows = attention.getNumRows();
   shape.depth = attention.depth;
-  shape.width = kLoadBytes / kHalfBytes;
+  shape.width = kLoadBytes / kElementBytes;
   // The second loop assigns one warp's partial results to each thread, which
   // limits the warps to the number of threads. In a block, a quad holds pairs
   // of columns.
@@ -138,7 +139,7 @@ AttentionShape::chooseWarpgroups(const AttentionOps &attention, MmaAttr mma,
   shape.parts = 1;
   shape.rows = attention.getNumRows();
   shape.depth = attention.depth;
-  shape.width = kLoadBytes / kHalfBytes;
+  shape.width = kLoadBytes / kElementBytes;
   // In a step of a copy, the threads copy whole swizzle blocks of a panel.
   int64_t groupThreads = mma.getWarps() * shape.getWarpSize();
   int64_t rowsAtOnce = threads / (kStageRowBytes / kLoadBytes);
@@ -155,11 +156,11 @@ AttentionShape::chooseWarpgroups(const AttentionOps &attention, MmaAttr mma,
 }
 
 int64_t AttentionShape::getQueryBytes() const {
-  return getBlocks() * getBlockRows() * depth * kHalfBytes;
+  return getBlocks() * getBlockRows() * depth * kElementBytes;
 }
 
 int64_t AttentionShape::getTileBytes() const {
-  return getStageKeys() * depth * kHalfBytes;
+  return getStageKeys() * depth * kElementBytes;
 }
 
 static SmallVector<MemRefType> getBufferTypes(MLIRContext *context,
@@ -175,7 +176,7 @@ int64_t AttentionShape::getBytes() const {
     return getQueryBytes() + stages * getStageBytes();
   if (!hasParts())
     return 0;
-  int64_t numbers = parts * rows * kSumBytes;
+  int64_t numbers = parts * rows * kAccumulatorBytes;
   return 2 * llvm::alignTo(numbers, kSharedAlignment) +
          llvm::alignTo(numbers * depth, kSharedAlignment);
 }
@@ -203,8 +204,8 @@ static Value pin(ImplicitLocOpBuilder &builder, Value thread,
 static void createWarpgroupLoop(ImplicitLocOpBuilder &builder,
                                 const AttentionOps &attention,
                                 const AttentionShape &shape) {
-  auto type =
-      MemRefType::get({shape.getBytes() / kSumBytes}, builder.getF32Type());
+  auto type = MemRefType::get({shape.getBytes() / kAccumulatorBytes},
+                              builder.getF32Type());
   Value memory = createTemporary(builder, type, kStageAlignment);
   OpBuilder::InsertionGuard guard(builder);
   Value thread = createMappedLoop(builder, shape.getThreads());

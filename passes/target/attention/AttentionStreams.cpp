@@ -152,16 +152,17 @@ SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
   Value zero = number(0), none = word(0);
   SmallVector<Words> rows(getOwnRows(), Words(getOwnWords(), none));
   for (int64_t tile = 0; tile < getStepTiles(); ++tile) {
-    SmallVector<Value> sums(instruction->getNumSums(), zero);
+    SmallVector<Value> accumulators(instruction->getNumAccumulators(), zero);
     for (int64_t load = 0; load < loads; ++load)
       for (int64_t first = 0; first < kWords; first += getOwnWords()) {
         auto select = [&](const Words &all) {
           return ArrayRef<Value>(all).slice(first, getOwnWords());
         };
         rows.front() = Words(select(queries[load]));
-        sums = multiply(rows, select(keys[tile * loads + load]), sums);
+        accumulators =
+            multiply(rows, select(keys[tile * loads + load]), accumulators);
       }
-    llvm::append_range(scores, getRow(sums, /*own=*/0));
+    llvm::append_range(scores, getRow(accumulators, /*own=*/0));
   }
   SmallVector<Value> rowIndices = getRowIndices(row);
   for (auto [score, key, exists] : llvm::zip(scores, ownKeys, keyExists))
@@ -173,7 +174,7 @@ SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
 void StreamBuilder::addValues(State &state, ArrayRef<Words> values,
                               ArrayRef<Words> exponentials) {
   MutableArrayRef<Value> products = state.products;
-  int64_t sums = instruction->getNumSums();
+  int64_t numAccumulators = instruction->getNumAccumulators();
   for (; !values.empty(); values = values.drop_front(getOwnKeys()))
     for (int64_t word = 0; word < kWords; ++word) {
       // The two columns of a word are rows of the operand.
@@ -184,9 +185,10 @@ void StreamBuilder::addValues(State &state, ArrayRef<Words> values,
         columns[1].push_back(joinHigh(a, b));
       }
       for (const Words &term : exponentials)
-        llvm::copy(multiply(columns, term, products.take_front(sums)),
-                   products.begin());
-      products = products.drop_front(sums);
+        llvm::copy(
+            multiply(columns, term, products.take_front(numAccumulators)),
+            products.begin());
+      products = products.drop_front(numAccumulators);
     }
 }
 
@@ -254,15 +256,16 @@ void StreamBuilder::storeProducts(const State &state) {
       SmallVector<Value> elements;
       for (int64_t number = 0; number < shape.width; ++number)
         elements.push_back(
-            state.products[load * kWords * instruction->getNumSums() +
+            state.products[load * kWords * instruction->getNumAccumulators() +
                            number * getOwnColumns() + next]);
       for (int64_t begin = 0; begin < shape.width; begin += kStoreElements) {
         Value vector = vector::FromElementsOp::create(
             builder, type, ArrayRef(elements).slice(begin, kStoreElements));
-        vector::StoreOp::create(builder, vector, buffers.products,
-                                ValueRange{warp, own, add(column, begin)},
-                                /*nontemporal=*/false,
-                                llvm::MaybeAlign(kStoreElements * kSumBytes));
+        vector::StoreOp::create(
+            builder, vector, buffers.products,
+            ValueRange{warp, own, add(column, begin)},
+            /*nontemporal=*/false,
+            llvm::MaybeAlign(kStoreElements * kAccumulatorBytes));
       }
     }
 }
@@ -286,8 +289,8 @@ void StreamBuilder::build(Value thread) {
   findLength();
   loadQueries();
   State state{getLeast(), number(0), {}};
-  state.products.assign(getValueLoads() * kWords * instruction->getNumSums(),
-                        number(0));
+  state.products.assign(
+      getValueLoads() * kWords * instruction->getNumAccumulators(), number(0));
   Value begin = mul(warp, getStepKeys());
   Value stride = index(shape.warps * getStepKeys());
   auto loop =

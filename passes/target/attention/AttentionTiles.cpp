@@ -82,25 +82,25 @@ Value AttentionTiles::getLeast() {
 
 Value AttentionTiles::joinLow(Value a, Value b) {
   Value low = arith::AndIOp::create(builder, a, word(0xffff));
-  Value high = arith::ShLIOp::create(builder, b, word(kHalfBits));
+  Value high = arith::ShLIOp::create(builder, b, word(kElementBits));
   return arith::OrIOp::create(builder, low, high);
 }
 
 Value AttentionTiles::joinHigh(Value a, Value b) {
-  Value low = arith::ShRUIOp::create(builder, a, word(kHalfBits));
+  Value low = arith::ShRUIOp::create(builder, a, word(kElementBits));
   Value high = arith::AndIOp::create(builder, b, word(0xffff0000));
   return arith::OrIOp::create(builder, low, high);
 }
 
 SmallVector<Value> AttentionTiles::multiply(ArrayRef<Words> rows,
                                             ArrayRef<Value> column,
-                                            ArrayRef<Value> sums) {
+                                            ArrayRef<Value> accumulators) {
   SmallVector<Value> words;
   for (const Words &row : rows)
     llvm::append_range(words, row);
   return instruction->multiply(
       builder, element, getLhs().sortWords(words, /*depth=*/1),
-      instruction->getRhs().sortWords(column, /*depth=*/0), sums);
+      instruction->getRhs().sortWords(column, /*depth=*/0), accumulators);
 }
 
 AttentionTiles::Words AttentionTiles::round(ArrayRef<Value> exponentials) {

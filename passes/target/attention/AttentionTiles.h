@@ -12,10 +12,10 @@ namespace mlir::ark {
 
 /// 32-bit words per load, with two elements each.
 inline constexpr int64_t kWords = 4;
-inline constexpr int64_t kWordBits = 32, kHalfBits = 16;
+inline constexpr int64_t kWordBits = 32, kElementBits = 16;
 /// Elements of the widest store of accumulators, and bytes of one element.
 inline constexpr int64_t kStoreElements = 4;
-inline constexpr int64_t kSumBytes = 4;
+inline constexpr int64_t kAccumulatorBytes = 4;
 
 /// Base class of both loops over the keys: packs elements into words and issues
 /// the matrix instruction.
@@ -47,7 +47,7 @@ protected:
   /// Multiplies the words of the thread's rows, row by row, by those of its
   /// column.
   SmallVector<Value> multiply(ArrayRef<Words> rows, ArrayRef<Value> column,
-                              ArrayRef<Value> sums);
+                              ArrayRef<Value> accumulators);
   Value word(uint32_t value);
   Value number(float value);
   Value getLeast();
@@ -73,8 +73,8 @@ protected:
   /// Returns the words of a row or column of a thread.
   int64_t getOwnWords() const { return getOwnKeys() / 2; }
   /// Returns the accumulators of one of the thread's rows.
-  ArrayRef<Value> getRow(ArrayRef<Value> sums, int64_t own) const {
-    return sums.slice(own * getOwnColumns(), getOwnColumns());
+  ArrayRef<Value> getRow(ArrayRef<Value> accumulators, int64_t own) const {
+    return accumulators.slice(own * getOwnColumns(), getOwnColumns());
   }
 
   std::unique_ptr<MatrixInstruction> instruction =

@@ -20,7 +20,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr int64_t kHalfBytes = 2;
+static constexpr int64_t kElementBytes = 2;
 /// 16-byte parts of a row of a panel.
 static constexpr int64_t kRowParts = kStageRowBytes / kLoadBytes;
 
@@ -80,7 +80,7 @@ private:
 
   /// The first row that the thread copies, and its part of each row.
   Value copiedRow, copiedPart;
-  /// The part's place in a row, which the swizzle changes.
+  /// The index of the 16-byte unit in its row, after the swizzle.
   Value swizzledPart;
   /// A pointer to shared memory, and descriptors of the warpgroup's queries,
   /// and of the keys and values of the first stage.
@@ -106,7 +106,7 @@ void WarpgroupLoopBuilder::State::assign(ValueRange all, int64_t rows) {
 }
 
 //===----------------------------------------------------------------------===//
-// Places
+// Offsets
 //===----------------------------------------------------------------------===//
 
 void WarpgroupLoopBuilder::findThreads(Value thread) {
@@ -137,7 +137,7 @@ void WarpgroupLoopBuilder::findOperands(Value memory) {
 
 WarpgroupLoopBuilder::Source WarpgroupLoopBuilder::getSource(Value buffer) {
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
-  Value rowBytes = mul(metadata.getStrides().front(), kHalfBytes);
+  Value rowBytes = mul(metadata.getStrides().front(), kElementBytes);
   Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
   return {createOffset(builder, pointer, mul(copiedPart, kLoadBytes)),
           rowBytes};
@@ -230,7 +230,8 @@ void WarpgroupLoopBuilder::multiplyAndWait(function_ref<void()> issue) {
 
 /// Creates zeroed accumulators.
 Value WarpgroupLoopBuilder::createZeros(int64_t columns) {
-  int64_t count = columns / shape.getTileColumns() * instruction->getNumSums();
+  int64_t count =
+      columns / shape.getTileColumns() * instruction->getNumAccumulators();
   return LLVM::ZeroOp::create(
       builder, LLVM::LLVMStructType::getLiteral(
                    builder.getContext(),
@@ -255,32 +256,34 @@ Value WarpgroupLoopBuilder::move(Value descriptor, Value offset,
 SmallVector<SmallVector<Value>>
 WarpgroupLoopBuilder::getScores(Value stage, Value first, int64_t begin) {
   int64_t queryRows = shape.getBlocks() * shape.getBlockRows();
-  Value sums = createZeros(shape.getPassKeys());
+  Value accumulators = createZeros(shape.getPassKeys());
   multiplyAndWait([&] {
     for (int64_t k = 0; k < shape.depth; k += shape.mma.getK()) {
       int64_t panel = k / kPanelElements,
-              inRow = k % kPanelElements * kHalfBytes;
+              inRow = k % kPanelElements * kElementBytes;
       Value a =
           move(queries, Value(), panel * queryRows * kStageRowBytes + inRow);
       Value b = move(keys, stage,
                      panel * kPanelBytes + begin * kStageRowBytes + inRow);
-      sums = instruction->multiply(builder, element, a, b, sums).front();
+      accumulators =
+          instruction->multiply(builder, element, a, b, accumulators).front();
     }
   });
   SmallVector<SmallVector<Value>> scores(getOwnRows());
   for (int64_t tile = 0; tile < getPassTiles(); ++tile)
     for (int64_t own = 0; own < getOwnRows(); ++own)
       for (int64_t next = 0; next < getOwnColumns(); ++next) {
-        int64_t number =
-            tile * instruction->getNumSums() + own * getOwnColumns() + next;
+        int64_t number = tile * instruction->getNumAccumulators() +
+                         own * getOwnColumns() + next;
         Value key = add(add(first, mul(inQuad, getOwnColumns())),
                         begin + tile * shape.getTileColumns() + next);
-        Value sum = LLVM::ExtractValueOp::create(builder, sums, number);
+        Value score =
+            LLVM::ExtractValueOp::create(builder, accumulators, number);
         scores[own].push_back(
-            isWhole
-                ? finishScore(sum, rowIndices[own], key, Value(),
-                              mask ? mask->getSelect() : arith::SelectOp())
-                : finishScore(sum, rowIndices[own], key, isLess(key, length)));
+            isWhole ? finishScore(score, rowIndices[own], key, Value(),
+                                  mask ? mask->getSelect() : arith::SelectOp())
+                    : finishScore(score, rowIndices[own], key,
+                                  isLess(key, length)));
       }
   return scores;
 }
@@ -291,7 +294,8 @@ void WarpgroupLoopBuilder::scale(State &state, ArrayRef<Value> factors) {
   Value scaled = LLVM::UndefOp::create(builder, type);
   for (int64_t i = 0, e = type.getBody().size(); i < e; ++i) {
     Value product = LLVM::ExtractValueOp::create(builder, state.products, i);
-    Value factor = factors[i % instruction->getNumSums() / getOwnColumns()];
+    Value factor =
+        factors[i % instruction->getNumAccumulators() / getOwnColumns()];
     scaled = LLVM::InsertValueOp::create(
         builder, scaled, arith::MulFOp::create(builder, product, factor), i);
   }
@@ -414,7 +418,8 @@ void WarpgroupLoopBuilder::finish(const State &state) {
       for (int64_t next = 0; next < getOwnColumns(); ++next)
         products.push_back(LLVM::ExtractValueOp::create(
             builder, state.products,
-            tile * instruction->getNumSums() + own * getOwnColumns() + next));
+            tile * instruction->getNumAccumulators() + own * getOwnColumns() +
+                next));
       finishColumns(all, own, add(mul(inQuad, getOwnColumns()), tile * columns),
                     products);
     }

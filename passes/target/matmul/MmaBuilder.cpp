@@ -43,7 +43,7 @@ int64_t MmaBuilder::getSteps() const {
 
 SmallVector<Value> MmaBuilder::createAccumulators() {
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
-  return SmallVector<Value>(instruction.getNumSums() * products.size() *
+  return SmallVector<Value>(instruction.getNumAccumulators() * products.size() *
                                 shape.units * shape.blocks * getChains(),
                             zero);
 }
@@ -260,7 +260,8 @@ void MmaBuilder::multiplySlice(const Slice &slice, Value k,
 /// for each chain, block, unit and product.
 void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
                           SmallVectorImpl<Value> &accumulators) {
-  int64_t chains = getChains(), numAccumulators = instruction.getNumSums();
+  int64_t chains = getChains(),
+          numAccumulators = instruction.getNumAccumulators();
   for (int64_t step = 0; step < getSteps(); ++step) {
     ArrayRef<Value> rest = columns;
     MutableArrayRef<Value> ownAccumulators = accumulators;
@@ -398,7 +399,7 @@ void MmaBuilder::store(Value sum, const MatmulTile &product, Value buffer,
 /// Stores the accumulators. Their fragment has columns of the result as rows.
 void MmaBuilder::store(ArrayRef<Value> accumulators, Value iteration) {
   int64_t chains = getChains();
-  int64_t numAccumulators = instruction.getNumSums();
+  int64_t numAccumulators = instruction.getNumAccumulators();
   MatrixFragment acc = instruction.getAcc();
   Location loc = builder.getLoc();
   Value ownColumn = arith::AddIOp::create(

@@ -9,9 +9,8 @@ namespace mlir::ark {
 
 /// Copies stages with TMA (`cp.async.bulk.tensor`): one box per operand and
 /// stage, or one box per panel. The first thread of a warpgroup issues the
-/// copies of one operand. A
-/// stage has two mbarriers: `Full` completes when the data of the stage has
-/// arrived, `Empty` when all warps have read the stage.
+/// copies of one operand. A stage has two mbarriers: `Full` completes when the
+/// data of the stage has arrived, `Empty` when all warps have read the stage.
 class TmaCopyBuilder : public WarpgroupBuilder {
 public:
   TmaCopyBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,

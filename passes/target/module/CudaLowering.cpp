@@ -25,7 +25,7 @@ void ark::registerCudaLowering(DialectRegistry &registry) {
 
 void ark::buildCudaLowering(OpPassManager &pm, int64_t threads,
                             bool hasFp8Conversions) {
-  auto addProducts = [threads](OpPassManager &pm) {
+  auto addVendorPasses = [threads](OpPassManager &pm) {
     pm.addPass(createPrefetchKVCachePass({threads}));
     // Runs before FlashAttention, which removes the loop over a single vCTA
     // only if no reduction is left beside the attention.
@@ -40,8 +40,9 @@ void ark::buildCudaLowering(OpPassManager &pm, int64_t threads,
     pm.addPass(createStreamWeightsPass());
     pm.addPass(createBuildTensorMapsPass({threads}));
   };
-  addGpuLowering(pm, {threads, kWarpSize, /*library=*/true,
-                      /*roundsToBF16=*/true, hasFp8Conversions, addProducts});
+  addGpuLowering(pm,
+                 {threads, kWarpSize, /*library=*/true,
+                  /*roundsToBF16=*/true, hasFp8Conversions, addVendorPasses});
   OpPassManager &gpuModule = pm.nest<gpu::GPUModuleOp>();
   // Operands have static layouts, so that bodies take bare pointers.
   ConvertGpuOpsToNVVMOpsOptions options;

@@ -45,8 +45,8 @@ static void addLoops(OpPassManager &pm,
   pm.addNestedPass<func::FuncOp>(createLinalgGeneralizeNamedOpsPass());
   pm.addNestedPass<func::FuncOp>(ark::createRelaxReductionsPass());
   pm.addPass(ark::createHoistInvariantsPass());
-  if (options.addProducts)
-    options.addProducts(pm);
+  if (options.addVendorPasses)
+    options.addVendorPasses(pm);
   pm.addPass(ark::createFuseElementOpsPass({threads}));
   pm.addPass(ark::createBodiesToLoopsPass());
   pm.addNestedPass<func::FuncOp>(createConvertLinalgToParallelLoopsPass());

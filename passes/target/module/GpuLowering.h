@@ -18,7 +18,7 @@ struct GpuLoweringOptions {
   /// True if this GPU has instructions that widen 8-bit floats.
   bool hasFp8Conversions = false;
   /// Adds the passes for products beyond plain loops; may be null.
-  llvm::function_ref<void(OpPassManager &)> addProducts = nullptr;
+  llvm::function_ref<void(OpPassManager &)> addVendorPasses = nullptr;
 };
 
 /// Adds the passes that lower bodies to scalars and branches in a `gpu.module`,

@@ -135,7 +135,7 @@ public:
 /// NVVM has no op for. `$n` are the accumulators, the words of the left
 /// operand, and the descriptor of the right operand.
 static std::string getRegisterWgmma(MmaAttr facts, Type element,
-                                    int64_t columns, int64_t numSums,
+                                    int64_t columns, int64_t numAccumulators,
                                     int64_t numWords, bool transposed) {
   std::string text;
   llvm::raw_string_ostream os(text);
@@ -150,9 +150,9 @@ static std::string getRegisterWgmma(MmaAttr facts, Type element,
   os << "{\n.reg .pred p;\nsetp.ne.b32 p, 1, 0;\n"
      << "wgmma.mma_async.sync.aligned.m" << facts.getM() << "n" << columns
      << "k" << facts.getK() << ".f32." << type << "." << type << " ";
-  writeRegisters(numSums);
+  writeRegisters(numAccumulators);
   // The results precede the operands, and the accumulators are both.
-  next = 2 * numSums;
+  next = 2 * numAccumulators;
   writeRegisters(numWords);
   os << "$" << next << ", p, 1, 1, " << (transposed ? 1 : 0) << ";\n}\n";
   return text;
@@ -171,7 +171,7 @@ public:
     Value accumulator = accumulators.front();
     int64_t count =
         cast<LLVM::LLVMStructType>(accumulator.getType()).getBody().size();
-    int64_t columns = count / getNumSums() * getColumns();
+    int64_t columns = count / getNumAccumulators() * getColumns();
     if (lhs.size() > 1)
       return {multiplyRegisters(builder, element, lhs, rhs.front(), accumulator,
                                 columns, transposed.rhs)};
@@ -243,9 +243,9 @@ public:
                               ValueRange lhs, ValueRange rhs,
                               ValueRange accumulators,
                               Transposition transposed) const override {
-    bool isHalf = element.isF16();
+    bool isF16 = element.isF16();
     // Operands of f16 are vectors of f16, and those of bf16 vectors of i16.
-    Type operand = isHalf ? element : builder.getI16Type();
+    Type operand = isF16 ? element : builder.getI16Type();
     auto join = [&](ValueRange words) -> Value {
       auto type = VectorType::get({static_cast<int64_t>(words.size())},
                                   builder.getI32Type());
@@ -266,11 +266,10 @@ public:
                                           builder.getI32IntegerAttr(0));
     SmallVector<Value> operands = {a, b, accumulator, none, none, none};
     Value made =
-        isHalf
-            ? ROCDL::mfma_f32_16x16x16f16::create(builder, type, operands)
-                  .getRes()
-            : ROCDL::mfma_f32_16x16x16bf16_1k::create(builder, type, operands)
-                  .getRes();
+        isF16 ? ROCDL::mfma_f32_16x16x16f16::create(builder, type, operands)
+                    .getRes()
+              : ROCDL::mfma_f32_16x16x16bf16_1k::create(builder, type, operands)
+                    .getRes();
     SmallVector<Value> results;
     for (size_t i = 0; i < accumulators.size(); ++i)
       results.push_back(vector::ExtractOp::create(builder, made, i));
@@ -307,7 +306,7 @@ bool ark::haveOperandsOfSameThreads(MmaAttr mma) {
          rhs.getElements()[1] == 1;
 }
 
-bool ark::haveSumsOfSameThreads(MmaAttr mma) {
+bool ark::areAccumulatorsInThreadsOfLhs(MmaAttr mma) {
   FragmentAttr lhs = mma.getLhs(), acc = mma.getAcc();
   return lhs && lhs.getThreads() == acc.getThreads() &&
          lhs.getStrides() == acc.getStrides() &&

@@ -104,7 +104,7 @@ public:
   MatrixFragment getRhs() const { return MatrixFragment(facts.getRhs()); }
   MatrixFragment getAcc() const { return MatrixFragment(facts.getAcc()); }
   int64_t getWarpSize() const { return getAcc().getNumThreads(); }
-  int64_t getNumSums() const { return getAcc().getNumElements(); }
+  int64_t getNumAccumulators() const { return getAcc().getNumElements(); }
 
   /// Creates an instruction on operands of `element`, f16 or bf16. Returns the
   /// new accumulators in the form of `accumulators`: f32 values in the order of
@@ -132,7 +132,7 @@ bool haveOperandsOfSameThreads(MmaAttr mma);
 
 /// Returns true if the threads hold accumulators of the rows of which they hold
 /// the left operand, in pairs of neighbouring columns, row by row.
-bool haveSumsOfSameThreads(MmaAttr mma);
+bool areAccumulatorsInThreadsOfLhs(MmaAttr mma);
 
 /// Returns the target's first matrix instruction of a kind, or null. Modules
 /// without a target have `mma.sync` only.

@@ -3,12 +3,12 @@
 #include "passes/target/support/SharedMemory.h"
 
 #include "lib/support/BufferView.h"
+#include "passes/target/support/SpacePointer.h"
 
 using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr llvm::StringLiteral kSharedMemory = "ark_shared_memory";
-static constexpr unsigned kSharedAddressSpace = 3;
 static constexpr llvm::StringLiteral kSharedBytesAttr = "shared_memory";
 /// Alignment of the begin of shared memory; no temporary needs more.
 static constexpr int64_t kBeginAlignment = 1024;
@@ -38,7 +38,7 @@ LLVM::GlobalOp ark::getSharedMemory(ModuleOp module) {
   return LLVM::GlobalOp::create(builder, module.getLoc(), type,
                                 /*isConstant=*/false, LLVM::Linkage::External,
                                 kSharedMemory, Attribute(), kBeginAlignment,
-                                kSharedAddressSpace);
+                                kSharedSpace);
 }
 
 Value ark::getSharedPointer(OpBuilder &builder, Location loc,

@@ -3,6 +3,7 @@
 #include "passes/target/weight_streaming/StreamReader.h"
 
 #include "passes/kernel/KernelAbi.h"
+#include "passes/target/support/SpacePointer.h"
 #include "passes/target/support/Warp.h"
 #include "passes/target/support/WideLoad.h"
 
@@ -19,7 +20,6 @@ using namespace mlir::ark;
 
 static constexpr int64_t kLoadWords = kLoadBytes / 4;
 static constexpr int64_t kWarpLoadBytes = kWarpSize * kLoadBytes;
-static constexpr unsigned kSharedAddressSpace = 3;
 
 std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
                                              scf::ForOp vctas) {
@@ -51,7 +51,8 @@ std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
 /// if neighbouring elements of the diagonals lie in threads with fixed XOR
 /// distances.
 static bool isSupported(MmaAttr mma) {
-  if (!mma || !haveOperandsOfSameThreads(mma) || !haveSumsOfSameThreads(mma))
+  if (!mma || !haveOperandsOfSameThreads(mma) ||
+      !areAccumulatorsInThreadsOfLhs(mma))
     return false;
   MatrixFragment lhs(mma.getLhs());
   return lhs.getNumElements() == 2 * kLoadWords &&
@@ -192,7 +193,7 @@ SmallVector<Value> StreamReader::createAccumulators(const WeightStream &stream,
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
   return SmallVector<Value>(usesTensorCores(row)
                                 ? instruction->getLhs().getOwn(0) *
-                                      instruction->getNumSums()
+                                      instruction->getNumAccumulators()
                                 : getNumLoads(stream),
                             zero);
 }
@@ -241,7 +242,7 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
 void StreamReader::multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> chunk,
                                     MutableArrayRef<Value> accumulators) {
   MatrixFragment lhs = instruction->getLhs();
-  int64_t numAccumulators = instruction->getNumSums();
+  int64_t numAccumulators = instruction->getNumAccumulators();
   for (auto [a, b] : llvm::zip(row, chunk)) {
     SmallVector<Value> words = getWords(a), weights = getWords(b);
     for (int64_t block = 0; block < lhs.getOwn(0); ++block) {
@@ -407,8 +408,7 @@ void StreamReader::multiplyChunk(const WeightStream &stream,
                                  ArrayRef<Value> row,
                                  SmallVectorImpl<Value> &state,
                                  MutableArrayRef<Value> accumulators) {
-  auto pointer =
-      LLVM::LLVMPointerType::get(builder.getContext(), kSharedAddressSpace);
+  auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), kSharedSpace);
   Value slot = func::CallOp::create(builder, "ark_stream_take",
                                     TypeRange{pointer}, state.front())
                    .getResult(0);

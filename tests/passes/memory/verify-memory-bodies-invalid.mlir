@@ -713,3 +713,27 @@ ark.program @divisionByANumberThatMayBeMinusOne(%x: memref<16xi64> {ark.kind = #
   }
   ark.return
 }
+
+// -----
+
+// The odd columns are missing.
+ark.program @outFilledInPart(%x: memref<4x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<4x4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0, 0), [4, 4]>] : memref<4x4xf32>) outs(%y[#ark.region<(d0) -> (0, 0), [4, 4]>] : memref<4x4xf32>) {
+  ^bb0(%i: index, %a: memref<4x4xf32, strided<[4, 1], offset: ?>>, %b: memref<4x4xf32, strided<[4, 1], offset: ?>>):
+    %f = arith.constant 0.0 : f32
+    %even = memref.subview %b[0, 0] [4, 2] [1, 2] : memref<4x4xf32, strided<[4, 1], offset: ?>> to memref<4x2xf32, strided<[4, 2], offset: ?>>
+    linalg.fill ins(%f : f32) outs(%even : memref<4x2xf32, strided<[4, 2], offset: ?>>)
+    // The rows of a transposed view are the columns of the out.
+    %t = memref.transpose %b (d0, d1) -> (d1, d0) : memref<4x4xf32, strided<[4, 1], offset: ?>> to memref<4x4xf32, strided<[1, 4], offset: ?>>
+    %rows = memref.subview %t[0, 1] [4, 2] [1, 2] : memref<4x4xf32, strided<[1, 4], offset: ?>> to memref<4x2xf32, strided<[1, 8], offset: ?>>
+    linalg.fill ins(%f : f32) outs(%rows : memref<4x2xf32, strided<[1, 8], offset: ?>>)
+    // expected-error @below {{reads an out that no structured op has filled before}}
+    linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} outs(%b : memref<4x4xf32, strided<[4, 1], offset: ?>>) {
+    ^bb0(%out: f32):
+      %0 = arith.negf %out : f32
+      linalg.yield %0 : f32
+    }
+    ark.yield
+  }
+  ark.return
+}

@@ -356,3 +356,26 @@ ark.program @divisors(%x: memref<16xi32> {ark.kind = #ark.kind<input>, ark.name 
   }
   ark.return
 }
+
+// Two ops fill the even and the odd columns of an out, of which a third op
+// reads all.
+// CHECK-LABEL: ark.program @outFilledInParts
+ark.program @outFilledInParts(%x: memref<5x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<5x4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [3] ins(%x[#ark.region<(d0) -> (d0 * 2, 0), [2, 4]>] : memref<5x4xf32>) outs(%y[#ark.region<(d0) -> (d0 * 2, 0), [2, 4]>] : memref<5x4xf32>) {
+  ^bb0(%i: index, %a: memref<?x4xf32, strided<[4, 1], offset: ?>>, %b: memref<?x4xf32, strided<[4, 1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %f = arith.constant 0.0 : f32
+    %n = memref.dim %b, %c0 : memref<?x4xf32, strided<[4, 1], offset: ?>>
+    %even = memref.subview %b[0, 0] [%n, 2] [1, 2] : memref<?x4xf32, strided<[4, 1], offset: ?>> to memref<?x2xf32, strided<[4, 2], offset: ?>>
+    linalg.fill ins(%f : f32) outs(%even : memref<?x2xf32, strided<[4, 2], offset: ?>>)
+    %odd = memref.subview %b[0, 1] [%n, 2] [1, 2] : memref<?x4xf32, strided<[4, 1], offset: ?>> to memref<?x2xf32, strided<[4, 2], offset: ?>>
+    linalg.fill ins(%f : f32) outs(%odd : memref<?x2xf32, strided<[4, 2], offset: ?>>)
+    linalg.generic {indexing_maps = [affine_map<(d0, d1) -> (d0, d1)>], iterator_types = ["parallel", "parallel"]} outs(%b : memref<?x4xf32, strided<[4, 1], offset: ?>>) {
+    ^bb0(%out: f32):
+      %0 = arith.negf %out : f32
+      linalg.yield %0 : f32
+    }
+    ark.yield
+  }
+  ark.return
+}

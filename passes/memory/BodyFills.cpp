@@ -1,0 +1,277 @@
+//===- BodyFills.cpp - Ops that fill buffers of a body --------------------===//
+
+#include "passes/memory/BodyBounds.h"
+
+#include "lib/support/BufferView.h"
+
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
+#include "mlir/Dialect/Utils/StaticValueUtils.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
+#include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Limit on the elements whose parts are compared one by one.
+static constexpr int64_t kMaxCovered = int64_t(1) << 20;
+
+/// Returns true if a structured op writes its results whatever the extents of
+/// the loops are that `map` does not use.
+bool BodyBounds::writesResult(Operation *op, AffineMap map) {
+  // An attention without keys has results, too.
+  if (isa<OnlineAttentionOp>(op))
+    return true;
+  auto structured = cast<linalg::LinalgOp>(op);
+  for (unsigned loop = 0; loop < structured.getNumLoops(); ++loop)
+    if (!map.isFunctionOfDim(loop) &&
+        !isNonNegative(getLoopExtent(structured, loop) - 1, op))
+      return false;
+  return true;
+}
+
+/// Returns true if an op writes every element of an operand.
+bool BodyBounds::fills(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  auto attention = dyn_cast<OnlineAttentionOp>(op);
+  if (!isa<linalg::LinalgOp>(op) &&
+      !(attention && operand.get() != attention.getScores()))
+    return false;
+  auto structured = cast<IndexingMapOpInterface>(op);
+  AffineMap map = structured.getMatchingIndexingMap(&operand);
+  if (!cast<DestinationStyleOpInterface>(op).isDpsInit(&operand) ||
+      !map.isProjectedPermutation() || !writesResult(op, map))
+    return false;
+  for (auto [dim, expr] : llvm::enumerate(map.getResults())) {
+    unsigned loop = cast<AffineDimExpr>(expr).getPosition();
+    if (!isNonNegative(getLoopExtent(structured, loop) -
+                           getExtent(operand.get(), dim),
+                       op))
+      return false;
+  }
+  return true;
+}
+
+/// Returns true if the result is dense and has as many elements as a dense
+/// source.
+static bool reshapesDense(memref::ReinterpretCastOp op) {
+  auto source = dyn_cast<MemRefType>(op.getSource().getType());
+  MemRefType type = op.getType();
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  return source && source.hasStaticShape() && type.hasStaticShape() &&
+         source.getLayout().isIdentity() &&
+         succeeded(getStridesAndOffset(type, strides, offset)) && offset == 0 &&
+         isDense(type.getShape(), strides) &&
+         type.getNumElements() == source.getNumElements();
+}
+
+/// Returns true if a view contains every element of its source.
+bool BodyBounds::isWhole(Operation *view) {
+  if (isa<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp,
+          memref::TransposeOp>(view))
+    return true;
+  if (auto cast = dyn_cast<memref::ReinterpretCastOp>(view))
+    return reshapesDense(cast);
+  auto part = dyn_cast<memref::SubViewOp>(view);
+  if (!part || !llvm::all_of(part.getMixedOffsets(), isZeroInteger) ||
+      !llvm::all_of(part.getMixedStrides(), isOneInteger))
+    return false;
+  for (auto [dim, size] : llvm::enumerate(part.getMixedSizes()))
+    if (!isNonNegative(getIndex(size) - getExtent(part.getSource(), dim), part))
+      return false;
+  return true;
+}
+
+/// Follows views that contain all elements to the underlying buffer.
+Value BodyBounds::skipWholeViews(Value buffer) {
+  Operation *view = buffer.getDefiningOp();
+  while (isa_and_nonnull<ViewLikeOpInterface>(view) && isWhole(view)) {
+    buffer = view->getOperand(0);
+    view = buffer.getDefiningOp();
+  }
+  return buffer;
+}
+
+/// Returns the tile or the temporary of which a buffer is a view.
+static Value getRoot(Value buffer) {
+  while (isa_and_nonnull<ViewLikeOpInterface>(buffer.getDefiningOp()))
+    buffer = buffer.getDefiningOp()->getOperand(0);
+  return buffer;
+}
+
+/// Collects the uses of a buffer and of its views.
+static void collectUses(Value buffer, SmallVectorImpl<OpOperand *> &uses) {
+  for (OpOperand &use : buffer.getUses()) {
+    uses.push_back(&use);
+    if (isa<ViewLikeOpInterface>(use.getOwner()))
+      collectUses(use.getOwner()->getResult(0), uses);
+  }
+}
+
+/// Returns the buffers that contain every element of `buffer`: an op that fills
+/// one of these fills `buffer`.
+llvm::SmallPtrSet<Value, 4> BodyBounds::collectWholes(Value buffer) {
+  llvm::SmallPtrSet<Value, 4> wholes;
+  for (Value whole = skipWholeViews(buffer);;
+       whole = skipWholeViews(whole.getDefiningOp()->getOperand(0))) {
+    wholes.insert(whole);
+    if (!isa_and_nonnull<ViewLikeOpInterface>(whole.getDefiningOp()))
+      return wholes;
+  }
+}
+
+/// Returns true if an op that fills one of `buffers` precedes `reader` in every
+/// execution. `uses` are all uses of these buffers and of their views.
+bool BodyBounds::hasFillBefore(const llvm::SmallPtrSetImpl<Value> &buffers,
+                               ArrayRef<OpOperand *> uses, Operation *reader) {
+  return llvm::any_of(uses, [&](OpOperand *use) {
+    Operation *writer = use->getOwner();
+    if (!buffers.contains(skipWholeViews(use->get())))
+      return false;
+    Operation *next = writer->getBlock()->findAncestorOpInBlock(*reader);
+    return next && writer->isBeforeInBlock(next) && fills(*use);
+  });
+}
+
+/// Returns true if a part contains consecutive elements of a dimension from the
+/// first one on.
+static bool beginsDim(memref::SubViewOp part, int64_t dim) {
+  return isZeroInteger(part.getMixedOffsets()[dim]) &&
+         isOneInteger(part.getMixedStrides()[dim]);
+}
+
+/// Returns true if parts cover all elements of a buffer. In a dimension in
+/// which a part differs from the buffer, all parts and the buffer are static.
+bool BodyBounds::areCovering(ArrayRef<memref::SubViewOp> parts, Value buffer,
+                             Operation *reader) {
+  auto type = cast<MemRefType>(buffer.getType());
+  SmallVector<int64_t> dims, extents;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    bool isWholeInAll = llvm::all_of(parts, [&](memref::SubViewOp part) {
+      return beginsDim(part, dim) &&
+             isNonNegative(getIndex(part.getMixedSizes()[dim]) -
+                               getExtent(buffer, dim),
+                           reader);
+    });
+    if (isWholeInAll)
+      continue;
+    if (type.isDynamicDim(dim))
+      return false;
+    dims.push_back(dim);
+    extents.push_back(type.getDimSize(dim));
+  }
+  int64_t elements = ShapedType::getNumElements(extents);
+  if (elements > kMaxCovered)
+    return false;
+  llvm::BitVector covered(elements);
+  for (memref::SubViewOp part : parts) {
+    SmallVector<int64_t> offsets, sizes, strides;
+    for (int64_t dim : dims) {
+      std::optional<int64_t> offset = getConstantIntValue(
+                                 part.getMixedOffsets()[dim]),
+                             size =
+                                 getConstantIntValue(part.getMixedSizes()[dim]),
+                             stride = getConstantIntValue(
+                                 part.getMixedStrides()[dim]);
+      if (!offset || !size || !stride)
+        return false;
+      offsets.push_back(*offset);
+      sizes.push_back(*size);
+      strides.push_back(*stride);
+    }
+    SmallVector<int64_t> steps = computeStrides(extents);
+    for (int64_t i = 0, e = ShapedType::getNumElements(sizes); i < e; ++i) {
+      SmallVector<int64_t> position = delinearize(i, computeStrides(sizes));
+      for (auto [index, offset, stride] :
+           llvm::zip_equal(position, offsets, strides))
+        index = offset + index * stride;
+      covered.set(linearize(position, steps));
+    }
+  }
+  return covered.all();
+}
+
+bool BodyBounds::isFilledBefore(Value buffer, Operation *reader) {
+  SmallVector<OpOperand *> uses;
+  collectUses(getRoot(buffer), uses);
+  if (hasFillBefore(collectWholes(buffer), uses, reader))
+    return true;
+  // Several ops may fill a part each.
+  Value whole = skipWholeViews(buffer);
+  SmallVector<memref::SubViewOp> parts;
+  for (OpOperand *use : uses) {
+    auto part = dyn_cast<memref::SubViewOp>(use->getOwner());
+    if (!part || part.getSource() != whole)
+      continue;
+    llvm::SmallPtrSet<Value, 1> filled = {part.getResult()};
+    if (hasFillBefore(filled, uses, reader))
+      parts.push_back(part);
+  }
+  return !parts.empty() && areCovering(parts, whole, reader);
+}
+
+/// Returns the last op of the body before `reader` that writes every element of
+/// `buffer`, or null.
+Operation *BodyBounds::findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
+                                    Operation *reader) {
+  llvm::SmallPtrSet<Value, 4> wholes = collectWholes(buffer);
+  Operation *last = nullptr;
+  for (OpOperand *use : uses) {
+    auto writer = dyn_cast<linalg::LinalgOp>(use->getOwner());
+    if (writer && writer->getParentOp() == task &&
+        writer->isBeforeInBlock(reader) &&
+        (!last || last->isBeforeInBlock(writer)) &&
+        wholes.contains(skipWholeViews(use->get())) && fills(*use))
+      last = writer;
+  }
+  return last;
+}
+
+/// Returns the index loaded from a temporary: one of the indices stored by the
+/// last op that fills the temporary, or stored after this op.
+LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
+  Value root = getRoot(buffer);
+  if (!cast<MemRefType>(buffer.getType()).getElementType().isIndex() ||
+      !root.getDefiningOp<memref::AllocaOp>())
+    return system.createVariable();
+  Block &body = task.getBody().front();
+  Operation *reader = body.findAncestorOpInBlock(*at);
+  SmallVector<OpOperand *> uses;
+  collectUses(root, uses);
+  Operation *fill = findLastFill(buffer, uses, reader);
+  if (!fill)
+    return system.createVariable();
+  SmallVector<LinearForm> stored;
+  for (OpOperand *use : uses) {
+    Operation *user = body.findAncestorOpInBlock(*use->getOwner());
+    if (user->isBeforeInBlock(fill) || reader->isBeforeInBlock(user))
+      continue;
+    if (auto writer = dyn_cast<linalg::LinalgOp>(use->getOwner())) {
+      if (writer.isDpsInit(use))
+        stored.push_back(getIndex(writer.getMatchingYieldValue(use)->get()));
+    } else if (auto store = dyn_cast<memref::StoreOp>(use->getOwner())) {
+      stored.push_back(getIndex(store.getValueToStore()));
+    } else if (!isa<memref::DimOp, memref::ExtractStridedMetadataOp,
+                    memref::LoadOp, ViewLikeOpInterface>(use->getOwner())) {
+      return system.createVariable();
+    }
+  }
+  SmallVector<Facts, 0> cases;
+  for (const LinearForm &form : stored) {
+    llvm::DenseMap<unsigned, unsigned> names;
+    cases.push_back({system.renameVarying(form, names)});
+  }
+  std::optional<Interval> interval;
+  for (const LinearForm &form : stored) {
+    Interval own = system.getInterval(form);
+    interval = interval ? unite(*interval, own) : own;
+  }
+  LinearForm loaded = system.createVariable(interval.value_or(Interval()));
+  for (Facts &facts : cases)
+    facts = {loaded - facts.front(), facts.front() - loaded};
+  system.setCases(loaded, std::move(cases));
+  return loaded;
+}
