@@ -22,7 +22,7 @@ REPLACED = {
     r"\b([Gg]ives?|[Gg]iven|[Gg]iving) back\b|\bgive_back\b": "release, free",
     r"\b[Ww]hat (it|each) (has|holds|needs)\b": "the noun: contents, entries, requirements",
     r"\b[Ll]ooks? (now and then|at peers)\b|\blook_at_peers\b": "poll",
-    r"\bkHalf\b": "a name with its unit: kHalfBytes, kHalfBits",
+    r"\bkHalf\b|\bint64_t numSums\b": "a name with its unit, such as kHalfBytes; accumulators",
 }
 # Folders in which an index or a position of an element is meant, and never a place.
 INDICES = ("ark_mlir/models", "ark_mlir/pytorch")
