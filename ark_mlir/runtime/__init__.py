@@ -17,12 +17,13 @@ from ..bundle import Bundle, read_bundle
 from ..errors import UnprovenWarning, UnsupportedError
 from .driver import Driver, Fault, Launch, Memory, Outcome, Stop
 from .drivers import DriverTable
-from .executable import Executable, Resident
+from .executable import Executable
 from .profile import Profile, TaskProfile
 from .ranks.meeting import Rank
 from .ranks.membership import current
 from .ranks.world import ResidentWorld, World, make_executable
 from .report import Report
+from .resident import Resident
 
 if TYPE_CHECKING:
     from ..typing import Path

@@ -316,7 +316,8 @@ class Run:
         elif step.op in ARITHMETIC:
             value = ARITHMETIC[step.op](*operands)
         elif step.op in DIVISIONS:
-            if operands[1] == 0 or (operands[0] == _LEAST and operands[1] == -1):
+            overflows = step.op.endswith("si") and operands == [_LEAST, -1]
+            if operands[1] == 0 or overflows:
                 raise Violation(f"{step.result} divides {operands[0]} by {operands[1]}")
             value = wrap(DIVISIONS[step.op](*operands))
         elif step.op == "check":

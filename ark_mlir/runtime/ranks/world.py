@@ -15,7 +15,8 @@ from ...errors import InvalidUsageError, a_type
 from ..arrays.binding import read_sources
 from ..arrays.streams import StreamsByRank, stream_handle
 from ..drivers import DRIVERS, DriverTable, drivers_for
-from ..executable import Executable, Resident
+from ..executable import Executable
+from ..resident import Resident
 from .meeting import Meeting, Rank
 from .naming import qualified
 

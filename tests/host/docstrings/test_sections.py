@@ -114,7 +114,7 @@ def raised_errors(function: Function) -> set[str]:
 
 def test_public_functions_are_found() -> None:
     assert f"{OPS}linear.matmul" in FUNCTIONS
-    assert "ark_mlir.runtime.executable._Runs.run" in FUNCTIONS
+    assert "ark_mlir.runtime.runs.Runs.run" in FUNCTIONS
     assert f"{OPS}reductions.reduce_sum" in FUNCTIONS
 
 

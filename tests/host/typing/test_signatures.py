@@ -253,7 +253,7 @@ def test_the_walk_finds_annotations() -> None:
     assert {
         "compile",
         "Executable.bind",
-        "_Runs.run",
+        "Runs.run",
         "matmul",
         "Argument",
         "Program.inputs",
