@@ -92,6 +92,11 @@ DECODERS = {
     "qwen3, drawn": Decoder(
         "qwen3", options={**SHORT, "sampling": True}, prompts=(9,), choices=CHOICES
     ),
+    "mixtral": Decoder("mixtral", options=SHORT, prompts=(1, 4, 11, 30)),
+    "qwen3_moe": Decoder("qwen3_moe", options=SHORT, prompts=(1, 5, 11)),
+    "wide mixtral in bf16": Decoder(
+        "mixtral", WIDE, {"max_length": 64, "chunk": 16, "dtype": "bf16"}, follow=37, scale=0.1
+    ),
     "llama in bf16": Decoder("llama", options={**SHORT, "dtype": "bf16"}, scale=0.3),
     "qwen3 in fp16": Decoder("qwen3", options={**SHORT, "dtype": "fp16"}, scale=0.3),
     "wide llama in bf16": Decoder(
