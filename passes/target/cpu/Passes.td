@@ -63,23 +63,6 @@ def BitcastNarrowFloatsPass : Pass<"ark-bitcast-narrow-floats", "::mlir::ModuleO
   ];
 }
 
-def WidenBooleansPass : Pass<"ark-widen-booleans", "::mlir::ModuleOp"> {
-  let summary = "Load and store booleans as bytes";
-  let description = [{
-    LLVM does not vectorise loops that load or store single bits.
-
-    ```mlir
-    %1 = llvm.load %0 : !llvm.ptr -> i1
-    // =>
-    %b = llvm.load %0 : !llvm.ptr -> i8
-    %1 = llvm.icmp "ne" %b, %c0 : i8
-    ```
-  }];
-  let statistics = [
-    Statistic<"numWidened", "widened", "Loads and stores changed">,
-  ];
-}
-
 def ReleasePacketsPass : Pass<"ark-release-packets", "::mlir::ModuleOp"> {
   let summary = "Store LL packets by atomic stores with release";
   let description = [{

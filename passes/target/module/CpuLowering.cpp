@@ -4,6 +4,7 @@
 #include "passes/target/cpu/Passes.h"
 #include "passes/target/math/Passes.h"
 #include "passes/target/module/Lowerings.h"
+#include "passes/target/module/Passes.h"
 
 #include "lib/target/NativeObject.h"
 

@@ -51,6 +51,7 @@ void ark::buildCudaLowering(OpPassManager &pm, int64_t threads,
   // Lowers `wgmma`, which has no intrinsics.
   gpuModule.addPass(createConvertNVVMToLLVMPass());
   gpuModule.addPass(createReconcileUnrealizedCastsPass());
+  gpuModule.addPass(createWidenBooleansPass());
   gpuModule.addPass(createCanonicalizerPass());
   gpuModule.addPass(createCSEPass());
   gpuModule.addPass(createReloadOperandsPass());

@@ -2,6 +2,7 @@
 
 #include "passes/target/module/GpuLowering.h"
 #include "passes/target/module/Lowerings.h"
+#include "passes/target/module/Passes.h"
 #include "passes/target/simt/Passes.h"
 
 #include "mlir/Conversion/GPUToROCDL/GPUToROCDLPass.h"
@@ -25,6 +26,7 @@ void ark::buildHipLowering(OpPassManager &pm, StringRef arch, int64_t threads,
   options.useBarePtrCallConv = true;
   gpuModule.addPass(createConvertGpuOpsToROCDLOps(options));
   gpuModule.addPass(createReconcileUnrealizedCastsPass());
+  gpuModule.addPass(createWidenBooleansPass());
   gpuModule.addPass(createCanonicalizerPass());
   gpuModule.addPass(createCSEPass());
 }

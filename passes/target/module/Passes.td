@@ -29,6 +29,25 @@ def LowerToTargetPass : Pass<"ark-lower-to-target", "::mlir::ModuleOp"> {
   ];
 }
 
+def WidenBooleansPass : Pass<"ark-widen-booleans"> {
+  let summary = "Load and store booleans as bytes";
+  let description = [{
+    A buffer has one byte for each boolean. LLVM loads a vector of `i1` from packed bits instead, and
+    does not vectorise loops that load or store single bits.
+
+    ```mlir
+    %1 = llvm.load %0 : !llvm.ptr -> vector<16xi1>
+    // =>
+    %b = llvm.load %0 : !llvm.ptr -> vector<16xi8>
+    %1 = llvm.icmp "ne" %b, %c0 : vector<16xi8>
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+  let statistics = [
+    Statistic<"numWidened", "widened", "Loads and stores changed">,
+  ];
+}
+
 def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
   let summary = "Check that the output of the target stage can become code";
   let description = [{
@@ -45,6 +64,8 @@ def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
     - (target_c7) inline assembly and intrinsics belong to the backend: no PTX for hip, no assembly
       for cpu.
     - (target_c8) the shared memory of a CTA fits into an SM.
+    - (target_c9) no load or store is of `i1` or of a vector of `i1`, since LLVM packs the bits of a
+      vector.
   }];
 }
 

@@ -29,12 +29,26 @@ static bool isCode(Operation *op, Backend backend) {
           isa_and_present<ROCDL::ROCDLDialect>(dialect));
 }
 
+/// Returns true for a load or a store of `i1` or of a vector of `i1`.
+static bool accessesBits(Operation *op) {
+  Type type;
+  if (auto load = dyn_cast<LLVM::LoadOp>(op))
+    type = load.getType();
+  else if (auto store = dyn_cast<LLVM::StoreOp>(op))
+    type = store.getValue().getType();
+  return type && getElementTypeOrSelf(type).isInteger(1);
+}
+
 /// Checks that all ops except the tables and the gpu.module can be translated.
 static LogicalResult verifyOps(Operation *container, Backend backend) {
   WalkResult walk = container->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isForeign(op, backend)) {
       op->emitOpError("is code for another backend than ")
           << stringifyBackend(backend) << " (target_c7)";
+      return WalkResult::interrupt();
+    }
+    if (accessesBits(op)) {
+      op->emitOpError("accesses bits: booleans take a byte each (target_c9)");
       return WalkResult::interrupt();
     }
     if (op == container || isCode(op, backend) || isa<gpu::GPUModuleOp>(op))

@@ -315,3 +315,24 @@ llvm.func internal @body(%number: i32) {
 }
 }
 }
+
+// -----
+
+module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 304, warps = 8,
+    shared_memory = 65536, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+gpu.module @ark_gpu [#nvvm.target<chip = "sm_90a">] {
+llvm.func @ark_kernel(%context: !llvm.ptr) {
+  // expected-error @below {{accesses bits: booleans take a byte each (target_c9)}}
+  %0 = llvm.load %context : !llvm.ptr -> vector<16xi1>
+  llvm.return
+}
+llvm.func internal @body(%number: i32) {
+  llvm.return
+}
+}
+}
