@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import ark_mlir as ark
-from ark_mlir.targets import linker
+from ark_mlir import tools
 
 SCRIPT = Path(__file__).parents[2] / "soak" / "kill_ranks.py"
 # The seed gives an interrupt, a termination and a kill, after ranks have met, compiled and run.
@@ -46,7 +46,7 @@ def test_linking_makes_no_file_with_a_name(monkeypatch: pytest.MonkeyPatch, tmp_
         return result
 
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    monkeypatch.setattr(linker.subprocess, "run", look)
+    monkeypatch.setattr(tools.subprocess, "run", look)
     with ark.Program("p") as program:
         ark.output("y", ark.relu(ark.input("x", (4,))))
     ark.compile(program, target="cpu:1")
