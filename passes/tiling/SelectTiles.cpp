@@ -3,6 +3,7 @@
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TileShape.h"
 
+#include "lib/support/ChosenMatrices.h"
 #include "lib/support/OnePassAttention.h"
 #include "lib/support/Streaming.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -188,8 +189,8 @@ int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
   return best;
 }
 
-/// Returns the number of columns with the earliest end of all SMs for matrix
-/// units, if no number yields equal shares.
+/// Returns the number of columns with the earliest end of all SMs, if no number
+/// yields equal shares.
 int64_t TileSelector::selectMatrixColumns(int64_t batches,
                                           int64_t columns) const {
   auto getTime = [&](int64_t size) {
@@ -307,6 +308,10 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   int64_t batches = countTiles(domain.drop_back(), ArrayRef(tile).drop_back());
   if (isCPU() && rowsOfTile <= kDotRows) {
     n = selectDotColumns(batches, columns);
+  } else if (!isCPU() && rowsOfTile <= kStreamingRows && getChosen(op)) {
+    // A matrix that an index chooses is not streamed. Each vCTA waits for its
+    // index and its rows, so that few large tiles are faster than equal shares.
+    n = selectMatrixColumns(batches, columns);
   } else if (!isCPU() && rowsOfTile <= kStreamingRows) {
     bool isMatrix = hasMatrixUnits(lhs.getElementType(), rowsOfTile);
     n = selectStreamingColumns(batches, columns,

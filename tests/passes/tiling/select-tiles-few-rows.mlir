@@ -64,3 +64,22 @@ ark.program @withoutMatrixUnits(
   }
   ark.return %0 : tensor<8x2048xf32>
 }
+
+// A matrix that an index chooses is not streamed: a vCTA computes many columns
+// of one matrix.
+// CHECK-LABEL: ark.program @chosenMatrices
+ark.program @chosenMatrices(
+    %x: tensor<1x1x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<128x768x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %i: tensor<8xi32> {ark.kind = #ark.kind<input>, ark.name = "i"})
+    -> (tensor<8x1x768xbf16> {ark.name = "y"}) {
+  // SM86: tile = array<i64: 1, 1, 16>
+  // SM90: tile = array<i64: 1, 1, 48>
+  %0 = ark.group "g" (%a = %w, %b = %i, %c = %x)
+      : (tensor<128x768x2048xbf16>, tensor<8xi32>, tensor<1x1x2048xbf16>) -> tensor<8x1x768xbf16> {
+    %1 = ark.gather %a, %b axis = 0 : (tensor<128x768x2048xbf16>, tensor<8xi32>) -> tensor<8x768x2048xbf16>
+    %2 = ark.matmul %c, %1 {transpose_other} : (tensor<1x1x2048xbf16>, tensor<8x768x2048xbf16>) -> tensor<8x1x768xbf16>
+    ark.yield %2 : tensor<8x1x768xbf16>
+  }
+  ark.return %0 : tensor<8x1x768xbf16>
+}
