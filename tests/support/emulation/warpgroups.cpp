@@ -59,8 +59,8 @@ struct Warp {
   Group open;
   std::deque<Group> groups;
   /// True after a fence, until a wait or a use of an accumulator. New
-  /// accumulators and left operands in registers need a fence, since the threads
-  /// may have written these registers.
+  /// accumulators and left operands in registers need a fence, since the
+  /// threads may have written these registers.
   bool isFenced = false;
 };
 
