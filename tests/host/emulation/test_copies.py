@@ -165,8 +165,8 @@ REGISTERS = "call void @llvm.nvvm.wgmma.fence.sync.aligned()"
 PRODUCT = (
     '%accumulators = call {float, float, float, float} asm sideeffect "{.reg .pred p; '
     "setp.ne.b32 p, $10, 0; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 "
-    '{$0, $1, $2, $3}, $8, $9, p, $11, $12, $13, $14;}", "=f,=f,=f,=f,0,1,2,3,l,l,n,n,n,n,n"(float 0.0, float 0.0, float 0.0, float 0.0, '
-    "i64 0, i64 0, i32 1, i32 1, i32 1, i32 0, i32 0)"
+    '{$0, $1, $2, $3}, $8, $9, p, $11, $12, $13, $14;}", "=f,=f,=f,=f,0,1,2,3,l,l,n,n,n,n,n"'
+    "(float 0.0, float 0.0, float 0.0, float 0.0, i64 0, i64 0, i32 1, i32 1, i32 1, i32 0, i32 0)"
 )
 GROUP = "call void @llvm.nvvm.wgmma.commit_group.sync.aligned()"
 WAIT_FOR_ACCUMULATORS = "call void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 0)"
