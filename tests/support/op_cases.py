@@ -420,6 +420,15 @@ CASES: dict[str, Case] = {
     "reduce_extremes": Case(
         lambda x: [ark.reduce_max(x, -1), ark.reduce_min(x, 0)], (X,), NUMBERS, extremes
     ),
+    # A thread of a GPU loads several booleans of a long row at once.
+    "sums of booleans": Case(
+        lambda x: [
+            ark.reduce_sum(ark.cast(x, ark.int32), -1), ark.reduce_sum(ark.cast(x, ark.fp32), 0),
+            ark.reduce_sum(ark.where(x, 2.0, 0.5), -1),
+        ],
+        ((6, 256),), BOOL,
+    ),
+    "top_k of 128 elements": Case(lambda x: list(ark.top_k(x, 8)), ((3, 128),), (ark.fp32,)),
     "argmax": Case(lambda x: [ark.argmax(x, -1), ark.argmax(x, 0)], (X,), NUMBERS, extremes),
     "split argmax": Case(
         lambda x, y: [ark.argmax(x, -1), ark.argmax(y, 0)], ((1, 98304), (98304, 2)), NUMBERS
