@@ -518,8 +518,8 @@ LogicalResult UpdateOp::verify() {
   // update_c4
   for (auto [dim, offset] : llvm::enumerate(offsets))
     if (!ShapedType::isDynamic(offset) &&
-        (offset < 0 || offset + tensorType(getValue()).getDimSize(dim) >
-                           state.getDimSize(dim)))
+        (offset < 0 || offset > state.getDimSize(dim) -
+                                    tensorType(getValue()).getDimSize(dim)))
       return emitOpError("slice at offset ")
              << offset << " leaves dimension " << dim << " of " << state
              << " (update_c4)";

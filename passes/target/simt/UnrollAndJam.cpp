@@ -310,7 +310,8 @@ void Jammer::cloneBody(scf::ParallelOp reduction, scf::ParallelOp jammed) {
   auto reduce = scf::ReduceOp::create(builder, reduction.getLoc(), values);
   for (auto [i, region] : llvm::enumerate(reduce.getReductions())) {
     Block &block = region.front();
-    IRMapping combiner;
+    // The combiner may use values of its own iteration.
+    IRMapping combiner(inner[i / reduction.getNumReductions()]);
     Block &source =
         terminator.getReductions()[i % reduction.getNumReductions()].front();
     combiner.map(source.getArguments(), block.getArguments());

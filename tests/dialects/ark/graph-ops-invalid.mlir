@@ -469,6 +469,15 @@ ark.program @update_c4(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name 
 
 // -----
 
+ark.program @update_c4_beyond64Bits(%s: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
+                       %x: tensor<4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}) {
+  // expected-error @below {{slice at offset 9223372036854775807 leaves dimension 0 of 'tensor<8xf32>' (update_c4)}}
+  %0 = ark.update %x into %s [9223372036854775807] : (tensor<8xf32>, tensor<4xf32>) -> tensor<8xf32>
+  ark.return
+}
+
+// -----
+
 func.func @bitcast_c1(%x: tensor<4xui8>) {
   // expected-error @below {{the bytes of 'ui8' may not be values of 'i1' (bitcast_c1)}}
   // expected-error @below {{failed to infer returned types}}

@@ -372,3 +372,39 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// A combination may use a value of its iteration, each copy its own one.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: scf.reduce(%[[P0:[0-9]+]], %[[P1:[0-9]+]],
+// CHECK: arith.addf %[[P0]], %{{.+}} : f32
+// CHECK: arith.addf %[[P1]], %{{.+}} : f32
+func.func private @body(%begin: index, %n: index, %task: index, %status: memref<4xi64>, %x: memref<4x512xf32>, %w: memref<512x64xf16> {llvm.align = 16 : i64}, %y: memref<4x64xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rows = arith.constant 4 : index
+  %cols = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%i, %j) = (%c0, %c0) to (%rows, %cols) step (%c1, %c1) {
+    %sum = scf.parallel (%k) = (%c0) to (%n) step (%c1) init (%zero) -> f32 {
+      %a = memref.load %x[%i, %k] : memref<4x512xf32>
+      %h = memref.load %w[%k, %j] : memref<512x64xf16>
+      %b = arith.extf %h : f16 to f32
+      %product = arith.mulf %a, %b : f32
+      scf.reduce(%product : f32) {
+      ^bb0(%l: f32, %r: f32):
+        %s = arith.addf %product, %r : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%i, %j] : memref<4x64xf32>
+    scf.reduce
+  }
+  return
+}
