@@ -12,7 +12,11 @@ from typing import Any
 import pytest
 
 FOLDER = Path(__file__).parents[1] / "soak"
-SERVER = Path(__file__).parents[2] / "build/bin/ark-opt-server"
+BUILD = Path(__file__).parents[2] / "build"
+
+needs_build = pytest.mark.skipif(
+    not BUILD.is_dir(), reason="needs a build of the compiler, and this is a wheel"
+)
 
 
 def run(script: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -38,7 +42,7 @@ SLICES = [
     ("emulate_programs", 4),
     ("mutate_ranks", 300),
     ("mutate_schedules", 300),
-    ("random_bodies", 600),
+    pytest.param("random_bodies", 600, marks=needs_build),
     ("random_programs", 25),
     ("sanitize_kernels", 2),
 ]
@@ -48,8 +52,6 @@ SLICES = [
 def test_slice(script: str, count: int) -> None:
     if script in ("fuzz_bundles", "fuzz_signatures"):
         pytest.importorskip("cryptography", reason="signed bundles need the package cryptography")
-    if script == "random_bodies" and not SERVER.exists():
-        pytest.skip("needs a build of the compiler, and this is a wheel")
     done = run(FOLDER / f"{script}.py", "--count", count, "--seed", 7)
     assert done.returncode == 0, done.stdout + done.stderr
     result = result_of(done)
@@ -60,10 +62,9 @@ def test_slice(script: str, count: int) -> None:
         assert len(result["endings"]) > 4
 
 
+@needs_build
 def test_bodies_that_leave_their_tiles_are_detected() -> None:
     """With a proof that accepts every body, the script reports bodies."""
-    if not SERVER.exists():
-        pytest.skip("needs a build of the compiler, and this is a wheel")
     script = (
         "import sys; sys.path.insert(0, sys.argv.pop(1))\n"
         "import random_bodies\n"

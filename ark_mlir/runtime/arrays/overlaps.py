@@ -75,8 +75,8 @@ class Spans:
 
     Attributes:
         begins: the first address of each span.
-        ends: of each span and those before it, the end of the one that ends last.
-        slots: the slot of the span in `ends`.
+        ends: for each span, the furthest end of this span and all earlier ones.
+        slots: for each entry of `ends`, the slot of the span that ends there.
     """
 
     def __init__(self, spans: Iterable[Span]) -> None:
@@ -112,7 +112,7 @@ def find_overlap(
         if begin < end and (other := kept.find(begin, end)) is not None:
             return slot, other
     outputs = {slot for _, _, slot in written}
-    # Of the spans so far: the end of the buffer, and of the output, that ends last; their slots.
+    # The furthest end of all earlier spans and its slot, and the same of all earlier outputs.
     end_of_all = end_of_outputs = 0
     last = last_output = 0
     for begin, end, slot in sorted((*written, *read)):

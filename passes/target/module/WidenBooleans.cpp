@@ -23,21 +23,14 @@ static bool isBoolean(Type type) {
   return getElementTypeOrSelf(type).isInteger(1);
 }
 
-/// A vector of one byte for each element needs no other alignment than the
-/// vector of booleans had. A single boolean is a byte.
-static unsigned getAlignment(Type type, std::optional<uint64_t> alignment) {
-  return isa<VectorType>(type) ? alignment.value_or(0) : 1;
-}
-
 /// Loads bytes. Any nonzero byte is true.
 static void widenLoad(LLVM::LoadOp load) {
   OpBuilder builder(load);
   Location loc = load.getLoc();
   Type bytes = getBytes(load.getType());
   Value wide = LLVM::LoadOp::create(
-      builder, loc, bytes, load.getAddr(),
-      getAlignment(load.getType(), load.getAlignment()), load.getVolatile_(),
-      load.getNontemporal(), load.getInvariant());
+      builder, loc, bytes, load.getAddr(), load.getAlignment().value_or(1),
+      load.getVolatile_(), load.getNontemporal(), load.getInvariant());
   Value zero = LLVM::ZeroOp::create(builder, loc, bytes);
   Value value =
       LLVM::ICmpOp::create(builder, loc, LLVM::ICmpPredicate::ne, wide, zero);
@@ -52,8 +45,8 @@ static void widenStore(LLVM::StoreOp store) {
   Value wide =
       LLVM::ZExtOp::create(builder, loc, getBytes(type), store.getValue());
   LLVM::StoreOp::create(builder, loc, wide, store.getAddr(),
-                        getAlignment(type, store.getAlignment()),
-                        store.getVolatile_(), store.getNontemporal());
+                        store.getAlignment().value_or(1), store.getVolatile_(),
+                        store.getNontemporal());
   store.erase();
 }
 
