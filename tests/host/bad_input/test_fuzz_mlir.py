@@ -92,6 +92,21 @@ def test_an_input_is_the_same_in_every_folder(tmp_path: Path) -> None:
     assert lists[0] == lists[1]
 
 
+def run_with_server(server: str, name: str, script: str, folder: Path) -> str:
+    """Returns what a script prints whose arguments are tests/soak, a server and a folder."""
+    program = folder / name
+    program.write_text(server.format(python=sys.executable))
+    program.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(_ROOT / "tests/soak"), str(program), str(folder)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    return done.stdout
+
+
 # A server of the fuzzer's protocol whose commands allocate 200 MB, or never end.
 _GREEDY_SERVER = """#!{python}
 import os, sys, time
@@ -113,9 +128,6 @@ for line in sys.stdin:
 
 def test_runs_that_take_too_much_are_stopped(tmp_path: Path) -> None:
     """The limits hold for a server with a sanitizer, whose addresses have no limit."""
-    program = tmp_path / "asan-server"
-    program.write_text(_GREEDY_SERVER.format(python=sys.executable))
-    program.chmod(0o755)
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
@@ -129,14 +141,8 @@ def test_runs_that_take_too_much_are_stopped(tmp_path: Path) -> None:
         "        crash = find_crash(outcome)\n"
         "        print(outcome.signal, outcome.hung, crash and crash.kind)\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(_ROOT / "tests/soak"), str(program), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    assert done.stdout == "None False None\n6 False signal 6\n6 True hang\n"
+    printed = run_with_server(_GREEDY_SERVER, "asan-server", script, tmp_path)
+    assert printed == "None False None\n6 False signal 6\n6 True hang\n"
 
 
 # A server of the fuzzer's protocol whose commands die without a stack. A module with the byte `r`
@@ -160,9 +166,6 @@ for line in sys.stdin:
 
 
 def test_a_crash_without_a_stack_is_upstream_only_if_parsing_crashes(tmp_path: Path) -> None:
-    program = tmp_path / "stackless-server"
-    program.write_text(_STACKLESS_SERVER.format(python=sys.executable))
-    program.chmod(0o755)
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
         "from pathlib import Path\n"
@@ -175,12 +178,6 @@ def test_a_crash_without_a_stack_is_upstream_only_if_parsing_crashes(tmp_path: P
         "        Fuzzer(server, causes, 0).run([Input(0, 'bytecode', 'seed', data, ('--x',))])\n"
         "        print('unknown:', causes.report())\n"
     )
-    done = subprocess.run(
-        [sys.executable, "-c", script, str(_ROOT / "tests/soak"), str(program), str(tmp_path)],
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=60,
-    )
-    unknown = [line for line in done.stdout.splitlines() if line.startswith("unknown: ")]
-    assert unknown == ["unknown: 0", "unknown: 1"], done.stdout
+    printed = run_with_server(_STACKLESS_SERVER, "stackless-server", script, tmp_path)
+    unknown = [line for line in printed.splitlines() if line.startswith("unknown: ")]
+    assert unknown == ["unknown: 0", "unknown: 1"], printed
