@@ -13,7 +13,7 @@ from .host_code import compile_kernel, load_library
 from .lower import Site, lower
 from .machine import Behaviour, Kernel, Part, Shape, address_of, launch
 
-_HEAD = """
+HEAD = """
 @ark_shared_memory = external addrspace(3) global [0 x i8], align 1024
 """
 
@@ -43,7 +43,7 @@ class TextKernel:
 
     def __init__(self, text: str, library: Path, folder: Path, races: bool = True) -> None:
         self._library = load_library(library)
-        lowered = lower(_HEAD + text, races=races)
+        lowered = lower(HEAD + text, races=races)
         self.sites: list[Site] = lowered.sites
         image = Image(memoryview(compile_kernel(lowered, library, folder)), "test")
         self._kernel = Kernel(image, address_of(image, "ark_kernel"), self.sites)
