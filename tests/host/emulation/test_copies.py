@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -24,6 +25,7 @@ declare i64 @llvm.nvvm.mbarrier.arrive.expect.tx.scope.cta.space.cta(ptr addrspa
 declare i1 @llvm.nvvm.mbarrier.try.wait.parity.scope.cta.space.cta(ptr addrspace(3), i32)
 declare void @llvm.nvvm.cp.async.bulk.global.to.shared.cta(ptr addrspace(3), ptr addrspace(3),\
  ptr addrspace(1), i32)
+declare void @llvm.nvvm.fence.proxy.tensormap_generic.acquire.gpu(ptr, i32)
 declare void @llvm.nvvm.wgmma.fence.sync.aligned()
 declare void @llvm.nvvm.wgmma.commit_group.sync.aligned()
 declare void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64)
@@ -84,6 +86,30 @@ def test_a_copy_of_a_thread(between: list[str], is_there: bool, launch: Launch) 
     assert seen == {1} if is_there else 0xFFFFFFFF in seen
 
 
+@pytest.mark.parametrize(
+    ("to", "begin", "failure"),
+    [
+        (0, 512, "a copy of 16 bytes at 0x... 0 bytes behind the end of a buffer of 512 bytes"),
+        (0, -16, "a copy of 16 bytes at 0x... which is in no buffer"),
+        (4096, 0, "a copy of 16 bytes at 4096 of shared memory, which has 4096"),
+    ],
+)
+def test_a_copy_of_a_thread_outside_of_a_buffer(
+    to: int, begin: int, failure: str, launch: Launch
+) -> None:
+    moved = [COPY[0], COPY[1].replace("%part", str(to)), COPY[2].replace("i32 0", f"i32 {begin}")]
+    for outcome in launch(*moved, COPY[3], COMMIT, WAIT, threads=1):
+        assert has_report(outcome, failure, "cp_async_cg_shared_global_16")
+
+
+def has_report(outcome: Outcome, failure: str, instruction: str = "") -> bool:
+    """Returns True if thread 0 failed, at an instruction; ``0x...`` stands for an address."""
+    place = f" ({instruction} at line " if instruction else ""
+    report = re.escape(f"CTA 0: thread 0: {failure}{place}")
+    pattern = report.replace(re.escape("0x..."), "0x[0-9a-f]+,")
+    return re.match(pattern, outcome.failure) is not None
+
+
 # -- copies in bulk ----------------------------------------------------------------------------
 
 INIT = "call void @llvm.nvvm.mbarrier.init.shared(ptr addrspace(3) %barrier, i32 1)"
@@ -109,6 +135,26 @@ READ = [
 def test_a_bulk_copy(launch: Launch) -> None:
     outcomes = launch(INIT, FENCE, *BULK, TRY, *READ, threads=1)
     assert {(outcome.words[0], outcome.failure) for outcome in outcomes} == {(1, "")}
+
+
+@pytest.mark.parametrize(
+    ("to", "begin", "failure"),
+    [
+        (0, 512, "64 bytes at 0x... 0 bytes behind the end of a buffer of 512 bytes"),
+        (0, 480, "64 bytes at 0x... the last 32 of them behind a buffer of 512 bytes"),
+        (4064, 0, "64 bytes at 4064 of shared memory, which has 4096"),
+    ],
+)
+def test_a_bulk_copy_outside_of_a_buffer(to: int, begin: int, failure: str, launch: Launch) -> None:
+    moved = [
+        f"%to = getelementptr i8, ptr addrspace(3) @ark_shared_memory, i32 {to}",
+        f"%from = getelementptr i8, ptr addrspace(1) %global, i32 {begin}",
+        BULK[0],
+        BULK[1].replace("@ark_shared_memory", "%to").replace("%global", "%from"),
+    ]
+    for outcome in launch(INIT, FENCE, *moved, TRY, threads=1):
+        report = f"a bulk copy of {failure}"
+        assert has_report(outcome, report, "cp_async_bulk_global_to_shared_cta")
 
 
 def test_a_bulk_copy_without_a_wait_shows(launch: Launch) -> None:
@@ -152,6 +198,78 @@ ptr addrspace(3) %barrier, i32 0)
 done:"""
     failures = {outcome.failure for outcome in launch(guarded, threads=2)}
     assert any("copies to byte" in failure or "writes byte" in failure for failure in failures)
+
+
+# -- copies of boxes ---------------------------------------------------------------------------
+
+# The words are a tensor of three rows with 64 elements, and the tensor map.
+ROW_BYTES, MAP_AT = 128, 384
+
+
+def field(name: str, values: str, value: str = "") -> str:
+    """Sets a field of the tensor map, which all threads do."""
+    kind = value.partition(" ")[0]
+    constraint = {"": "", "i32": "r,", "i64": "l,"}[kind]
+    operands = f"ptr addrspace(3) %map, {value}" if value else "ptr addrspace(3) %map"
+    return (
+        f'call void asm sideeffect "tensormap.replace.tile.{name} [$0], {values};", '
+        f'"l,{constraint}~{{memory}}"({operands})'
+    )
+
+
+def box(rows: int, row: int, to: int) -> list[str]:
+    """Copies two rows from a row on to a byte of shared memory, as rows of a tensor."""
+    of_64, of_32 = "shared::cta.b1024.b64", "shared::cta.b1024.b32"
+    return [
+        "%map = getelementptr i8, ptr addrspace(3) @ark_shared_memory, i32 3072",
+        "%begin = ptrtoint ptr addrspace(1) %global to i64",
+        field(f"global_address.{of_64}", "$1", "i64 %begin"),
+        field(f"global_stride.{of_64}", "0, $1", f"i64 {ROW_BYTES}"),
+        field(f"global_dim.{of_32}", "0, $1", "i32 64"),
+        field(f"global_dim.{of_32}", "1, $1", f"i32 {rows}"),
+        field(f"box_dim.{of_32}", "0, 64"),
+        field(f"box_dim.{of_32}", "1, $1", "i32 2"),
+        f"%kept = getelementptr i8, ptr addrspace(1) %global, i32 {MAP_AT}",
+        'call void asm sideeffect "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.'
+        'release.gpu.sync.aligned [$0], [$1], 128;", "l,l,~{memory}"'
+        "(ptr addrspace(1) %kept, ptr addrspace(3) %map)",
+        "%seen = addrspacecast ptr addrspace(1) %kept to ptr",
+        "call void @llvm.nvvm.fence.proxy.tensormap_generic.acquire.gpu(ptr %seen, i32 128)",
+        f"%to = getelementptr i8, ptr addrspace(3) @ark_shared_memory, i32 {to}",
+        "%leads = icmp eq i32 %thread, 0",
+        "br i1 %leads, label %copy, label %there",
+        "copy:",
+        INIT,
+        FENCE,
+        BULK[0].replace("i32 64", f"i32 {2 * ROW_BYTES}"),
+        'call void asm sideeffect "@$5 cp.async.bulk.tensor.2d.shared::cluster.global.'
+        'mbarrier::complete_tx::bytes [$0], [$1, {$2,$3} ], [$4];", "l,l,r,r,r,b"('
+        f"ptr addrspace(3) %to, ptr %seen, i32 0, i32 {row}, ptr addrspace(3) %barrier, i1 true)",
+        TRY,
+    ]
+
+
+def test_a_copy_of_a_box(launch: Launch) -> None:
+    """Rows outside of the tensor are zero."""
+    for rows, row, expected in ((3, 1, 33), (3, 3, 0)):
+        for outcome in launch(*box(rows, row, 0), BARRIER, *READ, threads=32):
+            assert (outcome.words[0], outcome.failure) == (expected, "")
+
+
+@pytest.mark.parametrize(
+    ("rows", "row", "to", "failure"),
+    [
+        (9, 4, 0, "a load of 128 bytes at 0x... 0 bytes behind the end of a buffer of 512 bytes"),
+        (9, 3, 0, "a load of 128 bytes at 0x... 0 bytes behind the end of a buffer of 512 bytes"),
+        (3, 0, 3968, "a copy of a box of 256 bytes at 3968 of shared memory, which has 4096"),
+    ],
+)
+def test_a_copy_of_a_box_outside_of_a_buffer(
+    rows: int, row: int, to: int, failure: str, launch: Launch
+) -> None:
+    """A tensor map that describes more rows than the buffer has, and a target without room."""
+    for outcome in launch(*box(rows, row, to), threads=32):
+        assert has_report(outcome, failure)
 
 
 # -- products of warpgroups --------------------------------------------------------------------
@@ -244,3 +362,24 @@ end:"""
     for outcome in launch(*ONES, FENCE, BARRIER, REGISTERS, some):
         assert "no thread can go on:" in outcome.failure
         assert "32 at wgmma, 0 ended" in outcome.failure
+
+
+@pytest.mark.parametrize(
+    ("product", "changed"), [(PRODUCT, "left"), (PRODUCT, "right"), (PRODUCT_OF_REGISTERS, "right")]
+)
+def test_warps_with_different_factors(product: str, changed: str, launch: Launch) -> None:
+    """All warps of a warpgroup describe one matrix of 64 rows and one of 16 columns."""
+    parts = product.rsplit("i64 0", 1) if changed == "right" else product.split("i64 0", 1)
+    mixed = "i64 %descriptor".join(parts)
+    for place in (0, 64):
+        steps = [
+            "%is_last_warp = icmp uge i32 %thread, 96",
+            f"%descriptor = select i1 %is_last_warp, i64 {place}, i64 0",
+            *ONES, FENCE, BARRIER, REGISTERS, mixed, GROUP, WAIT_FOR_ACCUMULATORS, *USE,
+        ]  # fmt: skip
+        for outcome in launch(*steps):
+            if place == 0:
+                assert outcome == Outcome([16] * THREADS, "")
+            else:
+                report = "wgmma of other factors than other threads of its warpgroup"
+                assert report in outcome.failure
