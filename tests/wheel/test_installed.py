@@ -5,6 +5,8 @@ Run by `make check-wheel`, which hides the LLVM of this machine.
 
 from __future__ import annotations
 
+import importlib.metadata
+import importlib.util
 import re
 import shutil
 import subprocess
@@ -52,6 +54,16 @@ def test_the_package_uses_no_other_llvm() -> None:
 def test_the_package_has_type_information() -> None:
     assert (PACKAGE / "py.typed").is_file()
     assert not (PACKAGE / "py.typed").read_bytes()  # a complete package, not a partial one
+
+
+def test_the_package_has_no_tests() -> None:
+    """The emulator of GPUs and other helpers of tests stay in the repository."""
+    files = importlib.metadata.files("ark-mlir")
+    assert files
+    for file in files:
+        assert re.match(r"ark_mlir/|ark_mlir-[^/]+\.dist-info/|(\.\./)+bin/ark[\w-]*$", str(file))
+        assert "emulation" not in file.parts
+    assert importlib.util.find_spec("emulation") is None
 
 
 def test_its_libraries_need_only_system_libraries() -> None:

@@ -1,0 +1,52 @@
+"""The wheel contains the package and nothing else of the repository, such as the emulator.
+
+tests/wheel checks the same of an installed wheel, with what CMake adds.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+pytestmark = pytest.mark.skipif(
+    not (ROOT / "ark_mlir").is_dir(), reason="needs the sources of the package, not a wheel"
+)
+
+
+@pytest.fixture
+def packaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> set[str]:
+    """The names of the files in a wheel that CMake adds nothing to."""
+    build = pytest.importorskip("scikit_build_core.build", reason="the build backend is missing")
+    monkeypatch.chdir(ROOT)
+    name = build.build_wheel(str(tmp_path), {"wheel.cmake": "false"})
+    return set(zipfile.ZipFile(tmp_path / name).namelist())
+
+
+def test_the_wheel_has_the_package_only(packaged: set[str]) -> None:
+    folders = {name.partition("/")[0] for name in packaged}
+    assert {folder for folder in folders if not folder.endswith(".dist-info")} == {"ark_mlir"}
+    sources = {str(path.relative_to(ROOT)) for path in (ROOT / "ark_mlir").rglob("*.py")}
+    assert sources <= packaged
+
+
+def test_the_wheel_has_no_emulator(packaged: set[str]) -> None:
+    """The emulator is for tests. It is no target for users."""
+    ours = {path.name for path in (ROOT / "tests/support").rglob("*") if path.suffix == ".cpp"}
+    assert {"simt.cpp", "shared.cpp"} <= ours
+    assert not ours & {name.rpartition("/")[2] for name in packaged}
+    assert not [name for name in packaged if "emulation" in name.split("/")]
+
+
+def test_the_package_imports_nothing_of_the_tests() -> None:
+    names = {path.stem for path in (ROOT / "tests/support").iterdir()} - {"lit", "__pycache__"}
+    assert "emulation" in names
+    done = subprocess.run(
+        ["grep", "-rnE", rf"^\s*(from|import) ({'|'.join(sorted(names))})\b", "ark_mlir"],
+        cwd=ROOT, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (1, "")
