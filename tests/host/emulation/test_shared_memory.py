@@ -22,7 +22,7 @@ from ark_mlir.targets import resolve
 LIMITS = {"sm_80": 163, "sm_86": 99, "sm_89": 99, "sm_90a": 227, "sm_100a": 227}
 # KiB that a CTA may have without an opt-in.
 DEFAULT = 48
-# The thread stores to a word, reads it, and hands on what it has read.
+# The thread stores to a word of shared memory, and reads it.
 LAST_WORD = """
 define ptx_kernel void @ark_kernel(ptr %out) {
   %last = getelementptr i8, ptr addrspace(3) @ark_shared_memory, i32 OFFSET
