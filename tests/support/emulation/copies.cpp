@@ -95,7 +95,8 @@ static void read(Copy &copy) {
 static void finish(Copy &copy) {
   if (!copy.hasRead)
     read(copy);
-  noteSharedWrite(copy.target, sizeof(copy.data));
+  noteGlobalRead(copy.source, sizeof(copy.data));
+  noteSharedWrite(copy.target, sizeof(copy.data), /*changes=*/true);
   memcpy(copy.target, copy.data, sizeof(copy.data));
   noteGenericWrite(copy.target, sizeof(copy.data));
 }
@@ -105,6 +106,7 @@ INSTRUCTION(cp_async_cg_shared_global_16) {
   checkShared("copy", copy.target, sizeof(copy.data), sizeof(copy.data));
   checkGlobal("copy", copy.source, sizeof(copy.data), sizeof(copy.data));
   noteAsyncWrite(copy.target, sizeof(copy.data));
+  noteGlobalRead(copy.source, sizeof(copy.data));
   if (happens(50))
     read(copy);
   if (copy.hasRead && happens(30))

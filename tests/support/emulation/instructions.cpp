@@ -33,8 +33,7 @@ extern "C" void simt_store(char *to, const void *from, int bytes, int alignment,
   simt_enter(site);
   if (isShared(to)) {
     checkShared("store", to, bytes, alignment);
-    if (memcmp(to, from, bytes) != 0)
-      noteSharedWrite(to, bytes);
+    noteSharedWrite(to, bytes, memcmp(to, from, bytes) != 0);
     memcpy(to, from, bytes);
     return noteGenericWrite(to, bytes);
   }

@@ -296,8 +296,10 @@ void simt::readWeak(void *to, const char *from, int64_t bytes, Proxy proxy) {
     memcpy(to, from, bytes);
     return;
   }
-  if (proxy == Proxy::Generic)
+  if (proxy == Proxy::Generic) {
     checkStored(from, bytes, "loads");
+    noteGlobalRead(from, bytes);
+  }
   int cta = getCta();
   bool isAsync = proxy == Proxy::Async;
   Reader reader{isAsync ? asyncViews[cta] : views[cta], isAsync ? -1 : cta,
@@ -311,6 +313,7 @@ void simt::writeWeak(char *to, const void *from, int64_t bytes) {
   if (isGlobal(to)) {
     if (memcmp(to, from, bytes) != 0)
       checkStored(to, bytes, "stores to");
+    checkGlobalLoads(to, bytes);
     noteStore();
     recordWeak(to, bytes, getCta());
   }
@@ -449,6 +452,7 @@ static void recordStrong(char *to, int bytes, const Released *view,
   for (int i = 0; i < bytes; i += 4) {
     if (hasSeveralGpus)
       checkLoadsElsewhere(to + i);
+    checkGlobalLoads(to + i, 4);
     Version &version =
         addVersion(to + i, kAllBytes, writer, /*isWeak=*/false, delay);
     version.view = number;

@@ -2,27 +2,98 @@
 
 #include "races.h"
 
+#include "layout.h"
 #include "memory.h"
 #include "shared.h"
 
 #include <algorithm>
+#include <memory>
 #include <vector>
 
 using namespace simt;
 
 namespace {
-/// The granularity in bytes at which accesses are distinguished.
-constexpr int64_t kUnit = 2;
-
-/// The last accesses to a unit.
-struct Unit {
-  Stamp written, read;
+/// The last loads of some bytes.
+struct Loads {
+  Stamp last;
   /// True if threads of the same warp, or any other threads, have also read
-  /// since `read`.
+  /// since `last`.
   bool hasSameWarp = false, hasOthers = false;
 };
 
-std::vector<std::vector<Unit>> all;
+/// The last accesses to some bytes.
+struct Unit {
+  Stamp written;
+  Loads loads;
+};
+
+constexpr int64_t kWord = 4, kPage = 4096;
+
+/// The accesses of a CTA to consecutive memory: those of whole words by word,
+/// and others by byte, since neighbours may access the rest of the word.
+template <typename Entry>
+class Accesses {
+public:
+  /// Visits the entry of each word or byte of an access from `begin` on.
+  template <typename Visit>
+  void record(int64_t begin, int64_t bytes, const Visit &visit) {
+    int64_t step = (begin | bytes) % kWord ? 1 : kWord;
+    for (int64_t at = begin; at < begin + bytes; at += step) {
+      Page &page = getPage(at);
+      if (step == kWord)
+        visit(page.words[at % kPage / kWord], at);
+      else
+        visit(page.getBytes()[at % kPage], at);
+    }
+  }
+
+  /// Visits the entries of all earlier accesses that overlap with this one.
+  template <typename Visit>
+  void check(int64_t begin, int64_t bytes, const Visit &visit) const {
+    int64_t end = begin + bytes;
+    for (int64_t word = begin / kWord * kWord; word < end; word += kWord) {
+      const Page *page = findPage(word);
+      if (!page)
+        continue;
+      visit(page->words[word % kPage / kWord], std::max(word, begin));
+      for (int64_t at = std::max(word, begin);
+           page->bytes && at < std::min(word + kWord, end); ++at)
+        visit(page->bytes[at % kPage], at);
+    }
+  }
+
+private:
+  struct Page {
+    Entry words[kPage / kWord];
+    std::unique_ptr<Entry[]> bytes;
+
+    Entry *getBytes() {
+      if (!bytes)
+        bytes = std::make_unique<Entry[]>(kPage);
+      return bytes.get();
+    }
+  };
+
+  const Page *findPage(int64_t at) const {
+    size_t index = at / kPage;
+    return index < pages.size() ? pages[index].get() : nullptr;
+  }
+  Page &getPage(int64_t at) {
+    size_t index = at / kPage;
+    if (index >= pages.size())
+      pages.resize(index + 1);
+    if (!pages[index])
+      pages[index] = std::make_unique<Page>();
+    return *pages[index];
+  }
+
+  std::vector<std::unique_ptr<Page>> pages;
+};
+
+/// By CTA: all accesses to shared memory, and loads from global memory.
+/// memory.cpp knows the stores to global memory.
+std::vector<Accesses<Unit>> sharedAccesses;
+std::vector<Accesses<Loads>> globalLoads;
 
 /// The first stores of a thread since a barrier, and since bar.warp.sync.
 struct Unordered {
@@ -32,8 +103,9 @@ struct Unordered {
 std::vector<Unordered> unordered;
 } // namespace
 
-void simt::beginRaces(int ctas, int64_t bytes) {
-  all.assign(ctas, std::vector<Unit>(bytes / kUnit + 1));
+void simt::beginRaces(int ctas) {
+  sharedAccesses = std::vector<Accesses<Unit>>(ctas);
+  globalLoads = std::vector<Accesses<Loads>>(ctas);
   unordered.assign(ctas * kMaxThreads, {});
 }
 
@@ -50,19 +122,48 @@ bool simt::isOrdered(const Stamp &stamp) {
          (isSameWarp(stamp) && stamp.warpTime != getWarpTime());
 }
 
-/// Accesses smaller than a unit are ignored, since they may touch disjoint
-/// bytes.
-template <typename Visit>
-static void forEachUnit(const void *at, int64_t bytes, const Visit &visit) {
-  if (bytes < kUnit)
-    return;
-  int64_t begin = static_cast<const char *>(at) - getShared();
-  std::vector<Unit> &units = all[getCta()];
-  for (int64_t unit = begin / kUnit; unit * kUnit < begin + bytes; ++unit)
-    visit(units[unit], unit * kUnit);
+static bool isNone(const Stamp &stamp) { return stamp.barrierTime == 0; }
+
+/// Records a load of the current thread.
+static void addLoad(Loads &loads, const Stamp &now) {
+  if (isNone(loads.last) || loads.last.barrierTime != now.barrierTime) {
+    loads = {now};
+  } else if (!isSameWarp(loads.last)) {
+    loads.hasOthers = true;
+  } else {
+    // bar.warp.sync orders the loads of the warp before it.
+    bool isSinceSync = loads.last.warpTime == now.warpTime;
+    loads.hasSameWarp =
+        isSinceSync && (loads.hasSameWarp || loads.last.thread != now.thread);
+    loads.last = now;
+  }
 }
 
-static bool isNone(const Stamp &stamp) { return stamp.barrierTime == 0; }
+/// Returns true if all loads are ordered before a store of the current thread.
+static bool areOrdered(const Loads &loads) {
+  if (isNone(loads.last) || loads.last.barrierTime != getBarrierTime())
+    return true;
+  // A thread that has reached a shuffle has completed its earlier loads.
+  if (isSameWarp(loads.last) && !loads.hasOthers &&
+      loads.last.meetTime != getMeetTime())
+    return true;
+  bool hasOther = loads.hasOthers ||
+                  (loads.hasSameWarp && !isSameWarp(loads.last)) ||
+                  (loads.hasSameWarp && loads.last.warpTime == getWarpTime());
+  return !hasOther && isOrdered(loads.last);
+}
+
+static const char *describeOthers(const Loads &loads) {
+  return loads.hasSameWarp || loads.hasOthers ? " and others read" : " reads";
+}
+
+//===----------------------------------------------------------------------===//
+// Shared memory
+//===----------------------------------------------------------------------===//
+
+static int64_t getPlace(const void *at) {
+  return static_cast<const char *>(at) - getShared();
+}
 
 static void checkWritten(const Unit &unit, int64_t byte, const char *what) {
   if (!isNone(unit.written) && !isOrdered(unit.written))
@@ -71,56 +172,61 @@ static void checkWritten(const Unit &unit, int64_t byte, const char *what) {
          what, long(byte), unit.written.thread);
 }
 
-static void checkRead(const Unit &unit, int64_t byte) {
-  if (isNone(unit.read) || unit.read.barrierTime != getBarrierTime())
-    return;
-  // A thread that has reached a shuffle has completed its earlier loads.
-  if (isSameWarp(unit.read) && !unit.hasOthers &&
-      unit.read.meetTime != getMeetTime())
-    return;
-  bool hasOther = unit.hasOthers ||
-                  (unit.hasSameWarp && !isSameWarp(unit.read)) ||
-                  (unit.hasSameWarp && unit.read.warpTime == getWarpTime());
-  if (hasOther || !isOrdered(unit.read))
+static void checkLoads(const Unit &unit, int64_t byte) {
+  if (!areOrdered(unit.loads))
     fail("writes byte %ld of shared memory, which thread %d%s, with no "
          "barrier between",
-         long(byte), unit.read.thread,
-         unit.hasSameWarp || unit.hasOthers ? " and others read" : " reads");
+         long(byte), unit.loads.last.thread, describeOthers(unit.loads));
 }
 
 void simt::noteSharedRead(const void *at, int64_t bytes) {
   Stamp now = getStamp();
-  forEachUnit(at, bytes, [&](Unit &unit, int64_t byte) {
+  Accesses<Unit> &own = sharedAccesses[getCta()];
+  own.check(getPlace(at), bytes, [](const Unit &unit, int64_t byte) {
     checkWritten(unit, byte, "reads");
-    if (isNone(unit.read) || unit.read.barrierTime != now.barrierTime) {
-      unit.read = now;
-      unit.hasSameWarp = unit.hasOthers = false;
-    } else if (!isSameWarp(unit.read)) {
-      unit.hasOthers = true;
-    } else {
-      // bar.warp.sync orders the reads of the warp before it.
-      bool isSinceSync = unit.read.warpTime == now.warpTime;
-      unit.hasSameWarp =
-          isSinceSync && (unit.hasSameWarp || unit.read.thread != now.thread);
-      unit.read = now;
-    }
   });
+  own.record(getPlace(at), bytes,
+             [&](Unit &unit, int64_t) { addLoad(unit.loads, now); });
 }
 
-void simt::noteSharedWrite(const void *at, int64_t bytes) {
+void simt::noteSharedWrite(const void *at, int64_t bytes, bool changes) {
   Stamp now = getStamp();
-  forEachUnit(at, bytes, [&](Unit &unit, int64_t byte) {
-    checkWritten(unit, byte, "writes");
-    checkRead(unit, byte);
-    unit.written = now;
+  Accesses<Unit> &own = sharedAccesses[getCta()];
+  own.check(getPlace(at), bytes, [=](const Unit &unit, int64_t byte) {
+    if (changes)
+      checkWritten(unit, byte, "writes");
+    checkLoads(unit, byte);
   });
+  own.record(getPlace(at), bytes,
+             [&](Unit &unit, int64_t) { unit.written = now; });
 }
 
 void simt::noteAsyncWrite(const void *at, int64_t bytes) {
-  forEachUnit(at, bytes, [&](Unit &unit, int64_t byte) {
-    checkWritten(unit, byte, "copies to");
-    checkRead(unit, byte);
-  });
+  sharedAccesses[getCta()].check(getPlace(at), bytes,
+                                 [](const Unit &unit, int64_t byte) {
+                                   checkWritten(unit, byte, "copies to");
+                                   checkLoads(unit, byte);
+                                 });
+}
+
+//===----------------------------------------------------------------------===//
+// Loads from global memory
+//===----------------------------------------------------------------------===//
+
+void simt::noteGlobalRead(const void *at, int64_t bytes) {
+  Stamp now = getStamp();
+  globalLoads[getCta()].record(
+      uintptr_t(at) - kArena, bytes,
+      [&](Loads &loads, int64_t) { addLoad(loads, now); });
+}
+
+void simt::checkGlobalLoads(const void *at, int64_t bytes) {
+  globalLoads[getCta()].check(
+      uintptr_t(at) - kArena, bytes, [](const Loads &loads, int64_t) {
+        if (!areOrdered(loads))
+          fail("stores to memory that thread %d%s, with no barrier between",
+               loads.last.thread, describeOthers(loads));
+      });
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,11 +1,11 @@
 //===- races.h - Accesses of threads that nothing orders --------*- C++ -*-===//
 //
-// A race: two threads of a CTA access the same memory, at least one writes, and
-// between the accesses there is neither a barrier nor, for threads of one warp,
-// bar.warp.sync. A race ends the launch, whatever the values are. A store is
-// ordered after loads of threads that have since met in a warp-level
-// instruction such as a shuffle. Volatile accesses, and stores that do not
-// change the value, are exempt.
+// A race: two threads of a CTA access the same bytes of shared or global memory,
+// at least one writes, and between the accesses there is neither a barrier nor,
+// for threads of one warp, bar.warp.sync. A race ends the launch, whatever the
+// values are. A store is ordered after loads of threads that have since met in
+// a warp-level instruction such as a shuffle. Volatile accesses, and two stores
+// of the same value, are exempt.
 
 #ifndef ARK_TESTS_EMULATION_RACES_H
 #define ARK_TESTS_EMULATION_RACES_H
@@ -27,15 +27,23 @@ Stamp getStamp();
 /// thread's next one.
 bool isOrdered(const Stamp &stamp);
 
-/// Begins a launch whose CTAs have this many bytes of shared memory.
-void beginRaces(int ctas, int64_t bytes);
+/// Begins a launch.
+void beginRaces(int ctas);
 
-/// Records an access of the current thread to shared memory.
+/// Records an access of the current thread to shared memory. Threads may store
+/// the same value without an order, so a store may not change it.
 void noteSharedRead(const void *at, int64_t bytes);
-void noteSharedWrite(const void *at, int64_t bytes);
+void noteSharedWrite(const void *at, int64_t bytes, bool changes);
 
 /// Records that the thread makes the hardware write to shared memory.
 void noteAsyncWrite(const void *at, int64_t bytes);
+
+/// Records that the current thread reads global memory.
+void noteGlobalRead(const void *at, int64_t bytes);
+
+/// Ends the launch if another thread of the CTA has read global memory to which
+/// the current thread stores, without an order between the two.
+void checkGlobalLoads(const void *at, int64_t bytes);
 
 /// Records a store of the current thread to global memory.
 void noteStore();

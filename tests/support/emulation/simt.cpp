@@ -267,7 +267,7 @@ int simt_launch(const Part *parts, int devices, int threads,
     if (devices > 1)
       skewDevices();
     beginShared(ctas, threads, sharedBytes);
-    beginRaces(ctas, sharedBytes);
+    beginRaces(ctas);
     beginCopies(ctas, threads);
     beginWarpgroups(ctas, threads);
   }
