@@ -21,9 +21,32 @@ from .source import count_ranks
 from .stages import reached_stage
 from .table_proof import prove
 
-__all__ = ["compile_bundle", "make_bundle"]
+__all__ = ["compile_bundle", "make_bundle", "warn_unless_proven"]
 
 _LOG = logging.getLogger("ark.compiler")
+
+
+def warn_unless_proven(module: ir.Operation, options: CompileOptions, stacklevel: int) -> None:
+    """Warns if the bundle of a module will not be proven.
+
+    Args:
+        module: the module to compile.
+        options: the options of the compilation.
+        stacklevel: the position of the user's call: 2 for the caller of this function's caller.
+    """
+    if not options.verify:
+        reason = (
+            "verify=False: the schedule is not proven; if it is wrong, a run hangs or gives wrong "
+            "results"
+        )
+    elif not _has_tasks(module):
+        reason = (
+            f"the module is at the stage {reached_stage(module)!r}, and only earlier stages have "
+            "tasks, whose accesses can be proven: the bundle is not proven"
+        )
+    else:
+        return
+    warnings.warn(reason, UnprovenWarning, stacklevel=stacklevel + 1)
 
 
 def compile_bundle(
@@ -33,20 +56,6 @@ def compile_bundle(
 
     Raises the errors of :func:`ark_mlir.compile`.
     """
-    if not options.verify:
-        warnings.warn(
-            "verify=False: the schedule is not proven; if it is wrong, a run hangs or gives wrong "
-            "results",
-            UnprovenWarning,
-            stacklevel=3,
-        )
-    elif not _has_tasks(module):
-        warnings.warn(
-            f"the module is at the stage {reached_stage(module)!r}, and only earlier stages have "
-            "tasks, whose accesses can be proven: the bundle is not proven",
-            UnprovenWarning,
-            stacklevel=3,
-        )
     machine = choose_target(module, target, options.devices)
     backend = backend_of(machine.backend)
     if count_ranks(module) > 1 and machine.backend == "hip":

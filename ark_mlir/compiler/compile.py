@@ -12,7 +12,7 @@ from .. import knobs
 from ..devices import split_target
 from ..errors import InvalidUsageError
 from ..targets import Target
-from .bundles import compile_bundle
+from .bundles import compile_bundle, warn_unless_proven
 from .options import CompileKeywords, CompileOptions
 from .source import load_module, load_part
 
@@ -83,7 +83,9 @@ def compile(
         from .ranks import compile_part
 
         return compile_part(part, target, options)
-    bundle = compile_bundle(load_module(source), target, options)
+    module = load_module(source)
+    warn_unless_proven(module, options, stacklevel=2)
+    bundle = compile_bundle(module, target, options)
     if isinstance(source, list | tuple):
         return World(bundle, drivers_for(bundle, options.devices))
     return make_executable(bundle, devices=options.devices)

@@ -13,7 +13,7 @@ from ..distributed.frames import as_file, contents
 from ..distributed.links import Message
 from ..errors import ArkError, InvalidUsageError
 from ..targets import Target
-from .bundles import compile_bundle
+from .bundles import compile_bundle, warn_unless_proven
 from .cache import bundle_options, compiler_build
 from .options import CompileOptions
 from .source import Part, bytecode, load_parts
@@ -45,6 +45,8 @@ def compile_part(
     options = replace(options, devices=None)
     with member.turn(f"compile {part.name!r}") as turn:
         _check_rank(member, part)
+        # Every rank warns: the user of a rank may not see the output of another process.
+        warn_unless_proven(part.module, options, stacklevel=3)
         bundle = _exchange(turn, member, part, target, options)
         return member.attach(turn, bundle, devices)
 

@@ -90,6 +90,14 @@ def test_several_programs_files_and_traces(launch: Launch) -> None:
     }
 
 
+def test_every_rank_warns_of_a_schedule_that_is_not_proven(launch: Launch) -> None:
+    """The warning names the line of the rank's own program, although rank 0 compiles for all."""
+    for said, number in launch(3, "unproven").values():
+        [[kind, message, file]] = said
+        assert (kind, file, number) == ("UnprovenWarning", "scenarios.py", 12.0)
+        assert message.startswith("verify=False: the schedule is not proven; if it is wrong, a run")
+
+
 def test_tensor_parallel_llama(launch: Launch, tiny: Any, tmp_path: Path) -> None:
     folder = tiny.write_model(tmp_path / "llama", "llama")
     alone = ark.models.load(folder, max_length=24, chunk=4).compile("cpu:1")
