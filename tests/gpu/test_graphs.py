@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 from collections.abc import Callable
 from typing import Any
 
@@ -120,3 +121,13 @@ def test_check_reports_bad_data_of_a_replay(load: Load, torch: Any) -> None:
         graph.replay()
         exe.check()
         assert torch.equal(y, table[index].expand(4, 64))
+
+
+def test_the_example_of_check(load: Load, torch: Any) -> None:
+    """On a machine without a GPU, the tests of docstrings skip this example."""
+    exe, x = load("good"), torch.randn(64, 256, device="cuda")
+    exe.run(x=x)
+    names = {"torch": torch, "graph": torch.cuda.CUDAGraph(), "exe": exe, "x": x}
+    finder = doctest.DocTestFinder(recurse=False)
+    [example] = finder.find(ark.Executable.check, "Executable.check", globs=names)
+    assert doctest.DocTestRunner().run(example) == (0, 3)

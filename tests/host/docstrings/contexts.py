@@ -7,6 +7,7 @@ example uses it before it assigns it.
 from __future__ import annotations
 
 import contextlib
+import importlib.util
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,6 +29,16 @@ TENSORS: dict[str, Callable[[str], Any]] = {
     "a": tensor(4, 64),
     "b": tensor(4, 64),
 }
+
+
+def missing_for_gpu() -> str:
+    """Returns what examples for GPUs need and this machine lacks, or an empty string."""
+    for name, package in {"torch": "PyTorch", "cuda": "cuda-python"}.items():
+        if importlib.util.find_spec(name) is None:
+            return package
+    import torch
+
+    return "" if torch.cuda.is_available() else "a GPU of NVIDIA, and PyTorch sees none"
 
 
 class Workplace:
@@ -77,6 +88,15 @@ class Workplace:
 
     def make_exe(self) -> Any:
         return ark.compile(self["program"], target="cpu:2").bind({"w": self["w"]})
+
+    def names_on_gpu(self) -> dict[str, Any]:
+        """An executable, an input of it and an empty graph on the GPU, and PyTorch."""
+        import torch
+
+        exe = ark.compile(self["program"], target="cuda").bind({"w": self["w"]})
+        x = torch.from_numpy(self["x"]).cuda()
+        exe.run(x=x)  # a run comes before each capture
+        return {"torch": torch, "graph": torch.cuda.CUDAGraph(), "x": x, "exe": exe}
 
     def make_communicator(self) -> Any:
         """A communicator of another library, of which an example calls nothing."""

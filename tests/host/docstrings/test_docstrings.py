@@ -36,7 +36,7 @@ PACKAGES = {
     "ark_mlir.text.chat": "jinja2",
     "ark_mlir.text.tokenizer": "tokenizers",
 }
-# Modules whose examples need hardware.
+# Examples that need a GPU and PyTorch. tests/gpu runs them, too, without the compiler.
 GPU = {"ark_mlir.runtime.executable.Executable.check"}
 # Namespaces with functions, classes and methods for users.
 PUBLIC = (
@@ -177,8 +177,8 @@ def workplace(tmp_path_factory: pytest.TempPathFactory, tiny: Any) -> contexts.W
 def test_examples_run(
     test: doctest.DocTest, workplace: contexts.Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    if test.name in GPU:
-        pytest.skip("needs a GPU and PyTorch")
+    if test.name in GPU and (missing := contexts.missing_for_gpu()):
+        pytest.skip(f"needs {missing}")
     for prefix, package in PACKAGES.items():
         if test.name.startswith(prefix):
             pytest.importorskip(package, reason=f"{package} is not installed")
@@ -187,7 +187,9 @@ def test_examples_run(
     for name, value in {"RANK": "0", "WORLD_SIZE": "1"}.items():
         monkeypatch.setenv(name, value)
     inside = context_of(test.name)
-    if inside is None:
+    if test.name in GPU:
+        run(test, workplace.names_on_gpu())
+    elif inside is None:
         run(test, {name: workplace[name] for name in needed_names(test) if name in workplace})
     else:
         with contexts.building(INSIDE[inside]) as declare:
