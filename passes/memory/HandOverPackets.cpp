@@ -119,13 +119,10 @@ BlockArgument Rewriter::replaceOut(Value out) {
                               getWordType(tile.getType()), tile.getLoc());
 }
 
-/// Rebuilds a view of the old tile on the tile of packets.
-Value Rewriter::rebuildView(Value view, BlockArgument tile,
-                            BlockArgument wordTile) {
-  if (view == tile)
-    return wordTile;
-  auto subview = view.getDefiningOp<memref::SubViewOp>();
-  Value source = rebuildView(subview.getSource(), tile, wordTile);
+/// Creates the view of `source` that `subview` is of a buffer of the same
+/// shape.
+static Value createSubView(OpBuilder &builder, memref::SubViewOp subview,
+                           Value source) {
   auto type = memref::SubViewOp::inferRankReducedResultType(
       subview.getType().getShape(), cast<MemRefType>(source.getType()),
       subview.getMixedOffsets(), subview.getMixedSizes(),
@@ -134,6 +131,16 @@ Value Rewriter::rebuildView(Value view, BlockArgument tile,
       builder, subview.getLoc(), cast<MemRefType>(type), source,
       subview.getMixedOffsets(), subview.getMixedSizes(),
       subview.getMixedStrides());
+}
+
+/// Rebuilds a view of the old tile on the tile of packets.
+Value Rewriter::rebuildView(Value view, BlockArgument tile,
+                            BlockArgument wordTile) {
+  if (view == tile)
+    return wordTile;
+  auto subview = view.getDefiningOp<memref::SubViewOp>();
+  return createSubView(builder, subview,
+                       rebuildView(subview.getSource(), tile, wordTile));
 }
 
 /// Clones the op that computes the values into an op that writes packets of
@@ -183,21 +190,59 @@ void Rewriter::eraseProducers(BlockArgument tile) {
   body->eraseArgument(tile.getArgNumber());
 }
 
-/// Creates a temporary for values with the layout of a tile.
+/// Creates a dense temporary for the values of a tile. The result has the type
+/// of the tile, unless the rows of the tile are apart.
 Value Rewriter::createValues(MemRefType type, Location loc) {
   auto dense = MemRefType::get(type.getShape(), type.getElementType());
-  if (memref::CastOp::areCastCompatible(dense, type))
+  if (memref::CastOp::areCastCompatible(dense, type) ||
+      PacketRows::match(type)->getSpan() != type.getNumElements())
     return memref::AllocOp::create(builder, loc, dense);
   // A cast cannot change strides, not even those of unit extents.
-  PacketRows rows = *PacketRows::match(type);
   Value all = memref::AllocOp::create(
-      builder, loc, MemRefType::get(rows.getSpan(), type.getElementType()));
+      builder, loc,
+      MemRefType::get(type.getNumElements(), type.getElementType()));
   auto [strides, offset] = type.getStridesAndOffset();
   auto layout = StridedLayoutAttr::get(builder.getContext(), 0, strides);
   return memref::ReinterpretCastOp::create(
       builder, loc,
       MemRefType::get(type.getShape(), type.getElementType(), layout), all,
       /*offset=*/0, type.getShape(), strides);
+}
+
+static void replaceTile(Value tile, Value values, Operation *except);
+
+/// Replaces a view of a tile by the same view of `values`, which have another
+/// layout. Returns false if `op` is no view.
+static bool replaceView(Operation *op, Value values) {
+  OpBuilder builder(op);
+  Location loc = op->getLoc();
+  Value view;
+  if (isa<memref::CastOp>(op))
+    view = values;
+  else if (auto subview = dyn_cast<memref::SubViewOp>(op))
+    view = createSubView(builder, subview, values);
+  else if (auto collapse = dyn_cast<memref::CollapseShapeOp>(op))
+    view = memref::CollapseShapeOp::create(builder, loc, values,
+                                           collapse.getReassociationIndices());
+  else if (auto expand = dyn_cast<memref::ExpandShapeOp>(op))
+    view =
+        memref::ExpandShapeOp::create(builder, loc, expand.getType().getShape(),
+                                      values, expand.getReassociationIndices());
+  else
+    return false;
+  replaceTile(op->getResult(0), view, /*except=*/nullptr);
+  op->erase();
+  return true;
+}
+
+/// Replaces a tile by values of the same shape in all ops but `except`. The
+/// values may have another layout than the tile.
+static void replaceTile(Value tile, Value values, Operation *except) {
+  if (tile.getType() == values.getType())
+    return tile.replaceAllUsesExcept(values, except);
+  for (OpOperand &use : llvm::make_early_inc_range(tile.getUses()))
+    if (use.getOwner() != except && !replaceView(use.getOwner(), values))
+      use.set(values);
 }
 
 /// Returns the offsets of a tile within the received region.
@@ -238,9 +283,10 @@ void Rewriter::receive(const PacketReceipt &receipt) {
           getAsIndexOpFoldResult(builder.getContext(), region.getSizes()),
           SmallVector<OpFoldResult>(region.getSizes().size(),
                                     builder.getIndexAttr(1)));
-    if (own.getType() != tile.getType())
+    if (own.getType() != tile.getType() &&
+        memref::CastOp::areCastCompatible(own.getType(), tile.getType()))
       own = memref::CastOp::create(builder, loc, tile.getType(), own);
-    tile.replaceAllUsesExcept(own, received);
+    replaceTile(tile, own, received);
     Value out = viewAs(use.get());
     use.get()->set(out);
     builder.setInsertionPoint(received);

@@ -263,12 +263,12 @@ ark.program @readersOfParts(
 
 // -----
 
-// A task reads halves of rows, as in a rotation: values have the strides of the packets.
+// A task reads halves of rows, as in a rotation: the packets are apart, the values are dense.
 // CHECK-LABEL: ark.program @halvesOfRows(
 // CHECK: ark.task "b"
-// CHECK: %[[ALL:.+]] = memref.alloc() : memref<24xbf16>
-// CHECK: memref.reinterpret_cast %[[ALL]] to offset: [0], sizes: [2, 8], strides: [16, 1]
-// CHECK: ark.receive_packets {{.+}} : memref<2x8xi32, strided<[16, 1], offset: ?>> to memref<2x8xbf16, strided<[16, 1]>>
+// CHECK: %[[VALUES:.+]] = memref.alloc() : memref<2x8xbf16>
+// CHECK: ark.receive_packets {{.+}} to %[[VALUES]] : memref<2x8xi32, strided<[16, 1], offset: ?>> to memref<2x8xbf16>
+// CHECK: linalg.generic {{.*}} ins(%[[VALUES]] : memref<2x8xbf16>)
 #id = affine_map<(d0, d1) -> (d0, d1)>
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
     shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
@@ -297,6 +297,52 @@ ark.program @halvesOfRows(
     ^bb0(%in: bf16, %out: f32):
       %v = arith.extf %in : bf16 to f32
       linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+// Rows of f32 that are far apart: the temporary has the size of the values, and views of the tile become views of it.
+// CHECK-LABEL: ark.program @viewsOfRowsFarApart(
+// CHECK: ark.task "b"
+// CHECK: %[[VALUES:.+]] = memref.alloc() : memref<2x1x8xf32>
+// CHECK: ark.receive_packets {{.+}} to %[[VALUES]] : memref<2x1x8xi64, strided<[4096, 4096, 1], offset: ?>> to memref<2x1x8xf32>
+// CHECK: %[[FLAT:.+]] = memref.collapse_shape %[[VALUES]] {{\[\[}}0, 1], [2]] : memref<2x1x8xf32> into memref<2x8xf32>
+// CHECK: %[[PART:.+]] = memref.subview %[[FLAT]][0, 4] [2, 4] [1, 1] : memref<2x8xf32> to memref<2x4xf32, strided<[8, 1], offset: 4>>
+// CHECK: linalg.generic {{.*}} ins(%[[PART]] : memref<2x4xf32, strided<[8, 1], offset: 4>>)
+#id = affine_map<(d0, d1) -> (d0, d1)>
+#id3 = affine_map<(d0, d1, d2) -> (d0, d1, d2)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @viewsOfRowsFarApart(
+    %x: memref<2x1x4096xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<2x2048xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %h = memref.alloc() : memref<2x1x4096xf32>
+  ark.task "a" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0, 0, 0), [1, 1, 4096]>] : memref<2x1x4096xf32>)
+      outs(%h[#ark.region<(d0) -> (d0, 0, 0), [1, 1, 4096]>] : memref<2x1x4096xf32>) {
+  ^bb0(%i: index, %a: memref<1x1x4096xf32, strided<[4096, 4096, 1], offset: ?>>, %b: memref<1x1x4096xf32, strided<[4096, 4096, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id3, #id3], iterator_types = ["parallel", "parallel", "parallel"]}
+        ins(%a : memref<1x1x4096xf32, strided<[4096, 4096, 1], offset: ?>>) outs(%b : memref<1x1x4096xf32, strided<[4096, 4096, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    }
+    ark.yield
+  }
+  ark.task "b" grid [512]
+      ins(%h[#ark.region<(d0) -> (0, 0, d0 * 8), [2, 1, 8]>] : memref<2x1x4096xf32>)
+      outs(%y[#ark.region<(d0) -> (0, d0 * 4), [2, 4]>] : memref<2x2048xf32>) {
+  ^bb0(%i: index, %a: memref<2x1x8xf32, strided<[4096, 4096, 1], offset: ?>>, %b: memref<2x4xf32, strided<[2048, 1], offset: ?>>):
+    %flat = memref.collapse_shape %a [[0, 1], [2]] : memref<2x1x8xf32, strided<[4096, 4096, 1], offset: ?>> into memref<2x8xf32, strided<[4096, 1], offset: ?>>
+    %part = memref.subview %flat[0, 4] [2, 4] [1, 1] : memref<2x8xf32, strided<[4096, 1], offset: ?>> to memref<2x4xf32, strided<[4096, 1], offset: ?>>
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%part : memref<2x4xf32, strided<[4096, 1], offset: ?>>) outs(%b : memref<2x4xf32, strided<[2048, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
     }
     ark.yield
   }
