@@ -23,6 +23,8 @@ __all__ = [
     "LONGEST_TEXT",
     "DamagedFrameError",
     "Frame",
+    "Received",
+    "append",
     "as_file",
     "close_files",
     "contents",
@@ -189,16 +191,21 @@ def as_file(data: bytes | memoryview) -> int:
     except OSError as error:
         raise _no_file(view, error) from None
     try:
-        rest = view
-        while rest:
-            rest = rest[os.write(file, rest) :]
-    except OSError as error:
-        os.close(file)
-        raise _no_file(view, error) from None
+        append(file, view)
     except BaseException:
         os.close(file)
         raise
     return file
+
+
+def append(file: int, data: bytes | memoryview) -> None:
+    """Appends bytes to a file of :func:`as_file`; raises DeviceError if there is no memory."""
+    rest = view = memoryview(data).cast("B")
+    try:
+        while rest:
+            rest = rest[os.write(file, rest) :]
+    except OSError as error:
+        raise _no_file(view, error) from None
 
 
 def _no_file(data: memoryview, error: OSError) -> DeviceError:

@@ -22,8 +22,8 @@ _MAGIC = b"ark-tcp\x01"
 _NONCE = 32
 _TAG = hashlib.sha256().digest_size
 _LENGTH = struct.Struct("<Q")
-# A message has a text and a file at most, both of limited size.
-_LONGEST = 2 * LONGEST_TEXT + 1024
+# A message is at most a text with a header; a file comes in parts that are smaller.
+_LONGEST = LONGEST_TEXT + 1024
 
 
 class Channel:

@@ -1,8 +1,8 @@
 """Links to ranks over TCP.
 
 A bridge carries the datagrams of a local socket pair over a channel, so that `Links` has a Unix
-socket for every rank. A file that comes with a message is copied. Memory that ranks share cannot be
-sent that way.
+socket for every rank. A file that comes with a message is copied: its parts follow the message, so
+that a file may have any size. Memory that ranks share cannot be sent that way.
 """
 
 from __future__ import annotations
@@ -17,7 +17,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ArkError
-from ..frames import DamagedFrameError, Frame, as_file, contents, parse_text, receive_frame
+from ..frames import (
+    DamagedFrameError,
+    Frame,
+    Received,
+    append,
+    as_file,
+    parse_text,
+    receive_frame,
+)
 from ..links import Links
 from .channel import Channel
 
@@ -26,6 +34,8 @@ __all__ = ["TcpLinks", "shut_down"]
 _HEADER = struct.Struct("<QQ")
 _NO_FILE = (1 << 64) - 1
 _CLOSE_SECONDS = 2.0
+# Bytes of a part of a file, each of which is in memory as a whole at both ends.
+_PART = 16 << 20
 
 
 class TcpLinks(Links):
@@ -134,16 +144,22 @@ class _Bridge:
     def _carry_messages(self) -> None:
         while (received := receive_frame(self._far)) is not None:
             try:
-                data = b"" if received.file is None else _data_of(received.file)
+                self._carry(received)
             finally:
                 if received.file is not None:
                     os.close(received.file)
-            text = json.dumps(received.message).encode()
-            file = _NO_FILE if received.file is None else len(data)
-            self._channel.send(_HEADER.pack(len(text), file) + text + data)
             with self._moved:
                 self._carried += 1
                 self._moved.notify_all()
+
+    def _carry(self, received: Received) -> None:
+        file = received.file
+        nbytes = _NO_FILE if file is None else _size_of(file)
+        text = json.dumps(received.message).encode()
+        self._channel.send(_HEADER.pack(len(text), nbytes) + text)
+        if file is not None:
+            for begin in range(0, nbytes, _PART):
+                self._channel.send(os.pread(file, min(_PART, nbytes - begin), begin))
 
     def _carry_in(self) -> None:
         """Passes what the peer sends to `Links`, until the peer ends."""
@@ -162,16 +178,32 @@ class _Bridge:
         if len(data) < _HEADER.size:
             raise DamagedFrameError("a message without a header")
         length, nbytes = _HEADER.unpack_from(data)
-        body = memoryview(data)[_HEADER.size :]
-        if length + (0 if nbytes == _NO_FILE else nbytes) != len(body):
-            raise DamagedFrameError("a message whose lengths are wrong")
-        message = parse_text(bytes(body[:length]))
-        file = None if nbytes == _NO_FILE else as_file(body[length:])
+        if length != len(data) - _HEADER.size:
+            raise DamagedFrameError("a message whose length is wrong")
+        message = parse_text(data[_HEADER.size :])
+        file = None if nbytes == _NO_FILE else self._receive_file(nbytes)
         try:
             self._send(message, file)
         finally:
             if file is not None:
                 os.close(file)
+
+    def _receive_file(self, nbytes: int) -> int:
+        """Returns a file with the parts that follow; memory is taken for received parts only."""
+        file = as_file(b"")
+        try:
+            while nbytes > 0:
+                part = self._channel.receive(_PART)
+                if part is None:
+                    raise DamagedFrameError("the connection ended within a file")
+                if len(part) != min(_PART, nbytes):
+                    raise DamagedFrameError(f"{len(part)} bytes of a file that lacks {nbytes}")
+                append(file, part)
+                nbytes -= len(part)
+        except BaseException:
+            os.close(file)
+            raise
+        return file
 
     def _tell(self, reason: str) -> None:
         """Tells `Links` why the peer is lost."""
@@ -183,11 +215,11 @@ class _Bridge:
             frame.send(self._far)
 
 
-def _data_of(file: int) -> bytes:
+def _size_of(file: int) -> int:
     """Returns the bytes of a file of `as_file`; raises DamagedFrameError for shared memory."""
     if "memfd:ark_message" not in os.readlink(f"/proc/self/fd/{file}"):
         raise DamagedFrameError("a file that is memory of this host")
-    return contents(file)
+    return os.fstat(file).st_size
 
 
 def shut_down(link: socket.socket) -> None:

@@ -21,6 +21,7 @@ from ark_mlir.distributed.circle import Circle
 from ark_mlir.distributed.frames import DamagedFrameError, as_file, contents
 from ark_mlir.distributed.launcher import Identity
 from ark_mlir.distributed.links import Links
+from ark_mlir.distributed.tcp import links as tcp_links
 from ark_mlir.distributed.tcp import meeting
 from ark_mlir.distributed.tcp.channel import Channel, connect_channel
 from ark_mlir.distributed.tcp.links import TcpLinks
@@ -204,6 +205,61 @@ def test_all_ranks_find_each_other(meet: Meet, size: int) -> None:
                 assert (said.sender, said.body) == (peer, [peer, long])
                 assert contents(said.file) == b"from %d" % peer
                 os.close(said.file)
+
+
+@pytest.mark.parametrize("nbytes", [0, 999, 1000, 1001, 2500])
+def test_a_file_of_any_size(meet: Meet, monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
+    """A file longer than a part comes in several messages of the channel, and then the next one."""
+    monkeypatch.setattr(tcp_links, "_PART", 1000)
+    sent: list[int] = []
+    send = Channel.send
+
+    def note(channel: Channel, data: bytes) -> None:
+        sent.append(len(data))
+        send(channel, data)
+
+    first, second = meet((0, 2), (1, 2))
+    monkeypatch.setattr(Channel, "send", note)
+    data = bytes(range(251)) * 10
+    file = as_file(data[:nbytes])
+    first.say(7, 1, "hello", "greet", "with a file", file)
+    first.say(7, 1, "hello again", "greet", "without one", None)
+    os.close(file)
+    with second.changed:
+        mailbox = second.mailbox(0, 7)
+        assert second.changed.wait_for(lambda: len(mailbox.messages) == 2, 60)
+    said, next_one = (mailbox.messages.pop((1, phase)) for phase in ("hello", "hello again"))
+    assert (said.body, next_one.body, next_one.file) == ("with a file", "without one", None)
+    assert contents(said.file) == data[:nbytes]
+    os.close(said.file)
+    assert max(sent) <= 1000
+    assert len(sent) == 2 + -(-nbytes // 1000)
+
+
+@pytest.mark.parametrize(
+    ("parts", "failure"),
+    [
+        ([b"x" * 1000, b"x" * 400], "sent 400 bytes of a file that lacks 500"),
+        ([b"x" * 1001], "sent a message of 1001 bytes; at most 1000 are possible"),
+        ([b""], "sent 0 bytes of a file that lacks 1500"),
+        ([b"x" * 1000], "sent the connection ended within a file"),
+    ],
+)
+def test_a_file_whose_parts_are_wrong(
+    monkeypatch: pytest.MonkeyPatch, parts: list[bytes], failure: str
+) -> None:
+    monkeypatch.setattr(tcp_links, "_PART", 1000)
+    first, second = pair()
+    links = TcpLinks(1, {0: second}, {0: "1"}, patience=60)
+    text = b"{}"
+    first.send(struct.pack("<QQ", len(text), 1500) + text)
+    for part in parts:
+        first.send(part)
+    first.link.shutdown(socket.SHUT_WR)
+    with Circle(links, 0, 60).turn("wait") as turn, pytest.raises(ark.RankFailedError) as caught:
+        turn.meet("phase")
+    assert failure in str(caught.value)
+    links.close("is done")
 
 
 def test_a_rank_that_leaves(meet: Meet) -> None:
