@@ -34,7 +34,9 @@ QUICK = (
 # Tests that make each call of CUDA's driver fail take minutes.
 NOT_QUICK = ("runtime/cuda",)
 # Tests with many similar cases that take most of the time: `make test` runs every n-th case, and
-# none if n is zero. `make test-all` runs all cases.
+# none if n is zero. `make test-all` runs all cases. runtime/cuda/test_faults.py::
+# test_the_kth_call_fails is no such test: defects were in the paths of sessions that every third
+# session leaves out (exports, dropped executables, shared states, peeks), which take 11 s.
 SAMPLED = {
     "benchmarks/test_architectures.py::test_models_of_transformers_are_one_program": 2,
     "benchmarks/test_architectures.py::test_networks_are_one_program": 4,
@@ -74,7 +76,6 @@ SAMPLED = {
     "models/test_transformers.py::test_narrow_decoders_are_no_further_off_than_pytorch": 2,
     "pytorch/test_models.py::test_from_torch": 2,
     "runtime/cuda/test_faults.py::test_the_context_is_lost_at_the_kth_call": 3,
-    "runtime/cuda/test_faults.py::test_the_kth_call_fails": 3,
     "runtime/cuda/test_world_faults.py::test_the_kth_call_fails": 8,
     "targets/test_cuda.py::test_a_decode_step_of_every_architecture": 3,
     "targets/test_cuda.py::test_a_model_on_every_architecture": 5,
