@@ -228,6 +228,16 @@ StringRef AttentionOp::getEmptyRead() {
              : "";
 }
 
+bool MatmulOp::isCompatibleReturnTypes(TypeRange inferred, TypeRange actual) {
+  if (inferred == actual)
+    return true;
+  if (inferred.size() != 1 || actual.size() != 1)
+    return false;
+  auto type = cast<RankedTensorType>(inferred.front());
+  return isa<FloatType>(type.getElementType()) &&
+         actual.front() == type.clone(Float32Type::get(type.getContext()));
+}
+
 LogicalResult MatmulOp::inferReturnTypes(MLIRContext *, Loc loc,
                                          Adaptor adaptor, Types &types) {
   RankedTensorType lhs = tensorType(adaptor.getLhs());

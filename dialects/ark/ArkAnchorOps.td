@@ -202,7 +202,8 @@ def Ark_MatmulOp : Ark_AnchorOp<"matmul"> {
   let summary = "Matrix product over the last two dimensions; leading ones broadcast";
   let description = [{
     Floats accumulate in f32; integers wrap in their own type. With one operand of 8-bit floats and
-    one of wider floats, the result has the wider type. Two operands of 8-bit floats give f32.
+    one of wider floats, the result has the wider type. Two operands of 8-bit floats give f32. The
+    result of any floats may also be f32, the accumulator without rounding.
 
     - (matmul_c1) both operands have rank two or more. They have one element type, or are floats, at
       least one of which has 8 bits.
@@ -219,6 +220,9 @@ def Ark_MatmulOp : Ark_AnchorOp<"matmul"> {
   let extraClassDeclaration = [{
     ::mlir::Attribute getValueIfEmpty();
     bool canBePartOfBody() { return true; }
+    /// Returns true for the inferred type, and for its shape with f32 elements
+    /// instead of another float.
+    static bool isCompatibleReturnTypes(::mlir::TypeRange inferred, ::mlir::TypeRange actual);
   }];
 }
 

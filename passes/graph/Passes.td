@@ -219,6 +219,45 @@ def SplitArgmaxPass : Pass<"ark-split-argmax", "::mlir::ark::ProgramOp"> {
   ];
 }
 
+def SplitProductsPass : Pass<"ark-split-products", "::mlir::ark::ProgramOp"> {
+  let summary = "Split the depth of products for idle SMs (split-K)";
+  let description = [{
+    A product with a small result and a large depth has few large tiles. Smaller tiles occupy all SMs,
+    but read both operands more often. The pass divides the depth into parts, each with a product of
+    its own, and adds the f32 results of the parts in a fixed order. Consumers of the product join the
+    group of the sum.
+
+    The pass considers products of 16-bit floats with more than 16 rows on targets that list tiles
+    for matrix units. Each part has whole stages of the depth, and listed tiles that occupy all SMs. The
+    cost model selects the number of parts: it compares the time of the tiles of all parts, and of
+    the sum, with the time of the product in one part. The pass skips a product whose tile is in the
+    user's plan, and products that share their left operand, which run at the same time.
+
+    ```mlir
+    %1 = ark.matmul %x, %w {transpose_other}
+        : (tensor<128x8192xbf16>, tensor<2048x8192xbf16>) -> tensor<128x2048xbf16>
+    ```
+    becomes
+    ```mlir
+    %1 = ark.reshape %x shape = [128, 8, 1024] : (tensor<128x8192xbf16>) -> tensor<128x8x1024xbf16>
+    %2 = ark.transpose %1 perm = [1, 0, 2] : (tensor<128x8x1024xbf16>) -> tensor<8x128x1024xbf16>
+    %3 = ark.reshape %w shape = [2048, 8, 1024] : (tensor<2048x8192xbf16>) -> tensor<2048x8x1024xbf16>
+    %4 = ark.transpose %3 perm = [1, 0, 2] : (tensor<2048x8x1024xbf16>) -> tensor<8x2048x1024xbf16>
+    %5 = ark.matmul %2, %4 {transpose_other}
+        : (tensor<8x128x1024xbf16>, tensor<8x2048x1024xbf16>) -> tensor<8x128x2048xf32>
+    %6 = ark.reduce_sum %5 axes = [0] keepdims = false : (tensor<8x128x2048xf32>) -> tensor<128x2048xf32>
+    %7 = ark.cast %6 to bf16 : (tensor<128x2048xf32>) -> tensor<128x2048xbf16>
+    ```
+  }];
+  let options = [
+    Option<"parts", "parts", "int64_t", "0",
+           "Number of parts if it divides the depth; 0 selects the cost model">,
+  ];
+  let statistics = [
+    Statistic<"numSplit", "split-products", "Products split">,
+  ];
+}
+
 def SplitAttentionPass : Pass<"ark-split-attention", "::mlir::ark::ProgramOp"> {
   let summary = "Split the keys of attention for idle SMs (split-KV)";
   let description = [{

@@ -27,6 +27,7 @@ void ark::buildGraphPipeline(OpPassManager &pm, StringRef collectives) {
   // Runs when views have their final form, and before ops are grouped.
   program.addPass(createSplitArgmaxPass());
   program.addPass(createSplitAttentionPass());
+  program.addPass(createSplitProductsPass());
   // Runs after CSE, which would merge the inserted copies.
   program.addPass(createIsolateResultsPass());
   // Runs after CSE, too, and before the copies of sums join groups.

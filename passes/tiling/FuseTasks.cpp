@@ -306,20 +306,31 @@ double TaskFuser::getRepeatingNs(TaskOp first, int64_t count) {
          llvm::divideCeil(before, sms) * getVCTANs(first, before);
 }
 
+/// Returns the largest possible size of a tensor, in bytes.
+static int64_t getBoundedBytes(Value tensor) {
+  auto type = cast<RankedTensorType>(tensor.getType());
+  int64_t bytes = getElementBytes(type.getElementType());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+    FailureOr<int64_t> extent = ValueBoundsConstraintSet::computeConstantBound(
+        presburger::BoundType::UB, {tensor, dim},
+        /*stopCondition=*/nullptr, /*closedUB=*/true);
+    // A temporary without a bound is rejected when memory is assigned.
+    bytes *= succeeded(extent) ? *extent : 1;
+  }
+  return bytes;
+}
+
 /// Returns the bytes of the large temporaries of a vCTA, such as the scores of
-/// an attention or the accumulator of a matmul tile.
+/// an attention or the accumulator of a matmul tile. An accumulator that is
+/// itself a result takes as many registers as one that is rounded.
 static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
   int64_t sum = 0;
-  task.getBody().walk([&](tensor::EmptyOp empty) {
-    int64_t bytes = getElementBytes(empty.getType().getElementType());
-    for (int64_t dim = 0; dim < empty.getType().getRank(); ++dim) {
-      FailureOr<int64_t> extent =
-          ValueBoundsConstraintSet::computeConstantBound(
-              presburger::BoundType::UB, {empty.getResult(), dim},
-              /*stopCondition=*/nullptr, /*closedUB=*/true);
-      // A temporary without a bound is rejected when memory is assigned.
-      bytes *= succeeded(extent) ? *extent : 1;
-    }
+  task.getBody().walk([&](Operation *op) {
+    auto fill = dyn_cast<linalg::FillOp>(op);
+    bool fillsResult = fill && isa<BlockArgument>(fill.getOutputs().front());
+    if (!isa<tensor::EmptyOp>(op) && !fillsResult)
+      return;
+    int64_t bytes = getBoundedBytes(op->getResult(0));
     if (bytes * kLargeShare >= memory)
       sum += bytes;
   });

@@ -3,6 +3,7 @@
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TileShape.h"
 
+#include "lib/analysis/ProductTiles.h"
 #include "lib/support/ChosenMatrices.h"
 #include "lib/support/OnePassAttention.h"
 #include "lib/support/Streaming.h"
@@ -52,9 +53,6 @@ static constexpr int64_t kLeastMatrixColumns = 8, kTileColumns = 4;
 /// Candidates for the columns of a vCTA that streams weights.
 static constexpr int64_t kStreamingColumns[] = {64, 48, 32, 24, 16, 12,
                                                 8,  6,  4,  3,  2,  1};
-/// One of kIdleShare SMs may be idle in a matmul with more rows, since tiles of
-/// half the size would read both operands twice.
-static constexpr int64_t kIdleShare = 16;
 /// Bytes of the smallest memory transaction.
 static constexpr int64_t kSectorBytes = 32;
 
@@ -142,11 +140,6 @@ private:
   bool isCPU() const { return !target.isGpu(); }
   bool hasMatrixUnits(Type element, int64_t rows) const;
   int64_t getWantedTiles() const { return tilesPerSM * target.getSms(); }
-  /// Returns the minimum number of tiles: a larger tile is preferred as long
-  /// as this many result, even if some SMs have no work.
-  int64_t getLeastTiles() const {
-    return target.getSms() - target.getSms() / kIdleShare;
-  }
   Tile selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const;
   int64_t selectStreamingColumns(int64_t batches, int64_t columns,
                                  double imbalance) const;
@@ -249,40 +242,26 @@ bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
          getDepth(op) % tiles.getDepth() == 0;
 }
 
-/// Returns true if the panels of a transposed right operand divide the columns
-/// of a tile among two warpgroups.
-static bool hasWholePanels(MatmulOp op, int64_t columns,
-                           MatrixTilesAttr tiles) {
-  return op.getTransposeOther() || columns % (2 * tiles.getPanel()) == 0;
-}
-
 /// Returns the listed tile with the earliest end, or nothing if none divides
 /// the result and occupies all SMs.
 std::optional<Tile>
 TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
-  MatrixTilesAttr wanted =
+  MatrixTilesAttr listed =
       isCPU() ? MatrixTilesAttr() : target.getGpu().getMatrixTiles();
-  if (!wanted || !hasWholeOperands(op, wanted))
+  if (!listed || !hasWholeOperands(op, listed))
     return std::nullopt;
-  std::optional<Tile> best;
-  double leastNs = std::numeric_limits<double>::infinity();
-  int64_t stages = getDepth(op) / wanted.getDepth();
-  for (auto [rows, columns] : wanted.getTiles()) {
-    Tile tile(domain.size() - 2, 1);
-    tile.append({rows, columns});
-    int64_t tiles = countTiles(domain, tile);
-    double ns = divideCeil(tiles, target.getSms()) *
-                (wanted.getTile() +
-                 stages * (rows + columns) * wanted.getStageRow() / 1000.0);
-    bool isWhole = domain[domain.size() - 2] % rows == 0 &&
-                   domain.back() % columns == 0 &&
-                   hasWholePanels(op, columns, wanted);
-    if (isWhole && tiles >= getLeastTiles() && ns < leastNs) {
-      best = tile;
-      leastNs = ns;
-    }
-  }
-  return best;
+  ArrayRef<int64_t> batches = domain.drop_back(2);
+  ProductSizes sizes{ShapedType::getNumElements(batches),
+                     domain[domain.size() - 2], domain.back(), getDepth(op)};
+  // Two warpgroups divide the columns of a tile, in whole panels if the rows of
+  // the right operand lie across the depth.
+  int64_t columnUnit = op.getTransposeOther() ? 1 : 2 * listed.getPanel();
+  std::optional<ProductTile> found = findListedTile(target, sizes, columnUnit);
+  if (!found)
+    return std::nullopt;
+  Tile tile(batches.size(), 1);
+  tile.append({found->rows, found->columns});
+  return tile;
 }
 
 Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
@@ -327,14 +306,9 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
     int64_t leastM = 16, leastN = isCPU() ? 32 : 64;
     int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
     if (hasMatrixUnits(lhs.getElementType(), rowsOfTile))
-      wantedTiles = getLeastTiles();
-    while (countTiles(domain, tile) < wantedTiles &&
-           (n > leastN || m > leastM)) {
-      bool cutN = n > leastN && (n >= 2 * m || m <= leastM);
-      int64_t &size = cutN ? n : m;
-      size =
-          std::max<int64_t>(llvm::alignTo(size / 2, 8), cutN ? leastN : leastM);
-    }
+      wantedTiles = getLeastTiles(target);
+    halveTile(m, n, leastM, leastN,
+              [&] { return countTiles(domain, tile) >= wantedTiles; });
   }
   if (matmulM > 0)
     m = matmulM;
@@ -397,7 +371,8 @@ Tile TileSelector::selectAttention(AttentionOpInterface op,
   auto widen = [&](int64_t least, int64_t most) {
     Tile wide = tile;
     wide[rank - 2] = divideEvenly(queries, most, 8);
-    if (wide[rank - 2] < least || countTiles(domain, wide) < getLeastTiles() ||
+    if (wide[rank - 2] < least ||
+        countTiles(domain, wide) < getLeastTiles(target) ||
         !hasMatrixUnits(getType(op.getKey()).getElementType(), wide[rank - 2]))
       return false;
     rows = wide[rank - 2];
@@ -448,7 +423,7 @@ int64_t TileSelector::getWantedBytes(GroupOp group,
     return rowBytes;
   int64_t bytes =
       ShapedType::getNumElements(domain) * getBytesPerElement(group);
-  return std::max<int64_t>(rowBytes, divideCeil(bytes, getLeastTiles()));
+  return std::max<int64_t>(rowBytes, divideCeil(bytes, getLeastTiles(target)));
 }
 
 Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
@@ -488,7 +463,7 @@ Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
   // small one.
   int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
   if (tileBytes > rowBytes)
-    wantedTiles = getLeastTiles();
+    wantedTiles = getLeastTiles(target);
   for (int64_t dim = 0; dim < rank; ++dim)
     while (countTiles(domain, tile) < wantedTiles &&
            tile[dim] > (dim == rank - 1 ? leastLast : 1) &&

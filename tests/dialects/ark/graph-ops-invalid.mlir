@@ -277,6 +277,24 @@ func.func @norm_c2(%x: tensor<3x4xf32>, %w: tensor<3xf32>) {
 
 // -----
 
+func.func @matmul_result_is_no_accumulator(%x: tensor<4x4xbf16>, %y: tensor<4x4xbf16>) {
+  // expected-error @below {{inferred type(s) 'tensor<4x4xbf16>' are incompatible with return type(s) of operation 'tensor<4x4xf16>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.matmul %x, %y : (tensor<4x4xbf16>, tensor<4x4xbf16>) -> tensor<4x4xf16>
+  return
+}
+
+// -----
+
+func.func @matmul_integers_have_their_own_type(%x: tensor<4x4xi8>, %y: tensor<4x4xi8>) {
+  // expected-error @below {{inferred type(s) 'tensor<4x4xi8>' are incompatible with return type(s) of operation 'tensor<4x4xf32>'}}
+  // expected-error @below {{failed to infer returned types}}
+  %0 = ark.matmul %x, %y : (tensor<4x4xi8>, tensor<4x4xi8>) -> tensor<4x4xf32>
+  return
+}
+
+// -----
+
 func.func @matmul_c1(%x: tensor<4xf32>, %y: tensor<4x4xf32>) {
   // expected-error @below {{needs operands of rank two or more, not [4] and [4, 4] (matmul_c1)}}
   // expected-error @below {{failed to infer returned types}}

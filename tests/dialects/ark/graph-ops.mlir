@@ -56,6 +56,17 @@ ark.program @anchorsReduceTheirOperands(
   ark.return %4, %5 : tensor<2x4xi32>, tensor<2x1x1xf32>
 }
 
+// The result of floats may be the f32 accumulator.
+// CHECK-LABEL: ark.program @accumulatorOfAMatmul
+ark.program @accumulatorOfAMatmul(
+    %x: tensor<4x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x16xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4x16xf32> {ark.name = "y"}) {
+  // CHECK: ark.matmul %{{.+}}, %{{.+}} : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<4x16xf32>
+  %0 = ark.matmul %x, %w : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<4x16xf32>
+  ark.return %0 : tensor<4x16xf32>
+}
+
 // CHECK-LABEL: ark.program @sampling
 ark.program @sampling(
     %x: tensor<2x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},

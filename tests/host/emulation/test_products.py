@@ -130,6 +130,31 @@ def test_two_products_of_one_transposed_operand(check: Check) -> None:
     assert WARPGROUPS in check(program, arrays).text
 
 
+@pytest.mark.parametrize(("transpose_input", "transpose_other"), [(0, 1), (1, 0)])
+def test_parts_of_a_deep_product(
+    transpose_input: bool, transpose_other: bool, check: Check
+) -> None:
+    """Four SMs have no whole tile each, so that the depth is divided among them (split-K)."""
+    m, n, k = 128, 128, 1024
+    random = np.random.default_rng(0)
+    with ark.Program("product") as program:
+        x = ark.input("x", (k, m) if transpose_input else (m, k), ark.bf16)
+        w = ark.parameter("w", (n, k) if transpose_other else (k, n), ark.bf16)
+        r = ark.input("r", (m, n), ark.bf16)
+        y = ark.matmul(
+            x, w, transpose_input=bool(transpose_input), transpose_other=bool(transpose_other)
+        )
+        ark.output("y", ark.relu(y + r))
+    arrays = {
+        tensor.name: random.standard_normal(tensor.shape).astype(ark.bf16.numpy)
+        for tensor in (x, w, r)
+    }
+    emulation = check(program, arrays, sms=4)
+    assert WARPGROUPS in emulation.text
+    products, sums = emulation.bundle.manifest.tasks
+    assert products.vctas == 4
+
+
 @pytest.mark.parametrize("warps", [4, 8, 32])
 def test_rings_are_for_sixteen_warps(warps: int, check: Check) -> None:
     """A CTA of another size loads parameters without a ring, and adds all of them."""

@@ -1,4 +1,4 @@
-"""Attention and argmax in partitions give the same results as without partitions."""
+"""Attention, argmax and products in parts give the same results as without parts."""
 
 from __future__ import annotations
 
@@ -90,3 +90,38 @@ def test_partitions_of_an_argmax(ark_opt: str, dtype: Any, axis: int, partitions
     after = ark.reference.evaluate(done.stdout, inputs, bound=True)
     np.testing.assert_array_equal(after.outputs["y"], before.outputs["y"])
     np.testing.assert_array_equal(after.bounds["y"], before.bounds["y"])
+
+
+@pytest.mark.parametrize("parts", [2, 3, 24])
+@pytest.mark.parametrize(
+    ("x_shape", "w_shape", "transpose_input", "transpose_other"),
+    [
+        ((5, 24), (24, 7), False, False),
+        ((2, 3, 5, 24), (7, 24), False, True),
+        ((24, 5), (2, 24, 7), True, False),
+        ((3, 24, 5), (3, 7, 24), True, True),
+    ],
+)
+def test_parts_of_a_product(
+    ark_opt: str,
+    x_shape: tuple[int, ...],
+    w_shape: tuple[int, ...],
+    transpose_input: bool,
+    transpose_other: bool,
+    parts: int,
+) -> None:
+    with ark.Program("product") as program:
+        x, w = ark.input("x", x_shape, ark.bf16), ark.parameter("w", w_shape, ark.bf16)
+        y = ark.matmul(x, w, transpose_input=transpose_input, transpose_other=transpose_other)
+        ark.output("y", y)
+    done = subprocess.run(
+        [ark_opt, f"--ark-split-products=parts={parts}"],
+        input=program.mlir, capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "ark.reduce_sum" in done.stdout
+    arrays = {name: normal(*shape) for name, shape in (("x", x_shape), ("w", w_shape))}
+    arrays = {name: array.astype(ark.bf16.numpy) for name, array in arrays.items()}
+    before = ark.reference.evaluate(program, arrays, bound=True)
+    after = ark.reference.evaluate(done.stdout, arrays, bound=True)
+    np.testing.assert_allclose(after.outputs["y"], before.outputs["y"], rtol=1e-12, atol=1e-12)
+    assert (after.bounds["y"] <= 2 * before.bounds["y"]).all()

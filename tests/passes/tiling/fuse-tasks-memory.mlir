@@ -36,6 +36,42 @@ ark.program @halves(%x: tensor<8x256x128xf32> {ark.kind = #ark.kind<input>, ark.
   ark.return %0, %1 : tensor<8x256xf32>, tensor<8x256xf32>
 }
 
+// Accumulators that are results count, too.
+// CHECK-LABEL: ark.program @accumulators
+// CHECK: ark.task "first" grid [8]
+// CHECK: ark.task "second" grid [8]
+ark.program @accumulators(
+    %x: tensor<2048x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %k: tensor<64x128xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "k"},
+    %v: tensor<64x128xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"})
+    -> (tensor<2048x128xf32> {ark.name = "y0"}, tensor<2048x128xf32> {ark.name = "y1"}) {
+  %e0 = tensor.empty() : tensor<2048x128xf32>
+  %0 = ark.task "first" grid [8]
+      ins(%x[#ark.region<(d0) -> (d0 * 256, 0), [256, 64]>] : tensor<2048x64xbf16>,
+          %k[#ark.region<(d0) -> (0, 0), [64, 128]>] : tensor<64x128xbf16>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 256, 0), [256, 128]>] : tensor<2048x128xf32>)
+      attributes {ops = ["matmul"]} {
+  ^bb0(%i: index, %a: tensor<256x64xbf16>, %b: tensor<64x128xbf16>, %o: tensor<256x128xf32>):
+    %c = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%c : f32) outs(%o : tensor<256x128xf32>) -> tensor<256x128xf32>
+    %r = linalg.matmul ins(%a, %b : tensor<256x64xbf16>, tensor<64x128xbf16>) outs(%f : tensor<256x128xf32>) -> tensor<256x128xf32>
+    ark.yield %r : tensor<256x128xf32>
+  } : tensor<2048x128xf32>
+  %e1 = tensor.empty() : tensor<2048x128xf32>
+  %1 = ark.task "second" grid [8]
+      ins(%x[#ark.region<(d0) -> (d0 * 256, 0), [256, 64]>] : tensor<2048x64xbf16>,
+          %v[#ark.region<(d0) -> (0, 0), [64, 128]>] : tensor<64x128xbf16>)
+      outs(%e1[#ark.region<(d0) -> (d0 * 256, 0), [256, 128]>] : tensor<2048x128xf32>)
+      attributes {ops = ["matmul"]} {
+  ^bb0(%i: index, %a: tensor<256x64xbf16>, %b: tensor<64x128xbf16>, %o: tensor<256x128xf32>):
+    %c = arith.constant 0.0 : f32
+    %f = linalg.fill ins(%c : f32) outs(%o : tensor<256x128xf32>) -> tensor<256x128xf32>
+    %r = linalg.matmul ins(%a, %b : tensor<256x64xbf16>, tensor<64x128xbf16>) outs(%f : tensor<256x128xf32>) -> tensor<256x128xf32>
+    ark.yield %r : tensor<256x128xf32>
+  } : tensor<2048x128xf32>
+  ark.return %0, %1 : tensor<2048x128xf32>, tensor<2048x128xf32>
+}
+
 // With temporaries of a quarter of the memory, the tasks fuse.
 // CHECK-LABEL: ark.program @quarters
 // CHECK: ark.task "first+second" grid [8]

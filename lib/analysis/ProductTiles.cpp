@@ -1,0 +1,76 @@
+//===- ProductTiles.cpp - Tiles of matmuls for matrix units ---------------===//
+
+#include "lib/analysis/ProductTiles.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::ark;
+using llvm::divideCeil;
+
+/// One of kIdleShare SMs may be idle in a matmul, since tiles of half the size
+/// would read both operands twice.
+static constexpr int64_t kIdleShare = 16;
+
+int64_t mlir::ark::getLeastTiles(TargetAttr target) {
+  return target.getSms() - target.getSms() / kIdleShare;
+}
+
+static MatrixTilesAttr getListedTiles(TargetAttr target) {
+  return target.isGpu() ? target.getGpu().getMatrixTiles() : MatrixTilesAttr();
+}
+
+int64_t mlir::ark::getStageDepth(TargetAttr target) {
+  MatrixTilesAttr listed = getListedTiles(target);
+  return listed ? listed.getDepth() : 0;
+}
+
+static int64_t countTiles(const ProductSizes &sizes, int64_t rows,
+                          int64_t columns) {
+  return sizes.batches * divideCeil(sizes.rows, rows) *
+         divideCeil(sizes.columns, columns);
+}
+
+double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
+                                 int64_t rows, int64_t columns) {
+  constexpr double kPsPerNs = 1000;
+  MatrixTilesAttr listed = getListedTiles(target);
+  int64_t stages = divideCeil(sizes.depth, listed.getDepth());
+  double ns = listed.getTile() +
+              stages * (rows + columns) * listed.getStageRow() / kPsPerNs;
+  return divideCeil(countTiles(sizes, rows, columns), target.getSms()) * ns;
+}
+
+std::optional<ProductTile> mlir::ark::findListedTile(TargetAttr target,
+                                                     const ProductSizes &sizes,
+                                                     int64_t columnUnit) {
+  MatrixTilesAttr listed = getListedTiles(target);
+  if (!listed || sizes.depth % listed.getDepth() != 0)
+    return std::nullopt;
+  std::optional<ProductTile> best;
+  for (auto [rows, columns] : listed.getTiles()) {
+    if (sizes.rows % rows != 0 || sizes.columns % columns != 0 ||
+        columns % columnUnit != 0 ||
+        countTiles(sizes, rows, columns) < getLeastTiles(target))
+      continue;
+    double ns = predictTilesNs(target, sizes, rows, columns);
+    if (!best || ns < best->ns)
+      best = {rows, columns, ns};
+  }
+  return best;
+}
+
+void mlir::ark::halveTile(int64_t &rows, int64_t &columns, int64_t leastRows,
+                          int64_t leastColumns,
+                          llvm::function_ref<bool()> isEnough) {
+  constexpr int64_t kUnit = 8;
+  while (!isEnough() && (columns > leastColumns || rows > leastRows)) {
+    bool cutsColumns =
+        columns > leastColumns && (columns >= 2 * rows || rows <= leastRows);
+    int64_t &side = cutsColumns ? columns : rows;
+    side = std::max<int64_t>(llvm::alignTo(side / 2, kUnit),
+                             cutsColumns ? leastColumns : leastRows);
+  }
+}

@@ -1,0 +1,52 @@
+//===- ProductTiles.h - Tiles of matmuls for matrix units -------*- C++ -*-===//
+
+#ifndef ARK_LIB_ANALYSIS_PRODUCTTILES_H
+#define ARK_LIB_ANALYSIS_PRODUCTTILES_H
+
+#include "dialects/ark/ArkOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <optional>
+
+namespace mlir::ark {
+
+/// The extents of `batches` products, each of `rows` x `depth` elements by
+/// `depth` x `columns` elements.
+struct ProductSizes {
+  int64_t batches, rows, columns, depth;
+};
+
+/// A tile of the result of a matmul, and the predicted time of all tiles.
+struct ProductTile {
+  int64_t rows, columns;
+  double ns;
+};
+
+/// Returns the minimum number of tiles of a matmul: a larger tile is preferred
+/// as long as this many result, even if some SMs have no work.
+int64_t getLeastTiles(TargetAttr target);
+
+/// Returns the elements of one stage of the depth if the target lists tiles for
+/// its matrix units, otherwise 0.
+int64_t getStageDepth(TargetAttr target);
+
+/// Predicts the time of all tiles of `rows` x `columns` for matrix units that
+/// read operands from shared memory. The target lists such tiles.
+double predictTilesNs(TargetAttr target, const ProductSizes &sizes,
+                      int64_t rows, int64_t columns);
+
+/// Returns the listed tile with the earliest predicted end, or nothing if the
+/// target lists no tile that divides the result and occupies all SMs. The
+/// columns of a tile are a multiple of `columnUnit`.
+std::optional<ProductTile> findListedTile(TargetAttr target,
+                                          const ProductSizes &sizes,
+                                          int64_t columnUnit);
+
+/// Halves the longer side of a tile until `isEnough()`, or until the sides have
+/// their minimum.
+void halveTile(int64_t &rows, int64_t &columns, int64_t leastRows,
+               int64_t leastColumns, llvm::function_ref<bool()> isEnough);
+
+} // namespace mlir::ark
+
+#endif // ARK_LIB_ANALYSIS_PRODUCTTILES_H

@@ -1,0 +1,206 @@
+//===- SplitProducts.cpp - Split deep products for idle SMs (split-K) -----===//
+
+#include "lib/analysis/CostModel.h"
+#include "lib/analysis/ProductTiles.h"
+#include "lib/support/ChosenMatrices.h"
+#include "lib/support/Streaming.h"
+#include "passes/graph/GraphUtils.h"
+#include "passes/graph/Passes.h"
+
+#include "mlir/IR/PatternMatch.h"
+
+#include <numeric>
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_SPLITPRODUCTSPASS
+#include "passes/graph/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Minimum predicted gain of a split. On an H200, a product of 128 rows with a
+/// predicted gain of 24 % took 42 % less time; a product of 512 rows with a
+/// predicted gain of 22 % took 10 % less, and slowed down its neighbours.
+static constexpr double kMinGain = 0.23;
+/// Tiles of matrices read DRAM with 1/kTileReadShare of its bandwidth, and a
+/// sum over parts reads and writes with as much (measured on an H200).
+static constexpr double kTileReadShare = 2;
+
+/// Returns the dimension of the depth (K) of an operand.
+static int64_t getDepthDim(MatmulOp op, OpOperand &operand) {
+  bool isLhs = operand.getOperandNumber() == 0;
+  bool isLast = isLhs ? !op.getTransposeInput() : op.getTransposeOther();
+  return getTensorType(operand.get()).getRank() - (isLast ? 1 : 2);
+}
+
+static int64_t getDepth(MatmulOp op) {
+  OpOperand &lhs = op->getOpOperand(0);
+  return getTensorType(lhs.get()).getDimSize(getDepthDim(op, lhs));
+}
+
+//===----------------------------------------------------------------------===//
+// Profitability
+//===----------------------------------------------------------------------===//
+
+/// Predicts the time to read both operands from DRAM once.
+static double predictReads(TargetAttr target, const ProductSizes &sizes) {
+  constexpr double kElementBytes = 2;
+  double elements = static_cast<double>(sizes.batches) * sizes.depth *
+                    (sizes.rows + sizes.columns);
+  return kElementBytes * elements * kTileReadShare / target.getBandwidth();
+}
+
+/// Predicts the time of a matmul in one part.
+static double predictWhole(TargetAttr target, const ProductSizes &sizes) {
+  double reads = predictReads(target, sizes);
+  if (std::optional<ProductTile> tile =
+          findListedTile(target, sizes, /*columnUnit=*/1))
+    return std::max(reads, tile->ns);
+  // Without a listed tile, ark-select-tiles halves a tile in this way.
+  constexpr int64_t kMaxSide = 128, kLeastRows = 16, kLeastColumns = 64;
+  int64_t rows = std::min(sizes.rows, kMaxSide);
+  int64_t columns = std::min(sizes.columns, kMaxSide);
+  halveTile(rows, columns, kLeastRows, kLeastColumns, [&] {
+    int64_t tiles = sizes.batches * llvm::divideCeil(sizes.rows, rows) *
+                    llvm::divideCeil(sizes.columns, columns);
+    return tiles >= getLeastTiles(target);
+  });
+  return std::max(reads, predictTilesNs(target, sizes, rows, columns));
+}
+
+/// Predicts the time to add the results of `parts` parts, which all SMs read
+/// from memory after the parts have written them.
+static double predictSum(TargetAttr target, const ProductSizes &sizes,
+                         int64_t parts) {
+  constexpr double kAccumulatorBytes = 4;
+  double elements =
+      static_cast<double>(sizes.batches) * sizes.rows * sizes.columns * parts;
+  int64_t sms = target.getSms();
+  double bytes = 2 * kAccumulatorBytes * elements * kTileReadShare;
+  return predictVCTANs(target, sms, bytes / sms, elements / sms) +
+         predictHandoffNs(target, sms);
+}
+
+/// Returns the number of parts with the earliest predicted end; 1 if the depth
+/// should not be split. Each part has listed tiles.
+static int64_t chooseParts(TargetAttr target, const ProductSizes &sizes,
+                           int64_t columnUnit) {
+  double best = predictWhole(target, sizes) * (1 - kMinGain);
+  int64_t chosen = 1;
+  int64_t stages = sizes.depth / getStageDepth(target);
+  for (int64_t parts = 2; parts <= stages; ++parts) {
+    if (stages % parts != 0)
+      continue;
+    ProductSizes all{sizes.batches * parts, sizes.rows, sizes.columns,
+                     sizes.depth / parts};
+    std::optional<ProductTile> tile = findListedTile(target, all, columnUnit);
+    if (!tile)
+      continue;
+    double predicted = std::max(predictReads(target, sizes), tile->ns) +
+                       predictSum(target, sizes, parts);
+    if (predicted < best) {
+      best = predicted;
+      chosen = parts;
+    }
+  }
+  return chosen;
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+/// Splits dimension `dim` of a matrix, or of a batch of matrices, into `parts`
+/// parts, which become the first of `rank` + 1 dimensions.
+static Value cutDepth(OpBuilder &builder, Location loc, Value tensor,
+                      int64_t dim, int64_t parts, int64_t rank) {
+  RankedTensorType type = getTensorType(tensor);
+  SmallVector<int64_t> shape(rank - type.getRank(), 1);
+  dim += shape.size();
+  llvm::append_range(shape, type.getShape());
+  shape[dim] /= parts;
+  shape.insert(shape.begin() + dim, parts);
+  Value cut = ReshapeOp::create(builder, loc, tensor, shape);
+  SmallVector<int64_t> permutation(rank + 1);
+  std::iota(permutation.begin(), permutation.end(), 0);
+  permutation.erase(permutation.begin() + dim);
+  permutation.insert(permutation.begin(), dim);
+  return TransposeOp::create(builder, loc, cut, permutation);
+}
+
+static void split(RewriterBase &rewriter, MatmulOp op, int64_t parts) {
+  rewriter.setInsertionPoint(op);
+  Location loc = op.getLoc();
+  RankedTensorType type = getTensorType(op);
+  Value operands[2];
+  for (OpOperand &operand : op->getOpOperands())
+    operands[operand.getOperandNumber()] =
+        cutDepth(rewriter, loc, operand.get(), getDepthDim(op, operand), parts,
+                 type.getRank());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.insert(shape.begin(), parts);
+  auto products = MatmulOp::create(
+      rewriter, loc, RankedTensorType::get(shape, rewriter.getF32Type()),
+      operands[0], operands[1], op.getTransposeInput(), op.getTransposeOther());
+  auto sum = ReduceSumOp::create(rewriter, loc, products, /*axes=*/{0},
+                                 /*keepdims=*/false);
+  for (Operation *made : {products.getOperation(), sum.getOperation()})
+    made->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+  Value result = sum;
+  if (result.getType() != type)
+    result = CastOp::create(rewriter, loc, sum, type.getElementType());
+  rewriter.replaceOp(op, result);
+}
+
+/// Returns true if another product reads the same left operand. Such products
+/// run at the same time or as one task, so that no SM is idle.
+static bool hasSibling(MatmulOp op) {
+  return llvm::any_of(op.getLhs().getUsers(), [&](Operation *user) {
+    auto other = dyn_cast<MatmulOp>(user);
+    return other && other != op && other.getLhs() == op.getLhs();
+  });
+}
+
+namespace {
+struct SplitProductsPass : ark::impl::SplitProductsPassBase<SplitProductsPass> {
+  using SplitProductsPassBase::SplitProductsPassBase;
+
+  int64_t getNumParts(MatmulOp op) {
+    auto plan = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr.str());
+    Type element = getTensorType(op.getLhs()).getElementType();
+    auto chosen = op.getRhs().getDefiningOp<GatherOp>();
+    if ((plan && plan.contains("tile")) ||
+        (chosen && getProductOfChosen(chosen)) || !isa<FloatType>(element) ||
+        element.getIntOrFloatBitWidth() != 16 ||
+        getTensorType(op.getRhs()).getElementType() != element)
+      return 1;
+    if (parts > 0)
+      return getDepth(op) % parts == 0 ? parts : 1;
+    TargetAttr target = findTarget(op);
+    if (!target || getStageDepth(target) == 0)
+      return 1;
+    ArrayRef<int64_t> shape = getTensorType(op).getShape();
+    ProductSizes sizes{ShapedType::getNumElements(shape.drop_back(2)),
+                       shape[shape.size() - 2], shape.back(), getDepth(op)};
+    bool isAlongDepth = !op.getTransposeInput() && op.getTransposeOther();
+    int64_t panel = target.getGpu().getMatrixTiles().getPanel();
+    if (sizes.rows <= kStreamingRows || (!isAlongDepth && panel == 0) ||
+        hasSibling(op))
+      return 1;
+    return chooseParts(target, sizes, op.getTransposeOther() ? 1 : 2 * panel);
+  }
+
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    for (auto op : llvm::make_early_inc_range(
+             getOperation().getBody().getOps<MatmulOp>())) {
+      int64_t count = getNumParts(op);
+      if (count == 1)
+        continue;
+      split(rewriter, op, count);
+      ++numSplit;
+    }
+  }
+};
+} // namespace
