@@ -49,6 +49,7 @@ private:
   Cluster &startCluster(Operation *op);
 
   int64_t maxOps;
+  Overwriters overwriters;
   DenseMap<Operation *, unsigned> position;
   llvm::MapVector<Operation *, Cluster *> clusterOf;
   SmallVector<std::unique_ptr<Cluster>> clusters;
@@ -59,7 +60,8 @@ static ArrayRef<int64_t> getShape(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-Clustering::Clustering(ProgramOp program, int64_t maxOps) : maxOps(maxOps) {
+Clustering::Clustering(ProgramOp program, int64_t maxOps)
+    : maxOps(maxOps), overwriters(program.getBody().front()) {
   Block &block = program.getBody().front();
   SmallVector<AnchorOpInterface> anchors;
   SmallVector<GatherOp> choices;
@@ -136,7 +138,7 @@ bool Clustering::canMove(Cluster &cluster, Operation *op, Operation *root) {
     return false;
   auto staysValid = [&](Operation *moved) {
     return llvm::all_of(moved->getOperands(), [&](Value operand) {
-      Operation *overwriter = getOverwriter(operand);
+      Operation *overwriter = overwriters.lookup(operand);
       // An update does not read its own state.
       if (!overwriter || overwriter == moved ||
           position[overwriter] < position[moved] ||

@@ -54,15 +54,14 @@ bool ark::readsOwnElements(UpdateOp update, Value operand) {
          ArrayRef<int64_t>(starts) == update.getStaticOffsets();
 }
 
-Operation *ark::getOverwriter(Value value) {
-  Value base = getViewBase(value);
-  // Inputs are never updated, and may have thousands of users.
-  if (!isState(base))
-    return nullptr;
-  for (Operation *user : base.getUsers())
-    if (getUpdatedState(user) == base)
-      return user;
-  return nullptr;
+Overwriters::Overwriters(Block &block) {
+  for (Operation &op : block)
+    if (Value state = getUpdatedState(&op))
+      updates.insert({state, &op});
+}
+
+Operation *Overwriters::lookup(Value value) const {
+  return updates.lookup(getViewBase(value));
 }
 
 bool ark::isState(Value value) {

@@ -4,6 +4,7 @@
 #define ARK_PASSES_GRAPH_GRAPHUTILS_H
 
 #include "dialects/ark/ArkOps.h"
+#include "llvm/ADT/DenseMap.h"
 
 namespace mlir::ark {
 
@@ -25,9 +26,19 @@ Value getUpdatedState(Operation *op);
 /// nothing that another vCTA writes.
 bool readsOwnElements(UpdateOp update, Value operand);
 
-/// Returns the update that overwrites elements of `value`, or null. A correct
-/// program has at most one, because later updates update its result.
-Operation *getOverwriter(Value value);
+/// The updates of a block. A search among the readers of a state for each of
+/// its readers would take quadratic time.
+class Overwriters {
+public:
+  explicit Overwriters(Block &block);
+
+  /// Returns the update that overwrites elements of `value`, or null. A correct
+  /// program has at most one, because later updates update its result.
+  Operation *lookup(Value value) const;
+
+private:
+  DenseMap<Value, Operation *> updates;
+};
 
 /// Returns true if `value` consists of elements of a state: of a state
 /// argument, or of the result of an update.

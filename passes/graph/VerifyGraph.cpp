@@ -64,9 +64,10 @@ static LogicalResult verifyResults(ProgramOp program, ReturnOp ret) {
 }
 
 /// graph_c4
-static LogicalResult verifyStateOrder(GroupOp group) {
+static LogicalResult verifyStateOrder(GroupOp group,
+                                      const Overwriters &overwriters) {
   for (Value input : group.getInputs()) {
-    Operation *overwriter = getOverwriter(input);
+    Operation *overwriter = overwriters.lookup(input);
     if (!overwriter || overwriter == group ||
         group->isBeforeInBlock(overwriter))
       continue;
@@ -84,6 +85,7 @@ struct VerifyGraphPass : ark::impl::VerifyGraphPassBase<VerifyGraphPass> {
   LogicalResult verify(ProgramOp program) {
     llvm::StringMap<Location> names;
     Block &block = program.getBody().front();
+    Overwriters overwriters(block);
     for (Operation &op : block.without_terminator()) {
       // graph_c1
       if (!isa<GroupOp, ViewOpInterface, ConstantOp, NoopOp>(op))
@@ -109,7 +111,8 @@ struct VerifyGraphPass : ark::impl::VerifyGraphPassBase<VerifyGraphPass> {
         diag.attachNote(entry->second) << "the other one is here";
         return diag;
       }
-      if (failed(verifyGroup(group)) || failed(verifyStateOrder(group)))
+      if (failed(verifyGroup(group)) ||
+          failed(verifyStateOrder(group, overwriters)))
         return failure();
     }
     return verifyResults(program, cast<ReturnOp>(block.getTerminator()));
