@@ -198,3 +198,45 @@ def test_equal_stores_of_all_threads(space: str, failures: Failures) -> None:
     whole = "%words" if space == "global" else "@ark_shared_memory"
     pointer = f"ptr addrspace(3) {whole}" if space == "shared" else f"ptr {whole}"
     assert failures(f"  store i32 1, {pointer}, align 4", "i32", WITHIN) == {""}
+
+
+# -- wgmma -------------------------------------------------------------------------------------
+
+WARPGROUP = 128
+PRODUCT = """
+declare i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+declare void @llvm.nvvm.barrier.cta.sync.aligned.all(i32)
+declare void @llvm.nvvm.fence.proxy.async.shared_cta()
+declare void @llvm.nvvm.wgmma.fence.sync.aligned()
+declare void @llvm.nvvm.wgmma.commit_group.sync.aligned()
+declare void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64)
+define ptx_kernel void @ark_kernel(ptr %words) {
+  %thread = call i32 @llvm.nvvm.read.ptx.sreg.tid.x()
+  %place = mul i32 %thread, 16
+  %part = getelementptr i8, ptr addrspace(3) @ark_shared_memory, i32 %place
+  store <8 x bfloat> splat (bfloat 1.0), ptr addrspace(3) %part, align 16
+  call void @llvm.nvvm.fence.proxy.async.shared_cta()
+  BARRIER
+  call void @llvm.nvvm.wgmma.fence.sync.aligned()
+  %sums = call {float, float, float, float} asm sideeffect "{.reg .pred p; setp.ne.b32 p, $10, 0; \
+wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {$0, $1, $2, $3}, $8, $9, p, $11, $12, $13, \
+$14;}", "=f,=f,=f,=f,0,1,2,3,l,l,n,n,n,n,n"(float 0.0, float 0.0, float 0.0, float 0.0, i64 0, \
+i64 0, i32 1, i32 1, i32 1, i32 0, i32 0)
+  call void @llvm.nvvm.wgmma.commit_group.sync.aligned()
+  call void @llvm.nvvm.wgmma.wait_group.sync.aligned(i64 0)
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_operands_of_other_warps(waits: bool, library: Path, tmp_path: Path) -> None:
+    """A warp may begin a product before the other warps of its warpgroup."""
+    text = PRODUCT.replace("BARRIER", BARRIER if waits else "")
+    kernel = TextKernel(text, library, tmp_path)
+    for seed in SEEDS:
+        outcome = kernel.launch(Shape(1, WARPGROUP, 16 * WARPGROUP), 1, Behaviour(seed))
+        if waits:
+            assert outcome.failure == ""
+        else:
+            assert ", with no barrier between (wgmma_bf16" in outcome.failure

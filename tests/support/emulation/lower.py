@@ -53,11 +53,14 @@ _SHARED_CONSTANT = re.compile(
 )
 # Instructions that access shared memory through the async proxy.
 _ASYNC = re.compile(r"wgmma|cp\.async\.bulk")
-# The name that follows the last instruction of a task's body, or of one of its vCTAs.
-_CLOSES = re.compile(
-    r"\s*(?:%[\w.]+ = add [^\n]*\n\s*%[\w.]+ = icmp [^\n]*\n\s*br i1 [^\n]*|br label )"
-    r"%ark_run\.exit"
+# What follows the last instruction of a task's body, or of one of its vCTAs. A body that several
+# tasks share is a function.
+_EXIT = re.compile(
+    r"\s*(?:%[\w.]+ = add [^\n]*\n\s*%[\w.]+ = icmp [^\n]*\n\s*br i1 [^\n]*label|br label)"
+    r" %(?P<label>[\w.]+)"
 )
+_RETURN = re.compile(r"\s*ret void\b")
+_BODY = re.compile(r"define .*@body_\w+\(")
 _SLOT = "[16 x i8]"
 _DECLARATIONS = """
 @simt_shared_bytes = external global i64
@@ -142,14 +145,17 @@ def lower(text: str, places: Sequence[SourceLine] = (), races: bool = True) -> L
     text = re.sub(r"^@ark_shared_memory = .*\n", "", text, flags=re.MULTILINE)
     text = re.sub(r"@ark_shared_memory\b", f"inttoptr (i64 {WINDOW} to ptr)", text)
     lines = text.splitlines()
-    sums = _find_sums(lines)
     state = _State(locations, AccessFunctions(races, races or _ASYNC.search(text) is not None))
     made: list[str] = []
+    is_body, sums = False, set[str]()
     for state.line, line in enumerate(lines):
         if line.lstrip().startswith("#dbg_"):
             continue
         state.place = _place_of(line, state.places)
-        state.closes = _CLOSES.match("\n".join(lines[state.line + 1 : state.line + 4])) is not None
+        if line.startswith("define "):
+            is_body = _BODY.match(line) is not None
+            sums = _find_sums(lines[state.line : lines.index("}", state.line)])
+        state.closes = _closes(lines, state.line, is_body)
         line = re.sub(r",? !dbg !\d+", "", line)
         made += _resolve_sums(line, sums, state)
     variables = _list_variables(lines)
@@ -174,6 +180,19 @@ def _place_of(line: str, places: dict[int, str]) -> str:
     return places.get(int(found[1]), "") if found else ""
 
 
+def _closes(lines: list[str], number: int, is_body: bool) -> bool:
+    """Returns true if a task's body, or one of its vCTAs, ends after a line."""
+    after = "\n".join(lines[number + 1 : number + 4])
+    if is_body and _RETURN.match(after):
+        return True
+    found = _EXIT.match(after)
+    if not found or not is_body:
+        return found is not None and found["label"].startswith("ark_run.exit")
+    label = f"{found['label']}:"
+    block = next(n for n in range(number, len(lines)) if lines[n].startswith(label))
+    return _RETURN.match(lines[block + 1]) is not None
+
+
 def _list_variables(lines: list[str]) -> str:
     """Returns a table of the kernel's variables: addresses, bytes, and whether they are
     constant."""
@@ -193,7 +212,8 @@ def _list_variables(lines: list[str]) -> str:
 
 
 def _find_sums(lines: list[str]) -> set[str]:
-    """Returns the names of values that may be results of wgmma: tokens until their first use."""
+    """Returns the names of values of a function that may be results of wgmma: tokens until their
+    first use."""
     if not any(_WARPGROUPS.search(line) for line in lines):
         return set()
     results = [found for found in map(_RESULT.match, lines) if found]

@@ -55,6 +55,8 @@ _MOST_TWINS = 4
 _PRIMITIVES = re.compile(r"Cuda(Kernel|PeerRanks)\.mlir")
 # The last instruction of each body, which the lowering writes at one place.
 _CLOSING = "at the end of bodies"
+# The folder and line of a place, which change more often than the place.
+_POSITION = re.compile(r" \((?:.*/)?(?P<file>[^/:]+):\d+\)$")
 # Parts of the text that all kernels contain.
 _TEXTS_OF_KERNELS = re.compile(r"\((?P<file>\w+\.mlir):\d+\)$")
 
@@ -64,8 +66,9 @@ class Mutant:
     """An instruction with a planted mistake.
 
     Attributes:
-        name: the instruction and its mutation. Mutants of texts that all kernels share have the
-            same name in all programs.
+        name: the instruction by its function or op and its number there, and the mutation. It has
+            no line numbers. Mutants of texts that all kernels share have the same name in all
+            programs.
         sites: the instruction, and its copies.
         mutation: the kind of the mistake.
         is_shared: True if all kernels share the text.
@@ -131,7 +134,8 @@ def list_mutants(sites: Iterable[Site]) -> list[Mutant]:
 
 def _name_of(site: Site) -> str:
     ordered = f".{site.order}.{site.scope}" if site.order else ""
-    return f"{site.name}{ordered}" + (f" of {site.place}" if site.place else "")
+    place = _POSITION.sub(r" (\g<file>)", site.place)
+    return f"{site.name}{ordered}" + (f" of {place}" if place else "")
 
 
 def _mutations_of(site: Site) -> list[Mutation]:

@@ -191,6 +191,35 @@ def _chain(tile: tuple[int, int], **options: Any) -> Case:
     return Case(build, runs, options=options)
 
 
+def _rows() -> Case:
+    """A chain of products of one row. The weights of a warp are more than its ring holds."""
+    width = 1024
+
+    def build() -> ark.Program:
+        with ark.Program("rows") as program:
+            x = ark.input("x", (1, width), ark.bf16)
+            for name in ("v", "w"):
+                weight = ark.parameter(name, (width, width), ark.bf16)
+                x = ark.matmul(x, weight, transpose_other=True)
+            ark.output("y", x)
+        return program
+
+    def runs(program: ark.Program) -> list[Arrays]:
+        del program
+        random = np.random.default_rng(3)
+        scales = {"x": 1.0, "v": width**-0.5, "w": width**-0.5}
+        return [
+            {
+                name: (random.standard_normal((1 if name == "x" else width, width)) * scale).astype(
+                    ark.bf16.numpy
+                )
+                for name, scale in scales.items()
+            }
+        ]
+
+    return Case(build, runs)
+
+
 # -- attention ---------------------------------------------------------------------------------
 
 
@@ -252,6 +281,7 @@ CASES: dict[str, Case] = {
     "boxes": _chain((256, 128)),
     "stages of warpgroups": _chain((128, 128)),
     "stages of warps": _chain((128, 128), arch="sm_100a"),
+    "long rows": _rows(),
     "attention": _attention(depth=64, keys=520, causal=False),
     "attention, causal": _attention(depth=64, keys=520, causal=True),
     "attention, deep heads": _attention(depth=128, keys=520, causal=True),

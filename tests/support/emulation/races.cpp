@@ -201,6 +201,17 @@ void simt::noteSharedWrite(const void *at, int64_t bytes, bool changes) {
              [&](Unit &unit, int64_t) { unit.written = now; });
 }
 
+void simt::checkReadByWarp(const void *at, int64_t bytes, int warp) {
+  sharedAccesses[getCta()].check(
+      getPlace(at), bytes, [=](const Unit &unit, int64_t byte) {
+        if (unit.written.barrierTime == getBarrierTime() &&
+            unit.written.thread / kWarpSize != warp)
+          fail("warp %d reads byte %ld of shared memory, which thread %d "
+               "writes, with no barrier between",
+               warp, long(byte), unit.written.thread);
+      });
+}
+
 void simt::noteAsyncWrite(const void *at, int64_t bytes) {
   sharedAccesses[getCta()].check(getPlace(at), bytes,
                                  [](const Unit &unit, int64_t byte) {

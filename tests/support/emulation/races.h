@@ -1,11 +1,11 @@
 //===- races.h - Accesses of threads that nothing orders --------*- C++ -*-===//
 //
-// A race: two threads of a CTA access the same bytes of shared or global memory,
-// at least one writes, and between the accesses there is neither a barrier nor,
-// for threads of one warp, bar.warp.sync. A race ends the launch, whatever the
-// values are. A store is ordered after loads of threads that have since met in
-// a warp-level instruction such as a shuffle. Volatile accesses, and two stores
-// of the same value, are exempt.
+// A race: two threads of a CTA access the same bytes of shared or global
+// memory, at least one writes, and between the accesses there is neither a
+// barrier nor, for threads of one warp, bar.warp.sync. A race ends the launch,
+// whatever the values are. A store is ordered after loads of threads that have
+// since met in a warp-level instruction such as a shuffle. Volatile accesses,
+// and two stores of the same value, are exempt.
 
 #ifndef ARK_TESTS_EMULATION_RACES_H
 #define ARK_TESTS_EMULATION_RACES_H
@@ -34,6 +34,10 @@ void beginRaces(int ctas);
 /// the same value without an order, so a store may not change it.
 void noteSharedRead(const void *at, int64_t bytes);
 void noteSharedWrite(const void *at, int64_t bytes, bool changes);
+
+/// Ends the launch if threads of other warps than `warp` have written to shared
+/// memory that an instruction of this warp reads, without a barrier since.
+void checkReadByWarp(const void *at, int64_t bytes, int warp);
 
 /// Records that the thread makes the hardware write to shared memory.
 void noteAsyncWrite(const void *at, int64_t bytes);

@@ -2,35 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from .mutants import Verdict
+from .reasons import REASONS
 
 LEAST_CAUGHT = 0.95
-
-# The reasons, by a pattern of the mutant's name.
-_REASONS: list[tuple[str, str]] = [
-    (
-        r"^boxes: fence_proxy_async_global .*, number 1:",
-        "the first product copies inputs and parameters, which no thread of the kernel writes",
-    ),
-    (
-        r"^ptx_ld\.relaxed\.sys of ark_load_stop .*: at the scope of the GPU",
-        "the last barrier of the iteration orders the load after the store; a lane that is an "
-        "iteration behind continues with either value",
-    ),
-    (
-        r"^ptx_atom_cas\.acq_rel\.gpu of ark_claim ",
-        "one lane alone stops the programs, and the host reads its report after the launch",
-    ),
-]
-
-
-def find_reason(mutant: str) -> str | None:
-    """Returns the reason why a mutant is not detected, or None if it is unknown."""
-    return next((why for pattern, why in _REASONS if re.search(pattern, mutant)), None)
 
 
 @dataclass(frozen=True)
@@ -41,58 +19,100 @@ class Score:
         alone: mutants that were detected.
         together: redundant barriers and waits whose mutants were detected when others were dropped
             as well.
-        removable: barriers and waits without need: all of them in a program can be dropped at once,
-            and the checks of the emulation find no access that they would order.
-        left: other survivors with their reasons; None for an unknown reason.
+        explained: survivors whose reason is known, with the reason.
+        unexplained: other survivors.
+        undecided: barriers and waits of shared texts that survived in a part of the programs, and
+            that another program may need.
+        unused: mutants with a reason that did not survive.
     """
 
     alone: list[str]
     together: list[str]
-    removable: list[str]
-    left: dict[str, str | None]
+    explained: dict[str, str]
+    unexplained: list[str]
+    undecided: list[str]
+    unused: list[str]
+
+    @property
+    def total(self) -> int:
+        """The number of mutants, without undecided ones."""
+        return self.caught + len(self.explained) + len(self.unexplained)
+
+    @property
+    def caught(self) -> int:
+        """The number of mutants that were detected."""
+        return len(self.alone) + len(self.together)
 
     @property
     def share(self) -> float:
-        """The fraction of effective mutants that were detected, from 0 to 1."""
-        caught = len(self.alone) + len(self.together)
-        return caught / max(caught + len(self.left), 1)
+        """The fraction of all mutants that were detected, from 0 to 1."""
+        return self.caught / max(self.total, 1)
 
     @property
-    def is_good(self) -> bool:
-        """True if enough mutants were detected and the reasons for the others are known."""
-        return self.share >= LEAST_CAUGHT and self.is_explained
+    def share_of_others(self) -> float:
+        """The fraction of the mutants without a reason that were detected, from 0 to 1."""
+        return self.caught / max(self.total - len(self.explained), 1)
 
     @property
     def is_explained(self) -> bool:
         """True if the reason is known for each mutant that survived."""
-        return None not in self.left.values()
+        return not self.unexplained
+
+    @property
+    def is_good(self) -> bool:
+        """True if all programs together detect enough mutants, and the reasons are those of the
+        mutants that survive."""
+        return self.share >= LEAST_CAUGHT and self.is_explained and not self.unused
 
     def __str__(self) -> str:
-        lines = [f"removable: {name}" for name in self.removable]
-        lines += [
-            f"survived: {name}: {why or 'no reason known'}" for name, why in self.left.items()
-        ]
-        total = len(self.alone) + len(self.together) + len(self.removable) + len(self.left)
+        lines = [f"survived: {name}: {why}" for name, why in self.explained.items()]
+        lines += [f"survived: {name}: no reason known" for name in self.unexplained]
+        lines += [f"survived in these programs: {name}" for name in self.undecided]
+        lines += [f"did not survive, but has a reason: {name}" for name in self.unused]
         lines.append(
-            f"{total} mutants: {len(self.alone)} caught alone, {len(self.together)} redundant "
-            f"barriers or waits caught with others dropped, {len(self.removable)} removable, "
-            f"{len(self.left)} left; {self.share:.1%} caught"
+            f"{self.total} mutants: {len(self.alone)} caught alone, {len(self.together)} caught "
+            f"with others dropped, {len(self.explained)} survived for a known reason, "
+            f"{len(self.unexplained)} survived; {self.share:.1%} of all and "
+            f"{self.share_of_others:.1%} of those without a reason are caught"
         )
         return "\n".join(lines)
 
 
-def count(verdicts: Iterable[tuple[str, Verdict]]) -> Score:
-    """Returns the score of verdicts with their programs; any program may detect shared mutants."""
+def count(
+    verdicts: Iterable[tuple[str, Verdict]],
+    reasons: Mapping[str, str] = REASONS,
+    is_whole: bool = True,
+) -> Score:
+    """Returns the score of verdicts with their programs; any program may detect shared mutants.
+
+    Args:
+        verdicts: pairs of a program and a verdict.
+        reasons: the reasons of survivors by name.
+        is_whole: True if the verdicts are those of all mutants of all programs.
+    """
     best: dict[str, int] = {}
+    undecided: list[str] = []
     for program, verdict in verdicts:
-        name = verdict.mutant.name
-        key = name if verdict.mutant.is_shared else f"{program}: {name}"
-        best[key] = min(best.get(key, 3), _rank(verdict))
-    names = [[key for key, rank in best.items() if rank == n] for n in range(4)]
-    return Score(names[0], names[1], names[2], {name: find_reason(name) for name in names[3]})
+        mutant = verdict.mutant
+        key = mutant.name if mutant.is_shared else f"{program}: {mutant.name}"
+        best[key] = min(best.get(key, 2), _rank(verdict))
+        if not is_whole and mutant.is_shared and mutant.may_be_redundant and key not in reasons:
+            undecided.append(key)
+    alone, together, survivors = (
+        [key for key, rank in best.items() if rank == outcome] for outcome in range(3)
+    )
+    undecided = [name for name in survivors if name in undecided]
+    return Score(
+        alone,
+        together,
+        {name: reasons[name] for name in survivors if name in reasons},
+        [name for name in survivors if name not in reasons and name not in undecided],
+        undecided,
+        [name for name in reasons if name not in survivors] if is_whole else [],
+    )
 
 
 def _rank(verdict: Verdict) -> int:
-    if verdict.problem:
-        return 1 if verdict.twin else 0
-    return 2 if verdict.mutant.may_be_redundant else 3
+    if not verdict.problem:
+        return 2
+    return 1 if verdict.twin else 0

@@ -9,6 +9,7 @@
 
 #include "layout.h"
 #include "memory.h"
+#include "races.h"
 #include "shared.h"
 #include "widen.h"
 
@@ -189,6 +190,17 @@ struct Factor {
     return getShared() + offset;
   }
 
+  /// Ends the launch if other warps than `warp` have written the elements of
+  /// rows without a barrier since: the warps of a warpgroup need not wait for
+  /// each other.
+  void checkOrdered(int firstRow, int rows, int warp) const {
+    constexpr int kUnit = 8, kUnitBytes = 16;
+    int rowStep = isTransposed ? kUnit : 1, step = isTransposed ? 1 : kUnit;
+    for (int row = firstRow; row < firstRow + rows; row += rowStep)
+      for (int k = 0; k < kDepth; k += step)
+        checkReadByWarp(find(row, k), kUnitBytes, warp);
+  }
+
   /// Writes of threads without a proxy fence are not visible.
   float read(int row, int k) const {
     char *element = find(row, k);
@@ -248,6 +260,17 @@ static void add(const Product &product, int warpInGroup) {
         accumulator.sums[i] += left[row][k] * right[column][k];
     }
   }
+}
+
+/// Ends the launch if nothing orders the operands before a product.
+static void checkOperands(const Product &product, int firstWarp,
+                          int warpInGroup) {
+  int warp = firstWarp + warpInGroup;
+  if (!product.isLeftInRegisters)
+    Factor(product.left, product.isHalf, product.isLeftTransposed)
+        .checkOrdered(warpInGroup * kRows, kRows, warp);
+  Factor(product.right, product.isHalf, product.isRightTransposed)
+      .checkOrdered(0, product.columns, warp);
 }
 
 /// Completes a product at its wait.
@@ -314,6 +337,7 @@ static void startProducts(int first, Product model, Slot *const *args,
       for (int i = 0; i < count; ++i)
         results[index][i].as<uint32_t>() = makeToken(accumulator, i);
     }
+    checkOperands(product, first / kWarpSize, warp);
     if (isIdle(own) && happens(50)) {
       add(product, warp);
       product.isAdded = true;
