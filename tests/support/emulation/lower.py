@@ -7,6 +7,7 @@ through memory, since the calling conventions of LLVM IR and C++ differ.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -188,9 +189,12 @@ def _closes(lines: list[str], number: int, is_body: bool) -> bool:
     found = _EXIT.match(after)
     if not found or not is_body:
         return found is not None and found["label"].startswith("ark_run.exit")
-    label = f"{found['label']}:"
-    block = next(n for n in range(number, len(lines)) if lines[n].startswith(label))
-    return _RETURN.match(lines[block + 1]) is not None
+    rest = lines[number : lines.index("}", number)]
+    target = f"{found['label']}:"
+    return any(
+        line.startswith(target) and _RETURN.match(after) is not None
+        for line, after in itertools.pairwise(rest)
+    )
 
 
 def _list_variables(lines: list[str]) -> str:
