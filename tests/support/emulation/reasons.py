@@ -113,7 +113,14 @@ _TABLE = (
         ),
     ),
     Reason(
-        "The loop has one step, so that its group for the next step has no copies.",
+        "The loop for the last keys has one step, so that its group for the next step has no "
+        "copies.",
+        ("attention",),
+        ("cp_async_commit_group of attention (programs.py), number 4: dropped",),
+    ),
+    Reason(
+        "The loop for the last keys has one step, so that its group for the next step has no "
+        "copies.",
         ("ranks: decode",),
         (
             "cp_async_commit_group of model.layers.0.self_attn (decoder_graph.py), number 3: "
@@ -154,6 +161,11 @@ _TABLE = (
             f"{_BARRIER} layers.0.value (decoder_graph.py), number 1: dropped",
             f"{_BARRIER} done (decoder_states.py), number 1: dropped",
         ),
+    ),
+    Reason(
+        "The same thread stores and loads each element on both sides.",
+        ("ranks: collectives",),
+        (f"{_BARRIER} all_reduce (collective_programs.py), number 1: dropped",),
     ),
     Reason(
         "The first thread stores and loads the only element on both sides.",
