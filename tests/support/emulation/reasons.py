@@ -93,9 +93,20 @@ _TABLE = (
         (f"{_O_PROJ}, number 3: dropped",),
     ),
     Reason(
+        "Each warp has rows, so the shuffles that add up a row come between the loads of the "
+        "ring's state and the stores.",
+        ("long rows",),
+        tuple(f"bar_warp_sync of matmul (programs.py), number {n}: dropped" for n in (3, 7)),
+    ),
+    Reason(
         "The next instruction is a barrier of the CTA.",
         _STREAMED,
         (f"{_O_PROJ}, number 4: dropped",),
+    ),
+    Reason(
+        "The next instruction is a barrier of the CTA.",
+        ("long rows",),
+        tuple(f"bar_warp_sync of matmul (programs.py), number {n}: dropped" for n in (4, 8)),
     ),
     # -- attention -----------------------------------------------------------------------------
     Reason(
