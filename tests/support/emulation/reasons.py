@@ -1,4 +1,4 @@
-"""Why some mutants cannot be detected: the instruction has no effect in the program.
+"""The reasons why some mutants cannot be detected: the instruction has no effect in the program.
 
 A mutant has the name of mutants.py. A list of programs means that each of them has the mutant.
 Without programs, the instruction is in a text that all kernels share.
