@@ -7,8 +7,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
 #include <map>
-#include <unordered_map>
 
 using namespace mlir;
 using namespace mlir::ark;
@@ -113,13 +113,20 @@ CellPartition::CellPartition(Accesses accesses) {
     findCells(component);
   }
 
-  llvm::sort(boxAndCell);
-  for (auto [box, cell] : boxAndCell) {
+  groupByBox();
+}
+
+/// Orders the pairs by their boxes. The cells of a box stay in ascending order,
+/// in which they were found.
+void CellPartition::groupByBox() {
+  for (auto [box, cell] : boxAndCell)
     ++firstCell[box + 1];
-    cellsOfBox.push_back(cell);
-  }
   for (size_t box = 1; box < firstCell.size(); ++box)
     firstCell[box] += firstCell[box - 1];
+  std::vector<uint32_t> next(firstCell.begin(), firstCell.end() - 1);
+  cellsOfBox.resize(boxAndCell.size());
+  for (auto [box, cell] : boxAndCell)
+    cellsOfBox[next[box]++] = cell;
   boxAndCell = {};
 }
 
@@ -342,19 +349,89 @@ void CellPartition::addEvents(const Layout &layout,
       .visitLevel(0, layout.view.byteOffset, 0);
 }
 
+namespace {
+/// The cells of one sweep by their boxes. The boxes of a cell are consecutive
+/// pairs of box and cell, so that no cell has a list of its own.
+class CellsByBoxes {
+public:
+  using Pairs = std::vector<std::pair<uint32_t, uint32_t>>;
+
+  CellsByBoxes(Pairs &pairs, uint32_t firstCell)
+      : pairs(pairs), firstCell(firstCell) {}
+
+  /// Adds a cell with these boxes, unless there is one. Returns true if there
+  /// was none.
+  bool insert(ArrayRef<uint32_t> boxes) {
+    // A dense map reserves two keys, which half of a hash does not equal.
+    uint64_t hash = llvm::hash_combine_range(boxes.begin(), boxes.end()) >> 1;
+    auto [last, isNew] = lastOfHash.try_emplace(hash, kNone);
+    for (uint32_t cell = last->second; cell != kNone; cell = previous[cell])
+      if (hasBoxes(cell, boxes))
+        return false;
+    uint32_t cell = begins.size();
+    previous.push_back(last->second);
+    last->second = cell;
+    begins.push_back(pairs.size());
+    for (uint32_t box : boxes)
+      pairs.push_back({box, firstCell + cell});
+    return true;
+  }
+
+private:
+  static constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+
+  bool hasBoxes(uint32_t cell, ArrayRef<uint32_t> boxes) const {
+    size_t end = cell + 1 < begins.size() ? begins[cell + 1] : pairs.size();
+    return end - begins[cell] == boxes.size() &&
+           std::equal(
+               boxes.begin(), boxes.end(), pairs.begin() + begins[cell],
+               [](uint32_t box, auto pair) { return box == pair.first; });
+  }
+
+  Pairs &pairs;
+  uint32_t firstCell;
+  llvm::DenseMap<uint64_t, uint32_t> lastOfHash;
+  /// For every cell: the previous cell with the same hash, and its first pair.
+  std::vector<uint32_t> previous;
+  std::vector<size_t> begins;
+};
+} // namespace
+
+/// Returns the events of all layouts, sorted. The events of one grid are
+/// already in order, so that merging them takes less time than sorting all.
+std::vector<CellPartition::Event>
+CellPartition::collectEvents(ArrayRef<unsigned> component) const {
+  auto isBefore = [](const Event &a, const Event &b) {
+    return std::tie(a.byte, a.begins) < std::tie(b.byte, b.begins);
+  };
+  std::vector<Event> events;
+  std::vector<size_t> bounds = {0};
+  for (unsigned layout : component) {
+    addEvents(layouts[layout], events);
+    auto first = events.begin() + bounds.back();
+    if (!std::is_sorted(first, events.end(), isBefore))
+      std::sort(first, events.end(), isBefore);
+    bounds.push_back(events.size());
+  }
+  while (bounds.size() > 2) {
+    std::vector<size_t> merged = {0};
+    for (size_t i = 2; i < bounds.size(); i += 2) {
+      std::inplace_merge(events.begin() + bounds[i - 2],
+                         events.begin() + bounds[i - 1],
+                         events.begin() + bounds[i], isBefore);
+      merged.push_back(bounds[i]);
+    }
+    if (bounds.size() % 2 == 0)
+      merged.push_back(bounds.back());
+    bounds = std::move(merged);
+  }
+  return events;
+}
+
 /// Puts bytes that lie in the same boxes of all layouts into one cell.
 void CellPartition::sweep(ArrayRef<unsigned> component) {
-  std::vector<Event> events;
-  for (unsigned layout : component)
-    addEvents(layouts[layout], events);
-  llvm::sort(events, [](const Event &a, const Event &b) {
-    return std::tie(a.byte, a.begins) < std::tie(b.byte, b.begins);
-  });
-
-  // The boxes of every cell, sorted. Cells with equal hashes are compared in
-  // full.
-  std::unordered_map<size_t, SmallVector<uint32_t, 1>> byHash;
-  llvm::DenseMap<uint32_t, std::vector<uint32_t>> boxesOfCell;
+  std::vector<Event> events = collectEvents(component);
+  CellsByBoxes known(boxAndCell, cells.size());
   SmallVector<uint32_t> active;
   for (size_t i = 0; i < events.size();) {
     int64_t byte = events[i].byte;
@@ -365,20 +442,7 @@ void CellPartition::sweep(ArrayRef<unsigned> component) {
       else
         active.erase(at);
     }
-    if (active.empty())
-      continue;
-    size_t hash = llvm::hash_combine_range(active.begin(), active.end());
-    SmallVector<uint32_t, 1> &candidates = byHash[hash];
-    bool known = llvm::any_of(candidates, [&](uint32_t cell) {
-      return llvm::equal(boxesOfCell[cell], active);
-    });
-    if (known)
-      continue;
-    uint32_t cell = cells.size();
-    cells.push_back({byte, events[i].byte});
-    candidates.push_back(cell);
-    boxesOfCell[cell].assign(active.begin(), active.end());
-    for (uint32_t box : active)
-      boxAndCell.push_back({box, cell});
+    if (!active.empty() && known.insert(active))
+      cells.push_back({byte, events[i].byte});
   }
 }

@@ -83,6 +83,8 @@ private:
   uint32_t countBoxes(const Layout &layout) const;
   void findCells(ArrayRef<unsigned> component);
   void sweep(ArrayRef<unsigned> component);
+  std::vector<Event> collectEvents(ArrayRef<unsigned> component) const;
+  void groupByBox();
   void addEvents(const Layout &layout, std::vector<Event> &events) const;
 
   std::vector<Layout> layouts;
