@@ -152,7 +152,8 @@ def test_parts_of_a_deep_product(
     emulation = check(program, arrays, sms=4)
     assert WARPGROUPS in emulation.text
     products, sums = emulation.bundle.manifest.tasks
-    assert products.vctas == 4
+    assert (products.ops, products.vctas) == (("matmul",), 4)
+    assert "reduce_sum" in sums.ops
 
 
 @pytest.mark.parametrize("warps", [4, 8, 32])
