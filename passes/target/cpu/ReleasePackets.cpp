@@ -28,11 +28,11 @@ struct ReleasePacketsPass
     for (auto function : getOperation().getOps<LLVM::LLVMFuncOp>())
       for (unsigned index = 0; index < function.getNumArguments(); ++index)
         if (function.getArgAttr(index, ArkDialect::kPacketsAttr) &&
-            failed(release(function, function.getArgument(index))))
+            failed(release(function, index)))
           return signalPassFailure();
   }
 
-  LogicalResult release(LLVM::LLVMFuncOp function, Value packets);
+  LogicalResult release(LLVM::LLVMFuncOp function, unsigned argument);
 };
 } // namespace
 
@@ -40,10 +40,11 @@ struct ReleasePacketsPass
 /// exactly one packet store: with several, a reader could take an earlier store
 /// for the last store.
 LogicalResult ReleasePacketsPass::release(LLVM::LLVMFuncOp function,
-                                          Value packets) {
+                                          unsigned argument) {
   SmallVector<LLVM::StoreOp> stores;
+  // A declaration has no values of arguments, and no stores.
   function.walk([&](LLVM::StoreOp store) {
-    if (getBase(store.getAddr()) == packets)
+    if (getBase(store.getAddr()) == function.getArgument(argument))
       stores.push_back(store);
   });
   if (stores.size() != 1 || !stores.front().getValue().getType().isInteger(64))

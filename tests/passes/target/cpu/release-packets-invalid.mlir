@@ -16,3 +16,9 @@ llvm.func @half(%x: i32, %p: !llvm.ptr {ark.packets}) {
   llvm.store %x, %p : i32, !llvm.ptr
   llvm.return
 }
+
+// -----
+
+// A declaration has no store.
+// expected-error @below {{does not write its packets with a single store of 64 bits}}
+llvm.func @declared(i64, !llvm.ptr {ark.packets})
