@@ -10,6 +10,10 @@
 
 namespace mlir::ark {
 
+/// Sides of a matmul's tile on GPUs that no target lists.
+inline constexpr int64_t kMostTileSide = 128;
+inline constexpr int64_t kLeastTileRows = 16, kLeastTileColumns = 64;
+
 /// The extents of `batches` products, each of `rows` x `depth` elements by
 /// `depth` x `columns` elements.
 struct ProductSizes {

@@ -272,8 +272,8 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   Tile tile(rank, 1);
   int64_t &m = tile[rank - 2], &n = tile[rank - 1];
   // Deep panels of 128 columns would not fit the L2 cache.
-  int64_t wantedN = isCPU() && depth > 1024 ? 64 : 128;
-  int64_t wantedM = isCPU() || rows <= 64 ? 64 : 128;
+  int64_t wantedN = isCPU() && depth > 1024 ? 64 : kMostTileSide;
+  int64_t wantedM = isCPU() || rows <= 64 ? 64 : kMostTileSide;
   m = divideEvenly(rows, wantedM, 8);
   int64_t rowsOfTile = m;
   for (int64_t dim = rank - 3; dim >= 0 && sharesRightSide(op); --dim) {
@@ -303,7 +303,8 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
     // Tiles that are too small reread their panels too often. On a GPU, whose
     // SMs share the bandwidth, rereading costs more than an uneven end, but
     // less than idle SMs.
-    int64_t leastM = 16, leastN = isCPU() ? 32 : 64;
+    int64_t leastM = kLeastTileRows;
+    int64_t leastN = isCPU() ? 32 : kLeastTileColumns;
     int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
     if (hasMatrixUnits(lhs.getElementType(), rowsOfTile))
       wantedTiles = getLeastTiles(target);

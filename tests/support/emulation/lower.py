@@ -54,7 +54,7 @@ _SHARED_CONSTANT = re.compile(
 )
 # Instructions that access shared memory through the async proxy.
 _ASYNC = re.compile(r"wgmma|cp\.async\.bulk")
-# What follows the last instruction of a task's body, or of one of its vCTAs. A body that several
+# The code after the last instruction of a task's body, or of one vCTA. A body that several
 # tasks share is a function.
 _EXIT = re.compile(
     r"\s*(?:%[\w.]+ = add [^\n]*\n\s*%[\w.]+ = icmp [^\n]*\n\s*br i1 [^\n]*label|br label)"
