@@ -2,8 +2,8 @@
 //
 // The memory accesses are inline PTX, because the lowering of LLVM's atomics to PTX loses their
 // ordering and scope. All SMs of one GPU take part, so the scope is `<device>`, and `<system>` for
-// words in host memory: names that the target states. A barrier of the CTA makes the memory that the leader has acquired visible to all
-// threads.
+// words in host memory: names that the target states. A barrier of the CTA makes the memory that
+// the leader has acquired visible to all threads.
 
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64 {
   %value = llvm.inline_asm has_side_effects "ld.relaxed.<device>.u64 $0, [$1];", "=l,l,~{memory}" %word
@@ -24,9 +24,10 @@ func.func private @ark_add_release(%word: !llvm.ptr) {
   return
 }
 
+// Relaxed: other lanes read only the word itself, and the host reads the report after the launch.
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1 {
   %zero = arith.constant 0 : i64
-  %old = llvm.inline_asm has_side_effects "atom.acq_rel.<device>.cas.b64 $0, [$1], $2, $3;",
+  %old = llvm.inline_asm has_side_effects "atom.relaxed.<device>.cas.b64 $0, [$1], $2, $3;",
       "=l,l,l,l,~{memory}" %word, %zero, %code : (!llvm.ptr, i64, i64) -> i64
   %first = arith.cmpi eq, %old, %zero : i64
   return %first : i1

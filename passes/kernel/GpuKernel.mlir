@@ -308,13 +308,13 @@ func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) 
 // End of a launch
 //===----------------------------------------------------------------------===//
 
-// Makes this iteration the last iteration if the word in a buffer is not zero. The barrier at the
-// end of the iteration makes the change visible to all lanes before they read the word `stop`.
+// Makes this iteration the last iteration if the word in a buffer is not zero. Another thread may
+// have written the word: work items and waits, which come before, end with a barrier. The barrier
+// at the end of the iteration makes the change visible to all lanes before they read the word
+// `stop`.
 func.func private @ark_stop(%context: !llvm.ptr, %slot: i64, %distance: i32,
                             %iterations: i64) {
   %zero = arith.constant 0 : i32
-  // The leader reads a word that another thread may have written.
-  gpu.barrier
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^read, ^finish
 

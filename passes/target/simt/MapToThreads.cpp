@@ -90,6 +90,8 @@ private:
   void arrange(Block &block);
   LogicalResult mapBlock(Block &block);
   LogicalResult mapControlFlow(Operation &op);
+  LogicalResult mapRegions(Operation &op);
+  LogicalResult mapVctas(scf::ForOp vctas);
   LogicalResult divide(scf::ParallelOp loop);
   void rematerializeIds(scf::ForOp vctas);
   LogicalResult inlineMapped(scf::ForallOp loop);
@@ -307,9 +309,71 @@ static void pinNumber(OpBuilder &builder, memref::LoadOp load) {
   load.erase();
 }
 
+/// Maps the ops of all regions. The last op of each block is a barrier, since
+/// the next iteration may access the same memory.
+LogicalResult ThreadMapper::mapRegions(Operation &op) {
+  for (Region &region : op.getRegions())
+    for (Block &block : region) {
+      if (failed(mapBlock(block)))
+        return failure();
+      finish(block.getTerminator());
+    }
+  busy = 0;
+  return success();
+}
+
+static void pinNumbers(Operation &op, OpBuilder &builder) {
+  for (Region &region : op.getRegions())
+    for (Block &block : region)
+      for (auto load :
+           llvm::make_early_inc_range(block.getOps<memref::LoadOp>()))
+        pinNumber(builder, load);
+}
+
+/// Returns true if a block has a barrier, and no op before the first barrier
+/// conflicts with earlier accesses.
+static bool beginsWithBarrier(Block &block, ArrayRef<Access> earlier) {
+  for (Operation &op : block) {
+    if (isa<gpu::BarrierOp>(op))
+      return true;
+    if (anyConflict(earlier, getAccesses(&op)))
+      return false;
+  }
+  return false;
+}
+
+/// Maps the loop over vCTAs. A work item has at least one vCTA, so that all
+/// threads reach the barriers of the loop. Such a barrier orders the loop after
+/// earlier accesses if it comes before the first conflict.
+LogicalResult ThreadMapper::mapVctas(scf::ForOp vctas) {
+  SmallVector<Access> before = std::move(pending);
+  llvm::append_range(before, pendingOfThreadZero);
+  pending.clear();
+  pendingOfThreadZero.clear();
+  bool isAnew = hasFullPressure(vctas);
+  Value outer = thread;
+  if (isAnew)
+    thread = createOpaqueThread(builder, vctas.getLoc());
+  if (failed(mapRegions(*vctas)))
+    return failure();
+  if (!before.empty() && !beginsWithBarrier(*vctas.getBody(), before)) {
+    builder.setInsertionPoint(vctas);
+    gpu::BarrierOp::create(builder, vctas.getLoc());
+  }
+  pinNumbers(*vctas, builder);
+  if (isAnew)
+    rematerializeIds(vctas);
+  thread = outer;
+  return success();
+}
+
 /// Maps loops and branches that contain parallel loops. All threads must take
-/// the same path.
+/// the same path. Barriers in such control flow may be skipped, so that earlier
+/// accesses stay pending.
 LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
+  if (auto loop = dyn_cast<scf::ForOp>(op);
+      loop && loop == getVctaLoop(function))
+    return mapVctas(loop);
   if (!isa<scf::ForOp, scf::IfOp, scf::WhileOp>(op))
     return op.emitOpError("contains a parallel loop, but its control flow may "
                           "differ between threads");
@@ -318,30 +382,9 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   SmallVector<Access> beforeOfOne = std::move(pendingOfThreadZero);
   pending.clear();
   pendingOfThreadZero.clear();
-  scf::ForOp vctas = getVctaLoop(function);
-  bool isAnew = &op == vctas && hasFullPressure(vctas);
-  Value outer = thread;
-  if (isAnew)
-    thread = createOpaqueThread(builder, op.getLoc());
-  for (Region &region : op.getRegions())
-    for (Block &block : region) {
-      if (failed(mapBlock(block)))
-        return failure();
-      // The next iteration may access the same memory.
-      finish(block.getTerminator());
-      for (auto load :
-           llvm::make_early_inc_range(block.getOps<memref::LoadOp>()))
-        pinNumber(builder, load);
-    }
-  busy = 0;
-  if (isAnew)
-    rematerializeIds(vctas);
-  thread = outer;
-  // A work item has at least one vCTA, so that all threads reach the barriers
-  // of the vCTA loop. Barriers in other control flow may be skipped, so that
-  // earlier accesses stay pending.
-  if (&op == vctas)
-    return success();
+  if (failed(mapRegions(op)))
+    return failure();
+  pinNumbers(op, builder);
   pending = std::move(before);
   pendingOfThreadZero = std::move(beforeOfOne);
   return success();

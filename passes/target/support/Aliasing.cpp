@@ -4,6 +4,7 @@
 
 #include "passes/target/support/Bodies.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
@@ -113,25 +114,55 @@ bool ark::mayAlias(Value a, Value b) {
 // Accesses
 //===----------------------------------------------------------------------===//
 
-/// Returns true if the memory behind a pointer is unknown.
-static bool isOpaque(Value value) {
-  return isa<LLVM::LLVMPointerType, UnrankedMemRefType>(value.getType());
+/// Returns the buffer of which `address`, a pointer or an integer, is an
+/// address. Returns null if the buffer is unknown.
+static Value findBuffer(Value address) {
+  Operation *op = address.getDefiningOp();
+  if (!op)
+    return Value();
+  if (auto pointer = dyn_cast<memref::ExtractAlignedPointerAsIndexOp>(op))
+    return getRoot(pointer.getSource());
+  if (isa<LLVM::AddrSpaceCastOp, LLVM::IntToPtrOp, LLVM::GEPOp,
+          arith::IndexCastOp>(op))
+    return findBuffer(op->getOperand(0));
+  if (auto sum = dyn_cast<arith::AddIOp>(op)) {
+    Value left = findBuffer(sum.getLhs()), right = findBuffer(sum.getRhs());
+    return left && right ? Value() : left ? left : right;
+  }
+  return Value();
+}
+
+/// Returns the buffer that an operand or the value of an effect stands for.
+/// Returns null if the buffer is unknown.
+static Value toBuffer(Value value) {
+  if (!value || isa<UnrankedMemRefType>(value.getType()))
+    return Value();
+  return isa<LLVM::LLVMPointerType>(value.getType()) ? findBuffer(value)
+                                                     : value;
 }
 
 static void addCall(func::CallOp call, SmallVectorImpl<Access> &accesses) {
   size_t numRead =
       isCtaCollective(call) ? call.getNumOperands() - getNumWritten(call) : 0;
   for (auto [number, operand] : llvm::enumerate(call.getOperands()))
-    if (isa<MemRefType>(operand.getType()))
-      accesses.push_back({operand, /*writes=*/number >= numRead});
-    else if (isOpaque(operand))
-      accesses.push_back({Value(), /*writes=*/true});
+    if (isa<BaseMemRefType, LLVM::LLVMPointerType>(operand.getType()))
+      accesses.push_back({toBuffer(operand), /*writes=*/number >= numRead});
+}
+
+/// Returns true if an op only brings a line to a cache, where later stores
+/// update it.
+static bool isPrefetch(Operation *op) {
+  auto assembly = dyn_cast<LLVM::InlineAsmOp>(op);
+  return assembly && assembly.getAsmString().starts_with("prefetch.") &&
+         assembly.getAsmString().count(';') == 1;
 }
 
 /// Adds the accesses of the op itself, without those of nested ops.
 static void addAccesses(Operation *op, SmallVectorImpl<Access> &accesses) {
   if (auto call = dyn_cast<func::CallOp>(op))
     return addCall(call, accesses);
+  if (isPrefetch(op))
+    return;
   auto interface = dyn_cast<MemoryEffectOpInterface>(op);
   if (!interface) {
     // `nvvm.mma.sync` works on registers, but declares no memory effects.
@@ -146,8 +177,8 @@ static void addAccesses(Operation *op, SmallVectorImpl<Access> &accesses) {
   interface.getEffects(effects);
   for (const MemoryEffects::EffectInstance &effect : effects)
     if (!isa<MemoryEffects::Allocate>(effect.getEffect()))
-      accesses.push_back(
-          {effect.getValue(), !isa<MemoryEffects::Read>(effect.getEffect())});
+      accesses.push_back({toBuffer(effect.getValue()),
+                          !isa<MemoryEffects::Read>(effect.getEffect())});
 }
 
 SmallVector<Access> ark::getAccesses(Operation *op) {

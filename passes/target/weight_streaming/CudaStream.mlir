@@ -52,13 +52,14 @@ func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, 
   %address_field = arith.constant kRingCursorAddress : i32
   %segment_field = arith.constant kRingReadIndex : i32
   %reading_field = arith.constant kRingReadSegments : i32
+  // The first thread may have stored the state just before.
+  func.call @ark_sync_warp() : () -> ()
   %segment = func.call @ark_stream_get(%segment_field) : (i32) -> i32
   %reading = func.call @ark_stream_get(%reading_field) : (i32) -> i32
   %segments = func.call @ark_stream_count() : () -> i32
   %count, %first, %own_bytes = func.call @ark_stream_segment(%segment) : (i32) -> (i32, i32, i32)
   %first_index = arith.index_cast %first : i32 to index
   %count_index = arith.index_cast %count : i32 to index
-  func.call @ark_sync_warp() : () -> ()
   %read = func.call @ark_stream_get(%read_field) : (i32) -> i32
   %requested = func.call @ark_stream_get(%requested_field) : (i32) -> i32
   %cursor = func.call @ark_stream_get(%cursor_field) : (i32) -> i32
@@ -67,6 +68,8 @@ func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, 
   %bytes = func.call @ark_stream_get(%bytes_field) : (i32) -> i32
   %pointer = func.call @ark_stream_field(%address_field) : (i32) -> !llvm.ptr<3>
   %address = llvm.load %pointer : !llvm.ptr<3> -> i64
+  // The first thread stores the state again, below and when it closes the segment.
+  func.call @ark_sync_warp() : () -> ()
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^advance, ^finish
 
@@ -160,7 +163,8 @@ func.func private @ark_stream_free(%requested: i32, %segment: i32, %ahead: i32, 
       : i32, i32, i32, i32, i32, i64
 }
 
-// Called by all threads of a warp that have read their chunks of a segment.
+// Called by all threads of a warp that have read their chunks of a segment. The first thread stores
+// the state, which the other threads read when they open the next segment.
 func.func private @ark_stream_close(%read: i32, %requested: i32, %cursor: i32, %ahead: i32,
                                     %left: i32, %bytes: i32, %address: i64) {
   %zero = arith.constant 0 : i32
@@ -171,7 +175,6 @@ func.func private @ark_stream_close(%read: i32, %requested: i32, %cursor: i32, %
   %ahead_field = arith.constant kRingCursorSegments : i32
   %bytes_field = arith.constant kRingCursorBytes : i32
   %address_field = arith.constant kRingCursorAddress : i32
-  func.call @ark_sync_warp() : () -> ()
   %leads = func.call @ark_stream_leads() : () -> i1
   cf.cond_br %leads, ^store, ^finish
 
@@ -194,7 +197,6 @@ func.func private @ark_stream_close(%read: i32, %requested: i32, %cursor: i32, %
   cf.br ^finish
 
 ^finish:
-  func.call @ark_sync_warp() : () -> ()
   return
 }
 

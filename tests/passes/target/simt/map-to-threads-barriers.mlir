@@ -1,0 +1,215 @@
+// The barriers between the ops of a body: one for each conflict that no other barrier orders.
+// RUN: ark-opt %s --split-input-file --ark-map-to-threads=threads=64 | FileCheck %s
+
+// A call reads a buffer through a pointer. It conflicts with no access of other buffers.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @receive(!llvm.ptr, memref<64xf32>)
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.load
+// CHECK-NOT: gpu.barrier
+// CHECK: call @receive
+// CHECK: gpu.barrier
+// CHECK: memref.store
+// CHECK: gpu.barrier
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %n: memref<f32> {llvm.noalias}, %x: memref<64xi32> {llvm.noalias}, %y: memref<64xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %copy = memref.alloca() : memref<64xf32>
+  %number = memref.load %n[] : memref<f32>
+  %index = memref.extract_aligned_pointer_as_index %x : memref<64xi32> -> index
+  %address = arith.addi %index, %c64 : index
+  %word = arith.index_cast %address : index to i64
+  %pointer = llvm.inttoptr %word : i64 to !llvm.ptr
+  func.call @receive(%pointer, %copy) {ark.cta_collective = 1 : i64} : (!llvm.ptr, memref<64xf32>) -> ()
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    %v = memref.load %copy[%i] : memref<64xf32>
+    %sum = arith.addf %v, %number : f32
+    memref.store %sum, %y[%i] : memref<64xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// A call through a pointer conflicts with a write to the same buffer.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @receive(!llvm.ptr, memref<64xf32>)
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.store
+// CHECK: gpu.barrier
+// CHECK: call @receive
+// CHECK-NEXT: gpu.barrier
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %f = arith.constant 1.0 : f32
+  %copy = memref.alloca() : memref<64xf32>
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    memref.store %f, %x[%i] : memref<64xf32>
+    scf.reduce
+  }
+  %index = memref.extract_aligned_pointer_as_index %x : memref<64xf32> -> index
+  %word = arith.index_cast %index : index to i64
+  %pointer = llvm.inttoptr %word : i64 to !llvm.ptr
+  func.call @receive(%pointer, %copy) {ark.cta_collective = 1 : i64} : (!llvm.ptr, memref<64xf32>) -> ()
+  return
+}
+
+// -----
+
+// A pointer of unknown origin conflicts with every buffer.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func private @somewhere() -> !llvm.ptr
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.store
+// CHECK: gpu.barrier
+// CHECK: llvm.load
+// CHECK: gpu.barrier
+// CHECK: memref.store
+// CHECK: gpu.barrier
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %f = arith.constant 1.0 : f32
+  %pointer = func.call @somewhere() : () -> !llvm.ptr
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    memref.store %f, %x[%i] : memref<64xf32>
+    scf.reduce
+  }
+  %v = llvm.load %pointer : !llvm.ptr -> f32
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    memref.store %v, %x[%i] : memref<64xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// A prefetch accesses no memory.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.store
+// CHECK-NOT: gpu.barrier
+// CHECK: prefetch.global.L2
+// CHECK: gpu.barrier
+// CHECK: fence.acq_rel.gpu
+// CHECK: gpu.barrier
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64xf32> {llvm.noalias}, %address: i64) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %f = arith.constant 1.0 : f32
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    memref.store %f, %x[%i] : memref<64xf32>
+    scf.reduce
+  }
+  llvm.inline_asm has_side_effects "prefetch.global.L2 [$0];", "l" %address : (i64) -> ()
+  llvm.inline_asm has_side_effects "fence.acq_rel.gpu;", "" : () -> ()
+  return
+}
+
+// -----
+
+// The first barrier of the loop over vCTAs orders its reads after an earlier write.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.store
+// CHECK-NOT: gpu.barrier
+// CHECK: scf.for %{{.+}} = %arg0 to %arg1
+// CHECK: memref.store
+// CHECK: gpu.barrier
+// CHECK: memref.load
+// CHECK: gpu.barrier
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<8x64xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %f = arith.constant 1.0 : f32
+  %shared = memref.alloca() : memref<64xf32>
+  %own = memref.alloca() : memref<64xf32>
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    memref.store %f, %shared[%i] : memref<64xf32>
+    scf.reduce
+  }
+  scf.for %v = %begin to %end step %c1 {
+    scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+      memref.store %f, %own[%i] : memref<64xf32>
+      scf.reduce
+    }
+    scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+      %a = memref.load %shared[%i] : memref<64xf32>
+      %b = memref.load %own[%i] : memref<64xf32>
+      %sum = arith.addf %a, %b : f32
+      memref.store %sum, %y[%v, %i] : memref<8x64xf32>
+      scf.reduce
+    }
+  }
+  return
+}
+
+// -----
+
+// The first op of the loop reads what was written before the loop.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.store
+// CHECK: gpu.barrier
+// CHECK-NEXT: scf.for %{{.+}} = %arg0 to %arg1
+// CHECK: memref.load
+// CHECK: gpu.barrier
+// CHECK-NEXT: }
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %y: memref<8x64xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %f = arith.constant 1.0 : f32
+  %shared = memref.alloca() : memref<64xf32>
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    memref.store %f, %shared[%i] : memref<64xf32>
+    scf.reduce
+  }
+  scf.for %v = %begin to %end step %c1 {
+    scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+      %a = memref.load %shared[%i] : memref<64xf32>
+      memref.store %a, %y[%v, %i] : memref<8x64xf32>
+      scf.reduce
+    }
+  }
+  return
+}
