@@ -63,7 +63,7 @@ private:
   void copyQueries();
   void copyKeys(Value first, Value stage);
   void copyIfThere(Value first, Value stage);
-  void multiplyAndWait(function_ref<void()> issue);
+  void waitForProducts();
   Value createZeros(int64_t columns);
   Value move(Value descriptor, Value offset, int64_t bytes);
   Value findWholeSteps();
@@ -220,10 +220,8 @@ void WarpgroupLoopBuilder::copyIfThere(Value first, Value stage) {
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Issues instructions and waits for them.
-void WarpgroupLoopBuilder::multiplyAndWait(function_ref<void()> issue) {
-  NVVM::WgmmaFenceAlignedOp::create(builder);
-  issue();
+/// Waits for all products that have been issued.
+void WarpgroupLoopBuilder::waitForProducts() {
   NVVM::WgmmaGroupSyncAlignedOp::create(builder);
   NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);
 }
@@ -257,18 +255,18 @@ SmallVector<SmallVector<Value>>
 WarpgroupLoopBuilder::getScores(Value stage, Value first, int64_t begin) {
   int64_t queryRows = shape.getBlocks() * shape.getBlockRows();
   Value accumulators = createZeros(shape.getPassKeys());
-  multiplyAndWait([&] {
-    for (int64_t k = 0; k < shape.depth; k += shape.mma.getK()) {
-      int64_t panel = k / kPanelElements,
-              inRow = k % kPanelElements * kElementBytes;
-      Value a =
-          move(queries, Value(), panel * queryRows * kStageRowBytes + inRow);
-      Value b = move(keys, stage,
-                     panel * kPanelBytes + begin * kStageRowBytes + inRow);
-      accumulators =
-          instruction->multiply(builder, element, a, b, accumulators).front();
-    }
-  });
+  NVVM::WgmmaFenceAlignedOp::create(builder);
+  for (int64_t k = 0; k < shape.depth; k += shape.mma.getK()) {
+    int64_t panel = k / kPanelElements,
+            inRow = k % kPanelElements * kElementBytes;
+    Value a =
+        move(queries, Value(), panel * queryRows * kStageRowBytes + inRow);
+    Value b =
+        move(keys, stage, panel * kPanelBytes + begin * kStageRowBytes + inRow);
+    accumulators =
+        instruction->multiply(builder, element, a, b, accumulators).front();
+  }
+  waitForProducts();
   SmallVector<SmallVector<Value>> scores(getOwnRows());
   for (int64_t tile = 0; tile < getPassTiles(); ++tile)
     for (int64_t own = 0; own < getOwnRows(); ++own)
@@ -302,7 +300,7 @@ void WarpgroupLoopBuilder::scale(State &state, ArrayRef<Value> factors) {
   state.products = scaled;
 }
 
-/// Computes products += exponentials * values for the keys from `begin` of the
+/// Issues products += exponentials * values for the keys from `begin` of the
 /// stage on.
 void WarpgroupLoopBuilder::addValues(
     State &state, Value stage, int64_t begin,
@@ -311,24 +309,24 @@ void WarpgroupLoopBuilder::addValues(
   SmallVector<Words> rows;
   for (ArrayRef<Value> row : exponentials)
     rows.push_back(round(row));
-  multiplyAndWait([&] {
-    for (int64_t k = 0; k < shape.getPassKeys(); k += shape.mma.getK()) {
-      Words words;
-      for (int64_t tile = k / shape.getTileColumns(),
-                   end = (k + shape.mma.getK()) / shape.getTileColumns();
-           tile < end; ++tile)
-        for (const Words &row : rows)
-          words.push_back(row[tile]);
-      Value b = move(values, stage, (begin + k) * kStageRowBytes);
-      state.products =
-          instruction
-              ->multiply(builder, element, words, b, state.products,
-                         {/*lhs=*/false, /*rhs=*/true})
-              .front();
-    }
-  });
+  NVVM::WgmmaFenceAlignedOp::create(builder);
+  for (int64_t k = 0; k < shape.getPassKeys(); k += shape.mma.getK()) {
+    Words words;
+    for (int64_t tile = k / shape.getTileColumns(),
+                 end = (k + shape.mma.getK()) / shape.getTileColumns();
+         tile < end; ++tile)
+      for (const Words &row : rows)
+        words.push_back(row[tile]);
+    Value b = move(values, stage, (begin + k) * kStageRowBytes);
+    state.products = instruction
+                         ->multiply(builder, element, words, b, state.products,
+                                    {/*lhs=*/false, /*rhs=*/true})
+                         .front();
+  }
 }
 
+/// The products of a pass and the scores of the next pass run at the same time:
+/// the wait for the scores includes the products.
 void WarpgroupLoopBuilder::step(State &state, Value stage, Value first) {
   Value offset = arith::IndexCastOp::create(builder, builder.getI64Type(),
                                             div(stage, kDescriptorUnit));
@@ -338,6 +336,7 @@ void WarpgroupLoopBuilder::step(State &state, Value stage, Value first) {
     scale(state, updateSoftmax(state.maxima, state.sums, scores));
     addValues(state, offset, begin, scores);
   }
+  waitForProducts();
 }
 
 //===----------------------------------------------------------------------===//
@@ -359,7 +358,8 @@ Value WarpgroupLoopBuilder::findWholeSteps() {
 
 /// Creates a loop over steps. `carried` are the values of a state, the offset
 /// of the first step's stage, and that of the free stage. Returns the values
-/// after the loop.
+/// after the loop. Without a mask, the keys after the last whole step are one
+/// step, which no other follows.
 SmallVector<Value> WarpgroupLoopBuilder::createSteps(Value begin, Value end,
                                                      ArrayRef<Value> carried) {
   int64_t ahead = shape.stages - 1, bytes = shape.getStageBytes();
@@ -373,7 +373,8 @@ SmallVector<Value> WarpgroupLoopBuilder::createSteps(Value begin, Value end,
   Value first = loop.getInductionVar();
   // Afterwards, all warpgroups have finished with the stage before.
   waitForStageCopies(builder, shape.stages - 2);
-  copyIfThere(add(first, ahead * keys), /*stage=*/offsets[1]);
+  if (isWhole || mask)
+    copyIfThere(add(first, ahead * keys), /*stage=*/offsets[1]);
   step(state, offsets[0], first);
   SmallVector<Value> next = state.flatten();
   for (Value offset : offsets) {
