@@ -7,6 +7,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::ark;
 using namespace mlir::ark::checker;
@@ -172,6 +174,29 @@ LogicalResult ProgramAccesses::collect() {
     buffer.isWritten |= access.isWrite;
   }
   return success();
+}
+
+std::vector<BufferAccesses>
+checker::divideByBytes(const BufferAccesses &buffer) {
+  auto getBegin = [&](unsigned access) {
+    return buffer.accesses[access]->view.byteOffset;
+  };
+  auto order = llvm::to_vector(llvm::seq<unsigned>(buffer.accesses.size()));
+  llvm::stable_sort(
+      order, [&](unsigned a, unsigned b) { return getBegin(a) < getBegin(b); });
+  std::vector<unsigned> partOf(order.size());
+  unsigned numParts = 0;
+  int64_t end = std::numeric_limits<int64_t>::min();
+  for (unsigned access : order) {
+    numParts += getBegin(access) >= end;
+    partOf[access] = numParts - 1;
+    end = std::max(end, buffer.accesses[access]->view.getByteEnd());
+  }
+  std::vector<BufferAccesses> parts(numParts,
+                                    {buffer.root, {}, buffer.isWritten});
+  for (auto [access, part] : llvm::zip(buffer.accesses, partOf))
+    parts[part].accesses.push_back(access);
+  return parts;
 }
 
 unsigned ProgramAccesses::getTaskOf(uint32_t vcta) const {

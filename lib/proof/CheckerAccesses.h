@@ -33,6 +33,9 @@ struct BufferAccesses {
   bool isWritten = false;
 };
 
+/// Divides the accesses of a buffer into parts that share no byte.
+std::vector<BufferAccesses> divideByBytes(const BufferAccesses &buffer);
+
 /// The tasks of a program on buffers, and all accesses of their vCTAs. The
 /// vCTAs of all tasks are numbered in program order.
 class ProgramAccesses {

@@ -127,6 +127,10 @@ private:
   const ProgramAccesses &program;
   ArrayRef<Lane> lanes;
   const Execution &execution;
+  /// The kind of the buffer that is checked.
+  bool isOfArena = false, isOfPackets = false;
+  /// The first vCTA of the task whose accesses are visited.
+  uint32_t firstOfTask = 0;
   /// The item that runs each vCTA.
   std::vector<Position> positions;
   std::vector<Cell> cells;
@@ -170,9 +174,10 @@ FailureOr<ScheduleProof> RaceChecker::run() {
   proof.vctas = positions.size();
   for (const Buffer &buffer : program.getBuffers())
     // Buffers that no task writes, such as parameters, need no order.
-    if ((buffer.isWritten || isArena(buffer.root) || isPackets(buffer.root)) &&
-        failed(checkBuffer(buffer)))
-      return failure();
+    if (buffer.isWritten || isArena(buffer.root) || isPackets(buffer.root))
+      for (const Buffer &part : divideByBytes(buffer))
+        if (failed(checkBuffer(part)))
+          return failure();
   return proof;
 }
 
@@ -213,6 +218,8 @@ static bool isWrittenByItsTask(const OperandAccess &read,
 }
 
 LogicalResult RaceChecker::checkBuffer(const Buffer &buffer) {
+  isOfArena = isArena(buffer.root);
+  isOfPackets = isPackets(buffer.root);
   CellPartition partition(buffer.accesses);
   cells.assign(partition.getNumCells(), Cell());
   proof.cells += cells.size();
@@ -235,18 +242,19 @@ LogicalResult RaceChecker::checkTask(const Buffer &buffer,
                                      size_t first, size_t end) {
   auto ofTask = ArrayRef(buffer.accesses).slice(first, end - first);
   uint32_t task = ofTask.front()->task;
+  firstOfTask = program.getFirstVCTA(task);
   std::vector<SeenReads> seen(end - first);
   auto mayRepeat =
       llvm::map_to_vector(ofTask, [&](const OperandAccess *access) {
         return !access->isWrite && !isWrittenByItsTask(*access, ofTask);
       });
-  for (uint32_t vcta = program.getFirstVCTA(task);
-       vcta < program.getFirstVCTA(task + 1); ++vcta)
+  for (uint32_t vcta = firstOfTask; vcta < program.getFirstVCTA(task + 1);
+       ++vcta)
     for (size_t number = first; number < end; ++number) {
       const OperandAccess &access = *buffer.accesses[number];
-      int64_t index = vcta - program.getFirstVCTA(task);
+      int64_t index = vcta - firstOfTask;
       // Reads of packets need no order, so all runs of the task count as one.
-      Position at = isPackets(buffer.root) ? Position() : positions[vcta];
+      Position at = isOfPackets ? Position() : positions[vcta];
       if (mayRepeat[number - first] &&
           seen[number - first].contains(at.lane, at.item,
                                         partition.getBoxes(number, index)))
@@ -271,10 +279,10 @@ LogicalResult RaceChecker::read(const Buffer &buffer,
                                 Visit visit) {
   Cell &cell = cells[number];
   // The execution has shown that packets have arrived when they are read.
-  if (isPackets(buffer.root) && cell.lastWrite.vcta != kNone)
+  if (isOfPackets && cell.lastWrite.vcta != kNone)
     return checkWords(partition, number, cell.lastWrite, visit);
   if (cell.lastWrite.vcta == kNone) {
-    if (isArena(buffer.root) || isPackets(buffer.root))
+    if (isOfArena || isOfPackets)
       return reportUnwritten(buffer, partition, number, visit);
   } else if (!isOrdered(cell.lastWrite.vcta, visit.vcta)) {
     return reportHazard("RAW", buffer, partition, number, cell.lastWrite,
@@ -330,11 +338,10 @@ bool RaceChecker::isUpdate(Visit visit) const {
   return task.isUpdated(visit.operand - task.getInputs().size());
 }
 
-/// task_c6: returns true if two vCTAs of a task write the same bytes without
-/// updating them in place.
+/// task_c6: returns true if two vCTAs of the visited task write the same bytes
+/// without updating them in place.
 bool RaceChecker::isOverlap(Visit before, Visit after) const {
-  return before.vcta != after.vcta &&
-         getTask(before.vcta) == getTask(after.vcta) &&
+  return before.vcta != after.vcta && before.vcta >= firstOfTask &&
          !(isUpdate(before) && isUpdate(after));
 }
 
@@ -344,7 +351,7 @@ LogicalResult RaceChecker::write(const Buffer &buffer,
   Cell &cell = cells[number];
   // A polling reader cannot distinguish two packets of one iteration, whatever
   // their order.
-  if (isPackets(buffer.root) && cell.lastWrite.vcta != kNone)
+  if (isOfPackets && cell.lastWrite.vcta != kNone)
     return reportSecondPacket(partition, number, cell.lastWrite, visit);
   if (cell.lastWrite.vcta != kNone && isOverlap(cell.lastWrite, visit))
     return reportOverlap(buffer, partition, number, cell.lastWrite, visit);
@@ -355,7 +362,7 @@ LogicalResult RaceChecker::write(const Buffer &buffer,
     if (!isOrdered(cell.lastWrite.vcta, visit.vcta))
       return reportHazard("WAW", buffer, partition, number, cell.lastWrite,
                           visit);
-  } else if (isArena(buffer.root) && isUpdate(visit)) {
+  } else if (isOfArena && isUpdate(visit)) {
     return reportUnwritten(buffer, partition, number, visit);
   }
   cell.lastWrite = visit;
