@@ -6,7 +6,7 @@
 Prints how each mutant was detected, and the mutants that were not. A smaller count tries an equal
 share of each program's mutants. The exit status is 1 if one survives without a reason in
 tests/support/emulation/reasons.py. With all mutants of all programs, it is also 1 if fewer than
-85 % are detected, or if a mutant with a reason does not survive.
+95 % are detected, or if a mutant with a reason does not survive.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from .mutants import Verdict
 from .reasons import REASONS
 
 # The least fraction of all mutants, so that reasons do not replace detection.
-LEAST_CAUGHT = 0.85
+LEAST_CAUGHT = 0.95
 
 
 @dataclass(frozen=True)
