@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import threading
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,75 +15,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
-HOST = Path(__file__).parent
-# Folders and files of tests/host whose tests run with every version of Python. They cover arrays,
-# threads, signals, ctypes and the bindings, which differ between versions, in two minutes.
-QUICK = (
-    "bundle",
-    "e2e/test_lanes.py",
-    "e2e/test_states.py",
-    "e2e/test_stop.py",
-    "frontend",
-    "reference",
-    "runtime",
-    "test_json_checks.py",
-    "testing",
-    "tuning",
-)
-# Tests that make each call of CUDA's driver fail take minutes.
-NOT_QUICK = ("runtime/cuda",)
-# Tests with many similar cases that take most of the time: `make test` runs every n-th case, and
-# none if n is zero. `make test-all` runs all cases. runtime/cuda/test_faults.py::
-# test_the_kth_call_fails is no such test: defects were in the paths of sessions that every third
-# session leaves out (exports, dropped executables, shared states, peeks), which take 11 s.
-SAMPLED = {
-    "benchmarks/test_architectures.py::test_models_of_transformers_are_one_program": 2,
-    "benchmarks/test_architectures.py::test_networks_are_one_program": 4,
-    "benchmarks/test_spills.py::test_a_decode_step_spills_nothing": 3,
-    "benchmarks/test_spills.py::test_a_prompt_spills_nothing": 2,
-    "benchmarks/test_spills.py::test_an_encoder_spills_nothing": 2,
-    "benchmarks/test_spills.py::test_older_gpus_have_the_instructions_of_a_decode_step": 0,
-    "benchmarks/test_spills.py::test_steps_of_several_sequences_spill_nothing": 4,
-    "distributed/test_engines.py::test_a_fault_at_every_call_of_the_driver": 3,
-    "distributed/test_engines.py::test_every_rank_raises_the_same_error": 4,
-    "distributed/test_gpu_processes.py::test_a_fault_at_every_call_with_legacy_ipc": 0,
-    "e2e/test_bitcast.py::test_every_bit_is_kept": 5,
-    "e2e/test_ops.py::test_op": 6,
-    "e2e/test_ranks.py::test_every_algorithm": 2,
-    "e2e/test_ranks.py::test_every_world_size": 3,
-    "emulation/test_attention.py::test_one_pass": 2,
-    "emulation/test_decoders.py::test_one_token": 2,
-    "emulation/test_decoders.py::test_one_token_of_two_ranks": 2,
-    "emulation/test_generation.py::test_tokens_are_those_of_one_rank": 4,
-    "emulation/test_mutants.py::test_mutants_are_caught": 2,
-    "emulation/test_ops.py::test_op": 6,
-    "emulation/test_worlds.py::test_algorithms_of_collectives": 2,
-    "emulation/test_worlds.py::test_every_collective": 4,
-    "emulation/test_worlds.py::test_parts_of_a_vocabulary": 2,
-    "models/test_compiled.py::test_a_layer_is_within_its_bound": 2,
-    "models/test_compiled.py::test_other_shapes_of_decoders": 2,
-    "models/test_families.py::test_logits_and_tokens_are_those_of_transformers": 3,
-    "models/test_folder_bundles.py::test_parameters_are_those_of_the_files": 3,
-    "models/test_moe.py::test_generation_is_that_of_transformers": 2,
-    "models/test_parallel.py::test_four_ranks_with_a_vocabulary_that_they_do_not_divide": 2,
-    "models/test_parallel.py::test_logits_are_those_of_one_rank": 4,
-    "models/test_parallel.py::test_ranks_that_divide_the_tokens": 2,
-    "models/test_parallel.py::test_tokens_are_those_of_one_rank": 2,
-    "models/test_streaming.py::test_weights_stream": 6,
-    "models/test_transformers.py::test_a_decoder": 7,
-    "models/test_transformers.py::test_an_encoder": 2,
-    "models/test_transformers.py::test_narrow_decoders_are_no_further_off_than_pytorch": 2,
-    "pytorch/test_models.py::test_from_torch": 2,
-    "runtime/cuda/test_faults.py::test_the_context_is_lost_at_the_kth_call": 3,
-    "runtime/cuda/test_world_faults.py::test_the_kth_call_fails": 8,
-    "targets/test_cuda.py::test_a_decode_step_of_every_architecture": 3,
-    "targets/test_cuda.py::test_a_model_on_every_architecture": 5,
-    "targets/test_cuda.py::test_rows_longer_than_the_memory_of_an_sm": 5,
-    "targets/test_cuda.py::test_weights_of_8_bits_are_read_without_a_cast": 6,
-    "targets/test_hip.py::test_every_op": 12,
-    "test_gpu_session.py::test_exit_status": 3,
-    "training/test_char_gpt.py::test_the_loss_falls": 0,
-}
+from .tiers import HOST, NOT_QUICK, QUICK, TURN_VARIABLE, find_turn, is_due
 
 # On a busy machine a test may be slow without a failure.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -114,6 +45,10 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_report_header() -> str:
+    return f"slow tests: {TURN_VARIABLE}={find_turn()} selects the same ones"
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if isinstance(item, pytest.Function) and "pick_target" in item.fixturenames:
@@ -124,17 +59,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def mark_soak(items: list[pytest.Item]) -> None:
-    """Marks the cases of sampled tests that only `make test-all` runs."""
-    cases: Counter[str] = Counter()
+    """Marks the cases of slow tests that other commits run."""
+    turn = find_turn()
     for item in items:
         if not isinstance(item, pytest.Function) or not item.path.is_relative_to(HOST):
             continue
-        name = f"{item.path.relative_to(HOST)}::{item.originalname}"
-        if name in SAMPLED:
-            interval = SAMPLED[name]
-            if interval == 0 or cases[name] % interval:
-                item.add_marker("soak")
-            cases[name] += 1
+        name = f"{item.path.relative_to(HOST).as_posix()}::{item.originalname}"
+        if not is_due(name, f"{name} {item.name}", turn):
+            item.add_marker("soak")
 
 
 def is_below(path: Path, places: tuple[str, ...]) -> bool:
