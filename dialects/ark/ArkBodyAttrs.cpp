@@ -1,7 +1,8 @@
-//===- ArkBodyAttrs.cpp - Attributes of bodies on GPUs --------------------===//
+//===- ArkBodyAttrs.cpp - Attributes of outlined bodies -------------------===//
 
 #include "dialects/ark/ArkBodyAttrs.h"
 
+#include "dialects/ark/ArkOps.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/Interfaces/CallInterfaces.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -28,13 +29,20 @@ static bool areTensorMaps(Operation *op, Attribute value) {
          });
 }
 
+static bool isNumberOfVctas(Operation *op, Attribute value) {
+  auto number = dyn_cast<IntegerAttr>(value);
+  return isa<FunctionOpInterface>(op) && number &&
+         number.getType().isInteger(64) && number.getInt() > 0;
+}
+
 static bool isHint(StringRef name) {
   return name == kHighRegisterPressureAttr ||
          name == kFullRegisterPressureAttr || name == kReadOnceAttr;
 }
 
 bool mlir::ark::isBodyAttr(StringRef name) {
-  return name == kCtaCollectiveAttr || name == kTensorMapsAttr ||
+  return name == kOutlinedBodyAttr || name == kWorkItemVctasAttr ||
+         name == kCtaCollectiveAttr || name == kTensorMapsAttr ||
          name == kLineTableAttr || isHint(name);
 }
 
@@ -45,6 +53,18 @@ LogicalResult mlir::ark::verifyBodyAttr(Operation *op,
     if (isa<UnitAttr>(attribute.getValue()))
       return success();
     return op->emitOpError("attribute '") << name << "' must be a unit";
+  }
+  if (name == kOutlinedBodyAttr) {
+    if (isa<TaskOp>(op) && isa<FlatSymbolRefAttr>(attribute.getValue()))
+      return success();
+    return op->emitOpError("attribute '")
+           << name << "' must be the symbol of a function, on a task";
+  }
+  if (name == kWorkItemVctasAttr) {
+    if (isNumberOfVctas(op, attribute.getValue()))
+      return success();
+    return op->emitOpError("attribute '")
+           << name << "' must be a positive i64, on a function";
   }
   if (name == kLineTableAttr) {
     if (isa<ArrayAttr>(attribute.getValue()))

@@ -1,9 +1,9 @@
-//===- ArkBodyAttrs.h - Attributes of bodies on GPUs ------------*- C++ -*-===//
+//===- ArkBodyAttrs.h - Attributes of outlined bodies -----------*- C++ -*-===//
 //
-// Discardable attributes that passes of the target stage set for later passes.
-// If one of the first two were dropped, generated code would be wrong, so the
-// code that depends on them is verified, too. Dropping a hint makes code slower
-// and keeps it correct.
+// Discardable attributes that passes of the stages kernel and target set for
+// later passes. If one of the first three were dropped, there would be an error
+// or wrong code, so the code that depends on them is verified, too. Dropping
+// one of the others makes code slower and keeps it correct.
 //
 //===----------------------------------------------------------------------===//
 
@@ -14,6 +14,9 @@
 
 namespace mlir::ark {
 
+/// On a task: the symbol of the function into which its body is outlined.
+inline constexpr llvm::StringLiteral kOutlinedBodyAttr = "ark.body";
+
 /// On a call that all threads of a CTA make together: the number of its last
 /// operands that the callee writes, an i64. The callee only reads the other
 /// operands.
@@ -23,6 +26,10 @@ inline constexpr llvm::StringLiteral kCtaCollectiveAttr = "ark.cta_collective";
 /// operand, columns, rows, stride and rows of a box.
 inline constexpr llvm::StringLiteral kTensorMapsAttr = "ark.tensor_maps";
 inline constexpr int64_t kTensorMapFields = 5;
+
+/// On a body for GPUs: the number of vCTAs in a work item if all SMs get equal
+/// shares, an i64.
+inline constexpr llvm::StringLiteral kWorkItemVctasAttr = "ark.work_item_vctas";
 
 /// On a `gpu.module`: the table of debug locations.
 inline constexpr llvm::StringLiteral kLineTableAttr = "ark.line_table";

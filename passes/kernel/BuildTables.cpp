@@ -1,5 +1,6 @@
 //===- BuildTables.cpp - Build tables from program and schedule -----------===//
 
+#include "dialects/ark/ArkBodyAttrs.h"
 #include "dialects/ark/ArkLimits.h"
 #include "dialects/ark/ArkOps.h"
 #include "lib/analysis/CostModel.h"
@@ -235,7 +236,7 @@ static std::string describeLocation(Location loc) {
 
 /// Returns the function of a task's body. A new body gets the next number.
 FailureOr<func::FuncOp> TableBuilder::findBody(TaskOp task) {
-  auto name = task->getAttrOfType<FlatSymbolRefAttr>(abi::kBodyAttr);
+  auto name = task->getAttrOfType<FlatSymbolRefAttr>(kOutlinedBodyAttr);
   if (!name)
     return task.emitOpError(
         "has no outlined body: run ark-outline-bodies first");

@@ -1,5 +1,6 @@
 //===- DeduplicateBodies.cpp - Share functions between equal bodies -------===//
 
+#include "dialects/ark/ArkBodyAttrs.h"
 #include "dialects/ark/ArkOps.h"
 #include "passes/kernel/KernelAbi.h"
 #include "passes/kernel/Passes.h"
@@ -45,13 +46,13 @@ struct DeduplicateBodiesPass
   void runOnOperation() override {
     SymbolTable symbols(getOperation());
     getOperation().walk([&](TaskOp task) {
-      auto body = task->getAttrOfType<FlatSymbolRefAttr>(abi::kBodyAttr);
+      auto body = task->getAttrOfType<FlatSymbolRefAttr>(kOutlinedBodyAttr);
       auto function =
           body ? symbols.lookup<func::FuncOp>(body.getAttr()) : nullptr;
       if (!function)
         return;
       func::FuncOp kept = findEqual(function);
-      task->setAttr(abi::kBodyAttr, FlatSymbolRefAttr::get(kept));
+      task->setAttr(kOutlinedBodyAttr, FlatSymbolRefAttr::get(kept));
       if (kept != function) {
         symbols.erase(function);
         ++numMerged;

@@ -28,11 +28,6 @@ inline constexpr llvm::StringLiteral kOperandFunction = "ark_operand";
 inline constexpr llvm::StringLiteral kReportIndex = "ark_report_index";
 /// Function that returns the epoch.
 inline constexpr llvm::StringLiteral kEpochFunction = "ark_epoch";
-/// Attribute of an outlined task: the symbol of its body's function.
-inline constexpr llvm::StringLiteral kBodyAttr = "body";
-/// Attribute of a body for GPUs: vCTAs per work item if all SMs get equal
-/// shares.
-inline constexpr llvm::StringLiteral kRunAttr = "run";
 
 enum class Opcode : int32_t {
 #define ARK_OPCODE(name, value) name = value,

@@ -1,5 +1,6 @@
 //===- OutlineBodies.cpp - Outline task bodies into functions -------------===//
 
+#include "dialects/ark/ArkBodyAttrs.h"
 #include "dialects/ark/ArkOps.h"
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/Packets.h"
@@ -132,8 +133,9 @@ func::FuncOp Outliner::createFunction() {
     function.setArgAttr(function.getNumArguments() - 1,
                         ArkDialect::kPacketsAttr, builder.getUnitAttr());
   if (isForGpu)
-    function->setAttr(abi::kRunAttr, builder.getI64IntegerAttr(llvm::divideCeil(
-                                         task.getNumVCTAs(), target.getSms())));
+    function->setAttr(kWorkItemVctasAttr,
+                      builder.getI64IntegerAttr(llvm::divideCeil(
+                          task.getNumVCTAs(), target.getSms())));
   function.addEntryBlock();
   return function;
 }
@@ -252,7 +254,7 @@ struct OutlineBodiesPass : ark::impl::OutlineBodiesPassBase<OutlineBodiesPass> {
     if (failed(function))
       return failure();
     StringAttr name = symbols.insert(*function);
-    task->setAttr(abi::kBodyAttr, FlatSymbolRefAttr::get(name));
+    task->setAttr(kOutlinedBodyAttr, FlatSymbolRefAttr::get(name));
     ++numBodies;
     return success();
   }

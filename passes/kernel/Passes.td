@@ -15,7 +15,7 @@ def OutlineBodiesPass : Pass<"ark-outline-bodies", "::mlir::ModuleOp"> {
     The function takes the range, the number of the task and the record of data errors, then one
     memref at offset 0 for every operand of the task; the address of an operand is data. Inside, the
     number of the vCTA becomes its grid indices, and every region becomes a `memref.subview`,
-    clipped to the operand. The task keeps its body and names the function in its attribute `body`.
+    clipped to the operand. The task keeps its body and names the function in its attribute `ark.body`.
 
     An operand that shares no byte with what the task writes elsewhere is marked `llvm.noalias`.
     Temporaries are hoisted out of the loop over vCTAs.

@@ -29,7 +29,7 @@
 // CHECK: (ark-end-stage)
 // CHECK: (ark-begin-stage)
 // CHECK: (ark-outline-bodies)
-// CHECK: body = @body_matmul
+// CHECK: ark.body = @body_matmul
 // CHECK: (ark-deduplicate-bodies)
 // CHECK: (ark-build-tables)
 // CHECK: ark.kernel @layer

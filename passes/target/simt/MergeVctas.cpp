@@ -8,6 +8,7 @@
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/IterationSpace.h"
 
+#include "dialects/ark/ArkBodyAttrs.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -216,8 +217,8 @@ private:
   /// Returns false if every work item has one vCTA: merging gains nothing, and
   /// the number of results is constant.
   static bool isWorthwhile(func::FuncOp body) {
-    auto run = body->getAttrOfType<IntegerAttr>(abi::kRunAttr);
-    return !run || run.getInt() > 1;
+    auto vctas = body->getAttrOfType<IntegerAttr>(kWorkItemVctasAttr);
+    return !vctas || vctas.getInt() > 1;
   }
 
   void mergeInto(scf::ForOp vctas) {

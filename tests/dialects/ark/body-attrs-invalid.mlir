@@ -65,3 +65,17 @@ func.func @pressure(%n: index) {
 // expected-error @below {{attribute 'ark.line_table' must be an array}}
 gpu.module @lines attributes {ark.line_table = "mlp.py"} {
 }
+
+// -----
+
+// expected-error @below {{attribute 'ark.body' must be the symbol of a function, on a task}}
+func.func @noTask() attributes {ark.body = @noTask} {
+  return
+}
+
+// -----
+
+// expected-error @below {{attribute 'ark.work_item_vctas' must be a positive i64, on a function}}
+func.func @noVcta() attributes {ark.work_item_vctas = 0 : i64} {
+  return
+}

@@ -6,7 +6,7 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
   ark.program @otherLayout(%s: memref<4x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}) {
     // expected-error @below {{operand 0 has another layout than its body '@body_fill' takes}}
     ark.task "fill" grid [4] ins()
-        outs(%s[#ark.region<(d0) -> (d0, 0), [1, 4]>] : memref<4x4xf32>) attributes {body = @body_fill} {
+        outs(%s[#ark.region<(d0) -> (d0, 0), [1, 4]>] : memref<4x4xf32>) attributes {ark.body = @body_fill} {
     ^bb0(%i: index, %b: memref<1x4xf32, strided<[4, 1], offset: ?>>):
       ark.yield
     }
@@ -34,7 +34,7 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
         : memref<4x4xf32> to memref<4x4xf32, strided<[4, 1], offset: 4>>
     // expected-error @below {{operand 0 leaves its buffer of 64 bytes}}
     ark.task "fill" grid [4] ins()
-        outs(%0[#ark.region<(d0) -> (d0, 0), [1, 4]>] : memref<4x4xf32, strided<[4, 1], offset: 4>>) attributes {body = @body_fill} {
+        outs(%0[#ark.region<(d0) -> (d0, 0), [1, 4]>] : memref<4x4xf32, strided<[4, 1], offset: 4>>) attributes {ark.body = @body_fill} {
     ^bb0(%i: index, %b: memref<1x4xf32, strided<[4, 1], offset: ?>>):
       ark.yield
     }

@@ -15,7 +15,7 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
         : memref<4x8xf32> to memref<4x4xf32, strided<[8, 1], offset: 4>>
     ark.task "copy" grid [4]
         ins(%right[#ark.region<(d0) -> (d0, 0), [1, 4]>] : memref<4x4xf32, strided<[8, 1], offset: 4>>)
-        outs(%s[#ark.region<(d0) -> (d0, 0), [1, 4]>] : memref<4x4xf32>) attributes {body = @body_copy, in_place} {
+        outs(%s[#ark.region<(d0) -> (d0, 0), [1, 4]>] : memref<4x4xf32>) attributes {ark.body = @body_copy, in_place} {
     ^bb0(%i: index, %a: memref<1x4xf32, strided<[8, 1], offset: ?>>, %b: memref<1x4xf32, strided<[4, 1], offset: ?>>):
       ark.yield
     }

@@ -11,11 +11,11 @@ ark.program @handOver(%y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name
   %packets = ark.packets : memref<128xi8>
   %c64 = arith.constant 64 : index
   %p = memref.view %packets[%c64][] : memref<128xi8> to memref<16xi32>
-  ark.task "a" grid [2] ins() outs(%p[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<16xi32>) attributes {body = @body_a} {
+  ark.task "a" grid [2] ins() outs(%p[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<16xi32>) attributes {ark.body = @body_a} {
   ^bb0(%i: index, %a: memref<8xi32, strided<[1], offset: ?>>):
     ark.yield
   }
-  ark.task "b" grid [2] ins(%p[#ark.region<(d0) -> (0), [16]>] : memref<16xi32>) outs(%y[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<16xf32>) attributes {body = @body_b} {
+  ark.task "b" grid [2] ins(%p[#ark.region<(d0) -> (0), [16]>] : memref<16xi32>) outs(%y[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<16xf32>) attributes {ark.body = @body_b} {
   ^bb0(%i: index, %a: memref<16xi32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
     ark.yield
   }

@@ -35,7 +35,7 @@ ark.program @bodyStillInTheTask() {
 
 // expected-error @below {{has a task with body @body, which is not an outlined body}}
 ark.program @bodyThatIsNoFunction() {
-  ark.task "t" grid [1] ins() outs() attributes {body = @body} {
+  ark.task "t" grid [1] ins() outs() attributes {ark.body = @body} {
   ^bb0(%i: index):
     ark.yield
   }
@@ -51,7 +51,7 @@ ark.program @bodyThatIsNoFunction() {
 
 // expected-error @below {{has a task with body @body, which is not an outlined body}}
 ark.program @bodyWithoutARange() {
-  ark.task "t" grid [1] ins() outs() attributes {body = @body} {
+  ark.task "t" grid [1] ins() outs() attributes {ark.body = @body} {
   ^bb0(%i: index):
     ark.yield
   }
@@ -69,7 +69,7 @@ func.func private @body(index, index, index)
 ark.program @unplannedBuffer() {
   %0 = memref.alloc() : memref<4xf32>
   // expected-error @below {{works on a buffer that is neither an argument nor part of the arena}}
-  ark.task "t" grid [1] ins() outs(%0[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) attributes {body = @body} {
+  ark.task "t" grid [1] ins() outs(%0[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) attributes {ark.body = @body} {
   ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):
     ark.yield
   }
@@ -86,7 +86,7 @@ func.func private @body(index, index, index, memref<4xi64>, memref<4xf32>)
 
 // A wait without a matching signal has no predicted end.
 ark.program @hang(%x: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
-  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) attributes {body = @body} {
+  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) attributes {ark.body = @body} {
   ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):
     ark.yield
   }
@@ -119,7 +119,7 @@ ark.program @stopThatSeveralTasksWrite(
     %done: memref<i32> {ark.kind = #ark.kind<state>, ark.name = "done", ark.stop}) {
   // expected-error @below {{writes the state that ends the launch and has 2 vCTAs, not one}}
   ark.task "t" grid [2] ins() outs(%done[#ark.region<(d0) -> (), []>] : memref<i32>)
-      attributes {body = @body, in_place} {
+      attributes {ark.body = @body, in_place} {
   ^bb0(%i: index, %a: memref<i32, strided<[], offset: ?>>):
     ark.yield
   }

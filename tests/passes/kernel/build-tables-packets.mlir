@@ -12,12 +12,12 @@ ark.program @packets(
   %arena = ark.arena : memref<64xi8>
   %c0 = arith.constant 0 : index
   %p = memref.view %arena[%c0][] : memref<64xi8> to memref<4xi64>
-  ark.task "put" grid [1] ins(%x[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) outs(%p[#ark.region<(d0) -> (0), [4]>] : memref<4xi64>) attributes {body = @body_put} {
+  ark.task "put" grid [1] ins(%x[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) outs(%p[#ark.region<(d0) -> (0), [4]>] : memref<4xi64>) attributes {ark.body = @body_put} {
   ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xi64, strided<[1], offset: ?>>):
     %e = ark.epoch : i32
     ark.yield
   }
-  ark.task "read" grid [1] ins(%p[#ark.region<(d0) -> (0), [4]>] : memref<4xi64>) outs(%y[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) attributes {body = @body_read} {
+  ark.task "read" grid [1] ins(%p[#ark.region<(d0) -> (0), [4]>] : memref<4xi64>) outs(%y[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) attributes {ark.body = @body_read} {
   ^bb0(%i: index, %a: memref<4xi64, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
     ark.yield
   }
@@ -59,12 +59,12 @@ ark.program @packets(
   %arena = ark.arena : memref<64xi8>
   %c0 = arith.constant 0 : index
   %p = memref.view %arena[%c0][] : memref<64xi8> to memref<4xi64>
-  ark.task "put" grid [1] ins(%x[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) outs(%p[#ark.region<(d0) -> (0), [4]>] : memref<4xi64>) attributes {body = @body_put} {
+  ark.task "put" grid [1] ins(%x[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) outs(%p[#ark.region<(d0) -> (0), [4]>] : memref<4xi64>) attributes {ark.body = @body_put} {
   ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xi64, strided<[1], offset: ?>>):
     %e = ark.epoch : i32
     ark.yield
   }
-  ark.task "read" grid [1] ins(%p[#ark.region<(d0) -> (0), [4]>] : memref<4xi64>) outs(%y[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) attributes {body = @body_read} {
+  ark.task "read" grid [1] ins(%p[#ark.region<(d0) -> (0), [4]>] : memref<4xi64>) outs(%y[#ark.region<(d0) -> (0), [4]>] : memref<4xf32>) attributes {ark.body = @body_read} {
   ^bb0(%i: index, %a: memref<4xi64, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
     ark.yield
   }

@@ -34,14 +34,14 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
     %0 = memref.view %arena[%c192][] : memref<256xi8> to memref<16xf32>
     ark.task "first" grid [2]
         ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<16xf32>)
-        outs(%0[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<16xf32>) attributes {body = @body_square, ops = ["square"]} {
+        outs(%0[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<16xf32>) attributes {ark.body = @body_square, ops = ["square"]} {
     ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
       linalg.square ins(%a : memref<8xf32, strided<[1], offset: ?>>) outs(%b : memref<8xf32, strided<[1], offset: ?>>)
       ark.yield
     } loc("model.py":7:3)
     ark.task "second" grid [2, 1]
         ins(%0[#ark.region<(d0, d1) -> (d0 * 8), [8]>] : memref<16xf32>)
-        outs(%y[#ark.region<(d0, d1) -> (d0 * 8), [8]>] : memref<16xf32>) attributes {body = @body_square} {
+        outs(%y[#ark.region<(d0, d1) -> (d0 * 8), [8]>] : memref<16xf32>) attributes {ark.body = @body_square} {
     ^bb0(%i: index, %j: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
       linalg.square ins(%a : memref<8xf32, strided<[1], offset: ?>>) outs(%b : memref<8xf32, strided<[1], offset: ?>>)
       ark.yield
@@ -81,7 +81,7 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
       %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
     ark.task "t" grid [2]
         ins(%x[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<16xf32>)
-        outs(%y[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<16xf32>) attributes {body = @body} {
+        outs(%y[#ark.region<(d0) -> (d0 * 8), [8]>] : memref<16xf32>) attributes {ark.body = @body} {
     ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
       ark.yield
     }
@@ -138,12 +138,12 @@ module attributes {ark.target = #ark.target<backend = cpu, arch = "host", sms = 
     shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
   ark.program @stop(%done: memref<1xi32> {ark.kind = #ark.kind<state>, ark.name = "done", ark.stop}) {
     ark.task "clear" grid [1] ins()
-        outs(%done[#ark.region<(d0) -> (0), [1]>] : memref<1xi32>) attributes {body = @body} {
+        outs(%done[#ark.region<(d0) -> (0), [1]>] : memref<1xi32>) attributes {ark.body = @body} {
     ^bb0(%i: index, %a: memref<1xi32, strided<[1], offset: ?>>):
       ark.yield
     }
     ark.task "set" grid [1] ins()
-        outs(%done[#ark.region<(d0) -> (0), [1]>] : memref<1xi32>) attributes {body = @body} {
+        outs(%done[#ark.region<(d0) -> (0), [1]>] : memref<1xi32>) attributes {ark.body = @body} {
     ^bb0(%i: index, %a: memref<1xi32, strided<[1], offset: ?>>):
       ark.yield
     }

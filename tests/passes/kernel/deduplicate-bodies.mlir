@@ -2,9 +2,9 @@
 
 // Names of tasks and values, offsets of operands and locations do not distinguish bodies.
 // CHECK-LABEL: ark.program @equalTasksShareABody
-// CHECK: ark.task "first" {{.+}} {body = @body_square,
-// CHECK: ark.task "second" {{.+}} {body = @body_square,
-// CHECK: ark.task "third" {{.+}} {body = @body_square,
+// CHECK: ark.task "first" {{.+}} {ark.body = @body_square,
+// CHECK: ark.task "second" {{.+}} {ark.body = @body_square,
+// CHECK: ark.task "third" {{.+}} {ark.body = @body_square,
 // CHECK: func.func private @body_square(
 // CHECK-NOT: func.func
 ark.program @equalTasksShareABody(
@@ -43,8 +43,8 @@ ark.program @equalTasksShareABody(
 
 // More vCTAs of the same tile change the range, and not the body.
 // CHECK-LABEL: ark.program @lengthOfAOneDimensionalGridIsData
-// CHECK: ark.task "short" {{.+}} {body = @body_zero,
-// CHECK: ark.task "long" {{.+}} {body = @body_zero,
+// CHECK: ark.task "short" {{.+}} {ark.body = @body_zero,
+// CHECK: ark.task "long" {{.+}} {ark.body = @body_zero,
 // CHECK: func.func private @body_zero(
 // CHECK-NOT: func.func
 ark.program @lengthOfAOneDimensionalGridIsData(
@@ -69,11 +69,11 @@ ark.program @lengthOfAOneDimensionalGridIsData(
 
 // Constants, types, the order of operands and regions distinguish bodies.
 // CHECK-LABEL: ark.program @differentBodiesStayApart
-// CHECK: ark.task "zero" {{.+}} {body = @body_fill,
-// CHECK: ark.task "one" {{.+}} {body = @body_fill_0,
-// CHECK: ark.task "type" {{.+}} {body = @body_fill_1,
-// CHECK: ark.task "region" {{.+}} {body = @body_fill_2,
-// CHECK: ark.task "zero again" {{.+}} {body = @body_fill,
+// CHECK: ark.task "zero" {{.+}} {ark.body = @body_fill,
+// CHECK: ark.task "one" {{.+}} {ark.body = @body_fill_0,
+// CHECK: ark.task "type" {{.+}} {ark.body = @body_fill_1,
+// CHECK: ark.task "region" {{.+}} {ark.body = @body_fill_2,
+// CHECK: ark.task "zero again" {{.+}} {ark.body = @body_fill,
 // CHECK-COUNT-4: func.func private @body_fill{{(_[0-2])?}}(
 // CHECK-NOT: func.func
 ark.program @differentBodiesStayApart(
@@ -119,8 +119,8 @@ ark.program @differentBodiesStayApart(
 
 // x - y and y - x consist of the same ops.
 // CHECK-LABEL: ark.program @orderOfOperands
-// CHECK: ark.task "straight" {{.+}} {body = @body_sub,
-// CHECK: ark.task "swapped" {{.+}} {body = @body_sub_0,
+// CHECK: ark.task "straight" {{.+}} {ark.body = @body_sub,
+// CHECK: ark.task "swapped" {{.+}} {ark.body = @body_sub_0,
 ark.program @orderOfOperands(
     %x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %y: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "y"},
@@ -148,8 +148,8 @@ ark.program @orderOfOperands(
 // A body with stronger assumptions about its operands must not serve a task
 // that does not meet them.
 // CHECK-LABEL: ark.program @inPlaceHasABodyOfItsOwn
-// CHECK: ark.task "apart" {{.+}} {body = @body_square,
-// CHECK: ark.task "in place" {{.+}} {body = @body_square_0,
+// CHECK: ark.task "apart" {{.+}} {ark.body = @body_square,
+// CHECK: ark.task "in place" {{.+}} {ark.body = @body_square_0,
 // CHECK: func.func private @body_square({{.+}} {llvm.noalias}
 // CHECK: func.func private @body_square_0(
 // CHECK-NOT: llvm.noalias

@@ -4,7 +4,7 @@
 // CHECK: #[[$TILE:.+]] = affine_map<(d0) -> (d0 * 16)>
 // CHECK-LABEL: ark.program @bodyRunsARangeOfVCTAs
 // CHECK: ark.task "square"
-// CHECK-SAME: body = @body_square
+// CHECK-SAME: ark.body = @body_square
 // CHECK: linalg.square
 // CHECK: func.func private @body_square(
 // CHECK-SAME: %[[BEGIN:[^:]+]]: index, %[[END:[^:]+]]: index, %{{[^:]+}}: index, %{{[^:]+}}: memref<4xi64>,
@@ -223,11 +223,11 @@ ark.program @temporariesOutsideOfTheLoop(
 // CHECK-LABEL: func.func private @body_matmul_relu
 // CHECK-LABEL: ark.program @namesOfBodies
 // CHECK: ark.task "a"
-// CHECK-SAME: body = @body_matmul_relu_0
+// CHECK-SAME: ark.body = @body_matmul_relu_0
 // CHECK: ark.task "layer 1/fc.{{.+}}" grid
-// CHECK-SAME: body = @body_layer_1_fc___}
+// CHECK-SAME: ark.body = @body_layer_1_fc___}
 // CHECK: ark.task "b"
-// CHECK-SAME: body = @body_max_sub_exp_sum,
+// CHECK-SAME: ark.body = @body_max_sub_exp_sum,
 // CHECK-DAG: func.func private @body_matmul_relu_0(
 // CHECK-DAG: func.func private @body_layer_1_fc___(
 // CHECK-DAG: func.func private @body_max_sub_exp_sum(

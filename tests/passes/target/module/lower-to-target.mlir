@@ -21,7 +21,7 @@
 // HIP: gpu.module @ark_gpu [#rocdl.target<O = 3, chip = "gfx942", abi = "500">] attributes {llvm.data_layout = "e-p:64:64-{{.*}}A5{{.*}}"}
 // HIP-NOT: unrealized_conversion_cast
 // HIP: llvm.mlir.global internal @ark_shared_memory() {addr_space = 3 : i32, alignment = 1024 : i64} : !llvm.array<{{[0-9]+}} x i8>
-// HIP: llvm.func internal @body_softmax({{.*}} attributes {convergent
+// HIP: llvm.func internal @body_softmax({{.*}} attributes {{.*}}convergent
 // HIP: rocdl.workitem.id.x
 // HIP: rocdl.ds_swizzle
 // HIP: rocdl.barrier
