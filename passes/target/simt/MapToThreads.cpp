@@ -350,6 +350,9 @@ LogicalResult ThreadMapper::mapVctas(scf::ForOp vctas) {
   llvm::append_range(before, pendingOfThreadZero);
   pending.clear();
   pendingOfThreadZero.clear();
+  // Work that a barrier separates from the loop needs no threads of its own.
+  if (anyConflict(before, getAccesses(vctas)))
+    busy = 0;
   bool isAnew = hasFullPressure(vctas);
   Value outer = thread;
   if (isAnew)
