@@ -24,7 +24,8 @@ func.func private @ark_add_release(%word: !llvm.ptr) {
   return
 }
 
-// Relaxed: other lanes read only the word itself, and the host reads the report after the launch.
+// Relaxed, since the word announces no earlier stores: the lane that claims it fills the report
+// afterwards.
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1 {
   %zero = arith.constant 0 : i64
   %old = llvm.inline_asm has_side_effects "atom.relaxed.<device>.cas.b64 $0, [$1], $2, $3;",
