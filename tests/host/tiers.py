@@ -67,7 +67,7 @@ INTERVALS = {
     "benchmarks/test_quick.py::test_rows_of_several_suites_are_in_one_record": 4,
     "benchmarks/test_spills.py::test_a_decode_step_spills_nothing": 6,
     "benchmarks/test_spills.py::test_a_prompt_spills_nothing": 4,
-    "benchmarks/test_spills.py::test_an_encoder_spills_nothing": 4,
+    "benchmarks/test_spills.py::test_bytes_that_an_encoder_spills": 4,
     "benchmarks/test_spills.py::test_older_gpus_have_the_instructions_of_a_decode_step": 0,
     "benchmarks/test_spills.py::test_steps_of_several_sequences_spill_nothing": 8,
     "benchmarks/test_tensor_parallel.py::test_a_folder_without_bundles_is_named": 4,
