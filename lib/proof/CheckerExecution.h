@@ -36,6 +36,12 @@ public:
   /// Returns the number of the clock of a lane at an item. A clock counts for
   /// every lane the items that have happened for certain.
   uint32_t getClockNumber(unsigned lane, unsigned item) const;
+  /// Returns a clock, by its number: for every lane, the number of its items
+  /// that have happened for certain. The entry of the clock's own lane counts
+  /// what other lanes know, so positions order the items of one lane.
+  ArrayRef<uint32_t> getClock(uint32_t number) const {
+    return ArrayRef(clocks).slice(number * lanes.size(), lanes.size());
+  }
   /// Returns true if everything that a lane did at an item has happened,
   /// according to a clock.
   bool knows(uint32_t clock, unsigned lane, unsigned item) const {

@@ -45,6 +45,19 @@ def test_a_bundle_is_proven(bundle: Bundle) -> None:
     assert bundle.manifest.proven
 
 
+def test_ordered_tasks_are_not_compared_vcta_by_vcta() -> None:
+    with ark.Program("chain") as program:
+        x = ark.input("x", (64, 64))
+        for _ in range(16):
+            x = ark.softmax(ark.matmul(x, x))
+        ark.output("y", x)
+    with ark.compile(program, target="cpu:2", opt_level=0, tile={"matmul": (16, 32)}) as exe:
+        proof = prove(exe.bundle)
+    # A vCTA of a product reads tiles of two operands, which consist of two cells or more. What
+    # remains are the cells of each task's own writes.
+    assert proof.accesses < 1.5 * proof.vctas
+
+
 def race(rows: Any) -> None:
     """Moves the first wait behind the run that needs it."""
     waits = np.flatnonzero(rows[:, 0] == Opcode.WAIT)

@@ -1,0 +1,42 @@
+//===- CheckerGroups.h - Accesses that the order of tasks leaves open -----===//
+//
+// Part of the proof: see ScheduleChecker.h.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ARK_LIB_PROOF_CHECKERGROUPS_H
+#define ARK_LIB_PROOF_CHECKERGROUPS_H
+
+#include "lib/proof/CheckerOrder.h"
+
+namespace mlir::ark::checker {
+
+/// Accesses that have to be compared vCTA by vCTA.
+struct AccessGroup {
+  BufferAccesses buffer;
+  /// For every access: true if another group writes all bytes that the access
+  /// reads, and is ordered before the access.
+  std::vector<bool> isWrittenBefore;
+};
+
+/// Divides the accesses of a part of a buffer into groups, in two steps that
+/// compare whole tasks:
+///
+/// - Two accesses that share bytes, at least one of which is a write, are in
+/// one
+///   group unless one task ends before the other begins. So accesses of
+///   different groups have no hazard.
+/// - In a buffer without values at the begin of an iteration
+///   (`mustBeWritten`), every access that reads is in a group with all earlier
+///   writes that share bytes with it, unless one earlier task writes all bytes
+///   of the operand.
+///
+/// Leaves out groups that need no comparison, such as reads alone.
+std::vector<AccessGroup> divideByTasks(const BufferAccesses &part,
+                                       const TaskOrder &order,
+                                       ArrayRef<TaskOp> tasks,
+                                       bool mustBeWritten);
+
+} // namespace mlir::ark::checker
+
+#endif // ARK_LIB_PROOF_CHECKERGROUPS_H

@@ -1,0 +1,90 @@
+//===- CheckerOrder.cpp - The order of vCTAs and of tasks -----------------===//
+
+#include "lib/proof/CheckerOrder.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::ark;
+using namespace mlir::ark::checker;
+
+//===----------------------------------------------------------------------===//
+// VCTAOrder
+//===----------------------------------------------------------------------===//
+
+VCTAOrder::VCTAOrder(ArrayRef<Item> items, const Execution &execution)
+    : execution(execution) {
+  positions.reserve(items.size());
+  for (Item item : items) {
+    bool isSame = !positions.empty() && positions.back().lane == item.lane &&
+                  positions.back().item == item.item;
+    uint32_t clock = isSame ? positions.back().clock
+                            : execution.getClockNumber(item.lane, item.item);
+    positions.push_back({item.lane, item.item, clock});
+  }
+}
+
+bool VCTAOrder::isOrdered(uint32_t before, uint32_t after) const {
+  const Position &a = positions[before], &b = positions[after];
+  if (a.lane != b.lane)
+    return execution.knows(b.clock, a.lane, a.item);
+  return a.item != b.item ? a.item < b.item : before == after;
+}
+
+//===----------------------------------------------------------------------===//
+// TaskOrder
+//===----------------------------------------------------------------------===//
+
+TaskOrder::TaskOrder(const ProgramAccesses &program, ArrayRef<Lane> lanes,
+                     const VCTAOrder &order, const Execution &execution)
+    : execution(execution), numLanes(lanes.size()) {
+  // The entry of every lane in `runs`, if the task has runs on the lane.
+  std::vector<size_t> entryOfLane(numLanes, 0);
+  for (unsigned task = 0; task < program.getTasks().size(); ++task) {
+    size_t begin = runs.size();
+    for (uint32_t vcta = program.getFirstVCTA(task);
+         vcta < program.getFirstVCTA(task + 1); ++vcta) {
+      const Position &position = order.getPosition(vcta);
+      size_t &entry = entryOfLane[position.lane];
+      bool isNew = entry < begin || entry >= runs.size() ||
+                   runs[entry].first.lane != position.lane;
+      if (isNew) {
+        entry = runs.size();
+        runs.push_back({position, position.item});
+        continue;
+      }
+      if (position.item < runs[entry].first.item)
+        runs[entry].first = position;
+      runs[entry].lastItem = std::max(runs[entry].lastItem, position.item);
+    }
+    firstRun.push_back(runs.size());
+  }
+}
+
+LanePrefixes TaskOrder::getHappenedBefore(unsigned task) const {
+  LanePrefixes happened(numLanes, std::numeric_limits<uint32_t>::max());
+  // Later runs of a lane know all that its first run knows.
+  for (const LaneRuns &ofLane : getRuns(task)) {
+    ArrayRef<uint32_t> clock = execution.getClock(ofLane.first.clock);
+    for (size_t lane = 0; lane < numLanes; ++lane)
+      happened[lane] =
+          std::min(happened[lane],
+                   lane == ofLane.first.lane ? ofLane.first.item : clock[lane]);
+  }
+  return happened;
+}
+
+bool TaskOrder::includesTask(const LanePrefixes &happened,
+                             unsigned task) const {
+  return llvm::all_of(getRuns(task), [&](const LaneRuns &ofLane) {
+    return happened[ofLane.first.lane] > ofLane.lastItem;
+  });
+}
+
+void TaskOrder::addTask(LanePrefixes &prefixes, unsigned task) const {
+  for (const LaneRuns &ofLane : getRuns(task))
+    prefixes[ofLane.first.lane] =
+        std::max(prefixes[ofLane.first.lane], ofLane.lastItem + 1);
+}
