@@ -23,16 +23,23 @@ static LogicalResult verifyTable(KernelOp kernel, StringRef name,
                                  ElementsAttr table, int64_t columns,
                                  unsigned width) {
   ShapedType type = table.getShapedType();
-  if (isa<DenseElementsAttr>(table) && type.getRank() == 2 &&
+  if (isa<DenseIntOrFPElementsAttr>(table) && type.getRank() == 2 &&
       type.getDimSize(1) == columns &&
       type.getElementType().isSignlessInteger(width)) {
-    // A damaged bytecode file can declare a negative number.
+    // A damaged bytecode file can declare a negative number, and more entries
+    // than it has.
     int64_t count = type.getDimSize(0);
-    if (count >= 0 && count <= kMaxTableElements / columns)
+    if (count < 0 || count > kMaxTableElements / columns)
+      return kernel.emitOpError("table '")
+             << name << "' has " << count << " entries; a table has 0 to "
+             << kMaxTableElements / columns << " (kernel_c1)";
+    bool isSplat;
+    ArrayRef<char> bytes = cast<DenseIntOrFPElementsAttr>(table).getRawData();
+    if (DenseElementsAttr::isValidRawBuffer(type, bytes, isSplat))
       return success();
     return kernel.emitOpError("table '")
-           << name << "' has " << count << " entries; a table has 0 to "
-           << kMaxTableElements / columns << " (kernel_c1)";
+           << name << "' declares " << count << " entries, and has "
+           << bytes.size() << " bytes (kernel_c1)";
   }
   return kernel.emitOpError("table '")
          << name << "' is " << type << ", not a dense tensor<?x" << columns

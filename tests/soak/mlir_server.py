@@ -16,7 +16,10 @@ from typing_extensions import Self
 
 __all__ = ["Outcome", "Server"]
 
-_CPU_SECONDS = 5.0  # also the limit that ark-opt gets for reading
+# The limit of a run's processor time, and the limit that ark-opt gets for reading. Sanitizers
+# multiply processor time.
+_CPU_SECONDS = 5.0
+_SANITIZED_CPU_SECONDS = 15.0
 # The limit for a run that waits without end. A run of low priority takes minutes on a busy machine.
 _WALL_SECONDS = 600.0
 _MEMORY_BYTES = 4 << 30
@@ -73,6 +76,7 @@ class Server:
     def __init__(self, program: Path, scratch: Path) -> None:
         self._input = scratch / _INPUT
         self._stderr, self._result = scratch / "stderr", scratch / "result"
+        self._cpu_seconds = _SANITIZED_CPU_SECONDS if _is_sanitized(program) else _CPU_SECONDS
         self._process = subprocess.Popen(
             [str(program.absolute())],
             cwd=scratch,  # some passes write files
@@ -99,7 +103,7 @@ class Server:
         Without a guard, a crash of MLIR ends the run, and its stack is in the outcome. With the
         guard that ark-opt has by default, a crash is an error.
         """
-        guard = f"--ark-read-seconds={int(_CPU_SECONDS)}" if guarded else "--ark-guard=false"
+        guard = f"--ark-read-seconds={int(self._cpu_seconds)}" if guarded else "--ark-guard=false"
         self._input.write_bytes(data)
         words = [str(self._result), str(self._stderr), _INPUT, guard, *arguments]
         assert self._process.stdin is not None
@@ -124,7 +128,7 @@ class Server:
             if _resident_bytes(process) > _MEMORY_BYTES:
                 self._stop(process)
                 return True  # a crash, as a failed allocation is
-            if time.monotonic() > deadline or _cpu_seconds(process) > _CPU_SECONDS:
+            if time.monotonic() > deadline or _cpu_seconds(process) > self._cpu_seconds:
                 self._stop(process)
                 return False
         return True
@@ -167,6 +171,10 @@ class Server:
         return line
 
 
+def _is_sanitized(program: Path) -> bool:
+    return "asan" in str(program)
+
+
 def _limit(program: Path) -> None:
     """Limits the addresses, except with a sanitizer, which reserves terabytes of them.
 
@@ -174,7 +182,7 @@ def _limit(program: Path) -> None:
     own limit would not: the thread that applies it does not survive the fork of a run.
     """
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    if "asan" not in str(program):
+    if not _is_sanitized(program):
         resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
 
 

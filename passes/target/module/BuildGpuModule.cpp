@@ -142,6 +142,31 @@ static void moveSymbols(ModuleOp module, gpu::GPUModuleOp gpuModule) {
   }
 }
 
+/// Checks the type of a function that the launched kernel calls.
+static LogicalResult verifyType(func::FuncOp function, TypeRange inputs,
+                                Type result) {
+  auto expected = FunctionType::get(function.getContext(), inputs, result);
+  if (function.getFunctionType() == expected)
+    return success();
+  return function.emitOpError("has type ")
+         << function.getFunctionType() << ", and the kernel calls it as "
+         << expected;
+}
+
+/// Checks the types of the functions that the launched kernel may call: the
+/// loop, the loop of a resident kernel, and the function of the lane's number.
+static LogicalResult verifyCallees(ModuleOp module, func::FuncOp loop) {
+  MLIRContext *context = module.getContext();
+  auto pointer = LLVM::LLVMPointerType::get(context);
+  auto i32 = IntegerType::get(context, 32), i64 = IntegerType::get(context, 64);
+  SymbolTable symbols(module);
+  for (func::FuncOp work : {loop, symbols.lookup<func::FuncOp>(kResident)})
+    if (work && failed(verifyType(work, {pointer, i64}, i32)))
+      return failure();
+  auto lane = symbols.lookup<func::FuncOp>(kLane);
+  return lane ? verifyType(lane, {}, i64) : success();
+}
+
 namespace {
 struct BuildGpuModulePass
     : ark::impl::BuildGpuModulePassBase<BuildGpuModulePass> {
@@ -165,6 +190,8 @@ struct BuildGpuModulePass
           << stringifyBackend(target.getBackend()) << ", which is not a GPU";
       return signalPassFailure();
     }
+    if (failed(verifyCallees(module, loop)))
+      return signalPassFailure();
     bool isHip = target.getBackend() == Backend::HIP;
     bool isCuda = target.getBackend() == Backend::CUDA;
     if (isHip)

@@ -156,6 +156,23 @@ def test_a_table_with_a_negative_number_of_rows(tmp_path: Path) -> None:
         ark.compile(file, target="cpu:1")
 
 
+def test_a_table_with_less_data_than_it_declares(tmp_path: Path) -> None:
+    """MLIR's bytecode reader does not compare the data of an attribute with its type."""
+    table = "dense<[" + ", ".join(["[0, 1]"] * 12345) + "]>"
+    data = _bytecode(_KERNEL.replace("dense<0>", table))
+    rows = _zigzag_varint(12345)
+    assert data.count(rows) == 1
+    file = tmp_path / "damaged.mlir"
+    file.write_bytes(data)
+    with pytest.raises(ark.CompileError) as caught:
+        ark.compile(file, target="cpu:1")
+    assert "kernel_c1" not in str(caught.value)
+    file.write_bytes(data.replace(rows, _zigzag_varint(16000)))
+    message = "table 'operands' declares 16000 entries, and has 197520 bytes (kernel_c1)"
+    with pytest.raises(ark.CompileError, match=re.escape(message)):
+        ark.compile(file, target="cpu:1")
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
 def test_a_file_without_read_permission_raises(tmp_path: Path) -> None:
     file = tmp_path / "closed.mlir"

@@ -41,3 +41,53 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   return %good : i32
 }
 }
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// expected-error @below {{'func.func' op has type '(!llvm.ptr) -> i32', and the kernel calls it as '(!llvm.ptr, i64) -> i32'}}
+func.func @ark_kernel(%context: !llvm.ptr) -> i32 {
+  %good = arith.constant 0 : i32
+  return %good : i32
+}
+}
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = arith.constant 0 : i32
+  return %good : i32
+}
+// expected-error @below {{'func.func' op has type '(!llvm.ptr, i64) -> ()', and the kernel calls it as '(!llvm.ptr, i64) -> i32'}}
+func.func private @ark_stay(%context: !llvm.ptr, %lane: i64)
+}
+
+// -----
+
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
+    shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
+  %good = arith.constant 0 : i32
+  return %good : i32
+}
+// expected-error @below {{'func.func' op has type '() -> ()', and the kernel calls it as '() -> i64'}}
+func.func private @ark_lane()
+}
