@@ -151,6 +151,47 @@ static LogicalResult makeAllStatic(RewriterBase &rewriter, TaskOp task) {
 }
 
 //===----------------------------------------------------------------------===//
+// Copies
+//===----------------------------------------------------------------------===//
+
+/// Returns true for a part of an out at the begin of the body, which holds old
+/// bytes unless the task updates the out.
+static bool isUnwrittenOut(TaskOp task, Value value) {
+  while (auto slice = value.getDefiningOp<tensor::ExtractSliceOp>())
+    value = slice.getSource();
+  auto tile = value.getDefiningOp<bufferization::ToTensorOp>();
+  auto argument =
+      dyn_cast_if_present<BlockArgument>(tile ? tile.getBuffer() : Value());
+  if (!argument || argument.getOwner() != &task.getBody().front())
+    return false;
+  size_t firstOut = task.getGrid().size() + task.getInputs().size();
+  return argument.getArgNumber() >= firstOut &&
+         !task.isUpdated(argument.getArgNumber() - firstOut);
+}
+
+/// Drops copies of old bytes. `eliminateEmptyTensors` replaces an empty tensor
+/// by a part of an out. If that part cannot be overwritten in place, its old
+/// bytes would be copied to a temporary, although nothing needs them.
+static void dropCopiesOfOldBytes(RewriterBase &rewriter, TaskOp task) {
+  SmallVector<bufferization::AllocTensorOp> copies;
+  task.walk([&](bufferization::AllocTensorOp alloc) {
+    if (alloc.getCopy() && isUnwrittenOut(task, alloc.getCopy()))
+      copies.push_back(alloc);
+  });
+  for (bufferization::AllocTensorOp alloc : copies) {
+    rewriter.setInsertionPoint(alloc);
+    auto type = cast<RankedTensorType>(alloc.getType());
+    SmallVector<Value> extents;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (type.isDynamicDim(dim))
+        extents.push_back(tensor::DimOp::create(rewriter, alloc.getLoc(),
+                                                alloc.getCopy(), dim));
+    rewriter.replaceOpWithNewOp<bufferization::AllocTensorOp>(alloc, type,
+                                                              extents);
+  }
+}
+
+//===----------------------------------------------------------------------===//
 // Dropped dimensions
 //===----------------------------------------------------------------------===//
 
@@ -271,8 +312,10 @@ LogicalResult BufferizeBodiesPass::bufferize(TaskOp task) {
   // cannot make.
   options.memCpyFn = copyWithLinalg;
   bufferization::BufferizationState state;
-  if (failed(bufferization::insertTensorCopies(task, options, state)) ||
-      failed(makeAllStatic<bufferization::AllocTensorOp>(rewriter, task)))
+  if (failed(bufferization::insertTensorCopies(task, options, state)))
+    return failure();
+  dropCopiesOfOldBytes(rewriter, task);
+  if (failed(makeAllStatic<bufferization::AllocTensorOp>(rewriter, task)))
     return failure();
   if (failed(bufferization::bufferizeOp(task, options, state)))
     return failure();

@@ -48,6 +48,17 @@ def test_rank_six(agree: Agree) -> None:
     agree(build(body), {"x": random(*shape), "b": random(5), "w": random(5, 7)})
 
 
+def test_concatenation_of_a_concatenation(agree: Agree) -> None:
+    """A part of the result is also the operand of an op of the same task."""
+
+    def body() -> None:
+        x, y = (ark.input(name, (64, 16), ark.fp32) for name in "xy")
+        both = ark.concat([x, ark.relu(y)], 1)
+        ark.output("z", ark.concat([both, ark.exp(both)], 1))
+
+    agree(build(body), {"x": random(64, 16), "y": random(64, 16)})
+
+
 ZERO: dict[str, tuple[Body, Arrays]] = {
     "elementwise": (
         lambda: ark.output("y", ark.input("x", (0, 4), ark.fp32) + 1.0),

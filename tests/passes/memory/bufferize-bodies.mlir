@@ -186,3 +186,41 @@ ark.program @droppedDimensions(%x: tensor<5x20xf32> {ark.kind = #ark.kind<input>
   } : tensor<20x5x1x1xf32>
   ark.return %0 : tensor<20x5x1x1xf32>
 }
+
+// -----
+
+// A value that an out and another op need: its temporary gets no old bytes of the out.
+// CHECK-LABEL: ark.program @concatOfAConcat
+// CHECK:       ^bb0(%{{.+}}: index, %[[A:.+]]: memref<?x4xf32, {{.+}}>, %[[B:.+]]: memref<?x4xf32, {{.+}}>, %[[O:.+]]: memref<?x16xf32, {{.+}}>):
+// CHECK:         %[[WHOLE:.+]] = memref.alloc() {{.*}}: memref<32x8xf32>
+// CHECK:         %[[PART:.+]] = memref.subview %[[WHOLE]]
+// CHECK-NOT:     linalg.copy ins(%{{.+}} : memref<?x8xf32, {{.+}}>) outs(%[[PART]]
+// CHECK:         %[[LEFT:.+]] = memref.subview %[[PART]][0, 0]
+// CHECK:         linalg.copy ins(%[[A]] {{.+}} outs(%[[LEFT]]
+// CHECK:         %[[RIGHT:.+]] = memref.subview %[[PART]][0, 4]
+// CHECK:         linalg.copy ins(%[[B]] {{.+}} outs(%[[RIGHT]]
+// CHECK:         linalg.copy ins(%[[PART]]
+// CHECK:         linalg.exp ins(%[[PART]]
+// CHECK-NEXT:    ark.yield
+ark.program @concatOfAConcat(
+    %x: tensor<70x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: tensor<70x4xf32> {ark.kind = #ark.kind<input>, ark.name = "y"}) -> (tensor<70x16xf32> {ark.name = "z"}) {
+  %e = tensor.empty() : tensor<70x16xf32>
+  %0 = ark.task "t" grid [3]
+      ins(%x[#ark.region<(d0) -> (d0 * 32, 0), [32, 4]>] : tensor<70x4xf32>,
+          %y[#ark.region<(d0) -> (d0 * 32, 0), [32, 4]>] : tensor<70x4xf32>)
+      outs(%e[#ark.region<(d0) -> (d0 * 32, 0), [32, 16]>] : tensor<70x16xf32>) {
+  ^bb0(%i: index, %a: tensor<?x4xf32>, %b: tensor<?x4xf32>, %o: tensor<?x16xf32>):
+    %c0 = arith.constant 0 : index
+    %d0 = tensor.dim %a, %c0 : tensor<?x4xf32>
+    %empty = tensor.empty(%d0) : tensor<?x8xf32>
+    %left = tensor.insert_slice %a into %empty[0, 0] [%d0, 4] [1, 1] : tensor<?x4xf32> into tensor<?x8xf32>
+    %both = tensor.insert_slice %b into %left[0, 4] [%d0, 4] [1, 1] : tensor<?x4xf32> into tensor<?x8xf32>
+    %e1 = tensor.empty(%d0) : tensor<?x8xf32>
+    %exp = linalg.exp ins(%both : tensor<?x8xf32>) outs(%e1 : tensor<?x8xf32>) -> tensor<?x8xf32>
+    %o1 = tensor.insert_slice %both into %o[0, 0] [%d0, 8] [1, 1] : tensor<?x8xf32> into tensor<?x16xf32>
+    %o2 = tensor.insert_slice %exp into %o1[0, 8] [%d0, 8] [1, 1] : tensor<?x8xf32> into tensor<?x16xf32>
+    ark.yield %o2 : tensor<?x16xf32>
+  } : tensor<70x16xf32>
+  ark.return %0 : tensor<70x16xf32>
+}
