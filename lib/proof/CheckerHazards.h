@@ -42,7 +42,7 @@ struct Hazard {
   Visit before, after;
 };
 
-/// What the errors about a schedule refer to.
+/// The parts of a schedule that errors refer to.
 struct CheckedSchedule {
   const ProgramAccesses &program;
   ArrayRef<Lane> lanes;

@@ -20,7 +20,7 @@ struct Position {
   }
 };
 
-/// Which vCTAs end before which others begin.
+/// The order of vCTAs: whether one ends before another begins.
 class VCTAOrder {
 public:
   /// `items` gives the item that runs each vCTA. `execution` has run, and must
@@ -45,7 +45,7 @@ private:
 /// For every lane, a number of its first items.
 using LanePrefixes = std::vector<uint32_t>;
 
-/// Which tasks end, with all their vCTAs, before any vCTA of another begins.
+/// The order of tasks: whether all vCTAs of one end before any of another begins.
 /// Comparing two tasks takes a step for each lane, and not for each vCTA.
 class TaskOrder {
 public:
