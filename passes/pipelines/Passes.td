@@ -38,7 +38,9 @@ def BeginStagePass : Pass<"ark-begin-stage", "::mlir::ModuleOp"> {
 def EndStagePass : Pass<"ark-end-stage", "::mlir::ModuleOp"> {
   let summary = "Record that a module has reached a stage, and dump it on request";
   let description = [{
-    Sets `ark.stage`. With `dump-dir`, writes the module with its locations to
+    Sets `ark.stage`. A block argument with a fused location gets the first part
+    of the location, since MLIR cannot parse what it prints for a fused one. With
+    `dump-dir`, writes the module with its locations to
     `<dump-dir>/NN-<stage>.mlir`, where NN is the number of the stage.
 
     ```mlir

@@ -70,6 +70,26 @@ static LogicalResult checkProgram(ModuleOp module, Stage next) {
          << "the module has no ark.program, so there is nothing to compile";
 }
 
+/// Returns the first part of a fused location.
+static Location getFirstLoc(Location loc) {
+  while (auto fused = dyn_cast<FusedLoc>(loc)) {
+    if (fused.getLocations().empty())
+      break;
+    loc = fused.getLocations().front();
+  }
+  return loc;
+}
+
+/// Gives each block argument the location of one op, such as the first op of a
+/// merged task. MLIR prints the parts of a fused location as aliases, and
+/// cannot parse these in the location of a block argument.
+static void simplifyArgumentLocations(ModuleOp module) {
+  module.walk([](Block *block) {
+    for (BlockArgument argument : block->getArguments())
+      argument.setLoc(getFirstLoc(argument.getLoc()));
+  });
+}
+
 namespace {
 struct BeginStagePass : ark::impl::BeginStagePassBase<BeginStagePass> {
   using BeginStagePassBase::BeginStagePassBase;
@@ -115,6 +135,7 @@ struct EndStagePass : ark::impl::EndStagePassBase<EndStagePass> {
     FailureOr<Stage> reached = lookUpStage(module, stage);
     if (failed(reached))
       return signalPassFailure();
+    simplifyArgumentLocations(module);
     module->setAttr(ArkDialect::kStageAttr,
                     StringAttr::get(&getContext(), nameOf(*reached)));
     if (!dumpDir.empty() && failed(dump(module, *reached, dumpDir)))

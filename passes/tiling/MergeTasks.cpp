@@ -171,17 +171,6 @@ static ArrayAttr joinOps(Builder &builder, TaskOp first, TaskOp second) {
   return builder.getArrayAttr(ops);
 }
 
-/// Returns the first part of a fused location. MLIR cannot parse a block
-/// argument's fused location if it prints the parts as aliases.
-static Location getFirstLoc(Location loc) {
-  while (auto fused = dyn_cast<FusedLoc>(loc)) {
-    if (fused.getLocations().empty())
-      break;
-    loc = fused.getLocations().front();
-  }
-  return loc;
-}
-
 TaskOp TaskMerger::createTask() {
   SmallVector<Value> inputValues, outValues;
   SmallVector<Attribute> inputRegions, outRegions;
@@ -210,13 +199,13 @@ TaskOp TaskMerger::createTask() {
                                 : DenseI64ArrayAttr());
   Block &body = task.getBody().emplaceBlock();
   for (size_t i = 0; i < task.getGrid().size(); ++i)
-    body.addArgument(rewriter.getIndexType(), getFirstLoc(loc));
+    body.addArgument(rewriter.getIndexType(), loc);
   for (auto [value, region] : inputs)
     addTile(body, cast<RankedTensorType>(value.getType()), region,
-            task.getGrid(), getFirstLoc(value.getLoc()));
+            task.getGrid(), value.getLoc());
   for (auto [value, region] : outs)
     addTile(body, cast<RankedTensorType>(value.getType()), region,
-            task.getGrid(), getFirstLoc(value.getLoc()));
+            task.getGrid(), value.getLoc());
   return task;
 }
 
