@@ -31,7 +31,7 @@ _SYMBOLIZER = "/usr/lib/llvm-22/bin/llvm-symbolizer"
 _INNOCENT = re.compile(
     r"arkOptMain|\bmain\b|runCommand|_start|::parse\w*\(|::print\(|::readProperties\(|\?\?"
     r"|::printAssembly\(|UniqueFunctionBase<void, mlir::Operation\*, mlir::OpAsmPrinter"
-    r"|DialectBytecodeReader::|[Ii]nterceptor|__asan_|__sanitizer|operator new"
+    r"|DialectBytecodeReader::|[Ii]nterceptor|__asan_|__sanitizer|operator new|operator delete"
 )
 _FRAMES_OF_CAUSE = 4
 _FRAMES_OF_HANG = 2
