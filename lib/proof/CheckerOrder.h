@@ -45,8 +45,9 @@ private:
 /// For every lane, a number of its first items.
 using LanePrefixes = std::vector<uint32_t>;
 
-/// The order of tasks: whether all vCTAs of one end before any of another begins.
-/// Comparing two tasks takes a step for each lane, and not for each vCTA.
+/// The order of tasks: whether all vCTAs of one end before any of another
+/// begins. Comparing two tasks takes a step for each lane, and not for each
+/// vCTA.
 class TaskOrder {
 public:
   /// The arguments must outlive this object.
