@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
+from internals import driver_of
 
 import ark_mlir as ark
 from ark_mlir.runtime.cuda import backlog
@@ -123,7 +124,7 @@ def test_drop(torch: Any, block: Arrays, load: Load, monkeypatch: pytest.MonkeyP
 def test_calls_of_the_driver(torch: Any, bound: Callable[[], ark.Executable]) -> None:
     """Prints which calls of the driver wait for the kernel, and checks that each returns in
     time."""
-    driver: Any = bound()._runner.driver
+    driver = driver_of(bound())
     api = driver._api
     size = 64 << 20
     with spinning(torch):

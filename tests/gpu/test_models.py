@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from decoding import Decoder
+from internals import driver_of
 
 import ark_mlir as ark
 from ark_mlir.testing.bounds import assert_within
@@ -87,7 +88,7 @@ def test_generation(open_model: Callable[[str], Model], name: str) -> None:
     equal, too, since their noise is deterministic."""
     model = open_model(name)
     decoder = Decoder(model.programs["prefill"], model.programs["decode"])
-    driver: Any = decoder.decode._runner.driver
+    driver = driver_of(decoder.decode)
     for case in model.cases["generations"]:
         before = driver.epoch
         assert (

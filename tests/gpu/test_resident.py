@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of
 
 import ark_mlir as ark
 
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.gpu
 
 
 def stays(executable: ark.Executable) -> bool:
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
     return driver._resident is not None and driver._resident.there
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from conftest import FOLDER
+from internals import driver_of, ranks_of
 
 import ark_mlir as ark
 from ark_mlir.runtime.cuda import world as cuda_world
@@ -66,8 +67,8 @@ def test_two_launches_on_one_gpu(world: ark.World) -> None:
 def test_a_kernel_waits_for_the_launch_of_the_other(world: ark.World) -> None:
     """Longer than a wait of a lane may last."""
     require_two_kernels(world)
-    driver: Any = world._runner.driver
-    late = driver._ranks[1]
+    driver = driver_of(world)
+    late = ranks_of(driver)[1]
     launch = late.launch
 
     def launch_late(arguments: Any) -> None:
@@ -83,8 +84,8 @@ def test_a_kernel_waits_for_the_launch_of_the_other(world: ark.World) -> None:
 
 def test_the_other_launch_fails(world: ark.World) -> None:
     """The kernel that has begun ends at once, and has computed nothing."""
-    driver: Any = world._runner.driver
-    failing = driver._ranks[1]
+    driver = driver_of(world)
+    failing = ranks_of(driver)[1]
 
     def fail(arguments: Any) -> None:
         time.sleep(0.1)
@@ -106,7 +107,7 @@ def test_a_kernel_that_does_not_begin_in_time(
 ) -> None:
     """Rank 1's launch follows work of three seconds in its stream, for which rank 0's does not
     wait. The error names the rank, and no state has changed."""
-    driver: Any = world._runner.driver
+    driver = driver_of(world)
     monkeypatch.setattr(
         driver, "_gather", lambda run_stream: [part for _, part in driver._parts(run_stream)]
     )

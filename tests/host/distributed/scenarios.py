@@ -22,6 +22,7 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[2] / "support"))
 from collective_programs import draw
 from collective_programs import everything as everything_of
+from internals import driver_of
 
 import ark_mlir as ark
 from ark_mlir import knobs
@@ -185,7 +186,7 @@ def damaged() -> Any:
             super()._start(kernel, *rest)
 
     if rank == 1:
-        exe._runner.driver.__class__ = Damaging
+        driver_of(exe).__class__ = Damaging
     begin = time.monotonic()
     got = [error_of(lambda: value(exe)), error_of(lambda: value(exe))]
     return [*got, time.monotonic() - begin]
@@ -246,7 +247,7 @@ def ctrl_c() -> Any:
             # The lanes of rank 1 wait for the other ranks.
             os.kill(os.getpid(), signal.SIGINT)
 
-    driver = exe._runner.driver
+    driver = driver_of(exe)
     if rank:
         driver.__class__ = Interrupted
     got = [error_of(lambda: value(exe))]
@@ -265,7 +266,7 @@ def killed() -> Any:
             os.kill(os.getpid(), signal.SIGKILL)
 
     if rank == 1:
-        exe._runner.driver.__class__ = Killed
+        driver_of(exe).__class__ = Killed
     return [error_of(lambda: value(exe)), error_of(lambda: value(exe)), error_of(compiled)]
 
 
@@ -283,7 +284,7 @@ def stuck() -> Any:
             self._current_turn().timeout = 0.1
             return super()._settle(*_)
 
-    exe._runner.driver.__class__ = Stuck if rank == 1 else Impatient
+    driver_of(exe).__class__ = Stuck if rank == 1 else Impatient
     with knobs.scope(ARK_TIMEOUT="0.3"):
         return error_of(lambda: value(exe))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, kernel_of
 
 import ark_mlir as ark
 from ark_mlir.bundle import Opcode
@@ -46,8 +47,8 @@ def test_lanes_of_one_sm_run_at_once() -> None:
 def test_one_lane_after_the_other_would_hang(monkeypatch: pytest.MonkeyPatch) -> None:
     """Control of the test above: if lanes run one after the other, the run raises HangError."""
     exe = ark.compile(ping_pong(6), target="cpu:1").prepare()
-    driver: Any = exe._runner.driver
-    entry, first_ended = driver._kernel.entry, []
+    driver = driver_of(exe)
+    entry, first_ended = kernel_of(driver).entry, []
 
     def in_turn(context: int, lane: int) -> int:
         if lane == 1 and not first_ended:
@@ -56,7 +57,7 @@ def test_one_lane_after_the_other_would_hang(monkeypatch: pytest.MonkeyPatch) ->
         first_ended.append(lane)
         return code
 
-    driver._kernel.entry = in_turn
+    kernel_of(driver).entry = in_turn
     monkeypatch.setenv("ARK_TIMEOUT", "0.3")
     with pytest.raises(ark.HangError, match=r"step1|step2"):
         exe.run(x=np.zeros((8, 8), np.float32))
@@ -87,14 +88,14 @@ def arrays_of(exe: Executable) -> dict[str, Array]:
 def meet_first(exe: Executable) -> None:
     """Makes lanes wait for each other before they enter the kernel, so that thread start times do
     not matter."""
-    driver: Any = exe.prepare()._runner.driver
-    entry, all_there = driver._kernel.entry, threading.Barrier(len(exe.bundle.tables.lanes))
+    driver = driver_of(exe.prepare())
+    entry, all_there = kernel_of(driver).entry, threading.Barrier(len(exe.bundle.tables.lanes))
 
     def together(context: int, lane: int) -> int:
         all_there.wait(100)
         return entry(context, lane)
 
-    driver._kernel.entry = together
+    kernel_of(driver).entry = together
 
 
 def overlap(exe: Executable, arrays: dict[str, Array], trace: Path) -> float:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
@@ -28,7 +29,7 @@ def compiled(program: ark.Program, target: str, **options: Any) -> ark.Executabl
 
 
 def completed(executable: ark.Executable) -> int:
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
     return driver.epoch
 
 

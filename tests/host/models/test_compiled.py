@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of
 
 import ark_mlir as ark
 from ark_mlir.runtime.cpu.driver import CpuDriver
@@ -157,7 +158,7 @@ def test_all_new_tokens_are_one_launch(
     monkeypatch.setattr(CpuDriver, "launch", counted)
     assert model.generate(PROMPT, 8) == TOKENS["llama"]
     assert launches == [1, 1, 1, 7]  # three chunks of the prompt, then seven tokens
-    driver: Any = model.executables["decode"]._runner.driver
+    driver = driver_of(model.executables["decode"])
     before = driver.epoch
     assert model.generate(PROMPT, 8, stop=5) == [27, 13, 5]
     assert driver.epoch - before == 2

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, kernel_of, run_of
 
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cpu import driver as cpu
@@ -110,7 +111,7 @@ def check_epochs() -> Callable[[Executable], None]:
             resident.run(iterations=4)
         executable.run()
         assert executable.states["n"] == 5
-        driver: Any = executable._runner.driver
+        driver = driver_of(executable)
         assert driver.epoch == 16
 
     return check
@@ -130,7 +131,7 @@ def napping() -> ToyProgram:
 
 def _in_wait(executable: Executable, act: Callable[[Any], None]) -> None:
     """Calls `act` with the driver once, as soon as the next run has started its lanes."""
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
     wait_for_lanes = driver.wait
 
     def acting() -> Any:
@@ -151,9 +152,9 @@ def expire() -> Callable[..., None]:
 
     def arrange(executable: Executable, settled: Callable[[], bool] = lambda: True) -> None:
         def run_out(driver: Any) -> None:
-            while not settled() and not driver._kernel.report[0]:
+            while not settled() and not kernel_of(driver).report[0]:
                 time.sleep(0.0005)
-            driver._run.context.timeout_ns = 0
+            run_of(driver).context.timeout_ns = 0
 
         _in_wait(executable, run_out)
 

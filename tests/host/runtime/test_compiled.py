@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, kernel_of, lanes_of, run_of
 
 import ark_mlir as ark
 from ark_mlir import knobs
@@ -94,10 +95,10 @@ def test_from_a_file(parts: Any, weights: Any, inputs: Array, tmp_path: Path) ->
 @pytest.mark.parametrize("epoch", [2**31 - 2, 2**32 - 2, 2**40])
 def test_epochs(parts: Any, weights: Any, inputs: Array, epoch: int) -> None:
     with Executable.from_parts(*parts).bind(weights) as executable:
-        driver: Any = executable._runner.driver
+        driver = driver_of(executable)
         driver.epoch = epoch
         arrivals = [item.arrivals for item in executable.bundle.manifest.semaphores]
-        driver._kernel.counters[:] = np.array(arrivals, np.uint64) * np.uint64(epoch)
+        kernel_of(driver).counters[:] = np.array(arrivals, np.uint64) * np.uint64(epoch)
         for _ in range(5):
             assert right(executable.run(x=inputs)["y"], inputs, weights)
 
@@ -119,8 +120,8 @@ def test_a_hang_is_named_and_survived(parts: Any, weights: Any, inputs: Array) -
         assert "matmul" in str(caught.value)
     with Executable.from_parts(manifest, sections).bind(weights) as executable:
         executable.run(x=inputs)
-        driver: Any = executable._runner.driver
-        driver._kernel.counters[rows[waits[0], 1]] -= np.uint64(1)
+        driver = driver_of(executable)
+        kernel_of(driver).counters[rows[waits[0], 1]] -= np.uint64(1)
         with knobs.scope(**IMPATIENT), pytest.raises(ark.HangError):
             executable.run(x=inputs)
         assert right(executable.run(x=inputs)["y"], inputs, weights)
@@ -128,11 +129,11 @@ def test_a_hang_is_named_and_survived(parts: Any, weights: Any, inputs: Array) -
 
 def test_ctrl_c(parts: Any, weights: Any, inputs: Array, interrupt: Callable[..., None]) -> None:
     with Executable.from_parts(*parts).bind(weights) as executable:
-        driver: Any = executable._runner.driver
+        driver = driver_of(executable)
         interrupt(executable)
         with pytest.raises(KeyboardInterrupt):
             executable.run(x=inputs, iterations=10**9)
-        assert driver._lanes is None, "all lanes have ended"
+        assert lanes_of(driver) is None, "all lanes have ended"
         assert right(executable.run(x=inputs)["y"], inputs, weights)
 
 
@@ -141,34 +142,34 @@ def test_resident(
 ) -> None:
     """Lanes enter the kernel once, and again in the next run after a hang or Ctrl-C."""
     with Executable.from_parts(*parts).bind(weights) as executable:
-        driver: Any = executable._runner.driver
-        entry, entries = driver._kernel.entry, list[int]()
+        driver = driver_of(executable)
+        entry, entries = kernel_of(driver).entry, list[int]()
 
         def counting(context: int, lane: int) -> int:
             entries.append(lane)
             return entry(context, lane)
 
-        driver._kernel.entry = counting
+        kernel_of(driver).entry = counting
         with executable.resident() as resident:
             for scale in range(1, 20):
                 time.sleep(0.002 * (scale % 3))  # long enough for waiting lanes to sleep
                 assert right(resident.run(x=scale * inputs)["y"], scale * inputs, weights)
             resident.run(x=inputs, iterations=7, trace=tmp_path / "t.json")
-            assert (driver._lanes.running, len(entries)) == ((0, 1), 2)
-            driver._run.context.timeout_ns = 0
+            assert (lanes_of(driver).running, len(entries)) == ((0, 1), 2)
+            run_of(driver).context.timeout_ns = 0
             time.sleep(0.3)  # longer than the timeout of waits
-            assert driver._lanes.running == (0, 1)
-            driver._kernel.counters[0] -= np.uint64(1)
+            assert lanes_of(driver).running == (0, 1)
+            kernel_of(driver).counters[0] -= np.uint64(1)
             with knobs.scope(**IMPATIENT), pytest.raises(ark.HangError):
                 resident.run(x=inputs)
-            assert driver._lanes.running == ()
+            assert lanes_of(driver).running == ()
             assert right(resident.run(x=inputs)["y"], inputs, weights)
             interrupt(executable)
             with pytest.raises(KeyboardInterrupt):
                 resident.run(x=inputs, iterations=10**9)
             assert right(resident.run(x=inputs)["y"], inputs, weights)
             assert len(entries) == 6
-        assert driver._lanes.running == ()
+        assert lanes_of(driver).running == ()
     assert json.loads((tmp_path / "t.json").read_text())["otherData"]["iterations"] == 7
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, kernel_of, runner_of, storage_of
 
 import ark_mlir as ark
 from ark_mlir import knobs
@@ -28,8 +29,8 @@ def hang(expire: Callable[..., None]) -> Hang:
     """``hang(executable, counters)`` returns the error of a run that hangs with these counters."""
 
     def caught_in(executable: Executable, counters: list[int], **inputs: Any) -> Any:
-        driver: Any = executable._runner.driver
-        expire(executable, lambda: driver._kernel.counters.tolist() == counters)
+        driver = driver_of(executable)
+        expire(executable, lambda: kernel_of(driver).counters.tolist() == counters)
         with pytest.raises(ark.HangError) as caught:
             executable.run(**inputs)
         return caught.value
@@ -44,7 +45,7 @@ def begun(executable: Executable) -> Callable[[], bool]:
 
 def release(executable: Executable) -> None:
     """Ends the endless task."""
-    memory: Any = executable._runner.storage.states.memories["flag"]
+    memory = storage_of(executable).states.memories["flag"]
     memory.write(np.dtype(np.int32), (), 1)
 
 
@@ -104,8 +105,8 @@ def test_a_lost_signal(make: Make, hang: Hang) -> None:
     program.lane(1, [wait(done, 1), run(b, 0, 1)])
     executable = make(program)
     executable.run()
-    driver: Any = executable._runner.driver
-    driver._kernel.counters[0] -= np.uint64(1)
+    driver = driver_of(executable)
+    kernel_of(driver).counters[0] -= np.uint64(1)
     error = hang(executable, [1])
     assert "it was lost, or" in str(error) or "one was lost, or" in str(error)
     executable.run()
@@ -121,10 +122,10 @@ def test_a_slow_producer_is_the_root(make: Make, expire: Callable[..., None]) ->
     program.lane(1, [wait(done, 1), run(a, 0, 1), signal(after)])
     program.lane(0, [wait(after, 1), run(b, 0, 1)])
     executable = make(program)
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
 
     def release_when_reported() -> None:
-        while not driver._kernel.report[0]:
+        while not kernel_of(driver).report[0]:
             time.sleep(0.001)
         release(executable)
 
@@ -144,8 +145,8 @@ def test_a_hang_in_a_later_iteration(make: Make, hang: Hang) -> None:
     program.lane(1, [wait(done, 1), run(b, 0, 1)])
     executable = make(program)
     executable.run(iterations=5)
-    driver: Any = executable._runner.driver
-    driver._kernel.counters[0] -= np.uint64(1)
+    driver = driver_of(executable)
+    kernel_of(driver).counters[0] -= np.uint64(1)
     error = hang(executable, [7], iterations=3)
     assert error.diagnosis.waiter.iteration == 7
     assert error.diagnosis.waiter.expected == 8
@@ -176,10 +177,10 @@ def test_many_lanes_are_summed_up(make: Make, hang: Hang) -> None:
 def test_after_a_hang_everything_works(make: Make, x: Any, expire: Callable[..., None]) -> None:
     """A hundred hangs in one process, each followed by a run with the right result."""
     executable = make(add_program()).bind({"w": np.ones(128, np.float32)})
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
     for _ in range(100):
         executable.run(x=x)
-        driver._kernel.counters[0] -= np.uint64(1)
+        kernel_of(driver).counters[0] -= np.uint64(1)
         expire(executable)
         with pytest.raises(ark.HangError):
             executable.run(x=x)
@@ -221,7 +222,7 @@ def test_closing_while_a_lane_never_ends(
     program.lane(0, [run(stuck, 0, 1), signal(done)])
     program.lane(1, [wait(done, 1), run(a, 0, 1), run(b, 0, 1)])
     executable = make(program)
-    memory: Any = executable._runner.storage.states.memories["flag"]
+    memory = storage_of(executable).states.memories["flag"]
     expire(executable, begun(executable))
     with pytest.raises(ark.DeviceError, match="did not end within"):
         executable.run()
@@ -238,7 +239,7 @@ def test_the_default_is_patient_with_long_programs(make: Make) -> None:
     statistics: Any = long.bundle.manifest.statistics
     statistics["predicted_ns"] = 2_000_000_000
     with knobs.scope(ARK_TIMEOUT=None):
-        assert short._runner._timeout_ns() == 10_000_000_000
-        assert long._runner._timeout_ns() >= 100_000_000_000
+        assert runner_of(short)._timeout_ns() == 10_000_000_000
+        assert runner_of(long)._timeout_ns() >= 100_000_000_000
     with knobs.scope(ARK_TIMEOUT="0.2"):
-        assert short._runner._timeout_ns() == 200_000_000
+        assert runner_of(short)._timeout_ns() == 200_000_000

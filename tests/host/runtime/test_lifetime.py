@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, runner_of, storage_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -166,7 +167,7 @@ def test_closing_raises_the_errors_of_freeing(
 ) -> None:
     """All other resources are freed."""
     executable, free = added(cuda, kernel), cuda._cuMemFree
-    weight: Any = executable._runner.storage.slots()[2]
+    weight = storage_of(executable).slots()[2]
     monkeypatch.setattr(
         cuda, "_cuMemFree", lambda address: (1,) if address == weight.address else free(address)
     )
@@ -240,7 +241,7 @@ def stay_on_host(executable: Executable) -> None:
 
 
 def interrupted_on_host(executable: Executable) -> None:
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
     wait = driver.wait
 
     def interrupt() -> Any:
@@ -262,7 +263,7 @@ def test_dropping_a_program_of_the_host(
     executable = Executable.from_parts(*counting_program().parts(kernel)).prepare()
     use(executable)
     assert (files(), in_memory()) == (before[0] + 1, before[1] + 1)
-    gone = weakref.ref(executable._runner)
+    gone = weakref.ref(runner_of(executable))
     executable.itself = executable  # type: ignore[attr-defined]  # a cycle
     del executable
     assert lane_threads() == 0  # collects garbage
@@ -427,7 +428,7 @@ def test_closing_waits_for_a_run(
 ) -> None:
     """Each iteration takes 20 ms; then the next run raises."""
     executable = make(napping)
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
     results: list[object] = []
 
     def run_again_and_again() -> None:

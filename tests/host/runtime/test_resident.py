@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, kernel_of, lanes_of, run_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -31,21 +32,21 @@ Array = np.ndarray[Any, Any]
 
 def in_kernel(executable: Executable) -> tuple[int, ...]:
     """Returns the lanes that are in the kernel."""
-    driver: Any = executable._runner.driver
-    return driver._lanes.running
+    driver = driver_of(executable)
+    return lanes_of(driver).running
 
 
 @pytest.fixture
 def entries(add: Executable) -> list[int]:
     """Returns the lanes that entered the kernel of `add`, with one entry for each time."""
-    kernel: Any = add.prepare()._runner.driver
-    entry, lanes = kernel._kernel.entry, list[int]()
+    kernel = driver_of(add.prepare())
+    entry, lanes = kernel_of(kernel).entry, list[int]()
 
     def counting(context: int, lane: int) -> int:
         lanes.append(lane)
         return entry(context, lane)
 
-    kernel._kernel.entry = counting
+    kernel_of(kernel).entry = counting
     return lanes
 
 
@@ -84,10 +85,10 @@ def test_a_block_without_runs_starts_nothing(add: Executable, entries: list[int]
 
 
 def test_a_wait_for_the_doorbell_has_no_deadline(add: Executable, x: Array) -> None:
-    driver: Any = add.prepare()._runner.driver
+    driver = driver_of(add.prepare())
     with add.resident() as resident:
         resident.run(x=x)
-        driver._run.context.timeout_ns = 0
+        run_of(driver).context.timeout_ns = 0
         time.sleep(0.3)  # longer than the timeout, which must not end idle lanes
         assert in_kernel(add) == (0, 1)
         assert resident.run(x=x)["y"][0] == 1.5
@@ -115,11 +116,11 @@ def test_trace(make: Make, x: Array, tmp_path: Path) -> None:
 def test_a_hang_ends_the_kernel_and_the_next_run_starts_it(
     add: Executable, x: Array, entries: list[int], expire: Callable[..., None]
 ) -> None:
-    driver: Any = add._runner.driver
+    driver = driver_of(add)
     with add.resident() as resident:
         resident.run(x=x)
         # Two arrivals are missing: the next run waits for signals that never come.
-        driver._kernel.counters[0] -= np.uint64(2)
+        kernel_of(driver).counters[0] -= np.uint64(2)
         expire(add)
         with pytest.raises(ark.HangError, match="semaphore 'done'"):
             resident.run(x=x)
@@ -139,11 +140,11 @@ def test_a_lane_at_the_doorbell_is_not_blamed_for_a_hang(
     program.lane(0, [signal(done)])
     program.lane(1, [wait(done, 1), run(nothing, 0, 1)])
     executable = make(program)
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
     with executable.resident() as resident:
         resident.run()
-        driver._kernel.counters[0] -= np.uint64(1)
-        expire(executable, lambda: driver._kernel.counters[0] == 1)
+        kernel_of(driver).counters[0] -= np.uint64(1)
+        expire(executable, lambda: kernel_of(driver).counters[0] == 1)
         with pytest.raises(ark.HangError, match="one was lost") as caught:
             resident.run()
     assert "also waiting" not in str(caught.value)
@@ -167,8 +168,8 @@ def test_ctrl_c_in_a_run(make: Make, napping: ToyProgram, interrupt: Callable[..
         interrupt(executable, lambda: executable.peek("n") >= 3)
         with pytest.raises(KeyboardInterrupt):
             resident.run(iterations=10**9)
-        driver: Any = executable._runner.driver
-        assert driver._lanes is None, "all lanes have ended"
+        driver = driver_of(executable)
+        assert lanes_of(driver) is None, "all lanes have ended"
         resident.reset()
         resident.run(iterations=2)
         assert executable.states["n"] == 2

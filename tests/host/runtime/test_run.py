@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, kernel_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -56,9 +57,9 @@ def test_many_launches_with_iterations(make: Make) -> None:
 @pytest.mark.parametrize("epoch", [2**31 - 3, 2**32 - 3, 2**62, 2**63 - 2, 2**64 - 3])
 def test_epochs_pass_every_boundary(add: Executable, x: Array, epoch: int) -> None:
     """Counters keep working when they pass 31, 32, 63 or 64 bits."""
-    driver: Any = add._runner.driver
+    driver = driver_of(add)
     driver.epoch = epoch
-    counters = driver._kernel.counters
+    counters = kernel_of(driver).counters
     counters[:] = np.array([epoch * 2 % 2**64] * len(counters), np.uint64)
     for _ in range(6):
         assert np.array_equal(add.run(x=x)["y"], np.arange(128) + 1.5)

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, runner_of, storage_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -107,7 +108,7 @@ def test_closing_while_a_call_is_under_way(
     add: Executable, name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Another thread begins to close when the call has begun, and waits for its end."""
-    runner: Any = add.prepare()._runner
+    runner = runner_of(add.prepare())
     opened, inside = runner.opened, threading.Event()
 
     @contextmanager
@@ -235,7 +236,7 @@ def test_the_lender_closes_in_a_run_of_a_sharer(make: Make, napping: ToyProgram)
     """Closing waits for this run, which completes; the next one raises."""
     owner, guest = make(napping), make(napping)
     guest.share_states(owner)
-    driver: Any = guest._runner.driver
+    driver = driver_of(guest)
 
     def run_again_and_again() -> None:
         while True:
@@ -278,7 +279,7 @@ def test_sharing_from_a_sharer_shares_from_the_first(make: Make) -> None:
 def test_the_memory_goes_with_the_last_sharer(cuda: FakeCuda, kernel: bytes, drop: bool) -> None:
     owner, (guest,) = counters(lambda program: fake_executable(cuda, kernel, program), 1)
     owner.run(iterations=5)
-    states: Any = owner._runner.storage.states.memories
+    states = storage_of(owner).states.memories
     address: int = states["n"].address
     del states
     if not drop:

@@ -12,6 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from internals import storage_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -55,7 +56,7 @@ def three_parameters() -> ToyProgram:
 
 def values_of(executable: Executable) -> dict[str, Array]:
     """Returns the bound values in host memory."""
-    storage: Any = executable._runner.storage
+    storage = storage_of(executable)
     slots = storage.slots()
     values: dict[str, Array] = {}
     for buffer in executable.parameters:

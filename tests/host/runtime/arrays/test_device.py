@@ -12,6 +12,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from internals import driver_of
 
 import ark_mlir as ark
 from ark_mlir import dtypes
@@ -325,7 +326,7 @@ def test_producers_get_the_number_of_the_reading_stream(
         exe.run(x=given, stream=number, out={"y": y})
     assert given.streams == [stream, 1]
     assert y.streams == [stream, 1]
-    assert w.streams == [exe._runner.driver._stream]  # type: ignore[attr-defined]
+    assert w.streams == [driver_of(exe)._stream]  # type: ignore[attr-defined]
 
 
 def test_parameters_are_ready_when_bound(exe: Executable, cuda: FakeCuda, x: Array) -> None:

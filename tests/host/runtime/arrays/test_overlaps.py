@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import storage_of
 from ring_worlds import bound_world, inputs, weights
 
 import ark_mlir as ark
@@ -185,7 +186,7 @@ def test_an_output_and_a_parameter(setting: Setting, begin: float) -> None:
 
 
 def test_an_output_and_a_state(setting: Setting) -> None:
-    states: Any = setting.exe._runner.storage.states
+    states = storage_of(setting.exe).states
     record = {"version": 3, "shape": (SIZE,), "typestr": "<f4"}
     record["data"] = (states.memories["s"].address, False)
     state = np.asarray(type("State", (), {"__array_interface__": record})())

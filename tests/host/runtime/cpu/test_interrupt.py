@@ -9,10 +9,10 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, lanes_of, storage_of
 
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cpu import driver as cpu
@@ -36,12 +36,12 @@ def test_a_long_run_can_be_interrupted_and_run_again(
     make: Make, napping: ToyProgram, interrupt: Interrupt
 ) -> None:
     executable = make(napping)
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
     for _ in range(3):
         interrupt(executable, lambda: executable.peek("n") >= 2)
         with pytest.raises(KeyboardInterrupt):
             executable.run(iterations=10**9)
-        assert driver._lanes is None, "all lanes have ended"
+        assert lanes_of(driver) is None, "all lanes have ended"
         executable.reset()
         executable.run(iterations=2)
         assert executable.states["n"] == 2
@@ -51,11 +51,11 @@ def test_lanes_without_waits_end_too(make: Make, interrupt: Interrupt) -> None:
     program = ToyProgram(sms=1)
     program.lane(0, [run(program.task("nap"), 0, 1)])
     executable = make(program)
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
     interrupt(executable)
     with pytest.raises(KeyboardInterrupt):
         executable.run(iterations=10**9)
-    assert driver._lanes is None, "all lanes have ended"
+    assert lanes_of(driver) is None, "all lanes have ended"
     executable.run()
 
 
@@ -66,14 +66,14 @@ def test_a_lane_that_does_not_listen_does_not_hold_ctrl_c(
     flag = program.buffer("flag", "state", "int32", [])
     program.lane(0, [run(program.task("endless", 1, [(flag, 0)]), 0, 1)])
     executable = make(program)
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
     interrupt(executable, lambda: executable.peek("flag") == 2)
     with monkeypatch.context() as hasty:
         hasty.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 0.1)
         with pytest.raises(KeyboardInterrupt):
             executable.run()
-    assert driver._lanes.running == (0,)
-    memory: Any = executable._runner.storage.states.memories["flag"]
+    assert lanes_of(driver).running == (0,)
+    memory = storage_of(executable).states.memories["flag"]
     memory.write(np.dtype(np.int32), (), 1)
     executable.run()
 

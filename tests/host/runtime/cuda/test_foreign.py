@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import runner_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -187,7 +188,7 @@ def test_dropping_an_output(cuda: FakeCuda, kernel: bytes, x: Array, unraisable:
     with foreign(cuda):
         while outputs:
             outputs.pop()
-        executable._runner._fixed = None
+        runner_of(executable)._fixed = None
         gc.collect()
         assert [type(error) for error in unraisable] == [ark.BusyError]
         assert cuda.held == held

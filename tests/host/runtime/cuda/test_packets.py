@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from internals import driver_of, kernel_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -32,7 +33,7 @@ def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
 
 
 def driver(exe: Executable) -> Any:
-    return exe._runner.driver
+    return driver_of(exe)
 
 
 def packets(record: Any) -> list[int]:
@@ -44,7 +45,7 @@ def packets(record: Any) -> list[int]:
 def test_packets_lie_behind_the_semaphores(exe: Executable) -> None:
     """Semaphores and packets share one allocation, so that one memset zeroes both."""
     exe.run()
-    record, semaphores = driver(exe).record, driver(exe)._kernel.semaphores
+    record, semaphores = driver(exe).record, kernel_of(driver(exe)).semaphores
     assert record.slots[SLOT] == semaphores.address + 3 * SEMAPHORE_STRIDE
     assert semaphores.nbytes == 3 * SEMAPHORE_STRIDE + BYTES
 
@@ -64,7 +65,11 @@ def test_packets_are_zeroed_with_the_semaphores(exe: Executable, cuda: FakeCuda)
         exe.run()
     exe.run()
     assert packets(driver(exe).record) == [1, 1]
-    assert driver(exe)._kernel.counters(driver(exe)._kernel.semaphores, 0).tolist() == [1, 1, 1]
+    assert kernel_of(driver(exe)).counters(kernel_of(driver(exe)).semaphores, 0).tolist() == [
+        1,
+        1,
+        1,
+    ]
 
 
 def len_of_a_run(exe: Executable, cuda: FakeCuda) -> int:

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, storage_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -270,7 +271,7 @@ def test_a_bundle_that_does_not_report_its_start(cuda: FakeCuda, kernel: bytes, 
 
 def test_a_run_that_begins_when_it_is_abandoned(counter: Executable, cuda: FakeCuda) -> None:
     """The error says that the amount of completed work is unknown."""
-    driver: Any = counter._runner.driver
+    driver = driver_of(counter)
     abort = driver.record.abort
 
     def begins_before() -> None:
@@ -418,13 +419,13 @@ def test_closing_while_a_kernel_does_not_end(
     flag = program.buffer("flag", "state", "int32", [])
     program.lane(0, [run(program.task("endless", 1, [(flag, 0)]), 0, 1)])
     executable = fake_executable(cuda, kernel, program).prepare()
-    states: Any = executable._runner.storage.states.memories
+    states = storage_of(executable).states.memories
     address: int = states["flag"].address
 
     def interrupt() -> Any:
         raise KeyboardInterrupt
 
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
     watch = driver._watch.start
     monkeypatch.setattr(driver._watch, "start", lambda _: SimpleNamespace(poll=interrupt))
     with pytest.raises(ark.DeviceError, match="does not end"):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, kernel_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -34,7 +35,7 @@ def exe(cuda: FakeCuda, kernel: bytes) -> Iterator[Executable]:
 
 
 def stays(executable: Executable) -> bool:
-    driver: Any = executable._runner.driver
+    driver = driver_of(executable)
     return driver._resident is not None and driver._resident.there
 
 
@@ -127,12 +128,12 @@ def test_a_hang_ends_the_kernel_and_the_next_run_starts_it(
 ) -> None:
     monkeypatch.setenv("ARK_TIMEOUT", "2")  # successful runs may be slow on a busy machine
     with fake_executable(cuda, kernel, counting_program()) as executable:
-        driver: Any = executable._runner.driver
+        driver = driver_of(executable)
         with executable.resident() as resident:
             for _ in range(2):
                 resident.run()
                 # One arrival is missing: the next run waits for a signal that never comes.
-                driver._kernel.semaphores.upload(np.zeros(8, np.uint64))
+                kernel_of(driver).semaphores.upload(np.zeros(8, np.uint64))
                 with pytest.raises(ark.HangError, match="semaphore 'done'"):
                     resident.run()
                 assert not stays(executable)

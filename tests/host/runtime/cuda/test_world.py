@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, storage_of
 from ring_worlds import PAGE, bound_world, check_run, inputs, weights
 
 import ark_mlir as ark
@@ -234,7 +235,7 @@ def test_closing_while_other_threads_look_at_states(
 
 def test_a_state_of_a_rank_lies_on_its_gpu(two: FakeCuda, kernel: bytes) -> None:
     with bound_world(two, kernel) as world:
-        slots: Any = world._runner.storage.slots()
+        slots = storage_of(world).slots()
         for buffer in world.bundle.manifest.buffers:
             if buffer.kind in ("state", "parameter"):
                 block = two.find_block(slots[buffer.slot].address)
@@ -246,7 +247,7 @@ def test_the_stand_in_refuses_memory_of_another_gpu(two: FakeCuda, kernel: bytes
     """Without the refusal, no test here could show that a kernel touches such memory."""
     world = bound_world(two, kernel)
     check_run(world)
-    driver: Any = world._runner.driver
+    driver = driver_of(world)
     driver._constants.clear()  # rank 1 gets the constants of rank 0
     with pytest.raises(ark.DeviceError, match="ILLEGAL_ADDRESS"):
         world.run(inputs(2))

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import driver_of, ranks_of, storage_of
 from ring_worlds import PAGE, bound_world, check_run, inputs
 
 import ark_mlir as ark
@@ -266,8 +267,8 @@ def test_an_interrupt_while_the_host_waits(two: FakeCuda, kernel: bytes, rank: i
     """All kernels end before the interrupt is raised, and the next run starts clean."""
     with bound_world(two, kernel) as world:
         check_run(world)
-        driver: Any = world._runner.driver
-        part = driver._ranks[rank]
+        driver = driver_of(world)
+        part = ranks_of(driver)[rank]
         join = part._join
 
         def interrupted(*arguments: Any, **options: Any) -> None:
@@ -306,18 +307,18 @@ class Stuck:
     def __init__(self, cuda: FakeCuda, kernel: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(cuda_driver, "GRACE_SECONDS", 0.2)
         self.world = fake_world(cuda, kernel, endless_program(), 2).prepare()
-        driver: Any = self.world._runner.driver
-        slots: Any = self.world._runner.storage.slots()
+        driver = driver_of(self.world)
+        slots = storage_of(self.world).slots()
         self._flag = ctypes.c_int32.from_address(slots[1].address)
-        join, started = driver._ranks[0]._join, self._has_started
+        join, started = ranks_of(driver)[0]._join, self._has_started
 
         def interrupted(*arguments: Any, **options: Any) -> None:
-            driver._ranks[0]._join = join
+            ranks_of(driver)[0]._join = join
             while not started():
-                cuda.cuEventQuery(driver._ranks[0]._done)
+                cuda.cuEventQuery(ranks_of(driver)[0]._done)
             raise KeyboardInterrupt
 
-        driver._ranks[0]._join = interrupted
+        ranks_of(driver)[0]._join = interrupted
         with pytest.raises(KeyboardInterrupt):
             self.world.run()
 
@@ -334,8 +335,8 @@ def test_memory_of_all_gpus_outlives_a_stuck_kernel(
 ) -> None:
     """Rank 0 holds the shared memory, which rank 1 may still access."""
     stuck = Stuck(two, kernel, monkeypatch)
-    driver: Any = stuck.world._runner.driver
-    counters = driver._ranks[0]._loaded().semaphores.address
+    driver = driver_of(stuck.world)
+    counters = ranks_of(driver)[0]._loaded().semaphores.address
     with pytest.raises(ark.DeviceError, match="has not ended"):
         stuck.world.close()
     assert two.running == 1

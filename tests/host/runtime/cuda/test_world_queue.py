@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from internals import driver_of, ranks_of
 from ring_worlds import bound_world, check_run, inputs
 
 import ark_mlir as ark
@@ -114,8 +115,8 @@ def test_a_kernel_that_begins_when_the_others_have_given_it_up(
     """The run is cancelled, and the error says that states may have changed."""
     with bound_world(two, kernel) as world:
         check_run(world)
-        driver: Any = world._runner.driver
-        late, other = driver._ranks[queued], driver._ranks[1 - queued]
+        driver = driver_of(world)
+        late, other = ranks_of(driver)[queued], ranks_of(driver)[1 - queued]
         with occupied(two, queued):
             # A host that is as patient as the other kernel raises its error first.
             late._watch.poll = lambda: None
@@ -166,17 +167,17 @@ def test_two_launches_on_one_gpu(
         with occupied(cuda, 0), pytest.raises(ark.BusyError, match="rank 0 of 'toy'"):
             check_run(world)
         check_run(world, 2, iterations=2)
-        driver: Any = world._runner.driver
-        launch = driver._ranks[1].launch
+        driver = driver_of(world)
+        launch = ranks_of(driver)[1].launch
 
         def fail(arguments: Any) -> None:
             time.sleep(0.1)
             raise ark.DeviceError("no launch today")
 
-        driver._ranks[1].launch = fail
+        ranks_of(driver)[1].launch = fail
         with pytest.raises(ark.DeviceError, match="no launch today"):
             check_run(world)
-        driver._ranks[1].launch = launch
+        ranks_of(driver)[1].launch = launch
         assert [int(world.states[f"rank{rank}/n"]) for rank in range(2)] == [3, 3]
         check_run(world)
     assert (cuda.held, cuda.running, cuda.foreign_accesses) == (0, 0, [])

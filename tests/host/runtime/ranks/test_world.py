@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from internals import runner_of
 
 import ark_mlir as ark
 from ark_mlir import knobs
@@ -151,7 +152,7 @@ def test_a_rank_that_hangs(world: ark.World, spoil: Callable[[Bundle], dict[str,
     with ark.World(Bundle.from_parts(bundle.manifest, sections)) as broken:
         broken.bind({"w": np.ones(4, np.float32)})
         # The timeout for the meeting of ranks is long; that of the kernel's waits is short.
-        runner: Any = broken._runner
+        runner = runner_of(broken)
         runner._timeout_ns = lambda: 300_000_000
         results = each(broken, {rank: {"x": X, "index": 0} for rank in range(SIZE)})
     for error in results.values():
@@ -163,7 +164,7 @@ def test_a_rank_that_hangs(world: ark.World, spoil: Callable[[Bundle], dict[str,
 
 def test_packets_of_a_run_that_failed_are_none_of_the_next(world: ark.World) -> None:
     """Epochs restart after a failed run: old packets must not be taken for later ones."""
-    runner: Any = world._runner
+    runner = runner_of(world)
     patience = runner._timeout_ns
     for index in range(4):
         good(world, index)
