@@ -176,6 +176,11 @@ LogicalResult ProgramAccesses::collect() {
   return success();
 }
 
+bool checker::shareBytes(const OperandAccess &a, const OperandAccess &b) {
+  return a.view.byteOffset < b.view.getByteEnd() &&
+         b.view.byteOffset < a.view.getByteEnd();
+}
+
 std::vector<BufferAccesses>
 checker::divideByBytes(const BufferAccesses &buffer) {
   auto getBegin = [&](unsigned access) {

@@ -26,6 +26,10 @@ struct OperandAccess {
   BufferView view;
 };
 
+/// Returns true if two operands share bytes. The bytes of an operand are taken
+/// to be all between its first and its last.
+bool shareBytes(const OperandAccess &a, const OperandAccess &b);
+
 /// All accesses to one buffer, by ascending task; inputs come before outs.
 struct BufferAccesses {
   Value root;

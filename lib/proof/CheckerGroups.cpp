@@ -10,13 +10,6 @@ using namespace mlir;
 using namespace mlir::ark;
 using namespace mlir::ark::checker;
 
-/// Returns true if two operands share bytes. The bytes of an operand are taken
-/// to be all between its first and its last.
-static bool shareBytes(const OperandAccess &a, const OperandAccess &b) {
-  return a.view.byteOffset < b.view.getByteEnd() &&
-         b.view.byteOffset < a.view.getByteEnd();
-}
-
 static bool includesBytes(const OperandAccess &outer,
                           const OperandAccess &inner) {
   return outer.view.byteOffset <= inner.view.byteOffset &&
@@ -26,6 +19,12 @@ static bool includesBytes(const OperandAccess &outer,
 //===----------------------------------------------------------------------===//
 // Whole writes
 //===----------------------------------------------------------------------===//
+
+/// Returns true if a write keeps the elements that it does not overwrite.
+static bool isUpdate(TaskOp task, const OperandAccess &access) {
+  return access.isWrite &&
+         task.isUpdated(access.operand - task.getInputs().size());
+}
 
 /// Returns true if the elements of an operand are all bytes between its first
 /// and its last.
@@ -81,9 +80,7 @@ static void markBoxes(ArrayRef<std::vector<int64_t>> cuts,
 /// first and the last byte of the operand. May return false if they do so with
 /// regions that divide the operand into many boxes.
 static bool writesWholeOperand(TaskOp task, const OperandAccess &access) {
-  bool isUpdate = access.isWrite &&
-                  task.isUpdated(access.operand - task.getInputs().size());
-  if (!access.isWrite || isUpdate || !isDense(access.view))
+  if (!access.isWrite || isUpdate(task, access) || !isDense(access.view))
     return false;
   SmallVector<std::vector<int64_t>> cuts = getCuts(access);
   size_t limit = 4 * size_t(task.getNumVCTAs()), numBoxes = 1;
@@ -171,10 +168,7 @@ void Divider::joinUnorderedTasks() {
 /// Returns true if an access needs values of the operand: it reads them, or
 /// keeps those that it does not overwrite.
 bool Divider::needsValues(size_t number) const {
-  const OperandAccess &access = get(number);
-  TaskOp task = getTask(number);
-  return !access.isWrite ||
-         task.isUpdated(access.operand - task.getInputs().size());
+  return !get(number).isWrite || isUpdate(getTask(number), get(number));
 }
 
 bool Divider::isWhole(size_t number) {

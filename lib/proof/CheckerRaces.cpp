@@ -51,8 +51,7 @@ private:
 static bool isWrittenByItsTask(const OperandAccess &read,
                                ArrayRef<const OperandAccess *> ofTask) {
   return llvm::any_of(ofTask, [&](const OperandAccess *other) {
-    return other->isWrite && other->view.byteOffset < read.view.getByteEnd() &&
-           read.view.byteOffset < other->view.getByteEnd();
+    return other->isWrite && shareBytes(*other, read);
   });
 }
 
