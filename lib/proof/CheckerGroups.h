@@ -14,22 +14,21 @@ namespace mlir::ark::checker {
 /// Accesses that have to be compared vCTA by vCTA.
 struct AccessGroup {
   BufferAccesses buffer;
-  /// For every access: true if another group writes all bytes that the access
-  /// reads, and is ordered before the access.
+  /// For every access: true if all bytes that it reads have a value, whatever
+  /// the group writes. An earlier task writes them, the buffer has values when
+  /// an iteration begins, or the access reads nothing.
   std::vector<bool> isWrittenBefore;
 };
 
 /// Divides the accesses of a part of a buffer into groups, in two steps that
 /// compare whole tasks:
 ///
-/// - Two accesses that share bytes, at least one of which is a write, are in
-/// one
-///   group unless one task ends before the other begins. So accesses of
-///   different groups have no hazard.
-/// - In a buffer without values at the begin of an iteration
-///   (`mustBeWritten`), every access that reads is in a group with all earlier
-///   writes that share bytes with it, unless one earlier task writes all bytes
-///   of the operand.
+/// - Two accesses conflict if they share bytes and one of them is a write. They
+///   are in one group unless one task ends before the other begins. So accesses
+///   of different groups have no hazard.
+/// - With `mustBeWritten`, the buffer has no values when an iteration begins.
+///   An access that reads is then in a group with all earlier writes that share
+///   bytes with it, unless one earlier task writes all bytes of the operand.
 ///
 /// Leaves out groups that need no comparison, such as reads alone.
 std::vector<AccessGroup> divideByTasks(const BufferAccesses &part,
