@@ -111,6 +111,20 @@ static LogicalResult makeStatic(RewriterBase &rewriter, tensor::EmptyOp empty) {
   return success();
 }
 
+/// Returns the dynamic extents of an allocation.
+static SmallVector<Value> getExtents(RewriterBase &rewriter,
+                                     bufferization::AllocTensorOp alloc) {
+  SmallVector<Value> extents(alloc.getDynamicSizes());
+  if (!alloc.getCopy())
+    return extents;
+  auto type = cast<RankedTensorType>(alloc.getType());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (type.isDynamicDim(dim))
+      extents.push_back(tensor::DimOp::create(rewriter, alloc.getLoc(),
+                                              alloc.getCopy(), dim));
+  return extents;
+}
+
 /// Replaces the extents of a copy that keeps a value from being overwritten in
 /// the same way.
 static LogicalResult makeStatic(RewriterBase &rewriter,
@@ -120,12 +134,7 @@ static LogicalResult makeStatic(RewriterBase &rewriter,
     return success();
   Location loc = alloc.getLoc();
   rewriter.setInsertionPoint(alloc);
-  SmallVector<Value> extents(alloc.getDynamicSizes());
-  if (alloc.getCopy())
-    for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (type.isDynamicDim(dim))
-        extents.push_back(
-            tensor::DimOp::create(rewriter, loc, alloc.getCopy(), dim));
+  SmallVector<Value> extents = getExtents(rewriter, alloc);
   FailureOr<SmallVector<int64_t>> shape = getLargestShape(alloc, type, extents);
   if (failed(shape))
     return failure();
@@ -180,14 +189,9 @@ static void dropCopiesOfOldBytes(RewriterBase &rewriter, TaskOp task) {
   });
   for (bufferization::AllocTensorOp alloc : copies) {
     rewriter.setInsertionPoint(alloc);
-    auto type = cast<RankedTensorType>(alloc.getType());
-    SmallVector<Value> extents;
-    for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      if (type.isDynamicDim(dim))
-        extents.push_back(tensor::DimOp::create(rewriter, alloc.getLoc(),
-                                                alloc.getCopy(), dim));
-    rewriter.replaceOpWithNewOp<bufferization::AllocTensorOp>(alloc, type,
-                                                              extents);
+    rewriter.replaceOpWithNewOp<bufferization::AllocTensorOp>(
+        alloc, cast<RankedTensorType>(alloc.getType()),
+        getExtents(rewriter, alloc));
   }
 }
 

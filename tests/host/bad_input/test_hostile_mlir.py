@@ -141,36 +141,30 @@ def _zigzag_varint(value: int) -> bytes:
     return (unsigned << size | 1 << (size - 1)).to_bytes(size, "little")
 
 
-def test_a_table_with_a_negative_number_of_rows(tmp_path: Path) -> None:
-    """The parser of text refuses such a type; only damaged bytecode declares one."""
-    data, rows = _bytecode(_KERNEL), _zigzag_varint(12345)
-    assert data.count(rows) == 1
-    file = tmp_path / "damaged.mlir"
+def _check_rows(file: Path, kernel: str, rows: int, message: str) -> None:
+    """Checks that a kernel is refused after bytecode with 12345 rows in a table declares `rows`."""
+    data, declared = _bytecode(kernel), _zigzag_varint(12345)
+    assert data.count(declared) == 1
     file.write_bytes(data)
     with pytest.raises(ark.CompileError) as caught:
         ark.compile(file, target="cpu:1")
     assert "kernel_c1" not in str(caught.value)
-    file.write_bytes(data.replace(rows, _zigzag_varint(-12345)))
-    message = "table 'operands' has -12345 entries; a table has 0 to 33554432 (kernel_c1)"
+    file.write_bytes(data.replace(declared, _zigzag_varint(rows)))
     with pytest.raises(ark.CompileError, match=re.escape(message)):
         ark.compile(file, target="cpu:1")
+
+
+def test_a_table_with_a_negative_number_of_rows(tmp_path: Path) -> None:
+    """The parser of text refuses such a type; only damaged bytecode declares one."""
+    message = "table 'operands' has -12345 entries; a table has 0 to 33554432 (kernel_c1)"
+    _check_rows(tmp_path / "damaged.mlir", _KERNEL, -12345, message)
 
 
 def test_a_table_with_less_data_than_it_declares(tmp_path: Path) -> None:
     """MLIR's bytecode reader does not compare the data of an attribute with its type."""
     table = "dense<[" + ", ".join(["[0, 1]"] * 12345) + "]>"
-    data = _bytecode(_KERNEL.replace("dense<0>", table))
-    rows = _zigzag_varint(12345)
-    assert data.count(rows) == 1
-    file = tmp_path / "damaged.mlir"
-    file.write_bytes(data)
-    with pytest.raises(ark.CompileError) as caught:
-        ark.compile(file, target="cpu:1")
-    assert "kernel_c1" not in str(caught.value)
-    file.write_bytes(data.replace(rows, _zigzag_varint(16000)))
     message = "table 'operands' declares 16000 entries, and has 197520 bytes (kernel_c1)"
-    with pytest.raises(ark.CompileError, match=re.escape(message)):
-        ark.compile(file, target="cpu:1")
+    _check_rows(tmp_path / "damaged.mlir", _KERNEL.replace("dense<0>", table), 16000, message)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root reads every file")
