@@ -34,7 +34,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Versions of `make check-pythons` and of `make wheel`.
 PYTHONS ?= 3.10 3.11 3.12 3.13
-WHEEL_PYTHONS ?= 3.11 3.12
+WHEEL_PYTHONS ?= $(PYTHONS)
 GPU_TARGET ?= cuda:sm_90a
 # `make soak`: SCALE is the share of all cases, SEED the first case, and ONLY lists scripts.
 SCALE ?= 1

@@ -36,10 +36,12 @@ check() {
   "$folder/python-$version/bin/python" -m venv "$venv"
   "$venv/bin/pip" install --quiet "ark-mlir @ file://$wheel" pytest pytest-timeout \
     nvidia-cuda-nvcc-cu12
-  # The tests run in an empty folder, so that Python finds no other ark_mlir.
+  # The tests run in an empty folder and without pythonpath of pyproject.toml, so that Python finds
+  # neither another ark_mlir nor the helpers of other tests.
   mkdir -p "$venv/empty"
   (cd "$venv/empty" && without_llvm env -i HOME="$venv/empty" PATH=/usr/bin:/bin \
-    "$venv/bin/python" -m pytest -p no:cacheprovider "$tests")
+    "$venv/bin/python" -m pytest -p no:cacheprovider \
+    --override-ini=pythonpath= "$tests")
 }
 
 for wheel in "${@:2}"; do
