@@ -28,6 +28,9 @@ using namespace mlir::ark;
 static constexpr int64_t kAlignment = 64;
 /// Upper bits of a packet that hold the epoch.
 static constexpr int64_t kEpochBits = 16;
+/// 1/kReservedShare of an SM's memory is left to later passes when a task
+/// receives packets into temporaries.
+static constexpr int64_t kReservedShare = 4;
 
 //===----------------------------------------------------------------------===//
 // Rewriting
@@ -416,11 +419,13 @@ void HandOverPacketsPass::runOnOperation() {
   for (auto task : program.getBody().getOps<TaskOp>())
     forwardCopies(task, maxElements);
   TaskBuffers buffers(program);
+  int64_t memory = target.getSharedMemory();
+  TemporaryLimit temporaries(memory - memory / kReservedShare);
   SmallVector<HandOver> handOvers;
   for (auto buffer : program.getBody().getOps<memref::AllocOp>())
     if (fitsIntoPackets(buffer.getType().getElementType(), target))
       if (std::optional<HandOver> handOver =
-              HandOver::match(buffer, maxElements, buffers))
+              HandOver::match(buffer, maxElements, buffers, temporaries))
         handOvers.push_back(std::move(*handOver));
   if (handOvers.empty())
     return;

@@ -149,13 +149,13 @@ static RegionAttr getHull(RegionAttr a, RegionAttr b) {
       AffineMap::get(map.getNumDims(), 0, offsets, a.getContext()), sizes);
 }
 
-static MemRefType getType(TaskUse use) {
+static MemRefType getOperandType(TaskUse use) {
   return cast<MemRefType>(use.get()->get().getType());
 }
 
 static bool isReceivable(TaskUse use) {
   return cast<MemRefType>(use.getTile().getType()).hasStaticShape() &&
-         isReceivable(getType(use), use.task.getRegion(use.number));
+         isReceivable(getOperandType(use), use.task.getRegion(use.number));
 }
 
 /// Joins several operands into one receipt, or returns nothing if threads
@@ -172,8 +172,9 @@ static std::optional<PacketReceipt> join(ArrayRef<TaskUse> uses) {
       return std::nullopt;
     all.uses.push_back(use);
   }
-  return isReceivable(getType(uses.front()), all.region) ? std::optional(all)
-                                                         : std::nullopt;
+  return isReceivable(getOperandType(uses.front()), all.region)
+             ? std::optional(all)
+             : std::nullopt;
 }
 
 /// Returns one receipt per operand or, if threads cannot receive every operand
@@ -284,10 +285,32 @@ static bool justifiesWidePackets(const PacketReceipt &receipt,
          2 * llvm::product_of(receipt.region.getSizes()) <= maxElements;
 }
 
+/// Returns the bytes of all temporaries in a task's body.
+static int64_t getTemporaryBytes(TaskOp task) {
+  int64_t bytes = 0;
+  task.getBody().walk(
+      [&](memref::AllocOp op) { bytes += getBufferBytes(op.getType()); });
+  return bytes;
+}
+
+bool TemporaryLimit::admit(const PacketReceipt &receipt) {
+  auto [entry, isNew] = bytesOf.try_emplace(receipt.getTask(), 0);
+  if (isNew)
+    entry->second = getTemporaryBytes(receipt.getTask());
+  MemRefType operand = getOperandType(receipt.uses.front());
+  int64_t bytes = getBufferBytes(
+      MemRefType::get(receipt.region.getSizes(), operand.getElementType()));
+  if (entry->second + bytes > limit)
+    return false;
+  entry->second += bytes;
+  return true;
+}
+
 /// Adds the operands of one task. The task still waits for operands that it
 /// does not receive as packets.
 void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
-                         const TaskBuffers &buffers) {
+                         const TaskBuffers &buffers,
+                         TemporaryLimit &temporaries) {
   SmallVector<TaskUse> candidates;
   for (TaskUse use : uses)
     if (isWhole(use.get(), buffer) &&
@@ -295,7 +318,8 @@ void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
       candidates.push_back(use);
   size_t received = 0;
   for (PacketReceipt &receipt : getReceipts(candidates)) {
-    if (isWide() && !justifiesWidePackets(receipt, maxElements))
+    if ((isWide() && !justifiesWidePackets(receipt, maxElements)) ||
+        !temporaries.admit(receipt))
       continue;
     received += receipt.uses.size();
     receipts.push_back(std::move(receipt));
@@ -307,7 +331,8 @@ bool HandOver::isWide() { return buffer.getType().getElementType().isF32(); }
 
 std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
                                         int64_t maxElements,
-                                        const TaskBuffers &buffers) {
+                                        const TaskBuffers &buffers,
+                                        TemporaryLimit &temporaries) {
   HandOver handOver;
   handOver.buffer = buffer;
   MemRefType type = buffer.getType();
@@ -332,15 +357,17 @@ std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
   }
   if (!handOver.writer)
     return std::nullopt;
-  for (auto &[reader, own] : readers)
-    handOver.addReader(own, maxElements, buffers);
-  if (handOver.receipts.empty())
-    return std::nullopt;
   // Receivers poll memory of their own GPU, so all must have the same rank.
-  handOver.rank = getRank(handOver.receipts.front().getTask());
+  if (readers.empty())
+    return std::nullopt;
+  handOver.rank = getRank(cast<TaskOp>(readers.front().first));
   for (auto &[reader, own] : readers)
     if (getRank(cast<TaskOp>(reader)) != handOver.rank)
       return std::nullopt;
   handOver.producers = findProducers(handOver.writer.getTile());
-  return handOver.producers.empty() ? std::nullopt : std::optional(handOver);
+  if (handOver.producers.empty())
+    return std::nullopt;
+  for (auto &[reader, own] : readers)
+    handOver.addReader(own, maxElements, buffers, temporaries);
+  return handOver.receipts.empty() ? std::nullopt : std::optional(handOver);
 }

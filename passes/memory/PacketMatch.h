@@ -56,6 +56,21 @@ private:
   llvm::DenseMap<Value, SmallVector<unsigned>> usersOf;
 };
 
+/// Limits the temporaries of each task. The values of received packets lie in a
+/// temporary, beside those that the body has already.
+class TemporaryLimit {
+public:
+  explicit TemporaryLimit(int64_t bytes) : limit(bytes) {}
+
+  /// Returns true, and counts the temporary of a receipt, if the temporaries of
+  /// its task stay within the limit.
+  bool admit(const PacketReceipt &receipt);
+
+private:
+  int64_t limit;
+  llvm::DenseMap<Operation *, int64_t> bytesOf;
+};
+
 /// An intermediate that one task writes, and the tasks that receive parts of
 /// it.
 struct HandOver {
@@ -72,16 +87,18 @@ struct HandOver {
 
   /// Returns nothing if the buffer should not become packets. The limit
   /// `maxElements` applies to the buffer; with wide packets, half the limit
-  /// applies to the region that a vCTA receives.
+  /// applies to the region that a vCTA receives. `temporaries` counts the
+  /// receipts of the result.
   static std::optional<HandOver> match(memref::AllocOp buffer,
                                        int64_t maxElements,
-                                       const TaskBuffers &buffers);
+                                       const TaskBuffers &buffers,
+                                       TemporaryLimit &temporaries);
   /// Returns true if a packet has 64 bits.
   bool isWide();
 
 private:
   void addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
-                 const TaskBuffers &buffers);
+                 const TaskBuffers &buffers, TemporaryLimit &temporaries);
 };
 
 /// Returns the type of the tile through which a vCTA accesses a region of an
