@@ -77,7 +77,16 @@ class Machine:
     _values: dict[ir.Value, Value] = field(default_factory=dict[ir.Value, Value])
 
     def read(self, value: ir.Value) -> Value:
-        """Returns the tensor of an operand."""
+        """Returns the tensor of an operand.
+
+        Raises InvalidUsageError if it has no values: it is ``%out`` of a custom op's body, whose
+        old elements nobody may read.
+        """
+        if value not in self._values:
+            raise InvalidUsageError(
+                "a custom op reads elements of its result that its body has not written",
+                op="ark.custom",
+            )
         return self._values[value]
 
     def read_optional(self, value: ir.Value | None) -> Value | None:

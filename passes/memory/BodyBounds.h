@@ -66,9 +66,13 @@ private:
 
   bool writesResult(Operation *op, AffineMap map);
   bool fills(OpOperand &operand);
+  bool contains(Value whole, Value part, Operation *at);
   bool isWhole(Operation *view);
   Value skipWholeViews(Value buffer);
   llvm::SmallPtrSet<Value, 4> collectWholes(Value buffer);
+  bool isFillBefore(OpOperand &use, Operation *reader);
+  bool isFilledByViews(Value root, Value buffer, ArrayRef<OpOperand *> uses,
+                       Operation *reader);
   bool hasFillBefore(const llvm::SmallPtrSetImpl<Value> &buffers,
                      ArrayRef<OpOperand *> uses, Operation *reader);
   bool areCovering(ArrayRef<memref::SubViewOp> parts, Value buffer,

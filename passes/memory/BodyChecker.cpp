@@ -5,6 +5,7 @@
 #include "lib/support/BufferView.h"
 #include "lib/support/DimIndices.h"
 #include "passes/memory/BodyBounds.h"
+#include "passes/memory/BodyViews.h"
 #include "passes/memory/SafeDivisor.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,21 +35,13 @@ static bool isSignChange(Operation *op) {
   return from && to && from.getWidth() == to.getWidth();
 }
 
-/// Returns true for ops whose result is a part of the memory of their first
-/// operand.
-static bool isView(Operation *op) {
-  return isa<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp,
-             memref::ReinterpretCastOp, memref::SubViewOp, memref::TransposeOp>(
-      op);
-}
-
 static bool isBuffer(Type type) { return isa<BaseMemRefType>(type); }
 
 /// Returns true for ops on buffers whose accesses the checker knows.
 static bool isKnownOnBuffers(Operation *op) {
   if (auto structured = dyn_cast<linalg::LinalgOp>(op))
     return structured.hasPureBufferSemantics();
-  return isView(op) ||
+  return isBodyView(op) ||
          isa<memref::DimOp, memref::ExtractStridedMetadataOp, memref::LoadOp,
              memref::StoreOp, OnlineAttentionOp, vector::LoadOp,
              vector::StoreOp, vector::TransferReadOp, vector::TransferWriteOp,
@@ -61,10 +54,11 @@ static bool isAllowed(Operation *op) {
   bool isOfTask =
       isa<CheckIndexOp, EpochOp, OnlineAttentionOp, ReceivePacketsOp, YieldOp>(
           op);
+  // Other ops of scf may run without end, or run iterations in parallel.
   bool isOfDialect =
+      isa<scf::ForOp, scf::IfOp, scf::YieldOp>(op) ||
       isa<arith::ArithDialect, linalg::LinalgDialect, math::MathDialect,
-          memref::MemRefDialect, scf::SCFDialect, vector::VectorDialect>(
-          op->getDialect());
+          memref::MemRefDialect, vector::VectorDialect>(op->getDialect());
   if (!isOfTask && !isSignChange(op) && !isOfDialect)
     return false;
   bool touchesBuffers = llvm::any_of(op->getOperandTypes(), isBuffer) ||
@@ -127,47 +121,23 @@ public:
   explicit BodyChecker(TaskOp task) : task(task), bounds(task) {}
 
   LogicalResult check(Operation *op);
+  LogicalResult checkOuts();
 
 private:
   LogicalResult checkEffects(Operation *op);
-  LogicalResult checkRead(Operation *op, Value buffer, BlockArgument tile);
+  LogicalResult checkRead(Operation *op, Value buffer);
+  bool isFreshOut(Value root);
   LogicalResult checkDivision(Operation *op);
-  LogicalResult checkView(Operation *op);
-  LogicalResult checkCast(memref::CastOp op);
-  LogicalResult checkExpand(memref::ExpandShapeOp op);
-  LogicalResult checkReinterpret(memref::ReinterpretCastOp op);
-  LogicalResult checkSubview(memref::SubViewOp op);
+  LogicalResult checkIterations(linalg::LinalgOp op);
   LogicalResult checkStructured(IndexingMapOpInterface op);
   LogicalResult checkTransfer(VectorTransferOpInterface op);
   LogicalResult checkElements(Operation *op, Value buffer, ValueRange indices,
                               VectorType vector);
-  bool fitsInto(memref::ReinterpretCastOp op, ArrayRef<int64_t> strides,
-                int64_t offset);
-  bool followsDimensions(memref::ReinterpretCastOp op);
-
-  /// Checks that the indices `first` to `last` lie inside of a dimension.
-  LogicalResult checkRange(Operation *op, Value buffer, int64_t dim,
-                           const LinearForm &first, const LinearForm &last);
-  bool areEqual(const LinearForm &left, const LinearForm &right,
-                Operation *at) {
-    return bounds.isNonNegative(left - right, at) &&
-           bounds.isNonNegative(right - left, at);
-  }
 
   TaskOp task;
   BodyBounds bounds;
 };
 } // namespace
-
-LogicalResult BodyChecker::checkRange(Operation *op, Value buffer, int64_t dim,
-                                      const LinearForm &first,
-                                      const LinearForm &last) {
-  LinearForm end = bounds.getExtent(buffer, dim) - 1;
-  if (bounds.isNonNegative(first, op) && bounds.isNonNegative(end - last, op))
-    return success();
-  return op->emitError("may leave ")
-         << buffer.getType() << " in dimension " << dim;
-}
 
 /// Checks accesses to the elements from `indices` on, as many as `vector` has.
 LogicalResult BodyChecker::checkElements(Operation *op, Value buffer,
@@ -179,7 +149,7 @@ LogicalResult BodyChecker::checkElements(Operation *op, Value buffer,
     LinearForm first = bounds.getIndex(index);
     int64_t position = static_cast<int64_t>(dim) - (rank - vectorRank);
     int64_t extent = position < 0 ? 1 : vector.getDimSize(position);
-    if (failed(checkRange(op, buffer, dim, first, first + extent - 1)))
+    if (failed(checkRange(bounds, op, buffer, dim, first, first + extent - 1)))
       return failure();
   }
   return success();
@@ -195,9 +165,45 @@ LogicalResult BodyChecker::checkTransfer(VectorTransferOpInterface op) {
         extents[position.getPosition()] = op.getVectorType().getDimSize(dim);
   for (auto [dim, index] : llvm::enumerate(op.getIndices())) {
     LinearForm first = bounds.getIndex(index);
-    if (failed(
-            checkRange(op, op.getBase(), dim, first, first + extents[dim] - 1)))
+    if (failed(checkRange(bounds, op, op.getBase(), dim, first,
+                          first + extents[dim] - 1)))
       return failure();
+  }
+  return success();
+}
+
+/// Returns true if two buffers are the same view.
+static bool areSame(Value left, Value right) {
+  if (left == right)
+    return true;
+  Operation *a = left.getDefiningOp(), *b = right.getDefiningOp();
+  return a && b && isBodyView(a) &&
+         OperationEquivalence::isEquivalentTo(
+             a, b, OperationEquivalence::IgnoreLocations);
+}
+
+/// Checks that two iterations of parallel loops never write the same element,
+/// and that no iteration reads an element that another one writes: threads may
+/// run them at the same time.
+LogicalResult BodyChecker::checkIterations(linalg::LinalgOp op) {
+  for (OpOperand &init : op.getDpsInitsMutable()) {
+    AffineMap map = op.getMatchingIndexingMap(&init);
+    SmallVector<utils::IteratorType> kinds = op.getIteratorTypesArray();
+    for (auto [loop, kind] : llvm::enumerate(kinds))
+      if (kind == utils::IteratorType::parallel &&
+          !llvm::is_contained(map.getResults(),
+                              getAffineDimExpr(loop, op.getContext())) &&
+          !bounds.isNonNegative(LinearForm(1) - bounds.getLoopExtent(op, loop),
+                                op))
+        return op->emitError("may write an element in several iterations of "
+                             "its parallel loop ")
+               << loop;
+    for (OpOperand &operand : op->getOpOperands())
+      if (isBuffer(operand.get().getType()) &&
+          getViewRoot(operand.get()) == getViewRoot(init.get()) &&
+          (!areSame(operand.get(), init.get()) ||
+           op.getMatchingIndexingMap(&operand) != map))
+        return op->emitError("reads elements that another iteration may write");
   }
   return success();
 }
@@ -213,7 +219,7 @@ LogicalResult BodyChecker::checkStructured(IndexingMapOpInterface op) {
       for (unsigned loop = 0; loop < map.getNumDims(); ++loop)
         loops.push_back(bounds.getLoopIndex(op, loop));
       LinearForm index = bounds.evaluate(expr, loops);
-      if (failed(checkRange(op, operand.get(), dim, index, index)))
+      if (failed(checkRange(bounds, op, operand.get(), dim, index, index)))
         return failure();
     }
   }
@@ -221,203 +227,32 @@ LogicalResult BodyChecker::checkStructured(IndexingMapOpInterface op) {
 }
 
 //===----------------------------------------------------------------------===//
-// Views
-//===----------------------------------------------------------------------===//
-
-LogicalResult BodyChecker::checkSubview(memref::SubViewOp op) {
-  for (int64_t dim = 0; dim < op.getSourceType().getRank(); ++dim) {
-    LinearForm offset = bounds.getIndex(op.getMixedOffsets()[dim]);
-    LinearForm size = bounds.getIndex(op.getMixedSizes()[dim]);
-    std::optional<int64_t> stride =
-        getConstantIntValue(op.getMixedStrides()[dim]);
-    if (!stride || *stride < 1 || !bounds.isNonNegative(size, op))
-      return op.emitError("takes a part of ")
-             << op.getSourceType() << " whose bounds are unknown in dimension "
-             << dim;
-    // An empty part begins inside of the buffer or at its end.
-    LinearForm last = offset + (size - 1) * *stride;
-    if (failed(checkRange(op, op.getSource(), dim, offset, last)))
-      return failure();
-  }
-  return success();
-}
-
-LogicalResult BodyChecker::checkExpand(memref::ExpandShapeOp op) {
-  for (auto [dim, parts] : llvm::enumerate(op.getReassociationIndices())) {
-    LinearForm product = bounds.getProduct(op.getResult(), parts);
-    if (failed(checkRange(op, op.getSrc(), dim, 0, product - 1)))
-      return failure();
-  }
-  return success();
-}
-
-LogicalResult BodyChecker::checkCast(memref::CastOp op) {
-  auto from = dyn_cast<MemRefType>(op.getSource().getType());
-  auto to = dyn_cast<MemRefType>(op.getType());
-  SmallVector<int64_t> fromStrides, toStrides;
-  int64_t fromOffset, toOffset;
-  if (!from || !to ||
-      failed(getStridesAndOffset(from, fromStrides, fromOffset)) ||
-      failed(getStridesAndOffset(to, toStrides, toOffset)))
-    return op.emitError("is a cast between types without strides");
-  auto mayDiffer = [](int64_t known, int64_t wanted) {
-    return !ShapedType::isDynamic(wanted) && known != wanted;
-  };
-  if (mayDiffer(fromOffset, toOffset) ||
-      llvm::any_of(llvm::zip(fromStrides, toStrides), [&](auto pair) {
-        return mayDiffer(std::get<0>(pair), std::get<1>(pair));
-      }))
-    return op.emitError("declares strides or an offset that ")
-           << from << " may not have";
-  for (int64_t dim = 0; dim < to.getRank(); ++dim)
-    if (!to.isDynamicDim(dim) &&
-        failed(checkRange(op, op.getSource(), dim, 0, to.getDimSize(dim) - 1)))
-      return failure();
-  return success();
-}
-
-/// Returns true if a dense source of static shape contains all elements of the
-/// result, which must have static shape and strides.
-bool BodyChecker::fitsInto(memref::ReinterpretCastOp op,
-                           ArrayRef<int64_t> strides, int64_t offset) {
-  auto source = cast<MemRefType>(op.getSource().getType());
-  MemRefType type = op.getType();
-  if (!source.getLayout().isIdentity() || !source.hasStaticShape() ||
-      !type.hasStaticShape() || ShapedType::isDynamic(offset) || offset < 0 ||
-      llvm::any_of(
-          strides,
-          [](int64_t stride) {
-            return ShapedType::isDynamic(stride) || stride < 0;
-          }))
-    return false;
-  if (type.getNumElements() == 0)
-    return true;
-  LinearForm last(offset);
-  for (auto [extent, stride] : llvm::zip(type.getShape(), strides))
-    last += LinearForm(extent - 1) * stride;
-  return bounds.isNonNegative(LinearForm(source.getNumElements() - 1) - last,
-                              op);
-}
-
-/// Returns true if `offset` is the offset of the first element of `source`: the
-/// static offset of its type, or the offset of `source` or of a subview that
-/// begins at the same element.
-static bool isOffsetOf(OpFoldResult offset, TypedValue<MemRefType> source) {
-  SmallVector<int64_t> strides;
-  int64_t known;
-  if (failed(getStridesAndOffset(source.getType(), strides, known)))
-    return false;
-  auto value = dyn_cast<Value>(offset);
-  if (!value)
-    return !ShapedType::isDynamic(known) &&
-           getConstantIntValue(offset) == known;
-  auto metadata = value.getDefiningOp<memref::ExtractStridedMetadataOp>();
-  if (!metadata || value != metadata.getOffset())
-    return false;
-  Value view = metadata.getSource();
-  while (view != source) {
-    auto part = view.getDefiningOp<memref::SubViewOp>();
-    if (!part || !llvm::all_of(part.getMixedOffsets(), isZeroInteger))
-      return false;
-    view = part.getSource();
-  }
-  return true;
-}
-
-/// Returns how many elements of dimension `dim` of `source` a stride skips, or
-/// 0 if the stride does not follow this dimension.
-static int64_t getStep(OpFoldResult stride, Value source, int64_t dim) {
-  if (auto value = dyn_cast<Value>(stride)) {
-    auto metadata = value.getDefiningOp<memref::ExtractStridedMetadataOp>();
-    return metadata && metadata.getSource() == source &&
-           value == metadata.getStrides()[dim];
-  }
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  if (failed(getStridesAndOffset(cast<MemRefType>(source.getType()), strides,
-                                 offset)))
-    return 0;
-  int64_t wanted = *getConstantIntValue(stride), known = strides[dim];
-  if (ShapedType::isDynamic(known))
-    return 0;
-  if (wanted == known)
-    return 1;
-  return known > 0 && wanted > 0 && wanted % known == 0 ? wanted / known : 0;
-}
-
-/// Returns true if the result begins at the source's first element, and each of
-/// its dimensions has one element or follows a distinct dimension of the
-/// source.
-bool BodyChecker::followsDimensions(memref::ReinterpretCastOp op) {
-  auto source = cast<TypedValue<MemRefType>>(op.getSource());
-  if (!isOffsetOf(op.getMixedOffsets().front(), source))
-    return false;
-  llvm::SmallBitVector taken(source.getType().getRank());
-  auto take = [&](const LinearForm &size, OpFoldResult stride) {
-    for (int64_t dim = 0; dim < source.getType().getRank(); ++dim) {
-      int64_t step = taken.test(dim) ? 0 : getStep(stride, source, dim);
-      LinearForm last = (size - 1) * step;
-      if (step != 0 &&
-          bounds.isNonNegative(bounds.getExtent(source, dim) - 1 - last, op)) {
-        taken.set(dim);
-        return true;
-      }
-    }
-    return false;
-  };
-  for (auto [size, stride] :
-       llvm::zip(op.getMixedSizes(), op.getMixedStrides()))
-    if (getConstantIntValue(size) != 1 && !take(bounds.getIndex(size), stride))
-      return false;
-  // One element of an empty buffer is already out of bounds.
-  for (int64_t dim = 0; dim < source.getType().getRank(); ++dim)
-    if (!taken.test(dim) &&
-        !bounds.isNonNegative(bounds.getExtent(source, dim) - 1, op))
-      return false;
-  return true;
-}
-
-LogicalResult BodyChecker::checkReinterpret(memref::ReinterpretCastOp op) {
-  SmallVector<int64_t> strides;
-  int64_t offset;
-  if (isa<MemRefType>(op.getSource().getType()) &&
-      succeeded(getStridesAndOffset(op.getType(), strides, offset)) &&
-      (fitsInto(op, strides, offset) || followsDimensions(op)))
-    return success();
-  return op.emitError("may address elements that ")
-         << op.getSource().getType() << " does not have";
-}
-
-/// Checks a view. Collapsed and transposed buffers need no check: their extents
-/// follow from the source.
-LogicalResult BodyChecker::checkView(Operation *op) {
-  return llvm::TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](memref::CastOp view) { return checkCast(view); })
-      .Case([&](memref::ExpandShapeOp view) { return checkExpand(view); })
-      .Case([&](memref::ReinterpretCastOp view) {
-        return checkReinterpret(view);
-      })
-      .Case([&](memref::SubViewOp view) { return checkSubview(view); })
-      .Default([](Operation *) { return success(); });
-}
-
-//===----------------------------------------------------------------------===//
 // Body
 //===----------------------------------------------------------------------===//
 
-/// Checks a read of a part of a tile. The memory of an out holds old bytes
-/// until the body fills it, unless the task updates the out.
-LogicalResult BodyChecker::checkRead(Operation *op, Value buffer,
-                                     BlockArgument tile) {
-  unsigned index = tile.getArgNumber() - task.getGrid().size();
-  if (index < task.getInputs().size() ||
-      task.isUpdated(index - task.getInputs().size()) ||
-      bounds.isFilledBefore(buffer, op))
-    return success();
-  return op->emitError("reads an out that no structured op has filled before");
+/// Returns true if `root` is an out that holds old bytes until the body fills
+/// it: an out that the task does not update.
+bool BodyChecker::isFreshOut(Value root) {
+  auto tile = dyn_cast<BlockArgument>(root);
+  if (!tile || tile.getOwner()->getParentOp() != task)
+    return false;
+  int64_t number =
+      static_cast<int64_t>(tile.getArgNumber()) -
+      static_cast<int64_t>(task.getGrid().size() + task.getInputs().size());
+  return number >= 0 && !task.isUpdated(number);
 }
 
-/// Checks that only outs and temporaries are written, and that outs are filled
+/// Checks that a part of an out or of a temporary is filled before it is read.
+LogicalResult BodyChecker::checkRead(Operation *op, Value buffer) {
+  Value root = getViewRoot(buffer);
+  bool isTemporary = root.getDefiningOp<memref::AllocaOp>() != nullptr;
+  if ((!isTemporary && !isFreshOut(root)) || bounds.isFilledBefore(buffer, op))
+    return success();
+  return op->emitError("reads ") << (isTemporary ? "a temporary" : "an out")
+                                 << " that no structured op has filled before";
+}
+
+/// Checks that only outs and temporaries are written, and that both are filled
 /// before they are read.
 LogicalResult BodyChecker::checkEffects(Operation *op) {
   auto effects = dyn_cast<MemoryEffectOpInterface>(op);
@@ -429,20 +264,11 @@ LogicalResult BodyChecker::checkEffects(Operation *op) {
     Value buffer = instance.getValue();
     if (!buffer || !isBuffer(buffer.getType()))
       continue;
-    Value root = buffer;
-    while (Operation *view = root.getDefiningOp()) {
-      if (!isView(view))
-        break;
-      root = view->getOperand(0);
-    }
-    auto tile = dyn_cast<BlockArgument>(root);
-    if (!tile || tile.getOwner()->getParentOp() != task)
-      continue;
     if (isa<MemoryEffects::Read>(instance.getEffect()) &&
-        failed(checkRead(op, buffer, tile)))
+        failed(checkRead(op, buffer)))
       return failure();
     if (isa<MemoryEffects::Write>(instance.getEffect()) &&
-        llvm::is_contained(task.getInputTiles(), tile))
+        llvm::is_contained(task.getInputTiles(), getViewRoot(buffer)))
       return op->emitError("writes to an input of its task");
   }
   return success();
@@ -465,8 +291,8 @@ LogicalResult BodyChecker::checkDivision(Operation *op) {
 LogicalResult BodyChecker::check(Operation *op) {
   if (failed(checkEffects(op)))
     return failure();
-  if (isView(op))
-    return checkView(op);
+  if (isBodyView(op))
+    return checkView(bounds, op);
   return llvm::TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](memref::LoadOp load) {
         return checkElements(load, load.getMemref(), load.getIndices(), {});
@@ -486,11 +312,30 @@ LogicalResult BodyChecker::check(Operation *op) {
       .Case<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::DivSIOp,
             arith::DivUIOp, arith::FloorDivSIOp, arith::RemSIOp,
             arith::RemUIOp>([&](auto) { return checkDivision(op); })
-      .Case<linalg::LinalgOp, OnlineAttentionOp>([&](auto structured) {
-        return checkStructured(
-            cast<IndexingMapOpInterface>(structured.getOperation()));
+      .Case([&](linalg::LinalgOp structured) {
+        return failure(
+            failed(checkStructured(cast<IndexingMapOpInterface>(op))) ||
+            failed(checkIterations(structured)));
+      })
+      .Case([&](OnlineAttentionOp attention) {
+        return checkStructured(attention);
       })
       .Default([](Operation *) { return success(); });
+}
+
+/// Checks that the body fills every out that the task does not update.
+LogicalResult BodyChecker::checkOuts() {
+  Operation *end = task.getBody().front().getTerminator();
+  auto isEmpty = [](Value out) {
+    auto type = cast<MemRefType>(out.getType());
+    return type.hasStaticShape() && type.getNumElements() == 0;
+  };
+  for (auto [number, tile] : llvm::enumerate(task.getOutTiles()))
+    if (!task.isUpdated(number) && !isEmpty(task.getOuts()[number]) &&
+        !bounds.isFilledBefore(tile, end))
+      return task.emitError("does not fill its out ")
+             << number << ": no structured op of the body writes every element";
+  return success();
 }
 
 LogicalResult ark::verifyBody(TaskOp task) {
@@ -503,5 +348,5 @@ LogicalResult ark::verifyBody(TaskOp task) {
   BodyChecker checker(task);
   WalkResult accesses = task.getBody().walk(
       [&](Operation *op) { return WalkResult(checker.check(op)); });
-  return failure(accesses.wasInterrupted());
+  return failure(accesses.wasInterrupted() || failed(checker.checkOuts()));
 }

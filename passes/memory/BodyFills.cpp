@@ -10,6 +10,8 @@
 #include "mlir/Dialect/Utils/StaticValueUtils.h"
 #include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/BitVector.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallBitVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
 using namespace mlir;
@@ -35,6 +37,8 @@ bool BodyBounds::writesResult(Operation *op, AffineMap map) {
 /// Returns true if an op writes every element of an operand.
 bool BodyBounds::fills(OpOperand &operand) {
   Operation *op = operand.getOwner();
+  if (auto receive = dyn_cast<ReceivePacketsOp>(op))
+    return operand.get() == receive.getValues();
   auto attention = dyn_cast<OnlineAttentionOp>(op);
   if (!isa<linalg::LinalgOp>(op) &&
       !(attention && operand.get() != attention.getScores()))
@@ -68,13 +72,82 @@ static bool reshapesDense(memref::ReinterpretCastOp op) {
          type.getNumElements() == source.getNumElements();
 }
 
+/// Returns the tile or the temporary of which a buffer is a view.
+static Value getRoot(Value buffer) {
+  while (isa_and_nonnull<ViewLikeOpInterface>(buffer.getDefiningOp()))
+    buffer = buffer.getDefiningOp()->getOperand(0);
+  return buffer;
+}
+
+/// Returns the distance between the first elements of a tile or temporary and
+/// of a view of it, or nothing if the distance is not constant.
+static std::optional<int64_t> getDistance(Value view, Value root) {
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  auto type = cast<MemRefType>(view.getType());
+  if (root.getDefiningOp<memref::AllocaOp>())
+    return succeeded(type.getStridesAndOffset(strides, offset)) &&
+                   !ShapedType::isDynamic(offset)
+               ? std::optional(offset)
+               : std::nullopt;
+  if (view == root)
+    return 0;
+  Operation *op = view.getDefiningOp();
+  Value source = op->getOperand(0);
+  std::optional<int64_t> distance = getDistance(source, root);
+  auto part = dyn_cast<memref::SubViewOp>(op);
+  if (!distance || !part)
+    return distance; // other views begin at the first element of their source
+  if (failed(part.getSourceType().getStridesAndOffset(strides, offset)))
+    return std::nullopt;
+  for (auto [first, stride] : llvm::zip(part.getStaticOffsets(), strides)) {
+    if (first == 0)
+      continue;
+    if (ShapedType::isDynamic(first) || ShapedType::isDynamic(stride))
+      return std::nullopt;
+    *distance += first * stride;
+  }
+  return distance;
+}
+
+/// Returns true if `whole` and `part` are views that begin at the same element,
+/// and each dimension of `part` with several elements is also one of `whole`.
+bool BodyBounds::contains(Value whole, Value part, Operation *at) {
+  Value root = getRoot(part);
+  SmallVector<int64_t> own, wanted;
+  int64_t offset;
+  if (getRoot(whole) != root)
+    return false;
+  std::optional<int64_t> distance = getDistance(whole, root);
+  if (!distance || distance != getDistance(part, root) ||
+      failed(
+          cast<MemRefType>(whole.getType()).getStridesAndOffset(own, offset)) ||
+      failed(
+          cast<MemRefType>(part.getType()).getStridesAndOffset(wanted, offset)))
+    return false;
+  llvm::SmallBitVector taken(own.size());
+  return llvm::all_of(llvm::seq<int64_t>(0, wanted.size()), [&](int64_t dim) {
+    LinearForm extent = getExtent(part, dim);
+    if (isNonNegative(LinearForm(1) - extent, at))
+      return true;
+    for (int64_t other = 0; other < static_cast<int64_t>(own.size()); ++other)
+      if (!taken.test(other) && !ShapedType::isDynamic(wanted[dim]) &&
+          own[other] == wanted[dim] &&
+          isNonNegative(getExtent(whole, other) - extent, at)) {
+        taken.set(other);
+        return true;
+      }
+    return false;
+  });
+}
+
 /// Returns true if a view contains every element of its source.
 bool BodyBounds::isWhole(Operation *view) {
   if (isa<memref::CastOp, memref::CollapseShapeOp, memref::ExpandShapeOp,
           memref::TransposeOp>(view))
     return true;
   if (auto cast = dyn_cast<memref::ReinterpretCastOp>(view))
-    return reshapesDense(cast);
+    return reshapesDense(cast) || contains(cast, cast.getSource(), cast);
   auto part = dyn_cast<memref::SubViewOp>(view);
   if (!part || !llvm::all_of(part.getMixedOffsets(), isZeroInteger) ||
       !llvm::all_of(part.getMixedStrides(), isOneInteger))
@@ -92,13 +165,6 @@ Value BodyBounds::skipWholeViews(Value buffer) {
     buffer = view->getOperand(0);
     view = buffer.getDefiningOp();
   }
-  return buffer;
-}
-
-/// Returns the tile or the temporary of which a buffer is a view.
-static Value getRoot(Value buffer) {
-  while (isa_and_nonnull<ViewLikeOpInterface>(buffer.getDefiningOp()))
-    buffer = buffer.getDefiningOp()->getOperand(0);
   return buffer;
 }
 
@@ -123,16 +189,21 @@ llvm::SmallPtrSet<Value, 4> BodyBounds::collectWholes(Value buffer) {
   }
 }
 
+/// Returns true if the owner of `use` fills the operand, and precedes `reader`
+/// in every execution.
+bool BodyBounds::isFillBefore(OpOperand &use, Operation *reader) {
+  Operation *writer = use.getOwner();
+  Operation *next = writer->getBlock()->findAncestorOpInBlock(*reader);
+  return next && writer->isBeforeInBlock(next) && fills(use);
+}
+
 /// Returns true if an op that fills one of `buffers` precedes `reader` in every
 /// execution. `uses` are all uses of these buffers and of their views.
 bool BodyBounds::hasFillBefore(const llvm::SmallPtrSetImpl<Value> &buffers,
                                ArrayRef<OpOperand *> uses, Operation *reader) {
   return llvm::any_of(uses, [&](OpOperand *use) {
-    Operation *writer = use->getOwner();
-    if (!buffers.contains(skipWholeViews(use->get())))
-      return false;
-    Operation *next = writer->getBlock()->findAncestorOpInBlock(*reader);
-    return next && writer->isBeforeInBlock(next) && fills(*use);
+    return buffers.contains(skipWholeViews(use->get())) &&
+           isFillBefore(*use, reader);
   });
 }
 
@@ -194,10 +265,55 @@ bool BodyBounds::areCovering(ArrayRef<memref::SubViewOp> parts, Value buffer,
   return covered.all();
 }
 
+/// Adds the distances of a view's elements from the first element of `root`.
+/// Returns false if they are not constant, or too many.
+static bool addElements(Value view, Value root,
+                        llvm::DenseSet<int64_t> &elements) {
+  auto type = cast<MemRefType>(view.getType());
+  std::optional<int64_t> distance = getDistance(view, root);
+  SmallVector<int64_t> strides;
+  int64_t offset;
+  if (!distance || !type.hasStaticShape() ||
+      failed(type.getStridesAndOffset(strides, offset)) ||
+      ShapedType::isDynamicShape(strides) ||
+      type.getNumElements() > kMaxCovered)
+    return false;
+  SmallVector<int64_t> steps = computeStrides(type.getShape());
+  for (int64_t i = 0, e = type.getNumElements(); i < e; ++i)
+    elements.insert(*distance + linearize(delinearize(i, steps), strides));
+  return true;
+}
+
+/// Returns true if ops before `reader` fill views of a tile or temporary that
+/// together contain all elements of `buffer`.
+bool BodyBounds::isFilledByViews(Value root, Value buffer,
+                                 ArrayRef<OpOperand *> uses,
+                                 Operation *reader) {
+  llvm::DenseSet<int64_t> filled, wanted;
+  if (!addElements(buffer, root, wanted) && !addElements(root, root, wanted))
+    return false;
+  for (OpOperand *use : uses)
+    if (isFillBefore(*use, reader))
+      addElements(use->get(), root, filled);
+  return llvm::all_of(
+      wanted, [&](int64_t element) { return filled.contains(element); });
+}
+
 bool BodyBounds::isFilledBefore(Value buffer, Operation *reader) {
+  auto type = cast<MemRefType>(buffer.getType());
+  if (type.hasStaticShape() && type.getNumElements() == 0)
+    return true;
+  Value root = getRoot(buffer);
   SmallVector<OpOperand *> uses;
-  collectUses(getRoot(buffer), uses);
+  collectUses(root, uses);
   if (hasFillBefore(collectWholes(buffer), uses, reader))
+    return true;
+  if (llvm::any_of(uses,
+                   [&](OpOperand *use) {
+                     return contains(use->get(), buffer, reader) &&
+                            isFillBefore(*use, reader);
+                   }) ||
+      isFilledByViews(root, buffer, uses, reader))
     return true;
   // Several ops may fill a part each.
   Value whole = skipWholeViews(buffer);

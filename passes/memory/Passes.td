@@ -128,6 +128,9 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
     with the partitions of split-KV attention. If threads cannot load the operands of a task
     separately, the regions of several operands are received as one region.
 
+    A task receives packets until its temporaries take three quarters of the target's
+    `shared_memory`. It waits for further operands and reads them from the arena.
+
     ```mlir
     %x = memref.alloc() : memref<1x2048xbf16>
     ark.task "a" ... outs(%x[...]) {
@@ -270,15 +273,19 @@ def VerifyTasksPass : Pass<"ark-verify-tasks", "::mlir::ark::ProgramOp"> {
     - a body has ops of a closed list. The ops that may have buffers as operands are structured
       ops, `memref.load` and `store`, `vector.load` and `store`, vector transfers,
       `ark.receive_packets`, and the views `memref.subview`, `reinterpret_cast`, `cast`,
-      `expand_shape`, `collapse_shape` and `transpose`;
+      `expand_shape`, `collapse_shape` and `transpose`. The only loops are `scf.for`, which ends,
+      and structured ops;
     - every access is proven to lie inside of a tile or of a temporary, and every view to name
       elements of its source. The proof is by linear inequalities over grid indices, induction
       variables, extents of tiles, branches on comparisons of indices, and results of
       `ark.check_index`. The result of an index op is exact only if it is proven to fit into 64
       bits;
     - no body writes to a tile of an input;
-    - a structured op fills a part of an out before the body reads this part, unless the task updates
-      the out. That a body writes every element of its outs is not checked;
+    - a structured op fills a part of a temporary before the body reads this part, and a part of an
+      out, unless the task updates the out;
+    - at the end of the body, structured ops have filled all outs that the task does not update;
+    - no two iterations of the parallel loops of a structured op write the same element, and no
+      iteration reads an element that another one writes;
     - the divisor of an integer division is proven to be neither zero nor -1.
   }];
 }

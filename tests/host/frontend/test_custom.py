@@ -309,6 +309,56 @@ def test_an_access_outside_of_the_tile_is_refused() -> None:
         rows_op(x, body)
 
 
+FILLED_TWICE = REVERSED.replace("(r, 11 - c)", "(r, c)").replace(
+    "affine_map<(r, c) -> (r, c)>],", "affine_map<(r, c) -> (r, 0)>],"
+)
+FROM_EMPTY = """
+    %e = tensor.empty() : tensor<2x12xf32>
+    %0 = linalg.generic {
+        indexing_maps = [affine_map<(r, c) -> (r, c)>, affine_map<(r, c) -> (r, c)>],
+        iterator_types = ["parallel", "parallel"]}
+        ins(%e : tensor<2x12xf32>) outs(%out : tensor<2x12xf32>) {
+    ^bb0(%a: f32, %o: f32):
+      linalg.yield %a : f32
+    } -> tensor<2x12xf32>
+    ark.yield %0 : tensor<2x12xf32>
+"""
+HALF = """
+    %s = tensor.extract_slice %x0[0, 0] [2, 5] [1, 1] : tensor<2x12xf32> to tensor<2x5xf32>
+    %0 = tensor.insert_slice %s into %out[0, 7] [2, 5] [1, 1]
+        : tensor<2x5xf32> into tensor<2x12xf32>
+    ark.yield %0 : tensor<2x12xf32>
+"""
+
+
+@pytest.mark.parametrize("target", ["cpu:2", "cuda:sm_90a"])
+@pytest.mark.parametrize(
+    ("body", "message"),
+    [
+        ("ark.yield %out : tensor<2x12xf32>", "does not fill its out 0"),
+        (HALF, "does not fill its out 0"),
+        (FROM_EMPTY, "does not fill its out 0"),
+        (FILLED_TWICE, "may write an element in several iterations of its parallel loop 1"),
+    ],
+)
+def test_results_that_are_not_written_are_refused(body: str, message: str, target: str) -> None:
+    """Before, these programs were proven, and returned old bytes of the arena."""
+    with ark.Program("p") as program:
+        x = ark.input("x", (8, 12))
+        ark.output("y", rows_op(x * x, body) + 1)
+    with pytest.raises(ark.CompileError, match=message) as caught:
+        ark.compile(program, target)
+    assert __file__ in str(caught.value)
+
+
+def test_the_interpreter_refuses_a_result_that_is_not_written() -> None:
+    with ark.Program("p") as program:
+        x = ark.input("x", (8, 12))
+        ark.output("y", rows_op(x, "ark.yield %out : tensor<2x12xf32>"))
+    with pytest.raises(ark.InvalidUsageError, match="that its body has not written"):
+        ark.reference.run(program, {"x": np.zeros((8, 12), np.float32)})
+
+
 # -- the interpreter's regions --------------------------------------------------------------------
 
 

@@ -5,6 +5,8 @@
 ark.program @elements(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c16 = arith.constant 16 : index
@@ -21,6 +23,8 @@ ark.program @elements(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name 
 ark.program @vectorsOfALoop(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
     %c0 = arith.constant 0 : index
     %c4 = arith.constant 4 : index
     %c16 = arith.constant 16 : index
@@ -70,6 +74,8 @@ ark.program @extentThatTheBodyComputes(%x: memref<100xf32> {ark.kind = #ark.kind
 ark.program @partsOfAClippedTile(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [7] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) {
   ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<?xf32, strided<[1], offset: ?>>)
     %c0 = arith.constant 0 : index
     %c4 = arith.constant 4 : index
     %n = memref.dim %b, %c0 : memref<?xf32, strided<[1], offset: ?>>
@@ -89,6 +95,8 @@ ark.program @partsOfAClippedTile(%x: memref<100xf32> {ark.kind = #ark.kind<input
 ark.program @quotientAndRemainder(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c4 = arith.constant 4 : index
@@ -109,6 +117,8 @@ ark.program @quotientAndRemainder(%x: memref<16xf32> {ark.kind = #ark.kind<input
 ark.program @guardedIndex(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<100xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [7] ins(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) outs(%y[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<100xf32>) {
   ^bb0(%i: index, %a: memref<?xf32, strided<[1], offset: ?>>, %b: memref<?xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<?xf32, strided<[1], offset: ?>>)
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c20 = arith.constant 20 : index
@@ -134,6 +144,8 @@ ark.program @guardedIndex(%x: memref<100xf32> {ark.kind = #ark.kind<input>, ark.
 ark.program @checkedIndex(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
     %c0 = arith.constant 0 : index
     %c16 = arith.constant 16 : index
     %0 = memref.load %a[%c0] : memref<16xf32, strided<[1], offset: ?>>
@@ -150,6 +162,8 @@ ark.program @checkedIndex(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.n
 ark.program @clampedIndex(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
     %c0 = arith.constant 0 : index
     %c15 = arith.constant 15 : index
     %0 = memref.load %a[%c0] : memref<16xf32, strided<[1], offset: ?>>
@@ -170,6 +184,8 @@ ark.program @clampedIndex(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.n
 ark.program @droppedDimensions(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 1024 : i64} {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
     %t = memref.alloca() : memref<1x16x16xf32>
     %base, %offset, %sizes:3, %strides:3 = memref.extract_strided_metadata %t : memref<1x16x16xf32> -> memref<f32>, index, index, index, index, index, index, index
     %0 = memref.reinterpret_cast %t to offset: [0], sizes: [16, 8], strides: [16, 1] : memref<1x16x16xf32> to memref<16x8xf32, strided<[16, 1]>>
@@ -184,6 +200,8 @@ ark.program @droppedDimensions(%x: memref<16xf32> {ark.kind = #ark.kind<input>, 
 ark.program @paddedRows(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 80 : i64} {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
     %t = memref.alloca() : memref<20xf32>
     %0 = memref.reinterpret_cast %t to offset: [1], sizes: [4, 4], strides: [5, 1] : memref<20xf32> to memref<4x4xf32, strided<[5, 1], offset: 1>>
     ark.yield
@@ -199,6 +217,8 @@ ark.program @window(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = 
     %k = memref.alloca() : memref<4xf32>
     %f = arith.constant 0.0 : f32
     linalg.fill ins(%f : f32) outs(%o : memref<13xf32, strided<[1], offset: ?>>)
+    linalg.fill ins(%f : f32) outs(%k : memref<4xf32>)
+    linalg.fill ins(%f : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
     linalg.conv_1d ins(%a, %k : memref<16xf32, strided<[1], offset: ?>>, memref<4xf32>) outs(%o : memref<13xf32, strided<[1], offset: ?>>)
     ark.yield
   }
@@ -209,6 +229,8 @@ ark.program @window(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = 
 ark.program @transferBeyondTheEnd(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
     %c13 = arith.constant 13 : index
     %f = arith.constant 0.0 : f32
     %0 = vector.transfer_read %a[%c13], %f : memref<16xf32, strided<[1], offset: ?>>, vector<4xf32>
@@ -250,6 +272,8 @@ ark.program @indicesInATemporary(%x: memref<16xf32> {ark.kind = #ark.kind<input>
 ark.program @everySecond(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
     %part = memref.subview %a[0] [8] [2] : memref<16xf32, strided<[1], offset: ?>> to memref<8xf32, strided<[2], offset: ?>>
     %base, %offset, %size, %stride = memref.extract_strided_metadata %part : memref<8xf32, strided<[2], offset: ?>> -> memref<f32>, index, index, index
     %0 = memref.reinterpret_cast %a to offset: [%offset], sizes: [1, 8], strides: [16, 2] : memref<16xf32, strided<[1], offset: ?>> to memref<1x8xf32, strided<[16, 2], offset: ?>>
@@ -262,6 +286,8 @@ ark.program @everySecond(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.na
 ark.program @indicesThroughViews(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 128 : i64} {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
     %t = memref.alloca() : memref<2x8xindex>
     %c15 = arith.constant 15 : index
     %all = memref.reinterpret_cast %t to offset: [0], sizes: [16], strides: [1] : memref<2x8xindex> to memref<16xindex, strided<[1]>>
@@ -284,6 +310,8 @@ ark.program @indicesThroughViews(%x: memref<16xf32> {ark.kind = #ark.kind<input>
 ark.program @loopWithAStepFromData(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
     %c0 = arith.constant 0 : index
     %c1 = arith.constant 1 : index
     %c8 = arith.constant 8 : index

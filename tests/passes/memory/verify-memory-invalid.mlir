@@ -87,10 +87,14 @@ ark.program @unalignedOffset(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ar
   %0 = memref.view %arena[%c32][] : memref<256xi8> to memref<16xf32>
   ark.task "a" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
     ark.yield
   }
   ark.task "b" grid [1] ins(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
     ark.yield
   }
   ark.return
@@ -105,10 +109,14 @@ ark.program @outsideOfTheArena(%x: memref<16xf32> {ark.kind = #ark.kind<input>, 
   %0 = memref.view %arena[%c64][] : memref<100xi8> to memref<16xf32>
   ark.task "a" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
     ark.yield
   }
   ark.task "b" grid [1] ins(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
     ark.yield
   }
   ark.return
@@ -125,14 +133,20 @@ ark.program @bytesInUse(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.nam
   %1 = memref.view %arena[%c0][] : memref<64xi8> to memref<16xf32>
   ark.task "a" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
     ark.yield
   }
   ark.task "b" grid [1] ins(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%1[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
     ark.yield
   }
   ark.task "c" grid [1] ins(%1[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
     ark.yield
   }
   ark.return
@@ -151,18 +165,26 @@ ark.program @bytesOfAnotherBranch(%x: memref<16xf32> {ark.kind = #ark.kind<input
   %1 = memref.view %arena[%c0][] : memref<128xi8> to memref<16xf32>
   ark.task "a" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
     ark.yield
   }
   ark.task "b" grid [1] ins(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
     ark.yield
   }
   ark.task "c" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%1[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
     ark.yield
   }
   ark.task "d" grid [1] ins(%1[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%z[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
     ark.yield
   }
   ark.return
@@ -177,6 +199,8 @@ ark.program @readBeforeItIsFilled(%x: memref<16xf32> {ark.kind = #ark.kind<input
   // expected-error @below {{operand 0 is read before a task fills it}}
   ark.task "b" grid [1] ins(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
   ^bb0(%i: index, %t0: memref<16xf32, strided<[1], offset: ?>>, %t1: memref<16xf32, strided<[1], offset: ?>>):
+    %zero = arith.constant 0.0 : f32
+    linalg.fill ins(%zero : f32) outs(%t1 : memref<16xf32, strided<[1], offset: ?>>)
     ark.yield
   }
   ark.task "a" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%0[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {

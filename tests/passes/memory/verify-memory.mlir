@@ -7,6 +7,9 @@
 ark.program @changesOfSign(%x: memref<16xui8> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xui8> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xui8>) {
   ^bb0(%i: index, %t0: memref<16xui8, strided<[1], offset: ?>>, %t1: memref<16xui8, strided<[1], offset: ?>>):
+    %zeros = arith.constant 0 : i8
+    %zero = builtin.unrealized_conversion_cast %zeros : i8 to ui8
+    linalg.fill ins(%zero : ui8) outs(%t1 : memref<16xui8, strided<[1], offset: ?>>)
     %0 = memref.load %t0[%i] : memref<16xui8, strided<[1], offset: ?>>
     %1 = builtin.unrealized_conversion_cast %0 : ui8 to i8
     %2 = arith.addi %1, %1 : i8
