@@ -18,6 +18,10 @@ int64_t mlir::ark::getLeastTiles(TargetAttr target) {
   return target.getSms() - target.getSms() / kIdleShare;
 }
 
+int64_t mlir::ark::getLeastWholeTiles(TargetAttr target, bool isAlongDepth) {
+  return isAlongDepth ? getLeastTiles(target) : 1;
+}
+
 static MatrixTilesAttr getListedTiles(TargetAttr target) {
   return target.isGpu() ? target.getGpu().getMatrixTiles() : MatrixTilesAttr();
 }
@@ -45,7 +49,8 @@ double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
 
 std::optional<ProductTile> mlir::ark::findListedTile(TargetAttr target,
                                                      const ProductSizes &sizes,
-                                                     int64_t columnUnit) {
+                                                     int64_t columnUnit,
+                                                     int64_t leastTiles) {
   MatrixTilesAttr listed = getListedTiles(target);
   if (!listed || sizes.depth % listed.getDepth() != 0)
     return std::nullopt;
@@ -53,7 +58,7 @@ std::optional<ProductTile> mlir::ark::findListedTile(TargetAttr target,
   for (auto [rows, columns] : listed.getTiles()) {
     if (sizes.rows % rows != 0 || sizes.columns % columns != 0 ||
         columns % columnUnit != 0 ||
-        countTiles(sizes, rows, columns) < getLeastTiles(target))
+        countTiles(sizes, rows, columns) < leastTiles)
       continue;
     double ns = predictTilesNs(target, sizes, rows, columns);
     if (!best || ns < best->ns)

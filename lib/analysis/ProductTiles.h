@@ -39,12 +39,19 @@ int64_t getStageDepth(TargetAttr target);
 double predictTilesNs(TargetAttr target, const ProductSizes &sizes,
                       int64_t rows, int64_t columns);
 
+/// Returns the minimum number of listed tiles of a matmul in one part. If the
+/// rows of both operands lie along the depth, smaller tiles are faster than
+/// idle SMs. Other operands need listed tiles, because warps cannot read them:
+/// the result is 1.
+int64_t getLeastWholeTiles(TargetAttr target, bool isAlongDepth);
+
 /// Returns the listed tile with the earliest predicted end, or nothing if the
-/// target lists no tile that divides the result and occupies all SMs. The
-/// columns of a tile are a multiple of `columnUnit`.
+/// target lists no tile that divides the result into at least `leastTiles`
+/// tiles. The columns of a tile are a multiple of `columnUnit`.
 std::optional<ProductTile> findListedTile(TargetAttr target,
                                           const ProductSizes &sizes,
-                                          int64_t columnUnit);
+                                          int64_t columnUnit,
+                                          int64_t leastTiles);
 
 /// Halves the longer side of a tile until `isEnough()`, or until the sides have
 /// their minimum.

@@ -51,11 +51,13 @@ static double predictReads(TargetAttr target, const ProductSizes &sizes) {
   return kElementBytes * elements * kBandwidthShare / target.getBandwidth();
 }
 
-/// Predicts the time of a matmul in one part.
-static double predictWhole(TargetAttr target, const ProductSizes &sizes) {
+/// Predicts the time of a matmul in one part. `leastTiles` is as for
+/// `findListedTile`.
+static double predictWhole(TargetAttr target, const ProductSizes &sizes,
+                           int64_t leastTiles) {
   double reads = predictReads(target, sizes);
   if (std::optional<ProductTile> tile =
-          findListedTile(target, sizes, /*columnUnit=*/1))
+          findListedTile(target, sizes, /*columnUnit=*/1, leastTiles))
     return std::max(reads, tile->ns);
   // Without a listed tile, ark-select-tiles halves a tile in this way.
   int64_t rows = std::min(sizes.rows, kMostTileSide);
@@ -84,8 +86,9 @@ static double predictSum(TargetAttr target, const ProductSizes &sizes,
 /// Returns the number of parts with the earliest predicted end; 1 if the depth
 /// should not be split. Each part has listed tiles.
 static int64_t chooseParts(TargetAttr target, const ProductSizes &sizes,
-                           int64_t columnUnit) {
-  double best = predictWhole(target, sizes) * (1 - kMinGain);
+                           int64_t columnUnit, bool isAlongDepth) {
+  int64_t leastTiles = getLeastWholeTiles(target, isAlongDepth);
+  double best = predictWhole(target, sizes, leastTiles) * (1 - kMinGain);
   int64_t chosen = 1;
   int64_t stages = sizes.depth / getStageDepth(target);
   for (int64_t parts = 2; parts <= stages; ++parts) {
@@ -93,7 +96,8 @@ static int64_t chooseParts(TargetAttr target, const ProductSizes &sizes,
       continue;
     ProductSizes all{sizes.batches * parts, sizes.rows, sizes.columns,
                      sizes.depth / parts};
-    std::optional<ProductTile> tile = findListedTile(target, all, columnUnit);
+    std::optional<ProductTile> tile =
+        findListedTile(target, all, columnUnit, getLeastTiles(target));
     if (!tile)
       continue;
     double predicted = std::max(predictReads(target, sizes), tile->ns) +
@@ -187,7 +191,8 @@ struct SplitProductsPass : ark::impl::SplitProductsPassBase<SplitProductsPass> {
     if (sizes.rows <= kStreamingRows || (!isAlongDepth && panel == 0) ||
         hasSibling(op))
       return 1;
-    return chooseParts(target, sizes, op.getTransposeOther() ? 1 : 2 * panel);
+    return chooseParts(target, sizes, op.getTransposeOther() ? 1 : 2 * panel,
+                       isAlongDepth);
   }
 
   void runOnOperation() override {

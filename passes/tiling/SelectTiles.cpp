@@ -135,6 +135,7 @@ struct TileSelector {
   int64_t rowBytes, tilesPerSM, matmulM, matmulN, attentionRows;
 
   Tile select(GroupOp group) const;
+  bool needsListedTile(GroupOp group) const;
 
 private:
   bool isCPU() const { return !target.isGpu(); }
@@ -243,7 +244,7 @@ bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
 }
 
 /// Returns the listed tile with the earliest end, or nothing if none divides
-/// the result and occupies all SMs.
+/// the result, or tiles of another size keep more SMs busy.
 std::optional<Tile>
 TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
   MatrixTilesAttr listed =
@@ -256,7 +257,8 @@ TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
   // Two warpgroups divide the columns of a tile, in whole panels if the rows of
   // the right operand lie across the depth.
   int64_t columnUnit = op.getTransposeOther() ? 1 : 2 * listed.getPanel();
-  std::optional<ProductTile> found = findListedTile(target, sizes, columnUnit);
+  std::optional<ProductTile> found = findListedTile(
+      target, sizes, columnUnit, getLeastWholeTiles(target, isAlongDepth(op)));
   if (!found)
     return std::nullopt;
   Tile tile(batches.size(), 1);
@@ -489,6 +491,15 @@ Tile TileSelector::select(GroupOp group) const {
   return selectRows(group, domain);
 }
 
+/// Returns true if a group has a listed tile and would run without matrix units
+/// in tiles of any other size.
+bool TileSelector::needsListedTile(GroupOp group) const {
+  Operation *anchor = getTileAnchor(group);
+  auto matmul = dyn_cast_if_present<MatmulOp>(anchor);
+  return matmul && matmulM == 0 && matmulN == 0 && !isAlongDepth(matmul) &&
+         findMatrixTile(matmul, getDomain(group));
+}
+
 /// Returns true for an attention over partitions of the keys. Its tiles are not
 /// cut further, since every SM has a partition.
 static bool hasPartitions(Operation *anchor) {
@@ -531,6 +542,10 @@ struct SelectTilesPass : ark::impl::SelectTilesPassBase<SelectTilesPass> {
         continue;
       }
       Tile tile = legalize(group, selector.select(group));
+      if (selector.needsListedTile(group)) {
+        group.setTile(tile);
+        continue;
+      }
       bool isFixed =
           matmulM > 0 || matmulN > 0 || hasPartitions(getTileAnchor(group));
       group.setTile(isFixed ? tile : cutForIdleSMs(group, tile, target));

@@ -35,6 +35,44 @@ ark.program @transposedOperands(
   ark.return %0 : tensor<4096x4096xbf16>
 }
 
+// A warp reads only operands that lie along the depth. Other products keep a listed tile, although 9 tiles leave 123
+// SMs idle and a reader has smaller tiles.
+// CHECK-LABEL: ark.program @fewTilesAcrossTheDepth
+ark.program @fewTilesAcrossTheDepth(
+    %x: tensor<2048x384xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<2048x384xbf16> {ark.kind = #ark.kind<input>, ark.name = "w"})
+    -> (tensor<384x384xf32> {ark.name = "y"}) {
+  // SM80-NOT: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 128, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<2048x384xbf16>, tensor<2048x384xbf16>) -> tensor<384x384xbf16> {
+    %2 = ark.matmul %a, %b {transpose_input} : (tensor<2048x384xbf16>, tensor<2048x384xbf16>) -> tensor<384x384xbf16>
+    ark.yield %2 : tensor<384x384xbf16>
+  }
+  // CHECK: ark.group "h"
+  %1 = ark.group "h" (%a = %0) : (tensor<384x384xbf16>) -> tensor<384x384xf32> {
+    %2 = ark.cast %a to f32 : (tensor<384x384xbf16>) -> tensor<384x384xf32>
+    ark.yield %2 : tensor<384x384xf32>
+  }
+  ark.return %1 : tensor<384x384xf32>
+}
+
+// The same product along the depth has smaller tiles.
+// CHECK-LABEL: ark.program @fewTilesAlongTheDepth
+ark.program @fewTilesAlongTheDepth(
+    %x: tensor<384x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<384x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "w"})
+    -> (tensor<384x384xbf16> {ark.name = "y"}) {
+  // CHECK-NOT: tile = array<i64: 128, 128>
+  // CHECK: tile = array<i64:
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<384x2048xbf16>, tensor<384x2048xbf16>) -> tensor<384x384xbf16> {
+    %2 = ark.matmul %a, %b {transpose_other} : (tensor<384x2048xbf16>, tensor<384x2048xbf16>) -> tensor<384x384xbf16>
+    ark.yield %2 : tensor<384x384xbf16>
+  }
+  ark.return %0 : tensor<384x384xbf16>
+}
+
 // With 96 columns, a warpgroup would have 48, which are no whole panel of 64.
 // CHECK-LABEL: ark.program @wholePanels
 ark.program @wholePanels(
