@@ -76,6 +76,8 @@ INTERVALS = {
     "benchmarks/test_tensor_parallel.py::test_arms_are_checked_and_timed": 8,
     "benchmarks/test_tensor_parallel.py::test_more_ranks_than_gpus_are_not_measured": 8,
     "benchmarks/test_tensor_parallel.py::test_wrong_results_have_no_times": 8,
+    "benchmarks/test_training.py::test_losses_are_those_of_torch": 8,
+    "benchmarks/test_training.py::test_wrong_losses_have_no_times": 8,
     "bundle/test_manifest.py::test_a_grid_of_many_extents_is_refused_quickly": 8,
     "bundle/test_store.py::test_sixteen_processes_share_a_store": 8,
     "cli/test_doctor.py::test_every_target_has_a_line": 8,
