@@ -182,6 +182,35 @@ static bool areSame(Value left, Value right) {
              a, b, OperationEquivalence::IgnoreLocations);
 }
 
+/// Checks the ops inside of a structured op, which threads may run at the same
+/// time: they write no buffer, and read no buffer that the op writes.
+static LogicalResult verifyNestedAccesses(DestinationStyleOpInterface op) {
+  SmallVector<Value> written = llvm::map_to_vector(
+      op.getDpsInits(), [](Value init) { return getViewRoot(init); });
+  WalkResult walk = op->walk([&](MemoryEffectOpInterface nested) {
+    if (nested == op)
+      return WalkResult::advance();
+    SmallVector<MemoryEffects::EffectInstance> effects;
+    nested.getEffects(effects);
+    for (const MemoryEffects::EffectInstance &effect : effects) {
+      Value buffer = effect.getValue();
+      if (!buffer || !isBuffer(buffer.getType()))
+        continue;
+      if (isa<MemoryEffects::Write>(effect.getEffect())) {
+        nested->emitError("writes a buffer inside of a structured op");
+        return WalkResult::interrupt();
+      }
+      if (llvm::is_contained(written, getViewRoot(buffer))) {
+        nested->emitError(
+            "reads a buffer that the structured op around it writes");
+        return WalkResult::interrupt();
+      }
+    }
+    return WalkResult::advance();
+  });
+  return failure(walk.wasInterrupted());
+}
+
 /// Checks that two iterations of parallel loops never write the same element,
 /// and that no iteration reads an element that another one writes: threads may
 /// run them at the same time.
@@ -315,10 +344,13 @@ LogicalResult BodyChecker::check(Operation *op) {
       .Case([&](linalg::LinalgOp structured) {
         return failure(
             failed(checkStructured(cast<IndexingMapOpInterface>(op))) ||
-            failed(checkIterations(structured)));
+            failed(checkIterations(structured)) ||
+            failed(
+                verifyNestedAccesses(cast<DestinationStyleOpInterface>(op))));
       })
       .Case([&](OnlineAttentionOp attention) {
-        return checkStructured(attention);
+        return failure(failed(checkStructured(attention)) ||
+                       failed(verifyNestedAccesses(attention)));
       })
       .Default([](Operation *) { return success(); });
 }

@@ -1,6 +1,6 @@
 //===- BodyFills.cpp - Ops that fill buffers of a body --------------------===//
 
-#include "passes/memory/BodyBounds.h"
+#include "passes/memory/BodyViews.h"
 
 #include "lib/support/BufferView.h"
 
@@ -72,13 +72,6 @@ static bool reshapesDense(memref::ReinterpretCastOp op) {
          type.getNumElements() == source.getNumElements();
 }
 
-/// Returns the tile or the temporary of which a buffer is a view.
-static Value getRoot(Value buffer) {
-  while (isa_and_nonnull<ViewLikeOpInterface>(buffer.getDefiningOp()))
-    buffer = buffer.getDefiningOp()->getOperand(0);
-  return buffer;
-}
-
 /// Returns the distance between the first elements of a tile or temporary and
 /// of a view of it, or nothing if the distance is not constant.
 static std::optional<int64_t> getDistance(Value view, Value root) {
@@ -95,6 +88,10 @@ static std::optional<int64_t> getDistance(Value view, Value root) {
   Operation *op = view.getDefiningOp();
   Value source = op->getOperand(0);
   std::optional<int64_t> distance = getDistance(source, root);
+  // The offset of a cast of a dense buffer is arbitrary.
+  if (isa<memref::ReinterpretCastOp>(op) &&
+      cast<MemRefType>(source.getType()).getLayout().isIdentity())
+    return std::nullopt;
   auto part = dyn_cast<memref::SubViewOp>(op);
   if (!distance || !part)
     return distance; // other views begin at the first element of their source
@@ -113,10 +110,10 @@ static std::optional<int64_t> getDistance(Value view, Value root) {
 /// Returns true if `whole` and `part` are views that begin at the same element,
 /// and each dimension of `part` with several elements is also one of `whole`.
 bool BodyBounds::contains(Value whole, Value part, Operation *at) {
-  Value root = getRoot(part);
+  Value root = getViewRoot(part);
   SmallVector<int64_t> own, wanted;
   int64_t offset;
-  if (getRoot(whole) != root)
+  if (getViewRoot(whole) != root)
     return false;
   std::optional<int64_t> distance = getDistance(whole, root);
   if (!distance || distance != getDistance(part, root) ||
@@ -303,7 +300,7 @@ bool BodyBounds::isFilledBefore(Value buffer, Operation *reader) {
   auto type = cast<MemRefType>(buffer.getType());
   if (type.hasStaticShape() && type.getNumElements() == 0)
     return true;
-  Value root = getRoot(buffer);
+  Value root = getViewRoot(buffer);
   SmallVector<OpOperand *> uses;
   collectUses(root, uses);
   if (hasFillBefore(collectWholes(buffer), uses, reader))
@@ -349,7 +346,7 @@ Operation *BodyBounds::findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
 /// Returns the index loaded from a temporary: one of the indices stored by the
 /// last op that fills the temporary, or stored after this op.
 LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
-  Value root = getRoot(buffer);
+  Value root = getViewRoot(buffer);
   if (!cast<MemRefType>(buffer.getType()).getElementType().isIndex() ||
       !root.getDefiningOp<memref::AllocaOp>())
     return system.createVariable();

@@ -873,3 +873,38 @@ ark.program @elementsInReverse(%x: memref<16xf32> {ark.kind = #ark.kind<input>, 
   }
   ark.return
 }
+
+// -----
+
+ark.program @storeInAStructuredOp(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%a : memref<16xf32, strided<[1], offset: ?>>) outs(%b : memref<16xf32, strided<[1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      // expected-error @below {{writes a buffer inside of a structured op}}
+      memref.store %in, %b[%c0] : memref<16xf32, strided<[1], offset: ?>>
+      linalg.yield %in : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @loadOfAWrittenBuffer(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    linalg.copy ins(%a : memref<16xf32, strided<[1], offset: ?>>) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
+    linalg.generic {indexing_maps = [affine_map<(d0) -> (d0)>, affine_map<(d0) -> (d0)>], iterator_types = ["parallel"]} ins(%a : memref<16xf32, strided<[1], offset: ?>>) outs(%b : memref<16xf32, strided<[1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      // expected-error @below {{reads a buffer that the structured op around it writes}}
+      %first = memref.load %b[%c0] : memref<16xf32, strided<[1], offset: ?>>
+      linalg.yield %first : f32
+    }
+    ark.yield
+  }
+  ark.return
+}

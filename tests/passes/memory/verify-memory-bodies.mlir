@@ -407,3 +407,21 @@ ark.program @outFilledInParts(%x: memref<5x4xf32> {ark.kind = #ark.kind<input>, 
   }
   ark.return
 }
+
+// A cast and a part fill the halves of a temporary.
+// CHECK-LABEL: ark.program @temporaryFilledInParts
+ark.program @temporaryFilledInParts(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) attributes {shared_memory = 64 : i64} {
+  ^bb0(%i: index, %a: memref<16xf32, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %t = memref.alloca() : memref<2x8xf32>
+    %f = arith.constant 0.0 : f32
+    %0 = memref.reinterpret_cast %t to offset: [0], sizes: [8], strides: [1] : memref<2x8xf32> to memref<8xf32, strided<[1]>>
+    linalg.fill ins(%f : f32) outs(%0 : memref<8xf32, strided<[1]>>)
+    %1 = memref.subview %t[1, 0] [1, 8] [1, 1] : memref<2x8xf32> to memref<8xf32, strided<[1], offset: 8>>
+    linalg.fill ins(%f : f32) outs(%1 : memref<8xf32, strided<[1], offset: 8>>)
+    %2 = memref.collapse_shape %t [[0, 1]] : memref<2x8xf32> into memref<16xf32>
+    linalg.copy ins(%2 : memref<16xf32>) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
