@@ -175,7 +175,8 @@ def custom_op(
     Raises InvalidUsageError if a region does not fit its tensor or the grid, the body does not
     return a tile of the result, or it uses a tensor or an op that it cannot use. The compiler
     raises VerificationError if parts of the result overlap, and CompileError if an access of the
-    body leaves its tile, or elements of the result are not written.
+    body leaves its tile, or the body is not proven to write all elements of its tile of the result.
+    A body in MLIR that writes this tile in a loop has to fill it first, with ``linalg.fill``.
 
     Example:
         >>> def body(rows, other):  # (2, 64) each

@@ -351,6 +351,30 @@ def test_results_that_are_not_written_are_refused(body: str, message: str, targe
     assert __file__ in str(caught.value)
 
 
+def test_a_loop_writes_a_filled_result(pick_target: Pick) -> None:
+    body = """
+        %zero = arith.constant 0.0 : f32
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %c2 = arith.constant 2 : index
+        %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<2x12xf32>) -> tensor<2x12xf32>
+        %1 = scf.for %r = %c0 to %c2 step %c1 iter_args(%rows = %0) -> (tensor<2x12xf32>) {
+          %row = tensor.extract_slice %x0[%r, 0] [1, 12] [1, 1]
+              : tensor<2x12xf32> to tensor<1x12xf32>
+          %next = tensor.insert_slice %row into %rows[%r, 0] [1, 12] [1, 1]
+              : tensor<1x12xf32> into tensor<2x12xf32>
+          scf.yield %next : tensor<2x12xf32>
+        }
+        ark.yield %1 : tensor<2x12xf32>
+    """
+    with ark.Program("p") as program:
+        x = ark.input("x", (8, 12))
+        ark.output("y", rows_op(x, body) + 0)
+    v = np.arange(96, dtype=np.float32).reshape(8, 12)
+    with ark.compile(program, pick_target("cpu:2")) as executable:
+        assert np.array_equal(executable.run(v)["y"], v)
+
+
 def test_the_interpreter_refuses_a_result_that_is_not_written() -> None:
     with ark.Program("p") as program:
         x = ark.input("x", (8, 12))
