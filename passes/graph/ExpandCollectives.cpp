@@ -39,7 +39,8 @@ struct Choice {
 
 /// Returns the algorithm with the least predicted time between GPUs.
 ///
-/// A ring is never faster: it sends as many bytes as two shots, in more steps.
+/// The ring algorithm is never faster than the two-shot algorithm: it sends as
+/// many bytes, in more steps.
 static Algorithm chooseByTime(int64_t bytes, int64_t ranks) {
   double part = double(bytes) / ranks;
   double oneShot = predictExchangeNs(bytes, ranks - 1);
@@ -56,9 +57,10 @@ Algorithm Choice::choose(RankedTensorType type, int64_t ranks) const {
   int64_t bytes = getBytes(type);
   if (!oneShotBytes)
     return chooseByTime(bytes, ranks);
-  // Between two ranks, one shot and two shots move the same number of bytes,
-  // and one shot waits only once. With more ranks, the bytes that a rank sends
-  // in one shot grow with the number of ranks.
+  // Between two ranks, the one-shot and the two-shot algorithm send the same
+  // number of bytes, and the one-shot algorithm waits only once. With more
+  // ranks, the bytes that a rank sends in one shot grow with the number of
+  // ranks.
   if (ranks == 2 || bytes <= *oneShotBytes * 2 / ranks)
     return Algorithm::OneShot;
   return bytes <= *twoShotBytes ? Algorithm::TwoShot : Algorithm::Ring;
@@ -68,7 +70,8 @@ Algorithm Choice::choose(RankedTensorType type, int64_t ranks) const {
 // all_reduce
 //===----------------------------------------------------------------------===//
 
-/// Reduces in one shot: every rank sends its whole tensor to all other ranks.
+/// Reduces with the one-shot algorithm: every rank sends its whole tensor to
+/// all other ranks.
 static Value reduceInOneShot(RankExchange &exchange, Value value,
                              ReductionKind kind) {
   for (int64_t peer : exchange.getPeers())
@@ -81,8 +84,8 @@ static Value reduceInOneShot(RankExchange &exchange, Value value,
   return exchange.reduce(values, kind);
 }
 
-/// Reduces in two shots: every rank reduces one part and sends it to all other
-/// ranks.
+/// Reduces with the two-shot algorithm: a reduce-scatter, after which every
+/// rank has one reduced slice of the tensor, and an all-gather of the slices.
 static Value reduceInTwoShots(RankExchange &exchange, Value value,
                               ReductionKind kind) {
   Value flat = exchange.flatten(value);
@@ -94,8 +97,8 @@ static Value reduceInTwoShots(RankExchange &exchange, Value value,
   return exchange.reshape(joined, getTensorType(value));
 }
 
-/// Reduces on a ring: part `r` travels around the ring until it is reduced at
-/// rank `r`, and then travels around once more as the result.
+/// Reduces with the ring algorithm: a reduce-scatter and an all-gather in which
+/// each rank sends to the next rank only. Slice `r` is complete at rank `r`.
 static Value reduceInRing(RankExchange &exchange, Value value,
                           ReductionKind kind) {
   Value flat = exchange.flatten(value);
@@ -149,8 +152,8 @@ static Value expand(AllToAllOp op, RankExchange &exchange, const Choice &) {
   return exchange.join(exchange.swap(parts), op.getAxis());
 }
 
-/// Broadcasts in two shots: the root sends one part to each rank, and all ranks
-/// gather the parts.
+/// Broadcasts with the two-shot algorithm: the root sends one slice to each
+/// rank, and all ranks gather the slices.
 static Value scatterAndGather(RankExchange &exchange, Value value,
                               int64_t root) {
   Value flat = exchange.flatten(value);

@@ -192,8 +192,8 @@ void Clustering::growEpilogue(Cluster &cluster) {
   }
 }
 
-/// Joins a gather to the cluster of the product that multiplies by the matrices
-/// that it chooses. The epilogue of the product is known already.
+/// Adds a gather of matrices to the cluster of the product that multiplies by
+/// them. The epilogue of this cluster is final.
 void Clustering::joinProduct(GatherOp gather) {
   Cluster &cluster = *clusterOf[getProductOfChosen(gather)];
   if (canMove(cluster, gather, cluster.root))
@@ -262,10 +262,10 @@ std::string GroupBuilder::makeName(const Cluster &cluster) {
   return unique;
 }
 
-/// Returns the tensor that a group at `reader` depends on, given its dependence
-/// on `base`. A state that was updated before `reader` is complete after its
-/// last update, and a dependence on an older version would be a read after its
-/// update.
+/// Returns the tensor that a group at `reader` must depend on if it depends on
+/// `base`: the result of the last update of `base` before `reader`, or `base`
+/// itself. A dependence on an older version of a state would be a read after
+/// the update of this version.
 static Value getLastUpdate(Value base, Operation *reader) {
   for (Operation *user : base.getUsers())
     if (isa<GroupOp>(user) && getUpdatedState(user) == base &&

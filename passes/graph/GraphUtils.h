@@ -26,8 +26,9 @@ Value getUpdatedState(Operation *op);
 /// nothing that another vCTA writes.
 bool readsOwnElements(UpdateOp update, Value operand);
 
-/// The updates of a block. A search among the readers of a state for each of
-/// its readers would take quadratic time.
+/// The updates of a block, by the value that they overwrite. Without this map,
+/// a search among all readers of a state for each of its readers would take
+/// quadratic time.
 class Overwriters {
 public:
   explicit Overwriters(Block &block);

@@ -36,8 +36,8 @@ struct ViewOfSplat : OpInterfaceRewritePattern<ViewOpInterface> {
   }
 };
 
-/// Replaces a bitcast of a splat by a splat. If the new elements are smaller,
-/// the parts of the old element must be equal.
+/// Replaces a bitcast of a splat by a splat. If the new elements are smaller
+/// than the old element, all new elements must be equal.
 struct BitcastOfSplat : OpRewritePattern<BitcastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(BitcastOp op,

@@ -80,8 +80,8 @@ Value RankExchange::scatterReduce(ArrayRef<Value> parts, ReductionKind kind) {
 Value RankExchange::ringReduce(ArrayRef<Value> parts, ReductionKind kind) {
   Type elementType = getTensorType(parts[rank]).getElementType();
   Type sumType = getSumType(elementType, kind);
-  // Each rank starts with the part of the previous rank. Partial sums are not
-  // rounded.
+  // The sum of slice `r` starts at rank `r + 1`, so this rank starts with the
+  // slice of the previous rank. Partial sums are not rounded.
   Value partial = cast(parts[getNeighbour(-1)], sumType);
   for (int64_t step = 1; step < size; ++step) {
     send(partial, getNeighbour(1));

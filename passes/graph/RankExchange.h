@@ -12,12 +12,12 @@ int64_t getBytes(RankedTensorType type);
 
 /// Replaces one collective by the ops of one rank.
 ///
-/// Sums of floats are accumulated in f32 and rounded once. A reduction in one
-/// step adds in the order of ranks, on every rank. On a ring, the sum of part
-/// `r` starts at rank `r + 1` and ends at rank `r`.
+/// Sums of floats are accumulated in f32 and rounded once. A one-shot reduction
+/// adds in the order of ranks, on every rank. In the ring algorithm, the sum of
+/// slice `r` starts at rank `r + 1` and ends at rank `r`.
 class RankExchange {
 public:
-  /// Returns the type of a rank's part.
+  /// Returns the type of the slice of a rank.
   using PartType = llvm::function_ref<RankedTensorType(int64_t)>;
 
   RankExchange(Operation *op, int64_t rank, int64_t size, int64_t packetBytes)
@@ -29,7 +29,7 @@ public:
   /// Returns all other ranks, starting with the next one, so that not all ranks
   /// send to the same rank at once.
   SmallVector<int64_t> getPeers() const;
-  /// Returns the rank at `distance` around the ring.
+  /// Returns `rank + distance`, modulo the number of ranks.
   int64_t getNeighbour(int64_t distance) const;
 
   //===--- Between ranks --------------------------------------------------===//
@@ -40,21 +40,21 @@ public:
 
   void send(Value value, int64_t peer, int64_t tag = kOwnTag);
   Value receive(RankedTensorType type, int64_t peer, int64_t tag = kOwnTag);
-  /// Sends part `r` to rank `r`. Returns the parts received from each rank, in
-  /// order.
+  /// Sends `parts[r]` to rank `r`. Returns the tensors that the ranks sent to
+  /// this rank, in the order of ranks.
   SmallVector<Value> swap(ArrayRef<Value> parts);
-  /// Returns part `rank`, reduced over all ranks.
+  /// Returns `parts[rank]`, reduced over all ranks.
   Value scatterReduce(ArrayRef<Value> parts, ReductionKind kind);
   Value ringReduce(ArrayRef<Value> parts, ReductionKind kind);
-  /// Returns the joined parts of all ranks.
+  /// Returns the concatenation of the slices `own` of all ranks.
   Value gather(Value own, int64_t axis, PartType getPart);
   Value ringGather(Value own, int64_t axis, PartType getPart);
 
   //===--- Of one rank ----------------------------------------------------===//
 
   Value reduce(ArrayRef<Value> values, ReductionKind kind);
-  /// Splits a tensor along a dimension, as evenly as possible; parts of lower
-  /// ranks are not smaller.
+  /// Splits a tensor along a dimension into one slice per rank. The extents
+  /// differ by at most one, and the slices of lower ranks are not smaller.
   SmallVector<Value> split(Value value, int64_t axis);
   Value join(ArrayRef<Value> parts, int64_t axis);
   Value flatten(Value value);

@@ -27,8 +27,8 @@ class SumRecomputer {
 public:
   explicit SumRecomputer(TargetAttr target) : target(target) {}
 
-  /// Replaces an operand by a copy of the ops that compute it if the operand is
-  /// a sum over ranks with other readers. Returns true if it is.
+  /// If an operand is a sum over ranks with other readers, replaces it by a
+  /// copy of the ops that compute it and returns true.
   bool recompute(OpOperand &operand);
 
 private:
@@ -41,7 +41,8 @@ private:
 } // namespace
 
 /// Collects the elementwise ops between `value` and the tensors that other
-/// ranks put, in no order. Returns true if there is such a tensor.
+/// ranks put, each op after its producers. Returns true if there is such a
+/// tensor.
 bool SumRecomputer::collect(Value value, llvm::SetVector<Operation *> &ops) {
   Operation *op = value.getDefiningOp();
   if (!op)

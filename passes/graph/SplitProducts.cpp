@@ -23,8 +23,8 @@ using namespace mlir::ark;
 /// predicted gain of 24 % took 42 % less time; a product of 512 rows with a
 /// predicted gain of 22 % took 10 % less, and the whole prompt 2 % more.
 static constexpr double kMinGain = 0.23;
-/// Tiles of matrices read DRAM with 1/kBandwidthShare of its bandwidth, and a
-/// sum over parts reads and writes with as much (measured on an H200).
+/// Products reach 1/kBandwidthShare of the bandwidth of DRAM, and so does the
+/// sum of split-K parts (measured on an H200).
 static constexpr double kBandwidthShare = 2;
 
 /// Returns the dimension of the depth (K) of an operand.
@@ -51,15 +51,16 @@ static double predictReads(TargetAttr target, const ProductSizes &sizes) {
   return kElementBytes * elements * kBandwidthShare / target.getBandwidth();
 }
 
-/// Predicts the time of a matmul in one part. `leastTiles` is as for
-/// `findListedTile`.
+/// Predicts the time of a product that is not split. `leastTiles` is the
+/// argument of `findListedTile`.
 static double predictWhole(TargetAttr target, const ProductSizes &sizes,
                            int64_t leastTiles) {
   double reads = predictReads(target, sizes);
   if (std::optional<ProductTile> tile =
           findListedTile(target, sizes, /*columnUnit=*/1, leastTiles))
     return std::max(reads, tile->ns);
-  // Without a listed tile, ark-select-tiles halves a tile in this way.
+  // Without a listed tile, ark-select-tiles halves a large tile in the same
+  // way.
   int64_t rows = std::min(sizes.rows, kMostTileSide);
   int64_t columns = std::min(sizes.columns, kMostTileSide);
   halveTile(rows, columns, kLeastTileRows, kLeastTileColumns, [&] {
@@ -70,8 +71,8 @@ static double predictWhole(TargetAttr target, const ProductSizes &sizes,
   return std::max(reads, predictTilesNs(target, sizes, rows, columns));
 }
 
-/// Predicts the time to add the results of `parts` parts, which all SMs read
-/// from memory after the parts have written them.
+/// Predicts the time to sum the results of the split-K parts, which all SMs
+/// read from memory.
 static double predictSum(TargetAttr target, const ProductSizes &sizes,
                          int64_t parts) {
   constexpr double kAccumulatorBytes = 4;
@@ -83,8 +84,8 @@ static double predictSum(TargetAttr target, const ProductSizes &sizes,
          predictHandoffNs(target, sms);
 }
 
-/// Returns the number of parts with the earliest predicted end; 1 if the depth
-/// should not be split. Each part has listed tiles.
+/// Returns the number of split-K parts with the shortest predicted time, or 1
+/// if the depth should not be split. Each part has listed tiles.
 static int64_t chooseParts(TargetAttr target, const ProductSizes &sizes,
                            int64_t columnUnit, bool isAlongDepth) {
   int64_t leastTiles = getLeastWholeTiles(target, isAlongDepth);
@@ -115,7 +116,8 @@ static int64_t chooseParts(TargetAttr target, const ProductSizes &sizes,
 //===----------------------------------------------------------------------===//
 
 /// Splits dimension `dim` of a matrix, or of a batch of matrices, into `parts`
-/// parts, which become the first of `rank` + 1 dimensions.
+/// split-K parts. The index of the part becomes the first of `rank` + 1
+/// dimensions.
 static Value cutDepth(OpBuilder &builder, Location loc, Value tensor,
                       int64_t dim, int64_t parts, int64_t rank) {
   RankedTensorType type = getTensorType(tensor);

@@ -19,7 +19,7 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Checks that no dimension is empty that an anchor has to read.
+/// Checks that no dimension that an anchor reads has extent 0.
 static LogicalResult checkExtents(Operation &op) {
   auto anchor = dyn_cast<AnchorOpInterface>(op);
   if (StringRef empty = anchor ? anchor.getEmptyRead() : ""; !empty.empty())
@@ -37,8 +37,8 @@ static LogicalResult checkSizes(Operation &op) {
   return success();
 }
 
-/// Returns the number of elements in the regions of the result of all vCTAs. A
-/// result has at most 2^47 bytes, and there are at most 2^22 vCTAs.
+/// Returns the sum of the elements that each vCTA writes. The sum may exceed 64
+/// bits: a result has up to 2^47 bytes, and there are up to 2^22 vCTAs.
 static __int128 countWritten(CustomOp op) {
   ArrayRef<int64_t> grid = op.getGrid(), sizes = op.getOutRegion().getSizes();
   ArrayRef<int64_t> shape = getTensorType(op.getResult()).getShape();

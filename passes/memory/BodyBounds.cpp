@@ -49,8 +49,8 @@ LinearForm BodyBounds::getInductionVariable(LoopLikeOpInterface loop,
   LinearForm first = getIndex((*loop.getLoopLowerBounds())[number]);
   LinearForm last = getIndex((*loop.getLoopUpperBounds())[number]) - 1;
   LinearForm stride = getIndex(step);
-  // Each iteration is after the one before only if the step is positive and
-  // the addition after the last iteration does not wrap around.
+  // The induction variable increases in each iteration only if the step is
+  // positive and the addition after the last iteration does not wrap around.
   LinearForm after = last + stride;
   if (!isNonNegative(stride - 1, loop) ||
       !(system.getInterval(after).isWithin(INT64_MIN, INT64_MAX) ||

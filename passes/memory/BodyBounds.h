@@ -55,7 +55,7 @@ private:
   LinearForm computeIndexOf(Operation *op);
   LinearForm computeLoaded(Value buffer, Operation *at);
   LinearForm computeProduct(const LinearForm &left, const LinearForm &right);
-  /// Returns the induction variable of a loop's dimension.
+  /// Returns the induction variable of dimension `number` of a loop.
   LinearForm getInductionVariable(LoopLikeOpInterface loop, unsigned number);
   /// Returns the result of an index op whose exact result is `form`: the op
   /// wraps around unless the exact result is proven to fit into 64 bits.

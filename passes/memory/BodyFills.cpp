@@ -17,11 +17,11 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Limit on the elements whose parts are compared one by one.
+/// Limit on the elements of a buffer that are tracked one by one.
 static constexpr int64_t kMaxCovered = int64_t(1) << 20;
 
-/// Returns true if a structured op writes its results whatever the extents of
-/// the loops are that `map` does not use.
+/// Returns true if every loop of a structured op that `map` does not use has at
+/// least one iteration. Otherwise the op may write no result.
 bool BodyBounds::writesResult(Operation *op, AffineMap map) {
   // An attention without keys has results, too.
   if (isa<OnlineAttentionOp>(op))
@@ -107,8 +107,9 @@ static std::optional<int64_t> getDistance(Value view, Value root) {
   return distance;
 }
 
-/// Returns true if `whole` and `part` are views that begin at the same element,
-/// and each dimension of `part` with several elements is also one of `whole`.
+/// Returns true if `part` begins at the same element as `whole`, and for each
+/// dimension of `part` with several elements, `whole` has a dimension of equal
+/// stride that is at least as long.
 bool BodyBounds::contains(Value whole, Value part, Operation *at) {
   Value root = getViewRoot(part);
   SmallVector<int64_t> own, wanted;
@@ -204,15 +205,16 @@ bool BodyBounds::hasFillBefore(const llvm::SmallPtrSetImpl<Value> &buffers,
   });
 }
 
-/// Returns true if a part contains consecutive elements of a dimension from the
-/// first one on.
+/// Returns true if `part` begins at index 0 of a dimension and skips no
+/// element.
 static bool beginsDim(memref::SubViewOp part, int64_t dim) {
   return isZeroInteger(part.getMixedOffsets()[dim]) &&
          isOneInteger(part.getMixedStrides()[dim]);
 }
 
-/// Returns true if parts cover all elements of a buffer. In a dimension in
-/// which a part differs from the buffer, all parts and the buffer are static.
+/// Returns true if `parts` together cover all elements of a buffer. Dimensions
+/// that some part does not cover completely must have static extents, offsets
+/// and strides.
 bool BodyBounds::areCovering(ArrayRef<memref::SubViewOp> parts, Value buffer,
                              Operation *reader) {
   auto type = cast<MemRefType>(buffer.getType());
@@ -312,7 +314,7 @@ bool BodyBounds::isFilledBefore(Value buffer, Operation *reader) {
                    }) ||
       isFilledByViews(root, buffer, uses, reader))
     return true;
-  // Several ops may fill a part each.
+  // Several ops may each fill a subview of the buffer.
   Value whole = skipWholeViews(buffer);
   SmallVector<memref::SubViewOp> parts;
   for (OpOperand *use : uses) {
@@ -343,8 +345,8 @@ Operation *BodyBounds::findLastFill(Value buffer, ArrayRef<OpOperand *> uses,
   return last;
 }
 
-/// Returns the index loaded from a temporary: one of the indices stored by the
-/// last op that fills the temporary, or stored after this op.
+/// Returns the index that a load from a temporary yields: one of the indices
+/// that the last op that fills the temporary, or a later op, stores.
 LinearForm BodyBounds::computeLoaded(Value buffer, Operation *at) {
   Value root = getViewRoot(buffer);
   if (!cast<MemRefType>(buffer.getType()).getElementType().isIndex() ||

@@ -156,8 +156,8 @@ static bool isOffsetOf(OpFoldResult offset, TypedValue<MemRefType> source) {
   return true;
 }
 
-/// Returns how many elements of dimension `dim` of `source` a stride skips, or
-/// 0 if the stride does not follow this dimension.
+/// Returns the number of elements of dimension `dim` of `source` that a stride
+/// advances by, or 0 if the stride is no multiple of this dimension's stride.
 static int64_t getStep(OpFoldResult stride, Value source, int64_t dim) {
   if (auto value = dyn_cast<Value>(stride)) {
     auto metadata = value.getDefiningOp<memref::ExtractStridedMetadataOp>();

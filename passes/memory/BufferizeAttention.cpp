@@ -13,7 +13,7 @@ namespace {
 struct AttentionBufferization
     : bufferization::DstBufferizableOpInterfaceExternalModel<
           AttentionBufferization, OnlineAttentionOp> {
-  /// The op overwrites its outs.
+  /// Outs are overwritten, so that only inputs are read.
   bool bufferizesToMemoryRead(Operation *op, OpOperand &operand,
                               const bufferization::AnalysisState &) const {
     return cast<OnlineAttentionOp>(op).isDpsInput(&operand);

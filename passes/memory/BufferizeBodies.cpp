@@ -125,8 +125,9 @@ static SmallVector<Value> getExtents(RewriterBase &rewriter,
   return extents;
 }
 
-/// Replaces the extents of a copy that keeps a value from being overwritten in
-/// the same way.
+/// Replaces an allocation with dynamic extents, or the copy that keeps a value
+/// from being overwritten, by a slice of an allocation with the largest
+/// extents.
 static LogicalResult makeStatic(RewriterBase &rewriter,
                                 bufferization::AllocTensorOp alloc) {
   auto type = cast<RankedTensorType>(alloc.getType());
@@ -163,8 +164,8 @@ static LogicalResult makeAllStatic(RewriterBase &rewriter, TaskOp task) {
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// Returns true for a part of an out at the begin of the body, which holds old
-/// bytes unless the task updates the out.
+/// Returns true if `value` is a slice of an out that the task does not update,
+/// before the body writes it: its bytes are old.
 static bool isUnwrittenOut(TaskOp task, Value value) {
   while (auto slice = value.getDefiningOp<tensor::ExtractSliceOp>())
     value = slice.getSource();
@@ -179,8 +180,9 @@ static bool isUnwrittenOut(TaskOp task, Value value) {
 }
 
 /// Drops copies of old bytes. `eliminateEmptyTensors` replaces an empty tensor
-/// by a part of an out. If that part cannot be overwritten in place, its old
-/// bytes would be copied to a temporary, although nothing needs them.
+/// by a slice of an out. If this slice cannot be overwritten in place,
+/// bufferization would copy its old bytes to a temporary, although no op reads
+/// them.
 static void dropCopiesOfOldBytes(RewriterBase &rewriter, TaskOp task) {
   SmallVector<bufferization::AllocTensorOp> copies;
   task.walk([&](bufferization::AllocTensorOp alloc) {
@@ -200,8 +202,8 @@ static void dropCopiesOfOldBytes(RewriterBase &rewriter, TaskOp task) {
 //===----------------------------------------------------------------------===//
 
 /// Returns true if the verifier of memref.subview may take another dimension
-/// for the dropped dimension. The verifier compares strides if unit extents are
-/// ambiguous, and strides may be equal.
+/// for the dropped one: if several dimensions have extent 1, it compares
+/// strides, and strides may be equal.
 static bool isAmbiguous(MemRefType whole,
                         const llvm::SmallDenseSet<unsigned> &dropped) {
   SmallVector<int64_t> strides = whole.getStridesAndOffset().first;

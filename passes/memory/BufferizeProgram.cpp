@@ -105,7 +105,7 @@ static MemRefType getTileType(RankedTensorType tile, MemRefType operand) {
       StridedLayoutAttr::get(tile.getContext(), ShapedType::kDynamic, strides));
 }
 
-/// Numbers of an input and an out.
+/// Indices of an input and an out that share a tile.
 using TilePair = std::pair<unsigned, unsigned>;
 
 /// Turns the tiles of a task's body into buffers. The body still computes on
@@ -275,7 +275,7 @@ Value ProgramBufferizer::getOperand(Value tensor) {
 
   if (!isCast && layout.isWhole() && layout.shape == bufferType.getShape())
     return buffer;
-  // Upstream finds no strides in an empty dense type.
+  // A dense type with an empty dimension has no strides in MLIR.
   bool isEmpty = ShapedType::getNumElements(layout.shape) == 0;
   auto type = layout.isWhole() && !isEmpty
                   ? MemRefType::get(layout.shape, elementType)
@@ -300,8 +300,8 @@ void ProgramBufferizer::convertTask(TaskOp task) {
   for (OpResult result : task->getResults())
     outs.push_back(getOperand(result));
 
-  // Finds shared tiles now, because the new task has no views to derive them
-  // from.
+  // Finds shared tiles before the new task is created, because its operands no
+  // longer show the views.
   SmallVector<TilePair> shared;
   for (unsigned input = 0; input < inputs.size(); ++input)
     for (unsigned out = 0; out < outs.size(); ++out)

@@ -12,7 +12,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns the number of the out whose tile `value` is, or nothing.
+/// Returns the index of the out whose tile is `value`, or nothing.
 static std::optional<unsigned> getOut(TaskOp task, Value value) {
   auto tile = dyn_cast<BlockArgument>(value);
   unsigned inputs = task.getGrid().size() + task.getInputs().size();
@@ -28,8 +28,9 @@ static bool isSmall(Value out, int64_t maxElements) {
          type.getNumElements() <= maxElements;
 }
 
-/// Returns the op that writes `tile` if it is the only one, directly precedes
-/// other writes to results, and reads no result. Returns null otherwise.
+/// Returns the last op before `copy` that writes `tile`, if it is elementwise,
+/// reads no result, and only writes of other results follow it. Returns null
+/// otherwise.
 static linalg::GenericOp getProducer(TaskOp task, Value tile,
                                      linalg::CopyOp copy) {
   for (Operation *op = copy->getPrevNode(); op; op = op->getPrevNode()) {
@@ -54,7 +55,8 @@ static linalg::GenericOp getProducer(TaskOp task, Value tile,
 }
 
 void ark::forwardCopies(TaskOp task, int64_t maxElements) {
-  // A state may be an input and an out of the same task.
+  // An update in place may have a state as input and as out, so a clone could
+  // read overwritten elements.
   if (task.getInPlace())
     return;
   auto copies = task.getBody().front().getOps<linalg::CopyOp>();

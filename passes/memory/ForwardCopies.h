@@ -8,9 +8,9 @@
 namespace mlir::ark {
 
 /// Replaces copies from one result of a task to another result by clones of the
-/// elementwise op that computes the values. No op then reads the first result,
-/// so that both may become packets. Considers results with up to `maxElements`
-/// elements whose type packets have.
+/// elementwise op that computes the values. No op reads the first result
+/// afterwards, so that both results may become packets. Considers results with
+/// at most `maxElements` elements and an element type that fits into a packet.
 void forwardCopies(TaskOp task, int64_t maxElements);
 
 } // namespace mlir::ark

@@ -28,8 +28,8 @@ using namespace mlir::ark;
 static constexpr int64_t kAlignment = 64;
 /// Upper bits of a packet that hold the epoch.
 static constexpr int64_t kEpochBits = 16;
-/// 1/kReservedShare of an SM's memory is left to later passes when a task
-/// receives packets into temporaries.
+/// Later passes need shared memory, too: 1/kReservedShare of the memory of an
+/// SM is not used for the temporaries of received packets.
 static constexpr int64_t kReservedShare = 4;
 
 //===----------------------------------------------------------------------===//
@@ -94,7 +94,7 @@ Value Rewriter::viewAs(OpOperand *operand) {
                                            getDenseStrides(type.getShape()));
 }
 
-/// Adds the packets as one more out of the writer, and returns the new tile.
+/// Adds the packets to the outs of the writer. Returns their tile.
 BlockArgument Rewriter::addOut(Value out) {
   TaskOp task = handOver.writer.task;
   unsigned number = handOver.writer.number - task.getInputs().size();
@@ -113,7 +113,7 @@ BlockArgument Rewriter::addOut(Value out) {
   return task.getBody().front().addArgument(type, task.getLoc());
 }
 
-/// Replaces an out without readers by the packets. Returns the new tile.
+/// Replaces an out without other readers by the packets. Returns their tile.
 BlockArgument Rewriter::replaceOut(Value out) {
   BlockArgument tile = handOver.writer.getTile();
   handOver.writer.get()->set(out);
@@ -122,8 +122,8 @@ BlockArgument Rewriter::replaceOut(Value out) {
                               getWordType(tile.getType()), tile.getLoc());
 }
 
-/// Creates the view of `source` that `subview` is of a buffer of the same
-/// shape.
+/// Creates a subview of `source` with the offsets, sizes and strides of
+/// `subview`.
 static Value createSubView(OpBuilder &builder, memref::SubViewOp subview,
                            Value source) {
   auto type = memref::SubViewOp::inferRankReducedResultType(
@@ -136,7 +136,8 @@ static Value createSubView(OpBuilder &builder, memref::SubViewOp subview,
       subview.getMixedStrides());
 }
 
-/// Rebuilds a view of the old tile on the tile of packets.
+/// Returns the subview of `wordTile` that corresponds to the subview `view` of
+/// `tile`.
 Value Rewriter::rebuildView(Value view, BlockArgument tile,
                             BlockArgument wordTile) {
   if (view == tile)
@@ -146,8 +147,8 @@ Value Rewriter::rebuildView(Value view, BlockArgument tile,
                        rebuildView(subview.getSource(), tile, wordTile));
 }
 
-/// Clones the op that computes the values into an op that writes packets of
-/// them.
+/// Clones the op that computes the values. The clone writes each value together
+/// with the epoch as a packet.
 void Rewriter::sendFrom(linalg::LinalgOp producer, BlockArgument tile,
                         BlockArgument wordTile) {
   Location loc = producer.getLoc();
@@ -214,8 +215,8 @@ Value Rewriter::createValues(MemRefType type, Location loc) {
 
 static void replaceTile(Value tile, Value values, Operation *except);
 
-/// Replaces a view of a tile by the same view of `values`, which have another
-/// layout. Returns false if `op` is no view.
+/// Replaces a view of a tile by the same view of `values`. Returns false if
+/// `op` is no view.
 static bool replaceView(Operation *op, Value values) {
   OpBuilder builder(op);
   Location loc = op->getLoc();
@@ -238,8 +239,9 @@ static bool replaceView(Operation *op, Value values) {
   return true;
 }
 
-/// Replaces a tile by values of the same shape in all ops but `except`. The
-/// values may have another layout than the tile.
+/// Replaces the uses of a tile in all ops but `except` by `values`, which have
+/// the same shape and may have another layout. Rebuilds the views of the tile,
+/// whose types depend on the layout.
 static void replaceTile(Value tile, Value values, Operation *except) {
   if (tile.getType() == values.getType())
     return tile.replaceAllUsesExcept(values, except);
@@ -262,8 +264,9 @@ getOffsets(OpBuilder &builder, RegionAttr region, RegionAttr received) {
   return offsets;
 }
 
-/// Receives the values of the packets into a temporary. The first of several
-/// operands becomes the operand for all; the others lose their uses.
+/// Receives the values of the packets into a temporary. If the receipt has
+/// several operands, the first one becomes the operand for all, and the others
+/// lose their uses.
 void Rewriter::receive(const PacketReceipt &receipt) {
   TaskUse first = receipt.uses.front();
   auto operand = cast<MemRefType>(first.get()->get().getType());
@@ -323,9 +326,9 @@ void Rewriter::send() {
     eraseProducers(tile);
 }
 
-/// Rewrites writers and readers. A task receives its operands in their order,
-/// whatever the order of their writers is: ranks then have equal bodies, which
-/// are compiled once.
+/// Rewrites writers and readers. A task receives its operands in the order of
+/// the operands, not in the order of their writers, so that the tasks of all
+/// ranks have equal bodies, which are compiled once.
 static void rewrite(MutableArrayRef<HandOver> handOvers, Value packets) {
   std::vector<Rewriter> rewriters;
   rewriters.reserve(handOvers.size());
@@ -336,7 +339,8 @@ static void rewrite(MutableArrayRef<HandOver> handOvers, Value packets) {
     for (const PacketReceipt &receipt : handOver.receipts)
       receipts.emplace_back(&rewriter, &receipt);
   }
-  // Each receipt is inserted before all others of its task.
+  // Each receipt is inserted at the start of the body, so the first operand
+  // comes last.
   llvm::stable_sort(receipts, [](const auto &a, const auto &b) {
     return a.second->uses.front().number > b.second->uses.front().number;
   });
@@ -346,8 +350,8 @@ static void rewrite(MutableArrayRef<HandOver> handOvers, Value packets) {
     rewriter.eraseBuffer();
 }
 
-/// Erases operands that were joined into others. Operand numbers stay valid
-/// until this call.
+/// Erases operands that were joined into others. The index of each operand
+/// stays valid until this call.
 static void eraseJoined(ArrayRef<HandOver> handOvers) {
   SmallVector<TaskUse> joined;
   for (const HandOver &handOver : handOvers)

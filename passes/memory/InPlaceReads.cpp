@@ -26,7 +26,8 @@ bool ark::readsOwnElements(TaskOp task, unsigned input, unsigned out) {
   RegionAttr written = task.getRegion(task.getInputs().size() + out);
   std::optional<SmallVector<int64_t>> starts =
       getStarts(task.getInputs()[input], task.getOuts()[out]);
-  // A slice may end, and clip a tile, where the whole tensor does not.
+  // The slice may be shorter than the whole tensor, so that only its last tile
+  // is clipped. Such tiles differ in their types.
   if (!starts || read.getSizes() != written.getSizes() ||
       task.getInputTiles()[input].getType() !=
           task.getOutTiles()[out].getType())

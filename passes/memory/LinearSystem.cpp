@@ -233,14 +233,15 @@ bool LinearSystem::isImpossible(Facts facts, unsigned numSplits) {
   }
   if (haveNoSolution(facts))
     return true;
-  // The highest number belongs to the variable that was created last.
+  // Splits the variable that was created last: it has the highest index.
   std::optional<unsigned> split;
   for (unsigned variable : used)
     if (!variables[variable].cases.empty() && (!split || variable > *split))
       split = variable;
   if (!split || numSplits == kMaxSplits)
     return false;
-  // Every variable is split once: inside of a case, the case is a fact.
+  // Removes the cases of the variable during the recursion: inside of a case,
+  // the case is a fact.
   SmallVector<Facts, 0> cases;
   std::swap(cases, variables[*split].cases);
   bool isImpossibleInAll = llvm::all_of(cases, [&](const Facts &ofCase) {

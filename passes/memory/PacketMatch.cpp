@@ -158,8 +158,8 @@ static bool isReceivable(TaskUse use) {
          isReceivable(getOperandType(use), use.task.getRegion(use.number));
 }
 
-/// Joins several operands into one receipt, or returns nothing if threads
-/// cannot receive the joined region either.
+/// Joins several operands into one receipt. Returns nothing if threads cannot
+/// receive the bounding box of their regions.
 static std::optional<PacketReceipt> join(ArrayRef<TaskUse> uses) {
   PacketReceipt all;
   for (TaskUse use : uses) {
@@ -177,8 +177,9 @@ static std::optional<PacketReceipt> join(ArrayRef<TaskUse> uses) {
              : std::nullopt;
 }
 
-/// Returns one receipt per operand or, if threads cannot receive every operand
-/// separately, one joint receipt if that is possible.
+/// Returns one joint receipt of all operands if threads cannot receive each of
+/// them separately and the joint receipt is possible. Otherwise returns one
+/// receipt per operand that threads can receive.
 static SmallVector<PacketReceipt> getReceipts(ArrayRef<TaskUse> uses) {
   SmallVector<PacketReceipt> receipts;
   for (TaskUse use : uses)
@@ -241,9 +242,9 @@ static bool isProducer(linalg::LinalgOp op, OpOperand &use,
          op.getMatchingBlockArgument(&use).use_empty();
 }
 
-/// Returns the ops that write a tile, directly or through subviews, or nothing
-/// if other ops use the tile. Since a task fills its results, these ops write
-/// every element; their parts must be disjoint, so that each element is written
+/// Returns the ops that write a tile, directly or through subviews, if they
+/// write disjoint subviews. Returns nothing if other ops use the tile. Since a
+/// task fills its results, these ops write every element, and each element
 /// once.
 static SmallVector<linalg::LinalgOp> findProducers(BlockArgument tile) {
   SmallVector<Part> parts;
@@ -276,9 +277,9 @@ static SmallVector<linalg::LinalgOp> findProducers(BlockArgument tile) {
 // Matching
 //===----------------------------------------------------------------------===//
 
-/// Returns true if 64-bit packets pay off: no two vCTAs read the same value,
-/// since polling by all vCTAs would cost twice the bytes. These packets count
-/// twice against the limit.
+/// Returns true if 64-bit packets pay off. No two vCTAs may read the same
+/// value, because each poll reads twice the bytes. The elements of the region
+/// count twice against the limit.
 static bool justifiesWidePackets(const PacketReceipt &receipt,
                                  int64_t maxElements) {
   return isDisjoint(receipt.region, receipt.getTask().getGrid()) &&

@@ -12,7 +12,8 @@
 
 namespace mlir::ark {
 
-/// An operand of a task by number. Numbers stay valid when operands are added.
+/// An operand of a task, by its index. The index stays valid when operands are
+/// appended.
 struct TaskUse {
   TaskOp task;
   unsigned number = 0;
@@ -29,8 +30,8 @@ struct TaskUse {
   explicit operator bool() const { return static_cast<bool>(task); }
 };
 
-/// One receipt of packets by the vCTAs of a task: a region of the buffer, and
-/// the operands that read parts of it.
+/// A region of packets that each vCTA of a task receives at once, and the
+/// operands that read this region or a subregion.
 struct PacketReceipt {
   SmallVector<TaskUse, 1> uses;
   RegionAttr region;
@@ -43,9 +44,9 @@ class TaskBuffers {
 public:
   explicit TaskBuffers(ProgramOp program);
 
-  /// Returns true if `reader` also depends on another task that depends on
-  /// `writer`. The writer's results, such as a residual, are then complete long
-  /// before the reader runs, and can be read from the arena.
+  /// Returns true if `reader` depends on `writer` through a third task as well.
+  /// The results of `writer`, such as a residual, are then complete long before
+  /// `reader` runs, so that packets would save no time.
   bool comesLater(TaskOp reader, TaskOp writer) const;
 
 private:
@@ -56,14 +57,14 @@ private:
   llvm::DenseMap<Value, SmallVector<unsigned>> usersOf;
 };
 
-/// Limits the temporaries of each task. The values of received packets lie in a
-/// temporary, beside those that the body has already.
+/// Limits the bytes of temporaries of each task. Received packets need a
+/// temporary for their values, in addition to the temporaries of the body.
 class TemporaryLimit {
 public:
   explicit TemporaryLimit(int64_t bytes) : limit(bytes) {}
 
-  /// Returns true, and counts the temporary of a receipt, if the temporaries of
-  /// its task stay within the limit.
+  /// If a temporary for a receipt fits into the limit of its task, counts its
+  /// bytes and returns true.
   bool admit(const PacketReceipt &receipt);
 
 private:
@@ -76,12 +77,12 @@ private:
 struct HandOver {
   memref::AllocOp buffer;
   TaskUse writer;
-  /// Ops of the writer's body that compute the values, each writing a disjoint
-  /// part.
+  /// Ops of the writer's body that compute the values. Each op writes a
+  /// disjoint subview of the tile.
   SmallVector<linalg::LinalgOp> producers;
   SmallVector<PacketReceipt> receipts;
   bool hasOtherReaders = false;
-  /// Rank of the receivers, in whose part of the packets the words lie.
+  /// Rank of the receivers. The words lie in the part of this rank.
   int64_t rank = 0;
   int64_t offset = 0;
 

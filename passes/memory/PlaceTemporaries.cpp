@@ -21,12 +21,12 @@ using namespace mlir::ark;
 static constexpr int64_t kAlignment = 64;
 
 namespace {
-/// A temporary and its lifetime: positions of the ops of the body's entry block
-/// that contain its first and last use.
+/// A temporary and its live range: `first` and `last` are the positions of the
+/// ops of the body's entry block that contain its first and last use.
 struct Temporary {
   memref::AllocOp alloc;
   llvm::SetVector<Value> aliases;
-  /// Number of the temporary within the task.
+  /// Index of the temporary within the task.
   unsigned number = 0;
   unsigned first = std::numeric_limits<unsigned>::max(), last = 0;
 };
@@ -98,8 +98,8 @@ getTemporary(memref::AllocOp alloc, Block &body,
 // Sharing of a buffer within an op
 //===----------------------------------------------------------------------===//
 
-/// Returns true if two memrefs are the same part of the temporaries that they
-/// view.
+/// Returns true if two memrefs are whole temporaries of equal type, or equal
+/// subviews of two temporaries.
 static bool isSamePart(Value a, Value b) {
   if (a.getType() != b.getType())
     return false;

@@ -53,9 +53,10 @@ private:
 };
 } // namespace
 
-/// Returns the rank of an intermediate. A tensor that one rank sends lies in
-/// the part of the receiving rank. The last task of an intermediate is a
-/// reader, if the intermediate has readers.
+/// Returns the rank in whose part of the arena an intermediate lies: the rank
+/// of its last task. The last task is a reader if the intermediate has readers,
+/// so that a tensor that one rank sends to another lies in the part of the
+/// receiver.
 static int64_t getRank(const Intermediate &intermediate,
                        ArrayRef<TaskOp> tasks) {
   if (intermediate.tasks.empty())

@@ -35,9 +35,9 @@ TensorLayout TensorLayout::getSplat(ArrayRef<int64_t> shape) {
 
 bool TensorLayout::isDense() const { return ark::isDense(shape, strides); }
 
-/// Sets the strides of dimensions of extent one, which have no meaning, to the
+/// Sets the strides of dimensions of extent one, which address nothing, to the
 /// strides of a dense tensor. Types that differ only in such strides become
-/// equal, and so do the bodies that use them.
+/// equal, and so do the bodies that use these types.
 static TensorLayout normalized(TensorLayout layout) {
   int64_t stride = 1;
   for (size_t dim = layout.shape.size(); dim-- > 0;) {

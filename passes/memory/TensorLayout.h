@@ -27,8 +27,8 @@ struct TensorLayout {
   bool isWhole() const { return offset == 0 && isDense(); }
 };
 
-/// Returns the layout of a view's result, given the source's layout; nothing if
-/// no strides express the result.
+/// Returns the layout of a view's result, given the layout of its source.
+/// Returns nothing if strides cannot express the view.
 std::optional<TensorLayout> viewLayout(ViewOpInterface view,
                                        const TensorLayout &source);
 
@@ -46,7 +46,8 @@ struct TensorPlacement {
 /// tensor.
 class TensorPlacements {
 public:
-  /// Returns nothing if a view between `tensor` and its base has no strides.
+  /// Returns the buffer and layout of a tensor. Returns nothing if strides
+  /// cannot express a view between `tensor` and its base.
   std::optional<TensorPlacement> lookup(Value tensor);
 
   /// Returns the dimensions of a base tensor, the slowest first.
