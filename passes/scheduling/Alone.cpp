@@ -1,8 +1,8 @@
 //===- Alone.cpp - Run the tasks one after the other ----------------------===//
 //
-// A scheduler for measurements only: each task runs alone on one SM. So a task
-// is measured without contention for memory, with the same code as in other
-// schedules.
+// A scheduler for measurements only: each task runs alone on one SM. The
+// measured time then contains no contention for memory, while the code is the
+// same as in other schedules.
 //
 //===----------------------------------------------------------------------===//
 

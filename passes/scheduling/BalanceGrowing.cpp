@@ -1,10 +1,10 @@
 //===- BalanceGrowing.cpp - Equal shares of tasks whose vCTAs grow --------===//
 //
-// A causal attention has longer vCTAs for later queries. Schedulers divide the
-// vCTAs of a task into equal ranges, as if all took the same time. This file
-// exchanges the ranges of growing tasks: a range of positions in the order
-// first, last, second, second to last, and so on, has nearly the same time
-// wherever it begins.
+// In a causal attention, vCTAs of later queries take longer. Schedulers divide
+// the vCTAs of a task into equal ranges, as if all vCTAs took the same time.
+// This file reinterprets the ranges of growing tasks as positions in the order
+// first, last, second, second to last, and so on. Equal ranges of this order
+// take nearly the same time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,9 +15,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Appends the vCTAs at the positions of a run: those from the beginning of the
-/// task, and those from its end. Both ranges may be empty, so that the items of
-/// all SMs stay alike.
+/// Appends the vCTAs at the positions of a work item: a range from the
+/// beginning of the task, and a range from its end. Either range may be empty.
+/// Both are appended so that the lanes of all SMs have the same items.
 static void appendPairs(std::vector<ScheduledRun> &lane,
                         const ScheduledRun &run, int64_t count) {
   lane.push_back({run.task, (run.begin + 1) / 2, (run.end + 1) / 2});

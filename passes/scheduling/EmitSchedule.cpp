@@ -7,7 +7,8 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Minimum size of a group with a pattern: an affine range always fits two SMs.
+/// Minimum number of SMs for which a lane op with affine ranges is emitted. An
+/// affine map fits the ranges of any two SMs, even if they have no pattern.
 static constexpr int64_t kSmallestGroup = 3;
 
 //===----------------------------------------------------------------------===//
@@ -64,12 +65,12 @@ static std::optional<AffineMap> fitDealt(MLIRContext *context, int64_t first,
 }
 
 //===----------------------------------------------------------------------===//
-// Runs of independent vCTAs
+// Work items of independent vCTAs
 //===----------------------------------------------------------------------===//
 
 /// Returns, for every vCTA of a task, the last earlier vCTA of the same task
-/// that it depends on, or -1. The result is usually empty: no vCTA depends on
-/// its own task.
+/// that it depends on, or -1. The result is empty if no vCTA depends on its own
+/// task, which is usual.
 static std::vector<int64_t> findLastNeeded(const Dependences &dependences,
                                            unsigned task) {
   std::vector<int64_t> lastNeeded;
@@ -85,8 +86,8 @@ static std::vector<int64_t> findLastNeeded(const Dependences &dependences,
   return lastNeeded;
 }
 
-/// Splits runs so that no vCTA depends on another vCTA of its run, because the
-/// vCTAs of one run may execute concurrently.
+/// Splits work items so that no vCTA depends on another vCTA of its work item,
+/// because the vCTAs of a work item may execute concurrently.
 static ScheduledLanes splitDependent(const Dependences &dependences,
                                      const ScheduledLanes &lanes) {
   std::vector<std::vector<int64_t>> lastNeeded;
@@ -160,8 +161,8 @@ bool ScheduleEmitter::haveSameTasks(unsigned slot, int64_t a, int64_t b) const {
                      });
 }
 
-/// Emits SMs with equal tasks: one lane op if all ranges are regular, otherwise
-/// two halves.
+/// Emits SMs whose lanes have the same tasks: as one lane op if affine maps fit
+/// all ranges of vCTAs, otherwise as two halves.
 void ScheduleEmitter::emitGroup(unsigned slot, Interval sms) {
   size_t count = getRuns(slot, sms.first).size();
   if (count == 0)

@@ -10,7 +10,7 @@ using namespace mlir::ark;
 SmallVector<LaneTimes::Gap> LaneTimes::getGaps(unsigned lane,
                                                double after) const {
   ArrayRef<Run> runs = lanes[lane];
-  // Runs of a lane do not overlap, so they are also sorted by their ends.
+  // Work items of a lane do not overlap, so they are also sorted by their ends.
   auto next = llvm::partition_point(
       runs, [&](const Run &run) { return run.endTime <= after; });
   double begin = next == runs.begin() ? 0 : std::prev(next)->endTime;
@@ -26,8 +26,8 @@ SmallVector<LaneTimes::Gap> LaneTimes::getGaps(unsigned lane,
 
 void LaneTimes::add(unsigned lane, const Run &run) {
   std::vector<Run> &runs = lanes[lane];
-  // The run is inserted after all runs that start no later. These were placed
-  // earlier, and the new run may depend on them.
+  // Inserts the work item after all work items that start no later. These were
+  // placed earlier, and the new work item may depend on them.
   auto at =
       llvm::upper_bound(runs, run.startTime, [](double time, auto &other) {
         return time < other.startTime;
@@ -76,7 +76,7 @@ ScheduledLanes LaneTimes::take() const {
   for (const std::vector<Run> &runs : lanes) {
     std::vector<ScheduledRun> &lane = result.emplace_back();
     for (const Run &run : runs) {
-      // Runs adjacent in time and in the grid become one run.
+      // Work items that are adjacent in time and in the grid become one.
       if (!lane.empty() && lane.back().task == run.task &&
           lane.back().end == run.begin)
         lane.back().end = run.end;

@@ -7,8 +7,9 @@
 
 namespace mlir::ark {
 
-/// The ends of the producers of some vCTAs. The two latest lanes suffice: the
-/// vCTAs may run in the latest lane, to which no hand-off is needed.
+/// The times at which the producers of some vCTAs end. The two lanes that end
+/// last suffice: no hand-off is needed if the vCTAs run in the last lane, and
+/// the second to last lane then decides.
 struct ProducerEnds {
   static constexpr unsigned kNoLane = ~0u;
 
@@ -30,7 +31,7 @@ struct ProducerEnds {
   }
 };
 
-/// The runs placed so far, with their expected times.
+/// A partial schedule: the work items placed so far, with their expected times.
 class LaneTimes {
 public:
   struct Run {
@@ -49,17 +50,17 @@ public:
   size_t getNumLanes() const { return lanes.size(); }
   /// Returns the gaps of a lane that end after a time.
   SmallVector<Gap> getGaps(unsigned lane, double after) const;
-  /// Returns the sum of the times of a lane's runs.
+  /// Returns the sum of the times of a lane's work items.
   double getLoad(unsigned lane) const { return loads[lane]; }
   double getEnd(unsigned lane) const {
     return lanes[lane].empty() ? 0 : lanes[lane].back().endTime;
   }
 
   void add(unsigned lane, const Run &run);
-  /// Must be called after all runs of a task were added.
+  /// Must be called after all work items of a task were added.
   void finishTask(unsigned task);
 
-  /// Returns the ends of vCTAs of a finished task.
+  /// Returns the times at which vCTAs of a finished task end.
   ProducerEnds getEnds(unsigned task, ArrayRef<Interval> vctas) const;
 
   ScheduledLanes take() const;
@@ -71,10 +72,10 @@ private:
     double endTime;
   };
 
-  /// Runs of every lane, sorted by time.
+  /// Work items of every lane, sorted by time.
   std::vector<std::vector<Run>> lanes;
   std::vector<double> loads;
-  /// Runs of every task, sorted by vCTA.
+  /// Work items of every task, sorted by vCTA.
   std::vector<std::vector<TaskRun>> runsOf;
 };
 

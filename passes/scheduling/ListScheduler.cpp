@@ -3,9 +3,9 @@
 // A list scheduler: the task with the longest path to the end of the program
 // comes first. The scheduler tries several placements of each task: on all
 // lanes, on fewer lanes, or in the lanes that produced its inputs. It selects
-// the placement with which the consumers of the task can begin earliest. It
-// fills gaps between runs, so that tasks off the critical path run while tasks
-// on the path wait.
+// the placement that allows the consumers of the task to begin earliest. Tasks
+// off the critical path fill the gaps in which lanes wait for tasks on the
+// path.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,7 +20,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Maximum number of runs of one task in one lane.
+/// Maximum number of work items of one task in one lane.
 static constexpr unsigned kMaxRuns = 3;
 
 namespace {
@@ -30,7 +30,7 @@ public:
   ScheduledLanes schedule(const SchedulerInput &input) const override;
 };
 
-/// vCTAs [begin, end) in a lane, with their times.
+/// A candidate work item: vCTAs [begin, end) in a lane, with their times.
 struct Chunk {
   unsigned lane;
   int64_t begin, end;
@@ -83,12 +83,13 @@ private:
   SmallVector<unsigned> allLanes;
   double vctaNs = 0;
   bool streamsWeights = false;
-  /// Ends of the producers, for every dependence on another task and every set
-  /// of its relation.
+  /// Ends of the producers: for every dependence on another task, one entry for
+  /// each set of producing vCTAs in the relation of this dependence.
   std::vector<std::pair<const Relation *, std::vector<ProducerEnds>>> ends;
   int64_t numVCTAs = 0;
-  /// For every producer whose data each vCTA reads from one lane, that lane, by
-  /// vCTA. `tiedHomes` has the producers whose lanes the plan requires.
+  /// The lane from which each vCTA reads data of a producer, for every producer
+  /// of which each vCTA reads data of a single lane. `tiedHomes` has the
+  /// producers in whose lanes the plan wants the task to run.
   std::vector<std::vector<unsigned>> homes, tiedHomes;
   bool dependsOnItself = false;
   double earliest = 0, latest = 0;
@@ -247,7 +248,7 @@ void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
 /// Returns idle intervals of some lanes, in the order of lanes and times.
 SmallVector<Stretch>
 TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
-  // Smaller parts would cost more synchronisation than they gain.
+  // Smaller work items would cost more synchronisation than they save.
   int64_t smallest =
       std::max<int64_t>(1, numVCTAs / int64_t(lanes.size() * kMaxRuns));
   SmallVector<Stretch> stretches;
@@ -258,8 +259,8 @@ TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
         stretches.push_back({lane, std::max(gap.begin, earliest), numVCTAs});
         continue;
       }
-      // Runs after the gap are already placed, so only vCTAs that are certainly
-      // ready may fill the gap.
+      // Work items after the gap are already placed, so only vCTAs that are
+      // certainly ready may fill the gap.
       double start = std::max(gap.begin, latest);
       double fitting = vctaNs > 0 ? (gap.end - start) / vctaNs : 0;
       if (fitting < smallest || ++runs >= kMaxRuns)
@@ -319,8 +320,8 @@ void TaskPlacer::divideEvenly(unsigned task,
   }
 }
 
-/// Fills the idle intervals of some lanes so that the last of these lanes ends
-/// early.
+/// Returns a candidate that divides the vCTAs among the idle intervals of some
+/// lanes so that the last vCTA ends early.
 Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
   SmallVector<Stretch> stretches = collectStretches(lanes);
   int64_t numLanes = lanes.size();
@@ -349,7 +350,8 @@ Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
   return candidate;
 }
 
-/// Assigns every vCTA to the lane that produced one of its inputs.
+/// Returns a candidate in which every vCTA runs in the lane that produced one
+/// of its inputs, or a candidate of infinite cost.
 Candidate TaskPlacer::follow(unsigned task, ArrayRef<unsigned> home) const {
   Candidate candidate;
   llvm::DenseMap<unsigned, double> free;
@@ -359,7 +361,7 @@ Candidate TaskPlacer::follow(unsigned task, ArrayRef<unsigned> home) const {
     end = begin + 1;
     while (end < count && home[end] == lane)
       ++end;
-    // Fails if a lane is not available, or if the runs are too scattered.
+    // Fails if a lane is not available, or if there are too many work items.
     if (!llvm::is_contained(allLanes, lane) ||
         candidate.chunks.size() >= allLanes.size() * kMaxRuns)
       return Candidate();

@@ -58,8 +58,8 @@ static Interval findWidestGap(SmallVector<Interval> taken, int64_t end) {
   return widest;
 }
 
-/// Adds a slot of all warps and shared memory that no other slot uses, or
-/// returns the widest slot if none are left.
+/// Adds a slot with the widest ranges of warps and shared memory that no other
+/// slot uses. If all are in use, returns the slot with the most warps.
 static unsigned getDefaultSlot(SmallVectorImpl<Placement::Slot> &slots,
                                TargetAttr target) {
   SmallVector<Interval> warps, memory;

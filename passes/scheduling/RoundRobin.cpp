@@ -1,4 +1,4 @@
-//===- RoundRobin.cpp - Deal every task out to all SMs --------------------===//
+//===- RoundRobin.cpp - Divide every task among all SMs -------------------===//
 
 #include "passes/scheduling/Scheduler.h"
 
@@ -35,8 +35,9 @@ int64_t mlir::ark::chooseRotation(ArrayRef<double> loads,
   return best;
 }
 
-/// Returns the rotation of a producer that the plans tie a task to and whose
-/// vCTAs are divided in the same way, or nothing.
+/// Returns the rotation of a producer that is divided in the same way as the
+/// task, if the plans of both request no synchronisation between them.
+/// Otherwise returns nothing.
 static std::optional<int64_t> findTiedRotation(const SchedulerInput &input,
                                                unsigned task,
                                                ArrayRef<int64_t> rotations) {

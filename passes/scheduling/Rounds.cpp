@@ -1,9 +1,11 @@
-//===- Rounds.cpp - Use as few SMs as take no longer than all -------------===//
+//===- Rounds.cpp - Use the fewest SMs without more waves -----------------===//
 //
-// A task of 128 vCTAs takes as long on 128 SMs as on 132, and so does a task of
-// 384 vCTAs. In a sequence of such tasks on 128 SMs, each SM always computes
-// the same part of the results and waits for few other SMs. With a division
-// among all SMs, the inputs of an SM would come from many others.
+// A task of 128 vCTAs takes one wave on 128 SMs as well as on 132 SMs, and a
+// task of 384 vCTAs takes three waves on both. This scheduler uses the fewest
+// SMs that need no more waves than all SMs. If several such tasks run on 128
+// SMs, an SM has the same range of vCTAs in each task, and waits for few other
+// SMs. If all 132 SMs shared the tasks, their ranges would differ, and an SM
+// would read results of many other SMs.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,11 +25,11 @@ public:
 };
 } // namespace
 
-/// Returns the minimum number of SMs that finish `count` equal vCTAs in as many
-/// rounds as all `sms` SMs.
+/// Returns the minimum number of SMs that execute `count` equal vCTAs in as
+/// many waves as `sms` SMs.
 static int64_t countBusySms(int64_t count, int64_t sms) {
-  int64_t rounds = std::max<int64_t>(llvm::divideCeil(count, sms), 1);
-  return llvm::divideCeil(count, rounds);
+  int64_t waves = std::max<int64_t>(llvm::divideCeil(count, sms), 1);
+  return llvm::divideCeil(count, waves);
 }
 
 ScheduledLanes RoundsScheduler::schedule(const SchedulerInput &input) const {

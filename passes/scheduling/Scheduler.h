@@ -24,8 +24,8 @@ struct Placement {
     Interval sms;
     unsigned slot;
     /// False if the task should run in the lanes of producers with the same
-    /// setting, without synchronisation in between, if the dependences permit
-    /// that.
+    /// setting, without synchronisation in between. This is only possible if
+    /// the dependences permit it.
     bool sync;
   };
 
@@ -45,13 +45,14 @@ struct Placement {
   SmallVector<Pin> pins;
 };
 
-/// vCTAs [begin, end) of a task; may be empty.
+/// A work item: vCTAs [begin, end) of a task. The range may be empty.
 struct ScheduledRun {
   unsigned task;
   int64_t begin, end;
 };
 
-/// Runs of every lane. The lane of slot `k` on SM `s` has index `k * sms + s`.
+/// Work items of every lane. The lane of slot `k` on SM `s` has index `k * sms
+/// + s`.
 using ScheduledLanes = std::vector<std::vector<ScheduledRun>>;
 
 struct SchedulerInput {
@@ -99,8 +100,8 @@ bool isSynchronized(ScheduleOp schedule);
 FailureOr<ScheduleOp> scheduleProgram(ProgramOp program,
                                       const Scheduler &scheduler);
 
-/// Returns the vCTAs of the SM at `position` if `count` vCTAs are divided
-/// evenly among `sms` SMs.
+/// Returns the range of vCTAs for the SM at `position` if `count` vCTAs are
+/// divided evenly among `sms` SMs.
 inline Interval deal(int64_t position, int64_t count, int64_t sms) {
   return {position * count / sms, (position + 1) * count / sms};
 }
@@ -109,14 +110,14 @@ inline Interval deal(int64_t position, int64_t count, int64_t sms) {
 /// of the busiest SM: SMs with little load get the large shares.
 int64_t chooseRotation(ArrayRef<double> loads, ArrayRef<double> shares);
 
-/// Gives every lane vCTAs from both ends of each task whose vCTAs grow along
-/// its grid, instead of neighbouring vCTAs.
+/// Changes the ranges of tasks whose later vCTAs take longer: every lane gets
+/// vCTAs from both ends of the grid, instead of neighbouring vCTAs.
 ScheduledLanes balanceGrowing(const SchedulerInput &input,
                               ScheduledLanes lanes);
 
-/// Emits lanes as IR at the builder's insertion point. A run whose vCTAs depend
-/// on each other becomes several consecutive runs. SMs whose items differ only
-/// in regular ranges share one lane op.
+/// Emits lanes as IR at the builder's insertion point. A work item whose vCTAs
+/// depend on each other becomes several consecutive work items. SMs whose items
+/// differ only in affine ranges share one lane op.
 ScheduleOp emitSchedule(OpBuilder &builder, StringRef scheduler,
                         const SchedulerInput &input,
                         const ScheduledLanes &lanes);

@@ -14,8 +14,8 @@ namespace {
 /// An item to emit: an original item of the lane, or an item of a semaphore.
 struct Step {
   LaneItem::Kind kind;
-  /// The original run or prefetch, or the run at which a semaphore's item is
-  /// placed.
+  /// The original work item or prefetch, or the work item next to which the
+  /// semaphore's item is emitted.
   Operation *at;
   unsigned semaphore;
 

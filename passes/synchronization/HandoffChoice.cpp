@@ -60,8 +60,8 @@ static void uniteItems(SmallVectorImpl<ItemRef> &items,
   keepLastOfLane(items);
 }
 
-/// Lets classes with similar needs wait for the same items until the number of
-/// classes is within the limit.
+/// Until the number of classes is within the limit, joins classes with similar
+/// needs: all of their work items wait for the same items.
 void HandoffChooser::mergeNeighbours(MutableArrayRef<Class> classes) const {
   llvm::sort(classes, [](const Class &a, const Class &b) {
     return std::lexicographical_compare(a.handoff.begin(), a.handoff.end(),
@@ -99,8 +99,9 @@ void HandoffChooser::decide(unsigned producer, unsigned consumer) {
     precise.push_back(std::move(runs));
   }
 
-  // A task that depends on itself hands over part by part, because the task is
-  // never complete before its own runs.
+  // The work items of a task that depends on itself wait only for the items
+  // that they need: the whole task is never complete before one of its work
+  // items.
   if (producer != consumer && precise.size() > 1) {
     SmallVector<ItemRef> runs;
     for (const Class &member : precise)

@@ -14,8 +14,8 @@ class HandoffChooser {
 public:
   explicit HandoffChooser(const SynchronizationInput &input);
 
-  /// Returns items of a producer, at most one per lane, that cover a need of a
-  /// run.
+  /// Returns the items of a producer that a work item of `consumer` waits for
+  /// to meet `need`: at most one per lane.
   ArrayRef<ItemRef> choose(unsigned consumer, RunDependences::Need need);
 
   /// Returns the position of an item in the order of the timeline.
@@ -24,11 +24,11 @@ public:
   }
 
 private:
-  /// All runs of a consumer with the same need.
+  /// All work items of a consumer with the same need.
   struct Class {
     unsigned items;
     SmallVector<ItemRef> runs;
-    /// Items that the runs wait for.
+    /// Items for which the work items wait.
     SmallVector<ItemRef> handoff;
   };
 
@@ -39,7 +39,7 @@ private:
 
   const SynchronizationInput &input;
   std::vector<std::vector<unsigned>> positions;
-  /// All runs of every task.
+  /// All work items of every task.
   std::vector<SmallVector<ItemRef>> runsOf;
   /// Chosen items by producer, consumer and need.
   llvm::DenseMap<std::pair<unsigned, unsigned>,

@@ -15,15 +15,15 @@ using Clock = std::vector<unsigned>;
 /// Sets every entry of `clock` to the maximum with the entry of `other`.
 void joinClock(Clock &clock, const Clock &other);
 
-/// The vector clocks of all lanes over time. An item is visited after all items
-/// that its lane learns of. Lanes that have learned of the same sources in the
-/// same order share one clock, so a clock says nothing of its lane's own items
-/// since.
+/// The vector clocks of all lanes over time. An item must be visited after all
+/// items that its lane learns of. Lanes that have learned of the same sources
+/// in the same order share one clock. For this reason a clock does not contain
+/// the items of its own lane after the last `learn`.
 class HappensBefore {
 public:
   explicit HappensBefore(const ExpandedSchedule &schedule);
 
-  /// Returns the number of the current clock of a lane.
+  /// Returns the index of the current clock of a lane.
   unsigned getClockNumber(unsigned lane) const {
     return steps[lane].back().clock;
   }
@@ -31,20 +31,20 @@ public:
   const Clock &getClock(unsigned lane) const {
     return clocks[getClockNumber(lane)];
   }
-  /// Joins a clock into the clock of the item's lane. The item has not run yet.
-  /// `source` is a number of `clock`, which never changes.
+  /// Joins `clock` into the clock of the item's lane, before the item runs.
+  /// `source` identifies `clock`: calls with equal sources have equal clocks.
   void learn(ItemRef item, unsigned source, const Clock &clock);
 
   /// Returns true if a lane with this clock knows that an item has run.
   static bool knows(const Clock &clock, ItemRef item) {
     return clock[item.lane] > item.item;
   }
-  /// Returns the joined clock after all items, and removes the items that
-  /// others imply.
+  /// Returns the joined clock after all items. Removes items that happen before
+  /// other items.
   Clock joinAfter(SmallVectorImpl<ItemRef> &items) const;
 
 private:
-  /// The number of a lane's clock from an item on. It changes only at waits.
+  /// The index of a lane's clock from an item on. It changes only at waits.
   struct Step {
     unsigned firstItem, clock;
   };
@@ -52,7 +52,7 @@ private:
 
   std::vector<Clock> clocks;
   std::vector<std::vector<Step>> steps;
-  /// The number of the clock that joins a clock and a source.
+  /// The index of the clock that joins a clock and a source.
   llvm::DenseMap<std::pair<unsigned, unsigned>, unsigned> joined;
 };
 

@@ -31,11 +31,11 @@ public:
 private:
   struct Semaphore {
     PlannedSemaphore planned;
-    /// Clock that a waiter learns.
+    /// What a waiter knows after the wait: the clock of all signals.
     Clock clock;
     /// Clock that all waiters know before they wait.
     Clock known;
-    /// The first waiter with each clock, by the number of the clock.
+    /// The first waiter with each clock, by the index of the clock.
     llvm::DenseMap<unsigned, ItemRef> waiterWithClock;
   };
 
@@ -57,7 +57,8 @@ private:
 };
 } // namespace
 
-/// Returns true if a lane with this clock may start a run according to `need`.
+/// Returns true if a lane with this clock may start a work item: the producers
+/// of `need` have run.
 bool SemaphorePlanner::meets(const Clock &clock, ItemRef run,
                              RunDependences::Need need) const {
   return llvm::all_of(
@@ -83,8 +84,8 @@ unsigned SemaphorePlanner::getSemaphore(unsigned task,
   return number;
 }
 
-/// Drops waits that are redundant before one run: a later wait may also cover
-/// the dependence of an earlier one.
+/// Drops waits before one work item that its other waits make redundant: a wait
+/// that was chosen later may order the dependence of an earlier one.
 void SemaphorePlanner::dropRedundant(ItemRef run,
                                      SmallVectorImpl<unsigned> &chosen) const {
   for (size_t i = 0; i < chosen.size() && chosen.size() > 1;) {
@@ -122,7 +123,7 @@ void SemaphorePlanner::visit(ItemRef run) {
   llvm::stable_sort(needs, [](auto &a, auto &b) { return a.first > b.first; });
 
   unsigned task = input.schedule.getItem(run).index;
-  // Most runs wait for nothing that their lane does not know.
+  // Stays empty for most work items, which need no wait.
   std::optional<Clock> learned;
   SmallVector<unsigned> chosen;
   for (auto [last, need] : needs) {
@@ -144,14 +145,14 @@ void SemaphorePlanner::visit(ItemRef run) {
     addWait(run, semaphore);
 }
 
-/// Lets a run wait for a semaphore.
+/// Adds a wait for a semaphore before a work item.
 void SemaphorePlanner::addWait(ItemRef run, unsigned number) {
   Semaphore &semaphore = semaphores[number];
   const Clock &own = happensBefore.getClock(run.lane);
   auto [first, isNew] = semaphore.waiterWithClock.try_emplace(
       happensBefore.getClockNumber(run.lane), run);
   if (isNew) {
-    // The lane knows its own items, too.
+    // The clock of a lane does not contain the lane's own items.
     Clock known = own;
     known[run.lane] = run.item;
     if (semaphore.planned.waits.empty())
@@ -160,7 +161,8 @@ void SemaphorePlanner::addWait(ItemRef run, unsigned number) {
       for (size_t lane = 0; lane < known.size(); ++lane)
         semaphore.known[lane] = std::min(semaphore.known[lane], known[lane]);
   } else {
-    // Another waiter has this clock, and differs in its own items alone.
+    // An earlier waiter has the same clock. The two waiters differ only in the
+    // items of their own lanes.
     unsigned &ofFirst = semaphore.known[first->second.lane];
     ofFirst = std::min(ofFirst, own[first->second.lane]);
   }
@@ -168,8 +170,8 @@ void SemaphorePlanner::addWait(ItemRef run, unsigned number) {
   happensBefore.learn(run, number, semaphore.clock);
 }
 
-/// Removes signals that every waiter knows without them, for example signals of
-/// its own lane.
+/// Removes the signals of items that every waiter knows to have run without
+/// waiting, such as items of its own lane.
 void SemaphorePlanner::trimSignals() {
   for (Semaphore &semaphore : semaphores)
     if (!semaphore.planned.waits.empty())
@@ -178,7 +180,7 @@ void SemaphorePlanner::trimSignals() {
       });
 }
 
-/// Merges semaphores for which the same runs wait.
+/// Merges semaphores for which the same work items wait.
 void SemaphorePlanner::mergeEqualWaits() {
   std::map<std::vector<ItemRef>, unsigned> byWaits;
   for (auto [index, semaphore] : llvm::enumerate(semaphores)) {

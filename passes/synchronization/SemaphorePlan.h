@@ -23,8 +23,8 @@ struct PlannedSemaphore {
 struct SemaphorePlan {
   /// Semaphores in the order of their first signals.
   std::vector<PlannedSemaphore> semaphores;
-  /// Pairs of a run and a producing task that need order between lanes, and the
-  /// number of these pairs that other waits imply.
+  /// Number of pairs of a work item and a producing task that need order
+  /// between lanes, and number of these pairs that other waits imply.
   int64_t numDependences = 0, numImplied = 0;
 };
 
@@ -34,8 +34,8 @@ struct SynchronizationInput {
   const Dependences &dependences;
   const RunDependences &runDependences;
   const CostModel &costs;
-  /// Times without synchronisation. All runs can happen in the order of the
-  /// timeline.
+  /// Predicted times without synchronisation. The schedule can execute all work
+  /// items in the order of the timeline.
   const Timeline &timeline;
   /// Maximum number of semaphores between two tasks.
   unsigned maxSemaphores;

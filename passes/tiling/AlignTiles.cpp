@@ -29,7 +29,8 @@ static int64_t getBytes(Value value) {
                           8);
 }
 
-/// Returns the operand of a group that a value in its body stands for, or null.
+/// Returns the operand of a group of which `value` is the block argument, or
+/// null.
 static Value getOperand(GroupOp reader, Value value) {
   auto argument = dyn_cast_if_present<BlockArgument>(value);
   return argument ? reader.getInputs()[argument.getArgNumber()] : Value();
@@ -47,7 +48,8 @@ static Value getTiledOperand(GroupOp group) {
   return anchor ? anchor.getTiledOperand() : Value();
 }
 
-/// Returns true if all vCTAs of a reader may repeat all rows of the group.
+/// Returns true if the rows of a group are so cheap that all vCTAs of a reader
+/// may recompute them.
 static bool hasCheapRows(GroupOp group) {
   AnchorOpInterface anchor = getTileAnchor(group);
   return anchor && anchor.hasCheapRows();
@@ -77,7 +79,8 @@ static void alignWithAttention(GroupOp group, AttentionOpInterface attention,
   tile[rank - 1] = getShape(attention.getQuery()).back();
   align(getOperand(group, attention.getQuery()), tile, movable);
 
-  // The keys have several readers if several tiles of queries read them.
+  // If several tiles of queries read the keys, keys and values have several
+  // readers, and their tiles cannot match one reader.
   int64_t sharing = attention.getHeadsPerKey();
   if (tile[rank - 2] < domain[rank - 2] || tile[rank - 3] % sharing != 0)
     return;
@@ -108,7 +111,8 @@ static void alignWithPartitions(GroupOp group, AttentionOpInterface attention,
   for (Value operand : {attention.getKey(), attention.getValue()}) {
     tile[rank - 3] = getShape(operand)[rank - 3];
     tile[rank - 2] = getShape(operand).back();
-    // The partition dimension is a part of the key dimension of the cache.
+    // A reshape has split the key dimension of the cache into keys and
+    // partitions.
     Value split = getOperand(group, operand);
     auto reshape = split ? split.getDefiningOp<ReshapeOp>() : ReshapeOp();
     if (reshape && split.hasOneUse())
@@ -116,8 +120,8 @@ static void alignWithPartitions(GroupOp group, AttentionOpInterface attention,
   }
 }
 
-/// Returns true if a tile of `reader` needs all rows of `rows` as its left
-/// operand.
+/// Returns true if every tile of `reader` multiplies by all rows of `rows`, the
+/// left operand of a matmul.
 static bool multipliesAll(GroupOp reader, Value rows) {
   auto matmul =
       dyn_cast_if_present<MatmulOp>(getTileAnchor(reader).getOperation());

@@ -37,8 +37,9 @@ static OpOperand *getSliceOfDestination(tensor::InsertSliceOp insertion,
              : nullptr;
 }
 
-/// Groups the uses of an init; each group needs its own memory. A part that is
-/// computed in place and its insertion form one group.
+/// Groups the uses of an init. Each group needs its own memory. If a slice of
+/// the init is computed in place and then inserted into it, both uses form one
+/// group.
 static SmallVector<SmallVector<OpOperand *, 2>> getUsers(Operation *init) {
   llvm::SetVector<OpOperand *> uses;
   SmallVector<SmallVector<OpOperand *, 2>> users;
@@ -61,10 +62,10 @@ static SmallVector<SmallVector<OpOperand *, 2>> getUsers(Operation *init) {
   return users;
 }
 
-/// After CSE, accumulators with equal initial values share a fill, and
-/// uninitialised tensors share an op. Each needs its own memory. Each also
-/// moves directly before its use, because the memory found for it may be part
-/// of a value that only exists at that point.
+/// Undoes the merging of inits by CSE: accumulators with equal initial values
+/// share a fill, and uninitialised tensors share an op, although each needs its
+/// own memory. Moves each init directly before its first use, because the
+/// memory found for it may be part of a value that only exists at that point.
 void ark::unshareInits(RewriterBase &rewriter, Block &body) {
   // Collects all inits first, because two inits that move before the same op
   // would otherwise be visited again and again.

@@ -39,7 +39,8 @@ static constexpr int64_t kMemoryShare = 8;
 /// kernel's tables.
 static constexpr int64_t kLargeShare = 4, kReservedShare = 4;
 
-/// The structured ops that `ark-expand-attention` makes of one attention.
+/// Number of structured ops into which `ark-expand-attention` expands one
+/// attention.
 static constexpr int64_t kOpsOfAttention = 11;
 
 static Value getViewBase(Value value) {
@@ -70,19 +71,19 @@ static bool readsStateBeforeUpdate(TaskOp writer, Operation *reader) {
 // Conditions on a pair of tasks
 //===----------------------------------------------------------------------===//
 
-/// Returns true if every vCTA of `second` reads only results of its partner in
-/// `first`, or parts of them such as halves of a row.
+/// Returns true if every vCTA of `second` reads only results, or parts of
+/// results, of the vCTA of `first` with which it would be merged.
 static bool readsOwnParts(TaskOp first, TaskOp second, MergeKind kind) {
   for (auto [index, input] : llvm::enumerate(second.getInputs())) {
     if (getProducer(input) != first)
       continue;
-    // A view renumbers the elements.
+    // Through a view, the tiles of both tasks do not correspond.
     auto result = dyn_cast<OpResult>(input);
     if (!result || result.getOwner() != first)
       return false;
     unsigned out = result.getResultNumber();
     unsigned operand = first.getInputs().size() + out;
-    // vCTAs that update one state may write the same part of it.
+    // Several vCTAs may update the same elements of a state.
     if (!getOffsetsInPart(first, out, second, index, kind) ||
         !isDisjoint(first.getRegion(operand), first.getGrid()))
       return false;
@@ -126,9 +127,9 @@ static bool waitsForAnotherRank(TaskOp task, TaskOp other) {
   });
 }
 
-/// Returns true if a put of the merged task waits for another rank on behalf of
-/// the other task. The ranks would then take turns: each put would wait for the
-/// previous put of the other rank.
+/// Returns true if the put of one task would wait, in the merged task, for a
+/// tensor of another rank that only the other task needs. The ranks would then
+/// alternate: each put would wait for the previous put of the other rank.
 static bool delaysPut(TaskOp first, TaskOp second) {
   bool depends = readsResultOf(second, first);
   if (!depends && feedsAnotherRank(first) != feedsAnotherRank(second))
@@ -295,9 +296,9 @@ bool TaskFuser::waitsForOthers(TaskOp first, TaskOp second) {
 /// `first`.
 double TaskFuser::getRepeatingNs(TaskOp first, int64_t count) {
   int64_t sms = target.getSms(), before = first.getNumVCTAs();
-  // SMs that repeat the work of a single vCTA would otherwise wait for its
-  // result. On a GPU, ark-hoist-invariants executes the work once for all vCTAs
-  // of a run.
+  // If `first` has a single vCTA, SMs that repeat its work would otherwise wait
+  // for its result. On a GPU, ark-hoist-invariants executes the work once for
+  // all vCTAs of a work item.
   if (before == 1)
     return target.isGpu()
                ? 0
@@ -321,8 +322,9 @@ static int64_t getBoundedBytes(Value tensor) {
 }
 
 /// Returns the bytes of the large temporaries of a vCTA, such as the scores of
-/// an attention or the accumulator of a matmul tile. An accumulator that is
-/// itself a result takes as many registers as one that is rounded.
+/// an attention or the accumulator of a matmul tile. Counts an accumulator that
+/// is itself a result as well: it takes as many registers as an accumulator
+/// whose rounded value is the result.
 static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
   int64_t sum = 0;
   task.getBody().walk([&](Operation *op) {
@@ -337,8 +339,8 @@ static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
   return sum;
 }
 
-/// Returns the number of structured ops. An attention counts as those of its
-/// expansion.
+/// Returns the number of structured ops. An attention counts as the ops into
+/// which it will be expanded.
 static int64_t countBodyOps(TaskOp task) {
   Block &body = task.getBody().front();
   return llvm::range_size(body.getOps<linalg::LinalgOp>()) +
@@ -360,16 +362,16 @@ const TaskLoad &TaskFuser::getLoad(TaskOp task) {
 }
 
 /// Returns true if the large temporaries of both tasks fit into an SM together.
-/// Their lifetimes are not known yet.
+/// Assumes that all are live at once, because live ranges are not known yet.
 bool TaskFuser::fitTogether(const TaskLoad &first, const TaskLoad &second) {
   int64_t memory = target.getSharedMemory();
   return !target.isGpu() || first.largeTemporaries + second.largeTemporaries <=
                                 memory - memory / kReservedShare;
 }
 
-/// Returns true if two tasks of `count` vCTAs that could run at the same time
-/// may become one: run side by side, two small tasks take as long as the longer
-/// one.
+/// Returns true if two independent tasks of `count` vCTAs may become one. If
+/// there are SMs for the vCTAs of both tasks, separate tasks run concurrently,
+/// so that fusion pays off only if one of them is small.
 bool TaskFuser::isWorthSideBySide(const TaskLoad &first, const TaskLoad &second,
                                   int64_t count) {
   return 2 * count > target.getSms() || first.isSmall || second.isSmall;
@@ -379,8 +381,8 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   int64_t sms = target.getSms(), count = second.getNumVCTAs();
   if (!readsResultOf(second, first))
     return isWorthSideBySide(getLoad(first), getLoad(second), count);
-  // Fusion saves the other rank a hand-off. Other readers of the data stay as
-  // they are.
+  // Fusion saves the other rank a hand-off, and changes nothing for other
+  // readers of the data.
   if (isPut(second))
     return kind == MergeKind::Pairwise;
   double saved = predictHandoffNs(target, std::min(count, sms));
@@ -433,7 +435,7 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
   return true;
 }
 
-/// Returns the tasks of whose results `second` reads some.
+/// Returns the tasks that produce an input of `second`.
 static SmallVector<TaskOp> getProducers(TaskOp second) {
   llvm::SmallSetVector<TaskOp, 8> producers;
   for (Value input : second.getInputs())
@@ -470,8 +472,9 @@ bool TaskFuser::fuseProducer(TaskOp &second) {
   });
 }
 
-/// Visits later tasks first: the tasks that are fused into them precede them.
-/// Returns the number of tasks that were fused into others.
+/// Fuses tasks with equal grids. Visits the last task first, because a task is
+/// fused into a later one. Returns the number of tasks that were fused into
+/// others.
 int64_t TaskFuser::sweepPairwise() {
   int64_t fused = 0;
   Block &block = program.getBody().front();
@@ -490,7 +493,8 @@ int64_t TaskFuser::sweepPairwise() {
   return fused;
 }
 
-/// Does the same for tasks whose work is repeated.
+/// Fuses producers whose work each vCTA of the reader repeats. Visits the last
+/// task first. Returns the number of tasks that were fused into others.
 int64_t TaskFuser::sweepRepeated() {
   int64_t fused = 0;
   for (Operation *op = &program.getBody().front().back(); op;

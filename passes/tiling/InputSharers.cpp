@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// The chain that ends at a task is not known yet.
+/// Marks a task whose chain has not been computed yet.
 static constexpr unsigned kUnknown = std::numeric_limits<unsigned>::max();
 
 bool ark::dependsOn(Operation *second, Operation *first) {
@@ -47,7 +47,7 @@ InputSharers::InputSharers(Block &block,
       for (const Key &key : getKeys(task))
         readers[key].push_back(position);
   }
-  // Loads take time, and most tasks share no input.
+  // Computing a load takes time, and most tasks share no input.
   for (auto &[key, list] : readers)
     if (list.size() > 1)
       for (unsigned position : list)
@@ -67,7 +67,8 @@ void InputSharers::remove(TaskOp task) {
         list.erase(position);
 }
 
-/// Removing tasks from the middle of a chain leaves a chain.
+/// A stored result stays valid if a task is removed: the remaining tasks of a
+/// chain still depend on each other.
 unsigned InputSharers::getChainBegin(Positions &list, Positions::iterator it) {
   SmallVector<Positions::iterator> chain;
   unsigned begin = it->second;

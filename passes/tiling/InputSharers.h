@@ -11,8 +11,8 @@
 
 namespace mlir::ark {
 
-/// The properties of a task that decide, whatever the task reads, if it may be
-/// fused with a task beside which it could run.
+/// The properties that decide whether a task may be fused with an independent
+/// task. They do not depend on the inputs that the tasks share.
 struct TaskLoad {
   /// Structured ops of the body.
   int64_t numOps = 0;
@@ -31,27 +31,26 @@ struct TaskLoad {
 /// directly or through ops between them.
 bool dependsOn(Operation *second, Operation *first);
 
-/// The tasks of a block that read the same part of a tensor, for one visit of
-/// all tasks from the last to the first. Many tasks may share an input, and
-/// most of these may depend on each other, such as all layers that read one
-/// table. So this class indexes tasks by their loads, and skips a chain of
-/// tasks that depend on each other as a whole.
+/// An index of the tasks of a block that read the same region of a tensor, for
+/// a visit of all tasks from the last to the first. Many tasks may share an
+/// input, and most of them may depend on each other, such as all layers that
+/// read one table. For this reason, the index groups tasks by load, and `visit`
+/// skips a whole chain of tasks that depend on each other.
 class InputSharers {
 public:
   using GetLoad = llvm::function_ref<TaskLoad(TaskOp)>;
 
-  /// Files the tasks for which `isCandidate` holds.
+  /// Adds the tasks for which `isCandidate` returns true.
   InputSharers(Block &block, llvm::function_ref<bool(TaskOp)> isCandidate,
                GetLoad getLoad);
 
   /// Removes a task that was visited, moved, or is about to be erased.
   void remove(TaskOp task);
 
-  /// Calls `fuse` for `producers`, the tasks before `second` whose results
-  /// `second` reads, and for all other tasks before `second` that share an
-  /// input with `second` and whose load is accepted. The nearest task comes
-  /// first. Stops when `fuse` returns true. Returns true if a call returned
-  /// true.
+  /// Calls `fuse` for `producers`, the tasks that produce an input of `second`,
+  /// and for all other tasks before `second` that share an input with `second`
+  /// and whose load `isAccepted`. The nearest task comes first. Stops and
+  /// returns true as soon as a call returns true.
   ///
   /// Skips tasks that share an input with `second` if `second` depends on them
   /// through other tasks.
@@ -60,11 +59,11 @@ public:
              llvm::function_ref<bool(TaskOp)> fuse);
 
 private:
-  /// An input, its region, and the grid, warps and plan that tasks must have in
-  /// common.
+  /// The properties that tasks must have in common: an input, its region, the
+  /// grid, the warps and the plan.
   using Key = std::tuple<Value, Attribute, Attribute, Attribute, Attribute>;
-  /// The positions of tasks, each with the first position of a chain that ends
-  /// there: all listed tasks from that position on depend on each other.
+  /// Maps the position of each task to the position at which its chain begins:
+  /// from there on, each task of the list depends on the previous one.
   using Positions = std::map<unsigned, unsigned>;
   struct Cursor {
     unsigned position;

@@ -41,7 +41,7 @@ private:
 
   RewriterBase &rewriter;
   TaskOp first, second, merged;
-  /// The position of every input of `second` that `first` produces, in the tile
+  /// For every input of `second` that `first` produces, its offsets in the tile
   /// of `first`.
   llvm::SmallDenseMap<unsigned, SmallVector<int64_t>> offsets;
   MergeKind kind;
@@ -236,7 +236,7 @@ Value TaskMerger::createTemporary(unsigned out) {
   return tensor::EmptyOp::create(rewriter, loc, tile, extents);
 }
 
-/// Returns the part of a value of `first` that `second` reads as `input`.
+/// Returns the slice of a value of `first` that `second` reads as `input`.
 Value TaskMerger::getPart(Value made, unsigned input) {
   auto part = cast<RankedTensorType>(second.getInputTiles()[input].getType());
   if (made.getType() == part)

@@ -12,8 +12,8 @@ class RewriterBase;
 namespace mlir::ark {
 
 /// Kinds of merging two tasks. Pairwise: vCTA `i` executes the work of vCTA `i`
-/// of both tasks. Repeated: every vCTA of the second task first repeats the
-/// work of a vCTA of the first task. This is the only vCTA of the first task
+/// of both tasks. Repeated: every vCTA of the second task first executes the
+/// work of one vCTA of the first task. This is the only vCTA of the first task
 /// or, if the grid of the second task begins with the grid of the first, the
 /// vCTA with the same leading indices.
 enum class MergeKind { Pairwise, Repeated };
@@ -27,10 +27,9 @@ bool isRepeatable(TaskOp first, TaskOp second);
 RegionAttr getMergedRegion(TaskOp first, unsigned operand, TaskOp second,
                            MergeKind kind);
 
-/// Returns the position of a tile of `second` in the tile of `out` that its
-/// partner in `first` computes, one number per dimension. Returns nothing if
-/// the position varies between vCTAs, or if the tile does not lie in the
-/// partner's tile.
+/// Returns the offsets of a tile of `second` in the tile of `out` that the vCTA
+/// of `first` with the same work computes. Returns nothing if the offsets vary
+/// between vCTAs, or if the tile does not lie in that tile of `out`.
 std::optional<SmallVector<int64_t>> getOffsetsInPart(TaskOp first, unsigned out,
                                                      TaskOp second,
                                                      unsigned input,

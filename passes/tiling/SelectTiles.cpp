@@ -160,9 +160,9 @@ private:
 };
 } // namespace
 
-/// Returns the number of columns of a tile for which all SMs get nearly equal
-/// numbers of columns, in whole tiles. Smaller tiles divide more evenly; with
-/// larger tiles, starting vCTAs takes less time.
+/// Returns a number of columns per tile for which all SMs get nearly equal
+/// numbers of columns, in whole tiles. Smaller tiles divide more evenly. Larger
+/// tiles need fewer vCTAs, each of which takes time to start.
 int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
                                              double imbalance) const {
   int64_t sms = target.getSms();
@@ -183,8 +183,8 @@ int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
   return best;
 }
 
-/// Returns the number of columns with the earliest end of all SMs, if no number
-/// yields equal shares.
+/// Returns the number of columns per tile for which the last SM ends earliest.
+/// Serves products for which no number of columns gives all SMs equal shares.
 int64_t TileSelector::selectMatrixColumns(int64_t batches,
                                           int64_t columns) const {
   auto getTime = [&](int64_t size) {
@@ -196,9 +196,9 @@ int64_t TileSelector::selectMatrixColumns(int64_t batches,
   });
 }
 
-/// Returns the number of columns with one tile per core. A core computes the
-/// dot products of a long tile as fast as those of several short tiles, and
-/// starts only one vCTA.
+/// Returns the number of columns for one tile per core. A core computes the dot
+/// products of a long tile as fast as those of several short tiles, but starts
+/// only one vCTA.
 int64_t TileSelector::selectDotColumns(int64_t batches, int64_t columns) const {
   columns = std::max<int64_t>(columns, 1);
   int64_t share = divideCeil(batches * columns, target.getSms());
@@ -243,8 +243,9 @@ bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
          getDepth(op) % tiles.getDepth() == 0;
 }
 
-/// Returns the listed tile with the earliest end, or nothing if none divides
-/// the result, or tiles of another size keep more SMs busy.
+/// Returns the listed tile with the shortest predicted time. Returns nothing if
+/// no listed tile divides the result, or if tiles of another size keep more SMs
+/// busy.
 std::optional<Tile>
 TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
   MatrixTilesAttr listed =
@@ -290,8 +291,9 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   if (isCPU() && rowsOfTile <= kDotRows) {
     n = selectDotColumns(batches, columns);
   } else if (!isCPU() && rowsOfTile <= kStreamingRows && getChosen(op)) {
-    // A matrix that an index chooses is not streamed. Each vCTA waits for its
-    // index and its rows, so that few large tiles are faster than equal shares.
+    // Parameters of matrices that an index chooses are not streamed. Each vCTA
+    // waits for its index and its rows, so few large tiles are faster than
+    // equal shares.
     n = selectMatrixColumns(batches, columns);
   } else if (!isCPU() && rowsOfTile <= kStreamingRows) {
     bool isMatrix = hasMatrixUnits(lhs.getElementType(), rowsOfTile);
@@ -346,8 +348,9 @@ bool TileSelector::fitScores(int64_t scores, int64_t bytes) const {
   return isCPU() || scores * kScoreBytes <= bytes;
 }
 
-/// Returns the minimum and the maximum rows of a tile of which each warpgroup
-/// of a CTA computes a block; zeros if warpgroups do not compute the attention.
+/// Returns the minimum and the maximum number of rows of a tile whose blocks
+/// the warpgroups of a CTA compute. Returns zeros if warpgroups do not compute
+/// the attention.
 std::pair<int64_t, int64_t>
 TileSelector::getWarpgroupRows(AttentionOpInterface op) const {
   if (needsScores(op))

@@ -32,10 +32,10 @@ public:
 
   /// Returns the bits of the k-th largest number.
   Value findCount(Value k);
-  /// Returns the largest bits for which the numbers that are neither below
-  /// these bits nor below `least` have a sum of at least `target`.
+  /// Returns the bits of the largest threshold for which the numbers that reach
+  /// both the threshold and `least` have a sum of at least `target`.
   Value findSum(Value least, Value target);
-  /// Returns the sum of the numbers from the bits `least` on.
+  /// Returns the sum of the numbers whose bits are at least `least`.
   Value sumFrom(Value least);
 
 private:
@@ -73,7 +73,7 @@ Value RowSearch::reduceFrom(Value least, Value start, BodyFn combine) {
   return tensor::ExtractOp::create(builder, loc, result, ValueRange());
 }
 
-/// Returns the largest bits for which `keeps` emits true.
+/// Returns the largest word for which the condition that `keeps` emits is true.
 Value RowSearch::search(function_ref<Value(Value trial)> keeps) {
   auto index = [&](int64_t value) -> Value {
     return arith::ConstantIndexOp::create(builder, loc, value);

@@ -36,9 +36,9 @@ struct Update {
   Value value;
   BlockArgument state;
   SmallVector<OpFoldResult> offsets;
-  /// Set if tiles are interleaved parts of the state: the dimension of the
-  /// state's rows, and the number of parts. The task sees the state with an
-  /// additional dimension for the parts after the rows.
+  /// Set if each tile is an interleaved partition of the state: the dimension
+  /// of the state's rows, and the number of partitions. In the task, the state
+  /// has an additional dimension for the partitions after the rows.
   std::optional<int64_t> interleavedDim = std::nullopt;
   int64_t parts = 1;
 
@@ -177,8 +177,8 @@ static Value getRoot(GroupOp group, const std::optional<Update> &update) {
   return group.getBody().front().getTerminator()->getOperand(0);
 }
 
-/// Returns the type of the task's result. The parts of a state are a dimension
-/// of this type.
+/// Returns the type of the task's result. The partitions of a state are a
+/// dimension of this type.
 static RankedTensorType getTaskType(GroupOp group,
                                     const std::optional<Update> &update) {
   RankedTensorType type = getType(group.getResult(0));
@@ -296,7 +296,7 @@ SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
 }
 
 /// Emits the number of rows that the vCTA writes: one if the row belongs to the
-/// vCTA's part of the state, otherwise zero.
+/// vCTA's partition of the state, otherwise zero.
 Value GroupTiler::countRows(ValueRange indices) {
   int64_t dim = *update->interleavedDim;
   AffineExpr row = rewriter.getAffineSymbolExpr(0);
@@ -380,8 +380,8 @@ void GroupTiler::resolveTileOffsets(TaskOp task) {
 }
 
 /// Replaces the group's results. Readers that reshape the state to the task's
-/// type read the task's result; other readers get a reshape that joins the
-/// parts.
+/// type read the task's result. Other readers get a reshape that joins the
+/// partitions.
 void GroupTiler::replaceGroup(TaskOp task) {
   Value result = task.getResult(0);
   if (type != group.getResult(0).getType()) {

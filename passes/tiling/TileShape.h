@@ -18,18 +18,18 @@ using Tile = SmallVector<int64_t>;
 /// ops are elementwise.
 AnchorOpInterface getTileAnchor(GroupOp group);
 
-/// Returns the tiled shape: the shape of the result, or of the part of the
-/// result that the anchor writes.
+/// Returns the shape that is divided into tiles: the shape of the result, or of
+/// the slice of the result that the anchor writes.
 ArrayRef<int64_t> getDomain(GroupOp group);
 
-/// Returns true if a tile of an update is an interleaved part of the state: the
-/// tile has more rows than the single row that the update writes, at a dynamic
-/// offset. With `P` parts, vCTA `p` owns the rows whose number is `p` modulo
-/// `P`. The vCTA that owns the row writes it.
+/// Returns true if a tile of an update is an interleaved partition of the
+/// state: the update writes a single row, at a dynamic offset, and the tile has
+/// more rows. With `P` partitions, vCTA `p` owns the rows whose index is `p`
+/// modulo `P`. The vCTA that owns the row writes it.
 bool isInterleaved(int64_t rows, int64_t rowsOfState, int64_t size);
 
-/// Returns the dimension in which a tile of the group is an interleaved part of
-/// a state, or nothing.
+/// Returns the dimension in which a tile of the group is an interleaved
+/// partition of a state, or nothing.
 std::optional<int64_t> getInterleavedDim(GroupOp group, ArrayRef<int64_t> tile);
 
 int64_t countTiles(ArrayRef<int64_t> domain, ArrayRef<int64_t> tile);
@@ -61,9 +61,9 @@ Tile cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target);
 /// SM's memory.
 constexpr int64_t kRowsShare = 3;
 
-/// Aligns the tiles of those `movable` groups that produce operands for `group`
-/// alone: each of their tiles is then read by one tile of `group`. Norms of few
-/// rows become one tile.
+/// Aligns the tiles of those `movable` groups whose results only `group` reads:
+/// each of their tiles is then read by one tile of `group`. Norms of few rows
+/// become one tile.
 void alignTiles(GroupOp group,
                 const llvm::SmallPtrSetImpl<Operation *> &movable,
                 TargetAttr target);
