@@ -172,8 +172,8 @@ private:
 };
 } // namespace
 
-/// Casts the number of a task or of a vCTA to `index`. Numbers of 32 bits are
-/// zero-extended, since they are never negative.
+/// Casts the index of a task or of a vCTA to the type `index`. An i32 is
+/// zero-extended, because it is never negative.
 Value DispatchBuilder::toIndex(Value value) {
   Type index = builder.getIndexType();
   if (value.getType().isInteger(32))
@@ -305,8 +305,8 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
     buildTraced(symbols.lookup<func::FuncOp>("ark_traced"), trace);
   }
 
-  /// Returns the texts of the backend and, on NVIDIA GPUs, of the number of
-  /// ranks.
+  /// Returns the texts of the backend. On NVIDIA GPUs, one of them depends on
+  /// whether the program has several ranks.
   SmallVector<KernelText> getTexts(KernelOp kernel) {
     auto target =
         getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);

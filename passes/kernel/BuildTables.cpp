@@ -77,13 +77,13 @@ private:
   /// state.
   std::optional<int64_t> stopSlot, stopTask;
   FootprintTable footprints;
-  /// Functions of the bodies by name, in the order of the body numbers.
+  /// Functions of the bodies by name, in the order of the indices of bodies.
   llvm::MapVector<StringAttr, func::FuncOp> functions;
-  /// Bodies whose stores carry the number of the iteration.
+  /// Bodies that write rank packets, which contain the epoch.
   llvm::SmallPtrSet<Operation *, 4> stamping;
   SmallVector<int64_t> arrivals;
-  /// First entry of each semaphore's packets in the operand table; 0 if the
-  /// waiters poll a counter.
+  /// For each semaphore, the index of its first packet in the operand table, or
+  /// 0 if waits poll a counter.
   SmallVector<int64_t> packetEntries;
 
   SmallVector<Attribute> buffers, tasks, bodies, semaphores;
@@ -215,8 +215,8 @@ int64_t TableBuilder::getArenaBytes() {
 // Tasks
 //===----------------------------------------------------------------------===//
 
-/// Returns `file:line` of the first file in a location (in a call, the callee
-/// comes first), or an empty string.
+/// Returns `file:line` of the first file in a location, or an empty string. In
+/// a call, the location of the callee comes first.
 static std::string describeLocation(Location loc) {
   if (auto file = dyn_cast<FileLineColRange>(loc))
     return (file.getFilename().getValue() + ":" + Twine(file.getStartLine()))
@@ -234,7 +234,7 @@ static std::string describeLocation(Location loc) {
   return "";
 }
 
-/// Returns the function of a task's body. A new body gets the next number.
+/// Returns the function of a task's body. A new body gets the next index.
 FailureOr<func::FuncOp> TableBuilder::findBody(TaskOp task) {
   auto name = task->getAttrOfType<FlatSymbolRefAttr>(kOutlinedBodyAttr);
   if (!name)
@@ -334,9 +334,9 @@ void TableBuilder::addSemaphores() {
   }
 }
 
-/// Adds the first and the last packet of every arrival at semaphores of kind
-/// `packet` to the operand table. On a GPU these semaphores are counters, and
-/// nothing is added.
+/// Adds two entries to the operand table for every arrival at a semaphore of
+/// kind `packet`: the first and the last packet of the sender. Adds nothing on
+/// a GPU, where these semaphores are counters.
 LogicalResult TableBuilder::addPackets(const ExpandedSchedule &expanded) {
   packetEntries.assign(expanded.semaphores.size(), 0);
   TargetAttr target = findTarget(program);
@@ -407,8 +407,9 @@ bool TableBuilder::addItem(const LaneItem &item) {
   llvm_unreachable("all kinds of items are handled");
 }
 
-/// Adds the instruction that may end the launch after the work item that
-/// decides it. Returns false if `item` is another work item.
+/// If `item` is the work item that writes the state with `ark.stop`, adds the
+/// instruction that ends the launch when the state is not zero. Returns false
+/// for other items.
 bool TableBuilder::addStop(const LaneItem &item) {
   if (item.kind != LaneItem::Kind::Run || item.begin == item.end ||
       item.index != stopTask)

@@ -116,7 +116,7 @@ FootprintTable::describeOperand(TaskOp task, unsigned index,
   return builder.getDictionaryAttr(entries);
 }
 
-/// Returns the number of a value. Arguments come first, then intermediates in
+/// Returns the index of a value. Arguments come first, then intermediates in
 /// the order of their first use.
 int64_t FootprintTable::getValue(const BufferView &view) {
   if (auto argument = dyn_cast<BlockArgument>(view.root))

@@ -35,7 +35,7 @@ public:
   LogicalResult describe(TaskOp task, ArrayRef<BufferView> views,
                          func::FuncOp body,
                          SmallVectorImpl<NamedAttribute> &entry);
-  /// Returns the footprints of a body, ordered by number.
+  /// Returns the footprints of a body, ordered by their indices.
   ArrayAttr getFootprints(func::FuncOp body);
   /// Returns slot, byte offset and bytes of every value that is not an
   /// argument.

@@ -77,7 +77,7 @@ private:
 };
 } // namespace
 
-/// Reports an error at a part of the text.
+/// Reports an error at the location of `part`, a substring of the text.
 InFlightDiagnostic TextExpander::fail(StringRef part) {
   isKnown = false;
   StringRef before = kernel.text.take_front(part.data() - kernel.text.data());

@@ -13,8 +13,8 @@ namespace mlir::ark {
 /// Functions in MLIR's syntax that kernels of a backend contain. An identifier
 /// such as `kReport` in a text stands for a constant of KernelAbi.def. In a
 /// string, `<device>` and `<system>` stand for names of the target's scopes,
-/// and
-/// `<ranks>` for the name of the scope that contains all ranks of the program.
+/// and `<ranks>` for the name of the scope that contains all ranks of the
+/// program.
 struct KernelText {
   /// Name of the text's file, for locations.
   StringRef name;

@@ -152,9 +152,10 @@ bool KernelVerifier::isStop(int64_t slot) {
          getNumber(buffer, "bytes") == 4;
 }
 
-/// Returns true if field `c` fits a semaphore of kind `packet`: 1 in a signal;
-/// in a wait the first of the operand entries that hold the first and the last
-/// packet of every arrival.
+/// Returns true if field `c` of an instruction is valid for a semaphore of kind
+/// `packet`. In a signal, it is 1. In a wait, it is the index of the first
+/// entry in the operand table; every arrival has two entries, for its first and
+/// its last packet.
 bool KernelVerifier::isSignalledByPackets(abi::Opcode opcode, int64_t semaphore,
                                           int64_t arrivals, int64_t c) {
   auto entry = cast<DictionaryAttr>(kernel.getSemaphores()[semaphore]);
@@ -322,8 +323,9 @@ LogicalResult KernelVerifier::verifyRuns() {
   return success();
 }
 
-/// A wait for fewer arrivals than the semaphore gets would let a later
-/// iteration pass too early; a wait for more would never end.
+/// Checks that every wait states the number of arrivals that its semaphore
+/// gets. A wait for fewer arrivals would let a later iteration pass too early.
+/// A wait for more arrivals would never end.
 LogicalResult KernelVerifier::verifyArrivals() {
   SmallVector<int32_t> fields = getValues<int32_t>(kernel.getInstructions());
   SmallVector<int64_t> arrivals(kernel.getSemaphores().size(), 0);
@@ -361,7 +363,7 @@ LogicalResult KernelVerifier::verifyTimeline() {
   return success();
 }
 
-/// Later stages recognise packets by the attribute of an argument.
+/// Checks the attribute of arguments by which later stages recognise packets.
 LogicalResult KernelVerifier::verifyPackets() {
   FailureOr<SmallVector<llvm::BitVector>> packets = findPacketOperands(kernel);
   if (failed(packets))

@@ -62,7 +62,8 @@ static LogicalResult dump(ModuleOp module, Stage stage, StringRef folder) {
   return success();
 }
 
-/// The kernel stage replaces the program.
+/// Fails unless the module has an `ark.program` or has passed the kernel stage,
+/// which replaces the program.
 static LogicalResult checkProgram(ModuleOp module, Stage next) {
   if (next > Stage::Kernel || !module.getOps<ProgramOp>().empty())
     return success();

@@ -7,7 +7,7 @@
 
 namespace mlir::ark {
 
-/// Registers the passes of all rooms of the target stage.
+/// Registers the passes of all folders of the target stage.
 void registerArkTargetPasses();
 
 struct TargetPipelineOptions {

@@ -163,8 +163,8 @@ void BlockBuilder::findKeys(Value first) {
     }
 }
 
-/// Loads one part of a key for every quad and tile. The key is clamped to the
-/// last key.
+/// Issues load `number` of the keys of a step, of one key for every quad and
+/// tile. Keys beyond the last one are clamped to it.
 SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
                                                           int64_t number) {
   SmallVector<Words> keys;
@@ -207,23 +207,25 @@ AttentionTiles::Words BlockBuilder::loadValues(Value key, Value exists,
 // A step
 //===----------------------------------------------------------------------===//
 
-/// Returns the thread's scores of each tile, by row. The parts of the depth are
-/// processed one after the other, because registers do not hold all keys.
+/// Returns the scores of each of the thread's rows. The registers do not hold
+/// whole keys, so the product advances by one load along the depth at a time.
 SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
   SmallVector<SmallVector<Value>> accumulators(
       getStepTiles(),
       SmallVector<Value>(instruction->getNumAccumulators(), number(0)));
-  SmallVector<Value> pinned;
-  // Without registers for the queries, every step reads them again.
+  SmallVector<Value> opaqueRows;
+  // If registers do not hold the queries, every step loads them again. Opaque
+  // rows keep compilers from hoisting these loads.
   if (queries.empty())
     for (Value row : rows)
-      pinned.push_back(pinToPlace(row));
+      opaqueRows.push_back(makeOpaque(row));
   for (int64_t part = 0; part < getKeyLoads(); ++part) {
     SmallVector<Words> keys = loadKeys(first, part);
     SmallVector<Words> rowWords;
     for (int64_t own = 0; own < getOwnRows(); ++own)
-      rowWords.push_back(pinned.empty() ? queries[own][part]
-                                        : loadQueries(pinned[own], part));
+      rowWords.push_back(opaqueRows.empty()
+                             ? queries[own][part]
+                             : loadQueries(opaqueRows[own], part));
     for (auto [key, own] : llvm::zip(keys, accumulators))
       for (int64_t first = 0; first < kWords; first += getOwnWords()) {
         auto select = [&](const Words &all) {
@@ -326,7 +328,7 @@ SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
   return columns;
 }
 
-/// Stores partial results for the loop that combines the parts of a row.
+/// Stores partial results for the loop that combines the results of the warps.
 void BlockBuilder::store(const State &state) {
   for (int64_t own = 0; own < getOwnRows(); ++own) {
     OpBuilder::InsertionGuard guard(builder);

@@ -116,7 +116,7 @@ Value AttentionBuilder::getExponential(Value finite, Value score) {
   return emitExponential(builder, builder.getLoc(), score, finite);
 }
 
-Value AttentionBuilder::pinToPlace(Value number) {
+Value AttentionBuilder::makeOpaque(Value number) {
   Type i32 = builder.getI32Type();
   Value narrow = arith::IndexCastOp::create(builder, i32, number);
   Value width = arith::ConstantIntOp::create(builder, shape.getWarpSize(), 32);

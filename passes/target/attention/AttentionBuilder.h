@@ -8,13 +8,15 @@
 namespace mlir::ark {
 
 /// Partial results in shared memory, which the loop over the keys writes and
-/// the combining loop reads: the maxima and the sums of exponentials by part of
-/// the keys and row, and the weighted sums of values by part, row and depth.
+/// the combining loop reads. If several warps share the keys of a row, each
+/// warp has its own entries: a maximum and a sum of exponentials per row, and a
+/// weighted sum of values per row and element of the depth.
 struct AttentionBuffers {
   Value maxima, sums, products;
 };
 
-/// The results of a row, with the product in one of its columns.
+/// The results of a row for one column: the maximum, the sum, and one element
+/// of the product.
 using RowNumbers = llvm::SmallDenseMap<RowValue, Value, 4>;
 
 /// Builds scalars, bodies of ops and exchanges between threads.
@@ -52,9 +54,9 @@ protected:
   Value getFinite(Value maximum);
   /// Returns exp(score - finite).
   Value getExponential(Value finite, Value score);
-  /// Makes a number opaque to compilers, so that values that depend on the
+  /// Makes an index opaque to compilers, so that values that depend on the
   /// result are computed after this point.
-  Value pinToPlace(Value number);
+  Value makeOpaque(Value number);
   /// Builds all row ops for a column of a row. Returns their results.
   SmallVector<Value> buildRowOps(const RowNumbers &numbers,
                                  ValueRange rowIndices, Value column);

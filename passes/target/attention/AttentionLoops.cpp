@@ -29,12 +29,12 @@ static_assert(kWarpgroupDepthUnit == kPanelElements);
 static constexpr int64_t kMinStages = 2, kMaxStages = 3;
 
 //===----------------------------------------------------------------------===//
-// Shares
+// Division of the work
 //===----------------------------------------------------------------------===//
 
-/// Returns true if the accumulators of neighbouring products of queries and
-/// keys are an operand of the next product as they are, and if a thread holds
-/// two rows, which are the columns of a word of values.
+/// Returns true if accumulators of a product of queries and keys are an operand
+/// of the next product in the threads that hold them, and if a thread holds two
+/// rows of an operand, which correspond to the two columns in a word of values.
 static bool areSupported(MmaAttr mma) {
   return haveOperandsOfSameThreads(mma) && areAccumulatorsInThreadsOfLhs(mma) &&
          MatrixFragment(mma.getLhs()).getOwn(0) == 2 &&
@@ -66,9 +66,10 @@ static bool areLoadable(const AttentionOps &attention, int64_t width) {
              });
 }
 
-/// Returns the number of parts of the keys: the number of warps per block, if
-/// each part has at least one step and the partial results fit into shared
-/// memory.
+/// Returns the number of warps that divide the keys of a block among
+/// themselves: a power of two, at most the number of warps per block. More than
+/// half of these warps must have a step of keys, and the partial results must
+/// fit into shared memory.
 static int64_t chooseParts(const AttentionOps &attention,
                            AttentionShape shape) {
   int64_t keys = cast<MemRefType>(attention.key.getType()).getDimSize(0);
@@ -107,7 +108,8 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
     return std::nullopt;
   if (!shape.hasFewRows()) {
     shape.parts = chooseParts(attention, shape);
-    // Teams are preferred to parts: parts have to be combined, teams do not.
+    // Dividing the vCTAs among teams is better than dividing the keys among
+    // warps, whose partial results would have to be combined.
     int64_t teams = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(
         shape.warps / shape.getBlocks(), 1, std::max<int64_t>(run, 1)));
     if (teams > 1 && teams >= shape.parts) {
@@ -119,8 +121,9 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
   return shape.getBytes() <= kMaxBytes ? std::optional(shape) : std::nullopt;
 }
 
-/// Returns true if accumulators are pairs of neighbouring columns of two rows,
-/// which two neighbouring instructions along the keys turn into an operand.
+/// Returns true if a thread's accumulators are pairs of neighbouring columns of
+/// two rows, so that the accumulators of two neighbouring instructions along
+/// the keys form an operand.
 static bool haveWarpgroups(MmaAttr mma) {
   MatrixFragment acc(mma.getAcc());
   return mma.getKind() == MmaKind::Wgmma && acc.getOwn(0) == 2 &&
@@ -185,12 +188,12 @@ int64_t AttentionShape::getBytes() const {
 // Loops
 //===----------------------------------------------------------------------===//
 
-/// Returns the thread's number, made opaque to compilers by a shuffle of the
-/// value with itself. Values that depend on the number are hence computed here.
-/// Otherwise a compiler would compute them before the loop over vCTAs, and
-/// their registers would be missing in the loop.
-static Value pin(ImplicitLocOpBuilder &builder, Value thread,
-                 int64_t warpSize) {
+/// Makes the id of the thread opaque to compilers by a shuffle of the value
+/// with itself, so that values that depend on the id are computed after this
+/// point. Otherwise, a compiler would compute them before the loop over vCTAs,
+/// and they would occupy registers that the loop needs.
+static Value makeOpaque(ImplicitLocOpBuilder &builder, Value thread,
+                        int64_t warpSize) {
   Type i32 = builder.getI32Type();
   Value number = arith::IndexCastOp::create(builder, i32, thread);
   Value width = arith::ConstantIntOp::create(builder, warpSize, 32);
@@ -211,7 +214,7 @@ static void createWarpgroupLoop(ImplicitLocOpBuilder &builder,
   Value thread = createMappedLoop(builder, shape.getThreads());
   setFullRegisterPressure(thread.getParentBlock()->getParentOp());
   buildAttentionWarpgroups(builder, attention, shape, memory,
-                           pin(builder, thread, shape.getWarpSize()));
+                           makeOpaque(builder, thread, shape.getWarpSize()));
 }
 
 void ark::createAttentionLoops(ImplicitLocOpBuilder &builder,
@@ -235,6 +238,6 @@ void ark::createAttentionLoops(ImplicitLocOpBuilder &builder,
     if (!shape.hasFewRows())
       setFullRegisterPressure(thread.getParentBlock()->getParentOp());
     build(builder, attention, shape, buffers,
-          pin(builder, thread, shape.getWarpSize()));
+          makeOpaque(builder, thread, shape.getWarpSize()));
   }
 }

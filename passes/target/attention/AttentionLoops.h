@@ -13,19 +13,20 @@ namespace mlir::ark {
 
 /// The division of an attention among threads. With few rows, all warps share
 /// the keys. More rows are divided into blocks with as many rows as an
-/// instruction has; each block has one warp per part of the keys. Blocks of
+/// instruction has; `parts` warps share the keys of each block. Blocks of
 /// warpgroups share stages of keys and values in shared memory.
 struct AttentionShape {
   /// Returns nothing if the fragments of `mma` or the types are not supported,
   /// if the attention cannot be divided among the threads, or if it needs too
-  /// much shared memory. `run`, the largest number of vCTAs in a run, does not
-  /// decide if there is a shape.
+  /// much shared memory. `run` is the largest number of vCTAs of a work item;
+  /// it does not affect whether a shape is returned.
   static std::optional<AttentionShape> choose(const AttentionOps &attention,
                                               MmaAttr mma, int64_t threads,
                                               int64_t run);
 
-  /// The same for warpgroups with the instruction `mma`, if each warpgroup has
-  /// a block and if the stages fit into `room` bytes of shared memory.
+  /// Returns the shape for warpgroups with the instruction `mma`. Returns
+  /// nothing unless there is one block per warpgroup and the stages fit into
+  /// `room` bytes of shared memory.
   static std::optional<AttentionShape>
   chooseWarpgroups(const AttentionOps &attention, MmaAttr mma, int64_t threads,
                    int64_t room);
@@ -54,8 +55,9 @@ struct AttentionShape {
   /// Returns the rows of a block that belong to one of its warps.
   int64_t getWarpRows() const { return mma.getM() / mma.getWarps(); }
   int64_t getStageKeys() const { return kStageDepth; }
-  /// Returns the keys of a stage whose scores a thread holds at once: its
-  /// registers also hold the accumulators of the depth.
+  /// Returns the number of keys of a stage whose scores a thread holds at once.
+  /// It is smaller for a large depth, because the registers also hold the
+  /// accumulators of the depth.
   int64_t getPassKeys() const {
     return depth > kPanelElements ? kStageDepth / 2 : kStageDepth;
   }

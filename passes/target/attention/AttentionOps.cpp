@@ -121,8 +121,8 @@ bool AttentionOps::mayWrite(Value out, ArrayRef<Value> ownReads) const {
          });
 }
 
-/// Adds an elementwise op that reads only its own elements of the attention's
-/// results and of other row ops.
+/// If an op is elementwise and reads only its own elements of the attention's
+/// results and of other row ops, adds it to the row ops and returns true.
 bool AttentionOps::addRowOp(linalg::LinalgOp linalgOp) {
   if (!isElementwise(linalgOp) || !hasRowLoops(linalgOp) ||
       !linalgOp.getIndexingMapsArray().back().isIdentity())

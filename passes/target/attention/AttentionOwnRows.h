@@ -18,18 +18,19 @@ protected:
   /// the distance of a block of the fragment.
   void assignRows(Value first);
   /// Replaces the scores of a step, by row, by exponentials, and updates the
-  /// maximum and the thread's sum of exponentials of each row. Returns the
-  /// factors of the accumulators of each row. Exponentials have some 20 correct
-  /// bits, more than the values' type, to which they are rounded.
+  /// maximum and the thread's sum of exponentials of each row. Returns, for
+  /// each row, the factor by which its accumulators must be scaled.
+  /// Exponentials have some 20 correct bits, more than the type of the values,
+  /// to which they are rounded.
   SmallVector<Value> updateSoftmax(MutableArrayRef<Value> maxima,
                                    MutableArrayRef<Value> sums,
                                    MutableArrayRef<SmallVector<Value>> scores);
   /// Adds up the sums of the threads that share a row.
   void combineSums(MutableArrayRef<Value> sums);
   void enterRow(int64_t own);
-  /// Calls `finish` with the maximum and the sum of each row, and with the
-  /// number of the row among those of the thread, where the row is known to
-  /// exist.
+  /// For each row of the thread, calls `finish` in a branch that is taken if
+  /// the row exists. The arguments are the maximum and the sum of the row, and
+  /// the index of the row among the rows of the thread.
   void finishRows(ArrayRef<Value> maxima, ArrayRef<Value> sums,
                   function_ref<void(const RowNumbers &, int64_t)> finish);
   void finishColumns(RowNumbers numbers, int64_t own, Value first,

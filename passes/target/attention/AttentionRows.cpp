@@ -13,8 +13,8 @@ using namespace mlir::ark;
 
 namespace {
 /// Combines the partial results of the warps. A warp processes one row and as
-/// many columns as it has threads. Each thread first computes the weight of one
-/// part of the keys, and then sums one column over all parts.
+/// many columns as it has threads. Each thread first computes the weight of the
+/// partial results of one warp, and then sums one column over all warps.
 class RowBuilder : public AttentionBuilder {
 public:
   using AttentionBuilder::AttentionBuilder;

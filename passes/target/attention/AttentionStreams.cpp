@@ -22,11 +22,12 @@ namespace {
 /// and the sum of exponentials and the weighted sum of values relative to the
 /// maximum.
 ///
-/// The scores are products of queries, all of whose rows but the first of each
-/// thread are zero, by keys. The weighted sums are products of values, with
-/// their columns as rows, by exponentials. A thread hence computes the scores
-/// whose exponentials it needs, and threads exchange no data between the
-/// products. Queries and keys use the same permuted order of the depth, the
+/// The scores are products of queries by keys. Of the rows of the left operand
+/// that a thread holds, only the first one is a query; the others are zero. The
+/// weighted sums are products of values by exponentials, with the columns of
+/// values as rows of the left operand. In this arrangement, a thread computes
+/// the scores whose exponentials it needs, so threads exchange no data between
+/// the products. Queries and keys use the same permuted order of the depth, the
 /// order in which threads load it.
 class StreamBuilder : public AttentionTiles {
 public:

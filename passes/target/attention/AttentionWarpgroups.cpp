@@ -371,7 +371,7 @@ SmallVector<Value> WarpgroupLoopBuilder::createSteps(Value begin, Value end,
   state.assign(loop.getRegionIterArgs(), getOwnRows());
   ValueRange offsets = loop.getRegionIterArgs().take_back(2);
   Value first = loop.getInductionVar();
-  // Afterwards, all warpgroups have finished with the stage before.
+  // After this wait, no warpgroup reads the previous stage any more.
   waitForStageCopies(builder, shape.stages - 2);
   if (isWhole || mask)
     copyIfThere(add(first, ahead * keys), /*stage=*/offsets[1]);

@@ -75,8 +75,9 @@ static bool isOwnBuffer(Value buffer, const AttentionOps &attention) {
   });
 }
 
-/// Returns the shared memory that remains beside temporaries other than those
-/// of the attention, which the loops replace.
+/// Returns the bytes of shared memory that the loops may use: those beside the
+/// temporaries of other ops. The loops replace the temporaries of the
+/// attention.
 int64_t FlashAttentionPass::getRoom(const AttentionOps &attention) {
   auto target =
       getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
@@ -89,7 +90,8 @@ int64_t FlashAttentionPass::getRoom(const AttentionOps &attention) {
   return room;
 }
 
-/// Prefers warpgroups. `run` is the largest number of vCTAs in a run.
+/// Returns the shape of the loops, for warpgroups if possible. `run` is the
+/// largest number of vCTAs of a work item.
 std::optional<AttentionShape>
 FlashAttentionPass::choose(const AttentionOps &attention, int64_t run) {
   if (auto shape = AttentionShape::chooseWarpgroups(
@@ -169,7 +171,7 @@ std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
   return last;
 }
 
-/// Returns the largest number of vCTAs in a run of the body.
+/// Returns the largest number of vCTAs in a work item of the body.
 int64_t FlashAttentionPass::getLongest(func::FuncOp body) {
   int64_t longest = 0;
   for (auto kernel : getOperation().getOps<KernelOp>())
@@ -204,9 +206,9 @@ void FlashAttentionPass::share(scf::ForOp vctas, const AttentionShape &shape) {
   loop.erase();
 }
 
-/// Replaces the loop over a single vCTA by its body, unless another op needs
-/// the loop. Inside a loop, a compiler would keep all values that do not depend
-/// on the vCTA in registers, which the attention needs.
+/// Replaces the loop over a single vCTA by its body, unless an attention or a
+/// reduction is left in the loop. In a loop, compilers would keep all values
+/// that do not depend on the vCTA in registers, which the attention needs.
 void FlashAttentionPass::unwrap(scf::ForOp vctas) {
   Block *block = vctas.getBody();
   bool isElementwise =

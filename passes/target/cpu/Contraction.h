@@ -21,7 +21,7 @@ struct ContractionDim {
 struct Contraction {
   linalg::LinalgOp op;
   ContractionDim m, n, k;
-  /// Operand numbers of A (indexed by m) and B (indexed by n).
+  /// Operand indices of A (indexed by m) and B (indexed by n).
   unsigned lhs, rhs;
   /// True if B is contiguous in k instead of n.
   bool rhsTransposed;

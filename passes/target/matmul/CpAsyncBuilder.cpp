@@ -81,10 +81,10 @@ void CpAsyncBuilder::copy(Value k, Value stage) {
   }
 }
 
-/// Multiplies the warpgroup's part. The instructions of the previous stage may
-/// still run when the instructions of a stage are issued. The next copy hence
-/// writes to the stage before both, whose instructions have completed in all
-/// warpgroups.
+/// Multiplies the warpgroup's tile. The instructions of a stage are issued
+/// while the instructions of the previous stage may still run. The next copy
+/// therefore writes to the stage before these two: all warpgroups have
+/// completed its instructions.
 SmallVector<Value> CpAsyncBuilder::accumulate() {
   int64_t bytes = shape.getStageBytes(), ahead = shape.stages - 2;
   for (int64_t i = 0; i < ahead; ++i) {

@@ -124,8 +124,8 @@ void MmaBuilder::findRows() {
                               products.front().left, shape.getRows()));
 }
 
-/// Returns the address of this thread's part of a row in global memory if the
-/// row is multiplied by few rows only; null otherwise.
+/// Returns the address of this thread's elements of a row if the row lies in
+/// global memory and few rows are multiplied by it. Returns null otherwise.
 Value MmaBuilder::findAddress(Value buffer, Value row) {
   bool isGlobal = !getRoot(buffer).getDefiningOp<memref::AllocaOp>();
   if (!isGlobal || !products.front().isSkinny() || shape.isRagged)

@@ -81,10 +81,12 @@ private:
   const MatrixInstruction &instruction;
   ValueRange buffers;
   /// The split-K part, the first column and row of the tile, the thread's row
-  /// of an operand, and the thread's index among the threads of that row.
+  /// of an operand, and the index of the thread among those that share this
+  /// row.
   Value part, firstColumn, firstRow, row, number;
   Value threadOfWarp;
-  /// The begin of this thread's elements along K, and the end of its part.
+  /// The begin of this thread's elements along K, and the end of its split-K
+  /// part.
   Value begin, end;
   /// The rows of the blocks.
   SmallVector<Value> rowsOf;

@@ -18,7 +18,8 @@ using namespace mlir::ark;
 
 /// Upper bound of the 32-bit registers per thread for loads in flight.
 static constexpr int64_t kRegistersInFlight = 64;
-/// The same for products of many rows: their accumulators need registers too.
+/// Upper bound for products of many rows, whose accumulators need registers,
+/// too.
 static constexpr int64_t kRegistersBesideAccumulators = 32;
 static constexpr int64_t kMaxInFlight = 8;
 /// Upper bound of the rows: larger tiles exceed the registers for accumulators.
@@ -100,9 +101,10 @@ static int64_t getPartsBytes(const MatmulTile &product, const MmaShape &shape) {
                        kSharedAlignment);
 }
 
-/// Chooses enough parts for a thread to have `fitting` slices, and to issue all
-/// their loads at once. An SM then has whole rows in flight, which memory
-/// delivers faster than small parts of all rows.
+/// Chooses so many split-K parts that a thread has only `fitting` slices of
+/// each tile, and issues all their loads at once. The warps then iterate over
+/// N. An SM has whole rows in flight, which memory delivers faster than short
+/// ranges of all rows.
 void MmaShape::iterateOverN(ArrayRef<MatmulTile> products, int64_t fitting) {
   const MatmulTile &first = products.front();
   int64_t all = llvm::divideCeil(first.depth, sliceElements);

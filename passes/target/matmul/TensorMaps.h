@@ -19,8 +19,8 @@ struct TensorMap {
   int64_t columns, rows, stride;
   int64_t boxRows;
 
-  /// Returns the map of the operand that `tile` is a part of. Returns nothing
-  /// if the operand is not one matrix with the row stride of the tile.
+  /// Returns the map of the operand of which `tile` is a subview. Returns
+  /// nothing if the operand is not one matrix with the row stride of the tile.
   static std::optional<TensorMap> match(Value tile, int64_t boxRows);
 
   bool operator==(const TensorMap &other) const;

@@ -26,9 +26,9 @@ struct StagedOperand {
 
 /// Builds the code of one thread: it issues the `wgmma` instructions of its
 /// warpgroup on stages in shared memory, and stores its accumulators. Stages
-/// are swizzled: within a block, 16-byte part `i` of row `r` lies at `i xor r`.
-/// An instruction reads part `i` of all rows together, and these parts lie in
-/// different banks.
+/// are swizzled: within a block, 16-byte unit `i` of row `r` lies at `i xor r`.
+/// For this reason, the units `i` of all rows, which an instruction reads
+/// together, lie in different banks.
 class WarpgroupBuilder {
 public:
   WarpgroupBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,

@@ -25,7 +25,7 @@ using namespace mlir::ark;
 static constexpr llvm::StringLiteral kGpuModule = "ark_gpu";
 /// The dispatch loop's name after the launched kernel has taken its old name.
 static constexpr llvm::StringLiteral kDispatchLoop = "ark_dispatch_loop";
-/// The function that reads the lane's number again.
+/// The function that reads the index of the lane again.
 static constexpr llvm::StringLiteral kLane = "ark_lane";
 /// The optional function of a resident kernel, which calls the dispatch loop
 /// once, or once per ring of a doorbell.
@@ -154,7 +154,7 @@ static LogicalResult verifyType(func::FuncOp function, TypeRange inputs,
 }
 
 /// Checks the types of the functions that the launched kernel may call: the
-/// loop, the loop of a resident kernel, and the function of the lane's number.
+/// loop, the loop of a resident kernel, and the function of the lane's index.
 static LogicalResult verifyCallees(ModuleOp module, func::FuncOp loop) {
   MLIRContext *context = module.getContext();
   auto pointer = LLVM::LLVMPointerType::get(context);

@@ -115,7 +115,8 @@ static CFGLoop *getVctaLoop(LLVM::LLVMFuncOp body, CFGLoopInfo &loops) {
 
 /// Returns the op before which an address with these uses should be looked up:
 /// as late as possible if the address is only stored to, and at the begin of a
-/// vCTA otherwise. Returns null if that is no later than before.
+/// vCTA otherwise. Returns null if this op is not later than the present
+/// lookup.
 static Operation *getInsertionPoint(LLVM::LLVMFuncOp body,
                                     ArrayRef<OpOperand *> uses,
                                     DominanceInfo &dominance) {

@@ -21,9 +21,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Upper bound of the elements of a row per thread that are live in their own
-/// type and as f32 beside the inputs of the last op. Beyond it, registers do
-/// not suffice, and these inputs are loaded later.
+/// Upper bound of the elements of a row per thread for which the inputs of the
+/// last op are loaded early. The registers cannot hold more elements, both in
+/// their own type and as f32, together with these inputs.
 static constexpr int64_t kMaxElementsWithInputs = 32;
 
 //===----------------------------------------------------------------------===//

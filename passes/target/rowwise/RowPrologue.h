@@ -11,9 +11,9 @@
 
 namespace mlir::ark {
 
-/// The division of a row among warps: a part for each warp, and `loads` loads
-/// of `width` elements for each thread. Neighbouring threads load neighbouring
-/// elements.
+/// The division of a row among warps: a range of elements for each warp, and
+/// `loads` loads of `width` elements for each thread. Neighbouring threads load
+/// neighbouring elements.
 struct RowShares {
   int64_t parts = 0, loads = 0, width = 0;
 

@@ -9,8 +9,8 @@
 
 namespace mlir::ark {
 
-/// A parallel loop with reductions, each iteration of which is shared by a
-/// group of threads. Every thread reduces its share. The threads of a warp then
+/// A parallel loop with reductions in which a group of threads shares each
+/// iteration. Every thread reduces its share. Then the threads of a warp
 /// combine their values, and finally the warps of the group.
 class GroupReduction {
 public:

@@ -92,8 +92,9 @@ void InvariantFinder::collect() {
   }
 }
 
-/// Keeps in the loop the ops that use memory that `op` writes, and the ops
-/// whose writes would precede a read by `op`.
+/// Keeps in the loop the ops that depend on `op`, which stays: ops that use
+/// memory that `op` writes, and ops that overwrite memory that `op` reads
+/// first.
 void InvariantFinder::keepDependent(Operation *op) {
   for (auto &entry : accesses) {
     Operation *other = entry.first;

@@ -201,7 +201,7 @@ LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
 }
 
 /// Rematerialises the ids in every vCTA: reads the thread id inside of the
-/// loop, and makes the vCTA's number opaque to compilers.
+/// loop, and makes the index of the vCTA opaque to compilers.
 void ThreadMapper::rematerializeIds(scf::ForOp vctas) {
   Operation *cast = thread.getDefiningOp();
   Operation *read = cast->getOperand(0).getDefiningOp();
@@ -286,9 +286,10 @@ LogicalResult ThreadMapper::leaveToOne(Operation &op) {
 
 /// Makes the load of a scalar volatile, which keeps compilers from moving the
 /// load and its users out of the loop over vCTAs. The work item would otherwise
-/// wait for this load before it issues other loads. A load of a temporary does
-/// not move, and a pointer to global memory cannot reach it.
-static void pinNumber(OpBuilder &builder, memref::LoadOp load) {
+/// wait for this load before it issues other loads. Leaves loads of temporaries
+/// alone: compilers do not move them, and the pointer of the new load is one to
+/// global memory.
+static void makeVolatile(OpBuilder &builder, memref::LoadOp load) {
   if (!load.getIndices().empty() ||
       load.getMemRef().getDefiningOp<memref::AllocaOp>() ||
       !load.getMemRefType().getLayout().isIdentity() ||
@@ -322,12 +323,12 @@ LogicalResult ThreadMapper::mapRegions(Operation &op) {
   return success();
 }
 
-static void pinNumbers(Operation &op, OpBuilder &builder) {
+static void makeLoadsVolatile(Operation &op, OpBuilder &builder) {
   for (Region &region : op.getRegions())
     for (Block &block : region)
       for (auto load :
            llvm::make_early_inc_range(block.getOps<memref::LoadOp>()))
-        pinNumber(builder, load);
+        makeVolatile(builder, load);
 }
 
 /// Returns true if a block has a barrier, and no op before the first barrier
@@ -363,7 +364,7 @@ LogicalResult ThreadMapper::mapVctas(scf::ForOp vctas) {
     builder.setInsertionPoint(vctas);
     gpu::BarrierOp::create(builder, vctas.getLoc());
   }
-  pinNumbers(*vctas, builder);
+  makeLoadsVolatile(*vctas, builder);
   if (isAnew)
     rematerializeIds(vctas);
   thread = outer;
@@ -387,7 +388,7 @@ LogicalResult ThreadMapper::mapControlFlow(Operation &op) {
   pendingOfThreadZero.clear();
   if (failed(mapRegions(op)))
     return failure();
-  pinNumbers(op, builder);
+  makeLoadsVolatile(op, builder);
   pending = std::move(before);
   pendingOfThreadZero = std::move(beforeOfOne);
   return success();

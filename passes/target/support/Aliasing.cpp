@@ -33,7 +33,7 @@ bool ark::isNoAlias(Value root) {
                              LLVM::LLVMDialect::getNoAliasAttrName());
 }
 
-/// Returns the subviews that `buffer` is derived by, the innermost first.
+/// Returns the subviews between `buffer` and its root, the innermost first.
 static SmallVector<memref::SubViewOp> getSubviews(Value buffer) {
   SmallVector<memref::SubViewOp> subviews;
   while (auto view = buffer.getDefiningOp<ViewLikeOpInterface>()) {
@@ -44,7 +44,7 @@ static SmallVector<memref::SubViewOp> getSubviews(Value buffer) {
   return subviews;
 }
 
-/// Returns true if two parts of one buffer are disjoint along a dimension.
+/// Returns true if two subviews of one buffer are disjoint along a dimension.
 static bool areDisjoint(memref::SubViewOp a, memref::SubViewOp b) {
   if (a.getSource() != b.getSource())
     return false;

@@ -53,7 +53,8 @@ void KernelTemplate::addCallback(StringRef hook, StringRef callee) {
     return report(hook, "has no function");
   if (!lookUp(callee))
     return report(callee, "has no function");
-  // The kernel's text orders callbacks: each has a hook of its own.
+  // Each hook has at most one callback, so that the kernel text alone orders
+  // callbacks.
   if (!llvm::hasSingleElement(function.getBody().front()))
     return report(hook, "has more than one callback for");
   builder.setInsertionPointToStart(&function.getBody().front());

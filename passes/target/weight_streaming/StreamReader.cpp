@@ -47,9 +47,9 @@ std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
   return EarlyRead{source, *elements, Value()};
 }
 
-/// Returns true if the words of one load are the left operand as they are, and
-/// if neighbouring elements of the diagonals lie in threads with fixed XOR
-/// distances.
+/// Returns true if a thread can use the words of one load as left operand
+/// without an exchange, and if neighbouring elements of the diagonals lie in
+/// threads with fixed XOR distances.
 static bool isSupported(MmaAttr mma) {
   if (!mma || !haveOperandsOfSameThreads(mma) ||
       !areAccumulatorsInThreadsOfLhs(mma))
@@ -281,7 +281,7 @@ Value StreamReader::addDiagonals(ArrayRef<Value> accumulators) {
       index(0));
   Value own = arith::SelectOp::create(builder, isOdd, columns[1], columns[0]);
   // Diagonal element g lies in row g, at column g. Threads of elements whose
-  // numbers differ in one bit hence differ by a fixed XOR distance.
+  // indices differ in one bit hence differ by a fixed XOR distance.
   SmallVector<int64_t> distances;
   for (int64_t bit = 1; bit < acc.getBlockExtent(0); bit *= 2)
     distances.push_back(bit * acc.getStride(0) +

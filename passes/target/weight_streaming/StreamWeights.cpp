@@ -49,7 +49,8 @@ struct StreamedBody {
   SmallVector<WeightStream> streams;
 };
 
-/// Byte offsets of the rings' parts in shared memory.
+/// Byte offsets of the data of the rings in shared memory, number of slots per
+/// ring, and bytes of a slot.
 struct RingLayout {
   int64_t inWarp = 0, warps = 0, barriers = 0, table = 0, slots = 0, end = 0;
   int64_t depth = 0, slotBytes = 0;
