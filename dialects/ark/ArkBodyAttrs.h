@@ -22,7 +22,7 @@ inline constexpr llvm::StringLiteral kOutlinedBodyAttr = "ark.body";
 /// operands.
 inline constexpr llvm::StringLiteral kCtaCollectiveAttr = "ark.cta_collective";
 
-/// On a body: the tensor maps that it requests by number. Each is an array of
+/// On a body: the tensor maps that it requests by index. Each is an array of
 /// operand, columns, rows, stride and rows of a box.
 inline constexpr llvm::StringLiteral kTensorMapsAttr = "ark.tensor_maps";
 inline constexpr int64_t kTensorMapFields = 5;

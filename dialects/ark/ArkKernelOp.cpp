@@ -11,11 +11,11 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Elements of a table, at most: a splat takes no memory, whatever its type
-/// says, but passes visit and copy all elements.
+/// Maximum number of elements of a table. A splat of any size takes little
+/// memory in an attribute, but passes visit and copy all of its elements.
 static constexpr int64_t kMaxTableElements = int64_t(1) << 26;
 
-/// The most operands of a body. Passes have a bit for each operand.
+/// Maximum number of operands of a body. Passes have a bit for each operand.
 static constexpr int64_t kMaxOperands = int64_t(1) << 16;
 
 /// kernel_c1

@@ -12,15 +12,16 @@
 
 namespace mlir::ark {
 
-/// The most SMs of a target and of a schedule.
+/// Maximum number of SMs of a target and of a schedule.
 inline constexpr int64_t kMaxSms = int64_t(1) << 16;
 /// Maximum number of ranks of a world. Each rank has at least one SM.
 inline constexpr int64_t kMaxRanks = kMaxSms;
-/// The most dimensions of a tensor: as many as an array of the oldest numpy
-/// that runs bundles can have. ArkTypes.td and frontend/shapes.py have the same
-/// number.
+/// Maximum number of dimensions of a tensor: as many as an array of the oldest
+/// numpy that runs bundles can have. ArkTypes.td and frontend/shapes.py have
+/// the same number.
 inline constexpr int64_t kMaxDimensions = 32;
-/// The most bytes of a splat constant, which a bundle writes out in full.
+/// Maximum number of bytes of a splat constant, which a bundle writes out in
+/// full.
 inline constexpr int64_t kMaxSplatBytes = int64_t(1) << 31;
 /// Maximum number of vCTAs of a task.
 inline constexpr int64_t kMaxVCTAs = int64_t(1) << 22;

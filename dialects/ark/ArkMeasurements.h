@@ -19,7 +19,7 @@ std::optional<double> getMeasuredNs(TaskOp task);
 /// last, and so on, together take equal times.
 inline constexpr llvm::StringLiteral kGrowingAttr = "ark.growing";
 
-/// Check the attributes on their op.
+/// Verify the attributes on their op.
 LogicalResult verifyMeasuredNs(Operation *op, NamedAttribute attribute);
 LogicalResult verifyGrowing(Operation *op, NamedAttribute attribute);
 

@@ -5,7 +5,7 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns a map from `loops` loops to those with the numbers `results`.
+/// Returns a map from `loops` loops to the loops with the indices `results`.
 static AffineMap selectLoops(MLIRContext *context, unsigned loops,
                              ArrayRef<unsigned> results) {
   SmallVector<AffineExpr> exprs;

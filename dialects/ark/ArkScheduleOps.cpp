@@ -74,11 +74,11 @@ LogicalResult SemaphoreOp::verify() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// A task and the ranges of its vCTAs that run.
+/// A task and the ranges of its vCTAs that work items execute.
 struct TaskRuns {
   struct Range {
     int64_t begin, end;
-    /// Position of `run` among the runs of the schedule.
+    /// Index of `run` among the work items of the schedule.
     size_t number;
     RunOp run;
   };
@@ -89,7 +89,8 @@ struct TaskRuns {
 };
 
 /// Checks a schedule in one walk. A schedule may have tens of thousands of
-/// items, so the verifier looks names up in maps and not by symbol walks.
+/// items, so the verifier looks names up in maps instead of walking symbol
+/// tables.
 class ScheduleVerifier {
 public:
   explicit ScheduleVerifier(ScheduleOp schedule) : schedule(schedule) {}

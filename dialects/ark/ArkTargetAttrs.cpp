@@ -17,7 +17,8 @@ static bool arePositive(ArrayRef<int64_t> figures) {
 // FragmentAttr
 //===----------------------------------------------------------------------===//
 
-/// The product of three figures fits 64 bits.
+/// Upper bound of a figure of a fragment: the product of three figures fits 64
+/// bits.
 static constexpr int64_t kMaxFragmentFigure = 1 << 16;
 
 LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,

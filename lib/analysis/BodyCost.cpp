@@ -100,9 +100,9 @@ static int64_t countExecutions(TaskOp task, Operation *op) {
 // Counts
 //===----------------------------------------------------------------------===//
 
-/// Returns the operations of an attention outside of its region, as those of
-/// the ops that `ark-expand-attention` makes of it. A conversion to the type of
-/// the scores is one operation.
+/// Returns the operations of an attention outside of its region: those of the
+/// ops into which `ark-expand-attention` expands it. A conversion to the type
+/// of the scores is one operation.
 static int64_t countAttentionFlops(TaskOp task, OnlineAttentionOp op) {
   SmallVector<int64_t> extents = getLoopExtents(task, op);
   int64_t rows = multiply(ArrayRef(extents).take_front(op.getNumRowLoops()));
@@ -112,8 +112,8 @@ static int64_t countAttentionFlops(TaskOp task, OnlineAttentionOp op) {
       return getElementTypeOrSelf(operand) != op.getElementType();
     });
   };
-  // A product, a sum and conversions, then: a maximum and a sum, a difference
-  // and its exponential.
+  // Both contractions have a product, a sum and conversions per element. The
+  // softmax has a maximum, a sum, a difference and an exponential per score.
   int64_t perScore =
       extents[op.getDepthLoop()] *
           (2 + countConversions({op.getQuery(), op.getKey()})) +
@@ -169,7 +169,7 @@ int64_t mlir::ark::countTouchedBytes(TaskOp task, unsigned operand) {
   for (Operation *user : tile.getUsers()) {
     int64_t bytes = elementBytes;
     if (auto subview = dyn_cast<memref::SubViewOp>(user)) {
-      // A subview at constant offsets is not picked at run time.
+      // A subview at constant offsets selects nothing at run time.
       if (llvm::all_of(subview.getMixedOffsets(), [](OpFoldResult offset) {
             return getConstantIntValue(offset).has_value();
           }))

@@ -41,8 +41,8 @@ struct TaskCost {
 /// measurement is scaled by the median ratio of measured to predicted times.
 class CostModel {
 public:
-  /// If the module has no target, assumes a machine with `sms` SMs of which
-  /// only the proportions are realistic.
+  /// If the module has no target, assumes a machine with `sms` SMs. Predicted
+  /// times are then realistic only in proportion to each other.
   CostModel(ProgramOp program, int64_t sms);
 
   TargetAttr getTarget() const { return target; }
@@ -55,8 +55,8 @@ public:
   /// Returns the time from the last of `arrivals` signals until the waiting
   /// lane continues.
   double getHandoffNs(int64_t arrivals) const;
-  /// Returns the time from the end of a run to the start of a run that receives
-  /// its packets.
+  /// Returns the time from the end of a work item to the start of a work item
+  /// that receives its packets.
   double getPacketNs() const;
   /// Returns the cost of a signal for the signalling lane.
   double getSignalNs() const;

@@ -19,7 +19,8 @@ enum class Hazard { RAW, WAR, WAW };
 StringRef stringifyHazard(Hazard hazard);
 
 /// For every vCTA of a consumer, the vCTAs of a producer that must precede it.
-/// Most vCTAs need the same producers as others, so sets are shared.
+/// Most vCTAs have the same producers as other vCTAs, so equal sets are stored
+/// once.
 struct Relation {
   /// Sorted, disjoint, not adjacent.
   using VCTAs = SmallVector<Interval, 1>;

@@ -160,7 +160,7 @@ void RunDependences::addNeeds(ItemRef run, const LaneItem &item,
       ofRun.push_back({dependence.producer, static_cast<unsigned>(known[set])});
     }
   }
-  // Merges the needs of each producer into one.
+  // Merges the needs that have the same producer.
   llvm::sort(ofRun, [](Need a, Need b) {
     return std::tie(a.producer, a.items) < std::tie(b.producer, b.items);
   });
@@ -178,8 +178,8 @@ void RunDependences::addNeeds(ItemRef run, const LaneItem &item,
     for (size_t k = first; k < i; ++k)
       llvm::append_range(all, items[ofRun[k].items]);
     keepLastOfLane(all);
-    // A run cannot wait for itself. The proof rejects dependences between the
-    // vCTAs of one run.
+    // A work item cannot wait for itself. The proof rejects dependences between
+    // the vCTAs of one work item.
     llvm::erase_if(all, [&](ItemRef other) { return other == run; });
     if (!all.empty())
       merged.push_back({ofRun[first].producer, intern(all)});

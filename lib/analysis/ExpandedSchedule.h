@@ -15,7 +15,7 @@ struct LaneItem {
   Operation *op;
   /// Position of the task in the program, or of the semaphore in the schedule.
   unsigned index;
-  /// The vCTAs of a run or a prefetch.
+  /// The vCTAs of a work item or a prefetch.
   int64_t begin = 0, end = 0;
 
   bool isRun() const { return kind == Kind::Run; }
@@ -63,12 +63,12 @@ struct ExpandedSchedule {
   SmallVector<int64_t> arrivals;
 };
 
-/// For every run of a schedule, the items that execute the vCTAs which the run
-/// depends on.
+/// For every work item of a schedule, the work items that execute the vCTAs on
+/// which it depends.
 class RunDependences {
 public:
-  /// The items of one producer that a run needs: `items` is an index for
-  /// `getItems`.
+  /// The work items of one producer that a work item needs. `items` is an index
+  /// for `getItems`.
   struct Need {
     unsigned producer, items;
   };
@@ -80,16 +80,16 @@ public:
                  const Dependences &dependences,
                  Carrier carrier = Carrier::Any);
 
-  /// Returns the needs of a run, by ascending producer. A run does not need
-  /// itself.
+  /// Returns the needs of a work item, by ascending producer. A work item does
+  /// not need itself.
   ArrayRef<Need> getNeeds(ItemRef run) const {
     return needs[run.lane][run.item];
   }
-  /// Returns the items of a need by ascending lane. Each lane has one item: the
-  /// last one that the run needs.
+  /// Returns the items of a need by ascending lane: for each lane, the last
+  /// item that is needed.
   ArrayRef<ItemRef> getItems(unsigned index) const { return items[index]; }
   size_t getNumSets() const { return items.size(); }
-  /// Returns the last run of a task in every lane that runs the task.
+  /// Returns the last work item of a task in every lane that executes the task.
   ArrayRef<ItemRef> getLastRuns(unsigned task) const { return lastRuns[task]; }
 
 private:
@@ -107,7 +107,7 @@ private:
   Carrier carrier;
   std::vector<std::vector<SmallVector<Need, 2>>> needs;
   std::vector<SmallVector<ItemRef, 0>> items;
-  /// The runs of every task, by ascending vCTA.
+  /// The work items of every task, by ascending vCTA.
   std::vector<std::vector<Run>> runs;
   std::vector<SmallVector<ItemRef, 0>> lastRuns;
   /// For every dependence and every set of its relation, the index in `items`,

@@ -1,4 +1,4 @@
-//===- NeedProgress.cpp - Items that runs still need ----------------------===//
+//===- NeedProgress.cpp - Items that work items still need ----------------===//
 
 #include "lib/analysis/NeedProgress.h"
 

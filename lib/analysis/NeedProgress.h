@@ -1,4 +1,4 @@
-//===- NeedProgress.h - Items that runs still need --------------*- C++ -*-===//
+//===- NeedProgress.h - Items that work items still need --------*- C++ -*-===//
 
 #ifndef ARK_LIB_ANALYSIS_NEEDPROGRESS_H
 #define ARK_LIB_ANALYSIS_NEEDPROGRESS_H
@@ -7,9 +7,9 @@
 
 namespace mlir::ark {
 
-/// The progress of a simulation with regard to the sets of items that runs
-/// need. Many runs share a set, so each item of a set is visited once for all
-/// of them.
+/// The progress of a simulation with regard to the sets of items that work
+/// items need. Many work items share a set, so each item of a set is visited
+/// once for all of them.
 class NeedProgress {
 public:
   /// Both must outlive this object. `timeline` has the times of all items that
@@ -17,13 +17,13 @@ public:
   NeedProgress(const RunDependences &needs, const Timeline &timeline)
       : needs(needs), timeline(timeline), sets(needs.getNumSets()) {}
 
-  /// Returns an item that a run needs and that has not happened according to
-  /// `hasHappened`.
+  /// Returns an item that a work item needs and that has not happened according
+  /// to `hasHappened`.
   std::optional<ItemRef>
   findMissing(ItemRef run, llvm::function_ref<bool(ItemRef)> hasHappened);
-  /// Calls `visit(end, count)` for each need of a run: the end of the last item
-  /// on another lane, minus infinity if there is none, and the number of items.
-  /// Requires that no item is missing.
+  /// Calls `visit(end, count)` for each need of a work item. `end` is the end
+  /// of the last item on another lane, or minus infinity without such an item,
+  /// and `count` is the number of items. Requires that no item is missing.
   void forEachEnd(ItemRef run,
                   llvm::function_ref<void(double, size_t)> visit) const;
 

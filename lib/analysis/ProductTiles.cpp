@@ -10,8 +10,8 @@ using namespace mlir;
 using namespace mlir::ark;
 using llvm::divideCeil;
 
-/// One of kIdleShare SMs may be idle in a matmul, since tiles of half the size
-/// would read both operands twice.
+/// 1/kIdleShare of the SMs may be idle in a matmul: tiles of half the size
+/// would use all SMs, but read both operands twice.
 static constexpr int64_t kIdleShare = 16;
 
 int64_t mlir::ark::getLeastTiles(TargetAttr target) {

@@ -10,7 +10,7 @@
 
 namespace mlir::ark {
 
-/// Sides of a matmul's tile on GPUs that no target lists.
+/// Bounds of the sides of a matmul's tile on GPUs whose target lists no tiles.
 inline constexpr int64_t kMostTileSide = 128;
 inline constexpr int64_t kLeastTileRows = 16, kLeastTileColumns = 64;
 
@@ -26,8 +26,8 @@ struct ProductTile {
   double ns;
 };
 
-/// Returns the minimum number of tiles of a matmul: a larger tile is preferred
-/// as long as this many result, even if some SMs have no work.
+/// Returns the minimum number of tiles of a matmul. A larger tile is preferred
+/// if it gives at least this number of tiles, even if some SMs have no work.
 int64_t getLeastTiles(TargetAttr target);
 
 /// Returns the elements of one stage of the depth if the target lists tiles for
@@ -39,15 +39,15 @@ int64_t getStageDepth(TargetAttr target);
 double predictTilesNs(TargetAttr target, const ProductSizes &sizes,
                       int64_t rows, int64_t columns);
 
-/// Returns the minimum number of listed tiles of a matmul in one part. If the
-/// rows of both operands lie along the depth, smaller tiles are faster than
-/// idle SMs. Other operands need listed tiles, because warps cannot read them:
-/// the result is 1.
+/// Returns the minimum number of listed tiles of a matmul that is not split
+/// along the depth. If the rows of both operands lie along the depth, warps can
+/// compute smaller tiles, which are faster than listed tiles with idle SMs. For
+/// other operands, the result is 1, because only listed tiles support them.
 int64_t getLeastWholeTiles(TargetAttr target, bool isAlongDepth);
 
-/// Returns the listed tile with the earliest predicted end, or nothing if the
-/// target lists no tile that divides the result into at least `leastTiles`
-/// tiles. The columns of a tile are a multiple of `columnUnit`.
+/// Returns the listed tile with the shortest predicted time. Returns nothing if
+/// no listed tile divides the result into at least `leastTiles` tiles. The
+/// columns of the tile are a multiple of `columnUnit`.
 std::optional<ProductTile> findListedTile(TargetAttr target,
                                           const ProductSizes &sizes,
                                           int64_t columnUnit,

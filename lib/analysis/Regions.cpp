@@ -33,7 +33,7 @@ int64_t mlir::ark::evaluateAffine(AffineExpr expr, ArrayRef<int64_t> dims) {
     return static_cast<uint64_t>(lhs) + static_cast<uint64_t>(rhs);
   case AffineExprKind::Mul:
     return static_cast<uint64_t>(lhs) * static_cast<uint64_t>(rhs);
-  // MLIR gives division by zero or by a negative number no meaning.
+  // In MLIR, division by zero or by a negative number has no value.
   case AffineExprKind::Mod:
     return rhs > 0 ? llvm::mod(lhs, rhs) : 0;
   case AffineExprKind::FloorDiv:

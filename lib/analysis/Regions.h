@@ -14,10 +14,10 @@ namespace mlir::ark {
 /// A half-open interval `[first, second)` of elements, bytes or vCTAs.
 using Interval = std::pair<int64_t, int64_t>;
 
-/// Numbers distinct tuples of integers, counting from 0.
+/// Assigns indices to distinct tuples of integers, counting from 0.
 class TupleNumbering {
 public:
-  /// Returns the tuple's number, and true if the tuple is new.
+  /// Returns the tuple's index, and true if the tuple is new.
   std::pair<unsigned, bool> insert(ArrayRef<int64_t> tuple);
   unsigned size() const { return numbers.size(); }
 

@@ -184,7 +184,7 @@ static void appendBytes(ArrayRef<Interval> box, const BufferView &view,
 static int64_t countIntervals(const RegionBoxes &boxes,
                               const BufferView &view) {
   int64_t count = 0;
-  // Stops beyond the limit: the sum may not fit 64 bits.
+  // Stops beyond the limit, because the sum may exceed 64 bits.
   for (unsigned box = 0; box < boxes.getNumBoxes() && count <= kMaxIntervals;
        ++box)
     count += countByteIntervals(boxes.getBox(box), view);

@@ -34,8 +34,8 @@ public:
   /// byte.
   std::shared_ptr<const Relation> getOverlap(const Access &producer,
                                              const Access &consumer);
-  /// Returns such pairs within one task, in the order of its vCTAs: the
-  /// producer has the lower index.
+  /// Returns the pairs of vCTAs of one task whose regions share a byte. The
+  /// vCTA with the lower index is the producer.
   std::shared_ptr<const Relation> getOverlapWithin(const Access &producer,
                                                    const Access &consumer);
   const Footprint &getFootprint(const Access &access);

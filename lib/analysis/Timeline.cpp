@@ -18,8 +18,8 @@ double Timeline::getMakespan() const {
   return end;
 }
 
-/// Sorts the runs by start. If a run starts at the same time as a run on which
-/// it depends, it was simulated later, so a stable sort keeps the dependences.
+/// Sorts the work items by start. If a work item starts at the same time as a
+/// producer, it was simulated later, so a stable sort keeps the producer first.
 static void sortByStart(Timeline &timeline) {
   llvm::stable_sort(timeline.order, [&](ItemRef a, ItemRef b) {
     return timeline.at(a).start < timeline.at(b).start;
@@ -100,8 +100,8 @@ private:
 };
 } // namespace
 
-/// Returns false if packets of a run are missing. Otherwise advances the lane
-/// to the time at which all of them have arrived.
+/// Returns false if packets of a work item are missing. Otherwise advances the
+/// lane to the time at which all of them have arrived.
 bool SemaphoreSimulation::receive(ItemRef run) {
   if (!senders)
     return true;
@@ -184,7 +184,7 @@ FailureOr<Timeline> mlir::ark::computeTimeline(ScheduleOp schedule) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Simulates every lane until it needs a run that has not happened.
+/// Simulates every lane until it needs a work item that has not happened.
 class DependenceSimulation {
 public:
   DependenceSimulation(const ExpandedSchedule &schedule,
@@ -218,7 +218,7 @@ private:
 };
 } // namespace
 
-/// Returns an item that a run needs and that has not happened.
+/// Returns an item that a work item needs and that has not happened.
 std::optional<ItemRef> DependenceSimulation::findMissing(ItemRef run) {
   return needs.findMissing(
       run, [&](ItemRef item) { return next[item.lane] > item.item; });
@@ -263,7 +263,8 @@ FailureOr<Timeline> DependenceSimulation::run() {
   return std::move(timeline);
 }
 
-/// Reports a cycle: follows the needs of the lanes until a lane repeats.
+/// Reports a cycle: follows the missing items from lane to lane until a lane
+/// repeats.
 LogicalResult DependenceSimulation::reportCycle(unsigned lane) {
   SmallVector<unsigned> path;
   while (!llvm::is_contained(path, lane)) {

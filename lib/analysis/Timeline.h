@@ -17,8 +17,8 @@ struct Timeline {
   };
 
   std::vector<std::vector<Item>> lanes;
-  /// All run items in a possible order of execution: by start, and every run
-  /// after the runs that it depends on.
+  /// All work items in a possible order of execution: by start, and every work
+  /// item after the work items on which it depends.
   std::vector<ItemRef> order;
 
   const Item &at(ItemRef item) const { return lanes[item.lane][item.item]; }
@@ -31,9 +31,9 @@ struct Timeline {
 /// each other.
 FailureOr<Timeline> computeTimeline(ScheduleOp schedule);
 
-/// Predicts the times of the runs alone: each run starts as soon as its lane
-/// and its dependences allow. Fails with an error if the order of the lanes
-/// contradicts dependences.
+/// Predicts the times of a schedule without synchronisation: each work item
+/// starts as soon as its lane and its dependences allow. Fails with an error if
+/// the order of the lanes contradicts dependences.
 FailureOr<Timeline> computeUnsynchronizedTimeline(
     const ExpandedSchedule &schedule, const Dependences &dependences,
     const RunDependences &runDependences, const CostModel &costs);

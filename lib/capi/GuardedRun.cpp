@@ -50,7 +50,7 @@ struct mlir::ark::Progress {
 static constexpr rlim_t kStackBytes = rlim_t(2) << 20;
 static constexpr rlim_t kMemoryBytes = rlim_t(8) << 30;
 static constexpr rlim_t kMemoryPerByte = 64;
-/// MLIR's reader never ends on some damaged bytecode.
+/// Limits the time of MLIR's reader, which never ends on some damaged bytecode.
 static constexpr rlim_t kBytesPerSecond = 1 << 16;
 
 /// Sanitizers reserve terabytes of addresses.
@@ -106,8 +106,9 @@ void GuardedRun::liftLimits() {
 // Steps
 //===----------------------------------------------------------------------===//
 
-/// Follows the passes of one module. Its manager lives until the module has
-/// been printed; then MLIR reads the next part of a split file.
+/// Follows the passes of one module. The pass manager destroys this object
+/// after the module has been printed; MLIR then reads the next part of a split
+/// file.
 class GuardedRun::Watcher : public PassInstrumentation {
 public:
   Watcher(GuardedRun &run) : run(run) { print(); }
@@ -194,7 +195,8 @@ static void initialize(Progress &progress) {
 
 static int runInChild(Progress &progress, pid_t parent, unsigned seconds,
                       llvm::function_ref<int(GuardedRun &)> work) {
-  // The output of a run that is terminated is removed, as without a guard.
+  // If the parent ends, LLVM's handler of SIGTERM removes the output of the
+  // child.
   prctl(PR_SET_PDEATHSIG, SIGTERM);
   if (getppid() != parent)
     std::raise(SIGTERM);
@@ -210,7 +212,8 @@ static int runInChild(Progress &progress, pid_t parent, unsigned seconds,
 // The parent process
 //===----------------------------------------------------------------------===//
 
-/// Returns what the child did when it ended.
+/// Returns the subject of an error message: the step during which the child
+/// ended.
 static std::string describe(const Progress &progress) {
   switch (progress.step) {
   case Step::kStarting:
@@ -227,7 +230,8 @@ static std::string describe(const Progress &progress) {
   llvm_unreachable("unknown step");
 }
 
-/// Returns how the child ended.
+/// Returns the predicate of an error message: the error, signal or status with
+/// which the child ended.
 static std::string describeEnd(const Progress &progress, int status) {
   if (progress.error[0])
     return std::string("failed: ") + progress.error;

@@ -18,21 +18,25 @@ namespace mlir::ark {
 /// Memory that the guarded process and its parent share.
 struct Progress;
 
-/// Tells the parent what the guarded process does, and sets the limits of it.
+/// Tells the parent which step the guarded process executes, and sets the
+/// limits of this step.
 ///
-/// MLIR reads and prints with little time, memory and stack, because damaged
-/// input exhausts them. Passes have the limits of the parent.
+/// Reading and printing by MLIR have low limits of time, memory and stack,
+/// because damaged input exhausts them. Passes have the limits of the parent.
 class GuardedRun {
 public:
   GuardedRun(Progress &progress, unsigned seconds);
 
-  /// From here on MLIR reads an input of `bytes`, until passes run.
+  /// Must be called before MLIR reads an input of `bytes`. Sets the limits of
+  /// reading, which hold until passes run.
   void beginReading(size_t bytes);
 
-  /// Tells the parent which pass runs, and makes the limits follow.
+  /// Tells the parent which pass runs, and sets the limits before and after
+  /// passes.
   void watchPasses(PassManager &manager);
 
-  /// The work has a status. Only the end of the process follows.
+  /// Must be called when the status of the work is known and only the end of
+  /// the process follows.
   void finish();
 
 private:

@@ -24,8 +24,8 @@
 
 using namespace mlir;
 
-/// Runs MLIR's main function after its options are parsed, with a guard that
-/// knows what runs.
+/// Runs MLIR's main function after its options are parsed, and tells the guard
+/// which step follows.
 static LogicalResult runGuardedOpt(StringRef input, StringRef output,
                                    DialectRegistry &registry,
                                    MlirOptMainConfig config,

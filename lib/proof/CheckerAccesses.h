@@ -37,7 +37,7 @@ struct BufferAccesses {
   bool isWritten = false;
 };
 
-/// Divides the accesses of a buffer into parts that share no byte.
+/// Divides the accesses of a buffer into groups that share no byte.
 std::vector<BufferAccesses> divideByBytes(const BufferAccesses &buffer);
 
 /// The tasks of a program on buffers, and all accesses of their vCTAs. The
@@ -54,7 +54,7 @@ public:
 
   ArrayRef<TaskOp> getTasks() const { return tasks; }
   uint32_t getNumVCTAs() const { return firstVCTA.back(); }
-  /// Returns the number of a task's first vCTA.
+  /// Returns the index of a task's first vCTA among the vCTAs of all tasks.
   uint32_t getFirstVCTA(unsigned task) const { return firstVCTA[task]; }
   /// Returns the task of a vCTA.
   unsigned getTaskOf(uint32_t vcta) const;

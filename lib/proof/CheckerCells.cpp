@@ -1,4 +1,4 @@
-//===- CheckerCells.cpp - Parts of buffers that vCTAs share ---------------===//
+//===- CheckerCells.cpp - Cells of buffers --------------------------------===//
 
 #include "lib/proof/CheckerCells.h"
 

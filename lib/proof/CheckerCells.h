@@ -1,4 +1,4 @@
-//===- CheckerCells.h - Parts of buffers that vCTAs share -------*- C++ -*-===//
+//===- CheckerCells.h - Cells of buffers ------------------------*- C++ -*-===//
 //
 // Part of the proof: see ScheduleChecker.h.
 //
@@ -36,8 +36,8 @@ public:
     const AccessBoxes &boxes = accessBoxes[access];
     return Boxes(boxes.ranges).slice(vcta * boxes.rank, boxes.rank);
   }
-  /// Calls `visit(cell)` for every cell that a vCTA touches. `access` is a
-  /// position in the list given to the constructor.
+  /// Calls `visit(cell)` for every cell that a vCTA touches. `access` is an
+  /// index into the list given to the constructor.
   template <typename Visitor>
   void forEachCell(unsigned access, int64_t vcta, Visitor visit) const;
   /// Returns some bytes of a cell, counted from the root's first byte.
@@ -49,11 +49,10 @@ private:
     BufferView view;
     /// Dimensions with more than one element, the largest stride first.
     SmallVector<unsigned> dims;
-    /// For every such dimension, the bounds of all regions.
+    /// For every dimension in `dims`, the bounds of all regions.
     SmallVector<std::vector<int64_t>> cuts;
     SmallVector<unsigned> accesses;
-    /// Number of the first box. Boxes are numbered in row-major order of
-    /// `dims`.
+    /// Index of the first box. Boxes are numbered in row-major order of `dims`.
     uint32_t firstBox = 0;
     /// The bytes of every box that a vCTA accesses, if elements overlap or are
     /// scattered. This list replaces the grid and counts as one dimension.

@@ -77,8 +77,8 @@ void Execution::signal(unsigned lane, Semaphore &semaphore) {
   }
 }
 
-/// Returns the number of a new clock: the maximum of a clock and that of a
-/// semaphore.
+/// Adds a clock, the maximum of a clock and that of a semaphore. Returns its
+/// index.
 uint32_t Execution::joinClocks(uint32_t clock, const Semaphore &semaphore) {
   uint32_t number = clocks.size() / lanes.size();
   clocks.resize(clocks.size() + lanes.size());
@@ -97,8 +97,8 @@ void Execution::acquire(unsigned lane, const Semaphore &semaphore) {
   clockChanges[lane].push_back({next[lane], entry->second});
 }
 
-/// Returns a run that has not happened and sends packets to the run at which a
-/// lane stands.
+/// Returns a work item that has not happened and whose packets the next work
+/// item of a lane receives.
 std::optional<Item> Execution::findMissingSender(unsigned lane) const {
   std::optional<uint32_t> set = senders.findSet({lane, next[lane]});
   if (!set)
@@ -159,7 +159,7 @@ LogicalResult Execution::run() {
 // Deadlocks
 //===----------------------------------------------------------------------===//
 
-/// Returns an item that gives a missing signal of a semaphore.
+/// Returns a signal or barrier that has not happened and adds to a semaphore.
 std::optional<Item> Execution::findMissingSignal(StringRef semaphore) const {
   for (unsigned lane = 0; lane < lanes.size(); ++lane)
     for (unsigned item = next[lane]; item < lanes[lane].items.size(); ++item) {
@@ -185,7 +185,8 @@ static std::string describeVctas(RunOp run, int64_t sm) {
       .str();
 }
 
-/// Describes the next run of a lane after an item, or the last run before it.
+/// Describes the next work item of a lane after an item, or the last one before
+/// it.
 static std::string describeRun(const Lane &lane, unsigned item, bool after) {
   for (int64_t i = item; i >= 0 && i < int64_t(lane.items.size());
        i += after ? 1 : -1)
@@ -219,7 +220,7 @@ static std::string describeRelease(const Lane &lane, unsigned item) {
 }
 
 /// Reports a deadlock: follows the waits of stuck lanes until a lane repeats,
-/// or until no lane gives the arrival that is missing.
+/// or until no lane has an item that adds the missing arrival.
 LogicalResult Execution::reportDeadlock() {
   struct Wait {
     unsigned lane;

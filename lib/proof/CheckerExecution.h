@@ -18,14 +18,14 @@
 namespace mlir::ark::checker {
 
 /// Executes one iteration of a schedule in which waits need all signals. A wait
-/// continues when all lanes have signalled its semaphore. A run that receives
-/// packets continues when all runs that send these packets have happened. A
-/// wait that is ready stays ready, so all interleavings reach the same end, and
-/// a lane has acquired the same items at an item in all interleavings.
-/// Executing one interleaving is therefore enough.
+/// continues when all lanes have signalled its semaphore. A work item that
+/// receives packets continues when all work items that send these packets have
+/// happened. A wait that is ready stays ready, so all interleavings reach the
+/// same end, and a lane has acquired the same items at an item in all
+/// interleavings. Executing one interleaving is therefore enough.
 class Execution {
 public:
-  /// `positions` gives the item that runs each vCTA. `program`, `lanes` and
+  /// `positions` has the work item of each vCTA. `program`, `lanes` and
   /// `positions` must outlive this object.
   Execution(ScheduleOp schedule, const ProgramAccesses &program,
             ArrayRef<Lane> lanes, ArrayRef<Item> positions);
@@ -33,17 +33,17 @@ public:
   /// Runs all lanes. Fails with an error that shows a cycle of waits.
   LogicalResult run();
 
-  /// Returns the number of the clock of a lane at an item. A clock counts for
-  /// every lane the items that have happened for certain.
+  /// Returns the index of the clock of a lane at an item.
   uint32_t getClockNumber(unsigned lane, unsigned item) const;
-  /// Returns a clock, by its number: for every lane, the number of its items
+  /// Returns the clock with an index: for every lane, the number of its items
   /// that have happened for certain. The entry of the clock's own lane counts
-  /// what other lanes know, so positions order the items of one lane.
+  /// only what other lanes know. Items of one lane are ordered by their
+  /// positions instead.
   ArrayRef<uint32_t> getClock(uint32_t number) const {
     return ArrayRef(clocks).slice(number * lanes.size(), lanes.size());
   }
-  /// Returns true if everything that a lane did at an item has happened,
-  /// according to a clock.
+  /// Returns true if an item of a lane has happened for certain, according to a
+  /// clock.
   bool knows(uint32_t clock, unsigned lane, unsigned item) const {
     return clocks[clock * lanes.size() + lane] > item;
   }
@@ -54,7 +54,7 @@ private:
     int64_t missing;
     std::vector<uint32_t> clock;
     SmallVector<unsigned> waiting;
-    /// Numbers of the clocks that signals have joined into `clock`.
+    /// Indices of the clocks that signals have joined into `clock`.
     llvm::SmallDenseSet<uint32_t> joined;
   };
   /// The clock that a lane has from an item on.
@@ -84,14 +84,14 @@ private:
   /// All clocks, with `lanes.size()` entries each. Lanes that have acquired the
   /// same semaphores in the same order share one clock.
   std::vector<uint32_t> clocks;
-  /// The number of the clock that a lane has after it acquires a semaphore, by
-  /// the number of its clock before and the number of the semaphore.
+  /// The index of the clock that a lane has after it acquires a semaphore, by
+  /// the index of its clock before and the index of the semaphore.
   llvm::DenseMap<std::pair<uint32_t, uint32_t>, uint32_t> acquired;
   /// The changes of every lane's clock, by ascending item.
   std::vector<std::vector<ClockChange>> clockChanges;
   std::vector<unsigned> next;
-  /// For every set of senders, the number of its first senders that are known
-  /// to have happened.
+  /// For every set of senders, the length of a prefix of the set whose members
+  /// have happened.
   mutable std::vector<uint32_t> happened;
   /// True for lanes that have signalled at the barrier at which they stand.
   std::vector<bool> arrived;

@@ -132,15 +132,17 @@ private:
   ArrayRef<TaskOp> tasks;
   llvm::IntEqClasses classes;
   std::vector<bool> isWrittenBefore;
-  /// For every access, whether it writes its whole operand, if known.
+  /// For every access, true if it writes its whole operand. Empty before the
+  /// first query.
   std::vector<std::optional<bool>> writesWhole;
 };
 } // namespace
 
-/// Joins the groups of accesses that the order of their tasks does not
-/// separate.
+/// Joins accesses that share bytes into one group if one of them is a write and
+/// their tasks are not ordered.
 void Divider::joinUnorderedTasks() {
-  // The items of all tasks up to the last access of every step.
+  // For every kStep accesses, the items of the tasks of all accesses up to
+  // there.
   std::vector<LanePrefixes> ends;
   LanePrefixes all = order.getNoItems();
   LanePrefixes happened;
@@ -148,7 +150,7 @@ void Divider::joinUnorderedTasks() {
     if (after == 0 || get(after).task != get(after - 1).task)
       happened = order.getHappenedBefore(get(after).task);
     for (size_t before = after; before-- > 0;) {
-      // All earlier accesses are ordered if the items of their tasks are.
+      // If these items have happened, all earlier accesses are ordered, too.
       if (before % kStep == kStep - 1 &&
           llvm::all_of(
               llvm::zip(ends[before / kStep], happened),

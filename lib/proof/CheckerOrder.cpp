@@ -40,7 +40,8 @@ bool VCTAOrder::isOrdered(uint32_t before, uint32_t after) const {
 TaskOrder::TaskOrder(const ProgramAccesses &program, ArrayRef<Lane> lanes,
                      const VCTAOrder &order, const Execution &execution)
     : execution(execution), numLanes(lanes.size()) {
-  // The entry of every lane in `runs`, if the task has runs on the lane.
+  // For every lane, the index of its entry in `runs`, if the task has one
+  // there.
   std::vector<size_t> entryOfLane(numLanes, 0);
   for (unsigned task = 0; task < program.getTasks().size(); ++task) {
     size_t begin = runs.size();
@@ -65,7 +66,8 @@ TaskOrder::TaskOrder(const ProgramAccesses &program, ArrayRef<Lane> lanes,
 
 LanePrefixes TaskOrder::getHappenedBefore(unsigned task) const {
   LanePrefixes happened(numLanes, std::numeric_limits<uint32_t>::max());
-  // Later runs of a lane know all that its first run knows.
+  // The first work item of the task on a lane has the smallest clock of the
+  // lane.
   for (const LaneRuns &ofLane : getRuns(task)) {
     ArrayRef<uint32_t> clock = execution.getClock(ofLane.first.clock);
     for (size_t lane = 0; lane < numLanes; ++lane)

@@ -11,7 +11,7 @@
 
 namespace mlir::ark::checker {
 
-/// The item that runs a vCTA, and the number of the clock at that item.
+/// The work item of a vCTA, and the index of the clock at this item.
 struct Position {
   uint32_t lane = 0, item = 0, clock = 0;
 
@@ -20,11 +20,11 @@ struct Position {
   }
 };
 
-/// The order of vCTAs: whether one ends before another begins.
+/// The order of vCTAs.
 class VCTAOrder {
 public:
-  /// `items` gives the item that runs each vCTA. `execution` has run, and must
-  /// outlive this object.
+  /// `items` has the work item of each vCTA. `execution` must have run, and
+  /// must outlive this object.
   VCTAOrder(ArrayRef<Item> items, const Execution &execution);
 
   uint32_t getNumVCTAs() const { return positions.size(); }
@@ -32,9 +32,9 @@ public:
   bool areInOneRun(uint32_t a, uint32_t b) const {
     return positions[a].isInRunOf(positions[b]);
   }
-  /// Returns true if a vCTA ends before another vCTA begins, or both are the
-  /// same. The vCTAs of one run have no order: a target may execute them
-  /// concurrently.
+  /// Returns true if vCTA `before` ends before vCTA `after` begins, or if both
+  /// are the same vCTA. The vCTAs of one work item have no order: a target may
+  /// execute them concurrently.
   bool isOrdered(uint32_t before, uint32_t after) const;
 
 private:
@@ -42,29 +42,29 @@ private:
   std::vector<Position> positions;
 };
 
-/// For every lane, a number of its first items.
+/// For every lane, the length of a prefix of its items.
 using LanePrefixes = std::vector<uint32_t>;
 
-/// The order of tasks: whether all vCTAs of one end before any of another
-/// begins. Comparing two tasks takes a step for each lane, and not for each
-/// vCTA.
+/// The order of tasks: a task precedes another one if all of its vCTAs end
+/// before any vCTA of the other task begins. A comparison of two tasks takes a
+/// step for each lane instead of a step for each vCTA.
 class TaskOrder {
 public:
   /// The arguments must outlive this object.
   TaskOrder(const ProgramAccesses &program, ArrayRef<Lane> lanes,
             const VCTAOrder &order, const Execution &execution);
 
-  /// Returns the items that have happened for certain when any vCTA of a task
-  /// begins.
+  /// Returns the items that have happened for certain whenever a vCTA of the
+  /// task begins.
   LanePrefixes getHappenedBefore(unsigned task) const;
-  /// Returns true if these items include all runs of a task.
+  /// Returns true if `happened` includes all work items of a task.
   bool includesTask(const LanePrefixes &happened, unsigned task) const;
-  /// Extends prefixes by all runs of a task.
+  /// Extends prefixes by all work items of a task.
   void addTask(LanePrefixes &prefixes, unsigned task) const;
   LanePrefixes getNoItems() const { return LanePrefixes(numLanes, 0); }
 
 private:
-  /// The runs of one task on one lane.
+  /// The first and the last work item of one task on one lane.
   struct LaneRuns {
     Position first;
     uint32_t lastItem;
@@ -76,7 +76,7 @@ private:
 
   const Execution &execution;
   size_t numLanes;
-  /// The runs of all tasks. Those of a task begin at its `firstRun`.
+  /// The entries of all tasks. The entries of a task begin at its `firstRun`.
   std::vector<LaneRuns> runs;
   std::vector<size_t> firstRun = {0};
 };

@@ -32,7 +32,7 @@ private:
   llvm::DenseSet<StringAttr> packets;
   /// The write accesses of every task.
   llvm::DenseMap<Operation *, SmallVector<const OperandAccess *, 1>> writes;
-  /// Tasks on whose packets a wait relies.
+  /// Tasks that a signal of a semaphore of kind `packet` follows.
   llvm::SetVector<Operation *> putters;
 };
 } // namespace
@@ -75,8 +75,8 @@ static bool isContiguous(const BufferView &view) {
   return bytes != 0 && view.getByteEnd() - view.byteOffset == bytes;
 }
 
-/// Returns the reason why the packets of a task do not show its end, or
-/// nothing.
+/// Returns the reason why readers of the packets of a task cannot tell that the
+/// task has ended, or nothing.
 std::optional<StringRef> PacketChecker::findObstacle(TaskOp task) const {
   if (!carriesEpoch(task))
     return "it puts no packets";
@@ -96,7 +96,8 @@ std::optional<StringRef> PacketChecker::findObstacle(TaskOp task) const {
   return std::nullopt;
 }
 
-/// Checks that the only vCTA of `run` writes packets and nothing else.
+/// Checks that the work item before a signal has one vCTA, which writes packets
+/// and nothing else.
 LogicalResult PacketChecker::checkSignal(SignalOp signal, RunOp run,
                                          int64_t sm) {
   if (!run || run.getRangeOn(sm).first == run.getRangeOn(sm).second)
@@ -129,15 +130,15 @@ LogicalResult PacketChecker::checkLane(const Lane &lane) {
     if (signal && isPacket(signal.getSemaphoreAttr()) &&
         failed(checkSignal(signal, run, lane.sm)))
       return failure();
-    // Several signals may follow one run: a signal writes no packets.
+    // Several signals may follow one work item.
     if (!signal)
       run = dyn_cast<RunOp>(item);
   }
   return success();
 }
 
-/// Checks that no other task writes a byte of a task's packets. The packets
-/// are then those of this iteration or of the previous iteration.
+/// Checks that no other task writes a byte of a task's packets. A word is then
+/// a packet of this iteration or of the previous one.
 LogicalResult PacketChecker::checkExclusive(TaskOp putter) const {
   const BufferView &own = writes.lookup(putter).front()->view;
   for (TaskOp task : program.getTasks()) {

@@ -12,10 +12,10 @@
 namespace mlir::ark::checker {
 
 /// Checks that task packets are words of 32 or 64 bits, and checks the
-/// semaphores of kind `packet`. A wait on such a semaphore polls
-/// packets instead of a counter. The wait means the same as any other if each
-/// signal comes right after the run that writes the polled packets, and if
-/// nothing else ever writes their bytes.
+/// semaphores of kind `packet`. A wait for such a semaphore polls packets
+/// instead of a counter. It is equivalent to a wait for a counter if each
+/// signal comes right after the work item that writes the polled packets, and
+/// if nothing else ever writes their bytes.
 LogicalResult checkPackets(ScheduleOp schedule, const ProgramAccesses &program,
                            ArrayRef<Lane> lanes);
 

@@ -20,9 +20,9 @@ static bool isArena(Value root) {
 // Reads that repeat
 //===----------------------------------------------------------------------===//
 
-/// The boxes that vCTAs of one run have read through one operand. A repeated
-/// read adds no information: other lanes are ordered with a run as a whole, and
-/// no vCTA of the same task writes these boxes.
+/// The boxes that vCTAs of one work item have read through one operand. A
+/// repeated read adds no information: other lanes are ordered with a work item
+/// as a whole, and no vCTA of the same task writes these boxes.
 namespace {
 class SeenReads {
 public:
@@ -75,8 +75,9 @@ public:
 private:
   struct Cell {
     Visit lastWrite;
-    /// The reads since the last write: at most two for consecutive reads of one
-    /// lane, the first and the last vCTA of the last run.
+    /// The reads since the last write. Consecutive reads of one lane are
+    /// represented by at most two: those by the first and the last vCTA of the
+    /// last work item.
     SmallVector<Visit, 1> reads;
   };
 
@@ -138,7 +139,8 @@ std::optional<Hazard> CellChecker::visitTask(size_t first, size_t end) {
     for (size_t number = first; number < end; ++number) {
       const OperandAccess &access = *group.buffer.accesses[number];
       int64_t index = vcta - firstOfTask;
-      // Reads of packets need no order, so all runs of the task count as one.
+      // Reads of packets need no order, so all vCTAs of the task count as one
+      // work item.
       Position at = isOfPackets ? Position() : order.getPosition(vcta);
       if (mayRepeat[number - first] &&
           seen[number - first].contains(at.lane, at.item,
@@ -183,10 +185,10 @@ std::optional<HazardKind> CellChecker::read(Cell &cell, Visit visit,
   return std::nullopt;
 }
 
-/// Adds a read to a cell. The last run of a lane that reads the cell represents
-/// all earlier runs of the lane. The first and the last reading vCTA represent
-/// all vCTAs of that run: a writing vCTA of the run differs from one of the
-/// two, or is the only reader.
+/// Adds a read to a cell. The last work item of a lane that reads the cell
+/// represents all earlier work items of the lane. The first and the last
+/// reading vCTA represent all vCTAs of that work item: a writing vCTA of the
+/// work item differs from one of the two, or is the only reader.
 void CellChecker::addRead(Cell &cell, Visit visit) const {
   if (cell.reads.empty()) {
     cell.reads.push_back(visit);
@@ -256,8 +258,9 @@ std::optional<HazardKind> CellChecker::write(Cell &cell, Visit visit,
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Checks each part of each buffer at two levels. Whole tasks are compared
-/// first. What their order leaves open is compared cell by cell.
+/// Checks each group of bytes of a buffer in two steps. The first step compares
+/// whole tasks. The second step compares cell by cell the accesses that the
+/// order of tasks leaves open.
 class RaceChecker {
 public:
   RaceChecker(const CheckedSchedule &schedule, const TaskOrder &taskOrder)
@@ -282,8 +285,8 @@ LogicalResult RaceChecker::checkBuffer(const BufferAccesses &buffer) {
   if (!buffer.isWritten && !isArena(buffer.root) && !isPackets(buffer.root))
     return success();
   for (const BufferAccesses &part : divideByBytes(buffer))
-    // The cells of the whole part give the error, and the last word: a group
-    // has the same hazards.
+    // If the check by groups finds a hazard, the check of all cells decides,
+    // because its cells give the error message.
     if (!isProvenByGroups(part) && failed(checkCells(part)))
       return failure();
   return success();

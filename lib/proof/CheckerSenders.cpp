@@ -1,4 +1,4 @@
-//===- CheckerSenders.cpp - Runs that send packets to a run ---------------===//
+//===- CheckerSenders.cpp - Work items that send packets ------------------===//
 
 #include "lib/proof/CheckerSenders.h"
 
@@ -23,7 +23,7 @@ PacketSenders::PacketSenders(const ProgramAccesses &program,
   }
 }
 
-/// Adds a set of the last sender of every lane: items of a lane happen in
+/// Adds a set that has the last sender of every lane. Items of a lane happen in
 /// order, so the last item implies all earlier items.
 uint32_t PacketSenders::addSet(Senders senders) {
   llvm::sort(senders);
@@ -55,7 +55,7 @@ uint32_t PacketSenders::unite(SmallVectorImpl<uint32_t> &parts,
   return entry->second;
 }
 
-/// Returns the runs that write each cell.
+/// Returns the work items that write each cell.
 static std::vector<SmallVector<Item, 1>>
 findWriters(const ProgramAccesses &program, const BufferAccesses &buffer,
             const CellPartition &partition, ArrayRef<Item> positions) {
@@ -80,7 +80,8 @@ void PacketSenders::add(const ProgramAccesses &program,
   CellPartition partition(buffer.accesses);
   std::vector<SmallVector<Item, 1>> writersOf =
       findWriters(program, buffer, partition, positions);
-  // The sets of every run, one for every access and distinct boxes.
+  // The sets of senders of every work item: one for every access and distinct
+  // boxes.
   std::map<Item, SmallVector<uint32_t>> partsOf;
   for (auto [number, access] : llvm::enumerate(buffer.accesses)) {
     if (access->isWrite)

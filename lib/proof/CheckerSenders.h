@@ -1,4 +1,4 @@
-//===- CheckerSenders.h - Runs that send packets to a run -------*- C++ -*-===//
+//===- CheckerSenders.h - Work items that send packets ----------*- C++ -*-===//
 //
 // Part of the proof: see ScheduleChecker.h.
 //
@@ -14,7 +14,7 @@
 
 namespace mlir::ark::checker {
 
-/// For every run, the runs that send it packets between tasks. The senders
+/// For every work item, the work items that send it task packets. The senders
 /// follow from the cells of the packets buffer: the writer of a cell sends to
 /// every reader of the cell.
 class PacketSenders {
@@ -23,16 +23,16 @@ public:
   PacketSenders(const ProgramAccesses &program, ArrayRef<Lane> lanes,
                 ArrayRef<Item> positions);
 
-  /// Returns the set of runs that send to the run at an item. Runs that receive
-  /// the same packets share a set. Returns nothing without senders.
+  /// Returns the set of work items that send to a work item, or nothing without
+  /// senders. Work items that receive the same packets share a set.
   std::optional<uint32_t> findSet(Item run) const;
-  /// Returns the runs of a set: the last run of every lane.
+  /// Returns the work items of a set: the last one of every lane.
   ArrayRef<Item> getSenders(uint32_t set) const { return sets[set]; }
   uint32_t getNumSets() const { return sets.size(); }
 
 private:
   using Senders = std::vector<Item>;
-  /// Sets by what they are made of.
+  /// Unions of sets, by the sets that they consist of.
   using SetsOfKey = std::map<std::vector<uint32_t>, uint32_t>;
 
   void add(const ProgramAccesses &program, const BufferAccesses &buffer,
@@ -41,7 +41,7 @@ private:
   uint32_t unite(SmallVectorImpl<uint32_t> &parts, SetsOfKey &unions);
 
   std::vector<Senders> sets;
-  /// Sets by lane and item, `kNone` for runs without senders. Empty if a
+  /// Sets by lane and item, `kNone` for work items without senders. Empty if a
   /// program has no packets.
   static constexpr uint32_t kNone = ~0u;
   std::vector<std::vector<uint32_t>> setOf;

@@ -20,15 +20,15 @@ namespace mlir::ark {
 
 struct ScheduleProof {
   int64_t vctas = 0;
-  /// Parts of buffers whose bytes every vCTA touches together, and visits to
-  /// these parts.
+  /// The number of cells of all buffers, and the number of accesses to cells
+  /// that were compared.
   int64_t cells = 0, accesses = 0;
 };
 
 /// Proves a schedule. Fails with an error at the first operand or region that
 /// leaves its buffer, item that cannot end, access that is not ordered, or lane
 /// that does not end in the barrier between iterations. Requires that the
-/// schedule and its program verify, and that all tasks are on buffers.
+/// schedule and its program are valid, and that all tasks are on buffers.
 FailureOr<ScheduleProof> checkSchedule(ScheduleOp schedule);
 
 } // namespace mlir::ark

@@ -71,7 +71,8 @@ typedef struct {
   MlirStringRef operands;
 } ArkBundleTables;
 
-/// The extent of a proof: vCTAs, parts of buffers, and visits to these parts.
+/// The extent of a proof: the numbers of vCTAs, of cells of buffers, and of
+/// accesses to cells.
 typedef struct {
   int64_t vctas;
   int64_t cells;
