@@ -257,8 +257,8 @@ def Ark_PartialAttentionOp
     : Ark_AnchorOp<"partial_attention", [AttrSizedOperandSegments, AttentionOpInterface]> {
   let summary = "Attention over every P-th key, for each of P partitions (split-KV)";
   let description = [{
-    q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, N, P, D]`: the key with number `n * P + p` is
-    row `n` of partition `p`. `kv_length`, `causal` and the mask are as in `ark.attention`.
+    q is `[..., Hq, Tq, D]`, k and v are `[..., Hkv, N, P, D]`: key `n * P + p` is row `n` of
+    partition `p`. `kv_length`, `causal` and the mask are as in `ark.attention`.
 
     The result is `[..., Hq, Tq, P, D + 2]`, in f32. For every partition the result holds the sum of
     the values times `exp(score - m)`, then the largest score `m`, then the sum of all

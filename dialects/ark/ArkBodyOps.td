@@ -29,7 +29,7 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
 
     The region turns the sum of products of a query and a key into a score: it scales and masks. Its
     arguments are the index of each row loop, the index of the key, the sum and, with a mask, the
-    element of the mask. It may use values that are defined outside of the op.
+    element of the mask. The region may use values that are defined outside of the op.
 
     With `causal`, the score of a query, which is the index of the last row loop, is minus infinity
     for each key with `key + queries > query + keys`, where `queries` and `keys` are the extents of
@@ -42,9 +42,9 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
       dimensions. All maps have the loops of `product`'s map and two more.
     - (online_attention_c2) the map of `product` is the rows and the column, those of `maximum` and
       `sum` are the rows, and that of `scores` is the rows and the key.
-    - (online_attention_c3) the maps of query, key and value end in the depth, the depth and the
-      column. Query and mask do not depend on the column, nor the query on the key, nor the value and
-      the mask on the depth, nor the key on the column.
+    - (online_attention_c3) the maps of query and key end in the depth, and the map of value ends in
+      the column. The query depends on neither key nor column, the key not on the column, the value
+      not on the depth, and the mask on neither depth nor column.
     - (online_attention_c4) static extents of one loop are equal.
     - (online_attention_c5) `product`, `maximum`, `sum` and `scores` have one element type, which is
       that of the score in the region.
@@ -98,7 +98,7 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
     ::mlir::AffineMap getMap(::mlir::OpOperand &operand) {
       return getMatchingIndexingMap(&operand);
     }
-    /// Return loops by number: first come `getNumRowLoops()` loops over rows.
+    /// Return indices of loops. The first `getNumRowLoops()` loops are over rows.
     unsigned getNumLoops() { return getMap(getQueryMutable()).getNumDims(); }
     unsigned getNumRowLoops() { return getNumLoops() - 3; }
     unsigned getKeyLoop() { return getNumLoops() - 3; }

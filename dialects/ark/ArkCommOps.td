@@ -44,7 +44,7 @@ def Ark_AllGatherOp : Ark_CollectiveOp<"all_gather"> {
 }
 
 def Ark_ReduceScatterOp : Ark_CollectiveOp<"reduce_scatter"> {
-  let summary = "Elementwise reduction over all ranks; rank r keeps part r of one dimension";
+  let summary = "Elementwise reduction over all ranks; rank r keeps slice r along one dimension";
   let arguments = (ins Ark_NumberTensor:$operand, Ark_ReductionKindAttr:$kind, I64Attr:$axis,
                        I64Attr:$world_size);
   let assemblyFormat = [{
@@ -59,7 +59,7 @@ def Ark_ReduceScatterOp : Ark_CollectiveOp<"reduce_scatter"> {
 }
 
 def Ark_AllToAllOp : Ark_CollectiveOp<"all_to_all"> {
-  let summary = "Part r of one dimension goes to rank r";
+  let summary = "Sends slice r along one dimension to rank r";
   let arguments = (ins Ark_Tensor:$operand, I64Attr:$axis, I64Attr:$world_size);
   let assemblyFormat = [{
     $operand `axis` `=` $axis `world_size` `=` $world_size attr-dict

@@ -80,8 +80,8 @@ def AnchorOpInterface : OpInterface<"AnchorOpInterface"> {
         of tiles.
       }], "bool", "canBePartOfBody", (ins), "", "return false;">,
     InterfaceMethod<[{
-        Returns what the op does with an empty dimension that it has to read, as the predicate of a
-        sentence, or an empty text.
+        If the op reads elements of a dimension of extent 0, returns the predicate of an error
+        message, otherwise an empty text.
       }], "::llvm::StringRef", "getEmptyRead", (ins), "", "return {};">,
   ];
 }

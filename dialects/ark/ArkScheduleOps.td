@@ -54,7 +54,7 @@ def Ark_LaneOp : Ark_Op<"lane", [HasParent<"ScheduleOp">, SingleBlock, NoTermina
   let summary = "The items that one range of warps of an SM executes in order";
   let description = [{
     A lane op stands for a lane on every SM in `sms`. These lanes differ only in the ranges of their
-    runs, which may depend on the SM.
+    work items, which may depend on the SM.
 
     - (lane_c1) `sms`, `warps` and `shared_memory` are non-empty ranges `[begin, end)`.
   }];
@@ -118,7 +118,7 @@ def Ark_SemaphoreOp : Ark_Op<"semaphore", [HasParent<"ScheduleOp">]> {
   let summary = "A monotonic counter that every producer raises once in each iteration";
   let description = [{
     In iteration `e`, counted from 0, a wait ends when the counter reaches `(e + 1) * arrivals`. A
-    wait is for every producer (all-join), and the counter needs no reset.
+    wait hence needs the signals of all producers (all-join), and the counter needs no reset.
 
     - (semaphore_c1) `arrivals` is positive.
   }];
@@ -154,10 +154,10 @@ def Ark_BarrierOp : Ark_LaneItemOp<"barrier"> {
 //===----------------------------------------------------------------------===//
 
 def Ark_KernelOp : Ark_Op<"kernel"> {
-  let summary = "The tables that the persistent kernel executes, and what the runtime binds";
+  let summary = "The tables that the persistent kernel executes, and the buffers that the host binds";
   let description = [{
-    One entry function serves any number of layers, because everything that
-    repeats is data. docs/bundle.md describes the tables.
+    The tables contain all that differs between the layers of a program, so one entry function
+    serves any number of layers. docs/bundle.md describes the tables.
 
     - `entry`: the kernel function. `bodies`: one function for every kind of task.
     - `arena`: bytes of the arena, slot 0 of the buffer table.

@@ -174,7 +174,7 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
   let summary = "Facts about the machine that a program is compiled for";
   let description = [{
     The figures are those of the whole device, except where the list below says otherwise. The cost
-    model reads no other facts, so a file or a measurement can replace any of them.
+    model reads no other facts about the machine, so any of them can be replaced by a measured one.
 
     - `sms`: streaming multiprocessors; worker threads on `cpu`. 1 to 65536.
     - `warps`: warps of one persistent CTA; on `cpu` the most lanes of a worker.
@@ -209,7 +209,7 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
   let extraClassDeclaration = [{
     /// Returns true if many threads of an SM run one vCTA together.
     bool isGpu() const { return getBackend() != Backend::CPU; }
-    /// Returns true if a run polls the packets that it reads: see ark-hand-over-packets.
+    /// Returns true if work items poll the task packets that they read: see ark-hand-over-packets.
     bool hasPolledPackets() const { return isGpu() && getGpu().getPacket() != 0; }
     /// Returns true if the target has asynchronous copies of this kind.
     bool hasCopy(::mlir::ark::CopyKind kind) const { return isGpu() && getGpu().hasCopy(kind); }

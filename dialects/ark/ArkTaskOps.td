@@ -73,8 +73,8 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
     ::llvm::StringRef getResultName(unsigned index);
     /// Returns true from the `memory` stage on.
     bool isBufferized();
-    /// Returns the number of ranks in the program: the size of the world for the joined program of
-    /// all ranks, which has no `rank`, and one for every other program.
+    /// Returns the number of ranks in the program: `world_size` for the joined program of all ranks,
+    /// which has no `rank`, and one for every other program.
     int64_t getNumRanks();
   }];
 }
@@ -161,10 +161,10 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
                                       "populateBoundsForShapedValueDim"]>]> {
   let summary = "A grid of virtual CTAs with declared read and write regions";
   let description = [{
-    The body is one vCTA. Its first arguments are the grid indices. Then comes one tile for every
-    operand: the part of the operand that its region names for this vCTA. The body can access no
-    other memory, and `ark-verify-memory` proves that every access stays inside of its tile. A
-    region covers the whole range that a data-dependent access may touch.
+    The body is one vCTA. Its first arguments are the grid indices. One tile for every operand
+    follows: the elements of the operand that lie in its region for this vCTA. The body can access
+    no other memory, and `ark-verify-memory` proves that every access stays inside of its tile. If
+    an access depends on data, the region covers the whole range that the access may touch.
 
     On tensors, `outs` are destinations: `ark.yield` gives one tile for each,
     and the results are the updated tensors. On buffers there are no results;

@@ -8,10 +8,10 @@ include "mlir/Pass/PassBase.td"
 def VerifyInputPass : Pass<"ark-verify-input", "::mlir::ark::ProgramOp"> {
   let summary = "Reject programs that the compiler cannot execute yet";
   let description = [{
-    Reports constructs that the dialect can express but later stages cannot compile. An error at the
-    op at fault replaces an obscure error of a later stage. The pass rejects ops that are not graph
-    ops, communication in a program without rank and world size, and programs that an earlier run
-    has already lowered.
+    Reports constructs that the dialect can express but later stages cannot compile. The error is at
+    the op at fault, and replaces an obscure error of a later stage. The pass rejects ops that are
+    not graph ops, communication in a program without rank and world size, and programs that are
+    lowered already.
 
     - (input_c1) a tensor has at most 2^47 bytes, the address space of a process. (Arguments:
       program_c5.)
@@ -46,7 +46,7 @@ def NameLocationsPass : Pass<"ark-name-locations", "::mlir::ark::ProgramOp"> {
 def VerifyRanksPass : Pass<"ark-verify-ranks", "::mlir::ModuleOp"> {
   let summary = "Check that the programs of all ranks fit together";
   let description = [{
-    An error is at an op of one rank, with a note at the op of the other rank.
+    Errors are reported at an op of one rank, with a note at the op of the other rank.
 
     - (ranks_c1) either no program of the module has a rank, or there is one program for every rank
       of one world.
@@ -69,25 +69,27 @@ def ExpandCollectivesPass : Pass<"ark-expand-collectives", "::mlir::ark::Program
     | algorithm | all_reduce | broadcast | all_gather, reduce_scatter |
     |---|---|---|---|
     | one-shot | tensors to all ranks | from the root to all | to all |
-    | two-shot | parts to one rank each, results to all | parts, then as all_gather | to all |
-    | ring | parts twice around | around the ring | around the ring |
+    | two-shot | slices to one rank each, results to all | slices, then as all_gather | to all |
+    | ring | slices to the next rank, twice around | to the next rank | to the next rank |
 
-    In one shot every rank reduces all tensors. In two shots a rank reduces one part, and sends the
-    result to all ranks. The ring algorithm reduces parts on their first way around the ranks.
+    With the one-shot algorithm, every rank reduces all tensors. With the two-shot algorithm, each
+    rank reduces one slice and sends the result to all ranks. With the ring algorithm, each rank
+    sends to the next rank only: slices are reduced on their first way around the ranks, and the
+    results are distributed on the second.
 
-    `ark.all_to_all` sends every part directly to its rank. On GPUs, `auto` selects one shot or two
-    shots by the predicted time: latency and bytes over links. A ring would send as many bytes as two
-    shots in more steps. On `cpu`, `auto` selects one shot up to `one-shot-bytes` (scaled by two over
-    the number of ranks, since a rank sends to all others; always with two ranks), two shots up to
-    `two-shot-bytes`, and the ring algorithm beyond. An option that limits the bytes has this effect
-    on GPUs, too. Tensors of at most `packet-bytes` whose elements have at most 32 bits go as LL
-    packets; others are put and signalled. The default is 1 KiB on `cpu`, beyond which copying words
-    with flags takes longer than a counter, and 0 on GPUs, where small tensors become task packets in
-    a later stage.
+    `ark.all_to_all` sends every slice directly to its rank. On GPUs, `auto` selects the one-shot or
+    the two-shot algorithm by the predicted time: latency and bytes over links. The ring algorithm
+    would send as many bytes as the two-shot algorithm in more steps. On `cpu`, `auto` selects
+    one-shot up to `one-shot-bytes` (multiplied by two and divided by the number of ranks, since a
+    rank sends to all others; always with two ranks), two-shot up to `two-shot-bytes`, and the ring
+    algorithm beyond. If an option sets one of these limits, the limits decide on GPUs, too. Tensors
+    of at most `packet-bytes` whose elements have at most 32 bits are sent as LL packets; others are
+    put and signalled. The default is 1 KiB on `cpu`, beyond which packets take longer than a
+    counter, and 0 on GPUs, where small tensors become task packets in a later stage.
 
-    Sums of floats are accumulated in f32 and rounded once. One shot and two shots add in order of
-    rank, so they give the same bits on every rank; the ring algorithm adds part `r` in the order
-    `r + 1, ..., r`.
+    Sums of floats are accumulated in f32 and rounded once. The one-shot and the two-shot algorithm
+    add in the order of ranks, so they give the same bits on every rank. The ring algorithm adds
+    slice `r` in the order `r + 1, ..., r`.
 
     ```mlir
     %1 = ark.all_reduce sum %0 world_size = 2 : (tensor<4xf32>) -> tensor<4xf32>
@@ -222,16 +224,16 @@ def SplitArgmaxPass : Pass<"ark-split-argmax", "::mlir::ark::ProgramOp"> {
 def SplitProductsPass : Pass<"ark-split-products", "::mlir::ark::ProgramOp"> {
   let summary = "Split the depth of products for idle SMs (split-K)";
   let description = [{
-    A product with a small result and a large depth has few large tiles. Smaller tiles occupy all SMs,
-    but read both operands more often. The pass divides the depth into parts, each with a product of
-    its own, and adds the f32 results of the parts in a fixed order. Consumers of the product join the
-    group of the sum.
+    A product with a small result and a large depth has few large tiles. Smaller tiles occupy all
+    SMs, but read both operands more often. The pass divides the depth into split-K parts, each with
+    a product of its own, and adds the f32 results of the parts in a fixed order. Consumers of the
+    product join the group of the sum.
 
     The pass considers products of 16-bit floats with more than 16 rows on targets that list tiles
-    for matrix units. Each part has whole stages of the depth, and listed tiles that occupy all SMs. The
-    cost model selects the number of parts: it compares the time of the tiles of all parts, and of
-    the sum, with the time of the product in one part. The pass skips a product whose tile is in the
-    user's plan, and products that share their left operand, which run at the same time.
+    for matrix units. Each part has whole stages of the depth, and listed tiles that occupy all SMs.
+    The cost model selects the number of parts: it compares the time of the tiles of all parts, and
+    of the sum, with the time of the product that is not split. The pass skips a product whose tile
+    is in the user's plan, and products that share their left operand, which run at the same time.
 
     ```mlir
     %1 = ark.matmul %x, %w {transpose_other}
@@ -351,8 +353,8 @@ def FormGroupsPass : Pass<"ark-form-groups", "::mlir::ark::ProgramOp"> {
       shape.
     - Prologue: elementwise ops that only the anchor reads, if the anchor's tiles read every element
       once (reductions, norms, rope, update), so that nothing is computed twice. The prologue of an
-      update reads of the update's state only elements that the same vCTA writes: none through a
-      transpose, a reduction or a slice at other offsets.
+      update may read the update's state only at the elements that the same vCTA writes, hence not
+      through a transpose, a reduction or a slice at other offsets.
     - Elementwise ops without anchor join their readers in the same way.
     - A gather of matrices, `[V, N, K]` from a table `[E, N, K]` along dimension 0, whose only reader
       is a matmul with the matrices as right operand: a vCTA of the matmul then reads the rows of one

@@ -2,14 +2,14 @@
 // a GPU each.
 //
 // A GPU holds the counters of the semaphores for which its own lanes wait. The counters of
-// consecutive GPUs lie kRankCounterWords apart. So the number of a semaphore in a signal is
+// consecutive GPUs lie kRankCounterWords apart. The index of a semaphore in a signal is therefore
 // relative to the signalling GPU: its upper bits, from bit kRankShift on, are the distance to the
 // GPU of the counter.
 //
-// The last of the counters of a GPU holds the iteration that ends a launch, counted from the first
-// launch on. Numbers from earlier launches are smaller than the epoch, so nothing resets the word.
-// Before the last counter, each rank has a word with the first iteration of the last launch that
-// has begun on its GPU.
+// The last of the counters of a GPU holds the epoch of the iteration that ends a launch. Values
+// from earlier launches are smaller than the current epoch, so nothing resets the word. Before the
+// last counter, each rank has a word with the first epoch of the last launch that has begun on its
+// GPU.
 
 func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
@@ -18,13 +18,13 @@ func.func private @ark_is_leader_again() -> i1
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_now() -> i64
 
-// Returns the number of a lane among the lanes of all ranks. A GPU numbers its own lanes from zero,
-// while tables in the code have the lanes of all ranks. The host writes the number to the field of
+// Returns the index of a lane among the lanes of all ranks. A GPU numbers its own lanes from zero,
+// while tables in the code have the lanes of all ranks. The host writes the index to the field of
 // the SM in a lane's entry.
 //
-// Every lane requests its number once, before its first instruction, and gets it when the kernels of
-// all ranks have begun. So the dispatch loop needs no call for the begin, and the code of programs
-// of one rank does not depend on it.
+// Every lane requests its index once, before its first instruction, and gets it when the kernels of
+// all ranks have begun. For this reason the dispatch loop needs no call for the begin, and the code
+// of programs of one rank has no such call.
 func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
   func.call @ark_meet_ranks(%context, %lane) : (!llvm.ptr, i64) -> ()
   %fields = arith.constant kLaneFields : i64
@@ -96,10 +96,11 @@ func.func private @ark_begun_word(%context: !llvm.ptr, %rank: i64) -> !llvm.ptr 
   return %word : !llvm.ptr
 }
 
-// Tells all GPUs that this kernel has begun, and waits until all others have. A table has the
-// address of the word of this rank on each GPU. Until all kernels have begun, no lane executes an instruction: a wait of a lane would time out while another kernel is queued, and a
-// state would change in a run that the host cancels. After an abort the lanes end before the first
-// iteration. One launch of all ranks has no other kernels to wait for.
+// Tells all GPUs that this kernel has begun, and waits until all others have begun. A table has the
+// address of the word of this rank on each GPU. Until all kernels have begun, no lane executes an
+// instruction: a wait of a lane would time out while another kernel is queued, and a state would
+// change in a run that the host cancels. After an abort, the lanes end before the first iteration.
+// If one launch contains all ranks, there are no other kernels to wait for.
 func.func private @ark_meet_ranks(%context: !llvm.ptr, %lane: i64) {
   %one = arith.constant 1 : i64
   %ranks_field = llvm.getelementptr %context[kRanks] : (!llvm.ptr) -> !llvm.ptr, i64

@@ -43,8 +43,8 @@ func.func private @ark_look_ahead(%context: !llvm.ptr, %last: i64, %left: i64, %
   return
 }
 
-// Hooks of bodies that poll for packets. All threads call the first hook before a barrier when an
-// iteration begins, and the second hook when a work item begins.
+// Hooks of bodies that poll for task packets. All threads call the first hook before a barrier when
+// an iteration begins, and the second hook when a work item begins.
 func.func private @ark_begin_iteration(%epoch: i32) {
   return
 }
@@ -52,9 +52,9 @@ func.func private @ark_begin_run(%left: i64) {
   return
 }
 
-// Functions of LocalRanks.mlir or CudaPeerRanks.mlir: the number of a lane among the lanes of all
-// ranks; the number of iterations after which to end, or zero; and the store of that number for the
-// GPU at `distance`.
+// Functions of LocalRanks.mlir or CudaPeerRanks.mlir: they return the index of a lane among the
+// lanes of all ranks, return the number of iterations after which the launch ends, or zero, and
+// store that number for the GPU at `distance`.
 func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64
 func.func private @ark_load_stop(%context: !llvm.ptr, %report: !llvm.ptr) -> i64
 func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iterations: i64)
@@ -64,7 +64,7 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64)
 func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
                             %target: i32) -> i32
 
-// Runs vCTAs [begin, end) of a task. The numbers have 32 bits, because they stay in registers
+// Runs vCTAs [begin, end) of a task. The indices have 32 bits, because they stay in registers
 // throughout the bodies.
 func.func private @ark_run(%context: !llvm.ptr, %task: i32, %begin: i32, %end: i32)
 // Returns true if this kernel can record the times of its instructions.
@@ -76,13 +76,13 @@ func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
 // Returns the nanoseconds of a clock that all SMs share.
 func.func private @ark_now() -> i64
-// Returns the number of the lane. The number is read again: a number kept from earlier would
-// occupy a register through all bodies.
+// Returns the index of the lane. The index is read again: an index kept from earlier would occupy a
+// register through all bodies.
 func.func private @ark_lane() -> i64
 // State of the dispatch loop in shared memory: the epoch. The leader writes it.
 func.func private @ark_dispatch_state() -> !llvm.ptr<3>
-// Returns a number that is equal in all threads of a warp, in a form that the compiler recognises
-// as uniform.
+// Returns `number`, which must be equal in all threads of a warp, in a form that the compiler
+// recognises as uniform.
 func.func private @ark_uniform(%number: i32) -> i32
 // Barrier of the CTA. Returns true if the predicate holds in any thread.
 func.func private @ark_any(%predicate: i1) -> i1
@@ -91,7 +91,7 @@ func.func private @ark_any(%predicate: i1) -> i1
 // Dispatch loop
 //===----------------------------------------------------------------------===//
 
-// Bodies need the registers, so little stays live across a work item: the epoch lies in shared
+// Bodies need the registers, so few values stay live across a work item: the epoch lies in shared
 // memory, values needed once per iteration are loaded again, and only the number of instructions
 // left stays in a register.
 func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {

@@ -54,7 +54,7 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %still_stays, ^agree, ^finish(%code : i32)
 
 ^agree:
-  // Possibly only some threads have seen why the run ended.
+  // A part of the threads may not have seen why the run ended.
   %failed = arith.cmpi ne, %code, %good : i32
   %any_failed = func.call @ark_any(%failed) : (i1) -> i1
   cf.cond_br %any_failed, ^finish(%code : i32), ^answer

@@ -1,8 +1,9 @@
 // Primitives of GpuKernel.mlir and GpuSemaphores.mlir on AMD GPUs.
 //
-// All CUs of one GPU take part, so the scope is `<device>`, whose name the target states, and LLVM's
-// default, the system, for words in host memory. A barrier of the CTA makes the memory that the leader has acquired visible to all
-// threads. Shared words lie in global memory, which is address space 1.
+// All CUs of one GPU take part, so the scope is `<device>`, whose name the target states. Words in
+// host memory have LLVM's default scope, the system. A barrier of the CTA makes the memory that the
+// leader has acquired visible to all threads. Shared words lie in global memory, which is address
+// space 1.
 
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64 {
   %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>

@@ -12,12 +12,14 @@ include "mlir/Pass/PassBase.td"
 def OutlineBodiesPass : Pass<"ark-outline-bodies", "::mlir::ModuleOp"> {
   let summary = "Outline every task's body into a function that runs a range of its vCTAs";
   let description = [{
-    The function takes the range, the number of the task and the record of data errors, then one
-    memref at offset 0 for every operand of the task; the address of an operand is data. Inside, the
-    number of the vCTA becomes its grid indices, and every region becomes a `memref.subview`,
-    clipped to the operand. The task keeps its body and names the function in its attribute `ark.body`.
+    The function takes the range of vCTAs, the index of the task and the record of data errors, then
+    one memref at offset 0 for every operand of the task. The address of an operand is hence data.
+    The function computes the grid indices from the index of the vCTA, and turns every region into a
+    `memref.subview`, clipped to the operand. The task keeps its body, and names the function in its
+    attribute `ark.body`.
 
-    An operand that shares no byte with what the task writes elsewhere is marked `llvm.noalias`.
+    An operand is marked `llvm.noalias` if the task writes its bytes through no other operand and,
+    in the case of an out, reads them through no other operand.
     Temporaries are hoisted out of the loop over vCTAs.
 
     ```mlir
@@ -103,8 +105,8 @@ def BuildKernelPass : Pass<"ark-build-kernel", "::mlir::ModuleOp"> {
   let description = [{
     Adds the entry of the `ark.kernel` and the functions that it calls. The dispatch loop is the
     same for every program (CpuKernel.mlir, or GpuKernel.mlir with the primitives of the backend).
-    `@ark_run` is built for the program: it selects the body of a task by its number and makes its
-    operands from the tables.
+    `@ark_run` is built for the program: it selects the body of a task by the index of the body, and
+    makes the operands of the body from the tables.
 
     ```mlir
     func.func private @ark_run(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64) {
@@ -135,7 +137,7 @@ def LowerCheckIndexPass : Pass<"ark-lower-check-index", "::mlir::ModuleOp"> {
   let summary = "Lower ark.check_index to a comparison and a report";
   let description = [{
     Replaces an index outside of `[0, bound)` by 0. The first index out of range in a run is
-    recorded in the body's `%status` together with the number of the task.
+    recorded in the body's `%status` together with the index of the task.
 
     ```mlir
     %valid = ark.check_index %index below %bound

@@ -179,9 +179,9 @@ def PlaceTemporariesPass : Pass<"ark-place-temporaries", "::mlir::ark::TaskOp"> 
   let summary = "Place the temporaries of tasks on the stack of the vCTA";
   let description = [{
     Every `memref.alloc` in the body of a task becomes a `memref.alloca` at the head of the body.
-    Temporaries of one type share an alloca if their lifetimes are disjoint, or if an elementwise op
-    is the last reader of one and the first writer of the other. `shared_memory` of the task grows
-    by the sum of their bytes.
+    Temporaries of one type share an alloca if their live ranges are disjoint, or if an elementwise
+    op is the last reader of one and the first writer of the other. `shared_memory` of the task
+    grows by the sum of their bytes.
 
     ```mlir
     ark.task "t" ... {
@@ -281,8 +281,8 @@ def VerifyTasksPass : Pass<"ark-verify-tasks", "::mlir::ark::ProgramOp"> {
       `ark.check_index`. The result of an index op is exact only if it is proven to fit into 64
       bits;
     - no body writes to a tile of an input;
-    - a structured op fills a part of a temporary before the body reads this part, and a part of an
-      out, unless the task updates the out;
+    - structured ops fill a temporary, or the read part of it, before the body reads it; the same
+      holds for an out that the task does not update;
     - at the end of the body, structured ops have filled all outs that the task does not update;
     - no two iterations of the parallel loops of a structured op write the same element, and no
       iteration reads an element that another one writes;

@@ -47,7 +47,8 @@ def InsertSynchronizationPass
     Statistic<"numSignals", "signals", "Signals of all lanes">,
     Statistic<"numBarriers", "barriers", "Barriers of all lanes">,
     Statistic<"numSemaphores", "semaphores", "Semaphores, including that of the final barrier">,
-    Statistic<"numDependences", "dependences", "Pairs of a run and a producing task in another lane">,
+    Statistic<"numDependences", "dependences",
+              "Pairs of a work item and a producing task in another lane">,
     Statistic<"numImplied", "implied", "Dependences that other waits imply">,
   ];
   let dependentDialects = ["::mlir::ark::ArkDialect"];

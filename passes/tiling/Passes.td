@@ -207,21 +207,22 @@ def TileGroupsPass : Pass<"ark-tile-groups", "::mlir::ark::ProgramOp"> {
 }
 
 def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
-  let summary = "Fuse tasks whose vCTAs depend on at most one partner each";
+  let summary = "Fuse tasks if every vCTA depends on at most one vCTA of the other task";
   let description = [{
-    Each fused task saves a hand-off: values from the partner stay inside of the vCTA. Two tasks are
-    fused if one of these conditions holds:
+    Each fused task saves a hand-off: values pass from one body to the other inside of a vCTA. Two
+    tasks are fused if one of these conditions holds:
 
     - their grids are equal, and every vCTA of the second task reads only those results of the first
-      that the vCTA with the same number computes. Examples: gate and up of a gated MLP; norms of
+      that the vCTA with the same index computes. Examples: gate and up of a gated MLP; norms of
       heads and their rotation, which reads halves of rows; updates of a cache and the attention
       that reads them;
     - their grids are equal, and they read the same part of a tensor but no values of each other,
       such as the projections to queries, keys and values;
     - the first task has one vCTA, whose result all vCTAs of the second task recompute. A norm
       becomes a prologue in this way;
-    - the grid of the second begins with that of the first, and every vCTA reads the values of the
-      vCTA with its leading indices: the rotation of queries, for all partitions of the keys.
+    - the grid of the second task begins with the grid of the first, and every vCTA reads only the
+      values of the vCTA with its leading indices. An example is the rotation of queries, which all
+      partitions of the keys read.
 
     The cost model then decides. Repeated work takes no longer than the hand-off that it saves, not
     counting the first execution on every SM (on a GPU, the work of a single vCTA is done once for

@@ -69,8 +69,9 @@ bool AttentionOps::contains(Operation *other) const {
 // Row ops
 //===----------------------------------------------------------------------===//
 
-/// Returns true if every iteration computes one element, without other accesses
-/// to memory.
+/// Returns true if an op has only parallel loops, and if each iteration
+/// computes one element of the output and accesses no memory except its
+/// operands.
 static bool isElementwise(linalg::LinalgOp op) {
   return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
          op.getNumReductionLoops() == 0 &&

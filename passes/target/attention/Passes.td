@@ -66,17 +66,18 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     elementwise ops that follow.
 
     More rows: the rows are divided into blocks of 16, which are the rows of both products. If there
-    are more warps than blocks, several warps share a block, and each warp computes a part of the
-    keys. If a work item has several vCTAs, teams of warps process vCTAs in parallel instead, without a
-    barrier between them. Exponentials are rounded to the values' type before the second product. A
-    warp that has all keys of its rows also computes the elementwise ops that follow.
+    are more warps than blocks, several warps share a block, and each warp processes a share of the
+    keys. If a work item has several vCTAs, teams of warps process vCTAs in parallel instead,
+    without a barrier between them. Exponentials are rounded to the values' type before the second
+    product. A warp that has all keys of its rows also computes the elementwise ops that follow.
 
-    Rows for all warpgroups of a CTA, 64 for each: warpgroups multiply with `wgmma` if the target has
-    it, if the head size is a multiple of 64, and if queries and at least two stages of 64 keys and
-    values fit into shared memory. The threads copy stages with `cp.async` while the warpgroups
-    compute. Keys and values are hence read once per CTA instead of once per warp. The accumulators
-    of the scores become the left operand of the second product in registers. Steps whose keys all
-    exist, and are admitted by a causal mask for all rows, have a loop of their own without masks.
+    One block of 64 rows for every warpgroup of a CTA: warpgroups multiply with `wgmma` if the
+    target has it, if the head size is a multiple of 64, and if queries and at least two stages of
+    64 keys and values fit into shared memory. The threads copy stages with `cp.async` while the
+    warpgroups compute. Keys and values are hence read once per CTA instead of once per warp. The
+    accumulators of the scores become the left operand of the second product in registers. Steps
+    whose keys all exist, and are admitted by a causal mask for all rows, have a loop of their own
+    without masks.
 
     A key beyond the length contributes nothing, even if its memory holds NaN. Masks, and the
     results of rows without any key, are those of the original ops. All other results differ from

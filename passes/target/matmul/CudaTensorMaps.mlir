@@ -10,7 +10,7 @@
 // Maps of all lanes, grouped by lane, and the number of maps per lane.
 func.func private @ark_tensor_maps() -> !llvm.ptr<1>
 func.func private @ark_tensor_map_count() -> i64
-// Number of the first map of every task.
+// Index of the first map of every task.
 func.func private @ark_tensor_map_firsts() -> !llvm.ptr<4>
 // A record per map: slot and offset of the operand, columns, rows, bytes from one row to the next,
 // and rows per copy.

@@ -1,6 +1,6 @@
-// LL packets between tasks: words that hold a value and, in their upper half, a tag of the epoch. A
-// packet has 32 bits; a wide packet has 64 bits and the same tag in its upper 16 bits. The receiver
-// polls the word itself, so a hand-off takes one store and one load.
+// Task packets: words that hold a value and, in their upper half, a tag of the epoch. A packet has
+// 32 bits; a wide packet has 64 bits and the same tag in its upper 16 bits. The receiver polls the
+// word itself, so a hand-off takes one store and one load.
 
 // State of the dispatch loop that bodies read, in shared memory; the leader writes it. The words
 // are the epoch, the number of instructions left in the lane, and the address of the context.
@@ -33,9 +33,9 @@ func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %iteration
   return
 }
 
-// Called by all threads before a barrier, when an iteration begins. Zeroed words carry tag 0, which
-// never equals the first tags. A tag holds 16 bits of the epoch; every word is rewritten before a
-// tag recurs.
+// Called by all threads before a barrier, when an iteration begins. Zeroed words carry tag 0, and
+// no epoch near the first one has this tag. A tag holds 16 bits of the epoch; every word is
+// rewritten before a tag recurs.
 func.func private @ark_packets_iteration(%epoch: i32) {
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^store, ^finish

@@ -121,7 +121,9 @@ private:
 };
 } // namespace mlir::ark
 
-/// Returns true if an op computes each element from its operands alone.
+/// Returns true if each iteration of an op, which may be a reduction, depends
+/// on the elements of its operands only: not on loop indices or other memory.
+/// Extents must be static.
 static bool isElementwise(linalg::GenericOp op) {
   return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
          !ShapedType::isDynamicShape(op.getStaticLoopRanges()) &&

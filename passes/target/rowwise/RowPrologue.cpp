@@ -35,7 +35,9 @@ static bool isConstant(Value value) {
   return op && op->hasTrait<OpTrait::ConstantLike>();
 }
 
-/// Returns true if an op computes from its operands and constants alone.
+/// Returns true if each iteration of an op, which may be a reduction, depends
+/// on the elements of its operands and on constants only: not on loop indices
+/// or other memory.
 static bool isElementwise(linalg::GenericOp op) {
   if (!op.hasPureBufferSemantics() || op.getNumDpsInits() != 1)
     return false;

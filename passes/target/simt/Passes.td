@@ -33,11 +33,12 @@ def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
 def FuseElementOpsPass : Pass<"ark-fuse-element-ops", "::mlir::ModuleOp"> {
   let summary = "Fuse all ops that an element of a small result depends on";
   let description = [{
-    Several loops with barriers between them combine the parts of a split-KV attention: the maximum
-    score, the weight of each part, the sum of the weights, the weighted sum. If the results of
-    consecutive ops have no more elements than there are threads, and each op reduces few terms, one
-    thread computes an element of the result and everything that the element depends on. Every
-    thread recomputes values that several elements share, and no intermediate value is stored.
+    The combination of the partitions of a split-KV attention consists of several ops: the maximum
+    score, the weight of each partition, the sum of the weights, the weighted sum. Without this
+    pass, each op would become a loop that ends in a barrier. If the results of consecutive ops have
+    no more elements than there are threads, and each op reduces few terms, the pass lets one thread
+    compute an element of the result and all values on which the element depends. Every thread
+    recomputes values that several elements share, and no intermediate value is stored.
 
     The pass skips chains in which an op reduces more than 64 terms, an element takes more than 256
     evaluations of op bodies, other ops read a temporary that is not an elementwise result, or an op
@@ -138,8 +139,8 @@ def SplitReductionsPass : Pass<"ark-split-reductions", "::mlir::ModuleOp"> {
     Applies to parallel loops in which each result is a reduction whose length is known at run time
     only, over elements that are contiguous across results, such as values of a KV cache summed over
     its keys. Threads that shared a result would read elements that lie far apart. Instead, every
-    warp reduces a part of all results, with neighbouring threads on neighbouring results, and a
-    second loop combines the parts.
+    warp reduces a share of the terms of all results, with neighbouring threads on neighbouring
+    results, and a second loop combines the partial results.
 
     ```mlir
     scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
@@ -327,8 +328,8 @@ def PlaceInSharedMemoryPass
     : Pass<"ark-place-in-shared-memory", "::mlir::ModuleOp"> {
   let summary = "Place the temporaries of bodies in shared memory";
   let description = [{
-    A temporary becomes a part of the dynamic shared memory of the launch. The bodies of an SM run
-    one after the other, so that the temporaries of all bodies begin at the same offset.
+    A temporary becomes a range of the dynamic shared memory of the launch. An SM runs one body
+    after the other, so the temporaries of all bodies begin at the same offset.
 
     ```mlir
     %t = memref.alloca() : memref<64xf32>

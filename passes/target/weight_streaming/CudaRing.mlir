@@ -15,7 +15,7 @@
 // The first thread of a warp writes the warp's state. The request cursor in it points at the next
 // chunk to request. KernelAbi.def lists the fields (kRing...).
 
-// Parts of the rings in shared memory: states of the warps, one mbarrier per slot, segments of the
+// Data of the rings in shared memory: states of the warps, one mbarrier per slot, segments of the
 // lane, slots.
 func.func private @ark_stream_warps() -> !llvm.ptr<3>
 func.func private @ark_stream_barriers() -> !llvm.ptr<3>
@@ -30,8 +30,8 @@ func.func private @ark_stream_polls() -> i32
 func.func private @ark_stream_pace() -> i32
 // Chunks beyond its ring that a warp prefetches to the L2.
 func.func private @ark_stream_beyond() -> i32
-// Segments of all lanes, in global memory. The table begins with the number of the first segment of
-// every lane, and the number after the last segment. A record per segment follows: buffer, offset,
+// Segments of all lanes, in global memory. The table begins with the index of the first segment of
+// every lane, and the index after the last segment. A record per segment follows: buffer, offset,
 // and the packed word.
 func.func private @ark_stream_segments() -> !llvm.ptr<1>
 // Index of the first word of those records.
