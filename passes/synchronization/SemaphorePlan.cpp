@@ -31,7 +31,7 @@ public:
 private:
   struct Semaphore {
     PlannedSemaphore planned;
-    /// What a waiter knows after the wait: the clock of all signals.
+    /// The clock of all signals, which a waiter knows after its wait.
     Clock clock;
     /// Clock that all waiters know before they wait.
     Clock known;
