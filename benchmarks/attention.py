@@ -3,7 +3,7 @@
     python benchmarks/attention.py --compile FOLDER                # where the compiler is
     python benchmarks/attention.py --bundles FOLDER [--output F]   # where the GPU is
 
-The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. One
+The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and torch. One
 sequence with 32 heads of queries and 8 of keys, random bf16. Floating-point operations are those of
 the visible pairs of queries and keys. All arms are replays of a CUDA graph over several copies of
 the operands. An arm of ark with a larger error than SDPA has no times.

@@ -3,7 +3,7 @@
     python benchmarks/collectives.py --compile FOLDER [--ranks N]              # with the compiler
     python benchmarks/collectives.py --bundles FOLDER [--ranks N] [--output F] # with N GPUs
 
-The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and PyTorch. Every
+The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and PyTorch. Every
 arm runs a chain of collectives of bf16 on N GPUs, in which each collective needs the result of the
 one before: an operand is the mean over the ranks of the previous result. A time is the median over
 the samples of the additional time of a longer chain, divided by the number of additional

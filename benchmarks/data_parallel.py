@@ -1,9 +1,9 @@
-"""The gradients of a data-parallel training step: how much of their all-reduce is exposed.
+"""Measures the exposed part of the all-reduce of gradients in a data-parallel training step.
 
     python benchmarks/data_parallel.py --compile FOLDER [--ranks N]              # with the compiler
     python benchmarks/data_parallel.py --bundles FOLDER [--ranks N] [--output F] # with N GPUs
 
-The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and PyTorch. Each
+The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and PyTorch. Each
 rank computes the gradients of some weights, bf16 products of 4096 x 4096 x 4096, and the ranks
 replace each gradient by its mean over the ranks. Three programs are measured in one run:
 

@@ -3,7 +3,7 @@
     python benchmarks/decode.py --compile FOLDER                # where the compiler is
     python benchmarks/decode.py --bundles FOLDER [--output F]   # where the GPU is
 
-The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. All arms
+The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and torch. All arms
 have the same random bf16 weights and caches and take turns. A sample is 128 steps up to the last
 position of the cache; a row names a model, the positions of its cache, and the batch.
 
@@ -125,7 +125,7 @@ class Problem:
         return logits
 
     def bound(self, expected: Any) -> float:
-        """Returns the relative error of PyTorch's own bf16."""
+        """Returns the relative error of PyTorch in bf16."""
         return error_of(self.torch_arm("eager").output(), expected)
 
     def torch_arm(self, arm: str) -> Sample:

@@ -93,7 +93,7 @@ class ArkArm:
         self._executable.reset()
 
     def made(self, token: Any, position: int, tokens: int) -> Any:
-        """Returns the tokens that a run makes."""
+        """Returns the tokens that a run generates."""
         self.run(token, position, tokens)
         return self._executable.states["tokens"][:, position : position + tokens]
 

@@ -3,7 +3,7 @@
     python benchmarks/dense.py --compile FOLDER                # where the compiler is
     python benchmarks/dense.py --bundles FOLDER [--output F]   # where the GPU is
 
-The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. All arms
+The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and torch. All arms
 have the same random bf16 arrays. A row is named by rows, columns, depth, and the layout of both
 factors: ``n`` for row-major, ``t`` for transposed, so that ``nt`` is a linear layer. Arms are
 replays of a CUDA graph over several copies of the operands, which do not fit the L2, except those

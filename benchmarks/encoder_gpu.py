@@ -3,7 +3,7 @@
     python benchmarks/encoder_gpu.py --compile FOLDER                # where the compiler is
     python benchmarks/encoder_gpu.py --bundles FOLDER [--output F]   # where the GPU is
 
-The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. A row is
+The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and torch. A row is
 a model, the number of prompts, and their length; all prompts are full. Random fp16 weights, the
 same for all arms. Embeddings are compared with PyTorch in fp32; an arm of ark with a larger error
 than PyTorch's own fp16 has no times.

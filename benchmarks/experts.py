@@ -3,7 +3,7 @@
     python benchmarks/experts.py --compile FOLDER    # where the compiler is
     python benchmarks/experts.py --bundles FOLDER    # where the GPU is
 
-The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. The model
+The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and torch. The model
 has the sizes of Qwen3-30B-A3B with eight of its layers and random weights in bf16. The time of a
 step is the slope between launches of 8 and 72 tokens from position 0, the median of nine pairs. The
 floor is the time to read the weights of attention, router and chosen experts, and of the vocabulary

@@ -14,7 +14,7 @@ A handwritten kernel, handoff.cu, which is not part of ark, shows the possible g
 and a barrier and packets for comparison. --compile builds it if nvcc is installed; otherwise the
 machine with the GPU needs nvcc.
 
-The second command needs the runtime half of the package, numpy, cuda-python and PyTorch.
+The second command needs ark's runtime, numpy, cuda-python and PyTorch.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python benchmarks/prefill.py --compile FOLDER                # where the compiler is
     python benchmarks/prefill.py --bundles FOLDER [--output F]   # where the GPU is
 
-The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. A row is
+The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and torch. A row is
 a model and a number of tokens, all in one chunk; weights are random bf16. Every arm writes the
 caches and computes the logits of the last token. The logits are compared with PyTorch in fp32; an
 arm of ark with a larger error than PyTorch's own bf16 has no times.

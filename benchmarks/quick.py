@@ -1,4 +1,4 @@
-"""The rows that matter most, in one run of nine minutes on one GPU.
+"""The most important rows of other benchmarks, in one run of nine minutes on one GPU.
 
     python benchmarks/quick.py --compile FOLDER                # where the compiler is
     python benchmarks/quick.py --bundles FOLDER --output F     # where the GPU is

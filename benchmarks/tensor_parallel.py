@@ -3,7 +3,7 @@
     python benchmarks/tensor_parallel.py --compile FOLDER              # with the compiler
     python benchmarks/tensor_parallel.py --bundles FOLDER [--output F] # with the GPUs
 
-The second command needs the runtime half of the package, numpy, ml_dtypes, cuda-python and PyTorch.
+The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and PyTorch.
 All arms have the same random bf16 weights and caches, divided among the ranks, and are measured in
 one run; a table has the medians of their times for one token.
 
@@ -405,12 +405,12 @@ class Problem:
 
     @property
     def first(self) -> int:
-        """The position of the first step that is timed."""
+        """Returns the position of the first step that is timed."""
         return self.setting.context // 5
 
     @property
     def steps(self) -> int:
-        """The number of steps that are timed."""
+        """Returns the number of steps that are timed."""
         return self.setting.context - self.first
 
     def error_of(self, logits: Any) -> float:

@@ -41,7 +41,7 @@ def make_caches(setting: Setting, device: str, seed: int = 1000) -> dict[str, Te
 
 
 class OneRank:
-    """The products of a decoder that are exchanged between GPUs, on a single GPU: nothing is.
+    """The exchanges between the GPUs of a decoder, which do nothing on a single GPU.
 
     A subclass adds the partial products of its ranks and gathers their parts of the logits.
     """

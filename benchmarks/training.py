@@ -3,7 +3,7 @@
     python benchmarks/training.py --compile FOLDER                # where the compiler is
     python benchmarks/training.py --bundles FOLDER [--output F]   # where the GPU is
 
-The second needs the runtime half of the package, numpy, ml_dtypes, cuda-python and torch. A row is
+The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and torch. A row is
 a model and a batch. A step is the forward pass, the cross-entropy, the backward pass and AdamW. The
 weights and moments are fp32. In rows of bf16, ark's module reads weights rounded to bf16, and
 PyTorch runs under autocast. The batches are random tokens, the same for all arms, on the GPU.

@@ -26,22 +26,22 @@ class Sizes:
 
     @property
     def tokens(self) -> int:
-        """The tokens of a step."""
+        """Returns the tokens of a step."""
         return self.batch * self.length
 
     @property
     def layer_weights(self) -> int:
-        """The elements of the weight matrices of all layers and of the head."""
+        """Returns the elements of the weight matrices of all layers and of the head."""
         return 12 * self.layers * self.width**2 + self.vocabulary * self.width
 
     @property
     def parameters(self) -> int:
-        """The elements of all parameters, without biases and norms."""
+        """Returns the elements of all parameters, without biases and norms."""
         return self.layer_weights + self.length * self.width
 
     @property
     def flops(self) -> float:
-        """The floating-point operations of the products of a step: forward and backward."""
+        """Returns the floating-point operations of all products of a step, forward and backward."""
         attention = 2.0 * self.layers * self.tokens * self.length * self.width  # causal
         return 3 * (2.0 * self.tokens * self.layer_weights + attention)
 

@@ -31,7 +31,7 @@ class Workload:
 
     @property
     def floor(self) -> float:
-        """The seconds that the reads or the products take at the limits of an H200."""
+        """Returns the seconds that the reads or the products take at the limits of an H200."""
         return max(self.bytes / READ_LIMIT, self.flops / PRODUCT_LIMIT)
 
     def rate(self, seconds: float) -> str:

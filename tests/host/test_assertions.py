@@ -67,7 +67,7 @@ def calls(node: ast.AST) -> Iterator[tuple[str, str | None]]:
 
 
 def checks(node: ast.AST) -> bool:
-    """Returns True if the code asserts by itself."""
+    """Returns True if the code itself contains an assertion."""
     for each in ast.walk(node):
         if isinstance(each, ast.Assert):
             return True

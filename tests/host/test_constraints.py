@@ -74,7 +74,7 @@ def test_every_tested_constraint_is_documented() -> None:
 
 
 def test_the_search_finds_labels() -> None:
-    """The tests above must not pass because nothing is found."""
+    """The searches of the tests above find something."""
     text = """
 // expected-error @below {{is wrong (task_c1)}}
 // -----

@@ -1,4 +1,4 @@
-"""Pages that repeat what the code states elsewhere are complete."""
+"""Pages agree with the code whose names, versions and commands they repeat."""
 
 from __future__ import annotations
 

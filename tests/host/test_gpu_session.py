@@ -1,4 +1,4 @@
-"""A run of the tests for GPUs that executes none of them fails."""
+"""A run of the tests for GPUs fails if it executes no test."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The blocks of the tutorial, the guides in docs/how-to and README.md run and print what is shown.
+"""The blocks of the tutorial, of docs/how-to and of README.md run and print the shown text.
 
 All blocks of a document, or of the tutorial's chapters, run in order, in one folder: ``python``
 blocks in one namespace, ``sh`` blocks in a shell. A ``text`` block is what the block before it

@@ -93,7 +93,7 @@ def test_an_input_is_the_same_in_every_folder(tmp_path: Path) -> None:
 
 
 def run_with_server(server: str, name: str, script: str, folder: Path) -> str:
-    """Returns what a script prints whose arguments are tests/soak, a server and a folder."""
+    """Runs a script with the arguments tests/soak, a server and a folder; returns its output."""
     program = folder / name
     program.write_text(server.format(python=sys.executable))
     program.chmod(0o755)

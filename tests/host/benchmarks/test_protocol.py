@@ -39,7 +39,7 @@ with open(options["--journal"], "a") as journal:
 
 
 def suite_of(protocol: Any, folder: Path, together: bool) -> Any:
-    """Returns a suite whose script writes a result for each row, and ends early at one of them."""
+    """Returns a suite whose script writes a result for each row, and ends early at a given row."""
     (folder / "script.py").write_text(SCRIPT, encoding="utf-8")
 
     class Scripted(protocol.suite.Suite):

@@ -344,8 +344,8 @@ print(outcome(read_bundle, plain))
 
 
 def test_without_the_library(plain: Path, signed: Path, key: Path) -> None:
-    """Without trusted keys, unverified bundles are loaded and marked. With trusted keys, nothing is
-    loaded."""
+    """Without trusted keys, unverified bundles are loaded and marked. With trusted keys, loading
+    fails."""
     key.with_name(f"{key.name}.raw").write_bytes(base64.b64encode(raw(key)))
     result = subprocess.run(
         [sys.executable, "-c", WITHOUT, plain, signed, key],

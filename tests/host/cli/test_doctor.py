@@ -1,4 +1,4 @@
-"""`ark doctor` checks every target, and `ark env` says what is missing for each."""
+"""`ark doctor` checks every target, and `ark env` lists what each target lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`ark info` prints what a bundle holds."""
+"""`ark info` prints the content of a bundle."""
 
 from __future__ import annotations
 

@@ -128,7 +128,7 @@ def test_unproven_bundles_are_warned_about(
 def test_bundles_of_modules_without_tasks_are_not_proven(
     stage: str, number: str, tmp_path: Path
 ) -> None:
-    """The functions of such a module may access anything, whatever its tables declare."""
+    """The functions of such a module may access bytes that its tables do not declare."""
     ark.compile(mlp(), target="cpu:2", opt_level=0, dump_dir=tmp_path).close()
     with pytest.warns(ark.UnprovenWarning, match=f"at the stage '{stage}'"):
         exe = ark.compile(tmp_path / f"{number}-{stage}.mlir", opt_level=0)

@@ -339,7 +339,7 @@ def unlike(what: str) -> Any:
 
 
 def stopped(when: str) -> Any:
-    """Rank 1 is stopped between runs, before its launch, or in a run; the others go on."""
+    """Rank 1 is stopped between runs, before its launch, or in a run; the other ranks continue."""
     with bound() as executable, ark.knobs.scope(ARK_TIMEOUT="1"):
         run(executable)
         if world.rank == 1:

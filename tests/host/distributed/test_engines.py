@@ -31,7 +31,7 @@ def launch(launch_ranks: Launch, tmp_path: Path) -> Launch:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("size", [2, 3])
 def test_a_program_runs(launch: Launch, engine: str, size: int) -> None:
-    """Values are right, no GPU accesses what it may not, and nothing is held afterwards."""
+    """Values are right, GPUs access permitted memory only, and the engine frees all memory."""
     assert launch(engine, size=size) == [[[0.0, 0.0, []], True]] * size
 
 
@@ -76,7 +76,7 @@ def test_a_library_that_is_not_ready(launch: Launch, engine: str, fault: str, me
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_fault_at_every_call_of_the_driver(launch: Launch, engine: str) -> None:
-    """Both ranks raise an error each time, nothing is left behind, and the next program runs."""
+    """Both ranks raise each error, no memory leaks, and the next program runs."""
     (count, others, none, leaks, after), (_, own, own_none, own_leaks, own_after) = launch(
         engine, "every call"
     )

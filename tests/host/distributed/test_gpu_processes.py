@@ -17,7 +17,7 @@ Launch = Callable[..., "list[Any]"]
 
 @pytest.fixture
 def launch(launch_ranks: Launch) -> Launch:
-    """``launch(name, *arguments)``: what the process of each rank printed, or its exit status."""
+    """``launch(name, *arguments)``: the output of each rank's process, or its exit status."""
     return functools.partial(launch_ranks, SCENARIOS)
 
 
@@ -118,7 +118,7 @@ def test_a_rank_that_cannot_load(launch: Launch, what: str, kind: str, message: 
 
 
 def test_a_fault_at_every_call_of_the_driver(launch: Launch) -> None:
-    """Both ranks raise an error each time, nothing is left behind, and the next program runs."""
+    """Both ranks raise each error, no memory leaks, and the next program runs."""
     (count, others, none, leaks, after), (_, own, own_none, own_leaks, own_after) = launch("faults")
     assert count > 100
     assert set(others) <= {"RankFailedError", "UnsupportedError"}
@@ -188,7 +188,7 @@ def test_a_rank_that_is_stopped_between_runs(launch: Launch) -> None:
 
 
 def test_a_rank_that_is_stopped_before_its_launch(launch: Launch) -> None:
-    """The kernel of the other rank does not wait for ever for its begin."""
+    """The kernel of the other rank does not wait for ever for the stopped rank."""
     kind, text = launch("stopped", "before its launch", unheard=1)[0]
     assert kind == "RankFailedError"
     assert "did not come to run 'toy'" in text

@@ -83,7 +83,7 @@ def greeting(**changes: object) -> bytes:
 def test_garbage_of_the_same_user(
     come: Any, connect: Connect, in_threads: Callable[..., None], data: bytes
 ) -> None:
-    """Rank 0 closes the connection of the sender, and still meets rank 1."""
+    """Rank 0 closes the connection of the sender, and still connects to rank 1."""
     found: list[Any] = []
 
     def disturb() -> None:

@@ -1,4 +1,4 @@
-"""Ranks that meet over TCP, on the loopback interface."""
+"""Ranks that connect over TCP, on the loopback interface."""
 
 from __future__ import annotations
 
@@ -425,7 +425,7 @@ def test_a_program_without_an_engine(launch_ranks: Launch, tmp_path: Path, port:
 
 
 def test_a_killed_rank(launch_ranks: Launch, tmp_path: Path, port: int) -> None:
-    """The end of a process ends its connections, which the other rank notices at once."""
+    """The end of a process closes its connections, so the other rank detects it immediately."""
     address = f"127.0.0.1:{port}"
     survivor, killed = launch_ranks(SCENARIOS, "nccl", "killed", str(tmp_path), address)
     assert killed == -signal.SIGKILL

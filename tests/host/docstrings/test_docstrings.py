@@ -1,4 +1,4 @@
-"""Every example in a docstring of the package runs, and prints what it shows.
+"""Every example in a docstring of the package runs, and prints the output that it shows.
 
 Examples of one docstring share a namespace: that of its module, with ``ark``, ``np`` and the names
 of contexts.py. ``...`` in what is shown stands for anything.

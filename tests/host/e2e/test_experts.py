@@ -123,7 +123,7 @@ def make(program: ark.Program, **given: Array) -> dict[str, Array]:
 
 @pytest.mark.parametrize("target", ["cpu:4", "cuda:sm_90a", "hip:gfx942"])
 def test_bytes_of_chosen_matrices(target: str) -> None:
-    """A step moves what a product with the chosen matrices alone moves, and the indices."""
+    """A step moves the bytes of the selected matrices and of the indices, and no other weights."""
     program = build_indexed(4, 64, 256, 512, ark.bf16)
     with ark.Program("alone") as alone:
         x = ark.input("x", (1, 1, 512), ark.bf16)

@@ -32,7 +32,7 @@ def ping_pong(rounds: int) -> ark.Program:
 
 
 def test_lanes_of_one_sm_run_at_once() -> None:
-    """Each lane waits for the other in turn: if they ran one after the other, neither would end."""
+    """Two lanes wait for each other alternately, so the run ends only if both run concurrently."""
     program = ping_pong(6)
     exe = ark.compile(program, target="cpu:1")
     assert exe.bundle.tables.lanes[:, 0].tolist() == [0, 0]
@@ -45,7 +45,7 @@ def test_lanes_of_one_sm_run_at_once() -> None:
 
 
 def test_one_lane_after_the_other_would_hang(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Control of the test above: if lanes run one after the other, the run raises HangError."""
+    """Control of the test above: if lanes do not run concurrently, the run raises HangError."""
     exe = ark.compile(ping_pong(6), target="cpu:1").prepare()
     driver = driver_of(exe)
     entry, first_ended = kernel_of(driver).entry, []

@@ -62,7 +62,7 @@ def test_drawn(shape: tuple[int, ...], axis: int, dtype: DType, pick_splitting: 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_special_values(dtype: DType, pick_splitting: Pick) -> None:
-    """The first of equal elements or NaNs wins, whatever partitions the others are in."""
+    """The result is the first of equal elements or NaNs, also if other partitions contain more."""
     with ark.compile(
         build((1, 4 * LONG), 1, dtype), target=pick_splitting("cpu:16"), cache=False
     ) as executable:

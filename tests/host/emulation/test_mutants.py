@@ -89,7 +89,7 @@ def test_a_reason_holds_for_one_program() -> None:
 
 
 def test_a_reason_without_a_survivor_is_reported() -> None:
-    """Only a run of all mutants can tell."""
+    """Only a run of all mutants can show that a reason has no survivor."""
     name = barriers(1)[0]
     verdicts = [verdict(name, "wrong")]
     reasons = {f"states: {name}": "A reason."}

@@ -73,7 +73,7 @@ def _alignment(kind: str) -> int:
 def test_a_store_after_a_load(
     space: str, barrier: str, distance: int, kind: str, failures: Failures
 ) -> None:
-    """The loaded value depends on the order of the threads, unless they meet."""
+    """Without a barrier, the loaded value depends on the order of the threads."""
     body = "\n".join([load(f"other.{space}", kind), barrier, store(f"own.{space}", kind)])
     found = failures(body, kind, distance)
     if barrier:
@@ -109,7 +109,7 @@ def test_a_load_after_a_store(space: str, waits: bool, kind: str, failures: Fail
 @pytest.mark.parametrize("waits", [True, False])
 @pytest.mark.parametrize("space", ["global", "shared"])
 def test_two_stores(space: str, waits: bool, kind: str, failures: Failures) -> None:
-    """The values differ, so that the last store counts."""
+    """The values differ, so the result depends on the order of the stores."""
     number = "  %low = trunc i32 %thread to KIND\n".replace("KIND", kind)
     if kind == "i32":
         number = "  %low = add i32 %thread, 0\n"

@@ -1,4 +1,4 @@
-"""ark.planner records what is pinned on the ops built inside of it."""
+"""ark.planner records pins on the ops that are built inside of its block."""
 
 from __future__ import annotations
 

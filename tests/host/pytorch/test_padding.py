@@ -1,4 +1,4 @@
-"""Graphs on padded tensors: the data of every result is that of the graph, whatever lies beyond.
+"""Graphs on padded tensors have the results of the graphs, for all values of the padding.
 
 No program is compiled. PyTorch computes each graph twice: as it is, and by the Padder on tensors
 whose padding is NaN, or the largest integer.

@@ -19,7 +19,7 @@ Array = np.ndarray[Any, Any]
 
 
 class FakeDriver:
-    """Counts its calls and fails at one of them; does not run kernels."""
+    """Counts its calls and fails at a given call; does not run kernels."""
 
     def __init__(self, fail_at: int = -1, outcome: Outcome | None = None) -> None:
         self.calls: list[str] = []

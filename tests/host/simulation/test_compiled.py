@@ -48,7 +48,7 @@ def test_one_rank_takes_the_time_that_the_compiler_predicts(packets: bool) -> No
 
 
 def test_an_all_reduce_sends_its_bytes() -> None:
-    """Packets are words of 32 bits for values of 16; larger tensors go as they are."""
+    """A packet of a 16-bit value has 32 bits; larger tensors have the bytes of their elements."""
     assert simulate(all_reduces(2, 1024), "h200").sent_bytes == 2 * 1024 * 4
     assert simulate(all_reduces(2, 1 << 20), "h200").sent_bytes == 2 * (1 << 20) * 2
     two_shot = all_reduces(4, 1 << 18, collectives="two-shot")

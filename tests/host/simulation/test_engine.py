@@ -251,7 +251,7 @@ def test_a_schedule_without_times_is_an_error() -> None:
 
 
 def test_readers_of_the_same_packets_share_a_group() -> None:
-    """Without groups, a task that all lanes read would be looked up once for each of them."""
+    """Without groups, a task that all lanes read would be looked up once for each lane."""
     program = ToyProgram(sms=4)
     x = program.buffer("x", "input", "fp32", [16])
     y = program.buffer("y", "output", "fp32", [32])

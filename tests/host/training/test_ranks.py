@@ -61,7 +61,7 @@ def test_finite_differences(make: Make) -> None:
 
 
 def test_compiled() -> None:
-    """All collectives in one world give what the interpreter gives."""
+    """All collectives in one world have the results of the interpreter."""
     programs = build(
         lambda x: ark.all_gather(ark.reduce_scatter(ark.all_reduce(ark.broadcast(x, 0)), 0), 1)
     )

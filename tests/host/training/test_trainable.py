@@ -66,7 +66,7 @@ def test_a_module_reads_its_weight_after_an_update() -> None:
 
 
 def test_masters_keep_small_updates(pick_target: Pick) -> None:
-    """256 steps of 2^-10 add up in fp32; in bf16 each of them would be lost beside 1."""
+    """256 steps of 2^-10 add up in fp32; in bf16, adding one step to 1 would round to 1."""
 
     def build(masters: bool) -> ark.Program:
         with ark.Program("net") as program:

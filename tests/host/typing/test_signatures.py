@@ -1,4 +1,4 @@
-"""Annotations of the public API use types that users can import, and none that is too general."""
+"""Annotations of the public API use types that users can import and that are specific."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_gpus_that_are_not_the_first_ones(kernel: bytes) -> None:
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_an_array_on_the_gpu_of_another_rank(two: FakeCuda, kernel: bytes, rank: int) -> None:
-    """The error names the rank, and both GPUs; nothing is launched."""
+    """The error names the rank and both GPUs, and no kernel is launched."""
     there = f"is on cuda:{1 - rank}; rank {rank} runs on cuda:{rank}"
     x, w = inputs(2)[rank]["x"], weights(2)[rank]["w"]
     y = np.zeros(128, np.float32)
@@ -202,7 +202,7 @@ def new_streams(cuda: FakeCuda) -> list[int]:
 
 
 def test_streams_of_the_caller(two: FakeCuda, kernel: bytes) -> None:
-    """Every launch waits for what the other streams were given before."""
+    """Every launch waits for earlier work in the other streams."""
     given = on_gpus(inputs(2))
     with bound_world(two, kernel) as world:
         first, second = new_streams(two)
@@ -285,7 +285,7 @@ def test_threads_of_ranks(two: FakeCuda, kernel: bytes, in_threads: Callable[...
 
 
 def test_the_streams_of_ranks_on_one_gpu() -> None:
-    """The run goes to the first stream, and waits for the others."""
+    """The run is launched in the first stream, and waits for the other streams."""
     given = array_streams.StreamsByRank((None, 7, 8))
     place = array_streams.choose_run_stream(given, (), (2, 0), own=5)
     assert (place.stream, place.producers) == (7, {7, 8})
@@ -322,7 +322,7 @@ def test_arrays_of_ranks_on_one_gpu(shared: ark.World, cuda: FakeCuda) -> None:
 
 
 def test_streams_of_ranks_on_one_gpu(shared: ark.World, cuda: FakeCuda) -> None:
-    """One launch, in the first stream, waits for the others."""
+    """One launch, in the first stream, waits for the other streams."""
     shared.bind(weights(2))
     first, second = cuda.new_stream(), cuda.new_stream()
     check_run(shared, stream=[first, second])

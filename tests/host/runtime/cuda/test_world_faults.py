@@ -235,7 +235,7 @@ def test_a_rank_that_hangs(
 
 
 def gathering_program() -> ToyProgram:
-    """Each of two ranks gathers a row of its own table, then waits for the other one."""
+    """Each of two ranks gathers a row of its own table, then waits for the other rank."""
     program = ToyProgram(sms=2, arena=2 * PAGE)
     again = program.semaphore(2, "again")
     for rank in range(2):
@@ -285,7 +285,7 @@ def test_an_interrupt_while_the_host_waits(two: FakeCuda, kernel: bytes, rank: i
 
 
 def endless_program() -> ToyProgram:
-    """A task of rank 1 ends when a state is 1, whatever the host says."""
+    """A task of rank 1 ends when a state is 1, and ignores an abort by the host."""
     program = ToyProgram(sms=2, arena=2 * PAGE)
     again = program.semaphore(2, "again")
     flag = program.buffer("rank1/flag", "state", "int32", [])

@@ -1,4 +1,4 @@
-"""Ranks that separate threads run, and the errors of the others if one rank fails."""
+"""Ranks in separate threads, and the errors of the other ranks if one rank fails."""
 
 from __future__ import annotations
 
