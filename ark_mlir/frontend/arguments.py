@@ -41,7 +41,7 @@ def input(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
 
 
 def placeholder(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
-    """Same as :func:`input`.
+    """Declares an input and returns its tensor: another name of :func:`input`, as in ARK.
 
     Example:
         >>> x = ark.placeholder("x", (4, 64), ark.fp32)
@@ -52,9 +52,15 @@ def placeholder(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
 def parameter(name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
     """Declares a parameter, which is bound once, such as a weight, and returns its tensor.
 
-    Arguments and errors are those of :func:`input`. If an ``ark.Module`` creates the parameter in
-    its constructor, the parameter's name is prefixed with the module's path, unless the name
-    contains a dot.
+    Args:
+        name: the name for ``Executable.bind``, unique among the program's arguments. If an
+            ``ark.Module`` creates the parameter in its constructor, the name is prefixed with the
+            module's path, unless it contains a dot.
+        shape: static extents, none negative.
+        dtype: element type.
+
+    Raises InvalidUsageError outside of a program, and if the name is taken, an extent is not a
+    natural number, the tensor is larger than 128 TiB, or the dtype is unknown.
 
     Example:
         >>> w = ark.parameter("w", (256, 64), ark.bf16)
@@ -72,10 +78,14 @@ def state(name: str, shape: Shape, dtype: DTypeLike = fp32, init: float = 0) -> 
     ``ark.slice``, ``ark.reshape``, ``ark.identity``, ...), is not changed by later updates.
 
     Args:
+        name: the key in ``Executable.states``; unique among the program's arguments.
+        shape: static extents, none negative.
+        dtype: element type.
         init: value of every element before the first run and after ``reset``.
 
-    Other arguments and errors are those of :func:`input`. Raises InvalidUsageError also if the
-    dtype cannot hold `init`.
+    Raises InvalidUsageError outside of a program, and if the name is taken, an extent is not a
+    natural number, the tensor is larger than 128 TiB, the dtype is unknown, or the dtype cannot
+    hold `init`.
 
     Example:
         >>> cache = ark.state("cache", (8, 512, 64), ark.bf16)
@@ -102,23 +112,23 @@ def tensor(
     rank: int = -1,
     name: str | None = None,
 ) -> Tensor:
-    """Declares an input and returns a view of a part of it; for programs written for ARK.
+    """Declares an input and returns a view of a box of it; for programs written for ARK.
 
     Args:
-        shape: extents of the part.
+        shape: extents of the view.
         dtype: element type.
         strides: extents of the whole input; by default `shape`. As in ARK, `strides` are extents
             and not distances between elements.
-        offsets: index of the part's first element; by default zeros.
-        padded_shape: extents of the padded part, which begins at `offsets` and must lie in the
-            input; by default `shape`. No op writes to the padding.
+        offsets: index of the view's first element in the input; by default zeros.
+        padded_shape: extents of the view with its padding, which begins at `offsets` and must lie
+            in the input; by default `shape`. No op writes to the padding.
         rank: -1 or the program's own rank. ``ark.recv`` receives tensors of other ranks.
         name: the keyword of ``Executable.run``, which takes an array of shape `strides`; by
             default the first of "tensor", "tensor_1", "tensor_2", ... that is free.
 
-    The view copies no data. Raises InvalidUsageError if the padded part does not lie in the input,
-    `rank` is another rank, and on the errors of :func:`input`. Use ``ark.state`` for a buffer that
-    the program writes.
+    The view copies no data. Use ``ark.state`` for a buffer that the program writes. Raises
+    InvalidUsageError if the view with its padding does not lie in the input, `rank` is another
+    rank, or :func:`input` rejects the name, `strides` or the dtype.
 
     Example:
         >>> x = ark.tensor((3, 5), ark.fp16, strides=(4, 8), offsets=(0, 2), name="x")
@@ -180,8 +190,8 @@ def scalar(name: str, dtype: DTypeLike = int32, max: int | None = None) -> Tenso
         dtype: int32 or int64.
         max: the largest value that a run may pass; the least is zero. None: no upper bound.
 
-    Raises InvalidUsageError if the dtype is another one, the name is taken, or `max` is negative
-    or does not fit into the dtype.
+    Raises InvalidUsageError if the dtype is neither of the two, the name is taken, or `max` is
+    negative or does not fit into the dtype.
 
     Example:
         >>> position = ark.scalar("position", max=511)
@@ -218,7 +228,8 @@ def _argument(
     )
     if (size := math.prod(argument.shape) * argument.dtype.itemsize) > _MAX_BYTES:
         raise invalid(f"shape {argument.shape} takes {size} bytes; the limit is {_MAX_BYTES}", op)
-    # Two modules of one class use the same names, until their paths are known.
+    # Two modules of one class declare equal names. The paths of the modules, which make the names
+    # unique, are known only when the modules have been assigned to attributes.
     repeat = kind in ("parameter", "state") and constructing()
     value = program.add_argument(argument, may_repeat=repeat)
     tensor = Tensor(program, value, name, argument if kind == "state" else None)
@@ -230,7 +241,7 @@ def output(name: str, tensor: Tensor) -> Tensor:
     """Makes `tensor` a result of the program and returns it.
 
     Args:
-        name: the key of the result in what ``Executable.run`` returns.
+        name: the key of the result in the dict that ``Executable.run`` returns.
         tensor: a tensor of the program, of any shape and dtype.
 
     Raises InvalidUsageError if the name is taken or the tensor belongs to another program.

@@ -42,7 +42,7 @@ class GridIndex:
 
     def __init__(self, expression: ir.AffineExpr, least: int, greatest: int) -> None:
         self._expression = expression
-        # Bounds over the grid, as the verifier of the dialect finds them.
+        # Bounds of the expression over the grid, computed as in the verifier of the dialect.
         self._least, self._greatest = least, greatest
 
     @property
@@ -57,7 +57,7 @@ class GridIndex:
 
     @property
     def greatest(self) -> int:
-        """Returns a bound of the values over the grid, exact for linear expressions."""
+        """Returns an upper bound of the values over the grid, exact for linear expressions."""
         return self._greatest
 
     def __add__(self, other: GridIndex | int) -> GridIndex:
@@ -119,15 +119,15 @@ def _divisor(value: int) -> int:
 
 @dataclass(frozen=True)
 class Region:
-    """The part of a tensor that one vCTA reads or writes.
+    """The box of a tensor that one vCTA reads or writes.
 
     Attributes:
-        sizes: extents of the part in elements, one for each dimension of the tensor.
-        offsets: a function of the grid's indices that returns the first element of the part in
-            each dimension: ints, or expressions of the indices (:class:`GridIndex`). None means
-            that every vCTA has the part at the tensor's beginning.
+        sizes: extents of the box in elements, one for each dimension of the tensor.
+        offsets: a function of the grid's indices that returns the first element of the box in each
+            dimension: ints, or expressions of the indices (:class:`GridIndex`). None means that
+            the box of every vCTA begins at element zero in all dimensions.
 
-    A part that leaves the tensor at its end is clipped.
+    A box that extends beyond the end of the tensor is clipped there.
 
     Example:
         >>> rows = ark.Region((16, 64), lambda i: (16 * i, 0))  # rows [16 i, 16 i + 16)
@@ -150,32 +150,33 @@ def custom_op(
 ) -> Tensor:
     """Adds an op that ark does not have, and returns its result.
 
-    The op is a grid of vCTAs, which compute disjoint parts of the result. It becomes one task,
-    which is scheduled, synchronised and proven as all others are, on every target.
+    The op is a grid of vCTAs, which compute disjoint tiles of the result. It becomes one task on
+    every target, which the compiler schedules, synchronises and proves as any other task.
 
     Args:
         name: the name of the op in schedules, reports and errors.
-        body: what one vCTA computes. A function takes a tensor for the part of each input that the
-            vCTA reads (its tile), and returns the part of the result; it may call elementwise ops,
-            reductions, ``softmax``, norms and ``matmul``, and uses no other tensors. MLIR text is
-            the body of ``ark.custom`` in the reference of the dialect: its values are ``%i0, %i1,
-            …``, the indices of the vCTA, ``%x0, %x1, …``, the tiles of the inputs, and ``%out``,
-            the tile of the result without elements; it ends in ``ark.yield``.
+        body: the computation of one vCTA, as a function or as MLIR text. A function takes the tile
+            of each input, which is the box that the vCTA reads, and returns the tile of the result.
+            It may call elementwise ops, reductions, ``softmax``, norms and ``matmul``, and uses no
+            other tensors. MLIR text is the body of ``ark.custom`` in the reference of the dialect.
+            Its values are ``%i0, %i1, …``, the indices of the vCTA; ``%x0, %x1, …``, the tiles of
+            the inputs; and ``%out``, the tile of the result, whose elements are undefined. It ends
+            in ``ark.yield``.
         inputs: tensors of this program.
         grid: the number of vCTAs in each dimension of the grid, at most 2^22 in all.
-        regions: for each input, the part that a vCTA reads; None means the whole input.
+        regions: for each input, the region that a vCTA reads; None means the whole input.
         shape: the shape of the result.
-        out_region: the part of the result that a vCTA writes. The parts of all vCTAs cover the
+        out_region: the region of the result that a vCTA writes. The tiles of all vCTAs cover the
             result, and do not overlap.
         dtype: the dtype of the result; None means that of the first input.
 
-    In a function, tiles must have static shapes: no part may be clipped. In MLIR text, an extent
-    that is clipped for some vCTA is dynamic (``?``).
+    A function needs tiles of static shape: no tile may be clipped at the end of its tensor. In MLIR
+    text, an extent that is clipped for some vCTA is dynamic (``?``).
 
     Raises InvalidUsageError if a region does not fit its tensor or the grid, the body does not
-    return a tile of the result, or it uses a tensor or an op that it cannot use. The compiler
-    raises VerificationError if parts of the result overlap, and CompileError if an access of the
-    body leaves its tile, or the body is not proven to write all elements of its tile of the result.
+    return a tile of the result, or the body uses a tensor or an op that is not allowed in it. The
+    compiler raises VerificationError if tiles of the result overlap, and CompileError if an access
+    of the body leaves its tile, or the body is not proven to write all elements of the result tile.
     A body in MLIR that writes this tile in a loop has to fill it first, with ``linalg.fill``.
 
     Example:
@@ -419,5 +420,8 @@ _LINE_OF_NOTE = re.compile(r"^-:(\d+): ")
 
 
 def _line_of_body(line: int) -> str:
-    """Returns the beginning of a message; line 0 is what the frontend writes before the body."""
+    """Returns the begin of a message, which names a line of the body.
+
+    Line 0 stands for the text that the frontend writes before the body.
+    """
     return f"line {line} of the body: " if line > 0 else ""

@@ -1,8 +1,8 @@
 """Derivatives of groups of ops, which replace the derivatives of the single ops.
 
 A function of the frontend that creates several ops of the dialect, such as ``ark.dropout``, may
-attach a rule for all of them, which is cheaper or more exact than the rules of the single ops, or
-keeps less memory. ``ark.gradients`` applies it.
+attach one rule for all of them. ``ark.gradients`` applies this rule instead of the rules of the
+single ops, because it is cheaper, more exact, or keeps less memory.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ class Group:
 def attach(name: str, inputs: Sequence[Tensor], results: Sequence[Tensor], rule: GroupRule) -> None:
     """Makes `rule` the derivative of `results` with respect to `inputs`.
 
-    The last result must be that of the last op of the program: the derivative is taken where the
-    reverse pass reaches that op.
+    The last element of `results` must be the result of the last op of the program: the reverse pass
+    applies the rule when it reaches that op.
     """
     fixed = tuple(frozen(tensor) for tensor in inputs)
     group = Group(name, fixed, tuple(results), rule)
@@ -73,12 +73,12 @@ def find_group(program: Program, value: ir.Value) -> Group | None:
 
 
 def frozen(tensor: Tensor) -> Tensor:
-    """Returns a tensor of the present value: that of a state, which updates do not change."""
+    """Returns a tensor with the present value of `tensor`, which later updates do not change."""
     return Tensor(tensor.program, tensor.value, tensor.name)
 
 
 def check_fresh(program: Program, value: ir.Value, reader: str) -> None:
-    """Raises InvalidUsageError if `value` is that of a state which was updated since."""
+    """Raises InvalidUsageError if `value` is an old value of a state, before its last update."""
     state = program.outdated_state(value)
     if state is not None:
         raise invalid(

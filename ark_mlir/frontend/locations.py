@@ -46,10 +46,9 @@ class Frame:
 
 @contextmanager
 def placed(frames: Sequence[Frame]) -> Generator[None, None, None]:
-    """Gives `frames`, innermost first, as the location of all ops that the block creates.
+    """Makes `frames`, innermost first, the location of all ops that the block creates.
 
-    For programs that are translated from another form. The block has no effect if `frames` is
-    empty.
+    Translators of other forms of a program use it. The block has no effect if `frames` is empty.
     """
     token = _PLACED.set(tuple(frames) or _PLACED.get())
     try:

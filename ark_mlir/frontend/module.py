@@ -150,7 +150,7 @@ class Module(metaclass=_Constructed):
         return [*parent.path(), name]
 
     def named_modules(self) -> Iterator[tuple[str, Module]]:
-        """Yields the path and the module, for this module and each module below it, once each.
+        """Yields the path and the module for this module and all its submodules, once each.
 
         >>> class Net(ark.Module):
         ...     def __init__(self):
@@ -173,8 +173,10 @@ class Module(metaclass=_Constructed):
         yield from visit(self, "")
 
     def named_parameters(self) -> Iterator[tuple[str, Argument]]:
-        """Yields the name and the parameter, for each parameter of this module and of the modules
-        below it, once each, also if ``ark.trainable`` made it a state.
+        """Yields the name and the parameter for each parameter of this module and its submodules.
+
+        A shared parameter is yielded once. A parameter that ``ark.trainable`` made a state is
+        yielded, too.
 
         >>> with ark.Program("net"):
         ...     net = ark.Module()
@@ -226,9 +228,9 @@ class Module(metaclass=_Constructed):
             arrays: numpy arrays, or values that ``numpy.asarray`` takes (torch tensors, DLPack).
             strict: True if missing and unknown names are errors.
 
-        An array of floats is converted to a parameter's float dtype. Raises InvalidUsageError if
-        `strict` and a name is missing or unknown, if a shape differs, or if dtypes differ of which
-        one is not a float.
+        An array of floats is converted to a parameter's float dtype. Raises InvalidUsageError if a
+        shape differs, if dtypes differ and one of them is not a float type, or if `strict` is True
+        and a name is missing or unknown.
 
         >>> class Bias(ark.Module):
         ...     def __init__(self):

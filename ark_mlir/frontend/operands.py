@@ -41,10 +41,11 @@ def as_tensor(value: object, op: str, what: str = "operand") -> Tensor:
 
 
 def as_operand(value: object, dtype: DType, op: str) -> Tensor:
-    """Returns `value` as a tensor: a number becomes a constant of `dtype`, an array a constant.
+    """Returns `value` as a tensor.
 
-    Raises InvalidUsageError if `value` is no tensor, number or array, or if the dtype cannot hold
-    it.
+    A number, or an array of float64, becomes a constant of `dtype`; any other array becomes a
+    constant of its own dtype. Raises InvalidUsageError if `value` is no tensor, number or array, or
+    if the dtype cannot hold it.
     """
     if isinstance(value, Tensor):
         return value
@@ -73,9 +74,9 @@ def as_pair(lhs: object, rhs: object, op: str) -> tuple[Tensor, Tensor]:
 
 
 def default_dtype(value: object) -> DType:
-    """Returns the dtype of a number or array that has no tensor beside it.
+    """Returns the dtype of a number or array in an op without another operand that has a dtype.
 
-    An array has its own dtype; numbers have bool, int32 or fp32.
+    An array keeps its own dtype; numbers have bool, int32 or fp32.
     """
     array = np.asarray(value)
     if array.dtype.kind == "b":

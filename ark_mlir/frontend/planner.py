@@ -100,7 +100,10 @@ def _applied(plan: Plan, outer: Plan) -> Generator[Plan, None, None]:
 
 @contextlib.contextmanager
 def unplanned() -> Generator[None, None, None]:
-    """Creates ops without a plan: the ops of a custom op's body have that of the op."""
+    """Creates the ops of the block without a plan.
+
+    The ops in the body of a custom op need none: the plan of the custom op applies to them.
+    """
     token = _PLAN.set(None)
     try:
         yield

@@ -40,7 +40,7 @@ class Argument:
 
     Attributes:
         kind: ``input``, ``parameter``, ``state`` or ``scalar``.
-        given: the name in the program's source, without the path of a module.
+        given: the name in the call of ``ark.input`` and the like, without the path of a module.
         shape, dtype: shape and element type of the array to bind.
         location: ``file:line`` of the call that created the argument.
         init: initial value of every element of a state.
@@ -83,7 +83,7 @@ class Output:
     """A result of a program; ``ark.output`` creates it.
 
     Attributes:
-        name: the key of the array in what ``Executable.run`` returns.
+        name: the key of the array in the dict that ``Executable.run`` returns.
         shape, dtype: shape and element type of the array.
         location: ``file:line`` of the call that created the output.
 
@@ -106,7 +106,7 @@ class Program:
 
     Args:
         name: the program's name, printable and not empty.
-        rank: the number of this rank, if several ranks run the program.
+        rank: the index of this rank, from zero on, if several ranks run the program.
         world_size: the number of ranks; required if `rank` is given.
 
     The end of the block verifies the program and closes it. ``module`` is then its ``ir.Module``

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["as_axis", "as_dtype", "as_int", "as_ints", "as_name", "as_shape", "invalid"]
 
 _INT64_MAX = 2**63 - 1
-# Longer than any valid shape or list of parts, and short enough to stop at for an endless iterable.
+# More entries than a valid shape or list of extents has. The limit ends the iteration over an
+# endless iterable.
 MAX_ENTRIES = 1 << 16
 # The dialect has this limit, too. The check here avoids types of many dimensions, which are slow.
 MAX_DIMENSIONS = 32
@@ -73,7 +74,7 @@ def _is_sequence(value: object) -> bool:
 def as_shape(shape: object, op: str | None = None, *, wildcard: bool = False) -> list[int]:
     """Returns a shape as a list of extents; raises InvalidUsageError if it is not valid.
 
-    If `wildcard`, extents may be -1.
+    With `wildcard`, an extent may be -1.
     """
     extents = as_ints(shape, "shape", op)
     if len(extents) > MAX_DIMENSIONS:
@@ -89,9 +90,9 @@ def as_shape(shape: object, op: str | None = None, *, wildcard: bool = False) ->
 
 
 def as_axis(axis: object, rank: int, op: str | None = None) -> int:
-    """Returns an axis as a number that counts from the front.
+    """Returns the index of an axis, counted from the first dimension.
 
-    An axis out of range is returned unchanged, and the dialect's verifier rejects it.
+    An axis out of range is returned unchanged; the dialect's verifier rejects it.
     """
     number = as_int(axis, "axis", op)
     return number + rank if -rank <= number < 0 else number

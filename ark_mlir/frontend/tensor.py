@@ -33,9 +33,10 @@ class Tensor:
     Supports ``+ - * / @ **``, unary ``-``, ``abs``, comparisons, ``& | ~`` as logical ops, and
     numpy's basic indexing with static bounds. One operand may be a number, which takes the
     tensor's dtype, or a numpy array. The methods ``sum``, ``mean``, ``reshape`` and others are
-    numpy's. A tensor has no value while the program is under construction: its use as a bool,
-    int, float or numpy array raises InvalidUsageError. So does a function of numpy, except that
-    those universal functions that ark has (``np.exp(x)``, ``np.add(array, x)``) add the op.
+    numpy's. Universal functions of numpy that ark has as an op, such as ``np.exp(x)`` and
+    ``np.add(array, x)``, add that op. A tensor has no value while the program is under
+    construction: its use as a bool, int, float or numpy array, or as an argument of another
+    function of numpy, raises InvalidUsageError.
 
     Example:
         >>> w = ark.parameter("w", (8, 256))
@@ -144,7 +145,9 @@ class Tensor:
         return _ops().transpose(self, perm[0] if len(perm) == 1 else perm)
 
     def astype(self, dtype: DTypeLike) -> Tensor:
-        """Same as :func:`ark_mlir.cast`.
+        """Returns the elements converted to another dtype, as :func:`ark_mlir.cast` does.
+
+        Raises InvalidUsageError if `dtype` is unknown.
 
         Example:
             >>> x.astype(ark.bf16).dtype
@@ -153,9 +156,11 @@ class Tensor:
         return _ops().cast(self, dtype)
 
     def sum(self, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-        """Returns the sum over dimensions; `keepdims` is False by default, as in numpy.
+        """Returns the sum over the dimensions `axis`; None reduces all dimensions.
 
-        Raises InvalidUsageError as :func:`ark_mlir.reduce_sum` does.
+        `keepdims` is False by default, as in numpy. Dtypes are those of
+        :func:`ark_mlir.reduce_sum`. Raises InvalidUsageError if the tensor lacks an axis, or `axis`
+        names one twice.
 
         Example:
             >>> x.sum(axis=1).shape  # x: (4, 64)
@@ -164,7 +169,10 @@ class Tensor:
         return _ops().reduce_sum(self, axis, keepdims)
 
     def mean(self, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-        """Returns the mean over dimensions; arguments and errors as :meth:`sum`.
+        """Returns the mean over the dimensions `axis`; None reduces all dimensions.
+
+        `keepdims` is False by default, as in numpy. The result is fp32 if the tensor is not of
+        floats. Raises InvalidUsageError if the tensor lacks an axis, or `axis` names one twice.
 
         Example:
             >>> centred = x - x.mean(axis=-1, keepdims=True)
@@ -172,7 +180,10 @@ class Tensor:
         return _ops().reduce_mean(self, axis, keepdims)
 
     def max(self, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-        """Returns the maximum over dimensions; arguments and errors as :meth:`sum`.
+        """Returns the maximum over the dimensions `axis`; None reduces all dimensions.
+
+        `keepdims` is False by default, as in numpy. The result has the dtype of the tensor. Raises
+        InvalidUsageError if the tensor lacks an axis, or `axis` names one twice.
 
         Example:
             >>> x.max().shape
@@ -181,7 +192,10 @@ class Tensor:
         return _ops().reduce_max(self, axis, keepdims)
 
     def min(self, axis: Axes | None = None, keepdims: bool = False) -> Tensor:
-        """Returns the minimum over dimensions; arguments and errors as :meth:`sum`.
+        """Returns the minimum over the dimensions `axis`; None reduces all dimensions.
+
+        `keepdims` is False by default, as in numpy. The result has the dtype of the tensor. Raises
+        InvalidUsageError if the tensor lacks an axis, or `axis` names one twice.
 
         Example:
             >>> x.min(axis=(0, 1), keepdims=True).shape

@@ -15,11 +15,11 @@ __all__ = ["accumulate"]
 def accumulate(
     gradients: Sequence[Tensor], steps: int, name: str = "accumulated"
 ) -> tuple[list[Tensor], Tensor]:
-    """Returns the means of gradients over the last iterations, and whether they are incomplete.
+    """Returns the means of gradients over `steps` iterations, and a flag for incomplete means.
 
-    The means are fp32. The second result is a bool scalar: true in all but each `steps`-th
-    iteration. It is the argument `skip` of an optimizer's ``step``, which then updates the weights
-    once for `steps` iterations.
+    The means are fp32 tensors of the shapes of `gradients`. The flag is a bool scalar: false in
+    every `steps`-th iteration, true in all others. Pass it as the argument `skip` of an optimizer's
+    ``step``, which then updates the weights once for `steps` iterations.
 
     Args:
         gradients: tensors of floats.

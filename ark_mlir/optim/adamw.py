@@ -22,8 +22,8 @@ class AdamW(Optimizer):
             (an int32 scalar), such as a schedule.
         betas: decay of the means of the gradient and of its square, each in [0, 1).
         eps: a number that is added to the root of the mean square.
-        weight_decay: the part of a weight that is taken off in each step is ``lr * weight_decay``.
-            Weights without decay go to a second optimizer.
+        weight_decay: each step subtracts ``lr * weight_decay`` times the weight. Use a second
+            optimizer for weights without decay.
         name: prefix of the names of the states ``<name>.step``, ``<name>.mean.<weight>`` and
             ``<name>.square.<weight>``, and of the bias corrections ``<name>.correction1`` and
             ``<name>.correction2``. Two optimizers of a program need two names.

@@ -14,11 +14,12 @@ __all__ = ["clip_by_global_norm"]
 def clip_by_global_norm(
     gradients: Sequence[Tensor], max_norm: float
 ) -> tuple[list[Tensor], Tensor]:
-    """Scales gradients so that the norm of all of them together is at most `max_norm`.
+    """Scales gradients so that their global norm is at most `max_norm`.
 
-    Returns the scaled gradients, of the dtypes of `gradients`, and the norm before, an fp32 scalar:
-    the root of the sum of the squares of all elements. As in PyTorch, the divisor is the norm plus
-    1e-6. If an element is NaN or infinite, all results are NaN or zero.
+    The global norm is the root of the sum of the squares of all elements of all gradients. Returns
+    the scaled gradients, of the dtypes of `gradients`, and the global norm before the scaling, an
+    fp32 scalar. As in PyTorch, the divisor is the norm plus 1e-6. If an element is NaN or infinite,
+    all results are NaN or zero.
 
     Args:
         gradients: tensors of floats, of any shapes.

@@ -22,9 +22,9 @@ class LossScaler:
 
     Args:
         initial: the first factor.
-        growth: the factor by which it grows.
-        backoff: the factor by which it shrinks.
-        interval: the number of steps in a row without an overflow before it grows.
+        growth: the multiplier of the factor when it grows.
+        backoff: the multiplier of the factor when it shrinks.
+        interval: the number of steps in a row without an overflow before the factor grows.
         name: prefix of the names of the states ``<name>.scale`` and ``<name>.good``.
 
     Raises InvalidUsageError if a number is out of range.
@@ -69,13 +69,14 @@ class LossScaler:
         return widened(value) * self._scale
 
     def unscale(self, gradients: Sequence[Tensor]) -> tuple[list[Tensor], Tensor]:
-        """Returns the gradients divided by the factor, in fp32, and whether one overflowed.
+        """Returns the gradients divided by the factor, in fp32, and a flag for an overflow.
 
-        The second result, a bool scalar, is the argument `skip` of an optimizer's ``step``. The
-        factor changes for the next step. A program calls this method once.
+        The flag is a bool scalar: true if an element of a gradient is infinite or NaN. Pass it as
+        the argument `skip` of an optimizer's ``step``. The factor changes for the next step. A
+        program calls this method once.
 
         Args:
-            gradients: those of the scaled loss.
+            gradients: the gradients of the scaled loss, tensors of floats.
 
         Raises InvalidUsageError if `gradients` are no tensors of floats.
 

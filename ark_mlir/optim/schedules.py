@@ -38,7 +38,16 @@ def warmup_cosine(step: Tensor, peak: float, warmup: int, total: int, final: flo
 def warmup_linear(step: Tensor, peak: float, warmup: int, total: int, final: float = 0.0) -> Tensor:
     """Returns a learning rate that rises linearly to `peak` and then falls linearly to `final`.
 
-    Arguments, result and errors are those of :func:`warmup_cosine`.
+    Args:
+        step: an integer scalar, the number of steps so far.
+        peak: the largest rate.
+        warmup: the number of steps of the rise; in step s of them the rate is
+            ``peak * (s + 1) / warmup``.
+        total: the number of steps after which the rate stays at `final`; above `warmup`.
+        final: the last rate.
+
+    The result is an fp32 scalar. Raises InvalidUsageError if `step` is not an integer scalar, or a
+    number is out of range.
 
     Example:
         >>> step = ark.state("step", (), ark.int32)
@@ -52,9 +61,10 @@ def warmup_linear(step: Tensor, peak: float, warmup: int, total: int, final: flo
 def _parts(
     name: str, step: Tensor, peak: float, warmup: int, total: int, final: float
 ) -> tuple[Tensor | None, Tensor, float, float]:
-    """Returns the rate of the rise, and which part of the fall is over, between 0 and 1.
+    """Returns the rate of the rise, and the fraction of the fall that is over, between 0 and 1.
 
-    The rise goes on after its end, where the fall is below it.
+    The rate of the rise keeps growing after the end of the rise; the caller takes the minimum of
+    rise and fall.
     """
     op = f"ark.optim.{name}"
     if not isinstance(step, Tensor) or not step.dtype.is_integer or step.dtype is bool_:  # pyright: ignore[reportUnnecessaryIsInstance]

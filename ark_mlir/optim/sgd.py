@@ -19,7 +19,8 @@ class SGD(Optimizer):
         lr: the learning rate: a number, an fp32 scalar, or a function of the number of steps so far
             (an int32 scalar), such as a schedule.
         momentum: factor of the running sum of gradients, in [0, 1].
-        nesterov: True adds the gradient to the running sum that it has entered; needs `momentum`.
+        nesterov: True selects Nesterov momentum: a weight moves by the gradient plus `momentum`
+            times the new running sum. Needs `momentum`.
         weight_decay: factor of the weight that is added to its gradient.
         name: prefix of the names of the states ``<name>.step`` and, with `momentum`,
             ``<name>.momentum.<weight>``. Two optimizers of a program need two names.

@@ -100,7 +100,8 @@ def _weights(scores: Tensor, mask: Tensor | None, length: Tensor | None, causal:
     elif mask is not None:
         valid = mask if valid is None else logical_and(mask, valid)
     least = float(np.finfo(np.float32).min)
-    # A score of minus infinity would be NaN after the subtraction of the maximum.
+    # The least finite number masks a score: minus infinity would become NaN in a row without a
+    # valid key, when the maximum is subtracted.
     shown = scores if valid is None else where(valid, scores, least)
     weights = exp(shown - reduce_max(shown, -1))
     if valid is None:
@@ -111,13 +112,16 @@ def _weights(scores: Tensor, mask: Tensor | None, length: Tensor | None, causal:
 
 
 def _visible(queries: int, keys: int, length: Tensor | None, causal: bool) -> Tensor | None:
-    """Returns which keys each query sees, or None if it sees all."""
+    """Returns a bool tensor that is true where a query sees a key; None if queries see all keys.
+
+    The shape broadcasts to ``[Tq, Tk]``.
+    """
     columns = _positions(keys, length)
     valid = None if length is None else less(columns, length)
     if not causal:
         return valid
     if length is None:
-        # Known now, and small: one constant for all heads.
+        # Without a run-time length, the mask is one small constant for all heads.
         seen = np.arange(keys)[None, :] <= np.arange(queries)[:, None] + keys - queries
         return constant_tensor(seen, bool_)
     last = reshape(_positions(queries, length), (queries, 1)) + (length - queries)

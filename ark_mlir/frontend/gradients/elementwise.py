@@ -36,7 +36,7 @@ def _silu(g: Tensor, x: Tensor) -> Tensor:
     return g * (gate * (1 + x * (1 - gate)))
 
 
-# Every slope is computed in fp32 or, if the op has a wider type, in that.
+# Every slope is computed in fp32, or in the type of the op if that is wider.
 _SLOPES: dict[str, Slope] = {
     "abs": lambda g, x, y: where(greater(x, 0), g, where(less(x, 0), -g, 0)),
     "cos": lambda g, x, y: -(g * sin_of(x)),
@@ -106,7 +106,7 @@ def quotient(op: Any, step: Step) -> None:
 
 @derivative("maximum", "minimum")
 def extremum(op: Any, step: Step) -> None:
-    """Passes the cotangent to the operand that was taken; equal operands get half of it each."""
+    """Passes the cotangent to the operand that is the result; equal operands get half each."""
     chosen = greater if op.operation.name == "ark.maximum" else less
 
     def share(own: Any, other: Any) -> Tensor:
@@ -136,6 +136,6 @@ def power_of(op: Any, step: Step) -> None:
 
 @derivative("where")
 def choice(op: Any, step: Step) -> None:
-    """Passes the cotangent to the value that was taken."""
+    """Passes the cotangent to the operand that the condition selected."""
     step.give(op.lhs, lambda: where(step.read(op.condition), step.g, 0))
     step.give(op.rhs, lambda: where(step.read(op.condition), 0, step.g))

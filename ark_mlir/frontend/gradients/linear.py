@@ -14,7 +14,7 @@ __all__: list[str] = []
 
 @derivative("matmul")
 def product(op: Any, step: Step) -> None:
-    """Multiplies the cotangent by the other operand, with the transposes that fit."""
+    """Multiplies the cotangent by the other operand, transposed as the shapes require."""
     first, second = bool(op.transpose_input), bool(op.transpose_other)
     g = step.g
 

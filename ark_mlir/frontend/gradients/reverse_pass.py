@@ -37,16 +37,16 @@ def gradients(loss: Tensor, wrt: Sequence[Tensor], seed: Tensor | None = None) -
         seed: the derivative of another quantity with respect to `loss`, of its shape and dtype. The
             result is then the derivative of that quantity, a vector-Jacobian product.
 
-    A state counts as what the loss read of it, so that the call must precede an ``ark.update`` of
-    the state. Comparisons, integers and casts to integers pass no derivative. Elements that are
-    equal share the derivative of a maximum evenly. With several ranks, each rank calls this
-    function; the derivatives are those of the sum of the losses of all ranks, so that a loss that
-    all ranks compute alike counts once for each of them.
+    The derivative with respect to a state refers to the value that the loss read: call this
+    function before an ``ark.update`` of the state. Comparisons, integers and casts to integers pass
+    no derivative. Elements that are equal share the derivative of a maximum evenly. With several
+    ranks, each rank calls this function. The derivatives are then those of the sum of the losses of
+    all ranks: a loss that all ranks compute alike counts ``world_size`` times.
 
     Raises InvalidUsageError if `loss` has several elements and there is no `seed`, if a tensor is
     not of floats or belongs to another program, if `loss` does not depend on a tensor of `wrt`, or
-    if a state was updated since the loss read it. Raises UnsupportedError if the way from a tensor
-    of `wrt` to the loss leads through an op without a derivative; the message names the op's line.
+    if a state was updated since the loss read it. Raises UnsupportedError if the loss depends on
+    a tensor of `wrt` through an op without a derivative; the message names the line of that op.
 
     Example:
         >>> w = ark.state("w", (64,))

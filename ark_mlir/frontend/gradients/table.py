@@ -37,7 +37,7 @@ Rule = Callable[[Any, "Step"], None]
 
 RULES: dict[str, Rule] = {}
 
-# Ops whose results do not vary with their operands, or vary in jumps. They pass no cotangent.
+# Ops whose results are constant, or piecewise constant, in their operands. They pass no cotangent.
 INERT: frozenset[str] = frozenset({
     "ark.argmax", "ark.compare", "ark.constant", "ark.logical_and", "ark.logical_not",
     "ark.logical_or", "ark.noop", "ark.philox",
@@ -102,14 +102,20 @@ class Step:
         return value is not None and value in self.active
 
     def give(self, value: ir.Value | None, make: Callable[[], Tensor]) -> None:
-        """Adds `make()`, summed to the operand's shape and cast to its dtype, to its cotangent, if
-        that is needed."""
+        """Adds `make()` to the cotangent of an operand; does nothing if no cotangent is needed.
+
+        The sum over broadcast dimensions gives `make()` the operand's shape; a cast gives it the
+        operand's dtype.
+        """
         if value is not None and self.needs(value):
             self.receive(value, narrow(unbroadcast(make(), shape_of(value)), dtype_of(value)))
 
 
 def wide(x: Tensor) -> Tensor:
-    """Returns `x` as fp32, in which a rule with several rounded steps computes."""
+    """Returns `x` cast to fp32 if its elements have less than 4 bytes, else `x` itself.
+
+    Rules with several rounded steps compute in such a type.
+    """
     return x if x.dtype.itemsize >= 4 else cast(x, fp32)
 
 

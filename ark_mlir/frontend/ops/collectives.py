@@ -51,7 +51,7 @@ def all_reduce(x: Tensor, op: Reduction = "sum", name: str | None = None) -> Ten
         x: numbers; every rank passes the same shape and dtype, which the result has as well.
         op: ``"sum"``, ``"max"`` or ``"min"``.
 
-    Raises InvalidUsageError if `op` is another one, or the program has no ``rank`` and
+    Raises InvalidUsageError if `op` is another word, or the program has no ``rank`` and
     ``world_size``.
 
     Example:
@@ -69,7 +69,9 @@ def all_reduce(x: Tensor, op: Reduction = "sum", name: str | None = None) -> Ten
 def all_gather(x: Tensor, axis: int, name: str | None = None) -> Tensor:
     """Returns the tensors of all ranks, concatenated along dimension `axis` in order of rank.
 
-    Errors are those of :func:`all_reduce`; also raises InvalidUsageError if `x` lacks `axis`.
+    Every rank passes an `x` of the same shape and dtype; the extent of `axis` in the result is
+    ``world_size`` times larger. Raises InvalidUsageError if `x` lacks `axis`, or the program has no
+    ``rank`` and ``world_size``.
 
     Example:
         >>> ark.all_gather(x, axis=-1).shape      # x: (4, 64) on each of 2 ranks
@@ -84,10 +86,19 @@ def all_gather(x: Tensor, axis: int, name: str | None = None) -> Tensor:
 
 
 def reduce_scatter(x: Tensor, axis: int, op: Reduction = "sum", name: str | None = None) -> Tensor:
-    """Reduces `x` over all ranks; rank r returns the r-th of ``world_size`` parts along `axis`.
+    """Returns one slice of the elementwise reduction of `x` over all ranks.
 
-    Arguments and errors are those of :func:`all_reduce`; also raises InvalidUsageError if `x` lacks
-    `axis`, or its extent is not a multiple of ``world_size``.
+    The reduction is split along dimension `axis` into ``world_size`` slices of equal extent; rank r
+    gets slice r.
+
+    Args:
+        x: numbers; every rank passes the same shape and dtype.
+        axis: the dimension; a negative one counts from the end. Its extent must be a multiple of
+            ``world_size``.
+        op: ``"sum"``, ``"max"`` or ``"min"``.
+
+    Raises InvalidUsageError if `op` is another word, `x` lacks `axis`, the extent is not such a
+    multiple, or the program has no ``rank`` and ``world_size``.
 
     Example:
         >>> ark.reduce_scatter(x, axis=0).shape   # x: (4, 64) on each of 2 ranks
@@ -107,10 +118,12 @@ def reduce_scatter(x: Tensor, axis: int, op: Reduction = "sum", name: str | None
 
 
 def all_to_all(x: Tensor, axis: int, name: str | None = None) -> Tensor:
-    """Sends the r-th part of `x` along dimension `axis` to rank r, for all ranks r.
+    """Sends slice r of `x` along dimension `axis` to rank r, for all ranks r.
 
-    Returns the parts that this rank receives, in order of rank, in the shape of `x`. Errors are
-    those of :func:`reduce_scatter`.
+    Returns the slices that this rank receives, concatenated along `axis` in order of rank, in the
+    shape and dtype of `x`. All slices have equal extents. Raises InvalidUsageError if `x` lacks
+    `axis`, its extent is not a multiple of ``world_size``, or the program has no ``rank`` and
+    ``world_size``.
 
     Example:
         >>> y = ark.all_to_all(x, axis=0)
@@ -145,6 +158,8 @@ def send(x: Tensor, dst: int, tag: int = 0, name: str | None = None) -> Tensor:
     there is no such rank, or the program has no ``rank`` and ``world_size``.
 
     Args:
+        x: a tensor of any shape and dtype.
+        dst: the rank that receives.
         tag: an integer that pairs this call with one call of ``ark.recv``.
 
     Example:
@@ -159,7 +174,9 @@ def recv(shape: Shape, dtype: DTypeLike, src: int, tag: int = 0, name: str | Non
     """Returns the tensor that rank `src` sends with ``ark.send`` under the same `tag`.
 
     Args:
-        shape, dtype: those of the tensor that is sent.
+        shape, dtype: shape and dtype of the tensor that `src` sends.
+        src: the rank that sends.
+        tag: the integer that the call of ``ark.send`` passes.
 
     Raises InvalidUsageError if there is no such rank, an extent is negative, the dtype is unknown,
     or the program has no ``rank`` and ``world_size``.

@@ -31,7 +31,8 @@ def clamp(
         low, high: numbers, arrays or tensors that broadcast with `x`; None omits a limit. If `low`
             is greater than `high`, the result is `high`, as in PyTorch.
 
-    Raises InvalidUsageError if both limits are None, or as :func:`maximum` does.
+    The result has the dtype of `x`. Raises InvalidUsageError if both limits are None, or if the
+    dtype or shape of a limit does not fit `x`.
 
     Example:
         >>> y = ark.clamp(x, -1, 1)
@@ -63,9 +64,9 @@ def sign(x: Tensor, name: str | None = None) -> Tensor:
 def floor(x: Tensor, name: str | None = None) -> Tensor:
     """Returns the greatest whole number that is not greater than each element.
 
-    The result has the shape and dtype of `x`; integers, infinities and NaN stay as they are. The
-    derivative is 0, at whole numbers 1. Raises InvalidUsageError if `x` is not a tensor, or its
-    dtype is bool.
+    The result has the shape and dtype of `x`; integers, infinities and NaN stay as they are.
+    ``ark.gradients`` takes 1 as the derivative at whole numbers, and 0 elsewhere. Raises
+    InvalidUsageError if `x` is not a tensor, or its dtype is bool.
 
     Example:
         >>> y = ark.floor(x)
@@ -184,7 +185,7 @@ def _kept(letters: str, needed: str) -> str:
 
 
 def _sum_out(x: Tensor, letters: str, needed: str) -> Tensor:
-    """Sums over the dimensions whose letters nothing needs."""
+    """Returns the sum of `x` over the dimensions whose letters are not among `needed`."""
     axes = [axis for axis, letter in enumerate(letters) if letter not in needed]
     return reduce_sum(x, axes, keepdims=False) if axes else x
 
@@ -210,5 +211,5 @@ def _is_float(x: Tensor) -> bool:
 
 
 def _all_whole(dtype: DType) -> float:
-    """Returns the number from which on all numbers of a float type are whole."""
+    """Returns the power of two from which on every number of a float type is whole."""
     return 2.0 ** (dtype.digits - 1)

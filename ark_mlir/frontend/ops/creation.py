@@ -75,7 +75,9 @@ def _filled(op: str, shape: Shape, value: object, dtype: DTypeLike, name: str | 
 
 
 def zeros(shape: Shape, dtype: DTypeLike = fp32, name: str | None = None) -> Tensor:
-    """Returns a constant of zeros; arguments and errors as :func:`full`.
+    """Returns a constant of zeros with the extents `shape` and the element type `dtype`.
+
+    Raises InvalidUsageError if an extent is negative or the dtype is unknown.
 
     Example:
         >>> x = ark.zeros((4, 64), ark.bf16)
@@ -84,7 +86,9 @@ def zeros(shape: Shape, dtype: DTypeLike = fp32, name: str | None = None) -> Ten
 
 
 def ones(shape: Shape, dtype: DTypeLike = fp32, name: str | None = None) -> Tensor:
-    """Returns a constant of ones; arguments and errors as :func:`full`.
+    """Returns a constant of ones with the extents `shape` and the element type `dtype`.
+
+    Raises InvalidUsageError if an extent is negative or the dtype is unknown.
 
     Example:
         >>> x = ark.ones((4, 64), ark.bf16)
@@ -104,7 +108,7 @@ def arange(
     ``arange(n)`` is ``arange(0, n)``. With a negative step, elements are above `stop`.
 
     Args:
-        dtype: by default int32, or fp32 if a bound or the step is a float.
+        dtype: the element type; by default int32, or fp32 if a bound or the step is a float.
 
     Raises InvalidUsageError if a bound or the step is not a finite number, the step is zero, or the
     dtype is unknown or cannot hold the values.

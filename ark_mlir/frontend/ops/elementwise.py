@@ -39,7 +39,10 @@ def abs(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def neg(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns ``-x``, elementwise. Integers wrap. Errors as :func:`abs`.
+    """Returns ``-x``, elementwise, in the shape and dtype of `x`. Integers wrap.
+
+    Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has the dtype
+    bool.
 
     Example:
         >>> y = ark.neg(x)
@@ -60,7 +63,10 @@ def exp(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def log(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns the natural logarithm of `x`, elementwise. Dtypes and errors as :func:`exp`.
+    """Returns the natural logarithm of each element of `x`, in the shape and dtype of `x`.
+
+    Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
+    that is not a float type.
 
     Example:
         >>> y = ark.log(x)
@@ -69,7 +75,10 @@ def log(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def sqrt(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns the square root of `x`, elementwise. Dtypes and errors as :func:`exp`.
+    """Returns the square root of each element of `x`, in the shape and dtype of `x`.
+
+    Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
+    that is not a float type.
 
     Example:
         >>> y = ark.sqrt(x)
@@ -78,7 +87,10 @@ def sqrt(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def rsqrt(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns ``1 / sqrt(x)``, elementwise. Dtypes and errors as :func:`exp`.
+    """Returns ``1 / sqrt(x)``, elementwise, in the shape and dtype of `x`.
+
+    Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
+    that is not a float type.
 
     Example:
         >>> y = ark.rsqrt(x)
@@ -87,7 +99,10 @@ def rsqrt(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def reciprocal(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns ``1 / x``, elementwise. Dtypes and errors as :func:`exp`.
+    """Returns ``1 / x``, elementwise, in the shape and dtype of `x`.
+
+    Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
+    that is not a float type.
 
     Example:
         >>> y = ark.reciprocal(x)
@@ -96,7 +111,10 @@ def reciprocal(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def sin(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns the sine of `x`, in radians, elementwise. Dtypes and errors as :func:`exp`.
+    """Returns the sine of each element of `x`, an angle in radians, in the shape and dtype of `x`.
+
+    Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
+    that is not a float type.
 
     Example:
         >>> y = ark.sin(x)
@@ -105,7 +123,10 @@ def sin(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def cos(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns the cosine of `x`, in radians, elementwise. Dtypes and errors as :func:`exp`.
+    """Returns the cosine of each element of `x`, an angle in radians.
+
+    The result has the shape and dtype of `x`. Raises InvalidUsageError if `x` is not a tensor,
+    belongs to another program, or has a dtype that is not a float type.
 
     Example:
         >>> y = ark.cos(x)
@@ -114,7 +135,10 @@ def cos(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def tanh(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns the hyperbolic tangent of `x`, elementwise. Dtypes and errors as :func:`exp`.
+    """Returns the hyperbolic tangent of each element of `x`, in the shape and dtype of `x`.
+
+    Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
+    that is not a float type.
 
     Example:
         >>> y = ark.tanh(x)
@@ -123,7 +147,10 @@ def tanh(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def erf(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns the error function of `x`, elementwise. Dtypes and errors as :func:`exp`.
+    """Returns the error function of each element of `x`, in the shape and dtype of `x`.
+
+    Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
+    that is not a float type.
 
     Example:
         >>> y = ark.erf(x)
@@ -132,7 +159,10 @@ def erf(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def relu(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns ``max(x, 0)``, elementwise. Dtypes and errors as :func:`abs`.
+    """Returns ``max(x, 0)``, elementwise, in the shape and dtype of `x`.
+
+    Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has the dtype
+    bool.
 
     Example:
         >>> y = ark.relu(x)
@@ -141,7 +171,10 @@ def relu(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def sigmoid(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns ``1 / (1 + exp(-x))``, elementwise. Dtypes and errors as :func:`exp`.
+    """Returns ``1 / (1 + exp(-x))``, elementwise, in the shape and dtype of `x`.
+
+    Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
+    that is not a float type.
 
     Example:
         >>> y = ark.sigmoid(x)
@@ -150,7 +183,10 @@ def sigmoid(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def silu(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns ``x * sigmoid(x)``, elementwise. Dtypes and errors as :func:`exp`.
+    """Returns ``x * sigmoid(x)``, elementwise, in the shape and dtype of `x`.
+
+    Raises InvalidUsageError if `x` is not a tensor, belongs to another program, or has a dtype
+    that is not a float type.
 
     Example:
         >>> y = ark.silu(x)
@@ -159,7 +195,9 @@ def silu(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def copy(x: Tensor, name: str | None = None) -> Tensor:
-    """Copies `x`, of any dtype, to a buffer of its own and returns the copy.
+    """Copies `x`, of any shape and dtype, to a buffer of its own and returns the copy.
+
+    Raises InvalidUsageError if `x` is not a tensor or belongs to another program.
 
     Example:
         >>> y = ark.copy(x)
@@ -168,7 +206,10 @@ def copy(x: Tensor, name: str | None = None) -> Tensor:
 
 
 def logical_not(x: Tensor, name: str | None = None) -> Tensor:
-    """Returns a bool tensor: true for each element of `x`, of any dtype, that is false or zero.
+    """Returns a bool tensor of the shape of `x`: true where an element of `x` is false or zero.
+
+    `x` may have any dtype. Raises InvalidUsageError if `x` is not a tensor or belongs to another
+    program.
 
     Example:
         >>> kept = ark.logical_not(ark.equal(x, 0))
@@ -185,7 +226,8 @@ def gelu(
         x: floats, of any shape.
         approximate: ``"tanh"`` for the approximation with tanh, ``"none"`` for the exact form.
 
-    Errors are those of :func:`exp`; also raises InvalidUsageError if `approximate` is another word.
+    The result has the shape and dtype of `x`. Raises InvalidUsageError if `x` is not a tensor of
+    floats or belongs to another program, or if `approximate` is neither of the two words.
 
     Example:
         >>> y = ark.gelu(x, approximate="none")
@@ -197,11 +239,11 @@ def gelu(
 
 
 def cast(x: Tensor, dtype: DTypeLike, name: str | None = None) -> Tensor:
-    """Returns `x`, elementwise converted to another dtype.
+    """Returns the elements of `x`, converted to the dtype `dtype`, in the shape of `x`.
 
     A conversion from float to integer truncates toward zero and saturates. A conversion to a
-    narrower integer wraps. A conversion to bool is ``x != 0``. Raises InvalidUsageError if `dtype`
-    is unknown.
+    narrower integer wraps. A conversion to bool is ``x != 0``. Raises InvalidUsageError if `x` is
+    not a tensor or belongs to another program, or if `dtype` is unknown.
 
     Example:
         >>> y = ark.cast(x, ark.bf16)
@@ -227,7 +269,7 @@ _OF_BOOLS: dict[str, Any] = {
 
 
 def _truth(value: object, op: str) -> Tensor:
-    """Returns an operand as a tensor of bools; a number is true unless it is zero."""
+    """Returns `value` as a tensor of bools: an element is true unless it is zero."""
     if not isinstance(value, Tensor):
         value = as_operand(value, default_dtype(value), op)
     return value if value.dtype is bool_ else cast(value, bool_)
@@ -241,8 +283,9 @@ def add(a: Operand, b: Operand, name: str | None = None) -> Tensor:
     """Returns ``a + b``, elementwise. Integers wrap. For bools, this is :func:`logical_or`.
 
     Args:
-        a, b: tensors of one dtype whose shapes broadcast. A number, or an array of float64, is
-            converted to the dtype of the other operand; other arrays keep their dtype.
+        a, b: tensors of one dtype, which is that of the result; their shapes broadcast. A number,
+            or an array of float64, is converted to the dtype of the other operand; other arrays
+            keep their dtype.
 
     Raises InvalidUsageError if dtypes differ, shapes do not broadcast, or a number or an array
     does not fit into the tensor's dtype.
@@ -254,7 +297,11 @@ def add(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def sub(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns ``a - b``, elementwise; operands and errors as :func:`add`. Integers wrap.
+    """Returns ``a - b``, elementwise. Integers wrap.
+
+    `a` and `b` have one dtype, which is that of the result; their shapes broadcast. A number, or an
+    array of float64, is converted to the dtype of the other operand. Raises InvalidUsageError if
+    dtypes differ or are bool, shapes do not broadcast, or a number does not fit into the dtype.
 
     Example:
         >>> y = ark.sub(a, b)
@@ -263,9 +310,11 @@ def sub(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def mul(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns ``a * b``, elementwise; operands and errors as :func:`add`.
+    """Returns ``a * b``, elementwise. Integers wrap. For bools, this is :func:`logical_and`.
 
-    Integers wrap. For bools, this is :func:`logical_and`.
+    `a` and `b` have one dtype, which is that of the result; their shapes broadcast. A number, or an
+    array of float64, is converted to the dtype of the other operand. Raises InvalidUsageError if
+    dtypes differ, shapes do not broadcast, or a number does not fit into the dtype.
 
     Example:
         >>> y = ark.mul(a, b)
@@ -274,9 +323,13 @@ def mul(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def div(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns ``a / b``, elementwise; operands and errors as :func:`add`.
+    """Returns ``a / b``, elementwise.
 
-    A quotient of integers is truncated toward zero.
+    A quotient of integers is truncated toward zero; a division of an integer by zero gives zero.
+
+    `a` and `b` have one dtype, which is that of the result; their shapes broadcast. A number, or an
+    array of float64, is converted to the dtype of the other operand. Raises InvalidUsageError if
+    dtypes differ or are bool, shapes do not broadcast, or a number does not fit into the dtype.
 
     Example:
         >>> y = ark.div(a, b)
@@ -285,9 +338,12 @@ def div(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def maximum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns the greater of `a` and `b`, elementwise; operands and errors as :func:`add`.
+    """Returns the greater of `a` and `b`, elementwise; NaN if either is NaN.
 
-    The result is NaN if an operand is NaN. For bools, this is :func:`logical_or`.
+    For bools, this is :func:`logical_or`. `a` and `b` have one dtype, which is that of the
+    result; their shapes broadcast. A number, or an array of float64, is converted to the dtype of
+    the other operand. Raises InvalidUsageError if dtypes differ, shapes do not broadcast, or a
+    number does not fit into the dtype.
 
     Example:
         >>> y = ark.maximum(a, b)
@@ -296,9 +352,12 @@ def maximum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def minimum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns the lesser of `a` and `b`, elementwise; operands and errors as :func:`add`.
+    """Returns the lesser of `a` and `b`, elementwise; NaN if either is NaN.
 
-    The result is NaN if an operand is NaN. For bools, this is :func:`logical_and`.
+    For bools, this is :func:`logical_and`. `a` and `b` have one dtype, which is that of the
+    result; their shapes broadcast. A number, or an array of float64, is converted to the dtype of
+    the other operand. Raises InvalidUsageError if dtypes differ, shapes do not broadcast, or a
+    number does not fit into the dtype.
 
     Example:
         >>> y = ark.minimum(a, b)
@@ -307,10 +366,14 @@ def minimum(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def pow(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns ``a**b``, elementwise; operands and errors as :func:`add`.
+    """Returns ``a**b``, elementwise. Integers wrap.
 
-    Integers wrap. For a negative integer exponent, the result is ``1 / a**|b|`` truncated toward
-    zero: 1 or -1 if ``a`` is 1 or -1, else 0, also for ``a == 0``.
+    For a negative integer exponent, the result is ``1 / a**|b|`` truncated toward zero: 1 or -1 if
+    ``a`` is 1 or -1, else 0, also for ``a == 0``.
+
+    `a` and `b` have one dtype, which is that of the result; their shapes broadcast. A number, or an
+    array of float64, is converted to the dtype of the other operand. Raises InvalidUsageError if
+    dtypes differ or are bool, shapes do not broadcast, or a number does not fit into the dtype.
 
     Example:
         >>> y = ark.pow(a, b)
@@ -333,7 +396,8 @@ def logical_and(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 def logical_or(a: Operand, b: Operand, name: str | None = None) -> Tensor:
     """Returns a bool tensor: true where `a` or `b` is true (numbers: not zero).
 
-    Operands and errors are those of :func:`logical_and`.
+    The operands broadcast and may have different dtypes. Raises InvalidUsageError if their shapes
+    do not broadcast.
 
     Example:
         >>> outside = ark.logical_or(a < 0, a > b)
@@ -348,7 +412,11 @@ def _compare(predicate: str, op: str, a: object, b: object, name: str | None) ->
 
 
 def equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns ``a == b`` as a bool tensor; operands and errors as :func:`add`.
+    """Returns ``a == b``, elementwise, as a bool tensor.
+
+    `a` and `b` have one dtype, and their shapes broadcast. A number, or an array of float64, is
+    converted to the dtype of the other operand. Raises InvalidUsageError if dtypes differ, shapes
+    do not broadcast, or a number does not fit into the dtype.
 
     Example:
         >>> mask = ark.equal(a, b)
@@ -357,7 +425,11 @@ def equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def not_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns ``a != b`` as a bool tensor; operands and errors as :func:`add`.
+    """Returns ``a != b``, elementwise, as a bool tensor.
+
+    `a` and `b` have one dtype, and their shapes broadcast. A number, or an array of float64, is
+    converted to the dtype of the other operand. Raises InvalidUsageError if dtypes differ, shapes
+    do not broadcast, or a number does not fit into the dtype.
 
     Example:
         >>> mask = ark.not_equal(a, b)
@@ -366,7 +438,11 @@ def not_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def less(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns ``a < b`` as a bool tensor; operands and errors as :func:`add`.
+    """Returns ``a < b``, elementwise, as a bool tensor.
+
+    `a` and `b` have one dtype, and their shapes broadcast. A number, or an array of float64, is
+    converted to the dtype of the other operand. Raises InvalidUsageError if dtypes differ, shapes
+    do not broadcast, or a number does not fit into the dtype.
 
     Example:
         >>> mask = ark.less(a, b)
@@ -375,7 +451,11 @@ def less(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def less_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns ``a <= b`` as a bool tensor; operands and errors as :func:`add`.
+    """Returns ``a <= b``, elementwise, as a bool tensor.
+
+    `a` and `b` have one dtype, and their shapes broadcast. A number, or an array of float64, is
+    converted to the dtype of the other operand. Raises InvalidUsageError if dtypes differ, shapes
+    do not broadcast, or a number does not fit into the dtype.
 
     Example:
         >>> mask = ark.less_equal(a, b)
@@ -384,7 +464,11 @@ def less_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def greater(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns ``a > b`` as a bool tensor; operands and errors as :func:`add`.
+    """Returns ``a > b``, elementwise, as a bool tensor.
+
+    `a` and `b` have one dtype, and their shapes broadcast. A number, or an array of float64, is
+    converted to the dtype of the other operand. Raises InvalidUsageError if dtypes differ, shapes
+    do not broadcast, or a number does not fit into the dtype.
 
     Example:
         >>> mask = ark.greater(a, b)
@@ -393,7 +477,11 @@ def greater(a: Operand, b: Operand, name: str | None = None) -> Tensor:
 
 
 def greater_equal(a: Operand, b: Operand, name: str | None = None) -> Tensor:
-    """Returns ``a >= b`` as a bool tensor; operands and errors as :func:`add`.
+    """Returns ``a >= b``, elementwise, as a bool tensor.
+
+    `a` and `b` have one dtype, and their shapes broadcast. A number, or an array of float64, is
+    converted to the dtype of the other operand. Raises InvalidUsageError if dtypes differ, shapes
+    do not broadcast, or a number does not fit into the dtype.
 
     Example:
         >>> mask = ark.greater_equal(a, b)
@@ -405,10 +493,12 @@ def where(c: Tensor, a: Operand, b: Operand, name: str | None = None) -> Tensor:
     """Returns the element of `a` where `c` is true (a number: not zero), else that of `b`.
 
     Args:
-        c: the condition, of any dtype.
-        a, b: operands as those of :func:`add`. The three shapes broadcast.
+        c: the condition, a tensor of any dtype.
+        a, b: tensors of one dtype, which is that of the result. A number, or an array of float64,
+            is converted to the dtype of the other operand.
 
-    Errors are those of :func:`add`.
+    The three shapes broadcast. Raises InvalidUsageError if they do not, if the dtypes of `a` and
+    `b` differ, or if a number does not fit into the dtype.
 
     Example:
         >>> masked = ark.where(ark.greater(a, b), a, -1e9)

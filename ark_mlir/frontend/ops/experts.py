@@ -30,12 +30,12 @@ from .views import broadcast_to, reshape, slice
 
 __all__ = ["grouped_matmul", "indexed_matmul"]
 
-# The most rows of a block, as many as a tile of a matrix product has.
+# The most rows of a block: the rows of a tile of a matrix product.
 _MOST_ROWS = 64
 
 
 def indexed_matmul(x: Tensor, weights: Tensor, indices: Tensor, name: str | None = None) -> Tensor:
-    """Returns products with matrices of a table: ``x[...] @ weights[indices[...]].T``.
+    """Returns products with matrices that indices select: ``x[...] @ weights[indices[...]].T``.
 
     Args:
         x: ``[..., M, K]``. Its leading dimensions broadcast with the shape of `indices`.
@@ -67,7 +67,7 @@ def indexed_matmul(x: Tensor, weights: Tensor, indices: Tensor, name: str | None
             f"leading dimensions of x {rows.shape} and indices {numbers.shape} do not broadcast",
             "ark.indexed_matmul",
         ) from None
-    # One dimension counts the matrices, as the compiler requires for products with a table.
+    # The compiler requires a single leading dimension for a product with a table of matrices.
     if math.prod(numbers.shape) != 1:
         numbers = broadcast_to(numbers, leading)
     if math.prod(rows.shape[:-2]) != 1:
@@ -92,7 +92,7 @@ def grouped_matmul(x: Tensor, weights: Tensor, counts: Tensor, name: str | None 
 
     The result is ``[T, N]``; dtypes are as in :func:`matmul`. Raises InvalidUsageError if shapes
     or dtypes do not fit. A run raises DeviceError if a count is negative or the sum of the counts
-    is not T: the message names the index E, one more than the last matrix.
+    is not T; the message then reports E as the index that is out of range.
 
     Example:
         >>> experts = ark.parameter("experts", (32, 48, 64))
@@ -135,7 +135,13 @@ def choose_block(rows: int, groups: int) -> int:
 
 
 class _Groups:
-    """The groups of `total` rows, from the number of rows of each; all tensors are integers."""
+    """The groups into which `total` rows are divided.
+
+    Args:
+        total: the number of rows.
+        counts: integers ``[E]``, the number of rows of each group. All other tensors have its
+            dtype.
+    """
 
     def __init__(self, total: int, counts: Tensor) -> None:
         self.total = total
@@ -149,29 +155,29 @@ class _Groups:
         return arange(extent, dtype=self.counts.dtype)
 
     def _ends(self, counts: Tensor) -> Tensor:
-        """Returns the sums of the counts up to each group."""
+        """Returns the inclusive prefix sums of `counts`: the end of each group."""
         numbers = self._count_up(self.number)
         before = less_equal(reshape(numbers, (1, -1)), reshape(numbers, (-1, 1)))
         return reduce_sum(where(before, reshape(counts, (1, -1)), 0), 1, keepdims=False)
 
     def _find(self, ends: Tensor, positions: Tensor) -> Tensor:
-        """Returns the number of the group that has each position."""
+        """Returns, for each position, the index of the group that contains it."""
         passed = less_equal(reshape(ends, (1, -1)), reshape(positions, (-1, 1)))
         return reduce_sum(cast(passed, self.counts.dtype), 1, keepdims=False)
 
     def checked(self, groups: Tensor) -> Tensor:
-        """Returns `groups`, or numbers that are out of range if the counts are not valid."""
-        # Without the upper limit, a sum that wraps could be right.
+        """Returns the indices `groups`; if the counts are not valid, all are out of range."""
+        # The limit of each count excludes counts whose sum wraps around to the right total.
         least, most = (op(self.counts, 0) for op in (reduce_min, reduce_max))
         last = slice(self.ends, (self.number - 1,), (self.number,))
         in_range = logical_and(less_equal(0, least), less_equal(most, self.total))
         return where(logical_and(in_range, equal(last, self.total)), groups, self.number)
 
     def multiply_blocks(self, rows: Tensor, table: Tensor, block: int, name: str | None) -> Tensor:
-        """Multiplies blocks of `block` rows, the last of each group padded with other rows.
+        """Multiplies blocks of `block` rows; other rows pad the last block of each group.
 
-        The number of blocks is the largest that any counts need. Blocks beyond those that these
-        counts need belong to the last group, and no row of the result is in them.
+        The number of blocks is static: it suffices for all valid counts. Surplus blocks belong to
+        the last group, and the result takes no row from them.
         """
         number = min(-(-self.total // block) + self.number - 1, self.total)
         blocks = div(add(self.counts, block - 1), block)

@@ -30,7 +30,7 @@ def cross_entropy(
     """Returns the mean of ``-log(softmax(logits)[label])`` over all rows, as an fp32 scalar.
 
     Args:
-        logits: ``[..., V]`` of floats, whose last dimension is that of the classes.
+        logits: ``[..., V]`` of floats, one element for each of V classes.
         labels: integers ``[...]``, the class of each row.
         ignore_index: rows with this label do not count. If all rows have it, the result is NaN.
 
@@ -59,7 +59,7 @@ def cross_entropy(
     flat = reshape(scores, (rows, width))
     given = reshape(as_indices(classes, "cross_entropy"), (rows, 1))
     kept = _counting(given, ignored)
-    # A look-up in a table of the classes themselves: a run reports a label that is not among them.
+    # The table maps each class to itself. A run reports the look-up of a label that is no class.
     table = constant_tensor(np.arange(width, dtype=given.dtype.numpy), given.dtype)
     label = gather(table, given if kept is None else where(kept, given, 0), 0)
     shifted, total = _shifted(flat)
@@ -88,7 +88,10 @@ def cross_entropy(
 
 
 def _counting(labels: Tensor, ignored: int) -> Tensor | None:
-    """Returns which rows count; None if all do, since no label has the ignored value."""
+    """Returns a bool tensor that is true for the rows that count.
+
+    None means that all rows count: the dtype of the labels does not hold the ignored value.
+    """
     low, high = labels.dtype.integer_range
     return not_equal(labels, ignored) if low <= ignored <= high else None
 
@@ -112,14 +115,15 @@ def dropout(
     Args:
         x: floats of any shape; the result has its shape and dtype.
         p: a probability, in [0, 1]. With zero, the result is `x`.
-        seed: an integer or an integer scalar. Layers with the same seed drop the same elements, so
-            that each layer needs its own.
-        counter: an integer or an integer scalar, such as a state that counts the steps: different
-            numbers drop different elements.
+        seed: an integer or an integer scalar. Give each layer a seed of its own: layers with equal
+            seeds drop the same elements.
+        counter: an integer or an integer scalar, such as a state that counts the steps. Each value
+            drops other elements.
 
-    The bits are those of :func:`philox`: equal numbers drop the same elements on every target. The
-    derivative computes them again, so that no mask is kept. Raises InvalidUsageError if `x` is not
-    of floats, `p` is not a probability, or `seed` or `counter` is not an integer.
+    The random bits are those of :func:`philox`: equal seeds and counters drop the same elements on
+    every target. ``ark.gradients`` computes the bits again, so that no mask is kept. Raises
+    InvalidUsageError if `x` is not of floats, `p` is not a probability, or `seed` or `counter` is
+    not an integer.
 
     Example:
         >>> step = ark.state("step", (), ark.int64)
@@ -165,7 +169,7 @@ def _dropped(x: Tensor, p: float, seed: Tensor, counter: Tensor, name: str | Non
 
 
 def _numbers(shape: tuple[int, ...]) -> Tensor:
-    """Returns the number of each element in row-major order, as a sum of two small constants."""
+    """Returns the index of each element in row-major order, as a sum of two small constants."""
     width = shape[-1] if shape else 1
     rows = np.arange(math.prod(shape[:-1]), dtype=np.int64) * width
     first = constant_tensor(rows.reshape((*shape[:-1], 1) if shape else ()), int64)

@@ -60,9 +60,16 @@ def reduce_sum(
 def reduce_mean(
     x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Returns the mean over dimensions; arguments and errors as :func:`reduce_sum`.
+    """Returns the mean of `x` over dimensions.
+
+    Args:
+        x: a tensor of any shape and dtype.
+        axis: an int or a tuple of ints; negative ones count from the end. None reduces all
+            dimensions.
+        keepdims: True keeps the reduced dimensions, with extent one.
 
     The result has the dtype of `x` if that is a float type, else fp32. Sums accumulate in fp32.
+    Raises InvalidUsageError if `x` lacks an axis, or `axis` names one twice.
 
     Example:
         >>> mean = ark.reduce_mean(x, axis=-1, keepdims=False)
@@ -76,7 +83,7 @@ def reduce_mean(
 def mean(
     x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Same as :func:`reduce_mean`.
+    """Returns the mean of `x` over the dimensions `axis`: another name of :func:`reduce_mean`.
 
     Example:
         >>> centre = ark.mean(x, axis=-1)
@@ -87,11 +94,18 @@ def mean(
 def reduce_max(
     x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Returns the maximum over dimensions; arguments and errors as :func:`reduce_sum`.
+    """Returns the maximum of `x` over dimensions.
+
+    Args:
+        x: a tensor of any shape and dtype.
+        axis: an int or a tuple of ints; negative ones count from the end. None reduces all
+            dimensions.
+        keepdims: True keeps the reduced dimensions, with extent one.
 
     The result has the dtype of `x`. The maximum is NaN if an element is NaN. For bools, it is true
     if an element is true. Over an empty dimension, for which numpy raises an error, it is minus
-    infinity or the least integer.
+    infinity or the least integer. Raises InvalidUsageError if `x` lacks an axis, or `axis` names
+    one twice.
 
     Example:
         >>> peaks = ark.reduce_max(x, axis=-1)
@@ -104,11 +118,18 @@ def reduce_max(
 def reduce_min(
     x: Tensor, axis: Axes | None = None, keepdims: bool = True, name: str | None = None
 ) -> Tensor:
-    """Returns the minimum over dimensions; arguments and errors as :func:`reduce_sum`.
+    """Returns the minimum of `x` over dimensions.
+
+    Args:
+        x: a tensor of any shape and dtype.
+        axis: an int or a tuple of ints; negative ones count from the end. None reduces all
+            dimensions.
+        keepdims: True keeps the reduced dimensions, with extent one.
 
     The result has the dtype of `x`. The minimum is NaN if an element is NaN. For bools, it is true
     if all elements are true. Over an empty dimension, for which numpy raises an error, it is
-    infinity or the greatest integer.
+    infinity or the greatest integer. Raises InvalidUsageError if `x` lacks an axis, or `axis` names
+    one twice.
 
     Example:
         >>> least = ark.reduce_min(x, axis=(0, 1))
@@ -138,8 +159,8 @@ def argmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
 def softmax(x: Tensor, axis: int = -1, name: str | None = None) -> Tensor:
     """Returns ``exp(x - max) / sum(exp(x - max))`` along dimension `axis`.
 
-    The result has the shape and the dtype of `x`, which is a float type. Raises InvalidUsageError
-    if the dtype is another one or `x` lacks `axis`.
+    The result has the shape and the dtype of `x`, which must be a float type. Raises
+    InvalidUsageError if `x` is not of floats or lacks `axis`.
 
     Example:
         >>> probabilities = ark.softmax(x, axis=-1)

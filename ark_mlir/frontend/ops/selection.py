@@ -27,7 +27,7 @@ from .views import bitcast, concat, reshape, transpose, unsqueeze
 
 __all__ = ["top_k"]
 
-# In a longer row, up to _MOST_STEPS elements are found one after the other.
+# In a longer row, up to _MOST_STEPS elements are found by one pass over the row each.
 _LONG, _MOST_STEPS = 1024, 64
 _LEAST, _MOST = int32.integer_range
 
@@ -67,7 +67,7 @@ def top_k(x: Tensor, k: int, axis: int = -1, name: str | None = None) -> tuple[T
     last = source.ndim - 1
     order = [*(dim for dim in range(source.ndim) if dim != number), number]
     rows = source if number == last else transpose(source, order)
-    # A key has room for 32 bits of an element.
+    # A key holds 32 bits of an element.
     is_long = extent > _LONG and count <= _MOST_STEPS and source.dtype is not int64
     find = _find_in_turn if is_long else _compare_all
     indices = find(rows, count, name)
@@ -91,8 +91,10 @@ def _flat(indices: Tensor, extent: int) -> Tensor:
 
 
 def _compare_all(x: Tensor, count: int, name: str | None) -> Tensor:
-    """Returns the indices of the `count` largest elements of each row: an element has as many
-    elements ahead of it as its position in the order."""
+    """Returns the indices of the `count` largest elements of each row.
+
+    The position of an element in the descending order is the number of elements ahead of it.
+    """
     extent = x.shape[-1]
     own, other = unsqueeze(x, -1), unsqueeze(x, -2)
     index = arange(extent)
@@ -102,7 +104,8 @@ def _compare_all(x: Tensor, count: int, name: str | None) -> Tensor:
     if x.dtype.is_float:
         missing, passes = not_equal(own, own), not_equal(other, other)
         ahead = where(missing, logical_and(passes, less(there, here)), logical_or(ahead, passes))
-    # No element is ahead of itself: an error of x would leave this comparison open.
+    # No element is ahead of itself. The interpreter with error bounds could not decide this from a
+    # comparison of inexact values.
     ahead = where(equal(here, there), False, ahead)
     position = reduce_sum(cast(ahead, int32), -1, keepdims=False, name=name)
     chosen = equal(unsqueeze(position, -2), reshape(arange(count), (count, 1)))
@@ -112,8 +115,9 @@ def _compare_all(x: Tensor, count: int, name: str | None) -> Tensor:
 def _find_in_turn(x: Tensor, count: int, name: str | None) -> Tensor:
     """Returns the indices of the `count` largest elements of each row, each in a pass over the row.
 
-    An element has a key that no other has: its order in the upper half, the complement of its
-    index in the lower half. A pass finds the largest key below that of the pass before.
+    Each element has a unique 64-bit key: an integer in the order of the values in the upper half,
+    the complement of the index in the lower half. A pass finds the largest key that is less than
+    the key of the previous pass.
     """
     order = cast(_ordered(x) if x.dtype.is_float else x, int64)
     if x.dtype is uint32:
@@ -124,7 +128,7 @@ def _find_in_turn(x: Tensor, count: int, name: str | None) -> Tensor:
     while len(found) < count:
         found.append(reduce_max(where(less(key, found[-1]), key, least), -1, name=name))
     keys = concat(found, -1, name=name) if count > 1 else found[0]
-    # The cast keeps the lower half.
+    # The cast to int32 keeps the lower half of a key, from which the index follows.
     return sub(_MOST, cast(keys, int32), name=name)
 
 
