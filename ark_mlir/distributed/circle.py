@@ -195,7 +195,7 @@ class Turn:
 
     @property
     def _cannot(self) -> str:
-        return f"rank {self._links.rank} cannot go on:"
+        return f"rank {self._links.rank} cannot continue:"
 
     def _names(self, ranks: list[int]) -> str:
         return ", ".join(map(self._links.name, ranks))

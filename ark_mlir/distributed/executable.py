@@ -118,4 +118,4 @@ class _RankRunner(Runner):
         culprit = task.partition("/")[0].removeprefix("rank")
         if culprit == str(self._rank):
             return error
-        return RankFailedError(f"rank {self._rank} cannot go on: rank {culprit} failed: {error}")
+        return RankFailedError(f"rank {self._rank} cannot continue: rank {culprit} failed: {error}")

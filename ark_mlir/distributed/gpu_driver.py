@@ -171,7 +171,7 @@ class GpuRankDriver(CudaDriver):
         turn = self._current_turn()
         if (trouble := turn.trouble()) is not None:
             turn.problem = trouble
-            raise RankFailedError(f"rank {self._rank} cannot go on: {trouble}")
+            raise RankFailedError(f"rank {self._rank} cannot continue: {trouble}")
         if aborted_at is not None:
             if time.monotonic() - aborted_at > GRACE_SECONDS:
                 raise DeviceError("the kernel does not end")

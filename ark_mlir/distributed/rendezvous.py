@@ -328,7 +328,7 @@ def _await_introduction(
         close_files(files)
         if "problem" in message:
             kind = InvalidUsageError if message.get("usage") else RankFailedError
-            raise kind(f"rank {identity.rank} cannot go on: {message['problem']}")
+            raise kind(f"rank {identity.rank} cannot continue: {message['problem']}")
         if "missing" not in message:
             raise RankFailedError("rank 0 sent a malformed message")
         missing = message["missing"]

@@ -86,7 +86,8 @@ class Runner:
             self.exchange = self.driver.exchange(stays=False)
             failed.pop_all()
         self._drop = weakref.finalize(self, _close_all, self.driver, self.storage)
-        # `_end_all` must see the runner itself, which knows if a run is in progress.
+        # `_end_all` needs the runner itself, and not only its driver and storage: the runner can
+        # tell whether a run is in progress.
         self._drop.atexit = False
         _runners.add(self)
 
@@ -100,7 +101,7 @@ class Runner:
         object other than `on_behalf`."""
         return self._locked(self._refuse, on_behalf)
 
-    # A single generator, since every run pays for it.
+    # One context manager, and not two nested ones, since every run pays for it.
     @contextmanager
     def _locked(
         self, refuse: Callable[[object], None] | None = None, on_behalf: object = None
@@ -154,7 +155,10 @@ class Runner:
             self.leave_now()
 
     def leave_now(self) -> None:
-        """Does what `leave` does. The lock must be held."""
+        """Ends the residency of the kernel, if it is resident. The lock must be held.
+
+        Raises DeviceError if a lane never ends.
+        """
         if self.resident is not None:
             self.resident = None
             if self._drop.alive:
@@ -169,7 +173,10 @@ class Runner:
             self.end_now()
 
     def end_now(self) -> None:
-        """Does what `close` does. The lock must be held."""
+        """Frees all resources; may be called again. The lock must be held.
+
+        Raises DeviceError as :meth:`Driver.close` does; the runner is closed even then.
+        """
         if self._drop.alive:
             self._closed = True
             self._fixed = self._lender = None
@@ -179,8 +186,8 @@ class Runner:
     def end_with_process(self, step: Callable[[Runner], None]) -> None:
         """Calls a step of :func:`_end_all`, and logs its error.
 
-        Does nothing if a daemon thread is in a run, which ends with the process, or in a fork,
-        whose parent still uses the device.
+        Does nothing while a daemon thread runs the program, since the end of the process ends that
+        run. Does nothing in a fork, since the parent still uses the device.
         """
         lock = self.storage.states.lock
         if os.getpid() == self._process and lock.acquire(blocking=False):
@@ -204,9 +211,15 @@ class Runner:
         self._fixed = self._overlaps = None
 
     def share(self, lender: Runner, parameters: bool) -> None:
-        """Replaces the states, and with `parameters` those, by the ones of another executable.
+        """Replaces the states of this program by those of another executable.
 
-        Raises InvalidUsageError if the states differ, or one of the two executables is closed.
+        Args:
+            lender: the runner of the other executable.
+            parameters: True also replaces the parameters that both programs have.
+
+        Raises InvalidUsageError if a state or parameter has another shape or dtype at the lender,
+        if one of the two executables is closed, if this one is resident, or if they are for
+        different devices.
         """
         while True:
             mine, theirs = self.storage.states, lender.storage.states
@@ -242,7 +255,15 @@ class Runner:
         stream: object = None,
         out: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
-        """Does what :meth:`Executable.run` does. The lock must be held."""
+        """Runs the program once and returns its outputs. The lock must be held.
+
+        Args:
+            exchange: transfers the inputs and outputs.
+            values: the inputs by name.
+            iterations, trace, stream, out: arguments of :meth:`Executable.run`.
+
+        Raises the errors of :meth:`Executable.run`.
+        """
         run_stream = self.driver.run_stream(stream, values.values())
         captured = self.driver.captures(run_stream)
         arrays, written = self._check(values, iterations, trace, run_stream, out or {}, captured)
@@ -270,7 +291,10 @@ class Runner:
         return found
 
     def _wrap(self, outputs: dict[str, Any], new: Sequence[str], values: Inputs) -> None:
-        """Converts new outputs to the framework of the inputs of their ranks, or else of others."""
+        """Converts new outputs to the framework of the inputs of their rank.
+
+        The inputs of all ranks determine the framework for a rank without inputs.
+        """
         by_rank: dict[int, list[object]] = {}
         for name, value in values.items():
             by_rank.setdefault(self._rank_of[name], []).append(value)
@@ -384,8 +408,10 @@ class Runner:
             write_trace(trace, self.bundle, outcome.trace, outcome.iterations)
 
     def _addresses(self) -> tuple[NDArray[np.uint64], object]:
-        """Returns the addresses of all slots' buffers and their owners; a run sets the addresses of
-        its inputs and outputs."""
+        """Returns the addresses of the buffers by slot, and the owners of their memory.
+
+        The addresses of inputs and outputs are set by each run.
+        """
         if self._fixed is None or self._fixed[0] != self.storage.version:
             slots = self.storage.slots()
             addresses = np.zeros(len(self.bundle.manifest.buffers), np.uint64)

@@ -117,7 +117,7 @@ class Runs(ABC):
         out: Arrays | None = None,
         **named: Array | int,
     ) -> dict[str, Any]:
-        """Same as `run`.
+        """Runs the program: a call of the object is a call of :meth:`run`.
 
         Example:
             >>> exe(x)["y"].shape  # x: (4, 64)
@@ -141,16 +141,24 @@ class Runs(ABC):
         stream: Stream | StreamsByRank | None,
         out: Arrays | None,
     ) -> dict[str, Any]:
-        """Does what `run` does, with all inputs in one mapping."""
+        """Runs the program on `values`, which holds all inputs by name; see :meth:`run`."""
 
 
 def _named(
     given: tuple[object, ...], named: Mapping[str, object], buffers: tuple[Buffer, ...]
 ) -> dict[str, Any]:
-    """Returns all inputs of a run by name: those of a mapping, or arrays in the order of `buffers`,
-    and those that have names."""
+    """Returns all inputs of a run by name.
+
+    Args:
+        given: one mapping with inputs by name, or arrays in the order of `buffers`.
+        named: inputs that were passed as keywords.
+        buffers: the inputs of the program.
+
+    Raises InvalidUsageError if `given` has another form or too many arrays, or if an array and a
+    keyword give the same input.
+    """
     if len(given) == 1 and (given[0] is None or isinstance(given[0], Mapping)):
-        # A name in both is the one of the keyword, as in dict().
+        # A keyword replaces an entry of the mapping with the same name, as in dict().
         return {**cast("Mapping[str, Any]", given[0] or {}), **named}
     names = [buffer.name for buffer in buffers]
     if any(isinstance(value, Mapping) for value in given):

@@ -352,7 +352,7 @@ def _await_doors(
         raise RankFailedError("rank 0 ended before all had come")
     if "problem" in message:
         kind = InvalidUsageError if message.get("usage") else RankFailedError
-        raise kind(f"rank {identity.rank} cannot go on: {message['problem']}")
+        raise kind(f"rank {identity.rank} cannot continue: {message['problem']}")
     doors = [(str(host), int(port)) for host, port in message["doors"]]
     return doors, [str(process) for process in message["processes"]]
 

@@ -62,14 +62,14 @@ def _check(image: memoryview, arch: str) -> None:
     segments = list(_segments(image, header))
     loads = [segment for segment in segments if segment.kind == _PT_LOAD]
     if not loads:
-        raise Refused("has nothing to load")
+        raise Refused("has no segment of type PT_LOAD")
     _check_loads(loads)
     elf = ElfImage(image, loads, header.machine)
     for segment in segments:
         _check_segment(elf, segment, header)
     if not any(segment.kind == _PT_STACK for segment in segments):
         # The C library makes the stack executable if the segment is missing.
-        raise Refused("wants an executable stack: it has no segment GNU_STACK")
+        raise Refused("requests an executable stack: it has no segment GNU_STACK")
     dynamic = [segment for segment in segments if segment.kind == _PT_DYNAMIC]
     if len(dynamic) != 1:
         raise Refused("has no dynamic section")
@@ -102,7 +102,7 @@ def _segments(image: memoryview, header: _Header) -> Iterator[Segment]:
         if offset + in_file > image.nbytes:
             raise Refused(f"ends inside segment {index}")
         if address + in_memory > _MAX_ADDRESS or align > _MAX_ALIGNMENT or align & (align - 1):
-            raise Refused(f"segment {index} has an impossible address")
+            raise Refused(f"segment {index} has an address or alignment that is out of range")
         yield Segment(kind, flags, offset, address, in_file, in_memory)
 
 
@@ -115,27 +115,30 @@ def _check_loads(loads: list[Segment]) -> None:
         if begin < free or segment.file_size > segment.memory_size:
             raise Refused("has segments that overlap")
         if (segment.address - segment.offset) % mmap.PAGESIZE:
-            raise Refused("has a segment that no page of the file can be")
+            raise Refused("has a segment whose address and offset differ modulo the page size")
         if segment.flags & _PF_X and segment.flags & _PF_W:
-            raise Refused("has code that can be written")
+            raise Refused("has a segment that is executable and writable")
         free = -(-segment.end // mmap.PAGESIZE) * mmap.PAGESIZE
 
 
 def _check_segment(elf: ElfImage, segment: Segment, header: _Header) -> None:
     kind = segment.kind
     if kind == _PT_INTERP:
-        raise Refused("is a program, not a kernel")
+        raise Refused("has a program interpreter: it is a program, not a kernel")
     if kind == _PT_TLS:
-        raise Refused("has variables of threads")
+        raise Refused("has thread-local variables")
     if kind == _PT_STACK and segment.flags & _PF_X:
-        raise Refused("wants an executable stack")
+        raise Refused("requests an executable stack")
     if kind in _DESCRIBING:
         # The loader uses the address and not the offset in the file.
         if segment.file_size > segment.memory_size or elf.offset_of(segment) != segment.offset:
-            raise Refused(f"has a segment of type {kind:#x} that is not what is loaded")
+            raise Refused(
+                f"has a segment of type {kind:#x} whose bytes in the file differ from those that "
+                "are loaded"
+            )
     elif kind not in (_PT_NULL, _PT_LOAD, _PT_STACK):
-        raise Refused(f"has a segment of type {kind:#x}, for which a kernel has no use")
+        raise Refused(f"has a segment of type {kind:#x}, which a kernel must not have")
     if kind == _PT_PHDR and segment.offset != header.table:
-        raise Refused("has two tables of segments")
+        raise Refused("has a segment PT_PHDR that is not its program header table")
     if kind == _PT_RELRO:
         elf.check_inside(segment)

@@ -111,7 +111,7 @@ def _collect(elf: ElfImage, dynamic: Segment) -> tuple[Entries, list[int]]:
         found[tag] = value
     for array, (size, what) in _ARRAYS.items():
         if array in found and size not in found:
-            raise Refused(f"has {what}, and does not say how many")
+            raise Refused(f"has {what} without the size of their array")
     if missing := {_STRTAB, _STRSZ, _SYMTAB, _GNU_HASH} - found.keys():
         raise Refused(f"lacks the dynamic entry {min(missing):#x}")
     return found, needed
@@ -124,7 +124,7 @@ def _entries(elf: ElfImage, dynamic: Segment) -> Iterator[tuple[int, int]]:
         if tag == _NULL:
             return
         yield tag, value
-    raise Refused("has a dynamic section without end")
+    raise Refused("has a dynamic section that does not end in DT_NULL")
 
 
 def _check_entry(elf: ElfImage, tag: int, value: int) -> None:
@@ -138,32 +138,32 @@ def _check_entry(elf: ElfImage, tag: int, value: int) -> None:
         return
     # Loaders may use only some bits of a tag, so that they could accept a tag that is unknown here.
     if tag not in _KNOWN and tag not in _PROCESSOR.get(elf.machine, ()):
-        raise Refused(f"has the dynamic entry {tag:#x}, for which a kernel has no use")
+        raise Refused(f"has the dynamic entry {tag:#x}, which a kernel must not have")
     if tag in _ALLOWED_FLAGS and value & ~_ALLOWED_FLAGS[tag]:
-        raise Refused(f"has flags {value:#x}, for which a kernel has no use")
+        raise Refused(f"has flags {value:#x}, which a kernel must not have")
     if value != _SIZES.get(tag, value):
-        raise Refused(f"has tables with entries of {value} bytes, by the dynamic entry {tag:#x}")
+        raise Refused(f"has tables with entries of {value} bytes (dynamic entry {tag:#x})")
 
 
 # -- names and libraries ---------------------------------------------------------------------------
 
 
 class _Names:
-    """The table of strings, all of which are printable, since the loader's messages quote them."""
+    """The string table. All strings are printable, since the loader's messages quote them."""
 
     def __init__(self, elf: ElfImage, entries: Entries) -> None:
         self.size = entries[_STRSZ]
-        self._data = bytes(elf.constant(entries[_STRTAB], self.size, "table of strings"))
+        self._data = bytes(elf.constant(entries[_STRTAB], self.size, "string table"))
         if not self._data.endswith(b"\0"):
-            raise Refused("has a table of strings without end")
+            raise Refused("has a string table that does not end in a zero byte")
         if self._data.translate(None, _PRINTABLE):
             raise Refused("has names that cannot be printed")
         if entries.get(_SONAME, 0) >= self.size:
-            raise Refused("has no name where it says")
+            raise Refused("has a DT_SONAME outside of its string table")
 
     def __getitem__(self, offset: int) -> str:
         if offset >= self.size:
-            raise Refused("has names outside of its table of strings")
+            raise Refused("has names outside of its string table")
         return self._data[offset : self._data.index(b"\0", offset)].decode("ascii")
 
 
@@ -183,14 +183,14 @@ def _relocations(elf: ElfImage, entries: Entries) -> np.ndarray[tuple[int], np.d
     tables: list[np.ndarray[tuple[int], np.dtype[np.void]]] = []
     for address, size in ((_RELA, _RELASZ), (_JMPREL, _PLTRELSZ)):
         if (address in entries) != (size in entries):
-            raise Refused("has relocations and does not say how many, or where")
+            raise Refused("has relocations without their address or their size")
         if address in entries:
             if entries[size] % _RELOCATION.itemsize:
-                raise Refused("has part of a relocation")
-            data = elf.constant(entries[address], entries[size], "table of relocations")
+                raise Refused("has a relocation table that ends within a relocation")
+            data = elf.constant(entries[address], entries[size], "relocation table")
             tables.append(np.frombuffer(data, _RELOCATION))
     if _JMPREL in entries and _PLTREL not in entries:
-        raise Refused("has relocations of unknown form")
+        raise Refused("has relocations (DT_JMPREL) without their form (DT_PLTREL)")
     return np.concatenate(tables) if tables else np.empty(0, _RELOCATION)
 
 
@@ -204,16 +204,18 @@ def _check_relocations(
         raise Refused(f"has a relocation of {name}")
     for address in relocations["offset"].tolist():
         if not elf.writable(address, _ADDRESS_SIZE) or dynamic.meets(address, _ADDRESS_SIZE):
-            raise Refused(f"has a relocation at {address:#x}, where none may write")
+            raise Refused(
+                f"has a relocation that writes to {address:#x}, which no relocation may change"
+            )
 
 
 def _check_got(elf: ElfImage, entries: Entries, dynamic: Segment) -> None:
-    """Checks the table of addresses: the loader writes its second and third word."""
+    """Checks the global offset table, whose second and third words the loader writes."""
     if _PLTGOT not in entries:
         return
     begin, size = entries[_PLTGOT], 3 * _ADDRESS_SIZE
     if not elf.writable(begin, size) or dynamic.meets(begin, size):
-        raise Refused("has its table of addresses where it may not be written")
+        raise Refused("has a global offset table (DT_PLTGOT) outside of writable data")
 
 
 # -- symbols ---------------------------------------------------------------------------------------
@@ -221,44 +223,44 @@ def _check_got(elf: ElfImage, entries: Entries, dynamic: Segment) -> None:
 
 def _last_hashed(elf: ElfImage, entries: Entries) -> int:
     """Returns the index of the last symbol that a look-up by name can find."""
-    table = elf.rest(entries[_GNU_HASH], "table of hashes")
+    table = elf.rest(entries[_GNU_HASH], "hash table")
     words = np.frombuffer(table[: len(table) // 4 * 4], "<u4")
     if len(words) < 4:
-        raise Refused("ends inside its table of hashes")
+        raise Refused("ends inside its hash table")
     buckets, first, filter_words, _ = words[:4].tolist()
     if not filter_words or filter_words & (filter_words - 1):
-        raise Refused("has a malformed table of hashes")
+        raise Refused("has a malformed hash table")
     begin = 4 + 2 * filter_words
     chains = begin + buckets
     if chains > len(words):
-        raise Refused("ends inside its table of hashes")
+        raise Refused("ends inside its hash table")
     starts = words[begin:chains]
     starts = starts[starts != 0]
     if not len(starts):
         return 0
     if int(starts.min()) < first:
-        raise Refused("has a malformed table of hashes")
+        raise Refused("has a malformed hash table")
     # A chain ends at its first odd word, and the next chain follows.
     rest = words[chains + int(starts.max()) - first :]
     ends = np.flatnonzero(rest & 1)
     if not len(ends):
-        raise Refused("has a table of hashes without end")
+        raise Refused("has a hash table whose last chain does not end")
     return int(starts.max()) + int(ends[0])
 
 
 def _check_symbols(elf: ElfImage, entries: Entries, names: _Names, count: int) -> None:
-    data = elf.constant(entries[_SYMTAB], count * _SYMBOL.itemsize, "table of symbols")
+    data = elf.constant(entries[_SYMTAB], count * _SYMBOL.itemsize, "symbol table")
     symbols = np.frombuffer(data, _SYMBOL)
     kinds, bindings = symbols["info"] & 15, symbols["info"] >> 4
     if (symbols["name"] >= names.size).any():
-        raise Refused("has names outside of its table of strings")
+        raise Refused("has names outside of its string table")
     odd = ~np.isin(kinds, _SYMBOL_TYPES) | ~np.isin(bindings, _BINDINGS)
     if odd.any():
         index = int(np.argmax(odd))
         kind, name = int(kinds[index]), names[int(symbols["name"][index])]
-        what = {_IFUNC: "an indirect function", _TLS: "a variable of threads"}
+        what = {_IFUNC: "an indirect function", _TLS: "a thread-local variable"}
         raise Refused(
-            f"symbol {shorten(name)} is {what.get(kind, 'of no kind that a kernel needs')}"
+            f"symbol {shorten(name)} is {what.get(kind, 'of a kind that a kernel must not have')}"
         )
 
 
@@ -271,22 +273,22 @@ def _check_versions(
     if not present:
         return
     if len(present) != 3:
-        raise Refused("has part of the tables of versions")
+        raise Refused("has some of DT_VERSYM, DT_VERNEED and DT_VERNEEDNUM, but not all")
     if entries[_VERNEEDNUM] > len(libraries):
-        raise Refused("wants versions of more libraries than it needs")
+        raise Refused("requires versions of more libraries than it needs")
     last = 1  # the indices 0 and 1 mean that a symbol has no version
-    data, start = elf.rest(entries[_VERNEED], "table of versions"), 0
+    data, start = elf.rest(entries[_VERNEED], "version table"), 0
     for index in range(entries[_VERNEEDNUM]):
         _, versions, file, begin, following = _VERSION_FILE.unpack_from(data, start)
         if names[file] not in libraries:
-            raise Refused(f"wants versions of {shorten(names[file])}, which it does not need")
+            raise Refused(f"requires versions of {shorten(names[file])}, which it does not need")
         last = max(last, _check_versions_of(data, start + begin, versions, names))
         if (following == 0) != (index == entries[_VERNEEDNUM] - 1):
-            raise Refused("has a malformed table of versions")
+            raise Refused("has a malformed version table")
         start += following
-    chosen = np.frombuffer(elf.constant(entries[_VERSYM], 2 * count, "table of versions"), "<u2")
+    chosen = np.frombuffer(elf.constant(entries[_VERSYM], 2 * count, "version table"), "<u2")
     if ((chosen & 0x7FFF) > last).any():
-        raise Refused("has a malformed table of versions")
+        raise Refused("has a malformed version table")
 
 
 def _check_versions_of(data: memoryview, start: int, count: int, names: _Names) -> int:
@@ -296,6 +298,6 @@ def _check_versions_of(data: memoryview, start: int, count: int, names: _Names) 
         _, _, other, name, following = _VERSION.unpack_from(data, start)
         last, _ = max(last, other & 0x7FFF), names[name]
         if (following == 0) != (index == count - 1):
-            raise Refused("has a malformed table of versions")
+            raise Refused("has a malformed version table")
         start += following
     return last

@@ -73,7 +73,7 @@ class ElfImage:
             start = address - load.address
             if start >= 0 and start + size <= load.file_size and not load.flags & _PF_W:
                 return self._data[load.offset + start : load.offset + start + size]
-        raise Refused(f"has no {what} where it cannot be written")
+        raise Refused(f"has no {what} in read-only memory")
 
     def rest(self, address: int, what: str) -> memoryview:
         """Returns all bytes from an address to the end of its segment; see `constant`."""
@@ -92,4 +92,4 @@ class ElfImage:
             end = -(-load.end // mmap.PAGESIZE) * mmap.PAGESIZE
             if load.address <= segment.address and segment.end <= end:
                 return
-        raise Refused("protects memory that is not its own")
+        raise Refused("has a segment GNU_RELRO that leaves the pages of a loaded segment")

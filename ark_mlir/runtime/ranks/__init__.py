@@ -2,6 +2,7 @@
 
 Comes in: a bundle with the lanes of all ranks, and the inputs of each rank. Goes out: the outputs
 of each rank. Read first: `world`, then `meeting`, where the threads of ranks wait for each other.
-`naming` names the buffers of a rank. `parts` and `linking` make the program of one rank from that
-of all, and `outcomes` does the reverse for results. `membership` knows if this process is a rank.
+`naming` names the buffers of a rank. `parts` and `linking` derive the program of one rank from the
+program of all ranks, and `outcomes` merges the results of the ranks. `membership` tells whether
+this process is a rank.
 """

@@ -4,8 +4,8 @@ A bundle describes the lanes of all ranks together: a semaphore is one counter, 
 passed by all lanes at once. The proof covers this form, and one launch on one GPU executes it. If
 each rank has a GPU of its own, linking changes four things:
 
-- a GPU executes the lanes of its rank only. In place of its SM, the entry of a lane has its number
-  among the lanes of all ranks, which tables in the code have;
+- a GPU executes the lanes of its rank only. The entry of a lane holds, instead of the SM, the index
+  of the lane among the lanes of all ranks, by which the code of the kernel indexes its own tables;
 - a counter lies on every GPU whose lanes wait for it, since polling another GPU's memory is slow.
   A signal adds to the counter on each of these GPUs;
 - a stop tells the GPU of every rank which iteration is the last one;
@@ -41,8 +41,8 @@ class LinkedRank(NamedTuple):
 
     Attributes:
         bundle: the lanes of this rank alone; buffers of other ranks have the kind ``peer``.
-        lanes: for each lane its number among the lanes of all ranks, ``[L]``.
-        origins: for each instruction the one that it was linked from, ``[I]``.
+        lanes: for each lane, its index among the lanes of all ranks, ``[L]``.
+        origins: for each instruction, the index of the instruction that it replaces, ``[I]``.
     """
 
     bundle: Bundle
@@ -55,9 +55,9 @@ class _Semaphore:
     """A semaphore of the joined program.
 
     Attributes:
-        number: its counter on each GPU.
+        number: the index of its counter on each GPU.
         waiters: the ranks whose lanes wait for it.
-        second: the counter of a barrier's second level; None if it is no barrier.
+        second: the index of the counter of a barrier's second level; None if it is no barrier.
         arrivals: for a barrier, the lanes of each rank that pass it.
     """
 
@@ -86,7 +86,7 @@ def link(joined: Bundle) -> list[LinkedRank]:
 
 
 def _describe(joined: Bundle, lanes: list[tuple[int, ...]]) -> list[_Semaphore]:
-    """Finds who waits for each semaphore, and numbers the counters of second levels."""
+    """Returns the semaphores with the ranks that wait for them and the counters that they use."""
     tables, manifest = joined.tables, joined.manifest
     rank_of = np.zeros(len(tables.lanes), np.int64)
     for rank, own in enumerate(lanes):
@@ -141,7 +141,7 @@ def _link_rank(
     own = np.array(origins, np.int64)
     linked_tables = Tables(
         instructions=np.reshape(np.array(entries, np.int32), (-1, 4)),
-        # A rank without work still needs a lane; this one is empty.
+        # Every rank needs a lane. A rank without work gets an empty one.
         lanes=np.array(bounds or [(0, 0, 0)], np.int32),
         tasks=tables.tasks,
         operands=tables.operands,
@@ -163,7 +163,7 @@ def _link_rank(
 
 
 class _FirstLanes:
-    """The lane of a rank that speaks for its GPU in a barrier: the first one that passes it."""
+    """For each barrier, the first lane of a rank that passes it and signals for its whole GPU."""
 
     def __init__(self) -> None:
         self._lanes: dict[int, int] = {}
@@ -180,7 +180,7 @@ def _link_instruction(
     semaphores: list[_Semaphore],
     speaks: _FirstLanes,
 ) -> Iterator[_Entry]:
-    """Yields the instructions that replace one of the joined program."""
+    """Yields the instructions that replace one instruction of the joined program."""
     code, a, _, _ = entry
     if code == Opcode.SIGNAL:
         for waiter in semaphores[a].waiters:
@@ -205,12 +205,12 @@ def _link_barrier(semaphore: _Semaphore, rank: int, speaks: bool) -> Iterator[_E
 
 
 def _counter_on(gpu: int, own: int, number: int) -> int:
-    """The number of a counter on another rank's GPU, relative to the counters of the own GPU."""
+    """Returns the index of a counter on another rank's GPU, counted from the own counters."""
     return (gpu - own) * RANK_COUNTERS + number
 
 
 def _counters(joined: Bundle, rank: int, semaphores: list[_Semaphore]) -> tuple[Semaphore, ...]:
-    """The counters of one GPU: those of the program, then those of second levels."""
+    """Returns the counters of one GPU: those of the program, then those of second levels."""
     first: list[Semaphore] = []
     second: list[Semaphore] = []
     for described, semaphore in zip(joined.manifest.semaphores, semaphores, strict=True):

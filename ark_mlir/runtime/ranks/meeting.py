@@ -83,7 +83,8 @@ class Rank:
             >>> other.join()
         """
         values = {**(inputs or {}), **named}
-        # The run may take place in the thread of another rank, which has another current stream.
+        # Torch's current stream is looked up here: the thread of another rank, which has another
+        # current stream, may execute the run.
         handle = current_stream_of(values.values()) if stream is None else stream_handle(stream)
         return self._meeting.join(self.number, Call(values, handle, out or {}))
 
@@ -104,7 +105,7 @@ class Call(NamedTuple):
     out: Arrays
 
 
-class _Round:
+class _JointRun:
     """One run of all ranks: the calls so far, then the results or the error."""
 
     def __init__(self) -> None:
@@ -112,7 +113,7 @@ class _Round:
         self.done = threading.Event()
         self.results: list[dict[str, Any]] = []
         self.error: BaseException | None = None
-        # The rank that raises the error itself; the others raise errors that refer to it.
+        # The rank whose thread raises `error`; the other threads raise errors that name this rank.
         self.culprit: int | None = None
 
     def end(self, error: BaseException | None = None, culprit: int | None = None) -> None:
@@ -134,28 +135,28 @@ class _Round:
                 notes=self.error.notes,
             )
         who = "" if self.culprit is None else f"rank {self.culprit} failed: "
-        raise RankFailedError(f"rank {rank} cannot go on: {who}{self.error}")
+        raise RankFailedError(f"rank {rank} cannot continue: {who}{self.error}")
 
 
 class Meeting:
-    """Gathers the inputs of all ranks; the thread of the last one runs the world for all."""
+    """Gathers the inputs of all ranks; the thread of the last rank to come runs the world."""
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._lock = threading.Lock()
-        self._round = _Round()
+        self._next_run = _JointRun()
 
     def join(self, rank: int, call: Call) -> dict[str, Any]:
         """Waits for all ranks, and returns the outputs of `rank`; see :meth:`Rank.run`."""
         patience = knobs.TIMEOUT.get()
         with self._lock:
-            present = self._round
+            present = self._next_run
             if rank in present.calls:
                 raise InvalidUsageError(f"rank {rank} is run by two threads at once")
             present.calls[rank] = call
             complete = len(present.calls) == self._world.size
             if complete:
-                self._round = _Round()
+                self._next_run = _JointRun()
         if complete:
             self._run(present, rank)
         else:
@@ -167,17 +168,17 @@ class Meeting:
         return present.outcome(rank)
 
     def fail(self, rank: int, reason: str) -> None:
-        """Ends the present round for `rank`, which will not come."""
-        self._give_up(self._round, rank, reason)
+        """Ends the run that other ranks wait for: `rank` will not call :meth:`join`."""
+        self._give_up(self._next_run, rank, reason)
 
-    def _give_up(self, present: _Round, rank: int, reason: str) -> None:
+    def _give_up(self, present: _JointRun, rank: int, reason: str) -> None:
         with self._lock:
-            if self._round is not present:
+            if self._next_run is not present:
                 return  # all have come
-            self._round = _Round()
+            self._next_run = _JointRun()
         present.end(RankFailedError(reason), rank)
 
-    def _run(self, present: _Round, rank: int) -> None:
+    def _run(self, present: _JointRun, rank: int) -> None:
         try:
             calls = [present.calls[number] for number in range(self._world.size)]
             streams = [call.stream for call in calls]
@@ -187,7 +188,7 @@ class Meeting:
                 out=[call.out for call in calls],
             )
         except ArkError as error:
-            # One rank has to raise the original error: the one that it names, if there is one.
+            # One rank has to raise the original error: the rank that the error names, if any.
             present.end(error, self._culprit(error, rank))
         except BaseException as error:
             present.end(error, rank)
@@ -195,20 +196,20 @@ class Meeting:
             present.end()
 
     def _culprit(self, error: ArkError, rank: int) -> int:
-        """Returns the only rank that an error names, or else the rank whose thread raised it."""
+        """Returns the rank that an error names, if it names exactly one; `rank` otherwise."""
         named = {int(number) for number in re.findall(r"'rank(\d+)/", str(error))}
         return named.pop() if len(named) == 1 else rank
 
-    def _await(self, present: _Round, patience: float) -> None:
+    def _await(self, present: _JointRun, patience: float) -> None:
         deadline = time.monotonic() + patience
         while not present.done.wait(max(0.0, deadline - time.monotonic())):
             with self._lock:
-                if self._round is not present:
+                if self._next_run is not present:
                     # All ranks have come: the timeout of the kernel's waits applies now.
                     deadline = time.monotonic() + patience
                     continue
                 missing = [n for n in range(self._world.size) if n not in present.calls]
-                self._round = _Round()
+                self._next_run = _JointRun()
                 present.end(
                     RankFailedError(f"{_ranks(missing)} did not come within {patience:g} s")
                 )

@@ -1,6 +1,6 @@
 """The membership of this process in a world, which `ark.distributed.init` sets.
 
-By this module the runtime, which does not import `ark.distributed`, finds the member.
+The runtime finds the member through this module, since it does not import `ark.distributed`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Membership(Protocol):
     process: int
 
     def load(self, bundle: Bundle, devices: Sequence[int] | None = None) -> Executable:
-        """Returns the part of this rank in a bundle that every rank has read."""
+        """Returns the executable of this rank for a bundle that every rank has read."""
         ...
 
 

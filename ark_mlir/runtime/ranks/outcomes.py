@@ -24,7 +24,7 @@ __all__ = ["join_outcomes", "join_traces"]
 def join_outcomes(
     bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outcome]
 ) -> Outcome:
-    """One outcome, in terms of the program of all ranks."""
+    """Returns the outcomes of all GPUs as one outcome of the program of all ranks."""
     codes = [0] * len(bundle.tables.lanes)
     for part, outcome in zip(linked, outcomes, strict=True):
         for lane, code in zip(part.lanes.tolist(), outcome.codes, strict=True):
@@ -35,11 +35,12 @@ def join_outcomes(
         for part, outcome in zip(linked, outcomes, strict=True)
         if outcome.stop.abort
     )
-    # A lane that saw the abort of another one has less to tell than that one. A barrier waits for
-    # all lanes, so that a lane that waits for something else is the reason.
+    # Reports rank by how close they are to the cause. A lane that was aborted says less than the
+    # lane that failed. A barrier waits for all lanes, so a failed wait for something else is closer
+    # to the cause than a failed barrier.
     stop = min(stops, key=lambda stop: (stop.abort, _is_barrier(bundle, stop)), default=Stop())
     fault = next((outcome.fault for outcome in outcomes if outcome.fault.code), outcomes[0].fault)
-    # Only the GPU whose task ended the launch early has told after how many iterations.
+    # Only the GPU whose task ended the launch early reports the number of iterations.
     iterations = min(outcome.iterations for outcome in outcomes)
     trace = join_traces(bundle, linked, outcomes)
     return Outcome(tuple(codes), stop, fault, counters, outcomes[0].epoch, iterations, trace)
@@ -53,8 +54,11 @@ def _is_barrier(bundle: Bundle, stop: Stop) -> bool:
 def _join_counters(
     bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outcome]
 ) -> NDArray[np.uint64]:
-    """The counters of the program: where a semaphore is waited for, the least of the GPUs'; of a
-    barrier, the arrivals at all of them."""
+    """Returns the counters of the program of all ranks.
+
+    The counter of a semaphore is the least one on the GPUs that wait for it; the counter of a
+    barrier is the sum of the arrivals on all GPUs.
+    """
     count = len(bundle.manifest.semaphores)
     result = np.zeros(count, np.uint64)
     # A GPU whose launch was good does not report its counters.
@@ -77,14 +81,14 @@ def _waits_for(part: LinkedRank, semaphore: int) -> bool:
 
 
 def _translate(bundle: Bundle, part: LinkedRank, stop: Stop, counters: NDArray[np.uint64]) -> Stop:
-    """A report of one GPU in terms of the program of all ranks."""
+    """Returns the report of one GPU in terms of the program of all ranks."""
     if stop.abort == Abort.HOST and stop.expected:
         # The host ended a kernel that had just reported a hang.
         stop = replace(stop, abort=Abort.HANG)
     if stop.abort == Abort.PEERS:
         return stop  # no instruction was executed
     if stop.lane >= len(part.lanes) or stop.instruction >= len(part.origins):
-        return stop  # the report makes no sense, which the caller finds
+        return stop  # the fields are out of range; the caller detects this
     origin = int(part.origins[stop.instruction])
     code, semaphore, arrivals, _ = bundle.tables.instructions[origin].tolist()
     translated = replace(
@@ -93,15 +97,18 @@ def _translate(bundle: Bundle, part: LinkedRank, stop: Stop, counters: NDArray[n
     linked_arrivals = int(part.bundle.tables.instructions[stop.instruction, 2])
     if code != Opcode.BARRIER or not linked_arrivals or not len(counters):
         return translated
-    rounds = stop.expected // linked_arrivals
-    return replace(translated, seen=int(counters[semaphore]), expected=rounds * arrivals)
+    epoch = stop.expected // linked_arrivals
+    return replace(translated, seen=int(counters[semaphore]), expected=epoch * arrivals)
 
 
 def join_traces(
     bundle: Bundle, linked: Sequence[LinkedRank], outcomes: Sequence[Outcome]
 ) -> NDArray[np.int64] | None:
-    """Begin and end of each instruction of the program: from the begin of the first to the end of
-    the last one that it was linked to."""
+    """Returns begin and end of each instruction of the program of all ranks, in ns.
+
+    Linking may replace an instruction by several ones: its time reaches from the begin of the first
+    to the end of the last of them.
+    """
     if any(outcome.trace is None for outcome in outcomes):
         return None
     times = np.zeros((len(bundle.tables.instructions), 2), np.int64)

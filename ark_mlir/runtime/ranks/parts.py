@@ -1,4 +1,4 @@
-"""The part that one rank has of a program of several ranks: its lanes and its buffers."""
+"""The program of one rank, taken from a program of several ranks: its lanes and its buffers."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ __all__ = ["check_slots", "own_lanes", "part_of"]
 
 
 def part_of(joined: Bundle, rank: int, *, rename: bool = True) -> Bundle:
-    """Returns the program of all ranks as one of them sees it.
+    """Returns the program of all ranks with the buffers of one rank.
 
-    Slots, tables and tasks stay as they are. Buffers of other ranks get the kind ``peer``, which
-    nobody binds.
+    Slots, tables and tasks stay as they are. Buffers of other ranks get the kind ``peer``: a
+    process of this rank never binds them.
 
     Args:
         joined: the program of all ranks.
         rank: the rank.
-        rename: whether buffers of the rank get their names without the rank, ``x`` for
-            ``rank1/x``.
+        rename: True removes the rank from the names of the rank's buffers: ``rank1/x`` becomes
+            ``x``.
 
     Raises DeviceError if the rank's lanes would access a buffer of another rank.
     """
@@ -43,7 +43,7 @@ def part_of(joined: Bundle, rank: int, *, rename: bool = True) -> Bundle:
 
 
 def own_lanes(bundle: Bundle, rank: int) -> tuple[int, ...]:
-    """The lanes of a rank's SMs."""
+    """Returns the lanes of a rank's SMs."""
     manifest = bundle.manifest
     share = manifest.target.sms // manifest.ranks
     sms = bundle.tables.lanes[:, 0]

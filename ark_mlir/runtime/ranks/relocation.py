@@ -1,12 +1,12 @@
 """Relocation: linked tables for parts of memory that do not follow each other.
 
 Linked tables expect the parts of all ranks at consecutive addresses. Where a process cannot choose
-the addresses of other ranks' parts, relocation changes what leads to another rank:
+the addresses of other ranks' parts, relocation changes the entries that refer to another rank:
 
-- an operand in the arena or the task packets of another rank gets a slot of its own, which holds
-  the address of that part, less its offset in the whole;
-- the number of a counter on another GPU is its distance from the own counters;
-- a stop tells another GPU by the distance of its counters.
+- an operand in the arena or the task packets of another rank gets a slot of its own. The slot holds
+  the address of that part minus the offset of the part in the memory of all ranks;
+- the index of a counter on another GPU becomes the distance of that counter from the own counters;
+- a stop addresses another GPU by the distance of its counters from the own counters.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ class PartAddresses:
 
     @property
     def slots(self) -> tuple[int, ...]:
-        """The values of the further slots: for the arena of each rank, then for its packets."""
+        """The values of the additional slots: the arenas of all ranks, then their packets."""
         arenas = (_base(address, r, self.arena_part) for r, address in enumerate(self.arenas))
         packets = (_base(address, r, self.packets_part) for r, address in enumerate(self.packets))
         return (*arenas, *packets)
 
     @property
     def arena(self) -> int:
-        """The address to which operands in the own part of the arena add their offsets."""
+        """The base address of operands in the own part of the arena."""
         return _base(self.arenas[self.rank], self.rank, self.arena_part)
 
     @property
     def own_packets(self) -> int:
-        """The address to which operands in the own part of the packets add their offsets."""
+        """The base address of operands in the own part of the task packets."""
         return _base(self.packets[self.rank], self.rank, self.packets_part)
 
 
@@ -70,8 +70,8 @@ def _base(address: int, rank: int, part: int) -> int:
 def relocate(linked: Bundle, addresses: PartAddresses) -> Bundle:
     """Returns the linked program of a rank with tables for these addresses.
 
-    Raises UnsupportedError if counters of another rank are too far away for the number of a
-    counter.
+    Raises UnsupportedError if the counters of another rank are so far away that the distance does
+    not fit into the index of a counter.
     """
     instructions = _relocate_instructions(linked.tables.instructions, linked, addresses)
     operands = _relocate_operands(linked, addresses)
@@ -108,7 +108,13 @@ def _relocate_instructions(
 
 
 def _apart(distances: NDArray[np.int64], unit: int, addresses: PartAddresses) -> NDArray[np.int64]:
-    """Returns the distances of the counters of other ranks, given in ranks, in a unit of bytes."""
+    """Converts distances between ranks to distances between their counters.
+
+    Args:
+        distances: distances in ranks.
+        unit: the unit of the result, in bytes.
+        addresses: the addresses of the parts.
+    """
     own = addresses.counters[addresses.rank]
     apart = np.array([(address - own) // unit for address in addresses.counters], np.int64)
     return apart[distances + addresses.rank]

@@ -52,7 +52,7 @@ class World(Executable):
         return self.bundle.manifest.ranks
 
     def rank(self, number: int) -> Rank:
-        """Returns the rank `number`, which a thread can run while other threads run other ranks.
+        """Returns the rank with the index `number`, for a thread that runs this rank alone.
 
         Raises InvalidUsageError if there is no such rank.
 
@@ -67,7 +67,7 @@ class World(Executable):
             raise InvalidUsageError(f"there is no rank {number}; the world has {self.size}")
         return Rank(self._meeting, number)
 
-    # The lists by rank are what this class adds to its base.
+    # The signature differs from the base class: arguments and results are lists by rank.
     def bind(  # pyright: ignore[reportIncompatibleMethodOverride]
         self, parameters: Sequence[Sources] | Arrays | Path, *, strict: bool = True
     ) -> Self:
@@ -145,7 +145,7 @@ class World(Executable):
         out: Sequence[Arrays] | Arrays | None = None,
         **named: Array | int,
     ) -> list[dict[str, Any]]:
-        """Same as `run`.
+        """Runs all ranks once: a call of the object is a call of :meth:`run`.
 
         >>> world([{"x": x0}, {"x": x1}])[1]["y"].shape
         (4,)
@@ -156,7 +156,9 @@ class World(Executable):
     def resident(  # pyright: ignore[reportIncompatibleMethodOverride]
         self,
     ) -> Generator[ResidentWorld]:
-        """As :meth:`Executable.resident`, with the inputs and outputs of :meth:`run`.
+        """Keeps the kernel on the device between runs; see :meth:`Executable.resident`.
+
+        Inputs and outputs of ``resident.run`` are those of :meth:`run`: lists by rank.
 
         >>> with world.resident() as resident:
         ...     y0, y1 = resident.run([{"x": x0}, {"x": x1}])
@@ -188,7 +190,7 @@ class ResidentWorld:
         out: Sequence[Arrays] | Arrays | None = None,
         **named: Array | int,
     ) -> list[dict[str, Any]]:
-        """Does the same as :meth:`World.run`, with buffers that every run reuses.
+        """Runs all ranks once, as :meth:`World.run` does; all runs use the same buffers.
 
         Example:
             >>> with world.resident() as resident:
@@ -221,10 +223,11 @@ def make_executable(
 def spread(
     names: Iterable[str], size: int, values: _ByRank, shared: Mapping[str, object] | None = None
 ) -> dict[str, Any]:
-    """Returns values, by rank or for all ranks, under the names of the bundle.
+    """Returns values by the names of the bundle, such as ``rank0/x``.
 
-    `shared` applies to every rank. A name that no rank has is kept, so that a later check reports
-    it. Raises InvalidUsageError unless a list has one entry for each rank.
+    The values of `shared` apply to every rank that has the name. A name that no rank has is kept,
+    so that a later check reports it. Raises InvalidUsageError unless a list has one entry for each
+    rank.
 
     Example:
         >>> spread(["rank0/x", "rank1/x"], 2, [{"x": 1}, {"x": 2}])
@@ -254,7 +257,7 @@ def spread(
 def streams_by_rank(
     stream: Stream | Sequence[Stream | None] | None, size: int
 ) -> Stream | StreamsByRank | None:
-    """Returns the streams of a run for the driver: one of all ranks, or a handle for each rank.
+    """Returns the streams of a run for the driver: one for all ranks, or a handle for each rank.
 
     Raises InvalidUsageError unless a list has one entry for each rank.
     """

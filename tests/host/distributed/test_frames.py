@@ -201,10 +201,10 @@ def test_invalid_messages_end_the_world(
 
     in_threads(*(lambda link=link: talk(link) for link in world))
     cause = f"rank 1 (process {os.getpid()}) sent a malformed message: "
-    assert errors[2].startswith(f"rank 2 cannot go on: {cause}")
+    assert errors[2].startswith(f"rank 2 cannot continue: {cause}")
     for rank in (0, 1):
         # The error names the cause, whichever rank reports it first.
-        assert errors[rank].startswith(f"rank {rank} cannot go on: ")
+        assert errors[rank].startswith(f"rank {rank} cannot continue: ")
         assert cause in errors[rank]
 
 
@@ -228,8 +228,8 @@ def test_a_receiver_that_fails(
 
     in_threads(*(lambda link=link: talk(link) for link in world))
     why = "rank 1 can receive no more messages: MemoryError('no more')"
-    assert errors[1] == f"rank 1 cannot go on: {why}"
-    assert errors[0].startswith("rank 0 cannot go on: rank 1 ")
+    assert errors[1] == f"rank 1 cannot continue: {why}"
+    assert errors[0].startswith("rank 0 cannot continue: rank 1 ")
     assert errors[0].endswith(why)
 
 

@@ -207,7 +207,7 @@ def test_a_queued_launch(launch: Launch) -> None:
     text = "the kernel of rank 1 of 'toy' has not begun for 1.5 s: another kernel holds SMs"
     assert (own[0], other[0]) == ("BusyError", "RankFailedError")
     assert text in own[1]
-    assert f"rank 0 cannot go on: rank 1 failed: {text}" in other[1]
+    assert f"rank 0 cannot continue: rank 1 failed: {text}" in other[1]
     for _, _, seconds, count, difference, running in (other, own):
         assert 1.3 < seconds < 10
         assert (count, difference, running) == (1, 0.0, 0)
@@ -242,14 +242,17 @@ def test_an_index_out_of_range(launch: Launch) -> None:
     assert own[0][0] == "InvalidUsageError"
     assert "index 12 is out of range [0, 8)" in own[0][1]
     assert other[0][0] == "RankFailedError"
-    assert "rank 0 cannot go on: rank 1 failed" in other[0][1]
+    assert "rank 0 cannot continue: rank 1 failed" in other[0][1]
     assert (other[1], own[1]) == (3.0, 4.0)
 
 
 def test_an_interrupted_rank(launch: Launch) -> None:
     other, own = launch("interrupted")
     assert own == [["KeyboardInterrupt", ""], 0.0]
-    assert other[0] == ["RankFailedError", "rank 0 cannot go on: rank 1 failed: KeyboardInterrupt"]
+    assert other[0] == [
+        "RankFailedError",
+        "rank 0 cannot continue: rank 1 failed: KeyboardInterrupt",
+    ]
     assert other[1] == 0.0
 
 

@@ -186,7 +186,7 @@ def test_an_error_of_one_rank_is_raised_by_all(launch: Launch) -> None:
     assert "index 9 is out of range [0, 4)" in data[1]
     for other, reason in zip(got[0][::2][:2], (mine[1], data[1]), strict=True):
         assert other[0] == "RankFailedError"
-        assert f"rank 0 cannot go on: rank 1 failed: {reason}" in other[1]
+        assert f"rank 0 cannot continue: rank 1 failed: {reason}" in other[1]
     assert count == got[0][4]
     assert count == ["InvalidUsageError", "rank 0 runs 1 iterations, and rank 1 runs 2"]
 
@@ -224,7 +224,7 @@ def test_a_rank_that_is_killed(launch: Launch) -> None:
     for rank in (0, 2):
         for kind, text in got[rank]:
             assert kind == "RankFailedError"
-            assert f"rank {rank} cannot go on: rank 1 (process " in text
+            assert f"rank {rank} cannot continue: rank 1 (process " in text
             assert text.endswith("has ended")
 
 
@@ -235,7 +235,7 @@ def test_a_rank_that_sends_garbage(launch: Launch) -> None:
         assert seconds < 50
         for kind, text in errors:
             assert kind == "RankFailedError"
-            assert f"rank {rank} cannot go on: " in text
+            assert f"rank {rank} cannot continue: " in text
             assert (
                 "sent a malformed message: 7 bytes that do not begin with a message header" in text
             )
@@ -267,7 +267,7 @@ def test_a_rank_that_waits_in_another_program(launch: Launch) -> None:
     first, late, second, closed, left = got[1]
     assert (first, second) == (6.0, 6.0)
     assert {late[0], closed[0], left[0]} == {"RankFailedError"}
-    assert late[1] == f"rank 1 cannot go on: rank 0 failed: {text}"
+    assert late[1] == f"rank 1 cannot continue: rank 0 failed: {text}"
     assert closed[1].endswith("has closed the program 'second'")
     assert left[1].endswith("has left the world")
 

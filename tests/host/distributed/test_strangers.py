@@ -278,7 +278,7 @@ def test_a_rank_that_sends_too_early(come: Any, connect: Connect) -> None:
         (b"garbage", "rank 0 sent a malformed message: text that is not JSON"),
         (b"{}", "rank 0 sent a malformed message"),
         (b'{"processes": [1, 2]}', None),
-        (b'{"problem": "no room"}', "rank 1 cannot go on: no room"),
+        (b'{"problem": "no room"}', "rank 1 cannot continue: no room"),
     ],
 )
 def test_answers_of_rank_0(come: Any, answer: bytes, why: str | None) -> None:

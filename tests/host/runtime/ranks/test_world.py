@@ -82,7 +82,7 @@ def test_a_rank_that_never_comes(world: ark.World, monkeypatch: pytest.MonkeyPat
         results = each(world, {rank: {"x": X, "index": 0} for rank in (0, 2)})
     for rank in (0, 2):
         assert isinstance(results[rank], ark.RankFailedError)
-        assert f"rank {rank} cannot go on" in str(results[rank])
+        assert f"rank {rank} cannot continue" in str(results[rank])
         assert "rank 1 did not come within 0.2 s" in str(results[rank])
     good(world)
 
@@ -91,7 +91,7 @@ def test_a_rank_that_reports_its_failure(world: ark.World) -> None:
     meeting: Any = world.rank(1)._meeting
 
     def fail_when_others_wait() -> None:
-        while 0 not in meeting._round.calls:
+        while 0 not in meeting._next_run.calls:
             time.sleep(0.001)
         world.rank(1).fail("out of memory")
 
