@@ -20,7 +20,7 @@ from .source import Part, bytecode, load_parts
 
 if TYPE_CHECKING:
     from ..distributed import Member, RankExecutable
-    from ..distributed.circle import Turn
+    from ..distributed.communicator import Turn
 
 __all__ = ["compile_part"]
 

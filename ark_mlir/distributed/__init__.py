@@ -46,8 +46,8 @@ def init(
     """Waits until all ranks of the job have called `init`, and makes this process one of them.
 
     Afterwards, `ark.compile` of a program with a rank and `ark.load` of a program of several ranks
-    are collective: all ranks call them, and each gets its own part. Without `address`, all ranks
-    are processes of one user on one host.
+    are collective calls: all ranks make them, and each rank gets the executable of its own share.
+    Without `address`, all ranks are processes of one user on one host.
 
     Args:
         rank, world_size: the rank of this process and the number of ranks; by default the values

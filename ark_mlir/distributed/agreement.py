@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..errors import InvalidUsageError
 
 if TYPE_CHECKING:
-    from .circle import Words
+    from .communicator import Words
 
 __all__ = ["check_iterations", "is_stale"]
 

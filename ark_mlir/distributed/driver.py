@@ -17,7 +17,7 @@ from .agreement import check_iterations, is_stale
 
 if TYPE_CHECKING:
     from ..runtime.cpu.lanes import Lanes
-    from .circle import Turn, Words
+    from .communicator import Turn, Words
     from .shared import Segment, SharedMemory
 
 __all__ = ["RankDriver"]
@@ -53,7 +53,7 @@ class RankDriver(CpuDriver):
         def clear(words: Words) -> None:
             if is_stale(words):
                 kernel.clear()
-                # If a rank misses the answer of rank 0, the next turn clears again.
+                # If a rank misses the answer of rank 0, the next turn clears the words again.
                 self._dirty, self.epoch = True, 0
             kernel.report[:] = 0
             kernel.status[:] = 0
@@ -90,7 +90,7 @@ class RankDriver(CpuDriver):
         return bool((kernel.arrivals(self.epoch) == expected).all())
 
     def _settle(self, lanes: Lanes, run: Run) -> dict[int, int]:
-        """Returns what the lanes of all ranks returned in a run that failed.
+        """Returns the return values of all ranks' lanes in a run that failed, by lane.
 
         Waits until all lanes have left the kernel, so that the report is complete. Raises
         RankFailedError if the run failed because another rank failed.
@@ -101,6 +101,6 @@ class RankDriver(CpuDriver):
             words = turn.meet("end", sorted(own.items()), patience=min(GRACE_SECONDS, turn.timeout))
         except RankFailedError:
             if run.kernel.report[0] == Abort.HANG:
-                return {}  # the report and the counters explain more than the missing rank
+                return {}  # the report and the counters explain the failure better than this error
             raise
         return {lane: code for word in words for lane, code in word.body}

@@ -1,4 +1,4 @@
-"""RankExecutable: the part of one rank in a program that all ranks of a world run together."""
+"""RankExecutable: one rank's share of a program that all ranks of a world run together."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..runtime.driver import Driver, Outcome
     from ..runtime.report import Report
     from ..typing import Path
-    from .circle import Circle
+    from .communicator import Communicator
     from .gpu_memory import GpuMemory
 
 __all__ = ["RankExecutable"]
@@ -44,12 +44,12 @@ class RankExecutable(Executable):
     """
 
     def __init__(
-        self, joined: Bundle, rank: int, circle: Circle, memory: Segment | GpuMemory
+        self, joined: Bundle, rank: int, communicator: Communicator, memory: Segment | GpuMemory
     ) -> None:
         super().__init__(part_of(joined, rank))
         self._joined = joined
         self._rank = rank
-        self._circle = circle
+        self._communicator = communicator
         self._memory = memory
 
     def _make_runner(self) -> Runner:
@@ -58,21 +58,21 @@ class RankExecutable(Executable):
             driver = RankDriver(self._rank, self._memory)
         else:
             driver = GpuRankDriver(self._joined, self._rank, self._memory)
-        return _RankRunner(self.bundle, self._rank, self._circle, driver)
+        return _RankRunner(self.bundle, self._rank, self._communicator, driver)
 
     def report(self) -> Report:
-        """As :meth:`Executable.report`; on a GPU, also how the ranks share memory."""
+        """Returns the report of :meth:`Executable.report`; on a GPU, `sharing` is set, too."""
         sharing = None if isinstance(self._memory, Segment) else self._memory.sharing
         return replace(super().report(), sharing=sharing)
 
     def save(self, path: Path) -> None:
-        """As :meth:`Executable.save`: the program of all ranks."""
+        """Writes the program of all ranks to a ``.arkbin`` file; see :meth:`Executable.save`."""
         self._joined.save(path)
 
     def close(self) -> None:
-        """As :meth:`Executable.close`; the other ranks can no longer run the program."""
+        """Frees memory, see :meth:`Executable.close`; no rank can run the program afterwards."""
         if not self._closed:
-            self._circle.leave(f"has closed the program {self.name!r}")
+            self._communicator.leave(f"has closed the program {self.name!r}")
         try:
             super().close()
         finally:
@@ -85,10 +85,14 @@ class RankExecutable(Executable):
 
 class _RankRunner(Runner):
     def __init__(
-        self, bundle: Bundle, rank: int, circle: Circle, driver: RankDriver | GpuRankDriver
+        self,
+        bundle: Bundle,
+        rank: int,
+        communicator: Communicator,
+        driver: RankDriver | GpuRankDriver,
     ) -> None:
         self._rank = rank
-        self._circle = circle
+        self._communicator = communicator
         self._rank_driver = driver
 
         def made() -> Driver:
@@ -105,8 +109,8 @@ class _RankRunner(Runner):
         stream: object = None,
         out: Mapping[str, object] | None = None,
     ) -> dict[str, Any]:
-        """As :meth:`Runner.run`, together with all other ranks."""
-        with self._circle.turn(f"run {self.name!r}") as turn:
+        """Runs the program together with all other ranks; see :meth:`Runner.run`."""
+        with self._communicator.turn(f"run {self.name!r}") as turn:
             self._rank_driver.turn = turn
             return super().run(exchange, values, iterations, trace, stream, out)
 

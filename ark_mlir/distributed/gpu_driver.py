@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..runtime.cuda.kernel import CudaKernel, SharedMemory
     from ..runtime.cuda.record import LaunchRecord
     from ..runtime.driver import Launch
-    from .circle import Turn
+    from .communicator import Turn
     from .gpu_memory import GpuMemory
 
 __all__ = ["GpuRankDriver"]
@@ -80,7 +80,8 @@ class GpuRankDriver(CudaDriver):
     def launch(self, launch: Launch) -> None:
         """See :meth:`Driver.launch`: launches when all ranks have arrived."""
         if self._abandoned is not None:
-            # Before this rank arrives: its abandoned kernel may still signal to the other ranks.
+            # This rank waits before it tells the others that it has arrived: its abandoned kernel
+            # may still signal to them.
             self._await_abandoned(self._abandoned)
         launch = self._after_earlier_work(launch)
         turn = self._current_turn()
@@ -99,7 +100,7 @@ class GpuRankDriver(CudaDriver):
     def _after_earlier_work(self, launch: Launch) -> Launch:
         """Waits for the producer streams of a launch; returns the launch without them.
 
-        Otherwise the kernels of the other ranks would occupy their GPUs meanwhile.
+        The kernels of the other ranks then do not occupy their GPUs during this wait.
         """
         if not self.is_foreign(launch.run_stream):
             return launch

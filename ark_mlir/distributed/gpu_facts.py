@@ -13,11 +13,11 @@ from ..runtime.ranks.parts import own_lanes
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
-    from .circle import Words
+    from .communicator import Words
 
 __all__ = ["check_facts", "choose_device", "peer_problem", "read_facts"]
 
-# Properties that are equal at all ranks, and their names in messages.
+# Properties that must be equal at all ranks, and their names in messages.
 _EQUAL = {
     "driver": "CUDA version of the driver", "kind": "kind of GPU",
     "engine": "engine that shares memory",
@@ -25,17 +25,17 @@ _EQUAL = {
 
 
 def choose_device(rank: int, local_rank: int, size: int, devices: Sequence[int] | None) -> int:
-    """Returns the number of a rank's GPU among those that its process sees.
+    """Returns the CUDA ordinal of a rank's GPU in its process.
 
     Args:
         rank: the rank.
-        local_rank: the number of the rank among those of its host.
+        local_rank: the index of the rank among the ranks of its host.
         size: the number of ranks.
-        devices: the GPU of this rank, or those of all ranks; None takes the GPU with the number
-            `local_rank`, or the only GPU that the process sees.
+        devices: the ordinal of the GPU of this rank, or the ordinals for all ranks. None takes the
+            GPU with the ordinal `local_rank`, or the only GPU that the process sees.
 
-    Raises InvalidUsageError if the numbers do not fit the ranks, and UnsupportedError if the
-    process does not see the GPU.
+    Raises InvalidUsageError if `devices` has another number of entries or names a GPU that the
+    process does not see, and UnsupportedError if the process does not see enough GPUs.
     """
     count = count_devices()
     if devices is not None:
@@ -124,8 +124,11 @@ def _check_shared_gpu(uuid: str, ranks: list[int], words: Words, bundle: Bundle)
 
 
 def peer_problem(api: CudaApi, words: Words, rank: int) -> str | None:
-    """Returns why the GPU of this rank cannot access another rank's GPU; None if it can, or if this
-    process does not see the other GPU."""
+    """Returns the reason why the GPU of this rank cannot access the GPU of another rank.
+
+    Returns None if it can access the GPUs of all ranks. A GPU that this process does not see is not
+    checked.
+    """
     visible: dict[str, Any] = {}
     for ordinal in range(int(api.call("cuDeviceGetCount"))):
         device = api.call("cuDeviceGet", ordinal)
@@ -144,8 +147,8 @@ def peer_problem(api: CudaApi, words: Words, rank: int) -> str | None:
 
 
 def _uuid(api: CudaApi, device: object) -> str:
-    # The second version tells the instances of a partitioned GPU apart; later packages have only
-    # one version, which does the same.
+    # Instances of a partitioned GPU (MIG) have different UUIDs by cuDeviceGetUuid_v2. Later
+    # packages have only cuDeviceGetUuid, which distinguishes them as well.
     has_second = hasattr(api.driver, "cuDeviceGetUuid_v2")
     uuid = api.call("cuDeviceGetUuid_v2" if has_second else "cuDeviceGetUuid", device)
     text = bytes(uuid.bytes).hex()

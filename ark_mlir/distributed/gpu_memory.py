@@ -20,18 +20,18 @@ from .gpu_facts import check_facts, choose_device, peer_problem, read_facts
 
 if TYPE_CHECKING:
     from ..bundle import Bundle
-    from .circle import Circle, Turn
+    from .communicator import Communicator, Turn
     from .engines.engine import EngineMemory
 
 __all__ = ["GpuMemory", "find_sharing", "free_kept", "share_gpu_memory"]
 
-# Errors of the driver that say nothing about a way of sharing memory.
+# Errors of the driver after which another way of sharing memory would fail, too.
 _NOT_REFUSED = ("OUT_OF_MEMORY", "ILLEGAL_ADDRESS")
-# Addresses of memory that ranks share are multiples of it.
+# The alignment of memory that ranks share, in bytes.
 _PAGE = 2 << 20
 
 
-# The ways in which processes share memory, as reports name them.
+# The ways of sharing memory, as reports name them.
 FILES = "file descriptors"
 LEGACY = "legacy CUDA IPC, since file descriptors of memory are refused"
 
@@ -48,7 +48,7 @@ class GpuMemory:
         engine: the engine that shares memory; None shares it by file descriptors.
 
     Attributes:
-        ordinal: the number of the GPU among those that this process sees.
+        ordinal: the CUDA ordinal of the GPU in this process.
         shared: arena, counters and task packets.
         sharing: the way in which the processes share memory.
     """
@@ -62,7 +62,7 @@ class GpuMemory:
         self._addresses: PartAddresses | None = None
         self._lent: LentBlock | None = None
         self._borrowed = ExitStack()
-        self._mappings: Circle | None = None
+        self._mappings: Communicator | None = None
         self._resources = ExitStack()
         self._resources.callback(api.close)
         try:
@@ -72,7 +72,7 @@ class GpuMemory:
             raise
 
     def take(self, turn: Turn, bundle: Bundle, rank: int) -> None:
-        """Allocates the part of this rank, and maps those of all ranks, together with all of them.
+        """Allocates the part of this rank, and maps the parts of all ranks; a collective call.
 
         Raises the same UnsupportedError at every rank if GPUs or drivers of the ranks cannot share
         memory, and DeviceError if memory is short.
@@ -153,8 +153,10 @@ class GpuMemory:
     def _exchange(
         self, turn: Turn, name: str, rank: int, own: ExportedPart | None, problem: str | None
     ) -> list[int | None]:
-        """Returns file descriptors of the parts of all ranks, which the caller closes; None for the
-        own part."""
+        """Returns file descriptors of the parts by rank, which the caller closes.
+
+        The entry of this rank is None.
+        """
         file = None
         if own is not None:
             file, problem = self._export(own)
@@ -250,8 +252,8 @@ class GpuMemory:
 
     # -- the end -----------------------------------------------------------------------------
 
-    def keep_until_left(self, mappings: Circle) -> None:
-        """Keeps memory that other ranks map by legacy IPC until they have left a circle."""
+    def keep_until_left(self, mappings: Communicator) -> None:
+        """Keeps memory that other ranks map by legacy IPC until they have left a communicator."""
         self._mappings = mappings
 
     def free(self) -> None:
@@ -277,13 +279,16 @@ class GpuMemory:
         self._resources.close()
 
 
-# Functions that free memory which other ranks may still have mapped. Each rank leaves the circle
-# beside the function when it has unmapped the memory.
-_kept: list[tuple[Circle, Callable[[], None]]] = []
+# Functions that free memory which other ranks may still have mapped, each with a communicator. A
+# rank leaves the communicator when it has unmapped the memory.
+_kept: list[tuple[Communicator, Callable[[], None]]] = []
 
 
 def free_kept(*, leaving: bool = False) -> None:
-    """Frees the memory that other ranks have unmapped; if this rank leaves the world, frees all."""
+    """Frees the memory that all other ranks have unmapped.
+
+    With `leaving`, this rank leaves the world, and all memory is freed.
+    """
     for entry in list(_kept):
         mappings, end = entry
         if leaving or mappings.all_others_left():
@@ -307,7 +312,7 @@ def find_sharing() -> str:
             os.close(part.export())
             return FILES
         except (DeviceError, UnsupportedError):
-            pass  # the other way follows
+            pass  # the next way of sharing memory is tried
         try:
             block = LentBlock(api, nbytes)
             resources.callback(block.free)
@@ -362,10 +367,10 @@ def _agree_or_refuse(turn: Turn, phase: str, problem: str | None) -> None:
 
 
 def _refusal(doing: str, error: ArkError) -> str:
-    """Returns the reason why a rank cannot share memory.
+    """Returns the reason why a rank cannot share memory in one way.
 
-    Raises the error itself if memory is short, or the GPU has failed: another way of sharing would
-    not help.
+    Raises `error` itself if memory is short or the GPU has failed, since another way of sharing
+    memory would fail as well.
     """
     if any(name in error.message for name in _NOT_REFUSED):
         raise error

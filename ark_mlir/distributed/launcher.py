@@ -27,12 +27,12 @@ _JOB = (
 
 @dataclass(frozen=True)
 class Identity:
-    """The number of a rank in its job.
+    """The rank of a process in its job.
 
     Attributes:
-        rank: the number of the rank, from zero on.
+        rank: the index of the rank, from zero on.
         size: the number of ranks.
-        local_rank: the number of the rank among those of this host.
+        local_rank: the index of the rank among the ranks of this host.
         job: a name that all ranks of one job share, and no other job has.
     """
 
@@ -52,7 +52,7 @@ def read_identity(
     """Returns the identity of this process; arguments take precedence over the environment.
 
     Args:
-        rank, size, job: those of :class:`Identity`, or None.
+        rank, size, job: attributes of :class:`Identity`; None takes them from the environment.
         several_hosts: True if the ranks may be on several hosts.
 
     Raises:

@@ -26,7 +26,7 @@ __all__ = ["Links", "Message"]
 _LONGEST_REASON = 4000
 _FAILED = "failed"
 _LEFT = "left"
-# In place of the number of a circle: the rank leaves the world.
+# Stands for the id of a communicator in the message of a rank that leaves the world.
 _WORLD = -1
 # Errors of a socket whose other end is closed.
 _GONE = (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN)
@@ -43,15 +43,15 @@ class Message:
 
 @dataclass
 class Mailbox:
-    """The unread messages of one peer in one circle, and the progress of that peer.
+    """The unread messages of one peer in one communicator, and the progress of that peer.
 
     Attributes:
         turn: the latest turn that the peer took part in.
-        doing: the peer's name of that turn.
+        doing: the name that the peer gave to that turn.
         messages: unread messages, by turn and phase.
         failed: the reasons why the peer left a turn early, by turn.
         left: the reason why the peer will send nothing more; None if it has not left.
-        first: the first turn whose messages are still of use.
+        first: the first turn whose messages are kept.
     """
 
     turn: int = 0
@@ -69,7 +69,7 @@ class Mailbox:
             self._drop((turn, phase))
 
     def forget(self, turn: float) -> None:
-        """Drops the messages and failures of turns before this one, also those that come later."""
+        """Drops the messages and failures of turns before `turn`, also messages still to come."""
         self.first = max(self.first, turn)
         for key in [key for key in self.messages if key[0] < turn]:
             self._drop(key)
@@ -86,13 +86,14 @@ class Links:
     """The sockets of one rank to all others, and a thread that receives their messages.
 
     Args:
-        rank: the number of this rank.
+        rank: the index of this rank.
         sockets: connected `SOCK_SEQPACKET` sockets, by rank.
-        processes: process ids by rank, for error messages; those of other hosts are not numbers.
+        processes: the processes by rank, for error messages: process ids, or text for processes on
+            other hosts.
         patience: how long a rank may take to accept a message, in seconds.
 
     Attributes:
-        shares_host: True if the ranks can send each other memory of their host.
+        shares_host: True if the ranks can send each other file descriptors of shared memory.
     """
 
     shares_host = True
@@ -128,16 +129,16 @@ class Links:
                 "the rank itself, or spawn the other process instead of forking it"
             )
 
-    def mailbox(self, peer: int, circle: int) -> Mailbox:
-        """Returns the mailbox of `peer` in a circle; `changed` must be held."""
-        return self._mailboxes.setdefault((peer, circle), Mailbox())
+    def mailbox(self, peer: int, communicator: int) -> Mailbox:
+        """Returns the mailbox of `peer` in a communicator; `changed` must be held."""
+        return self._mailboxes.setdefault((peer, communicator), Mailbox())
 
     def mailboxes(self, peer: int) -> list[Mailbox]:
-        """Returns the mailboxes of `peer` in all circles; `changed` must be held."""
+        """Returns the mailboxes of `peer` in all communicators; `changed` must be held."""
         return [mailbox for (sender, _), mailbox in self._mailboxes.items() if sender == peer]
 
     def name(self, peer: int) -> str:
-        """Returns a rank's number and process id in words."""
+        """Returns the name of a rank in messages, with its index and its process."""
         return f"rank {peer} (process {self.processes[peer]})"
 
     def is_stopped(self, peer: int) -> bool:
@@ -147,27 +148,36 @@ class Links:
                 # The state follows the name in parentheses, which may hold any byte.
                 return file.read().rpartition(b")")[2].split()[0] in (b"T", b"t")
         except (OSError, IndexError):
-            return False  # the process has ended or is hidden; the receiver notices the former
+            return False  # the process has ended, which the receiver notices, or it is hidden
 
     # -- sending -----------------------------------------------------------------------------
 
     def say(
-        self, circle: int, turn: int, phase: str, doing: str, body: object, file: int | None
+        self, communicator: int, turn: int, phase: str, doing: str, body: object, file: int | None
     ) -> None:
         """Sends the message of this rank in one phase of a turn to all others."""
         self._broadcast(
-            {"circle": circle, "turn": turn, "phase": phase, "doing": doing, "body": body}, file
+            {
+                "communicator": communicator,
+                "turn": turn,
+                "phase": phase,
+                "doing": doing,
+                "body": body,
+            },
+            file,
         )
 
-    def fail(self, circle: int, turn: int, reason: str) -> None:
+    def fail(self, communicator: int, turn: int, reason: str) -> None:
         """Tells all others that this rank leaves a turn early."""
         text = reason[:_LONGEST_REASON]
-        self._broadcast({"circle": circle, "turn": turn, "phase": _FAILED, "body": text})
+        self._broadcast(
+            {"communicator": communicator, "turn": turn, "phase": _FAILED, "body": text}
+        )
 
-    def leave(self, circle: int, reason: str) -> None:
-        """Tells all others that this rank will send nothing more in a circle."""
+    def leave(self, communicator: int, reason: str) -> None:
+        """Tells all others that this rank will send nothing more in a communicator."""
         text = reason[:_LONGEST_REASON]
-        self._broadcast({"circle": circle, "turn": 0, "phase": _LEFT, "body": text})
+        self._broadcast({"communicator": communicator, "turn": 0, "phase": _LEFT, "body": text})
 
     def close(self, reason: str) -> None:
         """Tells all others that this rank leaves the world; may be called again."""
@@ -251,7 +261,7 @@ class Links:
                 f"{self.name(peer)} sent a malformed message: {error}"
             ) from None
         except ConnectionResetError:
-            return True  # the peer ended with unread messages; its own may still be here
+            return True  # the peer ended without reading all messages; it may have sent some itself
         except OSError as error:
             self._depart(peer, f"no message of {self.name(peer)} can be read: {error.strerror}")
             return False
@@ -271,12 +281,12 @@ class Links:
             self.changed.notify_all()
 
     def _deliver(self, peer: int, message: dict[str, Any], file: int | None) -> None:
-        circle, turn, phase = message["circle"], message["turn"], message["phase"]
-        if circle == _WORLD:
+        communicator, turn, phase = message["communicator"], message["turn"], message["phase"]
+        if communicator == _WORLD:
             self._depart(peer, f"{self.name(peer)} {message['body']}")
             return
         with self.changed:
-            mailbox = self.mailbox(peer, circle)
+            mailbox = self.mailbox(peer, communicator)
             if phase == _LEFT:
                 mailbox.left = f"{self.name(peer)} {message['body']}"
             elif phase == _FAILED:
@@ -297,6 +307,6 @@ def _is_message(value: object, file: int | None) -> bool:
     return (
         "body" in fields
         and not (ends and file is not None)
-        and all(type(fields.get(name)) is int for name in ("circle", "turn"))
+        and all(type(fields.get(name)) is int for name in ("communicator", "turn"))
         and all(isinstance(fields.get(name), str) for name in words)
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from ..bundle import Bundle
 from ..errors import InvalidUsageError, RankFailedError, UnsupportedError
 from ..runtime.ranks import membership
-from .circle import Circle, Turn
+from .communicator import Communicator, Turn
 from .engines.engine import EngineMemory
 from .executable import RankExecutable
 from .gpu_memory import GpuMemory, free_kept, share_gpu_memory
@@ -38,9 +38,9 @@ class Member:
     The end of a ``with`` block leaves the world, as :func:`ark_mlir.distributed.finalize` does.
 
     Attributes:
-        rank: the number of this rank.
+        rank: the index of this rank, from zero on.
         world_size: the number of ranks.
-        local_rank: the number of this rank among those of its host.
+        local_rank: the index of this rank among the ranks of its host.
         timeout: how long to wait for other ranks, in seconds.
         process: the id of the process.
 
@@ -68,8 +68,8 @@ class Member:
             if point is None or identity.size == 1
             else meet_over_tcp(identity, point, timeout)
         )
-        # The circle of the world, in whose turns programs are compiled and loaded.
-        self._circle = Circle(self._links, 0, timeout)
+        # The communicator of the world, in whose turns programs are compiled and loaded.
+        self._communicator = Communicator(self._links, 0, timeout)
         self._turns = threading.Lock()
         self._executables: weakref.WeakSet[RankExecutable] = weakref.WeakSet()
         self._closed = False
@@ -78,26 +78,26 @@ class Member:
 
     @contextmanager
     def turn(self, doing: str) -> Generator[Turn]:
-        """Begins the next turn of the world's circle.
+        """Begins the next turn of the world's communicator.
 
-        Raises InvalidUsageError if this rank has left the world, or as `Circle.turn` does.
+        Raises InvalidUsageError if this rank has left the world, or as `Communicator.turn` does.
         """
         with self._turns:
             if self._closed:
                 raise InvalidUsageError(f"rank {self.rank} has left: ark.distributed.finalize()")
-            with self._circle.turn(doing) as turn:
+            with self._communicator.turn(doing) as turn:
                 yield turn
 
     def attach(
         self, turn: Turn, joined: Bundle, devices: Sequence[int] | None = None
     ) -> RankExecutable:
-        """Returns the part of this rank in a program of all ranks, within a turn of the world.
+        """Returns the executable of this rank for a program of all ranks; a collective call.
 
         Args:
             turn: the turn of the world.
             joined: the program of all ranks.
-            devices: the GPU of this rank, or those of all ranks; None takes the GPU with the number
-                of the local rank.
+            devices: the ordinal of the GPU of this rank, or the ordinals for all ranks; None takes
+                the GPU whose ordinal is the local rank.
 
         Raises InvalidUsageError if the program has another number of ranks or `devices` do not fit,
         UnsupportedError if the ranks cannot run the program together, and RankFailedError if
@@ -111,11 +111,12 @@ class Member:
                 location=joined.where,
             )
         memory = self._share_memory(turn, joined, devices)
-        circle = Circle(self._links, turn.number, self.timeout)
+        communicator = Communicator(self._links, turn.number, self.timeout)
         if isinstance(memory, GpuMemory):
-            # Programs have the positive numbers; -1 is the world.
-            memory.keep_until_left(Circle(self._links, -1 - turn.number, self.timeout))
-        executable = RankExecutable(joined, self.rank, circle, memory)
+            # The world has the id 0, and programs have positive ids. In a message, -1 means that a
+            # rank leaves the world.
+            memory.keep_until_left(Communicator(self._links, -1 - turn.number, self.timeout))
+        executable = RankExecutable(joined, self.rank, communicator, memory)
         self._executables.add(executable)
         if manifest.target.backend == "cuda":
             _load_together(turn, executable)
@@ -151,7 +152,7 @@ class Member:
                 os.close(file)
 
     def _check_hosts(self, joined: Bundle, backend: str) -> None:
-        """Raises UnsupportedError if ranks that met over TCP would send each other memory."""
+        """Raises UnsupportedError if ranks that met over TCP had to share memory of a host."""
         uses_engine = backend == "cuda" and self._engine is not None
         if self._links.shares_host or uses_engine:
             return
@@ -162,10 +163,10 @@ class Member:
         )
 
     def load(self, bundle: Bundle, devices: Sequence[int] | None = None) -> RankExecutable:
-        """Returns the part of this rank in a bundle that every rank has read.
+        """Returns the executable of this rank for a bundle that every rank has read.
 
-        `devices` are those of `attach`. Raises InvalidUsageError, which names both bundles, if
-        ranks have read different ones.
+        `devices` has the meaning that it has in `attach`. Raises InvalidUsageError if ranks have
+        read different bundles; the error names two of them.
         """
         with self.turn(f"load {bundle.manifest.program!r}") as turn:
             words = turn.meet("bundle", [bundle.manifest.program, bundle.where, _digest(bundle)])
@@ -208,7 +209,7 @@ class Member:
 
 
 def _load_together(turn: Turn, executable: RankExecutable) -> None:
-    """Loads the kernel at every rank, so that all of them hear of a rank that cannot."""
+    """Loads the kernel at every rank; if one rank fails, all ranks raise an error."""
     try:
         executable.prepare()
         turn.meet("loaded")

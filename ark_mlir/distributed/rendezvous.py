@@ -30,12 +30,12 @@ from .links import Links
 
 __all__ = ["meet"]
 
-# Increased whenever the messages between ranks change. The greeting itself must not change, so that
-# ranks of another version get an error.
-_PROTOCOL = 2
+# The version of the protocol. Increase it whenever the messages between ranks change. The form of
+# the greeting must not change, so that ranks of different versions can report the difference.
+_PROTOCOL = 3
 _DATAGRAM = 1 << 16
 _RETRY_SECONDS = 0.01
-# Linux passes at most so many file descriptors with one message (SCM_MAX_FD).
+# The most file descriptors that Linux passes with one message (SCM_MAX_FD).
 _MOST_FILES = 253
 # Each rank receives a socket to every other rank except rank 0, to which it is connected.
 _MOST_RANKS = _MOST_FILES + 2
@@ -161,7 +161,7 @@ class _Host:
                 self._welcome(link, selector)
             elif link in self._links.values():
                 self._lose(link)
-        # The deadline holds even if events never cease.
+        # Checked after every event, so that a stream of events cannot postpone the deadline.
         if self._missing and time.monotonic() >= self._deadline:
             raise RankFailedError(
                 f"{_ranks(self._missing)} of {self._identity.size} did not come within "
@@ -194,7 +194,7 @@ class _Host:
             self._refused.append(why)
 
     def _welcome(self, link: socket.socket, selector: selectors.BaseSelector) -> None:
-        """Takes a process that sends a greeting as a rank, or rejects it."""
+        """Reads the greeting of a process, and accepts the process as a rank or rejects it."""
         process, _ = _credentials(link)
         try:
             received = _receive(link, files=0)
@@ -218,7 +218,10 @@ class _Host:
             _send(each, {"missing": self._missing})
 
     def _lose(self, link: socket.socket) -> None:
-        """Raises RankFailedError for a rank that ended, or sent a message, before all had come."""
+        """Raises RankFailedError for a rank that ended, or sent a message, before all had come.
+
+        A rank sends nothing between its greeting and the answer of rank 0.
+        """
         rank = next(rank for rank, each in self._links.items() if each is link)
         try:
             ended = _receive(link, files=0) is None
@@ -338,7 +341,8 @@ def _connect(identity: Identity, timeout: float, deadline: float) -> socket.sock
     address = _address(identity)
     while True:
         link = _new_socket()
-        # Without blocking, a full queue of connections is an error, after which it tries again.
+        # A non-blocking connect fails if the queue of rank 0 is full; the loop then tries again. A
+        # blocking one could wait beyond the deadline.
         link.setblocking(False)
         try:
             link.connect(address)

@@ -21,7 +21,7 @@ __all__ = ["Segment", "SharedMemory", "create_segment"]
 
 
 class SharedMemory(HostMemory):
-    """A part of a segment, as memory of the cpu driver."""
+    """Consecutive bytes of a segment, as memory of the cpu driver."""
 
     def __init__(self, part: NDArray[np.uint8]) -> None:
         self.bytes = part
@@ -44,7 +44,10 @@ def create_segment(manifest: Manifest) -> int:
 
 
 class Segment:
-    """A mapping of a file of `create_segment`; every rank takes its parts in the same order."""
+    """A mapping of a file of `create_segment`.
+
+    All ranks call :meth:`take` with the same sizes in the same order, so that they share memory.
+    """
 
     def __init__(self, file: int) -> None:
         try:

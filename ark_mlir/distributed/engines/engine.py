@@ -13,12 +13,12 @@ from ...runtime.cuda.memory import download
 
 if TYPE_CHECKING:
     from ...runtime.cuda.api import CudaApi
-    from ..circle import Turn
+    from ..communicator import Turn
 
 __all__ = ["Engine", "EngineMemory", "PeerRegion"]
 
 _T = TypeVar("_T")
-# With the rank in its lower bits, the word that a rank writes in the self-test.
+# The word that a rank writes to its memory in the self-test, plus the rank.
 _MARK = 0x41524B5F50454552
 _PAGE = 2 << 20
 
@@ -27,17 +27,16 @@ class PeerRegion(Protocol):
     """Memory on the GPU of one rank that an engine has allocated.
 
     Attributes:
-        address: of the memory in this process.
+        address: the address of the memory in this process.
     """
 
     address: int
 
     def exchange(self) -> Sequence[int]:
-        """Returns the addresses of the regions of all ranks, in the order of the ranks, as this
-        process maps them.
+        """Exchanges the regions of all ranks; a collective call, which all ranks make together.
 
-        Every rank calls this method together with the others. Raises UnsupportedError if the
-        engine fails.
+        Returns the address at which this process maps the region of each rank, in the order of the
+        ranks. Raises UnsupportedError if the engine fails.
         """
         ...
 
@@ -56,8 +55,10 @@ class Engine(Protocol):
     name: str
 
     def check(self, rank: int, ranks: int) -> None:
-        """Raises InvalidUsageError or UnsupportedError if the library is not ready, or numbers the
-        processes in another way.
+        """Raises an error if the engine cannot serve this process.
+
+        Raises UnsupportedError if the library cannot be used here, and InvalidUsageError if it is
+        not initialised or assigns this process another rank than ark does.
 
         Args:
             rank: the rank of this process.
@@ -95,14 +96,16 @@ class EngineMemory:
     def share(
         self, turn: Turn, api: CudaApi, rank: int, nbytes: int, resources: ExitStack
     ) -> list[int]:
-        """Returns the address of the memory of each rank, together with all ranks.
+        """Allocates memory and shares it; a collective call, which all ranks make together.
+
+        Returns the address at which this process maps the memory of each rank.
 
         Args:
             turn: the turn of the world.
             api: the driver API of this rank's GPU, with its context open.
             rank: the rank of this process.
             nbytes: bytes of each rank, a multiple of 2 MiB.
-            resources: gets what frees the memory.
+            resources: the stack to which the function that frees the memory is added.
 
         Raises the same UnsupportedError at every rank if the memory of one of them cannot be
         shared.
@@ -137,10 +140,10 @@ def _check_addresses(addresses: Sequence[int], ranks: int) -> None:
 
 
 def _test(turn: Turn, api: CudaApi, rank: int, own: int, addresses: Sequence[int]) -> None:
-    """Raises UnsupportedError at every rank unless each address is that of the rank's memory.
+    """Tests the addresses; raises UnsupportedError at every rank if one of them is wrong.
 
-    Each rank writes a word to its memory, at the address `own` where it allocated the memory, and
-    reads the words of all ranks at the addresses that kernels will use.
+    Each rank writes a word to its own memory, at the address `own` of the allocation. Then it reads
+    the words of all ranks at the addresses that kernels will use.
     """
     api.enter()  # the engine may have made another context current
     stream = api.call("cuStreamCreate", api.driver.CUstream_flags.CU_STREAM_NON_BLOCKING)
@@ -170,7 +173,7 @@ def _test(turn: Turn, api: CudaApi, rank: int, own: int, addresses: Sequence[int
 
 
 def _together(turn: Turn, phase: str, work: Callable[[], _T]) -> _T:
-    """Returns the result of `work`, after all ranks have come as far.
+    """Calls `work` at every rank, and returns its result when it has succeeded at all ranks.
 
     Raises UnsupportedError at every rank if `work` fails at one of them.
     """

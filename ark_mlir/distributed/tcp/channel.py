@@ -1,9 +1,10 @@
 """An authenticated connection of two processes that share a secret.
 
 Anybody on the network can connect to a port, read packets and change them. Both processes prove
-that they have the secret before either acts on a message of the other, and every message has an
-HMAC-SHA256 with a key of this connection and the number of the message. So no other process can
-forge, repeat, drop or reorder messages without notice. Messages are not encrypted.
+that they have the secret before either acts on a message of the other. Every message has an
+HMAC-SHA256 over its content and its sequence number, with a key of this connection. A message that
+another process forges, repeats, drops or reorders is therefore detected. Messages are not
+encrypted.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ _MAGIC = b"ark-tcp\x01"
 _NONCE = 32
 _TAG = hashlib.sha256().digest_size
 _LENGTH = struct.Struct("<Q")
-# A message is at most a text with a header; a file comes in parts that are smaller.
+# The longest message is a text with its header. A file comes in smaller blocks.
 _LONGEST = LONGEST_TEXT + 1024
 
 
@@ -79,16 +80,17 @@ class Channel:
 def connect_channel(link: socket.socket, secret: bytes, *, connects: bool) -> Channel:
     """Agrees on keys with the process at the other end of a connected socket.
 
-    The keys of a connection depend on a random number of each process, so that messages of another
-    connection are not authentic here. The caller has to receive a message before it trusts the
-    other process.
+    The keys depend on a random number from each process, so that a message of another connection
+    does not pass as a message of this one. Only the first authentic message proves that the other
+    process has the secret: the caller must receive a message before it trusts the other process.
 
     Args:
         link: the socket.
         secret: the secret of the job.
         connects: True for the process that has connected, False for the one that has accepted.
 
-    Raises DamagedFrameError if the other process is no rank, and OSError if the connection is lost.
+    Raises DamagedFrameError if the other process does not begin as a rank does, and OSError if the
+    connection is lost.
     """
     own = os.urandom(_NONCE)
     link.sendall(_MAGIC + own)

@@ -1,8 +1,8 @@
 """Links to ranks over TCP.
 
 A bridge carries the datagrams of a local socket pair over a channel, so that `Links` has a Unix
-socket for every rank. A file that comes with a message is copied: its parts follow the message, so
-that a file may have any size. Memory that ranks share cannot be sent that way.
+socket for every rank. A file that comes with a message is copied: its content follows the message
+in blocks, so that a file may have any size. File descriptors of shared memory cannot be sent.
 """
 
 from __future__ import annotations
@@ -34,15 +34,15 @@ __all__ = ["TcpLinks", "shut_down"]
 _HEADER = struct.Struct("<QQ")
 _NO_FILE = (1 << 64) - 1
 _CLOSE_SECONDS = 2.0
-# Bytes of a part of a file, each of which is in memory as a whole at both ends.
+# The most bytes of a block of a file. Each end holds a whole block in memory.
 _PART = 16 << 20
 
 
 class TcpLinks(Links):
-    """See :class:`ark_mlir.distributed.links.Links`: the other ranks are at channels.
+    """Links to ranks that are connected by channels; see :class:`ark_mlir.distributed.links.Links`.
 
     Args:
-        rank: the number of this rank.
+        rank: the index of this rank.
         channels: the channels to the other ranks.
         processes: the processes of all ranks, for error messages.
         patience: how long a rank may take to accept a message, in seconds.
@@ -71,8 +71,8 @@ class TcpLinks(Links):
 
     def _broadcast(self, message: Mapping[str, object], file: int | None = None) -> None:
         super()._broadcast(message, file)
-        # The caller may hold the GIL next, as torch's rendezvous does while it waits for the other
-        # ranks. Then the threads of the bridges could not send the message.
+        # The caller may hold the GIL afterwards, as torch's rendezvous does while it waits for the
+        # other ranks. The threads of the bridges could then not send the message.
         for bridge in self._bridges.values():
             bridge.wait_until_carried()
 
@@ -121,17 +121,17 @@ class _Bridge:
         self._far.close()
 
     def wait_until_carried(self) -> None:
-        """Waits until the system has all messages that `Links` has sent.
+        """Waits until the operating system has accepted all messages that `Links` has sent.
 
-        Returns earlier if the connection ends or a slow peer needs more than the patience: `Links`
-        and the wait for the peer's answer report both.
+        Returns earlier, without an error, if the connection ends, or if a slow peer takes longer
+        than `patience`. `Links` reports the former, and the wait for the peer's answer the latter.
         """
         sent = self.sent
         with self._moved:
             self._moved.wait_for(lambda: self._ended or self._carried >= sent, self._patience)
 
     def _carry_out(self) -> None:
-        """Sends what `Links` sends, until it closes its socket."""
+        """Sends the messages of `Links` to the peer, until `Links` closes its socket."""
         # If the channel fails, the peer notices the end of the connection.
         with contextlib.suppress(DamagedFrameError, ArkError, OSError):
             self._carry_messages()
@@ -162,7 +162,7 @@ class _Bridge:
                 self._channel.send(os.pread(file, min(_PART, nbytes - begin), begin))
 
     def _carry_in(self) -> None:
-        """Passes what the peer sends to `Links`, until the peer ends."""
+        """Passes the messages of the peer to `Links`, until the peer ends."""
         try:
             while (data := self._channel.receive()) is not None:
                 self._pass_on(data)
@@ -189,7 +189,11 @@ class _Bridge:
                 os.close(file)
 
     def _receive_file(self, nbytes: int) -> int:
-        """Returns a file with the parts that follow; memory is taken for received parts only."""
+        """Receives the blocks of a file, and returns the file.
+
+        Memory is allocated block by block: a peer that announces a large file and sends none of it
+        costs no memory.
+        """
         file = as_file(b"")
         try:
             while nbytes > 0:
@@ -206,9 +210,9 @@ class _Bridge:
         return file
 
     def _tell(self, reason: str) -> None:
-        """Tells `Links` why the peer is lost."""
+        """Sends `Links` the reason why the connection to the peer has ended."""
         with contextlib.suppress(OSError):
-            self._send({"circle": -1, "turn": 0, "phase": "left", "body": reason}, None)
+            self._send({"communicator": -1, "turn": 0, "phase": "left", "body": reason}, None)
 
     def _send(self, message: Any, file: int | None) -> None:
         with Frame(message, file) as frame:
@@ -216,9 +220,12 @@ class _Bridge:
 
 
 def _size_of(file: int) -> int:
-    """Returns the bytes of a file of `as_file`; raises DamagedFrameError for shared memory."""
+    """Returns the size of a file of `as_file`, in bytes.
+
+    Raises DamagedFrameError for other files, such as shared memory.
+    """
     if "memfd:ark_message" not in os.readlink(f"/proc/self/fd/{file}"):
-        raise DamagedFrameError("a file that is memory of this host")
+        raise DamagedFrameError("a file descriptor of memory of this host")
     return os.fstat(file).st_size
 
 

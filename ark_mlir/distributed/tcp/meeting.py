@@ -1,8 +1,8 @@
 """Rendezvous over TCP: all other ranks connect to rank 0, then to each other.
 
 Rank 0 listens at an address that all ranks know, and every other rank at a port of its own choice.
-Anybody can connect to these ports. A process that does not prove within a few seconds that it has
-the secret is not listened to, and the wait goes on.
+Anybody can connect to these ports. A rank closes the connection to a process that does not prove
+within a few seconds that it has the secret, and continues to wait for the other ranks.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MeetingPoint", "meet_over_tcp"]
 
-_PROTOCOL = 1
+_PROTOCOL = 2
 _SHORTEST_SECRET = 32
 _MAKE_SECRET = "`(umask 077; openssl rand -hex 32 > FILE)` makes a secret"
 # How long a process may take to prove that it has the secret.
@@ -38,7 +38,8 @@ _GREETING_SECONDS = 5.0
 _LONGEST_GREETING = 4096
 _LONGEST_INTRODUCTION = 1 << 20
 _RETRY_SECONDS = 0.05
-# Limit of the connections that have not proven anything yet; others are closed at once.
+# Limit of the connections whose process has not proven that it has the secret. Further connections
+# are closed at once.
 _MOST_STRANGERS = 64
 _MOST_NOTES = 4
 # The system probes an idle connection, and ends it some 20 s after the other host is gone.
@@ -69,8 +70,8 @@ class MeetingPoint:
             address: the address of rank 0.
             secret: the secret; None reads the file ARK_SECRET_FILE.
 
-        Raises InvalidUsageError if the address is none, or the secret is missing, short, or in a
-        file that other users can read.
+        Raises InvalidUsageError if `address` is malformed, or if the secret is missing, too short,
+        or in a file that other users can read.
 
         Example:
             >>> MeetingPoint.parse("[::1]:29600", "0123456789abcdef" * 2)
@@ -244,7 +245,7 @@ class _Door:
         ).start()
 
     def _greet(self, link: socket.socket, host: str) -> None:
-        """Listens to a process that has the secret, and closes the connection of any other."""
+        """Receives the greeting of a process; closes the connection if it lacks the secret."""
         try:
             _keep_alive(link)
             with _limited(link):
@@ -361,7 +362,7 @@ def _await_doors(
 
 
 def _keep_alive(link: socket.socket) -> None:
-    """Makes the system notice that the host at the other end is gone."""
+    """Enables TCP keep-alive, so that the end of the other host ends the connection."""
     link.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     for option, value in _KEEP_ALIVE.items():
         link.setsockopt(socket.IPPROTO_TCP, option, value)
@@ -369,9 +370,9 @@ def _keep_alive(link: socket.socket) -> None:
 
 @contextlib.contextmanager
 def _limited(link: socket.socket) -> Generator[None]:
-    """Ends the connection if the block takes longer than a greeting may.
+    """Ends the connection if the block takes longer than the limit for a greeting.
 
-    A timeout of the socket would begin again with every byte.
+    The timeout of a socket does not suffice, since it begins again with every received byte.
     """
     link.settimeout(_GREETING_SECONDS)
     timer = threading.Timer(_GREETING_SECONDS, shut_down, [link])

@@ -177,7 +177,7 @@ def damaged() -> Any:
 
     class Damaging(rank_driver.RankDriver):
         def _start(self, kernel: Any, *rest: Any) -> None:
-            exe._circle.links._sockets[0].send(b"garbage")
+            exe._communicator.links._sockets[0].send(b"garbage")
             # The others wait for the lanes of rank 1 until the failure is noticed and ends the run.
             deadline = time.monotonic() + 100
             while not kernel.report[0]:
@@ -294,7 +294,7 @@ def stopped() -> Any:
     rank."""
     world = ark.distributed.current()
     if world.rank:
-        world.timeout = world._circle.timeout = 0.5
+        world.timeout = world._communicator.timeout = 0.5
         said = error_of(compiled)
         os.kill(world._links.processes[0], signal.SIGCONT)
         return said
@@ -319,10 +319,10 @@ def elsewhere() -> Any:
             assert links.changed.wait_for(condition, 100)
 
     if world.rank == 0:
-        until(lambda: links.mailbox(1, first._circle.number).messages)
-        second._circle.timeout = 0.2
+        until(lambda: links.mailbox(1, first._communicator.number).messages)
+        second._communicator.timeout = 0.2
         got = [error_of(lambda: value(second)), value(first)]
-        second._circle.timeout = 100
+        second._communicator.timeout = 100
         got.append(value(second))
         second.close()
         return got
@@ -342,7 +342,7 @@ def raises() -> Any:
 
 def forked() -> Any:
     exe = compiled()
-    link: Links = exe._circle.links
+    link: Links = exe._communicator.links
     child = os.fork()
     if not child:
         said = error_of(lambda: value(exe))[0], ark.distributed.current() is None

@@ -12,7 +12,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.distributed import frames, links
-from ark_mlir.distributed.circle import Circle
+from ark_mlir.distributed.communicator import Communicator
 
 Pair = tuple[socket.socket, socket.socket]
 KIB, MIB = 1 << 10, 1 << 20
@@ -135,7 +135,7 @@ def test_a_file_without_a_packet_is_closed(no_leaks: None, pair: Pair) -> None:
 
 
 def meet_in(link: links.Links, **options: Any) -> list[Any]:
-    with Circle(link, 1, 100).turn("talk") as turn:
+    with Communicator(link, 1, 100).turn("talk") as turn:
         return [word.body for word in turn.meet("begin", **options)]
 
 
@@ -157,7 +157,7 @@ def error_of(link: links.Links) -> str:
     before."""
 
     def talk() -> None:
-        with Circle(link, 1, 100).turn("talk") as turn:
+        with Communicator(link, 1, 100).turn("talk") as turn:
             turn.meet("begin")
             turn.meet("end")
 
@@ -166,7 +166,7 @@ def error_of(link: links.Links) -> str:
     return str(caught.value)
 
 
-GOOD = {"circle": 1, "turn": 1, "phase": "begin", "doing": "talk", "body": 1}
+GOOD = {"communicator": 1, "turn": 1, "phase": "begin", "doing": "talk", "body": 1}
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ GOOD = {"circle": 1, "turn": 1, "phase": "begin", "doing": "talk", "body": 1}
             for message in (
                 [],
                 {**GOOD, "turn": "1"},
-                {**GOOD, "circle": True},
+                {**GOOD, "communicator": True},
                 {**GOOD, "doing": None},
                 {**GOOD, "phase": "failed", "body": 3},
                 {key: value for key, value in GOOD.items() if key != "body"},

@@ -12,7 +12,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.distributed import rendezvous
-from ark_mlir.distributed.circle import Circle
+from ark_mlir.distributed.communicator import Communicator
 from ark_mlir.distributed.frames import as_file, contents
 from ark_mlir.distributed.links import Links
 
@@ -103,7 +103,7 @@ def test_a_rank_that_ends_before_the_rendezvous(
 def test_turns(come: Come, in_threads: Callable[..., None]) -> None:
     """One rank fails, another one goes on alone; both then detect the difference."""
     links = come((0, 2), (1, 2))
-    first, second = (Circle(link, 3, 100) for link in links)
+    first, second = (Communicator(link, 3, 100) for link in links)
 
     def one() -> None:
         def divide() -> None:
@@ -126,7 +126,7 @@ def test_turns(come: Come, in_threads: Callable[..., None]) -> None:
             assert turn.trouble() == "rank 0 failed: by zero"
         with second.turn("add") as turn:
             turn.meet("begin", 3)
-            with pytest.raises(ark.RankFailedError, match="has gone on to end"):
+            with pytest.raises(ark.RankFailedError, match="has continued with end"):
                 turn.meet("middle")
         with second.turn("end") as turn:
             turn.meet("begin")
@@ -145,7 +145,7 @@ def test_rank_0_creates_shared_resources_first(come: Come, in_threads: Callable[
             assert done == []
             done.append(0)
 
-        with Circle(link, 1, 100).turn("prepare") as turn:
+        with Communicator(link, 1, 100).turn("prepare") as turn:
             turn.meet("begin", link.rank, first=prepare)
             assert done == [0]
 

@@ -17,7 +17,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir import knobs
-from ark_mlir.distributed.circle import Circle
+from ark_mlir.distributed.communicator import Communicator
 from ark_mlir.distributed.frames import DamagedFrameError, as_file, contents
 from ark_mlir.distributed.launcher import Identity
 from ark_mlir.distributed.links import Links
@@ -256,7 +256,10 @@ def test_a_file_whose_parts_are_wrong(
     for part in parts:
         first.send(part)
     first.link.shutdown(socket.SHUT_WR)
-    with Circle(links, 0, 60).turn("wait") as turn, pytest.raises(ark.RankFailedError) as caught:
+    with (
+        Communicator(links, 0, 60).turn("wait") as turn,
+        pytest.raises(ark.RankFailedError) as caught,
+    ):
         turn.meet("phase")
     assert failure in str(caught.value)
     links.close("is done")
@@ -265,7 +268,10 @@ def test_a_file_whose_parts_are_wrong(
 def test_a_rank_that_leaves(meet: Meet) -> None:
     first, second = meet((0, 2), (1, 2))
     second.close("has had enough")
-    with Circle(first, 0, 60).turn("wait") as turn, pytest.raises(ark.RankFailedError) as caught:
+    with (
+        Communicator(first, 0, 60).turn("wait") as turn,
+        pytest.raises(ark.RankFailedError) as caught,
+    ):
         turn.meet("phase")
     assert "rank 1 (process" in str(caught.value)
     assert "has had enough" in str(caught.value)
@@ -275,7 +281,7 @@ def test_a_connection_that_is_cut(meet: Meet) -> None:
     first, second = meet((0, 2), (1, 2))
     second._bridges[0]._channel.link.shutdown(socket.SHUT_RDWR)
     for links in (first, second):
-        with Circle(links, 0, 60).turn("wait") as turn, pytest.raises(ark.RankFailedError):
+        with Communicator(links, 0, 60).turn("wait") as turn, pytest.raises(ark.RankFailedError):
             turn.meet("phase")
 
 

@@ -1,9 +1,9 @@
-"""Circles and turns: the collective operations of the ranks.
+"""Communicators and turns: the collective calls of the processes of a world.
 
-A circle is a communicator: all ranks have one for the world and one for each program. A turn is one
-collective operation on it, such as a run. In each phase of a turn every rank sends a message and
-receives the messages of all others. All ranks number the turns of a circle alike. A rank that fails
-in a turn tells the others, and all ranks can take the next turn.
+All ranks have a communicator for the world and one for each program. A turn is one collective call
+on a communicator, such as a run. A turn has phases: in each of them, every rank sends a message and
+receives the messages of all others. All ranks number the turns of a communicator alike. A rank that
+fails in a turn tells the others, and all ranks can take the next turn.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from .links import Message
 if TYPE_CHECKING:
     from .links import Links
 
-__all__ = ["Circle", "Turn"]
+__all__ = ["Communicator", "Turn"]
 
 Words = list[Message]
 
 
-class Circle:
-    """A sequence of turns of all ranks.
+class Communicator:
+    """The collective calls of all ranks for one purpose, such as a program.
 
     Args:
         links: the connections to the other ranks.
-        number: the number of the circle, which is the same on all ranks.
+        number: the id of the communicator, which is the same on all ranks.
         timeout: how long a rank waits for the others, in seconds.
     """
 
@@ -41,9 +41,10 @@ class Circle:
 
     @contextmanager
     def turn(self, doing: str) -> Generator[Turn]:
-        """Begins the next turn; if the block raises, the other ranks get a message.
+        """Begins the next turn; if the block raises an error, the other ranks get a message.
 
-        `doing` names the operation in messages. Raises InvalidUsageError in a fork of the rank.
+        `doing` is the name of the turn in messages, such as ``run 'mlp'``. Raises InvalidUsageError
+        in a fork of the rank.
         """
         self.links.check_process()
         self._turn += 1
@@ -52,7 +53,7 @@ class Circle:
             yield turn
         except BaseException as error:
             failed = f"rank {self.links.rank} failed: {str(error) or type(error).__name__}"
-            # If another rank failed first, its failure is passed on.
+            # If this rank failed because another rank failed, the message names that rank.
             self.links.fail(self.number, turn.number, turn.problem or failed)
             # Files that come with messages of this turn are closed at once.
             turn.forget(turn.number + 1)
@@ -72,29 +73,29 @@ class Circle:
 
 
 class Turn:
-    """One turn of a circle; calls come from one thread at a time.
+    """One turn of a communicator; calls come from one thread at a time.
 
     Attributes:
-        number: the number of the turn, from one on.
-        doing: the name of the operation in messages.
+        number: the index of the turn, from one on.
+        doing: the name of the turn in messages.
         timeout: how long to wait for the other ranks, in seconds.
         problem: the failure of another rank that made this rank raise, or None.
     """
 
-    def __init__(self, circle: Circle, number: int, doing: str) -> None:
-        self._circle = circle
-        self._links = circle.links
+    def __init__(self, communicator: Communicator, number: int, doing: str) -> None:
+        self._communicator = communicator
+        self._links = communicator.links
         self.number = number
         self.doing = doing
-        self.timeout = circle.timeout
+        self.timeout = communicator.timeout
         self.problem: str | None = None
         self.forget(number)
 
     def forget(self, number: int) -> None:
-        """Drops the messages of turns before this one."""
+        """Drops the messages of turns before the turn `number`."""
         with self._links.changed:
             for peer in self._links.peers:
-                self._links.mailbox(peer, self._circle.number).forget(number)
+                self._links.mailbox(peer, self._communicator.number).forget(number)
 
     def meet(
         self,
@@ -109,12 +110,12 @@ class Turn:
 
         Args:
             phase: the name of the phase, which is the same on all ranks.
-            body: the message of this rank, as JSON can hold it.
+            body: the message of this rank, a value that JSON can hold.
             file: a file descriptor that is sent with the message.
             patience: how long to wait, in seconds; by default the timeout of the world. None waits
                 without a limit, except that it waits no longer than the timeout for a rank whose
                 process is stopped.
-            first: a function of all messages that rank 0 calls before any other rank returns.
+            first: rank 0 calls this function with all messages before any other rank returns.
 
         Raises RankFailedError if another rank fails, ends, or does not come in time.
         """
@@ -130,7 +131,7 @@ class Turn:
         return words
 
     def trouble(self) -> str | None:
-        """Returns why another rank cannot end this turn, or None if all others can."""
+        """Returns the reason why another rank cannot end this turn; None if all others can."""
         with self._links.changed:
             return next(filter(None, map(self._trouble_of, self._links.peers)), None)
 
@@ -138,13 +139,13 @@ class Turn:
         """Returns the messages of the ranks that have come to a phase before this rank."""
         with self._links.changed:
             mailboxes = (
-                self._links.mailbox(peer, self._circle.number) for peer in self._links.peers
+                self._links.mailbox(peer, self._communicator.number) for peer in self._links.peers
             )
             words = [mailbox.messages.get((self.number, phase)) for mailbox in mailboxes]
         return [word for word in words if word is not None]
 
     def _say(self, phase: str, body: object, file: int | None) -> None:
-        self._links.say(self._circle.number, self.number, phase, self.doing, body, file)
+        self._links.say(self._communicator.number, self.number, phase, self.doing, body, file)
 
     def _hear(self, phase: str, patience: float | None) -> Words:
         limit = self.timeout if patience is None else patience
@@ -163,7 +164,7 @@ class Turn:
                         f"within {limit:g} s",
                         notes=self._whereabouts(missing),
                     )
-                # A wait without a limit cannot be interrupted by Ctrl-C on every system.
+                # Ctrl-C does not interrupt a wait without a limit on every system.
                 self._links.changed.wait(min(left, 1.0))
 
     def _heard(self, phase: str) -> tuple[Words, list[int]]:
@@ -174,23 +175,25 @@ class Turn:
         """
         missing: list[int] = []
         for peer in self._links.peers:
-            mailbox = self._links.mailbox(peer, self._circle.number)
+            mailbox = self._links.mailbox(peer, self._communicator.number)
             if (self.number, phase) in mailbox.messages:
                 continue
             problem = self._trouble_of(peer)
             if not problem and mailbox.turn > self.number:
-                problem = f"{self._links.name(peer)} has gone on to {mailbox.doing}"
+                problem = f"{self._links.name(peer)} has continued with {mailbox.doing}"
             if problem:
                 self.problem = problem
                 raise RankFailedError(f"{self._cannot} {problem}")
             missing.append(peer)
         if missing:
             return [], missing
-        mailboxes = (self._links.mailbox(peer, self._circle.number) for peer in self._links.peers)
+        mailboxes = (
+            self._links.mailbox(peer, self._communicator.number) for peer in self._links.peers
+        )
         return [mailbox.messages.pop((self.number, phase)) for mailbox in mailboxes], []
 
     def _trouble_of(self, peer: int) -> str | None:
-        mailbox = self._links.mailbox(peer, self._circle.number)
+        mailbox = self._links.mailbox(peer, self._communicator.number)
         return mailbox.failed.get(self.number) or mailbox.left or self._links.gone.get(peer)
 
     @property
