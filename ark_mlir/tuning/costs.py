@@ -7,7 +7,9 @@
 from __future__ import annotations
 
 import json
+import math
 import os
+import re
 import statistics
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -15,11 +17,15 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ..errors import InvalidUsageError
+from ..bundle.format import MAX_LANES
+from ..errors import InvalidUsageError, shorten
 from ..json_checks import Document, Node, parse_json
 from ..paths import as_path, replacing
 
 _FORMAT = 1
+_RANGE = re.compile(r"\[(\d{1,10}), (\d{1,10})\)")
+# Limit of the vCTAs of a work item in a trace: the median takes memory for each of them.
+_MAX_VCTAS = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -75,12 +81,7 @@ class Costs:
         except OSError as error:
             raise InvalidUsageError(f"cannot be read: {error.strerror}", location=where) from None
         root = parse_json(text, Document(where, "costs", InvalidUsageError))
-        if "traceEvents" not in root:
-            return _from_json(root)
-        try:
-            return _from_trace(root.value)
-        except (ValueError, TypeError, AttributeError, LookupError, OverflowError, RecursionError):
-            raise InvalidUsageError("is not a trace of a run", location=where) from None
+        return _from_trace(root) if "traceEvents" in root else _from_json(root)
 
     @classmethod
     def median(cls, several: Sequence[Costs]) -> Costs:
@@ -156,50 +157,58 @@ def _task(node: Node) -> TaskCost:
     )
 
 
-def _checked(ns: float) -> float:
-    if not 0 <= ns < float("inf"):
-        raise ValueError(ns)
-    return ns
+def _from_trace(root: Node) -> Costs:
+    """Returns the costs in a trace: for each kind, the median time of a vCTA over all work items.
 
-
-def _from_trace(content: Any) -> Costs:
-    """Returns the costs in a trace: for each kind, the median time of a vCTA over all its runs.
-
-    The median is robust against runs that other work on the machine delays. Each run is weighted
-    by its number of vCTAs.
+    The median is robust against work items that other work on the machine delays. Each work item is
+    weighted by its number of vCTAs.
     """
     samples: dict[str, list[float]] = defaultdict(list)
     kind_of: dict[str, str] = {}
     vctas: dict[str, int] = defaultdict(int)
-    # Time and number of vCTAs on each lane, by kind.
+    # The time in ns and the number of vCTAs on each lane, by kind.
     lanes: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(lambda: [0.0, 0]))
     count_of_lanes = 0
-    for event in content["traceEvents"]:
-        if event["ph"] != "X":
+    for event in root["traceEvents"].items():
+        if event["ph"].text() != "X":
             continue
-        count_of_lanes = max(count_of_lanes, event["tid"] + 1)
-        if event["cat"] != "run":
+        lane = event["tid"].integer(0, MAX_LANES - 1)
+        count_of_lanes = max(count_of_lanes, lane + 1)
+        if event["cat"].text() != "run":
             continue
-        name, arguments = str(event["name"]), event["args"]
-        begin, end = json.loads(arguments["vctas"].replace(")", "]"))
-        count = end - begin
-        if count <= 0:
+        name, arguments = event["name"].text(), event["args"]
+        kind, count = arguments["kind"].text(), _count(arguments["vctas"])
+        if count == 0:
             continue
-        kind_of[name] = arguments["kind"]
+        ns = 1000 * event["dur"].number(0)
+        if not math.isfinite(ns):
+            raise event["dur"].error(f"{event['dur'].value} is too large for a duration in us")
+        kind_of[name] = kind
         vctas[name] += count
-        samples[arguments["kind"]] += [1000 * event["dur"] / count] * count
-        share = lanes[arguments["kind"]][event["tid"]]
-        share[0] += 1000 * event["dur"]
+        samples[kind] += [ns / count] * count
+        share = lanes[kind][lane]
+        share[0] += ns
         share[1] += count
     median = {kind: statistics.median(values) for kind, values in samples.items()}
     return Costs(
-        str(content["otherData"]["program"]),
+        root["otherData"]["program"].text(),
         {
-            name: TaskCost(vctas[name], _checked(round(median[kind], 1)), kind)
+            name: TaskCost(vctas[name], round(median[kind], 1), kind)
             for name, kind in kind_of.items()
         },
         _speeds(lanes, count_of_lanes),
     )
+
+
+def _count(node: Node) -> int:
+    """Returns the number of vCTAs in a range such as ``[4, 8)``."""
+    found = _RANGE.fullmatch(node.text())
+    if found is None:
+        raise node.error(f"{shorten(node.value)} is not a range of vCTAs, such as [4, 8)")
+    begin, end = map(int, found.groups())
+    if not begin <= end <= _MAX_VCTAS:
+        raise node.error(f"{node.value} is not a range of at most {_MAX_VCTAS} vCTAs")
+    return end - begin
 
 
 def _speeds(kinds: Mapping[str, Mapping[int, Sequence[float]]], lanes: int) -> tuple[float, ...]:

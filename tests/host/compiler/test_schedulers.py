@@ -146,8 +146,8 @@ def test_the_median_of_several_measurements_counts() -> None:
             "costs: tasks.a.vctas: 0 is less than 1",
         ),
         ('{"format": 1, "program": "p", "tasks": [1]}', "costs: tasks: expected an object"),
-        ('{"traceEvents": [{"ph": "X"}]}', "is not a trace of a run"),
-        ('{"traceEvents": []}', "is not a trace of a run"),
+        ('{"traceEvents": [{"ph": "X"}]}', r"costs: traceEvents\[0\]: key 'tid' is missing"),
+        ('{"traceEvents": []}', "costs: key 'otherData' is missing"),
     ],
 )
 def test_invalid_cost_files_raise(tmp_path: Path, text: str, message: str) -> None:
