@@ -134,7 +134,10 @@ def parse_footprint(node: Node) -> Footprint:
 
 
 def parse_operand(node: Node) -> Operand:
-    """Returns one operand of a footprint; raises as `parse_footprint` does."""
+    """Returns one operand of a footprint.
+
+    Raises BundleError if a key is missing or a value is out of range.
+    """
     node.keys(_REQUIRED, _OPTIONAL)
     shape = node["shape"].each(lambda item: item.integer(0, MAX_BYTES))
     if len(shape) > MAX_RANK:

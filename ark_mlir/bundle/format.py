@@ -93,8 +93,8 @@ class Header:
         elif manifest_size > MAX_MANIFEST:
             problem = f"manifest of {manifest_size} bytes; the limit is {MAX_MANIFEST}"
         elif file_size != actual_size:
-            problem = f"the file should have {file_size} bytes and has {actual_size}: " + (
-                "truncated" if actual_size < file_size else "bytes were appended"
+            problem = f"the file has {actual_size} bytes instead of {file_size}: " + (
+                "it is truncated" if actual_size < file_size else "bytes were appended"
             )
         elif HEADER_SIZE + manifest_size + (TRAILER_SIZE if flags else 0) > file_size:
             problem = f"manifest of {manifest_size} bytes does not fit into {file_size}"

@@ -71,7 +71,7 @@ class Buffer:
 
     @property
     def rank(self) -> int:
-        """The rank that its name states, as ``rank1/x``; 0 if the name states none."""
+        """The rank in the buffer's name, such as 1 for ``rank1/x``; 0 for a name without a rank."""
         found = _RANK.match(self.name)
         return int(found[1]) if found else 0
 
@@ -111,7 +111,7 @@ class Body:
 
 @dataclass(frozen=True)
 class Value:
-    """The bytes of a slot that hold one value of the program: a buffer or an intermediate."""
+    """One value of the program, a buffer or an intermediate: a range of bytes in a slot."""
 
     slot: int
     offset: int

@@ -1,5 +1,4 @@
-"""The strict parser of manifests: it checks every key, type and range, and its errors name the
-place."""
+"""The strict parser of manifests: it checks every key, type and range; errors name the key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checks that every operand of a task stays inside its value.
+"""Checks that the accesses of every operand of a task stay inside its value.
 
 A kernel computes addresses from a slot and a byte offset, and assumes the layout that its code was
 compiled for. The manifest states the layout and the value of each operand; these checks compare

@@ -84,7 +84,8 @@ def check_signature(
     Args:
         data: the whole file.
         header: the header of the file; only its flag `signed` is used.
-        trusted: the keys of which one must have signed; None accepts any key and no signature.
+        trusted: the keys of which one must have signed the file; None accepts any key, and also a
+            file without a signature.
         where: the name of the file in messages.
 
     Raises:
@@ -100,7 +101,7 @@ def check_signature(
     key, signature = _parse_trailer(data, where)
     if trusted is not None and key not in trusted:
         raise BundleError(
-            f"signature: by {Signature(key)}, which ARK_TRUSTED_KEYS does not have",
+            f"signature: made by the key {Signature(key)}, which is not in ARK_TRUSTED_KEYS",
             location=where,
         )
     try:
@@ -137,7 +138,7 @@ def _parse_trailer(data: memoryview, where: str) -> tuple[bytes, bytes]:
     trailer = bytes(data[-TRAILER_SIZE:])
     magic, algorithm, reserved, key, signature, padding = _TRAILER.unpack(trailer)
     if (magic, algorithm, reserved) != (_MAGIC, _ED25519, 0) or any(padding):
-        raise BundleError("signature: this ark does not know its format", location=where)
+        raise BundleError("signature: its format is unknown to this version of ark", location=where)
     return key, signature
 
 
@@ -184,7 +185,7 @@ def trusted_keys() -> TrustedKeys | None:
         for key in _public_keys(file):
             keys.setdefault(key, str(file))
     if not keys:
-        raise InvalidUsageError("ARK_TRUSTED_KEYS: there is no key in it", location=path)
+        raise InvalidUsageError("ARK_TRUSTED_KEYS: holds no key", location=path)
     return keys
 
 

@@ -96,7 +96,7 @@ def count(text: str) -> int:
 
 
 def device_numbers(text: str) -> tuple[int, ...]:
-    """The numbers of GPUs in an argument, such as ``0,1``."""
+    """Parses CUDA ordinals, such as ``0,1``, for argparse."""
     try:
         return check_devices([int(number) for number in text.split(",")])
     except (ValueError, InvalidUsageError):
@@ -300,7 +300,10 @@ def read_array(path: str, buffer: Buffer | None) -> NDArray[Any]:
 
 
 def bind_parameters(executable: Executable, options: argparse.Namespace) -> None:
-    """Binds what `add_binding_options` parsed; raises InvalidUsageError if an array is missing."""
+    """Binds the arrays of the options of `add_binding_options`.
+
+    Raises InvalidUsageError if the array of a parameter is missing.
+    """
     from ..runtime.arrays.binding import read_sources
 
     buffers = {buffer.name: buffer for buffer in executable.bundle.manifest.buffers}
@@ -320,8 +323,11 @@ def bind_parameters(executable: Executable, options: argparse.Namespace) -> None
 
 
 def _without_surplus(path: str, buffers: Mapping[str, Buffer]) -> Sources:
-    """Returns a file's tensors, without those that are no parameters if the file belongs to a
-    model: a folder often has tensors for tasks that the program does not compute."""
+    """Returns the tensors of a file.
+
+    If the file belongs to a model folder, tensors that are no parameters of the program are left
+    out: such files often have weights for tasks that the program does not compute.
+    """
     from ..runtime.arrays.binding import read_sources
 
     if not Path(path).with_name("config.json").is_file():

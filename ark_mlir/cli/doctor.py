@@ -29,7 +29,7 @@ class Finding:
     Attributes:
         target: the name of the target.
         good: False if something failed that should work on this machine.
-        text: what was done, or what failed.
+        text: a description of the check, or of the failure.
     """
 
     target: str
@@ -78,7 +78,7 @@ def examine(readiness: Readiness) -> Finding:
 
 
 def _check(target: str, readiness: Readiness) -> str:
-    """Returns what was checked; raises ArkError if something is wrong."""
+    """Checks one target, and returns a description of the check; raises ArkError if it fails."""
     program = make_program()
     with import_compiler().compile(program, target=target, cache=False) as executable:
         if not readiness.can_run:

@@ -1,4 +1,4 @@
-"""``ark info``: prints what a bundle holds."""
+"""``ark info``: prints the contents of a bundle."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def describe(bundle: Bundle, path: Path) -> dict[str, Any]:
-    """Returns what the command prints, as values that JSON can hold."""
+    """Returns the output of the command, as values that JSON can hold."""
     from ..bundle.format import VERSION
 
     manifest = bundle.manifest

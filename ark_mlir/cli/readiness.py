@@ -1,4 +1,4 @@
-"""Abilities of this machine for each target, and the command that adds what is missing."""
+"""Abilities of this machine for each target, and the commands that add missing software."""
 
 from __future__ import annotations
 
@@ -20,11 +20,10 @@ class Readiness:
 
     Attributes:
         target: ``cpu``, ``cuda`` or ``hip``.
-        compiles: why programs compile, or why they do not.
-        runs: why compiled programs run, or why they do not.
-        can_compile, can_run: whether they do.
-        remedy: the command that adds what is missing; empty if nothing is missing, or if no command
-            adds it.
+        compiles: the reason why this machine can or cannot compile programs.
+        runs: the reason why this machine can or cannot run compiled programs.
+        can_compile, can_run: True if it can.
+        remedy: the command that installs missing software; empty if there is none.
     """
 
     target: str
@@ -42,7 +41,7 @@ class Readiness:
 
 
 def find_readiness() -> dict[str, Readiness]:
-    """Returns what this machine can do, by target."""
+    """Returns the abilities of this machine, by target."""
     return {each.target: each for each in (_cpu(), _cuda(), _hip())}
 
 
@@ -135,7 +134,7 @@ def _cuda_extra() -> str:
 
 
 def _reason(find: Callable[[], object]) -> str:
-    """Returns why something is missing; empty if it is not."""
+    """Returns the message of the error that `find` raises; empty if it raises none."""
     try:
         find()
     except ArkError as error:

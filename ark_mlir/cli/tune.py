@@ -57,7 +57,7 @@ def add(commands: Commands) -> None:
     )
     parser.add_argument(
         "--rounds", type=count, default=2, metavar="N",
-        help="rounds of measuring a schedule and scheduling by the result (default: 2)",
+        help="number of times that the program is measured and scheduled (default: 2)",
     )  # fmt: skip
     add_compile_options(parser)
     add_input_option(parser)

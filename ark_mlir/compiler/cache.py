@@ -111,7 +111,7 @@ def bundle_options(options: CompileOptions) -> dict[str, Any]:
     }
     # The order of a dict's items has no effect on the bundle.
     chosen["tile"] = sorted(options.tile.items())
-    # The number of the GPU does not affect the bundle. If ranks share one GPU, it does.
+    # The ordinals of the GPUs do not change the bundle, but it matters whether ranks share a GPU.
     chosen["one_device"] = options.devices is not None and len(options.devices) == 1
     return dict(sorted(chosen.items()))
 

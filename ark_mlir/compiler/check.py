@@ -36,9 +36,9 @@ class CheckResult:
     Attributes:
         program: the program's name; several names are separated by commas.
         target: the target of the schedule; for a bundle, its backend and architecture.
-        tasks, semaphores: their numbers.
+        tasks, semaphores: number of tasks, and of semaphores.
         vctas: number of vCTAs of all tasks.
-        lanes, runs, waits, signals, barriers: their numbers on all SMs together.
+        lanes, runs, waits, signals, barriers: number of each on all SMs together.
         seconds: duration of the proof and of the stages before it.
     """
 
@@ -65,12 +65,13 @@ def check(
     target: str | Target | None = None,
     options: CompileOptions | None = None,
 ) -> CheckResult:
-    """Proves that the schedule of a program has no race, no deadlock and no premature reuse of
-    memory.
+    """Proves that the schedule of a program has no race and no deadlock.
+
+    A race includes the reuse of memory before its last reader has ended.
 
     Args:
-        source: a source as that of :func:`ark_mlir.compile`. A module with a synchronised schedule
-            is proven as it is; any other module is lowered to that stage first.
+        source: a program, a module, a path or MLIR text, as for :func:`ark_mlir.compile`. A module
+            with a synchronised schedule is proven as it is; any other module is lowered first.
         target: the target to schedule for; by default that of the module.
         options: options of the stages, such as the scheduler and tiles; `verify` is ignored.
 

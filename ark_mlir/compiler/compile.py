@@ -94,7 +94,7 @@ def compile(
 def _name_devices(
     target: str | Target | None, options: CompileOptions
 ) -> tuple[str | Target | None, CompileOptions]:
-    """The target without numbers of GPUs, and the options with them.
+    """Moves the CUDA ordinals in a target, such as ``cuda:0,1``, to the option `devices`.
 
     Raises InvalidUsageError if both name GPUs.
     """

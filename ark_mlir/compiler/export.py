@@ -243,10 +243,10 @@ def _annotated(text: str, words: dict[str, str], times: Iterable[_Times]) -> lis
 
 
 def _locations_last(lines: Sequence[str]) -> list[str]:
-    """Moves the definitions of locations to the end, where they are in nobody's way.
+    """Moves the definitions of locations to the end, so that the text begins with the program.
 
-    An op or an argument may refer to a location that is defined later, but a location may not refer
-    to another one that is. The locations of arguments, which do, get names of their own.
+    In MLIR's syntax, an op or an argument may refer to a location that is defined later, but a
+    location may not. The locations of arguments, which refer to others, get names of their own.
     """
     defined = [line for line in lines if _DEFINITION.match(line)]
     names = {found[2]: found[1] for line in defined if (found := _DEFINITION.match(line))}

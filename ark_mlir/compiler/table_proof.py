@@ -29,8 +29,8 @@ class TableProof:
 
     Attributes:
         vctas: number of vCTAs of all tasks.
-        cells: number of parts of buffers; each vCTA accesses all bytes of a part or none.
-        accesses: number of accesses of vCTAs to these parts.
+        cells: number of cells: sets of bytes that each vCTA accesses as a whole or not at all.
+        accesses: number of accesses of vCTAs to cells.
         seconds: duration of the proof.
     """
 

@@ -225,7 +225,8 @@ def load(
         pooling: ``mean`` of the tokens' vectors, ``cls`` for the first token's vector, ``pooler``
             for the output of BERT's pooler, ``none`` for the vectors of all tokens. By default that
             of the folder's files for sentence-transformers, else ``mean``.
-        normalize: True scales vectors to length one. By default what these files say, else True.
+        normalize: True scales vectors to length one. By default the setting in these files, else
+            True.
     """
     if pooling is None or normalize is None:
         files = EmbeddingFiles.read(os.fspath(folder))

@@ -1,8 +1,8 @@
 """The types of decoders: their entries in ``config.json``, as a table.
 
-A row says how a type differs from Llama. A field of :class:`DecoderConfig` is a value, or a
-function that reads it from the configuration. A new type is a new row, and a test in
-tests/host/models/test_families.py against transformers.
+An entry of the table lists the differences of a type from Llama. A field of :class:`DecoderConfig`
+is a value, or a function that reads it from the configuration. A new type needs an entry here, and
+a test against transformers in tests/host/models/test_families.py.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Family:
         window: the default window, of a file without ``sliding_window``; null there means none.
         windows_on: the default of ``use_sliding_window``.
         theta: the default base of rotary positions.
-        rotary: the default share of a head's elements that rotate; None if all have to.
+        rotary: the default fraction of a head's elements that rotate; None if all must rotate.
         plain: entries of which only some values are supported, see :meth:`Config.plain`.
         harmless: entries that do not affect a forward pass.
         ranks: True if the model can be divided among ranks (:mod:`.sharding`).
@@ -107,7 +107,7 @@ def _every(interval: int, value: bool) -> tuple[bool, ...]:
     return (*[not value] * (interval - 1), value)
 
 
-# -- functions that tell the layers with windows --------------------------------------------------
+# -- functions that determine the layers with windows ---------------------------------------------
 
 
 def _all(config: Config) -> tuple[bool, ...]:
@@ -138,7 +138,7 @@ def _experts(config: Config) -> Experts | None:
 
 
 def _listed(config: Config) -> tuple[bool, ...]:
-    raise config.error("'layer_types' must tell the layers that have a sliding window")
+    raise config.error("'layer_types' must name the layers that have a sliding window")
 
 
 # -- the table ------------------------------------------------------------------------------------

@@ -314,7 +314,10 @@ class GenerativeModel(Model):
 
     @contextlib.contextmanager
     def _exclusive(self, *, stream: bool = False) -> Generator[None]:
-        """Excludes other generations; a thread would wait forever for a stream of its own."""
+        """Excludes other generations of the model.
+
+        Raises InvalidUsageError in a thread with an open stream, which would wait for itself.
+        """
         me = threading.get_ident()
         if self._streaming == me:
             raise InvalidUsageError(

@@ -53,7 +53,7 @@ class Experts:
 
     Attributes:
         number: number of experts of a layer.
-        chosen: number of experts that a token gets.
+        chosen: number of experts that compute each token.
         width: number of inner columns of an expert, or of a rank's part of it.
         normalize: True if the weights of the chosen experts are scaled to a sum of one.
         dense: the layers that have an MLP without experts.
@@ -135,7 +135,7 @@ def _dense_layers(config: Config, layers: int) -> frozenset[int]:
 
 
 def stack_experts(experts: Experts, layers: int, tensors: Arrays, where: str) -> Arrays:
-    """Returns the tensors of a file, in which the matrices of all experts are one array.
+    """Returns the tensors of a file, with the matrices of all experts stacked to one array.
 
     Args:
         layers: number of layers.
@@ -257,7 +257,7 @@ def build_mlp(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
 
 
 def _route(graph: Graph, experts: Experts, x: Tensor, name: str) -> tuple[Tensor, Tensor]:
-    """Returns weights and numbers of the experts of each token, ``[tokens, chosen]``."""
+    """Returns the weights and the indices of the experts of each token, ``[tokens, chosen]``."""
     logits = graph.dense(x, f"{name}.gate", experts.number)
     scores = ark.softmax(ark.cast(logits, fp32), name=f"{name}.scores")
     weights, chosen = ark.top_k(scores, experts.chosen, name=f"{name}.top_k")
@@ -288,12 +288,17 @@ def _by_pair(x: Tensor, tables: list[Tensor], chosen: Tensor, name: str) -> Tens
 
 
 def _by_expert(x: Tensor, tables: list[Tensor], chosen: Tensor, name: str) -> Tensor:
-    """Returns what :func:`_by_pair` returns; pairs are sorted by expert for the products."""
+    """Returns the result of each expert of each token, ``[tokens, chosen, hidden]``.
+
+    Does the same as :func:`_by_pair`, but sorts the pairs of token and expert by expert, so that
+    the rows of an expert form one product.
+    """
     tokens, count = chosen.shape
     pairs = tokens * count
     number = ark.arange(pairs)
     owner = ark.reshape(chosen, (pairs,))
-    # The position of a pair is the number of lesser keys: keys are unique, and sort by expert.
+    # Keys are unique, with the expert in the upper digits. The position of a pair in the order is
+    # the number of keys that are less than its own.
     key = ark.add(ark.mul(owner, pairs), number, name=f"{name}.key")
     lesser = ark.less(ark.reshape(key, (1, pairs)), ark.reshape(key, (pairs, 1)))
     position = ark.reduce_sum(ark.cast(lesser, int32), 1, keepdims=False, name=f"{name}.position")

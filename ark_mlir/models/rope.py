@@ -76,12 +76,12 @@ class RopeScaling:
 
 @dataclass(frozen=True)
 class YarnScaling:
-    """YaRN: as Llama 3's scaling, with a blend that is linear in the number of the pair.
+    """YaRN: Llama 3's scaling, with a blend that is linear in the index of the pair.
 
     Attributes:
         fast, slow: rotations within the original context at both ends of the blend.
         attention: the factor of cosines and sines.
-        whole: True if the blend begins and ends at whole pairs.
+        whole: True rounds the ends of the blend to integer indices.
     """
 
     factor: float
@@ -98,7 +98,7 @@ class YarnScaling:
         pairs = frequencies.size
 
         def pair(rotations: float) -> float:
-            """Returns the number of the pair that rotates that often within the context."""
+            """Returns the index of the pair that makes `rotations` turns within the context."""
             turns = self.original / (rotations * 2 * math.pi)
             return pairs * math.log(turns) / math.log(theta)
 
@@ -174,11 +174,11 @@ def read_rope(
     Args:
         head: number of elements of a head.
         theta: the default base.
-        share: the default share of a head's elements that rotate, None if all have to.
+        share: the default fraction of a head's elements that rotate; None if all must rotate.
 
-    Newer files have all in ``rope_parameters``, perhaps by type of layer; older ones have
-    ``rope_theta``, ``rope_scaling`` and ``partial_rotary_factor``, and Gemma 3 has
-    ``rope_local_base_freq``. Raises InvalidUsageError if an entry is invalid or unknown.
+    Newer files have one entry ``rope_parameters``, which may be divided by type of layer. Older
+    files have ``rope_theta``, ``rope_scaling`` and ``partial_rotary_factor``; files of Gemma 3 also
+    have ``rope_local_base_freq``. Raises InvalidUsageError if an entry is invalid or unknown.
     """
     theta = config.number("rope_theta", theta)
     if share is not None:

@@ -131,7 +131,8 @@ def check_shapes(
     """Raises InvalidUsageError if a tensor of the weights has another shape than `shapes` says.
 
     Args:
-        where, find: as those of :func:`assign`.
+        where: the folder, for messages.
+        find: returns the possible names of a parameter's tensor, in order of preference.
     """
     for name, shape in shapes.items():
         for each in find(name):

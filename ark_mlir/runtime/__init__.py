@@ -63,18 +63,18 @@ def load(
     file states that its schedule was not proven. Without a signature, anyone can make a file that
     claims a proof: `verify` proves it.
 
-    In a process that is one rank (:func:`ark_mlir.distributed.init`), all ranks load a program of
-    several ranks together, and each gets its part.
+    In a process that is one rank (:func:`ark_mlir.distributed.init`), the load of a program of
+    several ranks is a collective call: all ranks make it, and each gets the executable of its rank.
 
     Args:
         path: the file.
         drivers: functions that create the driver of each backend; tests pass their own.
         verify: proves the schedule from the tables in the file, as ``ark check`` does. Use it for
             files of unknown origin. It needs the compiler.
-        devices: numbers of the GPUs to run a program for cuda on: one GPU for each rank, or one
-            GPU for all ranks. None takes the first GPUs of the machine. In a process that is one
-            rank: the GPU of this rank, or those of all ranks; None takes the GPU with the number of
-            the local rank.
+        devices: CUDA ordinals of the GPUs for a program for cuda: one GPU for each rank, or one GPU
+            for all ranks. None takes the first GPUs of the machine. In a process that is one rank:
+            the GPU of this rank, or those of all ranks; None takes the GPU whose ordinal is the
+            local rank.
 
     Raises:
         BundleError: the file is missing, truncated, altered, made for another machine, or not

@@ -10,16 +10,17 @@ from enum import IntEnum
 
 # One counter per cache line: lanes poll one while others write the next.
 SEMAPHORE_STRIDE = 64
-# Counters that a GPU holds for a program of several ranks. The number of a counter on the next GPU
-# is larger by as many, and the last counter holds the iteration that ends a launch: the kernel's
-# text CudaPeerRanks.mlir. The counters before it have a word for each rank, which tells that its
-# kernel has begun.
+# The number of counters of each GPU in a program of several ranks: the index of a counter on the
+# next GPU is larger by this number. The last counter holds the iteration that ends a launch. The
+# counters before it have a word for each rank, which records that the kernel of the rank has begun.
+# The kernel text is CudaPeerRanks.mlir.
 RANK_COUNTERS = 1 << 15
 MOST_RANKS = 256
 BEGUN_WORD = (RANK_COUNTERS - 1) * SEMAPHORE_STRIDE // 8 - MOST_RANKS
 # The counters that programs can use.
 FREE_COUNTERS = BEGUN_WORD * 8 // SEMAPHORE_STRIDE
-# How long a kernel waits for the begin of the others, as a multiple of the limit of a wait.
+# The limit of the wait for the kernels of the other ranks to begin, as a multiple of the limit of a
+# wait.
 BEGIN_PATIENCE = 5
 # A task packet carries the epoch of its iteration, counted from one, modulo this number.
 PACKET_EPOCHS = 1 << 16

@@ -354,7 +354,8 @@ class Executable(Runs):
                 if torch has initialised CUDA, else the default stream.
 
         Raises:
-            HangError, InvalidUsageError, DeviceError: as `run` does.
+            HangError, DataRangeError, DeviceError: a replay failed; see `run`.
+            InvalidUsageError: the executable is closed.
             BusyError: another kernel occupies the GPU, so that the replay has not begun yet.
 
         Example:

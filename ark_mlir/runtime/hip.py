@@ -1,4 +1,4 @@
-"""The error for bundles for hip, which this version compiles and cannot launch."""
+"""The error for bundles for hip, which this version of ark compiles but cannot run."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def make_driver(hip: Any = None) -> NoReturn:
     except RuntimeError as error:  # the package is installed, but ROCm is not
         raise UnsupportedError(f"a program for hip needs a GPU of AMD: {error}") from None
     if int(code) or not count:
-        reason = getattr(code, "name", code) if int(code) else "there is none"
+        reason = getattr(code, "name", code) if int(code) else "this machine has none"
         raise UnsupportedError(f"a program for hip needs a GPU of AMD: {reason}")
-    raise UnsupportedError("this version compiles programs for hip, and does not launch them")
+    raise UnsupportedError("this version of ark compiles programs for hip, but cannot run them")
 
 
 def _import_hip() -> Any:

@@ -38,7 +38,7 @@ class Traffic:
         self._pairs[pair] = before + sent, messages + 1
 
     def of_task(self, task: int) -> str:
-        """Returns what a task sends, such as ``8 KiB to rank 1``; nothing if it sends nothing."""
+        """Returns the traffic of a task in words, such as ``8 KiB to rank 1``; empty if none."""
         sends = self._of_tasks[task]
         if len(sends) > _MOST_RANKS:
             return f"{size(sum(sends.values()))} to {len(sends)} ranks"

@@ -1,4 +1,4 @@
-"""Predicts the time of a schedule on a machine that is not at hand.
+"""Predicts the time of a schedule on a machine that need not be present.
 
 >>> from ark_mlir.simulation import simulate
 >>> simulate(exe, "h200").total_ns > 0

@@ -86,7 +86,7 @@ class _Arrivals:
 
     Attributes:
         last: the last of all.
-        last_elsewhere: the last of those that another lane than the sender of `last` sends.
+        last_elsewhere: the last packet from any lane except the sender of `last`.
     """
 
     last: tuple[float, int]
@@ -94,7 +94,7 @@ class _Arrivals:
 
 
 class Simulation:
-    """One simulation; `durations` are the ns that each instruction takes without waits."""
+    """One simulation; `durations` has the time of each instruction without its waits, in ns."""
 
     def __init__(
         self,
@@ -146,8 +146,8 @@ class Simulation:
         for lane, (_, _, last) in enumerate(self._lanes):
             if self._next[lane] < last:
                 raise InvalidUsageError(
-                    f"lane {lane} waits for ever at instruction {self._next[lane]}: lanes of the "
-                    "schedule wait for each other"
+                    f"lane {lane} waits for ever at instruction {self._next[lane]}: the schedule "
+                    "has a deadlock"
                 )
         return Outcome(
             np.stack([np.array(self._begin), np.array(self._end)], axis=1),
@@ -220,7 +220,7 @@ class Simulation:
             self._finish(lane, index, self._send(lane, index, sends, now))
 
     def _received(self, lane: int, group: int) -> tuple[float, int]:
-        """Returns when a lane has received the packets of a group, and the last sender.
+        """Returns the time at which a lane has received a group's packets, and the last sender.
 
         A lane does not wait for packets of its own.
         """
@@ -245,8 +245,11 @@ class Simulation:
         return _Arrivals(last, max(others, default=(0.0, -1)))
 
     def _issue_time(self, lane: int, index: int, sends: dict[int, int]) -> float:
-        """Returns when a work item begins to send: its last byte leaves the lane at the end of its
-        computation, unless the lane or a link is too slow."""
+        """Returns the time at which a work item begins to send.
+
+        The last byte leaves the lane at the end of the computation, unless the lane or a link is
+        too slow.
+        """
         streaming = self._streaming_time(lane, sends)
         return max(self._begin[index], self._computed[index] - streaming)
 
@@ -257,7 +260,7 @@ class Simulation:
         )
 
     def _send(self, lane: int, index: int, sends: dict[int, int], now: float) -> float:
-        """Sends the messages of a work item; returns when the lane goes on."""
+        """Sends the messages of a work item; returns the time at which the lane continues."""
         source = self._rank[lane]
         end, issue = self._computed[index], now
         for target, size in sends.items():
@@ -342,9 +345,10 @@ class Simulation:
         self._resume(lane, index, ready, cause)
 
     def _release(self, last: dict[int, tuple[float, int]], rank: int) -> tuple[float, int]:
-        """Returns when a barrier lets the lanes of a rank go on, and the last arrival.
+        """Returns the time at which the lanes of a rank pass a barrier, and the last arrival.
 
-        Each rank counts its lanes, tells all others, and releases its lanes when all have told it.
+        Each rank counts the arrivals of its own lanes, signals to all ranks, and releases its lanes
+        when the signals of all ranks have arrived.
         """
         gpu = self._topology.gpu
         told = [

@@ -97,7 +97,7 @@ def _check(
 
 
 def _durations(bundle: Bundle, costs: Costs | None) -> NDArray[np.float64]:
-    """Returns the ns of each instruction without waits."""
+    """Returns the duration of each instruction without its waits, in ns."""
     durations = bundle.tables.timeline[:, 1].astype(np.float64)
     if costs is None:
         return durations

@@ -1,4 +1,4 @@
-"""Topologies: which links lie between the GPUs of a world, and how fast they are.
+"""Topologies: the links between the GPUs of a world, and their speed.
 
 A topology is a JSON file; docs/how-to/simulating.md describes it. Its figures are those of the
 model LogGP, for each link and for each path of several links.
@@ -18,7 +18,7 @@ from ..paths import as_path
 FORMAT = 1
 SUFFIX = ".json"
 
-# Kinds of sharing: messages with the same source GPU share a link, and so on.
+# The owners of a link. Messages share a link if they have the same source GPU, and so on.
 OWNERS = ("source-gpu", "target-gpu", "source-host", "target-host", "pair", "rail", "world")
 # The relations of two GPUs, from the nearest to the farthest.
 RELATIONS = ("host", "rail", "world")

@@ -45,8 +45,7 @@ class Backend(Protocol):
         ...
 
     def fingerprint(self, cpu: str) -> str:
-        """Returns an identity of the processor and the tools on which the result of `emit`
-        depends."""
+        """Returns a text that changes whenever another processor or tool would change the code."""
         ...
 
     def emit(self, module: ir.Operation, cpu: str, opt_level: int, line_info: bool) -> Code:

@@ -35,7 +35,7 @@ _EXTERNAL = re.compile(r"^\.extern \.func +(?:\(.*\) )?([\w$]+)", re.MULTILINE)
 
 
 def detect(device: int = 0) -> Target:
-    """A GPU of this machine, by its number; raises UnsupportedError if there is none."""
+    """Returns the GPU with a CUDA ordinal as a target; raises UnsupportedError if there is none."""
     try:
         driver: Any = importlib.import_module("cuda.bindings.driver")
     except ImportError:
@@ -64,10 +64,10 @@ def detect(device: int = 0) -> Target:
 
 
 def _look_up_capability(major: int, minor: int) -> Target:
-    """Returns the target with a compute capability: with the features of this architecture alone
-    (suffix ``a``) if ark knows that target.
+    """Returns the target with a compute capability.
 
-    Raises InvalidUsageError if ark knows neither.
+    Prefers the target with architecture-specific features (suffix ``a``). Raises InvalidUsageError
+    if ark knows neither target.
     """
     name = f"cuda:sm_{major}{minor}"
     try:

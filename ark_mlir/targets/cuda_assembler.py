@@ -28,7 +28,7 @@ _MOST_NOTES = 8
 
 @dataclass(frozen=True)
 class Origin:
-    """The version of an assembler, and the path of its file, or the name of what has it."""
+    """The version of an assembler, and the path or the name of the software that contains it."""
 
     version: str
     path: str

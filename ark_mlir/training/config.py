@@ -37,13 +37,14 @@ class TrainingConfig:
         entries: the section ``[model]``, the ``config.json`` of the trained model.
         text: files whose bytes are the tokens.
         steps, batch, length: the number of steps, of sequences of a step, of tokens of a sequence.
-        learning_rate, final_learning_rate, warmup: of the schedule :func:`warmup_cosine`.
-        weight_decay, beta1, beta2, clip: of AdamW, and the largest norm of all gradients.
+        learning_rate, final_learning_rate, warmup: arguments of the schedule :func:`warmup_cosine`.
+        weight_decay, beta1, beta2: arguments of AdamW.
+        clip: the largest global norm of the gradients.
         dropout: the probability with which an element of a branch is dropped.
         accumulate: the number of iterations whose gradients make one update.
         dtype: the type of weights and activations in the computation; states are fp32.
         checkpoint: True computes each layer again in the backward pass.
-        seed: of the initial weights and of the positions of the batches.
+        seed: the seed of the initial weights and of the positions of the batches.
         save_every: the number of steps between two saves.
         target: the target, None for the default.
 
@@ -187,7 +188,7 @@ def read_config(path: str | os.PathLike[str]) -> TrainingConfig:
     except OSError as error:
         raise InvalidUsageError(f"cannot be read: {error.strerror}", location=where) from None
     if file.suffix == ".toml":
-        # Through JSON, whose parser checks numbers and strings.
+        # Converted to JSON, so that the checks of the JSON parser apply.
         data = json.dumps(_parse_toml(data, where)).encode()
     elif file.suffix != ".json":
         raise InvalidUsageError("must end in .toml or .json", location=where)

@@ -54,7 +54,7 @@ class TokenBatches:
         count: the number of tokens of the corpus.
         batch: the number of sequences of a batch.
         length: the number of tokens that a sequence predicts; it has one more.
-        seed: a number; each gives another order of positions.
+        seed: an integer; each seed gives another order of positions.
 
     Raises InvalidUsageError if the corpus is shorter than one sequence.
 

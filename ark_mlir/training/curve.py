@@ -32,11 +32,11 @@ def write_curve(
     Args:
         path: the file, which is replaced atomically.
         losses: the loss of each step.
-        first: the number of the first step.
+        first: the index of the first step.
         title: the heading.
 
-    More steps than the page has columns are drawn as means of equal parts. Raises
-    InvalidUsageError if there is no finite loss, and OSError if the file cannot be written.
+    If there are more steps than columns of pixels, each column shows the mean of consecutive steps.
+    Raises InvalidUsageError if there is no finite loss, and OSError if the file cannot be written.
 
     Example:
         >>> ark.training.write_curve("loss.html", [4.2, 3.1, 2.9, 2.7])

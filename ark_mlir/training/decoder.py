@@ -1,6 +1,6 @@
 """A decoder of the Llama family for training: whole sequences, no cache.
 
-Weights have the names of Hugging Face, so that ``ark.models`` reads what training wrote.
+Weights have the names of Hugging Face, so that ``ark.models`` can load a trained model.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class _Layer(Module):
 
 
 class _Dropout:
-    """Drops elements of a branch, other ones in each layer and step."""
+    """Dropout for the branches of the decoder, with another mask in each layer and step."""
 
     def __init__(self, p: float, step: Tensor | None) -> None:
         self._p, self._step = p, step
@@ -162,7 +162,7 @@ class TrainableDecoder(Module):
 
         Args:
             tokens: int32 ``[batch, length]``.
-            step: an integer scalar with which dropout varies.
+            step: an integer scalar, the index of the step, which determines the dropout masks.
 
         >>> from ark_mlir.models.decoder import DecoderConfig
         >>> sizes = DecoderConfig(vocabulary=50, hidden=32, layers=1, heads=2, kv_heads=2, head=16,
@@ -199,7 +199,7 @@ def initial_weights(
         layers: the number of layers; projections that end a branch have the standard deviation
             ``spread / sqrt(2 * layers)``, so that the sum over all branches stays of one size.
         seed: seed of the generator.
-        spread: standard deviation of the others.
+        spread: standard deviation of all other weights.
 
     Example:
         >>> w = ark.parameter("w", (4, 4))

@@ -24,8 +24,8 @@ class Loop:
     """The loop of a training program, of which each iteration is one step.
 
     A launch runs several steps without the host. Its inputs hold a batch for each step, and a state
-    keeps the losses until the launch ends. Step s uses row ``s % steps`` of both, so that launches
-    may begin at any step.
+    keeps the losses until the launch ends. Step s uses the entry ``s % steps`` of the inputs and of
+    the losses, so that launches may begin at any step.
 
     Args:
         steps: the largest number of steps of one launch.
@@ -60,11 +60,12 @@ class Loop:
         self._ended = False
 
     def input(self, name: str, shape: Shape, dtype: DTypeLike = fp32) -> Tensor:
-        """Returns the part of an input that belongs to this step, of the given shape.
+        """Declares an input of the loop, and returns the tensor of this step.
 
         Args:
-            name: the name of the input, and the key of the batch that a Trainer requires.
-            shape: the shape of one step's part; the program's input has ``steps`` of them.
+            name: the name of the input, and the key in the batch that a Trainer requires.
+            shape: the shape of the tensor of one step; the input of the program has the shape
+                ``(steps, *shape)``.
             dtype: the element type.
 
         Raises the errors of ``ark.input``.
@@ -81,8 +82,8 @@ class Loop:
     def end(self, loss: Tensor) -> Tensor:
         """Records the loss of this step, and ends the launch after this step if it is not finite.
 
-        Returns a bool scalar, true if the loss is NaN or infinite: the argument `skip` of an
-        optimizer's ``step``, which then leaves the weights of the last good step.
+        Returns a bool scalar that is true if the loss is NaN or infinite. Pass it as the argument
+        `skip` of an optimizer's ``step``: the weights then stay those before this step.
 
         Args:
             loss: a tensor of floats with one element.

@@ -1,4 +1,4 @@
-"""``ark train``: a decoder from a configuration, from the first weights to a folder of a model."""
+"""``ark train``: trains a decoder from a configuration, and writes it to a model folder."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from .trainer import Trainer
 
 __all__ = ["Recipe", "build_step", "train"]
 
-# Not beside the weights, since a loader of models reads all *.safetensors of a folder.
+# The states are in a subfolder, since a loader of models reads all *.safetensors of a folder.
 _STATES = "training/states.safetensors"
 _LAUNCH = 100
 
@@ -94,7 +94,7 @@ def _update(config: TrainingConfig, loop: Loop, states: list[Tensor], loss: Tens
     if scaler is not None:
         slopes, overflow = scaler.unscale(slopes)
         skip = ark.logical_or(skip, overflow)
-        # A sum must not keep what overflowed.
+        # An infinity or NaN would stay in the sums of `accumulate`.
         slopes = [ark.where(overflow, 0, slope) for slope in slopes]
     if config.accumulate > 1:
         slopes, incomplete = optim.accumulate(slopes, config.accumulate)
@@ -110,7 +110,7 @@ def _update(config: TrainingConfig, loop: Loop, states: list[Tensor], loss: Tens
         )
 
     betas = (config.beta1, config.beta2)
-    # Norms and biases are not pulled towards zero.
+    # Weights of norms, and biases, have one dimension; they get no weight decay.
     for name, decay in (("adamw", config.weight_decay), ("adamw_plain", 0.0)):
         chosen = [
             (state, slope)
@@ -138,7 +138,7 @@ def train(
     Args:
         config: the configuration.
         folder: the folder, which is created if it does not exist.
-        resume: True goes on from the states of the folder.
+        resume: True continues from the states in the folder.
         plot: the page of the loss curve to write, or None.
 
     On Ctrl-C, the files are written before KeyboardInterrupt is raised. Raises InvalidUsageError if

@@ -40,8 +40,8 @@ class Trainer:
     Args:
         program: a closed program with one `loop`, whose weights and moments are states.
         loop: the loop that the program was built with.
-        batch: returns the inputs of a step, by the names of ``loop.input``, from the step's number.
-            Equal numbers must give equal batches if training resumes.
+        batch: a function of the index of a step that returns the inputs of the step, by the names
+            of ``loop.input``. If training resumes, equal indices must give equal batches.
         target: the target to compile for, such as ``"cpu"`` or ``"cuda"``.
         bind: parameters, and initial values of states, as for ``Executable.bind``.
         save: the ``.safetensors`` file of the states; see :meth:`save`.
@@ -93,10 +93,12 @@ class Trainer:
         self._arguments: dict[str, Argument] = program.inputs
         if unfed := [name for name in self._arguments if name not in loop.inputs]:
             raise InvalidUsageError(
-                f"input {unfed[0]!r} is not of the loop; declare it with loop.input",
+                f"input {unfed[0]!r} was not declared by the loop; declare it with loop.input",
                 location=self._arguments[unfed[0]].location,
             )
-        self._rings = {
+        # The inputs of a launch, by name: `loop.steps` batches, of which step s uses the one with
+        # the index s % loop.steps.
+        self._batches = {
             name: np.zeros(argument.shape, argument.dtype.numpy)
             for name, argument in self._arguments.items()
         }
@@ -164,23 +166,24 @@ class Trainer:
         return 2**62 if every is None else step - step % every + every
 
     def _room(self) -> int:
-        """Returns the number of steps of the next launch, which is to take about a second."""
+        """Returns the number of steps for a next launch of about `_SECONDS`."""
         if self._seconds is None:
             return 1
         return max(1, min(self._loop.steps, int(_SECONDS / max(self._seconds, 1e-9))))
 
     def _launch(self, step: int, end: int) -> int:
-        """Runs the steps from `step` to `end` in one launch, and returns the number of the next."""
+        """Runs the steps from `step` to `end` in one launch; returns the index of the next step."""
         for number in range(step, end):
             self._fill(number)
         began = time.monotonic()
-        self.executable.run(self._rings, iterations=end - step)
+        self.executable.run(self._batches, iterations=end - step)
         self._seconds = (time.monotonic() - began) / (end - step)
         reached = self.step
-        ring = self.executable.states[f"{self._loop.name}.losses"]
-        self.losses += [float(ring[number % self._loop.steps]) for number in range(step, reached)]
+        recorded = self.executable.states[f"{self._loop.name}.losses"]
+        steps = self._loop.steps
+        self.losses += [float(recorded[number % steps]) for number in range(step, reached)]
         if reached < end:
-            loss = float(ring[reached % self._loop.steps])
+            loss = float(recorded[reached % steps])
             raise DeviceError(
                 f"the loss of step {reached} is {loss}; lower the learning rate, or clip the "
                 "gradients; the states are those before the step if skip=loop.end(loss)"
@@ -194,15 +197,15 @@ class Trainer:
             raise InvalidUsageError(
                 f"the batch of step {step} has {names!r}, the loop {sorted(self._arguments)!r}"
             )
-        for name, ring in self._rings.items():
+        for name, batches in self._batches.items():
             array = np.asarray(given[name])
-            if array.shape != ring.shape[1:] or array.dtype != ring.dtype:
+            if array.shape != batches.shape[1:] or array.dtype != batches.dtype:
                 raise InvalidUsageError(
                     f"the batch of step {step}: {name!r} is {array.dtype}{list(array.shape)}, not "
-                    f"{ring.dtype}{list(ring.shape[1:])}",
+                    f"{batches.dtype}{list(batches.shape[1:])}",
                     location=self._arguments[name].location,
                 )
-            ring[step % self._loop.steps] = array
+            batches[step % self._loop.steps] = array
 
     def _detail(self, begin: int, end: int, started: float) -> str:
         done = len(self.losses)
@@ -217,7 +220,7 @@ class Trainer:
 
     @contextmanager
     def _until_interrupted(self) -> Generator[None]:
-        """Makes the first Ctrl-C end the run after its launch; a second one interrupts at once."""
+        """Defers Ctrl-C within the block to the end of a launch; a second one acts at once."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -255,8 +258,8 @@ class Trainer:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes all states and the losses to a ``.safetensors`` file.
 
-        The file is replaced atomically. A run that :meth:`load` resumes from the file gives the
-        same bits as one that went on.
+        The file is replaced atomically. A training that :meth:`load` resumes from the file gives
+        the same bits as one that was not interrupted.
 
         Args:
             path: the file.
@@ -298,8 +301,10 @@ class Trainer:
         if history is None:
             raise InvalidUsageError("is not a file of training states", location=where)
         for name in sorted(set(arrays) ^ set(self._states)):
-            subject = "the file has" if name in arrays else "the program has"
-            raise InvalidUsageError(f"only {subject} the state {name!r}", location=where)
+            has, lacks = ("file", "program") if name in arrays else ("program", "file")
+            raise InvalidUsageError(
+                f"the {has} has the state {name!r}, and the {lacks} does not", location=where
+            )
         for name, state in self._states.items():
             array = arrays[name]
             if array.shape != state.shape or array.dtype != state.dtype.numpy:
@@ -308,7 +313,7 @@ class Trainer:
                     f"{state.dtype}{list(state.shape)}",
                     location=where,
                 )
-        # Copies, since the mapped file may be replaced by the next save.
+        # The states are copied, since the next save may replace the mapped file.
         self.executable.bind({name: np.array(array) for name, array in arrays.items()})
         self.losses = [float(loss) for loss in history]
 

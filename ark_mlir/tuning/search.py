@@ -40,7 +40,8 @@ class Candidate:
     """A schedule that was tried.
 
     Attributes:
-        name: ``as it was``, the name of a scheduler, or ``profile N``, the schedule of round N.
+        name: ``as it was`` for the compiler's choice, the name of a scheduler, or ``profile N`` for
+            the N-th schedule from measured costs.
         executable: the program with this schedule, with its parameters bound.
         inputs: the inputs of its runs, by name.
         seconds: the wall-clock time of each run, in seconds.
@@ -127,8 +128,9 @@ def tune(
 ) -> Tuning:
     """Compiles a program with several schedules and measures them on the device of `target`.
 
-    The search measures each kind of task alone and beside others, schedules by these costs `rounds`
-    times, and compares the results with the schedules of the compiler's own schedulers.
+    The search measures the time of each kind of task, both alone and while other tasks run. The
+    scheduler ``profile`` makes a schedule from these costs; the search repeats measurement and
+    scheduling `rounds` times. It then compares these schedules with those of other schedulers.
 
     Args:
         source: as for :func:`ark_mlir.compile`.
@@ -136,7 +138,7 @@ def tune(
         parameters: arrays by name, as for :meth:`ark_mlir.Executable.bind`; zeros for the others.
         inputs: arrays by name; zeros for the others.
         runs: number of runs of each measurement, at least 1.
-        rounds: number of schedules by measured costs, at least 1.
+        rounds: number of times that the program is measured and scheduled, at least 1.
         options: fields of :class:`ark_mlir.CompileOptions` except trace, profile and scheduler.
 
     Returns:
@@ -196,7 +198,7 @@ def search(
         build: compiles the program with the additional options of its keywords.
         prepare: binds the parameters of an executable, and returns inputs for its runs.
         runs: number of runs of each measurement, at least 1.
-        rounds: number of schedules by measured costs, at least 1.
+        rounds: number of times that the program is measured and scheduled, at least 1.
         progress: returns a context manager that shows the current step.
         on_costs: called with the costs as soon as they are measured.
 
@@ -257,6 +259,6 @@ def _interleave(candidates: Sequence[Candidate], runs: int) -> None:
 
 
 def _choose(candidates: Sequence[Candidate]) -> Candidate:
-    """Returns the fastest candidate, or the first one if none is noticeably faster."""
+    """Returns the fastest candidate, or the first one if no other is faster by `_NOTICEABLE`."""
     best, first = min(candidates, key=lambda candidate: candidate.median), candidates[0]
     return best if best.median <= (1 - _NOTICEABLE) * first.median else first

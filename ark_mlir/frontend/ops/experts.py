@@ -44,7 +44,7 @@ def indexed_matmul(x: Tensor, weights: Tensor, indices: Tensor, name: str | None
 
     The result is ``[..., M, N]``; dtypes are as in :func:`matmul`. The compiled product reads the
     chosen matrices in the table and copies none. Raises InvalidUsageError if shapes or dtypes do
-    not fit. A run raises DeviceError if an index is negative or not less than E.
+    not fit. A run raises DataRangeError if an index is negative or not less than E.
 
     Example:
         >>> experts = ark.parameter("experts", (32, 48, 64))
@@ -91,8 +91,8 @@ def grouped_matmul(x: Tensor, weights: Tensor, counts: Tensor, name: str | None 
         counts: integers ``[E]``, the number of rows of each group, known at run time.
 
     The result is ``[T, N]``; dtypes are as in :func:`matmul`. Raises InvalidUsageError if shapes
-    or dtypes do not fit. A run raises DeviceError if a count is negative or the sum of the counts
-    is not T; the message then reports E as the index that is out of range.
+    or dtypes do not fit. A run raises DataRangeError if a count is negative or the sum of the
+    counts is not T; the message then reports E as the index that is out of range.
 
     Example:
         >>> experts = ark.parameter("experts", (32, 48, 64))

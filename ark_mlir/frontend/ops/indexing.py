@@ -36,7 +36,7 @@ def embedding(indices: Tensor, weight: Tensor, name: str | None = None) -> Tenso
         weight: ``[rows, D]``, of any dtype.
 
     The result has the shape of `indices` followed by D. Raises InvalidUsageError if `indices` is
-    not a tensor of integers or `weight` is not a matrix. A run raises DeviceError if an index is
+    not a tensor of integers or `weight` is not a matrix. A run raises DataRangeError if an index is
     negative or not less than ``rows``.
 
     Example:
@@ -59,7 +59,7 @@ def gather(x: Tensor, indices: Tensor, axis: int, name: str | None = None) -> Te
         axis: the dimension; a negative one counts from the end.
 
     Raises InvalidUsageError if `indices` is not a tensor of integers or `x` lacks `axis`. A run
-    raises DeviceError if an index is negative or not less than the extent.
+    raises DataRangeError if an index is negative or not less than the extent.
 
     Example:
         >>> table = ark.parameter("table", (512, 64))

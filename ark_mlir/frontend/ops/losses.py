@@ -36,7 +36,7 @@ def cross_entropy(
 
     The loss and its derivative are computed in fp32. Raises InvalidUsageError if `logits` are not
     floats, `labels` are not integers, shapes do not fit, or there are no classes. A run raises
-    DeviceError if a label is neither in ``[0, V)`` nor `ignore_index`.
+    DataRangeError if a label is neither in ``[0, V)`` nor `ignore_index`.
 
     Example:
         >>> labels = ark.input("labels", (4,), ark.int32)

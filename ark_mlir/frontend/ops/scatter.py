@@ -37,7 +37,7 @@ def scatter_add(
     as many elements as there are indices times the extent of `axis`. An infinity or NaN in
     `updates` reaches every slice. Raises InvalidUsageError if `indices` is not a tensor of
     integers, dtypes or shapes do not fit, `x` holds bools, or `x` lacks `axis`. A run raises
-    DeviceError if an index is negative or not less than the extent.
+    DataRangeError if an index is negative or not less than the extent.
 
     Example:
         >>> sums = ark.zeros((10, 64))

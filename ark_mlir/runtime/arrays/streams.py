@@ -26,11 +26,11 @@ class RunStream:
     Attributes:
         device: DLPack's type and number of the device.
         stream: handle of the stream of the run; None on the host.
-        user: who runs on the device, in messages.
-        locate: returns the number of the GPU that has an address, or None if none has it.
+        user: the name of the program in messages about the device.
+        locate: returns the ordinal of the GPU whose memory has an address, or None.
         on_host: True if the device is the host.
         producers: handles of the streams that write the inputs; the run starts after the work that
-            they were given before.
+            was queued on them before.
         torch: the module torch if it is imported and may have tensors on the device, else None.
         torch_stream: the handle of torch's current stream, once it was looked up, else None.
     """
@@ -67,7 +67,7 @@ class RankStreams(RunStream):
     """The devices and streams of a run on several GPUs.
 
     Attributes:
-        ranks: those of each rank.
+        ranks: the device and stream of each rank.
     """
 
     __slots__ = ("ranks",)

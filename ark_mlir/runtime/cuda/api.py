@@ -32,7 +32,7 @@ class CudaApi:
 
     Args:
         driver: the module ``cuda.bindings.driver``, or a stand-in.
-        ordinal: the device's number.
+        ordinal: the CUDA ordinal of the device.
 
     Raises UnsupportedError if the package or a GPU is missing.
     """
@@ -80,7 +80,7 @@ class CudaApi:
         return int(self.call("cuDeviceGetAttribute", key, self.device))
 
     def ordinal_of(self, address: int) -> int | None:
-        """Returns the number of the GPU whose memory has an address, or None."""
+        """Returns the ordinal of the GPU whose memory has an address, or None."""
         key = self.driver.CUpointer_attribute.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL
         result = self.driver.cuPointerGetAttribute(key, address)
         return None if int(result[0]) else int(result[1])

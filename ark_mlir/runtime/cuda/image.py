@@ -26,7 +26,7 @@ _DRIVERS = {
 }
 _LOG_BYTES = 4096
 _MOST_NOTES = 8
-# The limit for a call in which the driver makes machine code of PTX, which may take minutes.
+# The limit for a call in which the driver compiles PTX, which may take minutes.
 _ASSEMBLING_SECONDS = 600.0
 
 

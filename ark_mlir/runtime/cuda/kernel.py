@@ -30,7 +30,7 @@ class SharedMemory(NamedTuple):
         arena: the arena of all ranks.
         semaphores: the counters of this GPU.
         packets: the task packets of all ranks.
-        own_packets: the part of the packets on this GPU.
+        own_packets: the task packets on this GPU.
         begun: for each rank, the address of the word on its GPU which tells that this kernel has
             begun.
         slots: addresses for further slots, in which linked tables have the parts of other ranks.
@@ -109,7 +109,7 @@ class CudaKernel:
     def _table(self, name: str) -> memoryview | bytes:
         """The bytes of a table as the kernel reads it."""
         if name == "lanes" and self.bundle.manifest.ranks > 1 and self._shared is None:
-            # In place of SMs, as linking has it: see CudaPeerRanks.mlir.
+            # Linking replaces the SMs by the indices of the lanes: see CudaPeerRanks.mlir.
             lanes = np.array(self.bundle.tables.lanes)
             lanes[:, 0] = np.arange(len(lanes))
             return lanes.tobytes()

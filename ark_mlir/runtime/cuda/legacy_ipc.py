@@ -26,8 +26,9 @@ class LentBlock:
         nbytes: the size.
 
     Attributes:
-        address: of the first byte.
-        offset: of the first byte in the allocation, which other processes map as a whole.
+        address: the address of the first byte.
+        offset: the offset of the first byte in the allocation. Other processes map the whole
+            allocation.
 
     Raises DeviceError if memory is short.
     """
@@ -58,11 +59,11 @@ class BorrowedBlock:
 
     Args:
         api: the driver API of the own GPU, with its context open.
-        handle: of :meth:`LentBlock.handle`.
-        offset: of :class:`LentBlock`.
+        handle: the result of :meth:`LentBlock.handle` in the other process.
+        offset: the attribute of the :class:`LentBlock` in the other process.
 
     Attributes:
-        address: of the first byte.
+        address: the address of the first byte.
 
     Raises DeviceError if the driver refuses it, and UnsupportedError if the memory does not begin
     at a multiple of 2 MiB here.
@@ -78,7 +79,9 @@ class BorrowedBlock:
         self.address = pointer + offset
         if self.address % _PAGE:
             self.close()
-            raise UnsupportedError("the driver maps shared memory at a part of a page of 2 MiB")
+            raise UnsupportedError(
+                "the driver maps shared memory at an address that is not a multiple of 2 MiB"
+            )
 
     def close(self) -> None:
         """Unmaps the memory; no kernel of this process may use it any more."""

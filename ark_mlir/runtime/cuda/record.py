@@ -44,7 +44,7 @@ class RecordLayout:
     Args:
         manifest: the manifest of the program.
         lanes: the number of lanes, each of which returns a code.
-        further: the number of slots after those of the program.
+        further: the number of additional slots, after those of the program.
     """
 
     def __init__(self, manifest: Manifest, lanes: int, further: int = 0) -> None:

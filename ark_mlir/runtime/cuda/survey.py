@@ -20,11 +20,11 @@ class Gpu:
     """A GPU.
 
     Attributes:
-        ordinal: the number of the GPU in this process.
+        ordinal: the CUDA ordinal of the GPU in this process.
         kind: model and architecture, such as ``NVIDIA H100 80GB HBM3 (sm_90)``.
         sms: number of SMs.
         memory: bytes of its memory.
-        peers: numbers of the GPUs whose memory it can access.
+        peers: ordinals of the GPUs whose memory it can access.
     """
 
     ordinal: int

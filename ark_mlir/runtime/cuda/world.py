@@ -190,12 +190,13 @@ class CudaWorldDriver:
     # -- runs --------------------------------------------------------------------------------
 
     def launch(self, launch: Launch) -> None:
-        """See :meth:`Driver.launch`: all kernels are started before any is waited for."""
+        """See :meth:`Driver.launch`: starts the kernels of all ranks before it waits for one."""
         if any(driver.dirty for driver in self._ranks):
             # The kernel of an abandoned launch may still signal, also to other GPUs.
             for driver in self._ranks:
                 driver.await_abandoned()
-            # Before any launch: a kernel may signal to a GPU whose own kernel has not begun.
+            # All counters are zeroed before the first launch: a kernel may signal to a GPU whose
+            # own kernel has not begun.
             for driver in self._ranks:
                 driver.clear_semaphores()
         self._timeout_ns = launch.timeout_ns
@@ -213,8 +214,8 @@ class CudaWorldDriver:
     def _gather(self, run_stream: RunStream) -> list[RunStream]:
         """Returns the streams of the launches.
 
-        If a stream may have work of the caller's, each stream waits for the earlier work of all of
-        them, so that no kernel occupies its GPU while another rank's kernel cannot begin.
+        If a stream may have work of the caller, each stream waits for the earlier work of all
+        streams. No kernel then occupies its GPU while the kernel of another rank cannot begin.
         """
         parts = self._parts(run_stream)
         if not any(driver.is_foreign(part) for driver, part in parts):

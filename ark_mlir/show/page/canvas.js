@@ -1,5 +1,5 @@
-// Time and lanes to pixels, and the items of all lanes.
-// One of the parts that page.html holds in one function, in the order of timeline.py.
+// Conversion of time and lanes to pixels, and the drawing of the items of all lanes.
+// page.html joins all scripts to one function, in the order that timeline.py states.
 
 const canvas = $("canvas"), pen = canvas.getContext("2d", { alpha: false });
 const low = document.createElement("canvas"), lowPen = low.getContext("2d");
@@ -97,9 +97,9 @@ function drawBands() {
   if (bottom < height) pen.fillRect(GUTTER, bottom, width - GUTTER, height - bottom);
 }
 
-// What is wider than a few pixels becomes a rectangle with a label. All else is mixed, by the
-// share of each pixel that it takes, into a small picture with one line per row, so that a
-// hundred thousand items cost one image.
+// An item that is wider than a few pixels becomes a rectangle with a label. The colours of all
+// narrower items are blended, by their share of each pixel, into a small image with one line per
+// row, so that a hundred thousand items cost the drawing of one image.
 function drawItems(span, shift, part) {
   const [firstLane, lastLane] = visible();
   const lines = lastLane - firstLane, columns = Math.ceil(width - GUTTER);
@@ -154,9 +154,9 @@ function drawItems(span, shift, part) {
   if (view.row * part - gap < 11) drawBlockLabels(span, firstLane, lastLane, shift, part);
 }
 
-// The narrowest block of lanes that has a label, in pixels.
+// The least size of a block of lanes that gets a label, in pixels.
 const BLOCK = 15;
-// Rows that are too low for text: neighbouring lanes that run one task at a time have one label.
+// Labels rows that are too low for text: one label for neighbouring lanes that run the same task.
 function drawBlockLabels(span, firstLane, lastLane, shift, part) {
   let open = [];
   const close = (block) => {
@@ -242,7 +242,7 @@ function drawLarge(span, i, shift, size) {
     const label = fitting(isWait ? [meta.semaphores[subject(i)].name] : titles(i), wide - 12);
     const at = Math.max(left, GUTTER) + 5, middle = top + size / 2 + 0.5;
     if (isWait) {
-      // A label on hatching needs its own ground.
+      // A label on a hatched bar needs a plain background.
       const room = Math.min(pen.measureText(label).width + 6, wide - 8);
       pen.fillStyle = paint.panel;
       pen.fillRect(at - 3, top + 2, room, size - 4);
@@ -254,7 +254,7 @@ function drawLarge(span, i, shift, size) {
   pen.globalAlpha = 1;
 }
 
-// Names of a task's vCTAs, from the longest to the shortest.
+// Returns names of the vCTAs of a work item, from the longest to the shortest.
 function titles(i) {
   const name = meta.tasks[subject(i)].name;
   const range = `[${instructions[4 * i + 2]}, ${instructions[4 * i + 3]})`;
@@ -262,7 +262,7 @@ function titles(i) {
   const pair = parts.length ? `${parts.pop()}.${tail}` : tail;
   return [`${name} ${range}`, name, `${pair} ${range}`, pair, `${tail} ${range}`, tail];
 }
-// The first of some names that fits, else what fits of the last.
+// Returns the first of the names that fits into `room` pixels, else the last one, truncated.
 function fitting(names, room) {
   for (const name of names) if (pen.measureText(name).width <= room) return name;
   let name = names[names.length - 1];
@@ -270,7 +270,7 @@ function fitting(names, room) {
   return name.length > 2 ? name + "…" : "";
 }
 
-// Signals and prefetches take no time: a tick and a small triangle.
+// Draws a tick for each signal and a small triangle for each prefetch: they take no time.
 function drawMarks(span, firstLane, lastLane, shift, part) {
   for (let lane = firstLane; lane < lastLane; lane++) {
     const top = y(lane) + shift * view.row, size = view.row * part - 1.5;

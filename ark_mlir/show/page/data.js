@@ -1,5 +1,5 @@
-// The schedule, unpacked, and what is shown of it.
-// One of the parts that page.html holds in one function, in the order of timeline.py.
+// Unpacks the schedule, and holds the state of the view.
+// page.html joins all scripts to one function, in the order that timeline.py states.
 
 // Data
 //-----------------------------------------------------------------------------
@@ -43,7 +43,7 @@ const nameOf = (i) => named(i)[subject(i)].name;
 const waits = (i) => code(i) === WAIT || code(i) === BARRIER;
 const KINDS = meta.kinds.length, WAITING = KINDS;
 
-// Class of an item: the kind of its task, or WAITING; -1 is drawn as a mark.
+// The class of an item: the kind of its task, or WAITING; -1 for an item that is drawn as a mark.
 const sort = new Int8Array(count);
 for (let i = 0; i < count; i++)
   sort[i] = code(i) === RUN ? meta.tasks[subject(i)].kind : waits(i) ? WAITING : -1;
@@ -78,7 +78,7 @@ const view = { from: 0, to: total, top: 0, row: 20 };
 let hover = -1, chosen = -1, chosenTask = -1, query = "";
 const shown = new Array(KINDS + 1).fill(true);
 let matches = meta.tasks.map(() => true);
-// The times that figures, shares and arrows are of: those of the trace if it is shown.
+// Returns the times that figures, shares and arrows refer to: those of the trace if it is shown.
 const mainName = () => mode === "both" ? "traced" : mode;
 const main = () => spans[mainName()];
 

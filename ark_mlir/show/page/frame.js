@@ -1,5 +1,5 @@
-// The parts around the items and on top of them: axis, overview, names, arrows.
-// One of the parts that page.html holds in one function, in the order of timeline.py.
+// Draws the axis, the overview, the names of lanes, and the arrows of hand-offs.
+// page.html joins all scripts to one function, in the order that timeline.py states.
 
 // Overview, axis, gutter
 //-----------------------------------------------------------------------------
@@ -141,10 +141,10 @@ function drawGutter() {
   pen.stroke();
 }
 
-// What was chosen, and what it waits for
+// The selected item, and the items that it waits for
 //-----------------------------------------------------------------------------
 
-// The signals that the waits right before an item wait for; for a wait, its own.
+// The signals that an item waits for: those of the waits right before it, or its own if it is a wait.
 function awaited(i) {
   const result = [];
   const first = lanes[laneOf[i]][1];
@@ -154,7 +154,7 @@ function awaited(i) {
   }
   return result;
 }
-// The task whose result a signal announces.
+// Returns the work item whose result a signal announces, or -1.
 function runBefore(i) {
   for (let k = i; k >= lanes[laneOf[i]][1]; k--) if (code(k) === RUN) return k;
   return -1;

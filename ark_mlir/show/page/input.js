@@ -1,9 +1,10 @@
-// What people do, and the start.
-// One of the parts that page.html holds in one function, in the order of timeline.py.
+// Handlers of pointer and keyboard events, and the initialisation of the page.
+// page.html joins all scripts to one function, in the order that timeline.py states.
 
-// What people do
+// Events
 //-----------------------------------------------------------------------------
 
+// Returns the instruction at a point of the canvas, or -1.
 function hit(px, py) {
   if (px < GUTTER || py < TOP) return -1;
   const lane = Math.floor((py - TOP + view.top) / view.row);
@@ -15,7 +16,7 @@ function hit(px, py) {
   for (let i = firstAfter(span, lane, when - reach); i < lanes[lane][2]; i++) {
     if (span.start[i] > when + reach) break;
     const away = Math.max(span.start[i] - when, when - span.end[i], 0);
-    // What is a bar under the pointer goes before a mark near it.
+    // A bar under the pointer takes precedence over a mark near it.
     if (away < distance || (away === 0 && sort[i] >= 0)) {
       found = i;
       distance = away;
@@ -123,7 +124,7 @@ canvas.addEventListener("pointermove", (event) => {
   describe(found, tip);
   placeTip(tip, event.offsetX, event.offsetY);
 });
-// Beside the pointer, on the side with room, and inside of the plot in any case.
+// Places the tip beside the pointer: on the side with enough room, and inside the plot.
 function placeTip(tip, px, py) {
   const wide = tip.offsetWidth, tall = tip.offsetHeight;
   const left = px + 16 + wide > width ? px - 12 - wide : px + 16;

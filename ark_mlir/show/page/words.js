@@ -1,5 +1,5 @@
 // Descriptions of items, tasks and kinds of work.
-// One of the parts that page.html holds in one function, in the order of timeline.py.
+// page.html joins all scripts to one function, in the order that timeline.py states.
 
 function pairsOf(i) {
   const pairs = [], span = main();
@@ -75,7 +75,7 @@ function showDetails() {
   }
 }
 
-// What all runs of every task take together.
+// The total time of all work items, by task.
 function busyTimes(span) {
   const busy = meta.tasks.map(() => 0);
   for (let i = 0; i < count; i++)
@@ -83,7 +83,7 @@ function busyTimes(span) {
   return busy;
 }
 
-// Both times of a task, and how far they are apart.
+// The predicted and the traced time of a task, and their ratio.
 function comparison(predicted, traced) {
   const ratio = predicted > 0 ? traced / predicted : 0;
   const row = element("div", "row faint");

@@ -36,7 +36,7 @@ DAMAGES: dict[str, tuple[Callable[[bytes], bytes], str]] = {
     "magic": (lambda data: b"PK\3\4" + data[4:], "magic"),
     "version": (lambda data: patched(data, 8, b"\3\0\0\0"), "version is 3"),
     "old-version": (lambda data: patched(data, 8, b"\1\0\0\0"), "compile the program again"),
-    "flags": (lambda data: patched(data, 12, b"\1\0\0\0"), "this ark does not know its format"),
+    "flags": (lambda data: patched(data, 12, b"\1\0\0\0"), "format is unknown to this version"),
     "manifest-length-huge": (lambda data: patched(data, 16, u64(MAX_MANIFEST + 1)), "the limit"),
     "manifest-length-max": (lambda data: patched(data, 16, u64(2**64 - 1)), "the limit"),
     "manifest-longer-than-file": (lambda data: patched(data, 16, u64(len(data))), "not fit"),

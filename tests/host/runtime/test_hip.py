@@ -35,8 +35,8 @@ class NoLibrary:
     [
         (NoLibrary(), r"needs a GPU of AMD: libamdhip64\.so cannot be found"),
         (FakeHip(100, 0), "needs a GPU of AMD: 100"),
-        (FakeHip(0, 0), "needs a GPU of AMD: there is none"),
-        (FakeHip(0, 1), "this version compiles programs for hip, and does not launch them"),
+        (FakeHip(0, 0), "needs a GPU of AMD: this machine has none"),
+        (FakeHip(0, 1), "compiles programs for hip, but cannot run them"),
     ],
 )
 def test_the_missing_requirement_is_named(hip: Any, message: str) -> None:
