@@ -20,7 +20,7 @@ class Job:
     Args:
         work: returns an iterator of results; the worker's thread calls and exhausts it.
 
-    Must be made in the event loop of the receiver.
+    The constructor must be called in the event loop of the receiver.
     """
 
     def __init__(self, work: Callable[[], Iterator[Any]]) -> None:
@@ -30,7 +30,7 @@ class Job:
         self._cancelled = threading.Event()
 
     def cancel(self) -> None:
-        """Ends the work after its current result; a job that has not begun does not begin."""
+        """Ends the work after its current result; a job that has not begun is skipped."""
         self._cancelled.set()
 
     async def results(self) -> AsyncGenerator[Any]:
@@ -54,7 +54,7 @@ class Job:
                     if self._cancelled.is_set():
                         return
                     self._put(result)
-        except Exception as error:  # the receiver reports it, and the worker goes on
+        except Exception as error:  # the receiver reports it; the worker takes the next job
             self._put(error)
         finally:
             self._put(_END)
@@ -64,7 +64,7 @@ class Job:
         self._put(error)
 
     def _put(self, result: Any) -> None:
-        # A server that shuts down has closed its loop.
+        # The event loop is closed while the server shuts down.
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._results.put_nowait, result)
 

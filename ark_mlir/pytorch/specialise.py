@@ -101,8 +101,8 @@ class Padded:
     A call pads its arguments with zeros to the sizes of their buckets, and cuts the results. A
     graph may join tensors whose sizes have different symbols, such as the lengths of keys and
     values. It is then compiled for calls in which these symbols are equal. If the graph cannot be
-    computed on padded tensors even so, it is compiled for each set of sizes instead; the log says
-    why.
+    computed on padded tensors even then, it is compiled for each set of sizes instead, and the log
+    states the reason.
     """
 
     def __init__(
@@ -121,7 +121,8 @@ class Padded:
             number for number, index in enumerate(self._tensors) if index in static
         )
         self._sources = _sources(self._described)
-        self._tells_apart = True  # symbols that happen to be equal
+        # False after a refusal: symbols with equal values are then taken to be the same symbol.
+        self._tells_apart = True
         self._reason = self._refusal()
 
     def _refusal(self) -> str | None:
@@ -152,8 +153,11 @@ class Padded:
         same: Mapping[Any, Any],
         arguments: Sequence[Any],
     ) -> Compiled:
-        """Returns the program for padded sizes. Raises Refusal if there is none and all symbols are
-        told apart."""
+        """Returns the program for padded sizes.
+
+        If the graph cannot be computed on padded tensors, raises Refusal as long as equal sizes are
+        told apart; afterwards returns a program for each set of exact sizes.
+        """
         key = (tuple(sizes.values()), tuple(sorted(map(str, same.items()))))
 
         def make() -> Compiled:
@@ -193,8 +197,10 @@ class Padded:
     def _run(
         self, sizes: Sizes, same: Mapping[Any, Any], axes: list[Axes | None]
     ) -> Callable[..., Any]:
-        """Returns the graph as a function of its padded tensors, followed by the lengths. A call
-        sets `axes`, those of the results."""
+        """Returns the graph as a function of its padded tensors, followed by the lengths.
+
+        A call of the function stores the axes of the results in `axes`.
+        """
         symbols = list(self._sources)
 
         def run(*given: Any) -> Any:
@@ -230,7 +236,7 @@ def _sources(described: Sequence[Any]) -> dict[Any, Callable[[Sequence[Any]], in
 
 
 def _same(values: Mapping[Any, int]) -> dict[Any, Any]:
-    """Returns, for each symbol that has the value of an earlier one, that one."""
+    """Maps each symbol whose value equals that of an earlier symbol to the earlier one."""
     first: dict[int, Any] = {}
     return {
         symbol: first[value]
@@ -240,7 +246,7 @@ def _same(values: Mapping[Any, int]) -> dict[Any, Any]:
 
 
 def _lengths(values: Mapping[Any, int], device: torch.device) -> list[torch.Tensor]:
-    # A fill does not wait for the device, unlike a copy from the host.
+    # torch.full does not wait for the device, whereas a copy from the host does.
     full = functools.partial(torch.full, (), dtype=torch.int64, device=device)
     return [full(value) for value in values.values()]
 

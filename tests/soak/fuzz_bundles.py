@@ -113,11 +113,16 @@ def sealed(
     sections: dict[str, bytes],
     move: Callable[[dict[str, dict[str, Any]]], None] = lambda table: None,
 ) -> bytearray:
-    """Returns the file of a manifest's text (an object without sections) with valid hashes; `move`
-    may alter the table of sections.
+    """Returns a bundle's file with valid hashes.
+
+    Args:
+        manifest: the text of the manifest, an object without sections.
+        sections: the contents of the sections.
+        move: may alter the table of sections.
     """
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in sections.items()}
-    # Mostly the table has as many digits as that of the corpus, and is made once.
+    # The offsets depend on the length of the text, and its length on their digits. The estimate is
+    # right for most manifests; otherwise the loop finds the length.
     length = len(manifest) + 10 + sum(len(name) + 110 for name in sections)
     for _ in range(8):
         end, table = HEADER_SIZE + length, dict[str, dict[str, Any]]()
@@ -162,7 +167,7 @@ SIGNED = [
 
 
 def alter_file(random: Random, base: int) -> bytearray:
-    """Alters bytes anywhere, without mending a hash."""
+    """Alters bytes anywhere, and leaves all hashes as they are."""
     data = bytearray(FILES[base])
     alter_bytes(random, data)
     return data

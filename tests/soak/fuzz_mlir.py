@@ -156,11 +156,11 @@ def read_stages(seeds: Sequence[Seed]) -> list[Stage]:
 
 
 class Inputs:
-    """All inputs of a seed number, each by its own number.
+    """All inputs of a seed, each by its index.
 
     Inputs of a batch are mutants of one module for one command, so that one run of ark-opt can
-    take all of them. An input depends on the tests and on its number alone, so modules are lowered
-    when they are drawn, and no word of a mutant comes from another lowered module.
+    take all of them. An input depends only on the tests, the seed and its index: modules are
+    lowered when they are drawn, and no word of a mutant comes from another lowered module.
     """
 
     def __init__(self, server: Server, seed: int) -> None:

@@ -1,8 +1,8 @@
-"""Runs numbered cases in a child process that a watchdog looks after.
+"""Runs numbered cases in a child process, which the parent watches for crashes and hangs.
 
-A case is a function of a seed and a number, so that each can be run again alone. The child writes
-its progress to shared memory, which the parent reads. If a child dies or hangs, its present case
-has failed, and another child continues with the next case.
+A case is a function of a seed and an index, so that each case can be repeated alone. The child
+writes its progress to shared memory, which the parent reads. If a child dies or hangs, its present
+case has failed, and another child continues with the next case.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 
-# One case: gets a source of random numbers and returns its outcome in a word or two. An exception
-# is a failure.
+# One case: takes a source of random numbers, and returns its outcome in one or two words. An
+# exception is a failure.
 Case = Callable[[Random], str]
 
 _HANG_SECONDS = 5.0
 _MEMORY_LIMIT = 1 << 30
 _POLL_SECONDS = 0.1
 _MAX_SHOWN = 20
-# Words of the shared memory: the number of the case, failures of the child so far, and the start of
-# the case in ns. Each word is written atomically, so that the parent never reads half of one.
+# Words of the shared memory: the index of the case, the failures of the child so far, and the start
+# of the case in ns. Each word is written atomically, so that the parent reads no mixed value.
 _CASE, _FAILURES, _BEGAN = range(3)
 
 

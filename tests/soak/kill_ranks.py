@@ -3,15 +3,15 @@
 
     python tests/soak/kill_ranks.py --count 100 --seed 1
 
-In each round, 2 to 4 processes take part in a world on cpu: they meet, compile and run a program of
-collectives over and over. One of them is sent a signal at a random moment. These properties must
-hold:
+In each round, 2 to 4 processes form a world on cpu. They compile a program of collectives and run
+it repeatedly, and one of them gets a signal at a random moment. These properties must hold:
 
 - Every survivor raises a RankFailedError or HangError within a deadline, and ends.
 - Survivors write nothing to stderr, where an uncaught exception would appear.
-- A rank that was stopped and goes on raises such an error, too. One that is interrupted ends.
-- Nothing is left behind: no process, also none that a rank started; no name of a socket; nothing in
-  /dev/shm, in the folder for temporary files and in the working folder.
+- A rank that was stopped and is continued raises such an error, too. A rank that is interrupted
+  ends.
+- No process is left, including those that a rank started; no name of a socket; and no file in
+  /dev/shm, in the folder for temporary files or in the working folder.
 
 Exits with 1 if a round fails. The last line of stdout is a summary in JSON. A round depends only on
 the seed and on its number: ``--only N`` repeats it.
@@ -296,8 +296,10 @@ def judge_victim(rank: Rank, plan: Plan, outcome: Outcome) -> None:
 
 
 def left_behind(plan: Plan, job: str, folder: Path, shared: set[str]) -> list[str]:
-    """Returns what a round has left behind, after some time for programs that a killed rank had
-    started."""
+    """Returns the processes, sockets and files that a round has left.
+
+    Waits for a limited time, in which programs that a killed rank had started may end.
+    """
     deadline = time.monotonic() + SLACK
     while True:
         found = [
@@ -312,7 +314,7 @@ def left_behind(plan: Plan, job: str, folder: Path, shared: set[str]) -> list[st
 
 
 def processes_of(job: str) -> list[str]:
-    """Returns processes with the job in their environment, which those started by ranks inherit."""
+    """Returns the processes of a job, by their environment, which child processes inherit."""
     found: list[str] = []
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):

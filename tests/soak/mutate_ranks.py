@@ -52,7 +52,7 @@ class RankMutations(Mutations):
         }
 
     def crossing(self, way: str) -> tuple[int, int] | None:
-        """Returns the place of a random signal to, or wait for, another rank."""
+        """Returns the lane and the position of a random signal to, or wait for, another rank."""
         opposite = {"signal": "wait", "wait": "signal"}[way]
         places = [
             (row, index)
@@ -63,7 +63,7 @@ class RankMutations(Mutations):
         return self.rng.choice(places) if places else None
 
     def change_owned(self, accept: Callable[[Operand], bool]) -> bool:
-        """Moves an operand to the same place in the part of another rank."""
+        """Moves an operand to the same offset in the part of another rank."""
         place = self.operand(accept)
         if place is None:
             return False
@@ -274,14 +274,14 @@ class RankMutations(Mutations):
         return self.change_operand(place, dtype=dtype)
 
     def stamp_or_do_not(self) -> bool:
-        """Makes rank packets carry no epoch, or results of another task seem to carry one."""
+        """Declares that a task's rank packets carry no epoch, or that other results carry one."""
         number = self.rng.randrange(len(self.tasks))
         stamps = self.tasks[number].stamps
         self.tasks[number] = replace(self.tasks[number], stamps=not stamps)
         return True
 
     def write_over_rank_packets(self) -> bool:
-        """Moves a result to where rank packets lie."""
+        """Moves a result to the bytes of rank packets."""
         words = [o for task in self.tasks if task.stamps for o in task.operands if o.writes]
         place = self.operand(lambda o: o.writes and o.root == ARENA and o.dtype != "i64")
         if place is None or not words:

@@ -363,7 +363,7 @@ class Run:
 
 
 def find_violation(body: Body, random: Random) -> str | None:
-    """Executes a body on random data; returns what went wrong, or None."""
+    """Executes a body on random data; returns a description of the first violation, or None."""
     for _ in range(_DATA_SETS):
         data = [
             random.choice(_NUMBERS) if random.random() < 0.7 else random.randint(-3, 20)
@@ -378,7 +378,7 @@ def find_violation(body: Body, random: Random) -> str | None:
 
 
 def judge(server: Server, bodies: list[Body]) -> list[bool]:
-    """Returns for each body whether the pass accepts it."""
+    """Runs the pass on all bodies; returns True for each body that it accepts."""
     together = f"\n{_MARKER}\n".join(body.text() for body in bodies)
     flags = (f"--split-input-file={_MARKER}", f"--output-split-marker={_MARKER}")
     outcome = server.run(together.encode(), (_PASS, *flags))

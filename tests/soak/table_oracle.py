@@ -36,7 +36,7 @@ class Program:
         return len(self.manifest["buffers"]) + 1 if self.manifest.get("packets") else -1
 
     def footprint(self, task: int) -> list[dict[str, Any]]:
-        """Returns what the manifest declares about the operands of a task."""
+        """Returns the declarations of the operands of a task in the manifest."""
         entry = self.manifest["tasks"][task]
         return self.manifest["bodies"][entry["body"]]["footprints"][entry["footprint"]]
 

@@ -14,7 +14,7 @@ __all__ = [
 
 
 def runner_of(executable: Any) -> Any:
-    """Returns what runs an executable: its driver, its storage, and its limits of time."""
+    """Returns the runner of an executable, with its driver, its storage and its time limits."""
     return executable._runner
 
 

@@ -39,7 +39,7 @@ def _last(axis: int, rank: int) -> list[int]:
 
 
 class _Writes:
-    """The elements of `x` along an axis that each index writes to.
+    """Writes to the elements of `x` that indices along an axis select.
 
     Args:
         x: the tensor that is written to.
@@ -64,19 +64,19 @@ class _Writes:
         self.hits = ark.equal(ark.unsqueeze(rows, -2), ark.reshape(numbers, (extent, 1)))
 
     def last(self, source: ark.Tensor) -> ark.Tensor:
-        """Returns `x`, with the element of `source` of the last index of each position."""
+        """Returns `x` with elements of `source`; the last of several indices of an element wins."""
         number = ark.where(self.hits, ark.arange(self.count, dtype=int32), -1)
         latest = ark.transpose(ark.reduce_max(number, -1, keepdims=False), self._back)
         chosen = take_along(source, self._axis, ark.maximum(latest, 0))
         return ark.where(latest >= 0, chosen, self._x)
 
     def filled(self, value: Operand) -> ark.Tensor:
-        """Returns `x` with a value at all indices."""
+        """Returns `x` with `value` at all elements that the indices select."""
         hit = ark.reduce_max(ark.cast(self.hits, int32), -1, keepdims=False)
         return ark.where(ark.transpose(hit, self._back) > 0, value, self._x)
 
     def sums(self, source: ark.Tensor) -> ark.Tensor:
-        """Returns `x` plus the elements of `source` at their indices."""
+        """Returns `x` plus, at each element, all elements of `source` whose index selects it."""
         rows = ark.transpose(source, _last(self._axis, self._x.ndim))
         added = ark.reduce_sum(ark.where(self.hits, ark.unsqueeze(rows, -2), 0), -1, keepdims=False)
         return self._x + ark.transpose(added, self._back)

@@ -20,7 +20,7 @@ _COMPILER = ["clang++-22", "-fPIC"]
 
 
 def missing_tools() -> list[str]:
-    """Returns what this machine lacks for an emulation, or None."""
+    """Returns the tools for an emulation that this machine lacks; empty if it has all."""
     return [tool for tool in TOOLS if shutil.which(tool) is None]
 
 
