@@ -4,7 +4,8 @@
     python benchmarks/dense.py --bundles FOLDER [--output F]   # where the GPU is
 
 The second command needs ark's runtime, numpy, ml_dtypes, cuda-python and torch. All arms
-have the same random bf16 arrays. A row is named by rows, columns, depth, and the layout of both
+have the same random arrays, of bf16 or, in rows whose name ends so, of fp32. PyTorch multiplies
+fp32 without TF32, its default. A row is named by rows, columns, depth, and the layout of both
 factors: ``n`` for row-major, ``t`` for transposed, so that ``nt`` is a linear layer. Arms are
 replays of a CUDA graph over several copies of the operands, which do not fit the L2, except those
 that are called warm. Arms of ark with a larger error than torch.matmul have no times.
@@ -33,6 +34,8 @@ import ark_mlir as ark
 
 ARMS = ("cublas", "cublas warm", "max-autotune", "ark", "ark warm")
 FEW, MANY = 4, 24
+# The largest error of ark relative to that of torch.matmul. Sums of fp32 have other orders.
+SLACK = {"bf16": 1.01, "fp32": 2.0}
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,7 @@ class Shape:
     columns: int
     depth: int
     layout: str = "nt"
+    dtype: str = "bf16"
 
     @property
     def left(self) -> tuple[int, int]:
@@ -54,14 +58,15 @@ class Shape:
 
     @property
     def name(self) -> str:
-        return f"{self.rows}x{self.columns}x{self.depth}-{self.layout}"
+        suffix = "" if self.dtype == "bf16" else f"-{self.dtype}"
+        return f"{self.rows}x{self.columns}x{self.depth}-{self.layout}{suffix}"
 
     def workload(self) -> Workload:
         rows, columns, depth = self.rows, self.columns, self.depth
         elements = rows * depth + columns * depth + rows * columns
         return Workload(
-            f"[{rows}, {depth}] x [{depth}, {columns}], {self.layout}",
-            bytes=2.0 * elements,
+            f"[{rows}, {depth}] x [{depth}, {columns}], {self.layout}, {self.dtype}",
+            bytes=float(ark.dtypes.as_dtype(self.dtype).itemsize * elements),
             flops=2.0 * rows * columns * depth,
         )
 
@@ -77,17 +82,23 @@ def shapes() -> Iterator[Shape]:
     for layout in ("nn", "tn"):
         yield from (Shape(2048, 2048, 2048, layout), Shape(4096, 4096, 4096, layout))
         yield Shape(512, 14336, 4096, layout)
+    for size in (1024, 4096):
+        yield from (Shape(size, size, size, layout, "fp32") for layout in ("nt", "nn", "tn"))
+    yield Shape(512, 3072, 768, "nt", "fp32")
 
 
 SHAPES = {shape.name: shape for shape in shapes()}
-SMALL = {shape.name: shape for shape in (Shape(64, 96, 128), Shape(64, 96, 128, "tn"))}
+SMALL = {
+    shape.name: shape
+    for shape in (Shape(64, 96, 128), Shape(64, 96, 128, "tn"), Shape(64, 96, 128, "nt", "fp32"))
+}
 
 
 def compile_row(row: str, folder: Path, target: str) -> None:
     shape = {**SHAPES, **SMALL}[row]
     with ark.Program("dense") as program:
-        x = ark.input("x", shape.left, ark.bf16)
-        w = ark.parameter("w", shape.right, ark.bf16)
+        x = ark.input("x", shape.left, shape.dtype)
+        w = ark.parameter("w", shape.right, shape.dtype)
         x = ark.transpose(x, (1, 0)) if shape.layout[0] == "t" else x
         ark.output("y", ark.matmul(x, w, transpose_other=shape.layout[1] == "t"))
     save(program, folder, row, target)
@@ -100,9 +111,10 @@ class Operands:
         import torch
 
         generator = torch.Generator(device).manual_seed(0)
+        dtype = {"bf16": torch.bfloat16, "fp32": torch.float32}[shape.dtype]
 
         def draw(size: tuple[int, int]) -> Any:
-            return torch.randn(size, generator=generator, device=device, dtype=torch.bfloat16)
+            return torch.randn(size, generator=generator, device=device, dtype=dtype)
 
         self.shape, self.device = shape, device
         self.copies = [
@@ -122,11 +134,13 @@ class Operands:
 
 
 def exact(operands: Operands) -> Any:
-    """Returns the product of the first copy in fp32."""
+    """Returns the product of the first copy, of bf16 in fp32, of fp32 in float64."""
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
     left, right = operands.views(operands.copies[0])
+    if operands.shape.dtype == "fp32":
+        return (left.double() @ right.double()).cpu().numpy()
     return (left.float() @ right.float()).cpu().numpy()
 
 
@@ -204,7 +218,8 @@ def measure_row(task: Task) -> Iterator[Result]:
     }
     bound = error_of(makers["cublas"]().output(), expected)
     wanted = {arm: makers[arm] for arm in task.arms}
-    yield from compare(task.row, wanted, expected, bound, task.samples)
+    slack = SLACK[operands.shape.dtype]
+    yield from compare(task.row, wanted, expected, bound, task.samples, slack)
 
 
 SUITE = Suite(

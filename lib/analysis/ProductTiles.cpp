@@ -18,8 +18,8 @@ int64_t mlir::ark::getLeastTiles(TargetAttr target) {
   return target.getSms() - target.getSms() / kIdleShare;
 }
 
-int64_t mlir::ark::getLeastWholeTiles(TargetAttr target, bool isAlongDepth) {
-  return isAlongDepth ? getLeastTiles(target) : 1;
+int64_t mlir::ark::getLeastWholeTiles(TargetAttr target, bool canWarpsRead) {
+  return canWarpsRead ? getLeastTiles(target) : 1;
 }
 
 static MatrixTilesAttr getListedTiles(TargetAttr target) {
@@ -42,9 +42,22 @@ double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
   constexpr double kPsPerNs = 1000;
   MatrixTilesAttr listed = getListedTiles(target);
   int64_t stages = divideCeil(sizes.depth, listed.getDepth());
+  int64_t products = stages * countPartProducts(sizes.parts);
   double ns = listed.getTile() +
-              stages * (rows + columns) * listed.getStageRow() / kPsPerNs;
+              products * (rows + columns) * listed.getStageRow() / kPsPerNs;
   return divideCeil(countTiles(sizes, rows, columns), target.getSms()) * ns;
+}
+
+/// Returns true unless the elements are split, and the stages of a tile exceed
+/// the shared memory, or the threads cannot load its rows evenly.
+static bool canSplit(TargetAttr target, const ProductSizes &sizes, int64_t rows,
+                     int64_t columns) {
+  constexpr int64_t kPartBytes = 2;
+  int64_t bytes = kSplitStages * sizes.parts * (rows + columns) *
+                  getStageDepth(target) * kPartBytes;
+  return sizes.parts == 1 ||
+         (rows % kSplitUnit == 0 && columns % kSplitUnit == 0 &&
+          bytes <= target.getSharedMemory());
 }
 
 std::optional<ProductTile> mlir::ark::findListedTile(TargetAttr target,
@@ -57,7 +70,7 @@ std::optional<ProductTile> mlir::ark::findListedTile(TargetAttr target,
   std::optional<ProductTile> best;
   for (auto [rows, columns] : listed.getTiles()) {
     if (sizes.rows % rows != 0 || sizes.columns % columns != 0 ||
-        columns % columnUnit != 0 ||
+        columns % columnUnit != 0 || !canSplit(target, sizes, rows, columns) ||
         countTiles(sizes, rows, columns) < leastTiles)
       continue;
     double ns = predictTilesNs(target, sizes, rows, columns);

@@ -14,10 +14,23 @@ namespace mlir::ark {
 inline constexpr int64_t kMostTileSide = 128;
 inline constexpr int64_t kLeastTileRows = 16, kLeastTileColumns = 64;
 
+/// bf16 parts into which threads split an element of f32 for matrix units.
+inline constexpr int64_t kF32Parts = 3;
+/// Stages of split operands in shared memory, and the unit of the rows and
+/// columns of their tiles, which the threads of a CTA load at once.
+inline constexpr int64_t kSplitStages = 2, kSplitUnit = 64;
+
+/// Returns the number of products of parts of two elements that have an effect
+/// on a result of f32, if each element has `parts` parts.
+constexpr int64_t countPartProducts(int64_t parts) {
+  return parts * (parts + 1) / 2;
+}
+
 /// The extents of `batches` products, each of `rows` x `depth` elements by
-/// `depth` x `columns` elements.
+/// `depth` x `columns` elements. `parts` is kF32Parts for elements of f32, and
+/// 1 for elements of 16 bits.
 struct ProductSizes {
-  int64_t batches, rows, columns, depth;
+  int64_t batches, rows, columns, depth, parts = 1;
 };
 
 /// A tile of the result of a matmul, and the predicted time of all tiles.
@@ -39,11 +52,10 @@ int64_t getStageDepth(TargetAttr target);
 double predictTilesNs(TargetAttr target, const ProductSizes &sizes,
                       int64_t rows, int64_t columns);
 
-/// Returns the minimum number of listed tiles of a matmul that is not split
-/// along the depth. If the rows of both operands lie along the depth, warps can
-/// compute smaller tiles, which are faster than listed tiles with idle SMs. For
-/// other operands, the result is 1, because only listed tiles support them.
-int64_t getLeastWholeTiles(TargetAttr target, bool isAlongDepth);
+/// Returns the minimum number of listed tiles of a matmul in one part. If warps
+/// can read the operands, smaller tiles are faster than idle SMs. Other
+/// operands need listed tiles: the result is 1.
+int64_t getLeastWholeTiles(TargetAttr target, bool canWarpsRead);
 
 /// Returns the listed tile with the shortest predicted time. Returns nothing if
 /// no listed tile divides the result into at least `leastTiles` tiles. The

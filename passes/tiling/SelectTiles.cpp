@@ -231,12 +231,25 @@ static bool isAlongDepth(MatmulOp op) {
   return !op.getTransposeInput() && op.getTransposeOther();
 }
 
+/// Returns true for f32, which threads split into parts for matrix units.
+static bool isSplit(MatmulOp op) {
+  return getType(op.getLhs()).getElementType().isF32();
+}
+
+/// Returns true if warps can read both operands: their rows lie along the
+/// depth, and their elements are not split.
+static bool canWarpsRead(MatmulOp op) {
+  return isAlongDepth(op) && !isSplit(op);
+}
+
 /// Returns true if matrix units can read both operands in stages: K or the
 /// other dimension is contiguous, and both operands come directly from memory.
 bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
   RankedTensorType lhs = getType(op.getLhs());
-  return hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
-         lhs.getElementTypeBitWidth() == 16 &&
+  bool isStaged =
+      isSplit(op) || (hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
+                      lhs.getElementTypeBitWidth() == 16);
+  return isStaged &&
          getType(op.getRhs()).getElementType() == lhs.getElementType() &&
          isa<BlockArgument>(op.getLhs()) && isa<BlockArgument>(op.getRhs()) &&
          (isAlongDepth(op) || tiles.getPanel() > 0) &&
@@ -254,12 +267,13 @@ TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
     return std::nullopt;
   ArrayRef<int64_t> batches = domain.drop_back(2);
   ProductSizes sizes{ShapedType::getNumElements(batches),
-                     domain[domain.size() - 2], domain.back(), getDepth(op)};
+                     domain[domain.size() - 2], domain.back(), getDepth(op),
+                     isSplit(op) ? kF32Parts : 1};
   // Two warpgroups divide the columns of a tile, in whole panels if the rows of
   // the right operand lie across the depth.
   int64_t columnUnit = op.getTransposeOther() ? 1 : 2 * listed.getPanel();
   std::optional<ProductTile> found = findListedTile(
-      target, sizes, columnUnit, getLeastWholeTiles(target, isAlongDepth(op)));
+      target, sizes, columnUnit, getLeastWholeTiles(target, canWarpsRead(op)));
   if (!found)
     return std::nullopt;
   Tile tile(batches.size(), 1);
@@ -499,7 +513,7 @@ Tile TileSelector::select(GroupOp group) const {
 bool TileSelector::needsListedTile(GroupOp group) const {
   Operation *anchor = getTileAnchor(group);
   auto matmul = dyn_cast_if_present<MatmulOp>(anchor);
-  return matmul && matmulM == 0 && matmulN == 0 && !isAlongDepth(matmul) &&
+  return matmul && matmulM == 0 && matmulN == 0 && !canWarpsRead(matmul) &&
          findMatrixTile(matmul, getDomain(group));
 }
 

@@ -166,6 +166,7 @@ INTERVALS = {
     "emulation/test_packets.py::test_attention_of_blocks_of_rows": 4,
     "emulation/test_products.py::test_clipped_tiles": 8,
     "emulation/test_products.py::test_warpgroups": 4,
+    "emulation/test_products.py::test_warpgroups_multiply_parts_of_fp32": 4,
     "emulation/test_products.py::test_warpgroups_read_transposed_operands": 8,
     "emulation/test_streams.py::test_products_of_two_widths": 8,
     "emulation/test_streams.py::test_rows_of_decoders": 8,

@@ -19,7 +19,8 @@ static constexpr int64_t kMinRows = 2;
 /// Smallest K: with fewer terms, the exchange between warps outweighs the gain.
 static constexpr int64_t kMinDepth = 64;
 
-/// Returns true for sum + extf(a) * extf(b), with each operand exactly once.
+/// Returns true for sum + a * b or sum + extf(a) * extf(b), with each operand
+/// exactly once.
 static bool isSumOfProducts(linalg::LinalgOp op) {
   Block *block = op.getBlock();
   auto sum =
@@ -34,7 +35,7 @@ static bool isSumOfProducts(linalg::LinalgOp op) {
     return false;
   auto isOperand = [](Value value, BlockArgument argument) {
     auto wide = value.getDefiningOp<arith::ExtFOp>();
-    return wide && wide.getIn() == argument;
+    return wide ? wide.getIn() == argument : value == argument;
   };
   BlockArgument left = block->getArgument(0), right = block->getArgument(1);
   return (isOperand(product.getLhs(), left) &&
@@ -73,7 +74,9 @@ static bool isLoadable(Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
-  int64_t bytes = kElementsPerLoad * getElementBytes(type.getElementType());
+  int64_t bytes =
+      std::min(kElementsPerLoad * getElementBytes(type.getElementType()),
+               kLoadBytes);
   return succeeded(type.getStridesAndOffset(strides, offset)) &&
          strides.back() == 1 &&
          getRowAlignment(buffer, kElementsPerLoad) >= bytes;
@@ -86,6 +89,8 @@ static bool isNarrow(Type type) {
 }
 
 static bool canMultiply(Type left, Type right) {
+  if (left.isF32() && right.isF32())
+    return true;
   auto isOperand = [](Type type) {
     return type.isBF16() || type.isF16() || isNarrow(type);
   };
@@ -163,6 +168,8 @@ int64_t MatmulTile::getColumnsPerLoad() const {
 }
 
 Type MatmulTile::getElementType() const {
+  if (isSplit())
+    return BFloat16Type::get(left.getContext());
   for (Value operand : {left, right})
     if (Type type = getElementTypeOrSelf(operand); !isNarrow(type))
       return type;
@@ -170,9 +177,12 @@ Type MatmulTile::getElementType() const {
 }
 
 bool MatmulTile::isPlain() const {
-  return !isNarrow(getElementTypeOrSelf(left)) &&
-         !isNarrow(getElementTypeOrSelf(right));
+  return llvm::all_of(ArrayRef<Value>{left, right}, [&](Value operand) {
+    return getElementTypeOrSelf(operand) == getElementType();
+  });
 }
+
+bool MatmulTile::isSplit() const { return getElementTypeOrSelf(left).isF32(); }
 
 bool MatmulTile::hasTemporaryRows() const {
   return isSkinny() && left.getDefiningOp<memref::AllocaOp>();

@@ -16,10 +16,11 @@ inline constexpr int64_t kElementsPerLoad = 8;
 enum class Major { K, MN };
 
 /// out[m, n] += left[m, k] * right[n, k] on buffers, a tile of one CTA.
-/// Operands are bf16 or f16, accumulators f32. The rows of both operands are
-/// contiguous and aligned for loads of 8 elements. A buffer of the major MN is
-/// left[k, m] or right[k, n]. An operand may also have 8-bit floats, which are
-/// widened in registers.
+/// Operands are bf16, f16 or f32, accumulators f32. The rows of both operands
+/// are contiguous and aligned for loads of 8 elements. A buffer of the major MN
+/// is left[k, m] or right[k, n]. An operand of 16-bit floats may be multiplied
+/// by 8-bit floats, which are widened in registers. Elements of f32 are split
+/// into bf16 parts (`SplitFloat.h`).
 struct MatmulTile {
   linalg::LinalgOp op;
   Value left, right, out;
@@ -49,10 +50,12 @@ struct MatmulTile {
   }
 
   /// Returns the element type of the instruction: f16 if both operands have 8
-  /// bits.
+  /// bits, and bf16 if both are f32.
   Type getElementType() const;
   /// Returns true if both operands have the instruction's type in memory.
   bool isPlain() const;
+  /// Returns true if both operands are f32.
+  bool isSplit() const;
   /// Returns true if the rows of both operands lie along K.
   bool isKMajor() const {
     return leftMajor == Major::K && rightMajor == Major::K;

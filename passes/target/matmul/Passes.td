@@ -41,6 +41,13 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     of one matrix, with a pitch that is a multiple of 16 bytes. The accumulators are finally stored
     to the memory of the stages, which replaces the temporary of the product.
 
+    Operands of f32 become bf16: threads load a stage, split each element into three bf16 parts, whose
+    sum is the element, and store the parts to one of two stages, while warpgroups multiply the parts in
+    the other stage. Of the nine products of parts, the six largest are added, with an error as in f32.
+    A thread with an infinite accumulator or a NaN computes its accumulators again in f32, from the
+    operands in memory, since the parts of an infinity have no meaning. Without `wgmma`, threads compute
+    products of f32.
+
     Loads of rows beyond the end read the last row again; elements beyond the end of K are zero. The
     pass skips products with unaligned rows and products of other types.
 

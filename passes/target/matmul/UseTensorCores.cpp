@@ -60,9 +60,10 @@ struct Units {
   /// Returns true if warps can compute the products together. The threads of a
   /// warp load rows along K.
   bool canUseWarps(ArrayRef<MatmulTile> products) const {
-    return llvm::all_of(
-               products,
-               [](const MatmulTile &product) { return product.isKMajor(); }) &&
+    return llvm::all_of(products,
+                        [](const MatmulTile &product) {
+                          return product.isKMajor() && !product.isSplit();
+                        }) &&
            MmaShape(products, threads).fits();
   }
   std::optional<WarpgroupShape> choose(ArrayRef<MatmulTile> products,

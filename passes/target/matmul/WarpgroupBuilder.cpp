@@ -118,29 +118,43 @@ SmallVector<Value> WarpgroupBuilder::createAccumulators() {
                             LLVM::ZeroOp::create(builder, type));
 }
 
+/// Returns the parts of both operands to multiply, the smallest products first.
+/// Products that are too small for f32 results are left out.
+static SmallVector<std::pair<int64_t, int64_t>> getPartPairs(int64_t parts) {
+  SmallVector<std::pair<int64_t, int64_t>> pairs;
+  for (int64_t sum = parts - 1; sum >= 0; --sum)
+    for (int64_t left = 0; left <= sum; ++left)
+      pairs.emplace_back(left, sum - left);
+  return pairs;
+}
+
 void WarpgroupBuilder::startStage(Value offset,
                                   MutableArrayRef<Value> accumulators) {
   Type element = products.front().getElementType();
   NVVM::WgmmaFenceAlignedOp::create(builder);
   bool isPlain = llvm::all_of(
       products, [](const MatmulTile &product) { return product.isKMajor(); });
-  for (int64_t k = 0; k < kStageDepth; k += shape.mma.getK()) {
-    auto getBegin = [&](Major major) {
-      return add(offset, constantI64(getDepthUnits(k, major)));
-    };
-    Major leftMajor = products.front().leftMajor;
-    Value begin = getBegin(leftMajor);
-    Value a = move(left, begin);
-    for (auto [product, right, sum] :
-         llvm::zip(products, rights, accumulators)) {
-      Value b = move(right, isPlain ? begin : getBegin(product.rightMajor));
-      sum = instruction
-                ->multiply(
-                    builder, element, a, b, sum,
-                    {leftMajor == Major::MN, product.rightMajor == Major::MN})
-                .front();
+  for (auto [leftPart, rightPart] : getPartPairs(shape.parts))
+    for (int64_t k = 0; k < kStageDepth; k += shape.mma.getK()) {
+      auto getBegin = [&, k = k](Major major, int64_t part) {
+        int64_t units = part * shape.getPartBytes() / kDescriptorUnit;
+        return add(offset, constantI64(units + getDepthUnits(k, major)));
+      };
+      Major leftMajor = products.front().leftMajor;
+      Value begin = getBegin(leftMajor, leftPart);
+      Value a = move(left, begin);
+      bool isSame = isPlain && leftPart == rightPart;
+      for (auto [product, right, sum] :
+           llvm::zip(products, rights, accumulators)) {
+        Value b = move(right, isSame ? begin
+                                     : getBegin(product.rightMajor, rightPart));
+        sum = instruction
+                  ->multiply(
+                      builder, element, a, b, sum,
+                      {leftMajor == Major::MN, product.rightMajor == Major::MN})
+                  .front();
+      }
     }
-  }
   NVVM::WgmmaGroupSyncAlignedOp::create(builder);
 }
 
@@ -148,10 +162,7 @@ void WarpgroupBuilder::startStage(Value offset,
 // Results
 //===----------------------------------------------------------------------===//
 
-/// Stores accumulators. A warp holds consecutive rows of its warpgroup. A
-/// thread's accumulators are the fragments of all `n` columns, each of which
-/// consists of neighbouring columns of several rows.
-void WarpgroupBuilder::store(Value own, Value buffer) {
+std::pair<Value, Value> WarpgroupBuilder::getFirstPosition() {
   MatrixFragment acc = instruction->getAcc();
   Location loc = builder.getLoc();
   Value inGroup = remainder(thread, shape.getGroupThreads());
@@ -161,6 +172,15 @@ void WarpgroupBuilder::store(Value own, Value buffer) {
                   acc.createFirst(builder, loc, threadOfWarp, /*dim=*/0));
   Value column =
       add(firstColumn, acc.createFirst(builder, loc, threadOfWarp, /*dim=*/1));
+  return {row, column};
+}
+
+/// Stores accumulators. A warp holds consecutive rows of its warpgroup. A
+/// thread's accumulators are the fragments of all `n` columns, each of which
+/// consists of neighbouring columns of several rows.
+void WarpgroupBuilder::store(Value own, unsigned product, Value buffer) {
+  MatrixFragment acc = instruction->getAcc();
+  auto [row, column] = getFirstPosition();
   int64_t count = acc.getConsecutive(1);
   auto type = VectorType::get({count}, builder.getF32Type());
   for (int64_t i = 0; i < shape.getOwnAccumulators(); i += count) {
@@ -179,6 +199,6 @@ void WarpgroupBuilder::store(Value own, Value buffer) {
 }
 
 void WarpgroupBuilder::build(ValueRange accumulators) {
-  for (auto [own, buffer] : llvm::zip(accumulate(), accumulators))
-    store(own, buffer);
+  for (auto [product, own] : llvm::enumerate(accumulate()))
+    store(own, product, accumulators[product]);
 }

@@ -58,6 +58,10 @@ protected:
   /// accumulators. The instructions are in flight until `wgmma.wait_group`.
   /// `offset`, an i64, is the offset of the stage in descriptor units.
   void startStage(Value offset, MutableArrayRef<Value> accumulators);
+  /// Stores the accumulators of a product to a buffer.
+  virtual void store(Value own, unsigned product, Value buffer);
+  /// Returns the position of the thread's first accumulator in a tile.
+  std::pair<Value, Value> getFirstPosition();
   /// Advances a descriptor by `offset` units.
   virtual Value move(Value descriptor, Value offset);
 
@@ -70,8 +74,6 @@ protected:
 private:
   void findTile();
   Value createDescriptor(Value firstRow, Major major);
-  void store(Value own, Value buffer);
-
   /// The first row and column of the warpgroup's part of the results.
   Value firstRow, firstColumn;
   /// Descriptors of operand A, and of operand B of every product, for the first

@@ -3,6 +3,7 @@
 #include "passes/target/matmul/WarpgroupLoops.h"
 
 #include "passes/target/matmul/CpAsyncBuilder.h"
+#include "passes/target/matmul/SplitBuilder.h"
 #include "passes/target/matmul/TensorMaps.h"
 #include "passes/target/matmul/TmaCopyBuilder.h"
 #include "passes/target/matmul/WarpgroupBuilder.h"
@@ -10,6 +11,8 @@
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/MappedLoop.h"
 #include "passes/target/support/WideLoad.h"
+
+#include "lib/analysis/ProductTiles.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 
@@ -35,7 +38,7 @@ static constexpr int64_t kPadding = 8;
 // Division of the work
 //===----------------------------------------------------------------------===//
 
-int64_t WarpgroupShape::getStageBytes() const {
+int64_t WarpgroupShape::getPartBytes() const {
   return (rows + numProducts * columns) * kStageRowBytes;
 }
 
@@ -116,26 +119,39 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   if (shape.rows % shape.getGroupRows() != 0 || groups % shape.down != 0)
     return std::nullopt;
   shape.across = groups / shape.down;
+  int64_t splitUnit = SplitBuilder::getRowsAtOnce(threads);
+  auto isSupported = [&](const MatmulTile &product) {
+    return product.isPlain() ||
+           (product.isSplit() && product.rows % splitUnit == 0 &&
+            product.columns % splitUnit == 0);
+  };
+  shape.parts = first.isSplit() ? kF32Parts : 1;
   bool isWhole =
-      first.isPlain() && shape.columns % (shape.across * mma.getN()) == 0 &&
+      isSupported(first) && shape.columns % (shape.across * mma.getN()) == 0 &&
       first.depth % kStageDepth == 0 && kStageDepth % mma.getK() == 0 &&
       isEven({first.left, shape.rows, first.leftMajor}, shape.getGroupRows(),
              threads, shape.getWarpSize()) &&
       llvm::all_of(products, [&](const MatmulTile &product) {
-        return product.isPlain() && product.columns == shape.columns &&
+        return isSupported(product) && product.columns == shape.columns &&
                isEven({product.right, shape.columns, product.rightMajor},
                       shape.getOwnColumns(), threads, shape.getWarpSize());
       });
   if (!isWhole ||
       shape.numProducts * shape.getOwnAccumulators() > kMaxAccumulators)
     return std::nullopt;
-  shape.hasMaps = maps != TensorMapUse::Never && shape.numProducts < groups &&
-                  haveMaps(products) &&
+  shape.hasMaps = maps != TensorMapUse::Never && !first.isSplit() &&
+                  shape.numProducts < groups && haveMaps(products) &&
                   (maps == TensorMapUse::Always || areMapsFast(shape, first));
   int64_t stageRoom = room - (shape.hasMaps ? getBesideBytes(shape) : 0);
-  shape.stages = std::min({kMaxStages, stageRoom / shape.getStageBytes(),
-                           first.depth / kStageDepth});
-  if (shape.stages < kMinStages || shape.getBytes() > room)
+  if (first.isSplit()) {
+    shape.stages = kSplitStages;
+  } else {
+    shape.stages = std::min({kMaxStages, stageRoom / shape.getStageBytes(),
+                             first.depth / kStageDepth});
+    if (shape.stages < kMinStages)
+      return std::nullopt;
+  }
+  if (shape.getBytes() > room)
     return std::nullopt;
   return shape;
 }
@@ -172,7 +188,10 @@ SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
   OpBuilder::InsertionGuard guard(builder);
   Value thread = createMappedLoop(builder, threads);
   setHighRegisterPressure(thread.getParentBlock()->getParentOp());
-  if (shape.hasMaps)
+  if (shape.parts > 1)
+    SplitBuilder(builder, products, shape, memory, thread, threads)
+        .build(accumulators);
+  else if (shape.hasMaps)
     TmaCopyBuilder(builder, products, shape, memory, thread, threads)
         .build(accumulators);
   else

@@ -37,6 +37,8 @@ struct WarpgroupShape {
   /// Warpgroups down and across the result.
   int64_t down, across;
   int64_t stages;
+  /// bf16 parts of an element in a stage; 1 if operands are not split.
+  int64_t parts;
   /// True if one thread per operand issues TMA copies; otherwise all threads
   /// copy.
   bool hasMaps;
@@ -51,7 +53,9 @@ struct WarpgroupShape {
     return getOwnColumns() * getGroupRows() / getGroupThreads();
   }
   int64_t getOwnColumns() const { return columns / across; }
-  int64_t getStageBytes() const;
+  /// Returns the bytes of one part of a stage. The parts follow one another.
+  int64_t getPartBytes() const;
+  int64_t getStageBytes() const { return parts * getPartBytes(); }
   /// Returns the offset of the operands' records. The records follow the
   /// stages, whose memory the accumulators reuse.
   int64_t getRecordsBegin() const;

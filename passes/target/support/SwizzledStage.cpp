@@ -23,11 +23,15 @@ Value ark::createStageDescriptor(ImplicitLocOpBuilder &builder, Value pointer,
   return arith::OrIOp::create(builder, offset, constant(layout));
 }
 
-void ark::waitForStageCopies(ImplicitLocOpBuilder &builder, int64_t count) {
+void ark::fenceStages(ImplicitLocOpBuilder &builder) {
   MLIRContext *context = builder.getContext();
-  NVVM::CpAsyncWaitGroupOp::create(builder, count);
   NVVM::FenceProxyOp::create(
       builder, NVVM::ProxyKindAttr::get(context, NVVM::ProxyKind::async_shared),
       NVVM::SharedSpaceAttr::get(context, NVVM::SharedSpace::shared_cta));
   gpu::BarrierOp::create(builder);
+}
+
+void ark::waitForStageCopies(ImplicitLocOpBuilder &builder, int64_t count) {
+  NVVM::CpAsyncWaitGroupOp::create(builder, count);
+  fenceStages(builder);
 }

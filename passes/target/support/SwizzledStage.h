@@ -33,9 +33,12 @@ inline constexpr int64_t kPanelLayout = kPanelBytes / kDescriptorUnit << 16;
 Value createStageDescriptor(ImplicitLocOpBuilder &builder, Value pointer,
                             bool hasPanels);
 
+/// Makes the stores of all threads of the CTA to stages visible to `wgmma`,
+/// which reads shared memory through the async proxy.
+void fenceStages(ImplicitLocOpBuilder &builder);
+
 /// Waits until at most `count` groups of `cp.async` copies are in flight, for
-/// all threads of the CTA. A fence follows, because `wgmma` reads shared memory
-/// through the async proxy.
+/// all threads of the CTA, and fences them for `wgmma`.
 void waitForStageCopies(ImplicitLocOpBuilder &builder, int64_t count);
 
 } // namespace mlir::ark

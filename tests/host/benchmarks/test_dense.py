@@ -11,7 +11,7 @@ pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
 
 from .conftest import compile_rows, measure, run_benchmark, table_cells
 
-LINEAR, TRANSPOSED = ROWS = ("64x96x128-nt", "64x96x128-tn")
+LINEAR, TRANSPOSED, _ = ROWS = ("64x96x128-nt", "64x96x128-tn", "64x96x128-nt-fp32")
 ARMS = "cublas,cublas warm,ark,ark warm"
 
 

@@ -116,6 +116,31 @@ def test_warpgroups_read_transposed_operands(
     assert copies in text
 
 
+@pytest.mark.parametrize(("transpose_input", "transpose_other"), [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_warpgroups_multiply_parts_of_fp32(
+    transpose_input: bool, transpose_other: bool, check: Check
+) -> None:
+    """Exponents cover 40 powers of two. Some elements are infinite or NaN, beside zeros."""
+    m, n, k = 256, 128, 192
+    random = np.random.default_rng(0)
+
+    def draw(rows: int, transposed: bool) -> Any:
+        array = random.standard_normal((rows, k)) * 2.0 ** random.integers(-20, 20, (rows, k))
+        array[3, 5], array[7, 100], array[70, 2] = np.inf, np.nan, -np.inf
+        array[9, 5], array[:, 64] = 0, 0
+        return np.ascontiguousarray(array.T if transposed else array, np.float32)
+
+    arrays = {"x": draw(m, transpose_input), "w": draw(n, not transpose_other)}
+    with ark.Program("product") as program:
+        x = ark.input("x", arrays["x"].shape)
+        w = ark.parameter("w", arrays["w"].shape)
+        y = ark.matmul(
+            x, w, transpose_input=bool(transpose_input), transpose_other=bool(transpose_other)
+        )
+        ark.output("y", ark.relu(y))
+    assert WARPGROUPS in check(program, arrays).text
+
+
 def test_two_products_of_one_transposed_operand(check: Check) -> None:
     """Both products of a vCTA read panels of their own weight beside rows of one input."""
     random = np.random.default_rng(0)
