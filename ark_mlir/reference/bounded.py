@@ -145,6 +145,13 @@ class Bounded:
             ),
         )
 
+    def sum_by(self, function: Callable[[Array], Array], terms: int) -> Bounded:
+        """Returns ``function(value)``, whose elements are sums of at most `terms` elements."""
+        return self.result(
+            function(self.value),
+            lambda: function(self.slack) + terms * UNIT * function(self.magnitude),
+        )
+
     def mean(self, axes: tuple[int, ...]) -> Bounded:
         """Returns the mean over `axes`, which are kept with extent one."""
         terms = math.prod(self.value.shape[a] for a in axes)

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .bounded import Array
+from .bounded import Array, Bounded
 from .interpreter import Machine, handles
-from .values import Value, fail
+from .values import Value, fail, integer_sum
 
 __all__: list[str] = []
 
@@ -43,6 +43,27 @@ def gather(op: Any, machine: Machine) -> Value:
     source, axis = machine.read(op.source), op.axis.value
     indices = _checked(op, machine.read(op.indices), source.shape[axis])
     return source.view(lambda a: np.take(a, indices, axis))
+
+
+@handles("segment_sum")
+def segment_sum(op: Any, machine: Machine) -> Value | Bounded:
+    """Interprets the sums of segments; integers wrap, and indices out of range have no effect."""
+    x, named = machine.read(op.operand), machine.read(op.indices)
+    if named.error is not None and (named.error > 0).any():
+        raise fail(op, "an index depends on rounding, so the result has no bound")
+    axis, segments = op.axis.value, op.segments.value
+    inside = (named.data >= 0) & (named.data < segments)
+    indices = named.data[inside]
+
+    def total(a: Array) -> Array:
+        moved = np.moveaxis(a, axis, 0)[inside]
+        sums = np.zeros((segments, *moved.shape[1:]), a.dtype)
+        np.add.at(sums, indices, moved)
+        return np.moveaxis(sums, 0, axis)
+
+    if x.dtype.is_float:
+        return x.bounded.sum_by(total, terms=int(np.bincount(indices).max(initial=0)))
+    return integer_sum(x, total)
 
 
 @handles("update")

@@ -13,7 +13,7 @@ import numpy as np
 from ..dtypes import DType, int32, int64
 from .bounded import Array, Bounded, exact
 from .interpreter import Machine, handles
-from .values import Value, result_type
+from .values import Value, integer_sum, result_type
 
 __all__ = ["softmax"]
 
@@ -31,17 +31,7 @@ def total(op: Any, machine: Machine) -> Value | Bounded:
         mean = op.operation.name == "ark.reduce_mean"
         result = x.bounded.mean(axes) if mean else x.bounded.sum(axes)
         return result.view(lambda a: a.reshape(shape))
-    data = np.sum(x.data, axis=axes, dtype=x.data.dtype, keepdims=True)
-    return x.with_data(data.reshape(shape), _sum_error(x, axes, shape))
-
-
-def _sum_error(x: Value, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array | None:
-    """Returns the error of a sum of integers: infinite if the sum may wrap."""
-    if x.error is None:
-        return None
-    error = x.error.sum(axis=axes).reshape(shape)
-    most = np.abs(x.data.astype(np.float64)).sum(axis=axes).reshape(shape) + error
-    return np.where((error > 0) & (most > x.dtype.integer_range[1]), np.inf, error)
+    return integer_sum(x, lambda a: a.sum(axes, dtype=a.dtype).reshape(shape))
 
 
 def _any(error: Array | None, axes: tuple[int, ...], shape: tuple[int, ...]) -> Array | None:

@@ -18,7 +18,7 @@ from ..errors import InvalidUsageError
 from ..mlir.locations import describe
 from .bounded import Array, Bounded
 
-__all__ = ["Value", "fail", "result_type", "uncertain"]
+__all__ = ["Value", "fail", "integer_sum", "result_type", "uncertain"]
 
 
 @dataclass(frozen=True)
@@ -72,6 +72,20 @@ def fail(op: Any, message: str) -> InvalidUsageError:
     """Returns an error of an op, with the op's location."""
     operation = op.operation
     return InvalidUsageError(message, location=describe(operation.location), op=str(operation.name))
+
+
+def integer_sum(x: Value, function: Callable[[Array], Array]) -> Value:
+    """Returns ``function(x)``, each element of which is a sum of elements, and wraps.
+
+    The error is that of the terms, and infinite if an uncertain sum may wrap.
+    """
+    total = function(x.data)
+    if x.error is None:
+        return x.with_data(total, None)
+    error = function(x.error)
+    most = function(np.abs(x.data.astype(np.float64))) + error
+    wraps = (error > 0) & (most > x.dtype.integer_range[1])
+    return x.with_data(total, np.where(wraps, np.inf, error))
 
 
 def uncertain(values: Iterable[Value], shape: tuple[int, ...]) -> Array | None:

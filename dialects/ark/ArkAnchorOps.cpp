@@ -427,6 +427,11 @@ LogicalResult RopeOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
 // Indexing and state
 //===----------------------------------------------------------------------===//
 
+Attribute SegmentSumOp::getValueIfEmpty() {
+  return isEmpty(getOperand()) ? getZero(getType().getElementType())
+                               : TypedAttr();
+}
+
 StringRef EmbeddingOp::getEmptyRead() {
   return tensorType(getWeight()).getDimSize(0) == 0
              ? "reads rows of a table without rows"
@@ -471,6 +476,32 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *, Loc loc,
   llvm::append_range(shape, tensorType(adaptor.getIndices()).getShape());
   llvm::append_range(shape, source.getShape().drop_front(axis + 1));
   return infer(types, shape, source.getElementType());
+}
+
+LogicalResult SegmentSumOp::inferReturnTypes(MLIRContext *context, Loc loc,
+                                             Adaptor adaptor, Types &types) {
+  RankedTensorType operand = tensorType(adaptor.getOperand());
+  RankedTensorType indices = tensorType(adaptor.getIndices());
+  int64_t axis = adaptor.getAxis(), segments = adaptor.getSegments();
+  // segment_sum_c1
+  if (failed(checkAxis(loc, "segment_sum_c1", axis, operand)))
+    return failure();
+  if (indices.getRank() != 1 ||
+      indices.getDimSize(0) != operand.getDimSize(axis))
+    return emitOptionalError(
+        loc, "indices of shape ", toString(indices.getShape()),
+        " do not name a segment for each of ", operand.getDimSize(axis),
+        " slices (segment_sum_c1)");
+  // segment_sum_c2
+  if (segments < 0)
+    return emitOptionalError(loc, "there are ", segments,
+                             " segments (segment_sum_c2)");
+  SmallVector<int64_t> shape(operand.getShape());
+  shape[axis] = segments;
+  Type element = operand.getElementType();
+  if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32)
+    element = Float32Type::get(context);
+  return infer(types, shape, element);
 }
 
 /// update_c2

@@ -365,6 +365,35 @@ def Ark_GatherOp : Ark_AnchorOp<"gather"> {
   }];
 }
 
+def Ark_SegmentSumOp : Ark_AnchorOp<"segment_sum"> {
+  let summary = "Sums of the slices that have the same index (jax.ops.segment_sum)";
+  let description = [{
+    Slice `i` of the result along `axis` is the sum of all slices `j` of `operand` for which
+    `indices[j]` is `i`. A slice without an index is zero, and an index that is negative or not less
+    than `segments` has no effect. The terms of a sum are added in ascending order, so that equal
+    operands give equal bits. Floats accumulate in f32, which is the type of the result for narrower
+    floats; integers wrap in their own type. The op is the transpose of `gather`.
+
+    - (segment_sum_c1) `axis` is a dimension of `operand`, and `indices` have rank one and the extent of
+      that dimension.
+    - (segment_sum_c2) `segments` is not negative.
+
+    ```mlir
+    %2 = ark.segment_sum %0, %1 axis = 0 segments = 1000 : (tensor<8x64xbf16>, tensor<8xi32>) -> tensor<1000x64xf32>
+    ```
+  }];
+  let arguments = (ins Ark_NumberTensor:$operand, Ark_IndexTensor:$indices, I64Attr:$axis,
+                       I64Attr:$segments);
+  let assemblyFormat = [{
+    $operand `,` $indices `axis` `=` $axis `segments` `=` $segments attr-dict
+    `:` functional-type(operands, results)
+  }];
+  let extraClassDeclaration = [{
+    bool takesEpilogue() { return false; }
+    ::mlir::Attribute getValueIfEmpty();
+  }];
+}
+
 def Ark_UpdateOp : Ark_Op<"update", [InferTypeOpAdaptor, AnchorOpInterface,
                                      MemoryEffects<[MemWrite]>]> {
   let summary = "Writes a slice of a state in place and returns the updated tensor";

@@ -18,7 +18,7 @@ def Ark_CustomOp : Ark_Op<"custom", [AnchorOpInterface, IsolatedFromAbove, Pure,
     ops.
 
     A tile has the extents of its region; an extent is dynamic (`?`) if the region is clipped for some
-    vCTA, as for `ark.task`. The body holds `linalg`, `tensor`, `arith`, `math`, `scf.for` and affine
+    vCTA, as for `ark.task`. The body holds `linalg`, `tensor`, `arith`, `math`, `scf.for`, `scf.if` and affine
     ops, and those ark ops that `ark-decompose` can expand without a choice of tiles: elementwise ops,
     reductions, `softmax`, norms and `matmul`. ark ops need static extents.
     `ark-verify-input` checks these ops, and that the regions of the result cover all of it.

@@ -1,8 +1,9 @@
-//===- NarrowProducts.cpp - Place the casts of fp8 operands of matmuls ----===//
+//===- NarrowProducts.cpp - Casts of the operands of matmuls --------------===//
 
 #include "passes/graph/NarrowProducts.h"
 
 #include "dialects/ark/ArkInference.h"
+#include "lib/analysis/CostModel.h"
 #include "lib/support/Streaming.h"
 #include "passes/graph/GraphUtils.h"
 
@@ -64,8 +65,35 @@ struct CastOutOfMatmul : OpRewritePattern<MatmulOp> {
     return failure();
   }
 };
+
+/// Folds casts of 16-bit floats to f32 into a matmul on a target with matrix
+/// units, which multiply 16-bit floats exactly and add the products in f32.
+struct WideningIntoMatmul : OpRewritePattern<MatmulOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(MatmulOp op,
+                                PatternRewriter &rewriter) const override {
+    TargetAttr target = findTarget(op);
+    if (!target || !target.isGpu() || target.getGpu().getMma().empty())
+      return failure();
+    SmallVector<Value, 2> operands;
+    for (Value operand : op->getOperands()) {
+      auto cast = operand.getDefiningOp<CastOp>();
+      if (!cast || !getTensorType(cast).getElementType().isF32() ||
+          cast->getDiscardableAttr(ArkDialect::kPlanAttr))
+        return failure();
+      operands.push_back(cast.getOperand());
+    }
+    Type left = getTensorType(operands[0]).getElementType();
+    Type right = getTensorType(operands[1]).getElementType();
+    if (left != right || !(left.isBF16() || left.isF16()))
+      return failure();
+    rewriter.modifyOpInPlace(op, [&] { op->setOperands(operands); });
+    return success();
+  }
+};
 } // namespace
 
 void mlir::ark::populateNarrowProductPatterns(RewritePatternSet &patterns) {
-  patterns.add<CastIntoMatmul, CastOutOfMatmul>(patterns.getContext());
+  patterns.add<CastIntoMatmul, CastOutOfMatmul, WideningIntoMatmul>(
+      patterns.getContext());
 }

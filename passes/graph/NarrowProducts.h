@@ -1,4 +1,4 @@
-//===- NarrowProducts.h - Casts of fp8 operands of matmuls ------*- C++ -*-===//
+//===- NarrowProducts.h - Casts of the operands of matmuls ------*- C++ -*-===//
 
 #ifndef ARK_PASSES_GRAPH_NARROWPRODUCTS_H
 #define ARK_PASSES_GRAPH_NARROWPRODUCTS_H
@@ -7,8 +7,9 @@
 
 namespace mlir::ark {
 
-/// Adds patterns that fold casts of fp8 weights into matmuls with few rows, and
-/// that cast the operands of matmuls with more rows.
+/// Adds patterns that fold casts of fp8 weights into matmuls with few rows,
+/// that cast such operands of matmuls with more rows, and that fold casts of
+/// 16-bit floats to f32 into matmuls for matrix units.
 void populateNarrowProductPatterns(RewritePatternSet &patterns);
 
 } // namespace mlir::ark

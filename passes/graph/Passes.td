@@ -18,8 +18,8 @@ def VerifyInputPass : Pass<"ark-verify-input", "::mlir::ark::ProgramOp"> {
     - (input_c2) the regions of the result of an `ark.custom` cover all of it: the sizes of the regions
       of all vCTAs, as clipped, add up to its number of elements.
     - (input_c3) the body of an `ark.custom` holds `linalg`, `tensor`, `arith` and `math` ops,
-      `affine.apply`, `affine.min`, `scf.for`, and ark ops on tensors of static shape: elementwise ops,
-      splat constants, and anchors that can be part of a body.
+      `affine.apply`, `affine.min`, `scf.for`, `scf.if`, and ark ops on tensors of static shape:
+      elementwise ops, splat constants, and anchors that can be part of a body.
 
     Changes nothing.
   }];
@@ -168,6 +168,8 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
       that keep the rows intact. Its reader then indexes elements like the norm, so that the two can
       become one task.
     - `ark.identity` without `deps` disappears; nested ones join their `deps`.
+    - On a target with matrix units, casts of bf16 or f16 operands to f32 are folded into the matmul
+      that reads them, whose result stays f32.
     - A tensor without elements becomes a constant.
     - `ark.concat` of more than 32 tensors becomes a concatenation of concatenations of 16 tensors.
     - Reads of a state that follow its update in the block read a copy that is made before the
@@ -218,6 +220,45 @@ def SplitArgmaxPass : Pass<"ark-split-argmax", "::mlir::ark::ProgramOp"> {
   ];
   let statistics = [
     Statistic<"numSplit", "split-argmaxes", "Argmaxes split">,
+  ];
+}
+
+def ExpandSegmentSumsPass : Pass<"ark-expand-segment-sums", "::mlir::ark::ProgramOp"> {
+  let summary = "Turn segment sums into custom ops";
+  let description = [{
+    Replaces an `ark.segment_sum` by an `ark.custom`, whose vCTAs own blocks of segments. A vCTA fills its
+    part of the result with zeros, reads all indices in ascending order, and adds each slice that belongs
+    to one of its segments. So equal operands give equal bits on every target, and the work is
+    proportional to the slices and not to slices times segments, as in a product by a matrix of zeros and
+    ones.
+
+    The op is seen as `batches x slices x columns`. Blocks of batches and of segments occupy the SMs
+    twice; blocks of columns, each of which reads all indices, occupy them once. A segment sum without
+    elements stays.
+
+    ```mlir
+    %2 = ark.segment_sum %0, %1 axis = 0 segments = 1024 : (tensor<8x64xf32>, tensor<8xi32>) -> tensor<1024x64xf32>
+    ```
+    becomes, for two SMs,
+    ```mlir
+    %2 = ark.reshape %0 shape = [1, 8, 64] : (tensor<8x64xf32>) -> tensor<1x8x64xf32>
+    %3 = ark.custom grid [1, 4, 1]
+        ins(%2[#ark.region<(d0, d1, d2) -> (d0, 0, d2 * 64), [1, 8, 64]>] : tensor<1x8x64xf32>,
+            %1[#ark.region<(d0, d1, d2) -> (0), [8]>] : tensor<8xi32>)
+        out <(d0, d1, d2) -> (d0, d1 * 256, d2 * 64), [1, 256, 64]> {
+      // scf.for over the slices, with an scf.if around the sum
+    } : tensor<1x1024x64xf32>
+    %4 = ark.reshape %3 shape = [1024, 64] : (tensor<1x1024x64xf32>) -> tensor<1024x64xf32>
+    ```
+  }];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect",
+    "::mlir::linalg::LinalgDialect",
+    "::mlir::scf::SCFDialect",
+    "::mlir::tensor::TensorDialect",
+  ];
+  let statistics = [
+    Statistic<"numExpanded", "segment-sums", "Segment sums that are custom ops now">,
   ];
 }
 

@@ -96,7 +96,7 @@ static LogicalResult checkBody(CustomOp custom) {
                               arith::ArithDialect, math::MathDialect>(
                   op->getDialect()) ||
                   isa<affine::AffineApplyOp, affine::AffineMinOp, scf::ForOp,
-                      scf::YieldOp>(op);
+                      scf::IfOp, scf::YieldOp>(op);
     if (known)
       return WalkResult::advance();
     op->emitError("'") << op->getName()

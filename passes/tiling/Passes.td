@@ -264,7 +264,7 @@ def VerifyTilingPass : Pass<"ark-verify-tiling", "::mlir::ark::ProgramOp"> {
     - (tiling_c2) an out is a separate `tensor.empty` or, if the task updates it, a state.
     - (tiling_c3) every result of the program is a separate result of a task, and not a state.
     - (tiling_c4) bodies hold `linalg`, `tensor`, `arith`, `math`, `affine.apply`, `affine.min`,
-      `scf.for`, `ark.check_index`, `ark.epoch` and `ark.online_attention` only, on tensors.
+      `scf.for`, `scf.if`, `ark.check_index`, `ark.epoch` and `ark.online_attention` only, on tensors.
     - (tiling_c5) no task reads a state after the task that updates it.
 
     Changes nothing.

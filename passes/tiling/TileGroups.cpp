@@ -458,6 +458,19 @@ FailureOr<TaskOp> GroupTiler::run(int64_t warps,
 // Pass
 //===----------------------------------------------------------------------===//
 
+/// Creates a tensor for every out of a task, since CSE has merged equal tensors
+/// without elements, and each task writes to memory of its own.
+static void unshareOuts(RewriterBase &rewriter, TaskOp task) {
+  rewriter.setInsertionPoint(task);
+  for (OpOperand &out : task.getOutsMutable()) {
+    auto empty = out.get().getDefiningOp<tensor::EmptyOp>();
+    if (!empty || empty->hasOneUse())
+      continue;
+    Operation *own = rewriter.clone(*empty);
+    rewriter.modifyOpInPlace(task, [&] { out.set(own->getResult(0)); });
+  }
+}
+
 namespace {
 struct TileGroupsPass : ark::impl::TileGroupsPassBase<TileGroupsPass> {
   void getDependentDialects(DialectRegistry &registry) const override {
@@ -491,6 +504,7 @@ struct TileGroupsPass : ark::impl::TileGroupsPassBase<TileGroupsPass> {
             << "' works on buffers already; the tiling stage takes tensors";
         return signalPassFailure();
       }
+      unshareOuts(rewriter, task);
       if (failed(completeBody(rewriter, task, cleanup)))
         return signalPassFailure();
     }

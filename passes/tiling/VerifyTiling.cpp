@@ -71,7 +71,7 @@ static LogicalResult verifyBody(TaskOp task) {
             math::MathDialect>(op->getDialect()) ||
         isa<affine::AffineApplyOp, affine::AffineMinOp, CheckIndexOp, EpochOp,
             OnlineAttentionOp, YieldOp, UnrealizedConversionCastOp, scf::ForOp,
-            scf::YieldOp>(op);
+            scf::IfOp, scf::YieldOp>(op);
     bool onBuffers =
         llvm::any_of(op->getOperandTypes(), llvm::IsaPred<BaseMemRefType>);
     if (known && !onBuffers)

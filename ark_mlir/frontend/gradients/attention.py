@@ -25,7 +25,7 @@ from ..ops import (
 )
 from ..program import shape_of
 from ..tensor import Tensor
-from .table import Step, derivative, wide
+from .table import Step, derivative, narrow, wide
 
 __all__: list[str] = []
 
@@ -36,7 +36,9 @@ Shape = tuple[int, ...]
 def attention(op: Any, step: Step) -> None:
     """Differentiates attention with respect to queries, keys, values and an added mask.
 
-    Query heads that share a key head are a dimension of their own: ``[..., Hkv, R, Tq, D]``.
+    Weights and slopes are computed in fp32 or wider. They are rounded to the dtype of the queries
+    before they are multiplied by matrices, as in PyTorch. Query heads that share a key head are a
+    dimension of their own: ``[..., Hkv, R, Tq, D]``.
     """
     q_shape, k_shape, v_shape = (shape_of(value) for value in (op.query, op.key, op.value))
     groups = k_shape[-3]
@@ -47,23 +49,23 @@ def attention(op: Any, step: Step) -> None:
     length = None if op.kv_length is None else step.read(op.kv_length)
     scale = float(op.scale.value)
 
-    q, g = (reshape(wide(x), grouped) for x in (step.read(op.query), step.g))
-    k = reshape(_valid_rows(wide(step.read(op.key)), length), shared_k)
-    v = reshape(_valid_rows(wide(step.read(op.value)), length), shared_v)
+    q, g = (reshape(x, grouped) for x in (step.read(op.query), step.g))
+    k = reshape(_valid_rows(step.read(op.key), length), shared_k)
+    v = reshape(_valid_rows(step.read(op.value), length), shared_v)
     mask = None if op.mask is None else _grouped(step.read(op.mask), groups, repeats)
 
-    weights = _weights(matmul(q, k, transpose_other=True) * scale, mask, length, bool(op.causal))
-    slopes = matmul(g, v, transpose_other=True)
+    scores = matmul(wide(q), wide(k), transpose_other=True) * scale
+    weights = _weights(scores, mask, length, bool(op.causal))
+    slopes = matmul(wide(g), wide(v), transpose_other=True)
     slopes = weights * (slopes - reduce_sum(slopes * weights, -1))
+    scaled, shares = narrow(slopes * scale, q.dtype), narrow(weights, q.dtype)
 
-    step.give(op.query, lambda: reshape(matmul(slopes, k) * scale, q_shape))
-    step.give(
-        op.key, lambda: _over_repeats(matmul(slopes, q, transpose_input=True) * scale, k_shape)
-    )
-    step.give(op.value, lambda: _over_repeats(matmul(weights, g, transpose_input=True), v_shape))
+    step.give(op.query, lambda: reshape(matmul(scaled, k), q_shape))
+    step.give(op.key, lambda: _over_repeats(matmul(scaled, q, transpose_input=True), k_shape))
+    step.give(op.value, lambda: _over_repeats(matmul(shares, g, transpose_input=True), v_shape))
     if op.mask is not None and step.needs(op.mask):
-        scores = (*q_shape[:-1], k_shape[-2])
-        step.give(op.mask, lambda: reshape(slopes, scores))
+        all_scores = (*q_shape[:-1], k_shape[-2])
+        step.give(op.mask, lambda: reshape(slopes, all_scores))
 
 
 def _over_repeats(x: Tensor, shape: Shape) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..ops import gather as gathered
 from ..ops.scatter import scattered
 from ..program import shape_of
 from .table import Step, derivative
@@ -24,3 +25,13 @@ def gather(op: Any, step: Step) -> None:
     axis = int(op.axis.value)
     extent = shape_of(op.source)[axis]
     step.give(op.source, lambda: scattered(step.read(op.indices), step.g, extent, axis))
+
+
+@derivative("segment_sum")
+def segment_sum(op: Any, step: Step) -> None:
+    """Returns to each slice the cotangent of its segment.
+
+    An index out of range is an error of the run, although the op itself ignores it: the frontend
+    checks the indices of every sum that a user can write.
+    """
+    step.give(op.operand, lambda: gathered(step.g, step.read(op.indices), int(op.axis.value)))

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from ...dialects import ark as dialect
 from ...dtypes import bool_
 from ..operands import as_tensor, constant_tensor
 from ..shapes import as_axis, invalid
 from ..tensor import Tensor
-from .elementwise import add, cast, equal
+from .common import emit
+from .elementwise import add, cast
 from .indexing import as_indices, gather
-from .linear import matmul
 from .views import reshape
 
 __all__ = ["scatter_add"]
@@ -33,11 +32,10 @@ def scatter_add(
             the shape of `indices`.
         axis: the dimension; a negative one counts from the end.
 
-    Floats accumulate in fp32. The op multiplies `updates` by a matrix of zeros and ones, which has
-    as many elements as there are indices times the extent of `axis`. An infinity or NaN in
-    `updates` reaches every slice. Raises InvalidUsageError if `indices` is not a tensor of
-    integers, dtypes or shapes do not fit, `x` holds bools, or `x` lacks `axis`. A run raises
-    DataRangeError if an index is negative or not less than the extent.
+    Floats accumulate in fp32, in ascending order of the position in `indices`. Raises
+    InvalidUsageError if `indices` is not a tensor of integers, dtypes or shapes do not fit, `x`
+    holds bools, or `x` lacks `axis`. A run raises DataRangeError if an index is negative or not
+    less than the extent.
 
     Example:
         >>> sums = ark.zeros((10, 64))
@@ -76,14 +74,14 @@ def scattered(indices: Tensor, updates: Tensor, extent: int, axis: int) -> Tenso
         extent: the result's extent of `axis`.
         axis: the dimension, not negative.
     """
-    count = indices.size
-    lead = updates.shape[:axis]
-    rest = updates.shape[axis + indices.ndim :]
-    rows = reshape(indices, (count, 1))
-    numbers = constant_tensor(np.arange(extent, dtype=indices.dtype.numpy), indices.dtype)
-    # The product of two tensors of 8-bit floats is fp32.
-    chosen = cast(equal(rows, numbers), updates.dtype)
-    flat = reshape(updates, (*lead, count, math.prod(rest)))
-    total = matmul(chosen, flat, transpose_input=True)
-    total = total if total.dtype == updates.dtype else cast(total, updates.dtype)
-    return reshape(total, (*lead, extent, *rest))
+    lead, rest = updates.shape[:axis], updates.shape[axis + indices.ndim :]
+    total = emit(
+        "segment_sum",
+        dialect.SegmentSumOp,
+        None,
+        operand=reshape(updates, (*lead, indices.size, *rest)),
+        indices=reshape(indices, (indices.size,)),
+        axis=axis,
+        segments=extent,
+    )
+    return total if total.dtype == updates.dtype else cast(total, updates.dtype)

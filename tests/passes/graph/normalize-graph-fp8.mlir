@@ -63,3 +63,25 @@ ark.program @otherCasts(
   %3 = ark.matmul %e, %2 {transpose_other} : (tensor<1x64xf8E4M3FN>, tensor<96x64xf8E4M3FN>) -> tensor<1x96xf32>
   ark.return %1, %3 : tensor<1x96xbf16>, tensor<1x96xf32>
 }
+
+// -----
+
+// Matrix units multiply 16-bit floats exactly, so that a matmul needs no casts of its operands to f32.
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200>} {
+// CHECK-LABEL: ark.program @widened
+// CHECK: ark.matmul %{{.+}}, %{{.+}} {transpose_other} : (tensor<64x64xbf16>, tensor<96x64xbf16>) -> tensor<64x96xf32>
+// The operands of the other matmul have different types.
+// CHECK: ark.matmul %{{.+}} : (tensor<64x64xf32>, tensor<64x64xf32>)
+ark.program @widened(
+    %x: tensor<64x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %h: tensor<64x64xf16> {ark.kind = #ark.kind<input>, ark.name = "h"},
+    %w: tensor<96x64xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<64x96xf32> {ark.name = "y"}, tensor<64x64xf32> {ark.name = "z"}) {
+  %0 = ark.cast %x to f32 : (tensor<64x64xbf16>) -> tensor<64x64xf32>
+  %1 = ark.cast %w to f32 : (tensor<96x64xbf16>) -> tensor<96x64xf32>
+  %2 = ark.matmul %0, %1 {transpose_other} : (tensor<64x64xf32>, tensor<96x64xf32>) -> tensor<64x96xf32>
+  %3 = ark.cast %h to f32 : (tensor<64x64xf16>) -> tensor<64x64xf32>
+  %4 = ark.matmul %0, %3 : (tensor<64x64xf32>, tensor<64x64xf32>) -> tensor<64x64xf32>
+  ark.return %2, %4 : tensor<64x96xf32>, tensor<64x64xf32>
+}
+}

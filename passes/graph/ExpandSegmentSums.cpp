@@ -1,0 +1,269 @@
+//===- ExpandSegmentSums.cpp - Turn segment sums into custom ops ----------===//
+//
+// A vCTA owns a block of segments. It reads all indices, and adds the slices
+// that belong to its segments one after the other.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/analysis/CostModel.h"
+#include "passes/graph/GraphUtils.h"
+#include "passes/graph/Passes.h"
+
+#include "mlir/Dialect/Affine/IR/AffineOps.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/PatternMatch.h"
+#include "llvm/Support/MathExtras.h"
+
+namespace mlir::ark {
+#define GEN_PASS_DEF_EXPANDSEGMENTSUMSPASS
+#include "passes/graph/Passes.h.inc"
+} // namespace mlir::ark
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// vCTAs per SM. Segments have different numbers of slices, and an SM that has
+/// few in its first vCTA takes another vCTA earlier.
+static constexpr int64_t kVCTAsPerSM = 2;
+/// Least number of columns of a tile, so that a warp accesses whole sectors.
+static constexpr int64_t kMinColumns = 32;
+
+//===----------------------------------------------------------------------===//
+// Shapes
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Extents of the operand, `batches x slices x columns`, and of the result,
+/// `batches x segments x columns`.
+struct SegmentSumShape {
+  int64_t batches, slices, segments, columns;
+};
+
+/// Extents of the part of the result that a vCTA computes.
+struct ResultTile {
+  int64_t batches, segments, columns;
+};
+} // namespace
+
+static SegmentSumShape getShape(SegmentSumOp op) {
+  ArrayRef<int64_t> shape = getTensorType(op.getOperand()).getShape();
+  int64_t axis = op.getAxis();
+  return {ShapedType::getNumElements(shape.take_front(axis)), shape[axis],
+          static_cast<int64_t>(op.getSegments()),
+          ShapedType::getNumElements(shape.drop_front(axis + 1))};
+}
+
+/// Divides `extent` into at most `blocks` equal blocks, of which the last may
+/// be clipped, and returns the extent of a block. `blocks` becomes the number
+/// of blocks that are still needed in other dimensions.
+static int64_t divide(int64_t extent, int64_t least, int64_t &blocks) {
+  int64_t block = std::min(
+      extent, std::max(least, static_cast<int64_t>(llvm::divideCeil(
+                                  extent, std::max<int64_t>(blocks, 1)))));
+  blocks = llvm::divideCeil(blocks, llvm::divideCeil(extent, block));
+  return block;
+}
+
+/// Chooses tiles for all SMs. Blocks of columns come last: each of them reads
+/// all indices again.
+static ResultTile chooseTile(const SegmentSumShape &shape, int64_t sms) {
+  int64_t blocks = kVCTAsPerSM * sms;
+  int64_t batches = divide(shape.batches, 1, blocks);
+  int64_t segments = divide(shape.segments, 1, blocks);
+  // One vCTA per SM suffices for a split that costs reads.
+  blocks = llvm::divideCeil(blocks, kVCTAsPerSM);
+  return {batches, segments, divide(shape.columns, kMinColumns, blocks)};
+}
+
+//===----------------------------------------------------------------------===//
+// Body
+//===----------------------------------------------------------------------===//
+
+/// Converts a narrower float to the type of the sum.
+static Value widen(OpBuilder &builder, Location loc, Value value, Type type) {
+  if (value.getType() == type)
+    return value;
+  return arith::ExtFOp::create(builder, loc, type, value);
+}
+
+/// Adds a slice of the operand to the slice `segment` of `sums`.
+static Value addSlice(OpBuilder &builder, Location loc, Value operand,
+                      Value position, Value sums, Value segment) {
+  SmallVector<OpFoldResult> sizes = tensor::getMixedSizes(builder, loc, sums);
+  sizes[1] = builder.getIndexAttr(1);
+  OpFoldResult zero = builder.getIndexAttr(0), one = builder.getIndexAttr(1);
+  SmallVector<OpFoldResult> strides(3, one);
+  SmallVector<OpFoldResult> from = {zero, position, zero};
+  SmallVector<OpFoldResult> to = {zero, segment, zero};
+  Value slice = tensor::ExtractSliceOp::create(builder, loc, operand, from,
+                                               sizes, strides);
+  Value sum =
+      tensor::ExtractSliceOp::create(builder, loc, sums, to, sizes, strides);
+  SmallVector<AffineMap> maps(2, builder.getMultiDimIdentityMap(3));
+  SmallVector<utils::IteratorType> parallel(3, utils::IteratorType::parallel);
+  auto added = linalg::GenericOp::create(
+      builder, loc, sum.getType(), slice, sum, maps, parallel,
+      [](OpBuilder &b, Location l, ValueRange v) {
+        Type type = v[1].getType();
+        Value term = widen(b, l, v[0], type);
+        Value total = isa<FloatType>(type)
+                          ? arith::AddFOp::create(b, l, v[1], term).getResult()
+                          : arith::AddIOp::create(b, l, v[1], term).getResult();
+        linalg::YieldOp::create(b, l, total);
+      });
+  return tensor::InsertSliceOp::create(builder, loc, added.getResult(0), sums,
+                                       to, sizes, strides);
+}
+
+/// Builds the loop over all slices, which adds those of the vCTA's segments.
+static Value buildSums(OpBuilder &builder, Location loc, Value block,
+                       int64_t segments, int64_t slices, Value operand,
+                       Value indices, Value out) {
+  auto index = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, loc, value);
+  };
+  Type element = getTensorType(out).getElementType();
+  Value none =
+      arith::ConstantOp::create(builder, loc, builder.getZeroAttr(element));
+  Value zeros = linalg::FillOp::create(builder, loc, none, out).getResult(0);
+  Value zero = index(0);
+  Value first = arith::MulIOp::create(builder, loc, block, index(segments));
+  Value count = tensor::DimOp::create(builder, loc, out, 1);
+  auto loop =
+      scf::ForOp::create(builder, loc, zero, index(slices), index(1), zeros);
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value position = loop.getInductionVar(), sums = loop.getRegionIterArg(0);
+  Value entry = tensor::ExtractOp::create(builder, loc, indices, position);
+  Value named =
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), entry);
+  Value segment = arith::SubIOp::create(builder, loc, named, first);
+  Value after = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::sge,
+                                      segment, zero);
+  Value before = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::slt,
+                                       segment, count);
+  Value isOwn = arith::AndIOp::create(builder, loc, after, before);
+  auto branch = scf::IfOp::create(builder, loc, sums.getType(), isOwn,
+                                  /*withElseRegion=*/true);
+  scf::YieldOp::create(builder, loc, branch.getResult(0));
+  builder.setInsertionPointToStart(branch.thenBlock());
+  scf::YieldOp::create(
+      builder, loc, addSlice(builder, loc, operand, position, sums, segment));
+  builder.setInsertionPointToStart(branch.elseBlock());
+  scf::YieldOp::create(builder, loc, sums);
+  return loop.getResult(0);
+}
+
+//===----------------------------------------------------------------------===//
+// Pass
+//===----------------------------------------------------------------------===//
+
+/// Returns the type of a tile: an extent that is clipped at the end of the
+/// tensor is dynamic.
+static RankedTensorType getTileType(RankedTensorType type,
+                                    ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> shape(sizes);
+  for (auto [size, extent] : llvm::zip(shape, type.getShape()))
+    if (extent % size != 0)
+      size = ShapedType::kDynamic;
+  return type.clone(shape);
+}
+
+/// Returns the integer type of equal width that ops of the body accept, or the
+/// type itself.
+static Type getBodyType(Type type) {
+  return type.isUnsignedInteger()
+             ? IntegerType::get(type.getContext(), type.getIntOrFloatBitWidth())
+             : type;
+}
+
+/// Views elements as elements of another type of equal width.
+static Value castBits(OpBuilder &builder, Value value, Type element) {
+  RankedTensorType type = getTensorType(value);
+  if (type.getElementType() == element)
+    return value;
+  return BitcastOp::create(builder, value.getLoc(), type.clone(element), value,
+                           element);
+}
+
+static CustomOp buildCustom(RewriterBase &rewriter, SegmentSumOp op,
+                            const SegmentSumShape &shape,
+                            const ResultTile &tile) {
+  Location loc = op.getLoc();
+  MLIRContext *context = op.getContext();
+  Value operand =
+      ReshapeOp::create(rewriter, loc, op.getOperand(),
+                        {shape.batches, shape.slices, shape.columns});
+  operand = castBits(rewriter, operand,
+                     getBodyType(getTensorType(operand).getElementType()));
+  auto result = RankedTensorType::get(
+      {shape.batches, shape.segments, shape.columns},
+      getBodyType(getTensorType(op.getResult()).getElementType()));
+  AffineExpr zero = rewriter.getAffineConstantExpr(0);
+  AffineExpr batch = rewriter.getAffineDimExpr(0) * tile.batches;
+  AffineExpr segment = rewriter.getAffineDimExpr(1) * tile.segments;
+  AffineExpr column = rewriter.getAffineDimExpr(2) * tile.columns;
+  auto region = [&](ArrayRef<AffineExpr> offsets, ArrayRef<int64_t> sizes) {
+    return RegionAttr::get(context, AffineMap::get(3, 0, offsets, context),
+                           sizes);
+  };
+  RegionAttr slices =
+      region({batch, zero, column}, {tile.batches, shape.slices, tile.columns});
+  RegionAttr indices = region({zero}, {shape.slices});
+  RegionAttr sums = region({batch, segment, column},
+                           {tile.batches, tile.segments, tile.columns});
+  SmallVector<int64_t> grid;
+  for (auto [extent, size] : llvm::zip(result.getShape(), sums.getSizes()))
+    grid.push_back(llvm::divideCeil(extent, size));
+  auto custom = CustomOp::create(
+      rewriter, loc, result, grid, ValueRange{operand, op.getIndices()},
+      rewriter.getArrayAttr({slices, indices}), sums);
+  Type index = rewriter.getIndexType();
+  SmallVector<Type> types = {
+      index,
+      index,
+      index,
+      getTileType(getTensorType(operand), slices.getSizes()),
+      getTensorType(op.getIndices()),
+      getTileType(result, sums.getSizes())};
+  OpBuilder::InsertionGuard guard(rewriter);
+  Block *body = rewriter.createBlock(&custom.getBody(), {}, types,
+                                     SmallVector<Location>(types.size(), loc));
+  Value total = buildSums(rewriter, loc, body->getArgument(1), tile.segments,
+                          shape.slices, body->getArgument(3),
+                          body->getArgument(4), body->getArgument(5));
+  YieldOp::create(rewriter, loc, total);
+  return custom;
+}
+
+namespace {
+struct ExpandSegmentSumsPass
+    : ark::impl::ExpandSegmentSumsPassBase<ExpandSegmentSumsPass> {
+  void runOnOperation() override {
+    IRRewriter rewriter(&getContext());
+    TargetAttr target = findTarget(getOperation());
+    int64_t sms = target ? target.getSms() : 1;
+    for (auto op : llvm::make_early_inc_range(
+             getOperation().getBody().getOps<SegmentSumOp>())) {
+      // A result without elements remains, and becomes a group without vCTAs.
+      // ark-normalize-graph has replaced a sum of no slices by zeros.
+      RankedTensorType type = getTensorType(op.getResult());
+      if (type.getNumElements() == 0 || op.getValueIfEmpty())
+        continue;
+      SegmentSumShape shape = getShape(op);
+      rewriter.setInsertionPoint(op);
+      CustomOp custom =
+          buildCustom(rewriter, op, shape, chooseTile(shape, sms));
+      custom->setDiscardableAttrs(op->getDiscardableAttrDictionary());
+      Value result = ReshapeOp::create(rewriter, op.getLoc(),
+                                       custom.getResult(), type.getShape());
+      result = castBits(rewriter, result, type.getElementType());
+      rewriter.replaceOp(op, result);
+      ++numExpanded;
+    }
+  }
+};
+} // namespace
