@@ -121,12 +121,10 @@ private:
 };
 } // namespace mlir::ark
 
-/// Returns true if each iteration of an op, which may be a reduction, depends
-/// on the elements of its operands only: not on loop indices or other memory.
-/// Extents must be static.
-static bool isElementwise(linalg::GenericOp op) {
+/// Returns true if no iteration of an op, which may be a reduction, depends on
+/// loop indices or on memory other than its operands.
+static bool dependsOnOperandsOnly(linalg::GenericOp op) {
   return op.hasPureBufferSemantics() && op.getNumDpsInits() == 1 &&
-         !ShapedType::isDynamicShape(op.getStaticLoopRanges()) &&
          llvm::all_of(op.getBlock()->without_terminator(),
                       [](Operation &inner) {
                         return isMemoryEffectFree(&inner) &&
@@ -335,7 +333,8 @@ bool RowChainFinder::write(linalg::GenericOp op, bool isFill) {
 }
 
 bool RowChainFinder::add(linalg::GenericOp op) {
-  if (!isElementwise(op))
+  if (!dependsOnOperandsOnly(op) ||
+      ShapedType::isDynamicShape(op.getStaticLoopRanges()))
     return false;
   if (addFill(op))
     return true;

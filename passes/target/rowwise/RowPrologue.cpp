@@ -38,7 +38,7 @@ static bool isConstant(Value value) {
 /// Returns true if each iteration of an op, which may be a reduction, depends
 /// on the elements of its operands and on constants only: not on loop indices
 /// or other memory.
-static bool isElementwise(linalg::GenericOp op) {
+static bool dependsOnElementsAndConstants(linalg::GenericOp op) {
   if (!op.hasPureBufferSemantics() || op.getNumDpsInits() != 1)
     return false;
   SetVector<Value> captured;
@@ -125,8 +125,9 @@ bool RowPrologue::matchNumber(Value number, scf::ForOp vctas) {
     if (op && (llvm::is_contained(ops, op) ||
                !llvm::is_contained(op.getDpsInits(), number)))
       continue;
-    if (!op || !isElementwise(op) || op->getBlock() != vctas->getBlock() ||
-        !op->isBeforeInBlock(vctas) || (!isScalarOp(op) && !getCombiner(op)))
+    if (!op || !dependsOnElementsAndConstants(op) ||
+        op->getBlock() != vctas->getBlock() || !op->isBeforeInBlock(vctas) ||
+        (!isScalarOp(op) && !getCombiner(op)))
       return false;
     ops.push_back(op);
     for (OpOperand *operand : op.getDpsInputOperands()) {
@@ -153,7 +154,8 @@ bool RowPrologue::match(ArrayRef<Operation *> users, scf::ForOp vctas) {
     if (llvm::is_contained(users, user))
       continue;
     auto op = dyn_cast<linalg::GenericOp>(user);
-    if (maker || !op || !isElementwise(op) || op.getDpsInits()[0] != rows)
+    if (maker || !op || !dependsOnElementsAndConstants(op) ||
+        op.getDpsInits()[0] != rows)
       return false;
     maker = op;
   }
