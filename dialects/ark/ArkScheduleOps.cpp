@@ -79,7 +79,7 @@ struct TaskRuns {
   struct Range {
     int64_t begin, end;
     /// Index of `run` among the work items of the schedule.
-    size_t number;
+    size_t index;
     RunOp run;
   };
 
@@ -173,7 +173,7 @@ private:
       return run.emitOpError("names unknown task '")
              << run.getTask() << "' (run_c1)";
     TaskRuns &runs = entry->second;
-    size_t number = numRuns++;
+    size_t index = numRuns++;
     for (int64_t sm = lane.getSmBegin(); sm < lane.getSmEnd(); ++sm) {
       auto [begin, end] = run.getRangeOn(sm);
       if (begin < 0 || begin > end || end > runs.numVCTAs)
@@ -182,7 +182,7 @@ private:
                << runs.numVCTAs << " vCTAs of '" << run.getTask()
                << "' (run_c1)";
       if (begin < end)
-        runs.ranges.push_back({begin, end, number, run});
+        runs.ranges.push_back({begin, end, index, run});
     }
     return success();
   }
@@ -225,16 +225,15 @@ private:
   }
 
   LogicalResult verifyCoverage(TaskRuns &runs) {
-    llvm::sort(
-        runs.ranges, [](const TaskRuns::Range &a, const TaskRuns::Range &b) {
-          return std::tie(a.begin, a.number) < std::tie(b.begin, b.number);
-        });
+    llvm::sort(runs.ranges,
+               [](const TaskRuns::Range &a, const TaskRuns::Range &b) {
+                 return std::tie(a.begin, a.index) < std::tie(b.begin, b.index);
+               });
     int64_t covered = 0;
     const TaskRuns::Range *previous = nullptr;
     for (const TaskRuns::Range &range : runs.ranges) {
       if (range.begin < covered) {
-        RunOp later =
-            range.number > previous->number ? range.run : previous->run;
+        RunOp later = range.index > previous->index ? range.run : previous->run;
         return later.emitOpError("runs vCTA ")
                << range.begin << " of '" << later.getTask()
                << "' again (schedule_c3)";

@@ -42,13 +42,13 @@ LogicalResult FragmentAttr::verify(function_ref<InFlightDiagnostic()> emitError,
 
 std::pair<int64_t, int64_t> FragmentAttr::getOffset(int64_t element) const {
   ArrayRef<int64_t> elements = getElements(), blocks = getOuter();
-  int64_t number = element / (elements[0] * elements[1]);
+  int64_t blockIndex = element / (elements[0] * elements[1]);
   int64_t rest = element % (elements[0] * elements[1]);
   auto find = [&](unsigned dim, int64_t block, int64_t own) {
     return block * getThreads()[dim] * elements[dim] + own;
   };
-  return {find(0, number % blocks[0], rest / elements[1]),
-          find(1, number / blocks[0], rest % elements[1])};
+  return {find(0, blockIndex % blocks[0], rest / elements[1]),
+          find(1, blockIndex / blocks[0], rest % elements[1])};
 }
 
 //===----------------------------------------------------------------------===//

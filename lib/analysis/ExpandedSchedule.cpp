@@ -129,10 +129,10 @@ unsigned RunDependences::intern(ArrayRef<ItemRef> tuple) {
   SmallVector<int64_t> key;
   for (ItemRef item : tuple)
     key.append({item.lane, item.item});
-  auto [number, isNew] = numbering.insert(key);
+  auto [index, isNew] = indexOfItems.insert(key);
   if (isNew)
     items.emplace_back(tuple);
-  return number;
+  return index;
 }
 
 void RunDependences::addNeeds(ItemRef run, const LaneItem &item,

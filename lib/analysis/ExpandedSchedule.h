@@ -113,7 +113,7 @@ private:
   /// For every dependence and every set of its relation, the index in `items`,
   /// or -1 before the first use.
   std::vector<std::vector<int64_t>> itemsOfSet;
-  TupleNumbering numbering;
+  TupleIndices indexOfItems;
 };
 
 } // namespace mlir::ark

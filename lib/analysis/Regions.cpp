@@ -8,14 +8,14 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-std::pair<unsigned, bool> TupleNumbering::insert(ArrayRef<int64_t> tuple) {
-  auto found = numbers.find(tuple);
-  if (found != numbers.end())
+std::pair<unsigned, bool> TupleIndices::insert(ArrayRef<int64_t> tuple) {
+  auto found = indices.find(tuple);
+  if (found != indices.end())
     return {found->second, false};
   ArrayRef<int64_t> copy = tuple.copy(allocator);
-  unsigned number = numbers.size();
-  numbers.try_emplace(copy, number);
-  return {number, true};
+  unsigned index = indices.size();
+  indices.try_emplace(copy, index);
+  return {index, true};
 }
 
 int64_t mlir::ark::evaluateAffine(AffineExpr expr, ArrayRef<int64_t> dims) {
@@ -65,13 +65,13 @@ RegionBoxes::RegionBoxes(RegionAttr region, ArrayRef<int64_t> grid,
   for (int64_t extent : grid)
     count *= extent;
 
-  TupleNumbering numbering;
+  TupleIndices indexOfBox;
   SmallVector<int64_t> index(grid.size(), 0), offsets(rank);
   boxOf.reserve(count);
   for (int64_t vcta = 0; vcta < count; ++vcta, increment(index, grid)) {
     for (unsigned dim = 0; dim < rank; ++dim)
       offsets[dim] = evaluateAffine(region.getOffsets().getResult(dim), index);
-    auto [box, isNew] = numbering.insert(offsets);
+    auto [box, isNew] = indexOfBox.insert(offsets);
     boxOf.push_back(box);
     if (!isNew)
       continue;
@@ -82,7 +82,7 @@ RegionBoxes::RegionBoxes(RegionAttr region, ArrayRef<int64_t> grid,
     }
   }
 
-  firstVCTA.assign(numbering.size() + 1, 0);
+  firstVCTA.assign(indexOfBox.size() + 1, 0);
   for (uint32_t box : boxOf)
     ++firstVCTA[box + 1];
   for (size_t box = 1; box < firstVCTA.size(); ++box)
@@ -94,10 +94,10 @@ RegionBoxes::RegionBoxes(RegionAttr region, ArrayRef<int64_t> grid,
 }
 
 bool RegionBoxes::getUnion(SmallVectorImpl<Interval> &box) const {
-  TupleNumbering distinct;
-  for (unsigned number = 0; number < getNumBoxes(); ++number) {
+  TupleIndices distinct;
+  for (unsigned index = 0; index < getNumBoxes(); ++index) {
     SmallVector<int64_t> tuple;
-    for (auto [begin, end] : getBox(number))
+    for (auto [begin, end] : getBox(index))
       tuple.append({begin, end});
     distinct.insert(tuple);
   }

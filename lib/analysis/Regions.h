@@ -15,15 +15,15 @@ namespace mlir::ark {
 using Interval = std::pair<int64_t, int64_t>;
 
 /// Assigns indices to distinct tuples of integers, counting from 0.
-class TupleNumbering {
+class TupleIndices {
 public:
   /// Returns the tuple's index, and true if the tuple is new.
   std::pair<unsigned, bool> insert(ArrayRef<int64_t> tuple);
-  unsigned size() const { return numbers.size(); }
+  unsigned size() const { return indices.size(); }
 
 private:
   llvm::BumpPtrAllocator allocator;
-  llvm::DenseMap<ArrayRef<int64_t>, unsigned> numbers;
+  llvm::DenseMap<ArrayRef<int64_t>, unsigned> indices;
 };
 
 /// Returns true if every index of the grid steps over whole tiles in a

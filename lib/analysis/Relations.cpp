@@ -247,16 +247,16 @@ public:
     SmallVector<int64_t> tuple;
     for (auto [begin, end] : set)
       tuple.append({begin, end});
-    auto [number, isNew] = numbering.insert(tuple);
+    auto [index, isNew] = indexOfSet.insert(tuple);
     if (isNew)
       relation->sets.push_back(set);
-    return number;
+    return index;
   }
 
   std::shared_ptr<Relation> relation;
 
 private:
-  TupleNumbering numbering;
+  TupleIndices indexOfSet;
 };
 } // namespace
 
@@ -272,9 +272,9 @@ buildRelation(const BoxPairs &pairs, const RegionBoxes &producer,
       for (int64_t vcta : producer.getVCTAsOf(other))
         set.push_back({vcta, vcta + 1});
     mergeRanges(set);
-    uint32_t number = builder.intern(set);
+    uint32_t setIndex = builder.intern(set);
     for (int64_t vcta : consumer.getVCTAsOf(box))
-      builder.relation->setOf[vcta] = number;
+      builder.relation->setOf[vcta] = setIndex;
   }
   return builder.relation;
 }

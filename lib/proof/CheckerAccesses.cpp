@@ -153,13 +153,13 @@ static LogicalResult checkRegions(TaskOp task, const OperandAccess &access) {
 
 LogicalResult ProgramAccesses::collect() {
   llvm::append_range(tasks, program.getBody().getOps<TaskOp>());
-  for (auto [number, task] : llvm::enumerate(tasks)) {
+  for (auto [index, task] : llvm::enumerate(tasks)) {
     firstVCTA.push_back(firstVCTA.back() + task.getNumVCTAs());
     for (auto [operand, value] : llvm::enumerate(task.getOperands())) {
       FailureOr<BufferView> view = resolveBufferView(value);
       if (failed(view) || failed(checkView(task, operand, *view)))
         return failure();
-      accesses.push_back({static_cast<unsigned>(number),
+      accesses.push_back({static_cast<unsigned>(index),
                           static_cast<unsigned>(operand),
                           operand >= task.getInputs().size(),
                           task.getRegion(operand), task.getGrid(), *view});

@@ -132,7 +132,7 @@ void CellPartition::groupByBox() {
 
 void CellPartition::collectLayouts(Accesses accesses) {
   std::map<std::vector<int64_t>, unsigned> known;
-  for (auto [number, access] : llvm::enumerate(accesses)) {
+  for (auto [index, access] : llvm::enumerate(accesses)) {
     const BufferView &view = access->view;
     std::vector<int64_t> key = {view.byteOffset, view.elementBytes};
     key.insert(key.end(), view.shape.begin(), view.shape.end());
@@ -144,7 +144,7 @@ void CellPartition::collectLayouts(Accesses accesses) {
       layout.dims = getDims(view);
       layout.bytes = {view.byteOffset, view.getByteEnd()};
     }
-    layouts[entry->second].accesses.push_back(number);
+    layouts[entry->second].accesses.push_back(index);
     accessBoxes.push_back({entry->second, 0, {}});
   }
 }
@@ -161,10 +161,10 @@ uint32_t CellPartition::countBoxes(const Layout &layout) const {
 /// a layout, too, since its strides are zero.
 void CellPartition::cutSingleOffset(Layout &layout, Accesses accesses) {
   bool isTouched = false;
-  for (unsigned number : layout.accesses) {
-    AccessBoxes &boxes = accessBoxes[number];
+  for (unsigned index : layout.accesses) {
+    AccessBoxes &boxes = accessBoxes[index];
     boxes.rank = 1;
-    forEachRegion(*accesses[number], [&](int64_t, ArrayRef<Bounds> box) {
+    forEachRegion(*accesses[index], [&](int64_t, ArrayRef<Bounds> box) {
       isTouched |= !isEmpty(box);
       boxes.ranges.push_back({0u, isEmpty(box) ? 0u : 1u});
     });
@@ -177,8 +177,8 @@ void CellPartition::cutGrid(Layout &layout, Accesses accesses) {
   if (layout.dims.empty())
     return cutSingleOffset(layout, accesses);
   layout.cuts.resize(layout.dims.size());
-  for (unsigned number : layout.accesses)
-    forEachRegion(*accesses[number], [&](int64_t, ArrayRef<Bounds> box) {
+  for (unsigned index : layout.accesses)
+    forEachRegion(*accesses[index], [&](int64_t, ArrayRef<Bounds> box) {
       if (isEmpty(box))
         return;
       for (auto [dim, cuts] : llvm::zip(layout.dims, layout.cuts))
@@ -193,10 +193,10 @@ void CellPartition::cutGrid(Layout &layout, Accesses accesses) {
     if (cuts.empty())
       cuts.push_back(0);
   }
-  for (unsigned number : layout.accesses) {
-    AccessBoxes &boxes = accessBoxes[number];
+  for (unsigned index : layout.accesses) {
+    AccessBoxes &boxes = accessBoxes[index];
     boxes.rank = layout.dims.size();
-    forEachRegion(*accesses[number], [&](int64_t, ArrayRef<Bounds> box) {
+    forEachRegion(*accesses[index], [&](int64_t, ArrayRef<Bounds> box) {
       bool empty = isEmpty(box);
       for (auto [dim, cuts] : llvm::zip(layout.dims, layout.cuts)) {
         auto find = [&cuts = cuts](int64_t bound) -> uint32_t {
@@ -251,11 +251,11 @@ static std::vector<Bounds> getIntervals(const BufferView &view,
 /// Replaces the grid by the list of boxes that vCTAs touch.
 void CellPartition::listBoxes(Layout &layout, Accesses accesses) {
   std::map<std::vector<Bounds>, uint32_t> known;
-  for (unsigned number : layout.accesses) {
-    AccessBoxes &boxes = accessBoxes[number];
+  for (unsigned index : layout.accesses) {
+    AccessBoxes &boxes = accessBoxes[index];
     boxes.rank = 1;
     boxes.ranges.clear();
-    forEachRegion(*accesses[number], [&](int64_t, ArrayRef<Bounds> box) {
+    forEachRegion(*accesses[index], [&](int64_t, ArrayRef<Bounds> box) {
       if (isEmpty(box)) {
         boxes.ranges.push_back({0, 0});
         return;
@@ -333,9 +333,9 @@ void CellPartition::addEvents(const Layout &layout,
   if (!layout.listed.empty()) {
     for (auto [box, intervals] : llvm::enumerate(layout.listed))
       for (auto [begin, end] : intervals) {
-        uint32_t number = layout.firstBox + box;
-        events.push_back({begin, number, true});
-        events.push_back({end, number, false});
+        uint32_t index = layout.firstBox + box;
+        events.push_back({begin, index, true});
+        events.push_back({end, index, false});
       }
     return;
   }

@@ -12,7 +12,7 @@ Execution::Execution(ScheduleOp schedule, const ProgramAccesses &program,
                      ArrayRef<Lane> lanes, ArrayRef<Item> positions)
     : lanes(lanes), senders(program, lanes, positions) {
   for (auto semaphore : schedule.getBody().getOps<SemaphoreOp>()) {
-    semaphoreNumbers.try_emplace(semaphore.getSymName(), semaphores.size());
+    semaphoreIndices.try_emplace(semaphore.getSymName(), semaphores.size());
     semaphores.push_back(
         {semaphore, static_cast<int64_t>(semaphore.getArrivals()), {}, {}, {}});
   }
@@ -26,7 +26,7 @@ Execution::Execution(ScheduleOp schedule, const ProgramAccesses &program,
   happened.assign(senders.getNumSets(), 0);
 }
 
-uint32_t Execution::getClockNumber(unsigned lane, unsigned item) const {
+uint32_t Execution::getClockIndex(unsigned lane, unsigned item) const {
   const std::vector<ClockChange> &ofLane = clockChanges[lane];
   size_t low = 0, high = ofLane.size();
   while (high - low > 1) {
@@ -58,15 +58,15 @@ Execution::Semaphore *Execution::getSemaphore(Operation *item, bool &signals,
   } else {
     return nullptr;
   }
-  return &semaphores[semaphoreNumbers.lookup(name)];
+  return &semaphores[semaphoreIndices.lookup(name)];
 }
 
 /// Releases all items of the lane before this one, and all items that the lane
 /// has acquired.
 void Execution::signal(unsigned lane, Semaphore &semaphore) {
-  uint32_t number = clockChanges[lane].back().clock;
-  if (semaphore.joined.insert(number).second) {
-    const uint32_t *known = &clocks[number * lanes.size()];
+  uint32_t index = clockChanges[lane].back().clock;
+  if (semaphore.joined.insert(index).second) {
+    const uint32_t *known = &clocks[index * lanes.size()];
     for (size_t other = 0; other < lanes.size(); ++other)
       semaphore.clock[other] = std::max(semaphore.clock[other], known[other]);
   }
@@ -80,12 +80,12 @@ void Execution::signal(unsigned lane, Semaphore &semaphore) {
 /// Adds a clock, the maximum of a clock and that of a semaphore. Returns its
 /// index.
 uint32_t Execution::joinClocks(uint32_t clock, const Semaphore &semaphore) {
-  uint32_t number = clocks.size() / lanes.size();
+  uint32_t index = clocks.size() / lanes.size();
   clocks.resize(clocks.size() + lanes.size());
   for (size_t other = 0; other < lanes.size(); ++other)
-    clocks[number * lanes.size() + other] =
+    clocks[index * lanes.size() + other] =
         std::max(clocks[clock * lanes.size() + other], semaphore.clock[other]);
-  return number;
+  return index;
 }
 
 void Execution::acquire(unsigned lane, const Semaphore &semaphore) {

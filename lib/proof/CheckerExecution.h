@@ -34,13 +34,13 @@ public:
   LogicalResult run();
 
   /// Returns the index of the clock of a lane at an item.
-  uint32_t getClockNumber(unsigned lane, unsigned item) const;
+  uint32_t getClockIndex(unsigned lane, unsigned item) const;
   /// Returns the clock with an index: for every lane, the number of its items
   /// that have happened for certain. The entry of the clock's own lane counts
   /// only what other lanes know. Items of one lane are ordered by their
   /// positions instead.
-  ArrayRef<uint32_t> getClock(uint32_t number) const {
-    return ArrayRef(clocks).slice(number * lanes.size(), lanes.size());
+  ArrayRef<uint32_t> getClock(uint32_t index) const {
+    return ArrayRef(clocks).slice(index * lanes.size(), lanes.size());
   }
   /// Returns true if an item of a lane has happened for certain, according to a
   /// clock.
@@ -80,7 +80,7 @@ private:
   ArrayRef<Lane> lanes;
   PacketSenders senders;
   std::vector<Semaphore> semaphores;
-  llvm::StringMap<unsigned> semaphoreNumbers;
+  llvm::StringMap<unsigned> semaphoreIndices;
   /// All clocks, with `lanes.size()` entries each. Lanes that have acquired the
   /// same semaphores in the same order share one clock.
   std::vector<uint32_t> clocks;

@@ -119,12 +119,10 @@ private:
   /// The number of accesses between two entries of `ends`.
   static constexpr size_t kStep = 32;
 
-  const OperandAccess &get(size_t number) const {
-    return *part.accesses[number];
-  }
-  TaskOp getTask(size_t number) const { return tasks[get(number).task]; }
-  bool needsValues(size_t number) const;
-  bool isWhole(size_t number);
+  const OperandAccess &get(size_t index) const { return *part.accesses[index]; }
+  TaskOp getTask(size_t index) const { return tasks[get(index).task]; }
+  bool needsValues(size_t index) const;
+  bool isWhole(size_t index);
   bool findWholeWrite(size_t read);
 
   const BufferAccesses &part;
@@ -169,14 +167,14 @@ void Divider::joinUnorderedTasks() {
 
 /// Returns true if an access needs values of the operand: it reads them, or
 /// keeps those that it does not overwrite.
-bool Divider::needsValues(size_t number) const {
-  return !get(number).isWrite || isUpdate(getTask(number), get(number));
+bool Divider::needsValues(size_t index) const {
+  return !get(index).isWrite || isUpdate(getTask(index), get(index));
 }
 
-bool Divider::isWhole(size_t number) {
-  if (!writesWhole[number])
-    writesWhole[number] = writesWholeOperand(getTask(number), get(number));
-  return *writesWhole[number];
+bool Divider::isWhole(size_t index) {
+  if (!writesWhole[index])
+    writesWhole[index] = writesWholeOperand(getTask(index), get(index));
+  return *writesWhole[index];
 }
 
 /// Returns true if one task writes all bytes of an operand before another task
@@ -205,13 +203,13 @@ void Divider::joinReadsWithWrites() {
 std::vector<AccessGroup> Divider::getGroups(bool mustBeWritten) {
   classes.compress();
   std::vector<AccessGroup> groups(classes.getNumClasses());
-  for (size_t number = 0; number < part.accesses.size(); ++number) {
-    AccessGroup &group = groups[classes[number]];
+  for (size_t index = 0; index < part.accesses.size(); ++index) {
+    AccessGroup &group = groups[classes[index]];
     group.buffer.root = part.root;
-    group.buffer.isWritten |= get(number).isWrite;
-    group.buffer.accesses.push_back(part.accesses[number]);
-    group.isWrittenBefore.push_back(!mustBeWritten || !needsValues(number) ||
-                                    isWrittenBefore[number]);
+    group.buffer.isWritten |= get(index).isWrite;
+    group.buffer.accesses.push_back(part.accesses[index]);
+    group.isWrittenBefore.push_back(!mustBeWritten || !needsValues(index) ||
+                                    isWrittenBefore[index]);
   }
   llvm::erase_if(groups, [](const AccessGroup &group) {
     return !group.buffer.isWritten &&

@@ -24,10 +24,10 @@ Lanes::Lanes(ScheduleOp schedule) {
 std::vector<Item> checker::findPositions(const ProgramAccesses &program,
                                          ArrayRef<Lane> lanes) {
   llvm::StringMap<uint32_t> firstOf;
-  for (auto [number, task] : llvm::enumerate(program.getTasks()))
-    firstOf.try_emplace(TaskOp(task).getName(), program.getFirstVCTA(number));
+  for (auto [index, task] : llvm::enumerate(program.getTasks()))
+    firstOf.try_emplace(TaskOp(task).getName(), program.getFirstVCTA(index));
   std::vector<Item> positions(program.getNumVCTAs());
-  for (auto [number, lane] : llvm::enumerate(lanes))
+  for (auto [index, lane] : llvm::enumerate(lanes))
     for (auto [position, op] : llvm::enumerate(lane.items)) {
       auto run = dyn_cast<RunOp>(op);
       if (!run)
@@ -36,7 +36,7 @@ std::vector<Item> checker::findPositions(const ProgramAccesses &program,
       auto first = positions.begin() + firstOf.lookup(run.getTask());
       std::fill(
           first + begin, first + end,
-          Item{static_cast<uint32_t>(number), static_cast<uint32_t>(position)});
+          Item{static_cast<uint32_t>(index), static_cast<uint32_t>(position)});
     }
   return positions;
 }

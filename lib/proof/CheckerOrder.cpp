@@ -21,7 +21,7 @@ VCTAOrder::VCTAOrder(ArrayRef<Item> items, const Execution &execution)
     bool isSame = !positions.empty() && positions.back().lane == item.lane &&
                   positions.back().item == item.item;
     uint32_t clock = isSame ? positions.back().clock
-                            : execution.getClockNumber(item.lane, item.item);
+                            : execution.getClockIndex(item.lane, item.item);
     positions.push_back({item.lane, item.item, clock});
   }
 }

@@ -136,19 +136,19 @@ std::optional<Hazard> CellChecker::visitTask(size_t first, size_t end) {
   std::optional<Hazard> hazard;
   for (uint32_t vcta = firstOfTask;
        vcta < schedule.program.getFirstVCTA(task + 1); ++vcta)
-    for (size_t number = first; number < end; ++number) {
-      const OperandAccess &access = *group.buffer.accesses[number];
+    for (size_t accessIndex = first; accessIndex < end; ++accessIndex) {
+      const OperandAccess &access = *group.buffer.accesses[accessIndex];
       int64_t index = vcta - firstOfTask;
       // Reads of packets need no order, so all vCTAs of the task count as one
       // work item.
       Position at = isOfPackets ? Position() : order.getPosition(vcta);
-      if (mayRepeat[number - first] &&
-          seen[number - first].contains(at.lane, at.item,
-                                        partition.getBoxes(number, index)))
+      if (mayRepeat[accessIndex - first] &&
+          seen[accessIndex - first].contains(
+              at.lane, at.item, partition.getBoxes(accessIndex, index)))
         continue;
       Visit visit = {vcta, access.operand};
-      bool isWritten = group.isWrittenBefore[number];
-      partition.forEachCell(number, index, [&](uint32_t cell) {
+      bool isWritten = group.isWrittenBefore[accessIndex];
+      partition.forEachCell(accessIndex, index, [&](uint32_t cell) {
         ++numVisits;
         if (hazard)
           return;

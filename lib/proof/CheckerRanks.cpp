@@ -164,9 +164,9 @@ static std::optional<int64_t> parseRank(StringRef name) {
 /// constants.
 LogicalResult RankChecker::checkArgument(const OperandAccess &access,
                                          int64_t vcta, Item at) {
-  unsigned number = cast<BlockArgument>(access.view.root).getArgNumber();
-  StringRef name = op.getArgumentName(number);
-  if (op.getArgumentKind(number) == ArgumentKind::Constant ||
+  unsigned index = cast<BlockArgument>(access.view.root).getArgNumber();
+  StringRef name = op.getArgumentName(index);
+  if (op.getArgumentKind(index) == ArgumentKind::Constant ||
       parseRank(name) == getRank(at))
     return success();
   return reportVCTA(access, vcta, at)

@@ -60,13 +60,13 @@ static std::vector<SmallVector<Item, 1>>
 findWriters(const ProgramAccesses &program, const BufferAccesses &buffer,
             const CellPartition &partition, ArrayRef<Item> positions) {
   std::vector<SmallVector<Item, 1>> writersOf(partition.getNumCells());
-  for (auto [number, access] : llvm::enumerate(buffer.accesses)) {
+  for (auto [index, access] : llvm::enumerate(buffer.accesses)) {
     if (!access->isWrite)
       continue;
     uint32_t first = program.getFirstVCTA(access->task),
              end = program.getFirstVCTA(access->task + 1);
     for (uint32_t vcta = first; vcta < end; ++vcta)
-      partition.forEachCell(number, vcta - first, [&](uint32_t cell) {
+      partition.forEachCell(index, vcta - first, [&](uint32_t cell) {
         if (!llvm::is_contained(writersOf[cell], positions[vcta]))
           writersOf[cell].push_back(positions[vcta]);
       });
@@ -83,7 +83,7 @@ void PacketSenders::add(const ProgramAccesses &program,
   // The sets of senders of every work item: one for every access and distinct
   // boxes.
   std::map<Item, SmallVector<uint32_t>> partsOf;
-  for (auto [number, access] : llvm::enumerate(buffer.accesses)) {
+  for (auto [index, access] : llvm::enumerate(buffer.accesses)) {
     if (access->isWrite)
       continue;
     // Many vCTAs of a task read the same boxes.
@@ -92,10 +92,10 @@ void PacketSenders::add(const ProgramAccesses &program,
              end = program.getFirstVCTA(access->task + 1);
     for (uint32_t vcta = first; vcta < end; ++vcta) {
       auto [entry, isNew] =
-          setOfBoxes.try_emplace(partition.getBoxes(number, vcta - first), 0);
+          setOfBoxes.try_emplace(partition.getBoxes(index, vcta - first), 0);
       if (isNew) {
         Senders writers;
-        partition.forEachCell(number, vcta - first, [&](uint32_t cell) {
+        partition.forEachCell(index, vcta - first, [&](uint32_t cell) {
           llvm::append_range(writers, writersOf[cell]);
         });
         entry->second = addSet(std::move(writers));

@@ -28,7 +28,7 @@ private:
     return emitError(loc) << table << "[" << entry << "]: ";
   }
   LogicalResult checkOperands();
-  LogicalResult checkOperand(size_t task, size_t number);
+  LogicalResult checkOperand(size_t task, size_t index);
   StringRef findProblem(const OperandRecord &operand, OperandEntry entry,
                         const ValueRecord &value) const;
   LogicalResult checkLanes();
@@ -72,22 +72,22 @@ StringRef TableChecker::findProblem(const OperandRecord &operand,
              : "writes a buffer that no task may write";
 }
 
-LogicalResult TableChecker::checkOperand(size_t task, size_t number) {
+LogicalResult TableChecker::checkOperand(size_t task, size_t index) {
   const TaskRecord &record = manifest.tasks[task];
-  size_t entry = tables.tasks[task].second + number;
+  size_t entry = tables.tasks[task].second + index;
   StringRef problem =
-      findProblem(manifest.getFootprint(record)[number], tables.operands[entry],
-                  manifest.values[record.values[number]]);
+      findProblem(manifest.getFootprint(record)[index], tables.operands[entry],
+                  manifest.values[record.values[index]]);
   if (problem.empty())
     return success();
   return fail("operands", entry)
-         << "operand " << number << " of '" << record.name << "' " << problem;
+         << "operand " << index << " of '" << record.name << "' " << problem;
 }
 
 LogicalResult TableChecker::checkOperands() {
   for (auto [task, record] : llvm::enumerate(manifest.tasks))
-    for (size_t number = 0; number < record.values.size(); ++number)
-      if (failed(checkOperand(task, number)))
+    for (size_t index = 0; index < record.values.size(); ++index)
+      if (failed(checkOperand(task, index)))
         return failure();
   return success();
 }
@@ -111,11 +111,10 @@ std::optional<TableChecker::Words> TableChecker::getWords(int64_t task) const {
   const TaskRecord &record = manifest.tasks[task];
   if (!manifest.bodies[record.body].stamps)
     return std::nullopt;
-  for (auto [number, operand] :
-       llvm::enumerate(manifest.getFootprint(record))) {
+  for (auto [index, operand] : llvm::enumerate(manifest.getFootprint(record))) {
     if (operand.access == Access::Read)
       continue;
-    OperandEntry entry = tables.operands[tables.tasks[task].second + number];
+    OperandEntry entry = tables.operands[tables.tasks[task].second + index];
     if (entry.slot == 0 && operand.getSpan() >= operand.elementBytes)
       return Words(entry.offset,
                    entry.offset + operand.getSpan() - operand.elementBytes);
@@ -201,10 +200,9 @@ LogicalResult TableChecker::checkHandoffs() {
 std::optional<int64_t> TableChecker::findLastWriter(int64_t slot) const {
   std::optional<int64_t> writer;
   for (auto [task, record] : llvm::enumerate(manifest.tasks))
-    for (auto [number, operand] :
-         llvm::enumerate(manifest.getFootprint(record)))
+    for (auto [index, operand] : llvm::enumerate(manifest.getFootprint(record)))
       if (operand.access != Access::Read &&
-          tables.operands[tables.tasks[task].second + number].slot == slot)
+          tables.operands[tables.tasks[task].second + index].slot == slot)
         writer = task;
   return writer;
 }

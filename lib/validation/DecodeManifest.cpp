@@ -317,9 +317,9 @@ BodyRecord Decoder::body(const json::Value &value, const Twine &path) {
       fail(footprintPath, "expected an array");
       continue;
     }
-    for (auto [number, item] : llvm::enumerate(*operands))
+    for (auto [position, item] : llvm::enumerate(*operands))
       footprint.push_back(
-          operand(item, Twine(footprintPath) + "[" + Twine(number) + "]"));
+          operand(item, Twine(footprintPath) + "[" + Twine(position) + "]"));
   }
   return record;
 }

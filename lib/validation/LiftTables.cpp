@@ -27,7 +27,7 @@ private:
   void addBuffers(ProgramOp program);
   Value viewOperand(const OperandRecord &operand, OperandEntry entry);
   Type getTileType(const TaskRecord &record, const OperandRecord &operand);
-  void addTask(size_t number);
+  void addTask(size_t index);
   void addBody(TaskOp task, const TaskRecord &record,
                ArrayRef<const OperandRecord *> operands);
   void addSchedule();
@@ -141,13 +141,13 @@ void Lifter::addBody(TaskOp task, const TaskRecord &record,
   YieldOp::create(builder, loc);
 }
 
-void Lifter::addTask(size_t number) {
-  const TaskRecord &record = manifest.tasks[number];
+void Lifter::addTask(size_t index) {
+  const TaskRecord &record = manifest.tasks[index];
   SmallVector<const OperandRecord *> inputs, outs;
   SmallVector<Value> inputViews, outViews;
   SmallVector<Attribute> inputRegions, outRegions;
   SmallVector<int64_t> fresh;
-  size_t entry = tables.tasks[number].second;
+  size_t entry = tables.tasks[index].second;
   for (const OperandRecord &operand : manifest.getFootprint(record)) {
     bool isInput = operand.access == Access::Read;
     if (operand.access == Access::Write)
@@ -178,16 +178,16 @@ void Lifter::addTask(size_t number) {
 // The schedule
 //===----------------------------------------------------------------------===//
 
-void Lifter::addItem(const Instruction &entry, int64_t number) {
-  Location location = locate(where + ": instructions[" + Twine(number) + "]");
+void Lifter::addItem(const Instruction &instruction, int64_t entry) {
+  Location location = locate(where + ": instructions[" + Twine(entry) + "]");
   auto semaphore = [&] {
     return FlatSymbolRefAttr::get(builder.getContext(),
-                                  manifest.semaphores[entry.a].name);
+                                  manifest.semaphores[instruction.a].name);
   };
-  switch (entry.opcode) {
+  switch (instruction.opcode) {
   case Opcode::Run:
-    RunOp::create(builder, location, manifest.tasks[entry.a].name, entry.b,
-                  entry.c);
+    RunOp::create(builder, location, manifest.tasks[instruction.a].name,
+                  instruction.b, instruction.c);
     return;
   case Opcode::Signal:
     SignalOp::create(builder, location, semaphore());

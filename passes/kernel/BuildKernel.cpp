@@ -202,11 +202,11 @@ Value DispatchBuilder::loadStatus() {
 
 /// Returns the address of operand `index` of the task.
 Value DispatchBuilder::loadOperand(int64_t index) {
-  Value number = arith::AddIOp::create(
+  Value operandIndex = arith::AddIOp::create(
       builder, loc, firstOperand,
       arith::ConstantIntOp::create(builder, loc, index, 64));
   return func::CallOp::create(builder, loc, findOperand,
-                              ValueRange{run.getArgument(0), number})
+                              ValueRange{run.getArgument(0), operandIndex})
       .getResult(0);
 }
 
@@ -229,11 +229,12 @@ void DispatchBuilder::build(ArrayRef<func::FuncOp> bodies) {
   func::ReturnOp::create(builder, loc);
 
   builder.setInsertionPointToEnd(entry);
-  Value number = run.getArgument(1);
-  if (number.getType().isInteger(32))
-    number = arith::ExtUIOp::create(builder, loc, builder.getI64Type(), number);
+  Value taskIndex = run.getArgument(1);
+  if (taskIndex.getType().isInteger(32))
+    taskIndex =
+        arith::ExtUIOp::create(builder, loc, builder.getI64Type(), taskIndex);
   Value task = func::CallOp::create(builder, loc, readTask,
-                                    ValueRange{run.getArgument(0), number})
+                                    ValueRange{run.getArgument(0), taskIndex})
                    .getResult(0);
   Value body = vector::ExtractOp::create(builder, loc, task, 0);
   firstOperand =

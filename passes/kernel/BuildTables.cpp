@@ -256,10 +256,10 @@ LogicalResult TableBuilder::addTask(TaskOp task) {
     return failure();
   if (putsPackets(task))
     stamping.insert(*body);
-  int64_t bodyNumber =
+  int64_t bodyIndex =
       functions.find(body->getSymNameAttr()) - functions.begin();
 
-  taskTable.push_back(bodyNumber);
+  taskTable.push_back(bodyIndex);
   taskTable.push_back(getNumOperands());
   SmallVector<BufferView> views;
   for (Value operand : task.getOperands()) {
@@ -282,7 +282,7 @@ LogicalResult TableBuilder::addTask(TaskOp task) {
   ArrayAttr ops = task.getOpsAttr();
   SmallVector<NamedAttribute> entry = {
       builder.getNamedAttr("name", builder.getStringAttr(task.getName())),
-      number("body", bodyNumber),
+      number("body", bodyIndex),
       number("vctas", task.getNumVCTAs()),
       builder.getNamedAttr("grid",
                            builder.getDenseI64ArrayAttr(task.getGrid())),

@@ -122,8 +122,8 @@ int64_t FootprintTable::getValue(const BufferView &view) {
   if (auto argument = dyn_cast<BlockArgument>(view.root))
     return argument.getArgNumber();
   auto program = cast<ProgramOp>(view.root.getDefiningOp()->getParentOp());
-  int64_t number = program.getNumArguments() + intermediates.size() / 3;
-  auto [known, isNew] = values.try_emplace(view.buffer, number);
+  int64_t index = program.getNumArguments() + intermediates.size() / 3;
+  auto [known, isNew] = values.try_emplace(view.buffer, index);
   if (isNew)
     intermediates.append(
         {slots.lookup(view.root), getValueOffset(view),
@@ -140,30 +140,30 @@ LogicalResult FootprintTable::describe(TaskOp task, ArrayRef<BufferView> views,
                                        SmallVectorImpl<NamedAttribute> &entry) {
   Builder builder(task.getContext());
   SmallVector<Attribute> operands;
-  SmallVector<int64_t> numbers;
+  SmallVector<int64_t> valueIndices;
   for (auto [index, view] : llvm::enumerate(views)) {
     FailureOr<DictionaryAttr> operand =
         describeOperand(task, index, view, body);
     if (failed(operand))
       return failure();
     operands.push_back(*operand);
-    numbers.push_back(getValue(view));
+    valueIndices.push_back(getValue(view));
   }
   auto &ofBody = footprints[body];
-  int64_t number = ofBody
-                       .insert({builder.getArrayAttr(operands),
-                                static_cast<int64_t>(ofBody.size())})
-                       .first->second;
-  entry.push_back(
-      builder.getNamedAttr("footprint", builder.getI64IntegerAttr(number)));
-  entry.push_back(
-      builder.getNamedAttr("values", builder.getDenseI64ArrayAttr(numbers)));
+  int64_t footprintIndex = ofBody
+                               .insert({builder.getArrayAttr(operands),
+                                        static_cast<int64_t>(ofBody.size())})
+                               .first->second;
+  entry.push_back(builder.getNamedAttr(
+      "footprint", builder.getI64IntegerAttr(footprintIndex)));
+  entry.push_back(builder.getNamedAttr(
+      "values", builder.getDenseI64ArrayAttr(valueIndices)));
   return success();
 }
 
 ArrayAttr FootprintTable::getFootprints(func::FuncOp body) {
   SmallVector<Attribute> list;
-  for (auto &[footprint, number] : footprints[body])
+  for (auto &[footprint, index] : footprints[body])
     list.push_back(footprint);
   return ArrayAttr::get(body.getContext(), list);
 }

@@ -150,15 +150,15 @@ mlir::ark::verifyPacketArguments(KernelOp kernel,
     FunctionOpInterface body = function;
     unsigned count =
         std::max(body.getNumArguments(), abi::kBodyOperands + operands.size());
-    for (unsigned number = 0; number < count; ++number) {
-      bool isMarked = number < body.getNumArguments() &&
-                      body.getArgAttr(number, ArkDialect::kPacketsAttr);
-      bool isPacket = number >= abi::kBodyOperands &&
-                      number - abi::kBodyOperands < operands.size() &&
-                      operands[number - abi::kBodyOperands];
+    for (unsigned index = 0; index < count; ++index) {
+      bool isMarked = index < body.getNumArguments() &&
+                      body.getArgAttr(index, ArkDialect::kPacketsAttr);
+      bool isPacket = index >= abi::kBodyOperands &&
+                      index - abi::kBodyOperands < operands.size() &&
+                      operands[index - abi::kBodyOperands];
       if (isPacket ? !isMarked : isMarked && isForGpu)
         return body.emitOpError("argument ")
-               << number << (isMarked ? " carries '" : " does not carry '")
+               << index << (isMarked ? " carries '" : " does not carry '")
                << ArkDialect::kPacketsAttr << "', and its operand is "
                << (isPacket ? "packets" : "none");
     }

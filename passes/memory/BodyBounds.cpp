@@ -41,13 +41,13 @@ LinearForm BodyBounds::getSelected(Value condition, const LinearForm &ifTrue,
 }
 
 LinearForm BodyBounds::getInductionVariable(LoopLikeOpInterface loop,
-                                            unsigned number) {
+                                            unsigned dim) {
   auto forLoop = dyn_cast<scf::ForOp>(*loop);
   if (forLoop && forLoop.getUnsignedCmp())
     return system.createVariable();
-  OpFoldResult step = (*loop.getLoopSteps())[number];
-  LinearForm first = getIndex((*loop.getLoopLowerBounds())[number]);
-  LinearForm last = getIndex((*loop.getLoopUpperBounds())[number]) - 1;
+  OpFoldResult step = (*loop.getLoopSteps())[dim];
+  LinearForm first = getIndex((*loop.getLoopLowerBounds())[dim]);
+  LinearForm last = getIndex((*loop.getLoopUpperBounds())[dim]) - 1;
   LinearForm stride = getIndex(step);
   // The induction variable increases in each iteration only if the step is
   // positive and the addition after the last iteration does not wrap around.
@@ -110,13 +110,13 @@ LinearForm BodyBounds::computeIndex(Value index) {
 }
 
 LinearForm BodyBounds::computeIndexOf(BlockArgument argument) {
-  unsigned number = argument.getArgNumber();
+  unsigned index = argument.getArgNumber();
   Operation *parent = argument.getOwner()->getParentOp();
-  if (parent == task && number < task.getGrid().size())
-    return system.createBetween(0, task.getGrid()[number] - 1,
+  if (parent == task && index < task.getGrid().size())
+    return system.createBetween(0, task.getGrid()[index] - 1,
                                 /*isUniform=*/true);
   if (auto structured = dyn_cast<linalg::LinalgOp>(parent)) {
-    Value operand = structured->getOperand(number);
+    Value operand = structured->getOperand(index);
     return isa<MemRefType>(operand.getType())
                ? computeLoaded(operand, structured)
                : getIndex(operand);
@@ -125,10 +125,10 @@ LinearForm BodyBounds::computeIndexOf(BlockArgument argument) {
   std::optional<SmallVector<Value>> inductions;
   if (loop)
     inductions = loop.getLoopInductionVars();
-  if (!inductions || number >= inductions->size() ||
-      (*inductions)[number] != argument)
+  if (!inductions || index >= inductions->size() ||
+      (*inductions)[index] != argument)
     return system.createVariable();
-  return getInductionVariable(loop, number);
+  return getInductionVariable(loop, index);
 }
 
 LinearForm BodyBounds::computeProduct(const LinearForm &left,
@@ -141,8 +141,8 @@ LinearForm BodyBounds::computeProduct(const LinearForm &left,
 }
 
 LinearForm BodyBounds::computeIndexOf(Operation *op) {
-  auto operand = [&](unsigned number) {
-    return getIndex(op->getOperand(number));
+  auto operand = [&](unsigned index) {
+    return getIndex(op->getOperand(index));
   };
   // Signed and unsigned division agree if neither operand is negative.
   auto floorDiv = [&]() -> std::optional<LinearForm> {

@@ -56,7 +56,7 @@ private:
   LinearForm computeLoaded(Value buffer, Operation *at);
   LinearForm computeProduct(const LinearForm &left, const LinearForm &right);
   /// Returns the induction variable of dimension `number` of a loop.
-  LinearForm getInductionVariable(LoopLikeOpInterface loop, unsigned number);
+  LinearForm getInductionVariable(LoopLikeOpInterface loop, unsigned dim);
   /// Returns the result of an index op whose exact result is `form`: the op
   /// wraps around unless the exact result is proven to fit into 64 bits.
   LinearForm getExact(const LinearForm &form, Operation *op);

@@ -265,10 +265,10 @@ bool BodyChecker::isFreshOut(Value root) {
   auto tile = dyn_cast<BlockArgument>(root);
   if (!tile || tile.getOwner()->getParentOp() != task)
     return false;
-  int64_t number =
+  int64_t index =
       static_cast<int64_t>(tile.getArgNumber()) -
       static_cast<int64_t>(task.getGrid().size() + task.getInputs().size());
-  return number >= 0 && !task.isUpdated(number);
+  return index >= 0 && !task.isUpdated(index);
 }
 
 /// Checks that a part of an out or of a temporary is filled before it is read.
@@ -362,11 +362,11 @@ LogicalResult BodyChecker::checkOuts() {
     auto type = cast<MemRefType>(out.getType());
     return type.hasStaticShape() && type.getNumElements() == 0;
   };
-  for (auto [number, tile] : llvm::enumerate(task.getOutTiles()))
-    if (!task.isUpdated(number) && !isEmpty(task.getOuts()[number]) &&
+  for (auto [index, tile] : llvm::enumerate(task.getOutTiles()))
+    if (!task.isUpdated(index) && !isEmpty(task.getOuts()[index]) &&
         !bounds.isFilledBefore(tile, end))
       return task.emitError("does not fill its out ")
-             << number << ": no structured op of the body writes every element";
+             << index << ": no structured op of the body writes every element";
   return success();
 }
 

@@ -97,10 +97,10 @@ Value Rewriter::viewAs(OpOperand *operand) {
 /// Adds the packets to the outs of the writer. Returns their tile.
 BlockArgument Rewriter::addOut(Value out) {
   TaskOp task = handOver.writer.task;
-  unsigned number = handOver.writer.number - task.getInputs().size();
+  unsigned index = handOver.writer.index - task.getInputs().size();
   SmallVector<Attribute> regions(task.getOutRegions().begin(),
                                  task.getOutRegions().end());
-  regions.push_back(regions[number]);
+  regions.push_back(regions[index]);
   task.setOutRegionsAttr(builder.getArrayAttr(regions));
   if (task.getInPlace()) {
     SmallVector<int64_t> fresh(
@@ -281,7 +281,7 @@ void Rewriter::receive(const PacketReceipt &receipt) {
   builder.setInsertionPoint(received);
   for (TaskUse use : receipt.uses) {
     BlockArgument tile = use.getTile();
-    RegionAttr region = use.task.getRegion(use.number);
+    RegionAttr region = use.task.getRegion(use.index);
     Value own = values;
     if (region != receipt.region)
       own = memref::SubViewOp::create(
@@ -300,7 +300,7 @@ void Rewriter::receive(const PacketReceipt &receipt) {
   first.getTile().setType(getWordType(type));
   SmallVector<Attribute> regions(first.task.getInputRegions().begin(),
                                  first.task.getInputRegions().end());
-  regions[first.number] = receipt.region;
+  regions[first.index] = receipt.region;
   first.task.setInputRegionsAttr(builder.getArrayAttr(regions));
 }
 
@@ -342,7 +342,7 @@ static void rewrite(MutableArrayRef<HandOver> handOvers, Value packets) {
   // Each receipt is inserted at the start of the body, so the first operand
   // comes last.
   llvm::stable_sort(receipts, [](const auto &a, const auto &b) {
-    return a.second->uses.front().number > b.second->uses.front().number;
+    return a.second->uses.front().index > b.second->uses.front().index;
   });
   for (auto [rewriter, receipt] : receipts)
     rewriter->receive(*receipt);
@@ -358,16 +358,16 @@ static void eraseJoined(ArrayRef<HandOver> handOvers) {
     for (const PacketReceipt &receipt : handOver.receipts)
       llvm::append_range(joined, ArrayRef(receipt.uses).drop_front());
   llvm::sort(joined, [](const TaskUse &a, const TaskUse &b) {
-    return a.number > b.number;
+    return a.index > b.index;
   });
   for (TaskUse use : joined) {
     TaskOp task = use.task;
     SmallVector<Attribute> regions(task.getInputRegions().begin(),
                                    task.getInputRegions().end());
-    regions.erase(regions.begin() + use.number);
+    regions.erase(regions.begin() + use.index);
     BlockArgument tile = use.getTile();
     tile.getOwner()->eraseArgument(tile.getArgNumber());
-    task.getInputsMutable().erase(use.number);
+    task.getInputsMutable().erase(use.index);
     task.setInputRegionsAttr(ArrayAttr::get(task.getContext(), regions));
   }
 }

@@ -18,9 +18,9 @@ namespace mlir::ark {
 class LinearForm {
 public:
   LinearForm(int64_t constant = 0) : constant(constant) {}
-  static LinearForm variable(unsigned number) {
+  static LinearForm variable(unsigned index) {
     LinearForm form;
-    form.terms[number] = 1;
+    form.terms[index] = 1;
     return form;
   }
 

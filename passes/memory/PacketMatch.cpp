@@ -15,7 +15,7 @@ using namespace mlir::ark;
 
 BlockArgument TaskUse::getTile() const {
   return TaskOp(task).getBody().front().getArgument(
-      TaskOp(task).getGrid().size() + number);
+      TaskOp(task).getGrid().size() + index);
 }
 
 //===----------------------------------------------------------------------===//
@@ -155,7 +155,7 @@ static MemRefType getOperandType(TaskUse use) {
 
 static bool isReceivable(TaskUse use) {
   return cast<MemRefType>(use.getTile().getType()).hasStaticShape() &&
-         isReceivable(getOperandType(use), use.task.getRegion(use.number));
+         isReceivable(getOperandType(use), use.task.getRegion(use.index));
 }
 
 /// Joins several operands into one receipt. Returns nothing if threads cannot
@@ -163,7 +163,7 @@ static bool isReceivable(TaskUse use) {
 static std::optional<PacketReceipt> join(ArrayRef<TaskUse> uses) {
   PacketReceipt all;
   for (TaskUse use : uses) {
-    RegionAttr region = use.task.getRegion(use.number);
+    RegionAttr region = use.task.getRegion(use.index);
     if (!cast<MemRefType>(use.getTile().getType()).hasStaticShape() ||
         use.get()->get() != uses.front().get()->get())
       return std::nullopt;
@@ -184,7 +184,7 @@ static SmallVector<PacketReceipt> getReceipts(ArrayRef<TaskUse> uses) {
   SmallVector<PacketReceipt> receipts;
   for (TaskUse use : uses)
     if (isReceivable(use))
-      receipts.push_back({{use}, use.task.getRegion(use.number)});
+      receipts.push_back({{use}, use.task.getRegion(use.index)});
   if (receipts.size() < uses.size())
     if (std::optional<PacketReceipt> all = join(uses))
       return {*all};
@@ -351,8 +351,8 @@ std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
       continue;
     }
     auto task = cast<TaskOp>(use->getOwner());
-    unsigned number = use->getOperandNumber() - task.getInputs().size();
-    if (handOver.writer || task.isUpdated(number) || !isWhole(use, buffer))
+    unsigned index = use->getOperandNumber() - task.getInputs().size();
+    if (handOver.writer || task.isUpdated(index) || !isWhole(use, buffer))
       return std::nullopt;
     handOver.writer = TaskUse(use);
   }

@@ -16,14 +16,14 @@ namespace mlir::ark {
 /// appended.
 struct TaskUse {
   TaskOp task;
-  unsigned number = 0;
+  unsigned index = 0;
 
   TaskUse() = default;
   explicit TaskUse(OpOperand *operand)
       : task(cast<TaskOp>(operand->getOwner())),
-        number(operand->getOperandNumber()) {}
+        index(operand->getOperandNumber()) {}
   OpOperand *get() const {
-    return &const_cast<TaskOp &>(task)->getOpOperand(number);
+    return &const_cast<TaskOp &>(task)->getOpOperand(index);
   }
   /// Returns the block argument of the operand.
   BlockArgument getTile() const;

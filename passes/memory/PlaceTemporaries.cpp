@@ -27,7 +27,7 @@ struct Temporary {
   memref::AllocOp alloc;
   llvm::SetVector<Value> aliases;
   /// Index of the temporary within the task.
-  unsigned number = 0;
+  unsigned index = 0;
   unsigned first = std::numeric_limits<unsigned>::max(), last = 0;
 };
 } // namespace
@@ -180,14 +180,14 @@ static FailureOr<SmallVector<Temporary>> getTemporaries(TaskOp task) {
     FailureOr<Temporary> temporary = getTemporary(alloc, body, positions);
     if (failed(temporary))
       return WalkResult::interrupt();
-    temporary->number = temporaries.size();
+    temporary->index = temporaries.size();
     temporaries.push_back(std::move(*temporary));
     return WalkResult::advance();
   });
   if (walk.wasInterrupted())
     return failure();
   llvm::sort(temporaries, [](const Temporary &a, const Temporary &b) {
-    return std::tie(a.first, a.number) < std::tie(b.first, b.number);
+    return std::tie(a.first, a.index) < std::tie(b.first, b.index);
   });
   return temporaries;
 }

@@ -278,24 +278,24 @@ void TaskPlacer::fillStretches(MutableArrayRef<Stretch> stretches,
   std::vector<int64_t> left(times.getNumLanes(), share);
   using Entry = std::tuple<double, double, unsigned>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> queue;
-  auto push = [&](unsigned number) {
-    const Stretch &stretch = stretches[number];
+  auto push = [&](unsigned index) {
+    const Stretch &stretch = stretches[index];
     if (stretch.count < stretch.capacity)
       queue.push({stretch.start + (stretch.count + 1) * vctaNs,
-                  times.getLoad(stretch.lane), number});
+                  times.getLoad(stretch.lane), index});
   };
-  for (unsigned number = 0; number < stretches.size(); ++number)
-    push(number);
+  for (unsigned index = 0; index < stretches.size(); ++index)
+    push(index);
   for (int64_t placed = 0; placed < numVCTAs;) {
-    unsigned number = std::get<unsigned>(queue.top());
+    unsigned index = std::get<unsigned>(queue.top());
     queue.pop();
     // The lane already has its share, from this interval and from others.
-    if (left[stretches[number].lane] == 0)
+    if (left[stretches[index].lane] == 0)
       continue;
-    --left[stretches[number].lane];
-    ++stretches[number].count;
+    --left[stretches[index].lane];
+    ++stretches[index].count;
     ++placed;
-    push(number);
+    push(index);
   }
 }
 

@@ -65,20 +65,20 @@ void SynchronizationEmitter::collectSteps() {
   std::vector<std::vector<Around>> around;
   for (const ExpandedLane &lane : schedule.lanes)
     around.emplace_back(lane.items.size());
-  for (auto [index, semaphore] : llvm::enumerate(plan.semaphores)) {
-    unsigned number = index;
+  for (auto [i, semaphore] : llvm::enumerate(plan.semaphores)) {
+    unsigned index = i;
     for (ItemRef item : semaphore.waits) {
       Operation *run = schedule.getItem(item).op;
       Around &there = around[item.lane][item.item];
       if (semaphore.isBarrier)
-        there.barriers.push_back({Kind::Barrier, run, number});
+        there.barriers.push_back({Kind::Barrier, run, index});
       else
-        there.waits.push_back({Kind::Wait, run, number});
+        there.waits.push_back({Kind::Wait, run, index});
     }
     if (!semaphore.isBarrier)
       for (ItemRef item : semaphore.signals)
         around[item.lane][item.item].signals.push_back(
-            {Kind::Signal, schedule.getItem(item).op, number});
+            {Kind::Signal, schedule.getItem(item).op, index});
   }
 
   for (auto [lane, there] : llvm::zip(schedule.lanes, around)) {

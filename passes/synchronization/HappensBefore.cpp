@@ -19,7 +19,7 @@ HappensBefore::HappensBefore(const ExpandedSchedule &schedule) {
   steps.assign(lanes, {{0, 0}});
 }
 
-unsigned HappensBefore::getClockNumberAt(ItemRef item) const {
+unsigned HappensBefore::getClockIndexAt(ItemRef item) const {
   ArrayRef<Step> ofLane = steps[item.lane];
   auto step = llvm::partition_point(
       ofLane, [&](const Step &step) { return step.firstItem <= item.item; });
@@ -30,21 +30,22 @@ void HappensBefore::learn(ItemRef item, unsigned source, const Clock &clock) {
   std::vector<Step> &ofLane = steps[item.lane];
   if (ofLane.back().firstItem != item.item)
     ofLane.push_back({item.item, ofLane.back().clock});
-  unsigned &number = ofLane.back().clock;
-  auto [entry, isNew] = joined.try_emplace({number, source}, clocks.size());
+  unsigned &index = ofLane.back().clock;
+  auto [entry, isNew] = joined.try_emplace({index, source}, clocks.size());
   if (isNew) {
-    clocks.push_back(clocks[number]);
+    clocks.push_back(clocks[index]);
     joinClock(clocks.back(), clock);
   }
-  number = entry->second;
+  index = entry->second;
 }
 
 Clock HappensBefore::joinAfter(SmallVectorImpl<ItemRef> &items) const {
   Clock clock(steps.size(), 0);
-  llvm::SmallDenseSet<unsigned> numbers;
+  llvm::SmallDenseSet<unsigned> joinedClocks;
   for (ItemRef item : items)
-    if (unsigned number = getClockNumberAt(item); numbers.insert(number).second)
-      joinClock(clock, clocks[number]);
+    if (unsigned index = getClockIndexAt(item);
+        joinedClocks.insert(index).second)
+      joinClock(clock, clocks[index]);
   // The clock at an item does not cover the item itself, so a clock that covers
   // it comes from another item.
   llvm::erase_if(items, [&](ItemRef item) { return knows(clock, item); });

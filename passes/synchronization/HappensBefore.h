@@ -24,12 +24,12 @@ public:
   explicit HappensBefore(const ExpandedSchedule &schedule);
 
   /// Returns the index of the current clock of a lane.
-  unsigned getClockNumber(unsigned lane) const {
+  unsigned getClockIndex(unsigned lane) const {
     return steps[lane].back().clock;
   }
   /// Returns the current clock of a lane, valid until the next `learn`.
   const Clock &getClock(unsigned lane) const {
-    return clocks[getClockNumber(lane)];
+    return clocks[getClockIndex(lane)];
   }
   /// Joins `clock` into the clock of the item's lane, before the item runs.
   /// `source` identifies `clock`: calls with equal sources have equal clocks.
@@ -48,7 +48,7 @@ private:
   struct Step {
     unsigned firstItem, clock;
   };
-  unsigned getClockNumberAt(ItemRef item) const;
+  unsigned getClockIndexAt(ItemRef item) const;
 
   std::vector<Clock> clocks;
   std::vector<std::vector<Step>> steps;

@@ -52,7 +52,7 @@ private:
   HandoffChooser chooser;
   HappensBefore happensBefore;
   std::vector<Semaphore> semaphores;
-  TupleNumbering numbering;
+  TupleIndices indexOfSignals;
   SemaphorePlan result;
 };
 } // namespace
@@ -75,13 +75,13 @@ unsigned SemaphorePlanner::getSemaphore(unsigned task,
   SmallVector<int64_t> key;
   for (ItemRef item : signals)
     key.append({item.lane, item.item});
-  auto [number, isNew] = numbering.insert(key);
+  auto [index, isNew] = indexOfSignals.insert(key);
   if (isNew) {
     Semaphore &semaphore = semaphores.emplace_back();
     semaphore.planned = {task, std::move(signals), {}};
     semaphore.clock = std::move(clock);
   }
-  return number;
+  return index;
 }
 
 /// Drops waits before one work item that its other waits make redundant: a wait
@@ -146,11 +146,11 @@ void SemaphorePlanner::visit(ItemRef run) {
 }
 
 /// Adds a wait for a semaphore before a work item.
-void SemaphorePlanner::addWait(ItemRef run, unsigned number) {
-  Semaphore &semaphore = semaphores[number];
+void SemaphorePlanner::addWait(ItemRef run, unsigned index) {
+  Semaphore &semaphore = semaphores[index];
   const Clock &own = happensBefore.getClock(run.lane);
   auto [first, isNew] = semaphore.waiterWithClock.try_emplace(
-      happensBefore.getClockNumber(run.lane), run);
+      happensBefore.getClockIndex(run.lane), run);
   if (isNew) {
     // The clock of a lane does not contain the lane's own items.
     Clock known = own;
@@ -167,7 +167,7 @@ void SemaphorePlanner::addWait(ItemRef run, unsigned number) {
     ofFirst = std::min(ofFirst, own[first->second.lane]);
   }
   semaphore.planned.waits.push_back(run);
-  happensBefore.learn(run, number, semaphore.clock);
+  happensBefore.learn(run, index, semaphore.clock);
 }
 
 /// Removes the signals of items that every waiter knows to have run without

@@ -21,11 +21,11 @@ static Value readIndex(OpBuilder &builder, GatherOp gather,
   Value element =
       ExtractSliceOp::create(builder, loc, gather.getIndices(),
                              SmallVector<OpFoldResult>{offset}, one, one);
-  Value number = tensor::ExtractOp::create(
+  Value chosen = tensor::ExtractOp::create(
       builder, loc, element,
       ValueRange{arith::ConstantIndexOp::create(builder, loc, 0)});
   Value index =
-      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), number);
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), chosen);
   auto table = cast<RankedTensorType>(gather.getSource().getType());
   Value limit =
       arith::ConstantIndexOp::create(builder, loc, table.getDimSize(0));

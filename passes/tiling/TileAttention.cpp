@@ -160,14 +160,14 @@ struct AttentionTiling
   }
 
   LogicalResult
-  getResultTilePosition(Operation *self, OpBuilder &, unsigned number,
+  getResultTilePosition(Operation *self, OpBuilder &, unsigned resultNumber,
                         ArrayRef<OpFoldResult> offsets,
                         ArrayRef<OpFoldResult> sizes,
                         SmallVector<OpFoldResult> &resultOffsets,
                         SmallVector<OpFoldResult> &resultSizes) const {
     auto op = cast<OnlineAttentionOp>(self);
     for (AffineExpr expr :
-         op.getMap(*op.getDpsInitOperand(number)).getResults()) {
+         op.getMap(*op.getDpsInitOperand(resultNumber)).getResults()) {
       unsigned loop = cast<AffineDimExpr>(expr).getPosition();
       resultOffsets.push_back(offsets[loop]);
       resultSizes.push_back(sizes[loop]);
@@ -176,8 +176,8 @@ struct AttentionTiling
   }
 
   FailureOr<TilingResult>
-  generateResultTileValue(Operation *self, OpBuilder &builder, unsigned number,
-                          ArrayRef<OpFoldResult> offsets,
+  generateResultTileValue(Operation *self, OpBuilder &builder,
+                          unsigned resultNumber, ArrayRef<OpFoldResult> offsets,
                           ArrayRef<OpFoldResult> sizes) const {
     auto op = cast<OnlineAttentionOp>(self);
     SmallVector<OpFoldResult> allOffsets, allSizes;
@@ -185,7 +185,7 @@ struct AttentionTiling
       allOffsets.push_back(range.offset);
       allSizes.push_back(range.size);
     }
-    AffineMap map = op.getMap(*op.getDpsInitOperand(number));
+    AffineMap map = op.getMap(*op.getDpsInitOperand(resultNumber));
     // Scores are memory of the op, not a result.
     if (map.isFunctionOfDim(op.getKeyLoop()))
       return failure();
@@ -198,7 +198,7 @@ struct AttentionTiling
     FailureOr<TilingResult> result =
         getTiledImplementation(self, builder, allOffsets, allSizes);
     if (succeeded(result))
-      result->tiledValues = {result->tiledValues[number]};
+      result->tiledValues = {result->tiledValues[resultNumber]};
     return result;
   }
 };

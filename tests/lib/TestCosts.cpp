@@ -24,16 +24,16 @@ struct TestPrintCostsPass
     markAllAnalysesPreserved();
     CostModel costs(getOperation(), /*sms=*/1);
     auto tasks = getOperation().getBody().getOps<TaskOp>();
-    for (auto [number, task] : llvm::enumerate(tasks)) {
-      const TaskCost &cost = costs.getTask(number);
+    for (auto [index, task] : llvm::enumerate(tasks)) {
+      const TaskCost &cost = costs.getTask(index);
       int64_t count = task.getNumVCTAs();
       llvm::outs() << task.getName() << ": reads " << cost.bytesRead
                    << " bytes, " << cost.weightBytes
                    << " of them weights, writes " << cost.bytesWritten << ", "
                    << cost.flops << " flops; first "
-                   << std::llround(costs.getRunNs(number, 0, 1)) << " ns, last "
-                   << std::llround(costs.getRunNs(number, count - 1, count))
-                   << " ns, all " << std::llround(costs.getTaskNs(number))
+                   << std::llround(costs.getRunNs(index, 0, 1)) << " ns, last "
+                   << std::llround(costs.getRunNs(index, count - 1, count))
+                   << " ns, all " << std::llround(costs.getTaskNs(index))
                    << " ns\n";
     }
     llvm::outs() << "hand-off of 1: " << std::llround(costs.getHandoffNs(1))

@@ -55,9 +55,9 @@ private:
   bool isWholeStep();
   void findChunks();
   void findRows(Value block);
-  Words loadQueries(Value row, int64_t number);
+  Words loadQueries(Value row, int64_t loadIndex);
   void findKeys(Value first);
-  SmallVector<Words> loadKeys(Value first, int64_t number);
+  SmallVector<Words> loadKeys(Value first, int64_t loadIndex);
   Words loadValues(Value key, Value exists, const Chunk &chunk);
   SmallVector<SmallVector<Value>> getScores(Value first);
   void addValues(State &state, ArrayRef<SmallVector<Value>> exponentials);
@@ -134,14 +134,14 @@ void BlockBuilder::findRows(Value block) {
     return;
   for (Value row : rows) {
     SmallVector<Words> &loaded = queries.emplace_back();
-    for (int64_t number = 0; number < getKeyLoads(); ++number)
-      loaded.push_back(loadQueries(row, number));
+    for (int64_t loadIndex = 0; loadIndex < getKeyLoads(); ++loadIndex)
+      loaded.push_back(loadQueries(row, loadIndex));
   }
 }
 
-AttentionTiles::Words BlockBuilder::loadQueries(Value row, int64_t number) {
+AttentionTiles::Words BlockBuilder::loadQueries(Value row, int64_t loadIndex) {
   return load(attention.query, getRowIndices(row),
-              mul(add(inQuad, number * getQuadThreads()), shape.width),
+              mul(add(inQuad, loadIndex * getQuadThreads()), shape.width),
               getQuadThreads());
 }
 
@@ -163,10 +163,10 @@ void BlockBuilder::findKeys(Value first) {
     }
 }
 
-/// Issues load `number` of the keys of a step, of one key for every quad and
+/// Issues load `loadIndex` of the keys of a step, of one key for every quad and
 /// tile. Keys beyond the last one are clamped to it.
 SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
-                                                          int64_t number) {
+                                                          int64_t loadIndex) {
   SmallVector<Words> keys;
   for (int64_t tile = 0; tile < getStepTiles(); ++tile) {
     Value key = add(add(first, quad), tile * shape.getTileColumns());
@@ -175,7 +175,7 @@ SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
           builder, key, arith::SubIOp::create(builder, length, index(1)));
     keys.push_back(
         load(attention.key, key,
-             mul(add(inQuad, number * getQuadThreads()), shape.width),
+             mul(add(inQuad, loadIndex * getQuadThreads()), shape.width),
              getQuadThreads()));
   }
   return keys;
@@ -194,8 +194,8 @@ AttentionTiles::Words BlockBuilder::loadValues(Value key, Value exists,
   Value vector = vector::BitCastOp::create(
       builder, VectorType::get(count, builder.getI32Type()), elements);
   Words words;
-  for (int64_t number = 0; number < count; ++number) {
-    words.push_back(vector::ExtractOp::create(builder, vector, number));
+  for (int64_t i = 0; i < count; ++i) {
+    words.push_back(vector::ExtractOp::create(builder, vector, i));
     if (exists)
       words.back() =
           arith::SelectOp::create(builder, exists, words.back(), word(0));
@@ -257,9 +257,9 @@ void BlockBuilder::addValues(State &state,
     MutableArrayRef<Value> products = state.products;
     for (const Chunk &chunk : chunks) {
       SmallVector<Words> values;
-      for (int64_t number = 0; number < getOwnKeys(); ++number)
-        values.push_back(loadValues(ownKeys[first + number],
-                                    keyExists[first + number], chunk));
+      for (int64_t ownKey = 0; ownKey < getOwnKeys(); ++ownKey)
+        values.push_back(loadValues(ownKeys[first + ownKey],
+                                    keyExists[first + ownKey], chunk));
       for (int64_t column = 0; column < chunk.columns; ++column) {
         Words words;
         for (int64_t pair = 0; pair < getOwnKeys(); pair += 2) {
@@ -280,11 +280,10 @@ void BlockBuilder::step(State &state, Value first) {
   SmallVector<SmallVector<Value>> scores = getScores(first);
   SmallVector<Value> corrections =
       updateSoftmax(state.maxima, state.sums, scores);
-  for (auto [number, product] : llvm::enumerate(state.products))
+  for (auto [i, product] : llvm::enumerate(state.products))
     product = arith::MulFOp::create(
         builder, product,
-        corrections[number % instruction->getNumAccumulators() /
-                    getOwnColumns()]);
+        corrections[i % instruction->getNumAccumulators() / getOwnColumns()]);
   addValues(state, scores);
 }
 
@@ -335,9 +334,9 @@ void BlockBuilder::store(const State &state) {
     enterRow(own);
     // All threads of a quad store the same scalars.
     memref::StoreOp::create(builder, state.maxima[own], buffers.maxima,
-                            ValueRange{part, numbers[own]});
+                            ValueRange{part, unclampedRows[own]});
     memref::StoreOp::create(builder, state.sums[own], buffers.sums,
-                            ValueRange{part, numbers[own]});
+                            ValueRange{part, unclampedRows[own]});
     for (auto [chunk, of] : llvm::enumerate(chunks))
       for (int64_t next = 0; next < getOwnColumns(); ++next) {
         Value column = add(
@@ -351,7 +350,7 @@ void BlockBuilder::store(const State &state) {
               ArrayRef(columns).slice(begin, count));
           vector::StoreOp::create(
               builder, vector, buffers.products,
-              ValueRange{part, numbers[own], add(column, begin)},
+              ValueRange{part, unclampedRows[own], add(column, begin)},
               /*nontemporal=*/false,
               llvm::MaybeAlign(count * kAccumulatorBytes));
         }
@@ -361,7 +360,7 @@ void BlockBuilder::store(const State &state) {
 
 /// Finishes rows whose keys all belong to one warp.
 void BlockBuilder::finish(const State &state) {
-  finishRows(state.maxima, state.sums, [&](const RowNumbers &all, int64_t own) {
+  finishRows(state.maxima, state.sums, [&](const RowValues &all, int64_t own) {
     for (auto [chunk, of] : llvm::enumerate(chunks))
       for (int64_t next = 0; next < getOwnColumns(); ++next)
         finishColumns(

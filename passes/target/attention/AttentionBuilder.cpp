@@ -58,10 +58,10 @@ Value AttentionBuilder::exchange(Value value, int64_t distance) {
 }
 
 Value AttentionBuilder::fetch(Value value, Value inWarp) {
-  Value number =
+  Value sourceThread =
       arith::IndexCastOp::create(builder, builder.getI32Type(), inWarp);
   Value width = arith::ConstantIntOp::create(builder, shape.getWarpSize(), 32);
-  return gpu::ShuffleOp::create(builder, value, number, width,
+  return gpu::ShuffleOp::create(builder, value, sourceThread, width,
                                 gpu::ShuffleMode::IDX)
       .getShuffleResult();
 }
@@ -87,8 +87,8 @@ Value AttentionBuilder::inlineBody(linalg::LinalgOp op, ValueRange values,
   Block *block = op.getBlock();
   mapping.map(block->getArguments(), values);
   for (Operation &inner : block->without_terminator()) {
-    if (auto number = dyn_cast<linalg::IndexOp>(inner))
-      mapping.map(number.getResult(), indices[number.getDim()]);
+    if (auto indexOp = dyn_cast<linalg::IndexOp>(inner))
+      mapping.map(indexOp.getResult(), indices[indexOp.getDim()]);
     else
       builder.clone(inner, mapping);
   }
@@ -138,7 +138,7 @@ int64_t AttentionBuilder::getRowColumns(const RowOp &rowOp) {
              : 1;
 }
 
-SmallVector<Value> AttentionBuilder::buildRowOps(const RowNumbers &numbers,
+SmallVector<Value> AttentionBuilder::buildRowOps(const RowValues &values,
                                                  ValueRange rowIndices,
                                                  Value column) {
   SmallVector<Value> made;
@@ -152,7 +152,7 @@ SmallVector<Value> AttentionBuilder::buildRowOps(const RowNumbers &numbers,
          llvm::zip(op->getOpOperands(), rowOp.operands)) {
       BlockArgument argument = op.getMatchingBlockArgument(&operand);
       if (from.source == RowOperand::Result)
-        elements.push_back(numbers.lookup(from.value));
+        elements.push_back(values.lookup(from.value));
       else if (from.source == RowOperand::Earlier)
         elements.push_back(made[from.earlier]);
       else if (!argument.use_empty())

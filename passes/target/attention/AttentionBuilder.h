@@ -17,7 +17,7 @@ struct AttentionBuffers {
 
 /// The results of a row for one column: the maximum, the sum, and one element
 /// of the product.
-using RowNumbers = llvm::SmallDenseMap<RowValue, Value, 4>;
+using RowValues = llvm::SmallDenseMap<RowValue, Value, 4>;
 
 /// Builds scalars, bodies of ops and exchanges between threads.
 class AttentionBuilder {
@@ -58,8 +58,8 @@ protected:
   /// result are computed after this point.
   Value makeOpaque(Value number);
   /// Builds all row ops for a column of a row. Returns their results.
-  SmallVector<Value> buildRowOps(const RowNumbers &numbers,
-                                 ValueRange rowIndices, Value column);
+  SmallVector<Value> buildRowOps(const RowValues &values, ValueRange rowIndices,
+                                 Value column);
   /// Returns the number of columns of a row op.
   int64_t getRowColumns(const RowOp &rowOp);
   void storeRowOp(const RowOp &rowOp, Value result, ValueRange rowIndices,

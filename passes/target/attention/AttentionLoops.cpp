@@ -179,9 +179,9 @@ int64_t AttentionShape::getBytes() const {
     return getQueryBytes() + stages * getStageBytes();
   if (!hasParts())
     return 0;
-  int64_t numbers = parts * rows * kAccumulatorBytes;
-  return 2 * llvm::alignTo(numbers, kSharedAlignment) +
-         llvm::alignTo(numbers * depth, kSharedAlignment);
+  int64_t scalarBytes = parts * rows * kAccumulatorBytes;
+  return 2 * llvm::alignTo(scalarBytes, kSharedAlignment) +
+         llvm::alignTo(scalarBytes * depth, kSharedAlignment);
 }
 
 //===----------------------------------------------------------------------===//
@@ -195,10 +195,10 @@ int64_t AttentionShape::getBytes() const {
 static Value makeOpaque(ImplicitLocOpBuilder &builder, Value thread,
                         int64_t warpSize) {
   Type i32 = builder.getI32Type();
-  Value number = arith::IndexCastOp::create(builder, i32, thread);
+  Value narrow = arith::IndexCastOp::create(builder, i32, thread);
   Value width = arith::ConstantIntOp::create(builder, warpSize, 32);
-  Value inWarp = arith::RemUIOp::create(builder, number, width);
-  auto shuffle = gpu::ShuffleOp::create(builder, number, inWarp, width,
+  Value inWarp = arith::RemUIOp::create(builder, narrow, width);
+  auto shuffle = gpu::ShuffleOp::create(builder, narrow, inWarp, width,
                                         gpu::ShuffleMode::IDX);
   return arith::IndexCastUIOp::create(builder, builder.getIndexType(),
                                       shuffle.getShuffleResult());

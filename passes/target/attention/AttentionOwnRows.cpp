@@ -17,14 +17,14 @@ using namespace mlir;
 using namespace mlir::ark;
 
 void AttentionOwnRows::assignRows(Value first) {
-  numbers.clear();
+  unclampedRows.clear();
   rows.clear();
   rowIndices.clear();
   for (int64_t own = 0; own < getOwnRows(); ++own) {
-    numbers.push_back(add(first, own * getAcc().getBlockExtent(0)));
+    unclampedRows.push_back(add(first, own * getAcc().getBlockExtent(0)));
     rows.push_back(shape.rows % shape.getBlockRows() == 0
-                       ? numbers.back()
-                       : arith::MinSIOp::create(builder, numbers.back(),
+                       ? unclampedRows.back()
+                       : arith::MinSIOp::create(builder, unclampedRows.back(),
                                                 index(shape.rows - 1))
                              .getResult());
     rowIndices.push_back(getRowIndices(rows.back()));
@@ -82,35 +82,35 @@ void AttentionOwnRows::combineSums(MutableArrayRef<Value> sums) {
 void AttentionOwnRows::enterRow(int64_t own) {
   if (shape.rows % shape.getBlockRows() == 0)
     return;
-  auto branch = scf::IfOp::create(
-      builder, isLess(numbers[own], index(shape.rows)), /*withElse=*/false);
+  auto branch =
+      scf::IfOp::create(builder, isLess(unclampedRows[own], index(shape.rows)),
+                        /*withElse=*/false);
   builder.setInsertionPointToStart(branch.thenBlock());
 }
 
 void AttentionOwnRows::finishRows(
     ArrayRef<Value> maxima, ArrayRef<Value> sums,
-    function_ref<void(const RowNumbers &, int64_t)> finish) {
+    function_ref<void(const RowValues &, int64_t)> finish) {
   for (int64_t own = 0; own < getOwnRows(); ++own) {
     OpBuilder::InsertionGuard guard(builder);
     enterRow(own);
-    RowNumbers numbers;
-    numbers[RowValue::Maximum] = maxima[own];
-    numbers[RowValue::Sum] = sums[own];
-    finish(numbers, own);
+    RowValues values;
+    values[RowValue::Maximum] = maxima[own];
+    values[RowValue::Sum] = sums[own];
+    finish(values, own);
   }
 }
 
 /// Builds the row ops for neighbouring columns of a row and stores the results.
-void AttentionOwnRows::finishColumns(RowNumbers numbers, int64_t own,
-                                     Value first, ArrayRef<Value> products) {
+void AttentionOwnRows::finishColumns(RowValues values, int64_t own, Value first,
+                                     ArrayRef<Value> products) {
   SmallVector<SmallVector<Value>> results;
-  for (auto [number, product] : llvm::enumerate(products)) {
-    numbers[RowValue::Product] = product;
-    results.push_back(
-        buildRowOps(numbers, rowIndices[own], add(first, number)));
+  for (auto [i, product] : llvm::enumerate(products)) {
+    values[RowValue::Product] = product;
+    results.push_back(buildRowOps(values, rowIndices[own], add(first, i)));
   }
   int64_t count = products.size();
-  for (auto [number, rowOp] : llvm::enumerate(attention.rowOps)) {
+  for (auto [i, rowOp] : llvm::enumerate(attention.rowOps)) {
     if (!rowOp.isStored)
       continue;
     Value out = linalg::LinalgOp(rowOp.op).getDpsInits()[0];
@@ -121,13 +121,13 @@ void AttentionOwnRows::finishColumns(RowNumbers numbers, int64_t own,
         getRowAlignment(out, count) >= count * type.getIntOrFloatBitWidth() / 8;
     if (!isWide) {
       for (int64_t column = 0; column < count; ++column)
-        storeRowOp(rowOp, results[column][number], rowIndices[own],
+        storeRowOp(rowOp, results[column][i], rowIndices[own],
                    add(first, column));
       continue;
     }
     SmallVector<Value> elements;
     for (ArrayRef<Value> result : results)
-      elements.push_back(result[number]);
+      elements.push_back(result[i]);
     Value vector = vector::FromElementsOp::create(
         builder, VectorType::get(count, type), elements);
     SmallVector<Value> indices(rowIndices[own]);

@@ -32,13 +32,13 @@ protected:
   /// the row exists. The arguments are the maximum and the sum of the row, and
   /// the index of the row among the rows of the thread.
   void finishRows(ArrayRef<Value> maxima, ArrayRef<Value> sums,
-                  function_ref<void(const RowNumbers &, int64_t)> finish);
-  void finishColumns(RowNumbers numbers, int64_t own, Value first,
+                  function_ref<void(const RowValues &, int64_t)> finish);
+  void finishColumns(RowValues values, int64_t own, Value first,
                      ArrayRef<Value> products);
 
   /// The row indices of the thread, and the same indices clamped to the last
   /// row.
-  SmallVector<Value> numbers, rows;
+  SmallVector<Value> unclampedRows, rows;
   SmallVector<SmallVector<Value>> rowIndices;
 
 private:

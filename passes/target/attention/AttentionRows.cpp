@@ -23,7 +23,7 @@ public:
 private:
   void addWarps(Value row, Value column);
 
-  RowNumbers values;
+  RowValues values;
 };
 } // namespace
 

@@ -103,10 +103,10 @@ void StreamBuilder::assignThreads(Value thread) {
 
 void StreamBuilder::loadQueries() {
   SmallVector<Value> rowIndices = getRowIndices(row);
-  for (int64_t number = 0; number < getKeyLoads(); ++number)
+  for (int64_t loadIndex = 0; loadIndex < getKeyLoads(); ++loadIndex)
     queries.push_back(
         load(attention.query, rowIndices,
-             mul(add(inQuad, number * getQuadThreads()), shape.width),
+             mul(add(inQuad, loadIndex * getQuadThreads()), shape.width),
              getQuadThreads()));
 }
 
@@ -117,10 +117,10 @@ SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
   for (int64_t tile = 0; tile < getStepTiles(); ++tile) {
     Value key = arith::MinSIOp::create(
         builder, add(add(first, quad), tile * instruction->getColumns()), last);
-    for (int64_t number = 0; number < getKeyLoads(); ++number)
+    for (int64_t loadIndex = 0; loadIndex < getKeyLoads(); ++loadIndex)
       keys.push_back(
           load(attention.key, key,
-               mul(add(inQuad, number * getQuadThreads()), shape.width),
+               mul(add(inQuad, loadIndex * getQuadThreads()), shape.width),
                getQuadThreads()));
   }
   return keys;
@@ -131,11 +131,12 @@ SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
 /// value may be NaN.
 SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
   SmallVector<Words> values;
-  for (int64_t number = 0; number < getValueLoads(); ++number)
+  for (int64_t loadIndex = 0; loadIndex < getValueLoads(); ++loadIndex)
     for (auto [key, exists] : llvm::zip(ownKeys, keyExists)) {
-      values.push_back(load(attention.value, key,
-                            mul(add(quad, number * getNumQuads()), shape.width),
-                            getNumQuads()));
+      values.push_back(
+          load(attention.value, key,
+               mul(add(quad, loadIndex * getNumQuads()), shape.width),
+               getNumQuads()));
       for (Value &value : values.back())
         value = arith::SelectOp::create(builder, exists, value, word(0));
     }
@@ -198,8 +199,8 @@ void StreamBuilder::step(State &state, Value first) {
   ownKeys.clear();
   keyExists.clear();
   MatrixFragment exponentials = instruction->getRhs();
-  for (int64_t number = 0; number < getOwnKeys(); ++number) {
-    int64_t distance = exponentials.getOffset(number).first;
+  for (int64_t ownKey = 0; ownKey < getOwnKeys(); ++ownKey) {
+    int64_t distance = exponentials.getOffset(ownKey).first;
     Value key =
         add(add(first, mul(inQuad, exponentials.getConsecutive(0))), distance);
     keyExists.push_back(isLess(key, length));
@@ -230,9 +231,9 @@ void StreamBuilder::step(State &state, Value first) {
     corrections.push_back(
         fetch(correction, mul(add(mul(inQuad, getOwnColumns()), next),
                               getAcc().getStride(0))));
-  for (auto [number, product] : llvm::enumerate(state.products))
+  for (auto [i, product] : llvm::enumerate(state.products))
     product = arith::MulFOp::create(builder, product,
-                                    corrections[number % getOwnColumns()]);
+                                    corrections[i % getOwnColumns()]);
   addValues(state, values, split(scores));
 }
 
@@ -255,10 +256,10 @@ void StreamBuilder::storeProducts(const State &state) {
       builder.setInsertionPointToStart(branch.thenBlock());
       // Columns of the operand are rows of the result.
       SmallVector<Value> elements;
-      for (int64_t number = 0; number < shape.width; ++number)
+      for (int64_t i = 0; i < shape.width; ++i)
         elements.push_back(
             state.products[load * kWords * instruction->getNumAccumulators() +
-                           number * getOwnColumns() + next]);
+                           i * getOwnColumns() + next]);
       for (int64_t begin = 0; begin < shape.width; begin += kStoreElements) {
         Value vector = vector::FromElementsOp::create(
             builder, type, ArrayRef(elements).slice(begin, kStoreElements));

@@ -55,8 +55,8 @@ AttentionTiles::Words AttentionTiles::load(Value buffer,
   Value vector = vector::BitCastOp::create(
       builder, VectorType::get(kWords, builder.getI32Type()), elements);
   Words words;
-  for (int64_t number = 0; number < kWords; ++number) {
-    words.push_back(vector::ExtractOp::create(builder, vector, number));
+  for (int64_t i = 0; i < kWords; ++i) {
+    words.push_back(vector::ExtractOp::create(builder, vector, i));
     if (!isWhole)
       words.back() = arith::SelectOp::create(builder, isInside(column),
                                              words.back(), word(0));

@@ -187,12 +187,11 @@ void WarpgroupLoopBuilder::copyKeys(Value first, Value stage) {
     // The array must outlive the iteration, which a list in the loop's head
     // would not.
     const std::array sources = {keySource, valueSource};
-    for (auto [number, source] : llvm::enumerate(sources)) {
+    for (auto [i, source] : llvm::enumerate(sources)) {
       Value row = arith::MulIOp::create(builder, key, source.rowBytes);
       for (int64_t panel = 0; panel < getPanels(); ++panel) {
-        Value to =
-            add(target, number * shape.getTileBytes() + panel * kPanelBytes +
-                            begin * kStageRowBytes);
+        Value to = add(target, i * shape.getTileBytes() + panel * kPanelBytes +
+                                   begin * kStageRowBytes);
         Value from = add(row, panel * kStageRowBytes);
         NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, to),
                                 createOffset(builder, source.pointer, from),
@@ -271,12 +270,12 @@ WarpgroupLoopBuilder::getScores(Value stage, Value first, int64_t begin) {
   for (int64_t tile = 0; tile < getPassTiles(); ++tile)
     for (int64_t own = 0; own < getOwnRows(); ++own)
       for (int64_t next = 0; next < getOwnColumns(); ++next) {
-        int64_t number = tile * instruction->getNumAccumulators() +
-                         own * getOwnColumns() + next;
+        int64_t position = tile * instruction->getNumAccumulators() +
+                           own * getOwnColumns() + next;
         Value key = add(add(first, mul(inQuad, getOwnColumns())),
                         begin + tile * shape.getTileColumns() + next);
         Value score =
-            LLVM::ExtractValueOp::create(builder, accumulators, number);
+            LLVM::ExtractValueOp::create(builder, accumulators, position);
         scores[own].push_back(
             isWhole ? finishScore(score, rowIndices[own], key, Value(),
                                   mask ? mask->getSelect() : arith::SelectOp())
@@ -413,7 +412,7 @@ WarpgroupLoopBuilder::State WarpgroupLoopBuilder::stream() {
 /// Builds the row ops. A thread has pairs of neighbouring columns.
 void WarpgroupLoopBuilder::finish(const State &state) {
   int64_t columns = shape.getTileColumns();
-  finishRows(state.maxima, state.sums, [&](const RowNumbers &all, int64_t own) {
+  finishRows(state.maxima, state.sums, [&](const RowValues &all, int64_t own) {
     for (int64_t tile = 0; tile < shape.depth / columns; ++tile) {
       SmallVector<Value> products;
       for (int64_t next = 0; next < getOwnColumns(); ++next)

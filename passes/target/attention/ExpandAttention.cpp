@@ -62,8 +62,8 @@ AffineMap AttentionExpander::withLoops(OpOperand &operand,
                                 builder.getAffineConstantExpr(0));
   for (unsigned loop = 0; loop < rows; ++loop)
     loops[loop] = builder.getAffineDimExpr(loop);
-  for (auto [number, loop] : llvm::enumerate(others))
-    loops[loop] = builder.getAffineDimExpr(rows + number);
+  for (auto [i, loop] : llvm::enumerate(others))
+    loops[loop] = builder.getAffineDimExpr(rows + i);
   return op.getMap(operand).replaceDimsAndSymbols(loops, {},
                                                   rows + others.size(), 0);
 }

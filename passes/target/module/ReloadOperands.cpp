@@ -72,11 +72,11 @@ struct ReloadOperandsPass
 
 /// Splits an operand's index into the index of the task's first operand and a
 /// constant distance.
-static std::pair<Value, int64_t> splitNumber(Value number) {
-  if (auto sum = number.getDefiningOp<LLVM::AddOp>())
+static std::pair<Value, int64_t> splitIndex(Value index) {
+  if (auto sum = index.getDefiningOp<LLVM::AddOp>())
     if (APInt behind; matchPattern(sum.getRhs(), m_ConstantInt(&behind)))
       return {sum.getLhs(), behind.getSExtValue()};
-  return {number, 0};
+  return {index, 0};
 }
 
 std::optional<BodyCall> ReloadOperandsPass::match(LLVM::CallOp call) {
@@ -89,7 +89,7 @@ std::optional<BodyCall> ReloadOperandsPass::match(LLVM::CallOp call) {
     auto load = operand.get().getDefiningOp<LLVM::CallOp>();
     if (!load || load.getCallee() != kOperand)
       continue;
-    auto [first, behind] = splitNumber(load.getArgOperands()[1]);
+    auto [first, behind] = splitIndex(load.getArgOperands()[1]);
     if (found.first && found.first != first)
       return std::nullopt;
     found.first = first;
@@ -200,11 +200,11 @@ void ReloadOperandsPass::reload(BodyCall found) {
       first = addArgument(found, found.first);
     }
     builder.setInsertionPoint(insertionPoint);
-    Value number = LLVM::AddOp::create(
+    Value operandIndex = LLVM::AddOp::create(
         builder, loc, first,
         LLVM::ConstantOp::create(builder, loc, first.getType(), behind));
     Value address = LLVM::CallOp::create(builder, loc, old.getType(), kOperand,
-                                         ValueRange{context, number})
+                                         ValueRange{context, operandIndex})
                         .getResult();
     for (OpOperand *use : uses) {
       builder.setInsertionPoint(use->getOwner());

@@ -22,7 +22,7 @@ static Value constant(ImplicitLocOpBuilder &builder, int64_t value,
 }
 
 Value ark::getPacketAddress(ImplicitLocOpBuilder &builder, Value packets,
-                            Value number) {
+                            Value loadIndex) {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext());
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, packets);
   auto times = [&](Value value, int64_t factor) -> Value {
@@ -35,7 +35,8 @@ Value ark::getPacketAddress(ImplicitLocOpBuilder &builder, Value packets,
       cast<MemRefType>(packets.getType()).getElementTypeBitWidth() / 8;
   address = arith::AddIOp::create(builder, address,
                                   times(metadata.getOffset(), bytes));
-  address = arith::AddIOp::create(builder, address, times(number, kLoadBytes));
+  address =
+      arith::AddIOp::create(builder, address, times(loadIndex, kLoadBytes));
   Value word =
       arith::IndexCastOp::create(builder, builder.getI64Type(), address);
   return LLVM::IntToPtrOp::create(builder, pointer, word);
@@ -139,13 +140,13 @@ static Value pack(ImplicitLocOpBuilder &builder, ValueRange words) {
   Value all = constant(builder, 0, 64);
   unsigned width = words.front().getType().getIntOrFloatBitWidth();
   int64_t mask = (int64_t(1) << width / 2) - 1;
-  for (auto [number, word] : llvm::enumerate(words)) {
+  for (auto [i, word] : llvm::enumerate(words)) {
     Value value =
         arith::AndIOp::create(builder, word, constant(builder, mask, width));
     if (width < 64)
       value = arith::ExtUIOp::create(builder, i64, value);
-    Value shifted = arith::ShLIOp::create(
-        builder, value, constant(builder, width / 2 * number, 64));
+    Value shifted = arith::ShLIOp::create(builder, value,
+                                          constant(builder, width / 2 * i, 64));
     all = arith::OrIOp::create(builder, all, shifted);
   }
   return all;

@@ -8,9 +8,9 @@
 
 namespace mlir::ark {
 
-/// Returns the address of load `number` of a dense buffer of packets.
+/// Returns the address of a load of a dense buffer of packets.
 Value getPacketAddress(ImplicitLocOpBuilder &builder, Value packets,
-                       Value number);
+                       Value loadIndex);
 
 /// A 16-byte load of packets: four packets of 32 bits or two of 64 bits.
 struct PacketLoad {

@@ -31,7 +31,7 @@ namespace {
 struct Loads {
   PacketRows packets, values;
   Value to;
-  SmallVector<Value> numbers;
+  SmallVector<Value> loadIndices;
 };
 } // namespace
 
@@ -98,19 +98,19 @@ static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
   Value thread = gpu::ThreadIdOp::create(builder, gpu::Dimension::x);
   SmallVector<Loads> all;
   SmallVector<PacketLoad> packetLoads;
-  for (size_t number = 0; number < ops.size(); ++number) {
-    ReceivePacketsOp op = ops[number];
+  for (size_t i = 0; i < ops.size(); ++i) {
+    ReceivePacketsOp op = ops[i];
     Loads loads{*PacketRows::match(op.getPackets().getType()),
                 *PacketRows::match(op.getValues().getType()),
-                function.getArgument(ops.size() + number),
+                function.getArgument(ops.size() + i),
                 {}};
     int64_t count = loads.packets.getNumLoads();
     for (int64_t first = 0; first < count; first += threads) {
       Value own = arith::AddIOp::create(builder, thread, index(first));
-      loads.numbers.push_back(own);
+      loads.loadIndices.push_back(own);
       // A thread without a load repeats the last load.
       Value clamped = arith::MinUIOp::create(builder, own, index(count - 1));
-      packetLoads.push_back({getAddress(builder, function.getArgument(number),
+      packetLoads.push_back({getAddress(builder, function.getArgument(i),
                                         loads.packets, clamped, kLoadBytes),
                              loads.packets.perLoad == kWidePacketsPerLoad});
     }
@@ -119,14 +119,14 @@ static func::FuncOp createReceiver(ArrayRef<ReceivePacketsOp> ops,
   SmallVector<Value> words = pollPackets(builder, packetLoads);
   size_t next = 0;
   for (const Loads &loads : all)
-    for (Value number : loads.numbers) {
+    for (Value loadIndex : loads.loadIndices) {
       Value isOwn =
-          arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, number,
+          arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, loadIndex,
                                 index(loads.packets.getNumLoads()));
       auto guard = scf::IfOp::create(builder, isOwn, /*withElseRegion=*/false);
       OpBuilder::InsertionGuard restore(builder);
       builder.setInsertionPointToStart(guard.thenBlock());
-      store(builder, words[next++], loads, number);
+      store(builder, words[next++], loads, loadIndex);
     }
   func::ReturnOp::create(builder);
   return function;

@@ -88,8 +88,8 @@ static void prefetchRows(ImplicitLocOpBuilder &builder, Value rows,
       arith::MulIOp::create(builder, metadata.getOffset(), index(bytes)));
   Value all =
       arith::MulIOp::create(builder, metadata.getSizes()[0], index(lines));
-  for (int64_t number = 0; number < kMaxLines; ++number) {
-    Value own = arith::AddIOp::create(builder, thread, index(number * threads));
+  for (int64_t i = 0; i < kMaxLines; ++i) {
+    Value own = arith::AddIOp::create(builder, thread, index(i * threads));
     Value isThere =
         arith::CmpIOp::create(builder, arith::CmpIPredicate::slt, own, all);
     auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);

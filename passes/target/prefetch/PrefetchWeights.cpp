@@ -134,7 +134,7 @@ struct PrefetchWeightsPass
         continue;
       }
       // The prefetch precedes all other ops of a work item, because it depends
-      // only on the number of the first vCTA.
+      // only on the index of the first vCTA.
       auto builder =
           ImplicitLocOpBuilder::atBlockBegin(vctas.getLoc(), vctas->getBlock());
       Value thread = createMappedLoop(builder, threads);

@@ -24,12 +24,11 @@ std::optional<TileOfRows> TileOfRows::match(memref::SubViewOp view) {
                         getElementBytes(type.getElementType())};
 }
 
-/// Clones the ops that compute `value` in the loop over vCTAs, for vCTA
-/// `number`.
+/// Clones the ops that compute `value` in the loop over vCTAs, for one vCTA.
 static Value cloneFor(OpBuilder &builder, Value value, scf::ForOp vctas,
-                      Value number) {
+                      Value vcta) {
   IRMapping mapping;
-  mapping.map(vctas.getInductionVar(), number);
+  mapping.map(vctas.getInductionVar(), vcta);
   SetVector<Operation *> slice;
   BackwardSliceOptions options;
   options.inclusive = true;
@@ -41,13 +40,13 @@ static Value cloneFor(OpBuilder &builder, Value value, scf::ForOp vctas,
 }
 
 Value TileOfRows::getAddress(ImplicitLocOpBuilder &builder, scf::ForOp vctas,
-                             Value number) const {
+                             Value vcta) const {
   memref::SubViewOp own = view;
   Value first =
       cloneFor(builder,
                getValueOrCreateConstantIndexOp(builder, builder.getLoc(),
                                                own.getMixedOffsets()[0]),
-               vctas, number);
+               vctas, vcta);
   Value begin =
       memref::ExtractAlignedPointerAsIndexOp::create(builder, own.getSource());
   Value bytes = arith::MulIOp::create(

@@ -9,15 +9,15 @@
 
 namespace mlir::ark {
 
-/// Consecutive rows of an argument. The first row depends on the vCTA's number.
+/// Consecutive rows of an argument. The first row depends on the vCTA's index.
 struct TileOfRows {
   memref::SubViewOp view;
   int64_t rows, rowBytes;
 
   static std::optional<TileOfRows> match(memref::SubViewOp view);
-  /// Returns the address of the tile of vCTA `number` in the loop `vctas`.
+  /// Returns the address of the tile of a vCTA in the loop `vctas`.
   Value getAddress(ImplicitLocOpBuilder &builder, scf::ForOp vctas,
-                   Value number) const;
+                   Value vcta) const;
 };
 
 } // namespace mlir::ark

@@ -89,7 +89,7 @@ private:
   struct Content {
     View view;
     /// The index of the op, or of the fill.
-    unsigned number;
+    unsigned index;
     bool isFill;
   };
   struct Fill {
@@ -182,19 +182,21 @@ bool RowChainFinder::setSpace(ChainOp &chainOp) {
     return false;
   }
   // Row scalars are computed from other row scalars.
-  bool readsNumber = llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
-    std::optional<View> view;
-    if (!op.getMatchingBlockArgument(&operand).use_empty() &&
-        isa<MemRefType>(operand.get().getType()))
-      view = View::get(operand.get());
-    bool overlaps = false;
-    const Content *content = view ? findContent(*view, overlaps) : nullptr;
-    return content && !content->isFill && ops[content->number].makesNumber() &&
-           op.getMatchingIndexingMap(&operand).isIdentity();
-  });
+  bool readsRowScalar =
+      llvm::any_of(op->getOpOperands(), [&](OpOperand &operand) {
+        std::optional<View> view;
+        if (!op.getMatchingBlockArgument(&operand).use_empty() &&
+            isa<MemRefType>(operand.get().getType()))
+          view = View::get(operand.get());
+        bool overlaps = false;
+        const Content *content = view ? findContent(*view, overlaps) : nullptr;
+        return content && !content->isFill &&
+               ops[content->index].makesRowScalar() &&
+               op.getMatchingIndexingMap(&operand).isIdentity();
+      });
   if (loops == 0)
     return false;
-  if (!readsNumber || chainOp.reduction) {
+  if (!readsRowScalar || chainOp.reduction) {
     chainOp.columns = extents.back();
     extents.pop_back();
   }
@@ -232,12 +234,12 @@ RowChainFinder::findContent(const View &view, bool &overlaps) const {
     unsigned dims = view.shape.size();
     if (content.isFill)
       return &content;
-    bool isNumber = ops[content.number].makesNumber();
-    unsigned rows = isNumber ? dims : dims - 1;
+    bool isRowScalar = ops[content.index].makesRowScalar();
+    unsigned rows = isRowScalar ? dims : dims - 1;
     int64_t begin = view.offset - made.offset;
     if (dims != made.shape.size() || dims < rows ||
         !view.hasSameRows(made, rows) ||
-        (isNumber
+        (isRowScalar
              ? begin != 0
              : view.strides.back() != 1 || made.strides.back() != 1 ||
                    begin < 0 || begin + view.shape.back() > made.shape.back()))
@@ -251,18 +253,19 @@ bool RowChainFinder::resolveContent(const ChainOp &op, const Content &content,
                                     const View &view, ChainOperand &operand) {
   if (content.isFill) {
     operand.source = ChainOperand::Scalar;
-    operand.value = fills[content.number].value;
-    readFills.push_back(content.number);
+    operand.value = fills[content.index].value;
+    readFills.push_back(content.index);
     return true;
   }
-  const ChainOp &made = ops[content.number];
-  bool isOwn = made.makesNumber() ? isFirstDims(operand.map, op.rowShape.size())
-                                  : op.columns && operand.map.isIdentity();
+  const ChainOp &made = ops[content.index];
+  bool isOwn = made.makesRowScalar()
+                   ? isFirstDims(operand.map, op.rowShape.size())
+                   : op.columns && operand.map.isIdentity();
   if (made.rowShape != op.rowShape || !isOwn)
     return false;
   operand.source = ChainOperand::Earlier;
-  operand.earlier = content.number;
-  operand.shift = made.makesNumber() ? 0 : view.offset - content.view.offset;
+  operand.earlier = content.index;
+  operand.shift = made.makesRowScalar() ? 0 : view.offset - content.view.offset;
   return true;
 }
 
@@ -325,10 +328,10 @@ bool RowChainFinder::write(linalg::GenericOp op, bool isFill) {
       return false;
   }
   for (const Content *content : covered)
-    (content->isFill ? fills[content->number].isStored
-                     : ops[content->number].isStored) = false;
-  unsigned number = isFill ? fills.size() : ops.size();
-  contents.push_back({*view, number, isFill});
+    (content->isFill ? fills[content->index].isStored
+                     : ops[content->index].isStored) = false;
+  unsigned index = isFill ? fills.size() : ops.size();
+  contents.push_back({*view, index, isFill});
   return true;
 }
 
@@ -346,13 +349,13 @@ bool RowChainFinder::add(linalg::GenericOp op) {
           [&](OpOperand &operand) { return resolve(chainOp, operand); }) ||
       !write(op, /*isFill=*/false))
     return false;
-  unsigned number = ops.size();
-  classes.insert(number);
+  unsigned index = ops.size();
+  classes.insert(index);
   for (const std::optional<ChainOperand> &operand : chainOp.operands)
     if (operand && operand->source == ChainOperand::Earlier)
-      classes.unionSets(number, operand->earlier);
+      classes.unionSets(index, operand->earlier);
   for (unsigned fill : readFills)
-    fills[fill].readers.push_back(number);
+    fills[fill].readers.push_back(index);
   ops.push_back(std::move(chainOp));
   return true;
 }
@@ -377,17 +380,17 @@ static bool isUsedLater(Value buffer, Operation *first,
 RowChain RowChainFinder::getChain(ArrayRef<unsigned> members) const {
   RowChain chain;
   llvm::SmallPtrSet<Operation *, 16> inside;
-  llvm::DenseMap<unsigned, unsigned> renumbered;
-  for (unsigned number : members) {
-    renumbered[number] = chain.ops.size();
-    ChainOp op = ops[number];
+  llvm::DenseMap<unsigned, unsigned> newIndices;
+  for (unsigned member : members) {
+    newIndices[member] = chain.ops.size();
+    ChainOp op = ops[member];
     for (std::optional<ChainOperand> &operand : op.operands)
       if (operand && operand->source == ChainOperand::Earlier)
-        operand->earlier = renumbered.lookup(operand->earlier);
+        operand->earlier = newIndices.lookup(operand->earlier);
     inside.insert(op.op);
     chain.ops.push_back(std::move(op));
   }
-  auto isMember = [&](unsigned reader) { return renumbered.contains(reader); };
+  auto isMember = [&](unsigned reader) { return newIndices.contains(reader); };
   for (const Fill &fill : fills)
     if (!fill.readers.empty() && llvm::all_of(fill.readers, isMember))
       inside.insert(fill.op);
@@ -408,18 +411,18 @@ std::vector<RowChain> RowChainFinder::getChains() const {
   std::vector<RowChain> chains;
   for (unsigned leader = 0; leader < ops.size(); ++leader) {
     SmallVector<unsigned> members;
-    for (unsigned number = 0; number < ops.size(); ++number)
-      if (classes.isEquivalent(leader, number))
-        members.push_back(number);
+    for (unsigned index = 0; index < ops.size(); ++index)
+      if (classes.isEquivalent(leader, index))
+        members.push_back(index);
     // A reduction whose result no op on its row uses does not justify a chain.
-    auto usesNumber = [&](unsigned number) {
-      return !ops[number].makesNumber() &&
-             llvm::any_of(ops[number].operands, [&](const auto &operand) {
+    auto usesRowScalar = [&](unsigned index) {
+      return !ops[index].makesRowScalar() &&
+             llvm::any_of(ops[index].operands, [&](const auto &operand) {
                return operand && operand->source == ChainOperand::Earlier &&
-                      ops[operand->earlier].makesNumber();
+                      ops[operand->earlier].makesRowScalar();
              });
     };
-    if (members.front() == leader && llvm::any_of(members, usesNumber))
+    if (members.front() == leader && llvm::any_of(members, usesRowScalar))
       chains.push_back(getChain(members));
   }
   return chains;

@@ -37,7 +37,7 @@ struct ChainOp {
   /// True if ops outside of the chain read the output.
   bool isStored = true;
 
-  bool makesNumber() const { return reduction || !columns; }
+  bool makesRowScalar() const { return reduction || !columns; }
 };
 
 /// Ops that read elements of their own row only, such as the ops of a norm and

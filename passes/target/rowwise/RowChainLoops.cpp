@@ -41,11 +41,11 @@ private:
                    int64_t begin);
   IRMapping mapOperands(const ChainOp &op, int64_t begin, bool withOut);
   void cloneBody(const ChainOp &op, Operation *except, IRMapping &mapping);
-  Value evaluate(unsigned number, int64_t begin);
+  Value evaluate(unsigned opIndex, int64_t begin);
   Value reduce(const ChainOp &op);
   Value isInRow(int64_t begin, int64_t columns);
   Value combine(Operation *combiner, Value a, Value b);
-  void store(unsigned number);
+  void store(unsigned opIndex);
 
   ImplicitLocOpBuilder &builder;
   const RowChain &chain;
@@ -124,18 +124,18 @@ Value RowWarpBuilder::getOperand(const ChainOperand &operand, const ChainOp &op,
   case ChainOperand::Earlier:
     break;
   }
-  bool isNumber = chain.getOps()[operand.earlier].makesNumber();
-  return evaluate(operand.earlier, isNumber ? 0 : begin + operand.shift);
+  bool isRowScalar = chain.getOps()[operand.earlier].makesRowScalar();
+  return evaluate(operand.earlier, isRowScalar ? 0 : begin + operand.shift);
 }
 
 IRMapping RowWarpBuilder::mapOperands(const ChainOp &op, int64_t begin,
                                       bool withOut) {
   IRMapping mapping;
   unsigned count = op.operands.size() - (withOut ? 0 : 1);
-  for (unsigned number = 0; number < count; ++number)
-    if (op.operands[number])
-      mapping.map(linalg::GenericOp(op.op).getBlock()->getArgument(number),
-                  getOperand(*op.operands[number], op, begin));
+  for (unsigned i = 0; i < count; ++i)
+    if (op.operands[i])
+      mapping.map(linalg::GenericOp(op.op).getBlock()->getArgument(i),
+                  getOperand(*op.operands[i], op, begin));
   return mapping;
 }
 
@@ -184,10 +184,10 @@ Value RowWarpBuilder::reduce(const ChainOp &op) {
   return combine(combiner, before, sum);
 }
 
-Value RowWarpBuilder::evaluate(unsigned number, int64_t begin) {
-  if (Value known = values.lookup({number, begin}))
+Value RowWarpBuilder::evaluate(unsigned opIndex, int64_t begin) {
+  if (Value known = values.lookup({opIndex, begin}))
     return known;
-  const ChainOp &op = chain.getOps()[number];
+  const ChainOp &op = chain.getOps()[opIndex];
   Value value;
   if (op.reduction) {
     value = reduce(op);
@@ -197,16 +197,16 @@ Value RowWarpBuilder::evaluate(unsigned number, int64_t begin) {
     value = mapping.lookupOrDefault(
         linalg::GenericOp(op.op).getBlock()->getTerminator()->getOperand(0));
   }
-  values[{number, begin}] = value;
+  values[{opIndex, begin}] = value;
   return value;
 }
 
-void RowWarpBuilder::store(unsigned number) {
-  const ChainOp &op = chain.getOps()[number];
+void RowWarpBuilder::store(unsigned opIndex) {
+  const ChainOp &op = chain.getOps()[opIndex];
   Value out = linalg::GenericOp(op.op).getDpsInits()[0];
-  int64_t count = op.makesNumber() ? 1 : *op.columns;
+  int64_t count = op.makesRowScalar() ? 1 : *op.columns;
   for (int64_t begin = 0; begin < count; begin += kWarpSize) {
-    Value value = evaluate(number, begin);
+    Value value = evaluate(opIndex, begin);
     OpBuilder::InsertionGuard guard(builder);
     if (begin + kWarpSize > count) {
       auto branch = scf::IfOp::create(builder, isInRow(begin, count),
@@ -214,7 +214,7 @@ void RowWarpBuilder::store(unsigned number) {
       builder.setInsertionPoint(branch.thenBlock()->getTerminator());
     }
     SmallVector<Value> indices = row;
-    if (!op.makesNumber())
+    if (!op.makesRowScalar())
       indices.push_back(arith::AddIOp::create(builder, inWarp, index(begin)));
     memref::StoreOp::create(builder, value, out, indices);
   }
@@ -223,17 +223,17 @@ void RowWarpBuilder::store(unsigned number) {
 void RowWarpBuilder::build() {
   ArrayRef<ChainOp> ops = chain.getOps();
   auto forAll = [&](function_ref<void(unsigned)> visit) {
-    for (unsigned number = 0; number < ops.size(); ++number)
-      if (ops[number].isStored)
-        visit(number);
+    for (unsigned opIndex = 0; opIndex < ops.size(); ++opIndex)
+      if (ops[opIndex].isStored)
+        visit(opIndex);
   };
   // All values are computed before any of them is stored.
-  forAll([&](unsigned number) {
-    int64_t count = ops[number].makesNumber() ? 1 : *ops[number].columns;
+  forAll([&](unsigned opIndex) {
+    int64_t count = ops[opIndex].makesRowScalar() ? 1 : *ops[opIndex].columns;
     for (int64_t begin = 0; begin < count; begin += kWarpSize)
-      evaluate(number, begin);
+      evaluate(opIndex, begin);
   });
-  forAll([&](unsigned number) { store(number); });
+  forAll([&](unsigned opIndex) { store(opIndex); });
   endOfLoads->erase();
 }
 
@@ -241,8 +241,8 @@ void ark::createRowChainLoop(ImplicitLocOpBuilder &builder,
                              const RowChain &chain, int64_t threads,
                              int64_t firstWarp) {
   OpBuilder::InsertionGuard guard(builder);
-  auto constant = [&](int64_t number) -> Value {
-    return arith::ConstantIndexOp::create(builder, number);
+  auto constant = [&](int64_t value) -> Value {
+    return arith::ConstantIndexOp::create(builder, value);
   };
   Value thread = createMappedLoop(builder, threads);
   Value warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));

@@ -91,7 +91,7 @@ RowPrologue::RowPrologue(Value rows, ArrayRef<Operation *> users,
 }
 
 /// Returns true for a temporary with one scalar per row.
-bool RowPrologue::isNumber(Value value) const {
+bool RowPrologue::isRowScalar(Value value) const {
   auto type = dyn_cast<MemRefType>(value.getType());
   return type && type.getRank() == 1 && type.getDimSize(0) == getDim(rows, 0) &&
          value.getDefiningOp<memref::AllocaOp>();
@@ -119,11 +119,11 @@ bool RowPrologue::addInput(Value input, AffineMap map) {
 }
 
 /// Matches all ops that write a row scalar, each op once.
-bool RowPrologue::matchNumber(Value number, scf::ForOp vctas) {
-  for (Operation *user : number.getUsers()) {
+bool RowPrologue::matchRowScalar(Value scalar, scf::ForOp vctas) {
+  for (Operation *user : scalar.getUsers()) {
     auto op = dyn_cast<linalg::GenericOp>(user);
     if (op && (llvm::is_contained(ops, op) ||
-               !llvm::is_contained(op.getDpsInits(), number)))
+               !llvm::is_contained(op.getDpsInits(), scalar)))
       continue;
     if (!op || !dependsOnElementsAndConstants(op) ||
         op->getBlock() != vctas->getBlock() || !op->isBeforeInBlock(vctas) ||
@@ -137,8 +137,8 @@ bool RowPrologue::matchNumber(Value number, scf::ForOp vctas) {
       // A reduction may read the result of another reduction, for example to
       // subtract the mean.
       if (isScalarOp(op) ||
-          (isNumber(value)
-               ? !matchNumber(value, vctas)
+          (isRowScalar(value)
+               ? !matchRowScalar(value, vctas)
                : !addInput(value, op.getMatchingIndexingMap(operand))))
         return false;
     }
@@ -168,15 +168,15 @@ bool RowPrologue::match(ArrayRef<Operation *> users, scf::ForOp vctas) {
   for (OpOperand *operand : maker.getDpsInputOperands()) {
     Value value = operand->get();
     AffineMap map = maker.getMatchingIndexingMap(operand);
-    if (isNumber(value)
-            ? !matchNumber(value, vctas)
+    if (isRowScalar(value)
+            ? !matchRowScalar(value, vctas)
             : isa<ShapedType>(value.getType()) && !addInput(value, map))
       return false;
   }
   // No other op may read the row scalars.
   return llvm::all_of(ops, [&](linalg::GenericOp op) {
-    Value number = op.getDpsInits()[0];
-    return number == rows || llvm::all_of(number.getUsers(), [&](auto *user) {
+    Value out = op.getDpsInits()[0];
+    return out == rows || llvm::all_of(out.getUsers(), [&](auto *user) {
              return llvm::is_contained(ops, user);
            });
   });
@@ -245,7 +245,7 @@ public:
 
   void load(Value input);
   void receive(Value input, Value packets);
-  void buildNumber(linalg::GenericOp op);
+  void buildRowScalar(linalg::GenericOp op);
   void buildReduction(linalg::GenericOp op);
   SmallVector<Value> buildRow(linalg::GenericOp op);
 
@@ -266,7 +266,7 @@ private:
   ThreadIndices indices;
   RowShares shares;
   int64_t warps;
-  llvm::DenseMap<Value, Value> numbers, constants;
+  llvm::DenseMap<Value, Value> rowScalars, constants;
   llvm::DenseMap<Value, SmallVector<Value>> loaded;
 };
 } // namespace
@@ -299,9 +299,9 @@ void RowBuilder::receive(Value input, Value packets) {
       Value element = arith::AddIOp::create(
           builder, arith::AddIOp::create(builder, begin, getElement(load)),
           index(at));
-      Value number =
+      Value loadIndex =
           arith::DivUIOp::create(builder, element, index(kPacketsPerLoad));
-      loads.push_back({getPacketAddress(builder, packets, number)});
+      loads.push_back({getPacketAddress(builder, packets, loadIndex)});
     }
   SmallVector<Value> words = pollPackets(builder, loads);
   Type element = cast<MemRefType>(input.getType()).getElementType();
@@ -351,8 +351,8 @@ SmallVector<Value> RowBuilder::getElements(linalg::GenericOp op, int64_t load,
   for (Value input : op.getInputs()) {
     if (!isa<ShapedType>(input.getType()))
       values.push_back(import(input));
-    else if (Value number = numbers.lookup(input))
-      values.push_back(number);
+    else if (Value scalar = rowScalars.lookup(input))
+      values.push_back(scalar);
     else
       values.push_back(
           vector::ExtractOp::create(builder, loaded[input][load], element));
@@ -360,19 +360,19 @@ SmallVector<Value> RowBuilder::getElements(linalg::GenericOp op, int64_t load,
   return values;
 }
 
-void RowBuilder::buildNumber(linalg::GenericOp op) {
+void RowBuilder::buildRowScalar(linalg::GenericOp op) {
   Value out = op.getDpsInits()[0];
   SmallVector<Value> values;
   for (Value input : op.getInputs())
     values.push_back(import(input));
-  Value before = numbers.lookup(out);
+  Value before = rowScalars.lookup(out);
   if (!before) {
     // The initial content of the buffer has no reader.
     Type type = cast<MemRefType>(out.getType()).getElementType();
     before = arith::ConstantOp::create(builder, builder.getZeroAttr(type));
   }
   values.push_back(before);
-  numbers[out] = inlineRegion(op, values);
+  rowScalars[out] = inlineRegion(op, values);
 }
 
 /// Combines the values of `threads` neighbouring threads, a power of two. All
@@ -431,8 +431,8 @@ void RowBuilder::buildReduction(linalg::GenericOp op) {
   for (Value other : ArrayRef(results).drop_front())
     result = combine(combiner, result, other);
   result = combineWarps(combiner, combineThreads(combiner, result, kWarpSize));
-  Value &number = numbers[op.getDpsInits()[0]];
-  number = number ? combine(combiner, number, result) : result;
+  Value &scalar = rowScalars[op.getDpsInits()[0]];
+  scalar = scalar ? combine(combiner, scalar, result) : result;
 }
 
 SmallVector<Value> RowBuilder::buildRow(linalg::GenericOp op) {
@@ -483,7 +483,7 @@ SmallVector<Value> RowPrologue::build(ImplicitLocOpBuilder &builder,
     if (op.getNumReductionLoops() != 0)
       row.buildReduction(op);
     else
-      row.buildNumber(op);
+      row.buildRowScalar(op);
   }
   for (Value input : late)
     row.load(input);

@@ -50,9 +50,9 @@ public:
 
 private:
   bool match(ArrayRef<Operation *> users, scf::ForOp vctas);
-  bool matchNumber(Value number, scf::ForOp vctas);
+  bool matchRowScalar(Value scalar, scf::ForOp vctas);
   bool addInput(Value input, AffineMap map);
-  bool isNumber(Value value) const;
+  bool isRowScalar(Value value) const;
   ReceivePacketsOp getReceived(Value input) const;
   /// Returns true if only the last op reads the input. An example is the weight
   /// of a norm.

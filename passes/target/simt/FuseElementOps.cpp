@@ -124,7 +124,7 @@ public:
 
   ArrayRef<GenericOp> getOps() const { return ops; }
   ArrayRef<unsigned> getResults() const { return results; }
-  GenericOp getOp(unsigned number) const { return ops[number]; }
+  GenericOp getOp(unsigned opIndex) const { return ops[opIndex]; }
   /// Returns the op of the chain that computes the elements that `reader` reads
   /// of a buffer, if there is one.
   std::optional<unsigned> getProducer(unsigned reader, Value buffer) const;
@@ -148,9 +148,9 @@ private:
 std::optional<unsigned> ElementChain::getProducer(unsigned reader,
                                                   Value buffer) const {
   Value root = getRoot(buffer);
-  for (unsigned number = reader; number-- > 0;)
-    if (getRoot(getOut(ops[number])) == root)
-      return number;
+  for (unsigned opIndex = reader; opIndex-- > 0;)
+    if (getRoot(getOut(ops[opIndex])) == root)
+      return opIndex;
   return std::nullopt;
 }
 
@@ -174,8 +174,8 @@ ElementChain::getLoopsOf(unsigned producer, Value view) const {
 /// Returns true if the results are elementwise over equal extents, which become
 /// the extents of the loop.
 bool ElementChain::haveEqualExtents() {
-  for (unsigned number : results) {
-    GenericOp op = ops[number];
+  for (unsigned opIndex : results) {
+    GenericOp op = ops[opIndex];
     if (op.getNumReductionLoops() != 0 ||
         op.getStaticLoopRanges() != ops[results[0]].getStaticLoopRanges() ||
         !op.getMatchingIndexingMap(op.getDpsInitOperand(0)).isIdentity())
@@ -187,7 +187,7 @@ bool ElementChain::haveEqualExtents() {
 /// Returns true if ops read outputs of other ops in the layout in which the
 /// outputs were written.
 bool ElementChain::hasMatchingLayouts() {
-  for (auto [number, op] : llvm::enumerate(ops)) {
+  for (auto [opIndex, op] : llvm::enumerate(ops)) {
     AffineMap map = op.getMatchingIndexingMap(op.getDpsInitOperand(0));
     if (!map.isProjectedPermutation())
       return false;
@@ -195,7 +195,7 @@ bool ElementChain::hasMatchingLayouts() {
       bool isRead = !op.getMatchingBlockArgument(&operand).use_empty();
       if (!isRead || !isa<MemRefType>(operand.get().getType()))
         continue;
-      std::optional<unsigned> producer = getProducer(number, operand.get());
+      std::optional<unsigned> producer = getProducer(opIndex, operand.get());
       if (!producer)
         continue;
       std::optional<Layout> own = Layout::get(operand.get()),
@@ -209,11 +209,11 @@ bool ElementChain::hasMatchingLayouts() {
 
 /// Returns true if no element depends on memory that the loop writes.
 bool ElementChain::isIndependent() {
-  for (auto [number, op] : llvm::enumerate(ops))
+  for (auto [opIndex, op] : llvm::enumerate(ops))
     for (OpOperand &operand : op->getOpOperands()) {
       bool isRead = !op.getMatchingBlockArgument(&operand).use_empty();
       if (!isRead || !isa<MemRefType>(operand.get().getType()) ||
-          getProducer(number, operand.get()))
+          getProducer(opIndex, operand.get()))
         continue;
       if (llvm::any_of(results, [&](unsigned result) {
             return mayAlias(operand.get(), getOut(ops[result]));
@@ -227,14 +227,14 @@ std::optional<ElementChain> ElementChain::match(ArrayRef<GenericOp> ops) {
   ElementChain chain;
   chain.ops.assign(ops.begin(), ops.end());
   int64_t terms = 0;
-  for (auto [number, op] : llvm::enumerate(ops)) {
+  for (auto [opIndex, op] : llvm::enumerate(ops)) {
     int64_t own = countTerms(op);
     if (own > kMaxTerms)
       return std::nullopt;
     terms = std::max(terms, own);
     Value root = getRoot(getOut(op));
     if (!root.getDefiningOp<memref::AllocaOp>() || !hasOnlyUsersIn(root, ops))
-      chain.results.push_back(number);
+      chain.results.push_back(opIndex);
   }
   bool isChain = terms > 1 && chain.haveEqualExtents() &&
                  chain.hasMatchingLayouts() && chain.isIndependent();
@@ -254,8 +254,8 @@ public:
   bool isCheap();
 
 private:
-  void visit(unsigned number, SmallVector<int64_t> loops);
-  void visitOperands(unsigned number, ArrayRef<int64_t> loops);
+  void visit(unsigned opIndex, SmallVector<int64_t> loops);
+  void visitOperands(unsigned opIndex, ArrayRef<int64_t> loops);
   bool isOver() const { return bodies > kMaxBodies; }
 
   const ElementChain &chain;
@@ -264,11 +264,12 @@ private:
 };
 } // namespace
 
-void BodyCounter::visitOperands(unsigned number, ArrayRef<int64_t> loops) {
-  GenericOp op = chain.getOp(number);
+void BodyCounter::visitOperands(unsigned opIndex, ArrayRef<int64_t> loops) {
+  GenericOp op = chain.getOp(opIndex);
   for (OpOperand &operand : op->getOpOperands()) {
     bool isRead = !op.getMatchingBlockArgument(&operand).use_empty();
-    std::optional<unsigned> producer = chain.getProducer(number, operand.get());
+    std::optional<unsigned> producer =
+        chain.getProducer(opIndex, operand.get());
     if (!isRead || !producer || !isa<MemRefType>(operand.get().getType()))
       continue;
     SmallVector<int64_t> element =
@@ -280,10 +281,10 @@ void BodyCounter::visitOperands(unsigned number, ArrayRef<int64_t> loops) {
   }
 }
 
-void BodyCounter::visit(unsigned number, SmallVector<int64_t> loops) {
-  if (isOver() || !known.insert({number, loops}).second)
+void BodyCounter::visit(unsigned opIndex, SmallVector<int64_t> loops) {
+  if (isOver() || !known.insert({opIndex, loops}).second)
     return;
-  GenericOp op = chain.getOp(number);
+  GenericOp op = chain.getOp(opIndex);
   SmallVector<unsigned> reduced;
   op.getReductionDims(reduced);
   SmallVector<int64_t> extents = op.getStaticLoopRanges();
@@ -294,13 +295,13 @@ void BodyCounter::visit(unsigned number, SmallVector<int64_t> loops) {
       loops[dim] = rest % extents[dim];
       rest /= extents[dim];
     }
-    visitOperands(number, loops);
+    visitOperands(opIndex, loops);
   }
 }
 
 bool BodyCounter::isCheap() {
-  for (unsigned number : chain.getResults())
-    visit(number, SmallVector<int64_t>(chain.getOp(number).getNumLoops()));
+  for (unsigned opIndex : chain.getResults())
+    visit(opIndex, SmallVector<int64_t>(chain.getOp(opIndex).getNumLoops()));
   return !isOver();
 }
 
@@ -320,9 +321,10 @@ public:
 private:
   using Indices = SmallVector<OpFoldResult>;
 
-  Value evaluate(unsigned number, Indices parallel);
-  Value read(unsigned number, OpOperand &operand, ArrayRef<OpFoldResult> loops);
-  Value inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
+  Value evaluate(unsigned opIndex, Indices parallel);
+  Value read(unsigned opIndex, OpOperand &operand,
+             ArrayRef<OpFoldResult> loops);
+  Value inlineBody(unsigned opIndex, ArrayRef<OpFoldResult> loops,
                    Value accumulator);
   Indices getLoopsOf(unsigned producer, Value view,
                      ArrayRef<OpFoldResult> element);
@@ -345,17 +347,17 @@ ElementBuilder::getLoopsOf(unsigned producer, Value view,
   return loops;
 }
 
-Value ElementBuilder::read(unsigned number, OpOperand &operand,
+Value ElementBuilder::read(unsigned opIndex, OpOperand &operand,
                            ArrayRef<OpFoldResult> loops) {
   if (!isa<MemRefType>(operand.get().getType()))
     return operand.get();
-  AffineMap map = chain.getOp(number).getMatchingIndexingMap(&operand);
+  AffineMap map = chain.getOp(opIndex).getMatchingIndexingMap(&operand);
   Indices element;
   for (unsigned dim = 0; dim < map.getNumResults(); ++dim)
     element.push_back(affine::makeComposedFoldedAffineApply(
         builder, builder.getLoc(), map.getSubMap({dim}), loops));
   if (std::optional<unsigned> producer =
-          chain.getProducer(number, operand.get()))
+          chain.getProducer(opIndex, operand.get()))
     return evaluate(*producer, getLoopsOf(*producer, operand.get(), element));
   return memref::LoadOp::create(
       builder, operand.get(),
@@ -363,14 +365,14 @@ Value ElementBuilder::read(unsigned number, OpOperand &operand,
 }
 
 /// Builds one iteration of the op's loops. Returns its result.
-Value ElementBuilder::inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
+Value ElementBuilder::inlineBody(unsigned opIndex, ArrayRef<OpFoldResult> loops,
                                  Value accumulator) {
-  GenericOp op = chain.getOp(number);
+  GenericOp op = chain.getOp(opIndex);
   IRMapping mapping;
   for (OpOperand *operand : op.getDpsInputOperands())
     if (BlockArgument element = op.getMatchingBlockArgument(operand);
         !element.use_empty())
-      mapping.map(element, read(number, *operand, loops));
+      mapping.map(element, read(opIndex, *operand, loops));
   if (accumulator)
     mapping.map(op.getBlock()->getArguments().back(), accumulator);
   for (Operation &inner : op.getBlock()->without_terminator()) {
@@ -386,9 +388,9 @@ Value ElementBuilder::inlineBody(unsigned number, ArrayRef<OpFoldResult> loops,
 
 /// Builds the element that an op computes in iteration `loops` of its parallel
 /// loops.
-Value ElementBuilder::evaluate(unsigned number, Indices loops) {
-  GenericOp op = chain.getOp(number);
-  std::pair<unsigned, SmallVector<void *>> key{number, {}};
+Value ElementBuilder::evaluate(unsigned opIndex, Indices loops) {
+  GenericOp op = chain.getOp(opIndex);
+  std::pair<unsigned, SmallVector<void *>> key{opIndex, {}};
   for (OpFoldResult index : loops)
     key.second.push_back(index.getOpaqueValue());
   if (auto found = known.find(key); found != known.end())
@@ -401,14 +403,14 @@ Value ElementBuilder::evaluate(unsigned number, Indices loops) {
     first[dim] = builder.getIndexAttr(0);
   Value value;
   if (readsOut(op))
-    value = read(number, *op.getDpsInitOperand(0), first);
+    value = read(opIndex, *op.getDpsInitOperand(0), first);
   for (int64_t term = 0; term < countTerms(op); ++term) {
     int64_t rest = term;
     for (unsigned dim : llvm::reverse(reduced)) {
       loops[dim] = builder.getIndexAttr(rest % extents[dim]);
       rest /= extents[dim];
     }
-    value = inlineBody(number, loops, value);
+    value = inlineBody(opIndex, loops, value);
   }
   known[key] = value;
   return value;
@@ -437,10 +439,10 @@ void ElementBuilder::build() {
       loop.getBody()->getArguments().take_front(space.getNumLoops());
   Indices element = getAsOpFoldResult(variables);
   SmallVector<Value> values;
-  for (unsigned number : chain.getResults())
-    values.push_back(evaluate(number, element));
-  for (auto [number, value] : llvm::zip(chain.getResults(), values))
-    memref::StoreOp::create(builder, value, getOut(chain.getOp(number)),
+  for (unsigned opIndex : chain.getResults())
+    values.push_back(evaluate(opIndex, element));
+  for (auto [opIndex, value] : llvm::zip(chain.getResults(), values))
+    memref::StoreOp::create(builder, value, getOut(chain.getOp(opIndex)),
                             variables);
 }
 

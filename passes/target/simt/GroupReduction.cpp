@@ -156,9 +156,9 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
   auto share = scf::ForOp::create(builder, loc, thread, end, constant(threads));
 
   builder.setInsertionPointToStart(share.getBody());
-  Value number = share.getInductionVar();
-  Value group = arith::DivUIOp::create(builder, loc, number, groupSize);
-  Value inGroup = arith::RemUIOp::create(builder, loc, number, groupSize);
+  Value iteration = share.getInductionVar();
+  Value group = arith::DivUIOp::create(builder, loc, iteration, groupSize);
+  Value inGroup = arith::RemUIOp::create(builder, loc, iteration, groupSize);
   Value result = arith::MinUIOp::create(builder, loc, group, last);
   Value isFirst = arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::eq,
                                         inGroup, zero);

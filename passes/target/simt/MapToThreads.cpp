@@ -208,11 +208,11 @@ void ThreadMapper::rematerializeIds(scf::ForOp vctas) {
   cast->moveBefore(&vctas.getBody()->front());
   read->moveBefore(cast);
   builder.setInsertionPoint(read);
-  Value number = vctas.getInductionVar();
+  Value vcta = vctas.getInductionVar();
   SmallVector<OpOperand *> uses;
-  for (OpOperand &use : number.getUses())
+  for (OpOperand &use : vcta.getUses())
     uses.push_back(&use);
-  Value opaque = createOpaqueIndex(builder, vctas.getLoc(), number);
+  Value opaque = createOpaqueIndex(builder, vctas.getLoc(), vcta);
   for (OpOperand *use : uses)
     use->set(opaque);
 }
@@ -425,19 +425,19 @@ void ThreadMapper::arrange(Block &block) {
   }
   // Scalar loads of all threads come first, so that other ops need not wait for
   // them.
-  llvm::SmallPtrSet<Operation *, 16> numbers;
+  llvm::SmallPtrSet<Operation *, 16> scalarOps;
   for (Operation *op : llvm::reverse(ops)) {
     bool isWanted = isa<memref::LoadOp>(op) ||
                     llvm::any_of(op->getUsers(), [&](Operation *user) {
-                      return numbers.contains(user);
+                      return scalarOps.contains(user);
                     });
     if (isWanted && (isa<memref::LoadOp>(op) || isMemoryEffectFree(op)))
-      numbers.insert(op);
+      scalarOps.insert(op);
   }
   for (unsigned level = 0; level <= last; ++level)
-    for (bool isNumber : {true, false})
+    for (bool isScalar : {true, false})
       for (Operation *op : ops)
-        if (levels.lookup(op) == level && numbers.contains(op) == isNumber)
+        if (levels.lookup(op) == level && scalarOps.contains(op) == isScalar)
           op->moveBefore(block.getTerminator());
 }
 

@@ -172,9 +172,9 @@ void WideLoop::widenOp(Operation &op, MutableArrayRef<IRMapping> mappings) {
   SmallVector<Value> indices = llvm::map_to_vector(load.getIndices(), map);
   Value vector =
       createWideLoad(builder, load, map(load.getMemRef()), indices, count);
-  for (auto [number, mapping] : llvm::enumerate(mappings))
-    mapping.map(load.getResult(), vector::ExtractOp::create(
-                                      builder, load.getLoc(), vector, number));
+  for (auto [i, mapping] : llvm::enumerate(mappings))
+    mapping.map(load.getResult(),
+                vector::ExtractOp::create(builder, load.getLoc(), vector, i));
 }
 
 void WideLoop::widen(int64_t count) {
@@ -189,12 +189,11 @@ void WideLoop::widen(int64_t count) {
       builder, loc, variables.back(),
       arith::ConstantIndexOp::create(builder, loc, count));
   SmallVector<IRMapping> mappings(count);
-  for (auto [number, mapping] : llvm::enumerate(mappings)) {
+  for (auto [i, mapping] : llvm::enumerate(mappings)) {
     variables.back() = first;
-    if (number > 0)
+    if (i > 0)
       variables.back() = arith::AddIOp::create(
-          builder, loc, first,
-          arith::ConstantIndexOp::create(builder, loc, number));
+          builder, loc, first, arith::ConstantIndexOp::create(builder, loc, i));
     mapping.map(loop.getInductionVars(), variables);
   }
   for (Operation &op : loop.getBody()->without_terminator())

@@ -144,9 +144,9 @@ static Value toBuffer(Value value) {
 static void addCall(func::CallOp call, SmallVectorImpl<Access> &accesses) {
   size_t numRead =
       isCtaCollective(call) ? call.getNumOperands() - getNumWritten(call) : 0;
-  for (auto [number, operand] : llvm::enumerate(call.getOperands()))
+  for (auto [index, operand] : llvm::enumerate(call.getOperands()))
     if (isa<BaseMemRefType, LLVM::LLVMPointerType>(operand.getType()))
-      accesses.push_back({toBuffer(operand), /*writes=*/number >= numRead});
+      accesses.push_back({toBuffer(operand), /*writes=*/index >= numRead});
 }
 
 /// Returns true if an op only brings a line to a cache, where later stores

@@ -28,10 +28,10 @@ IterationSpace::IterationSpace(OpBuilder &builder, scf::ParallelOp loop)
 }
 
 SmallVector<Value> IterationSpace::getVariables(OpBuilder &builder,
-                                                Value number) const {
-  Location loc = number.getLoc();
-  auto split =
-      affine::AffineDelinearizeIndexOp::create(builder, loc, number, extents);
+                                                Value iteration) const {
+  Location loc = iteration.getLoc();
+  auto split = affine::AffineDelinearizeIndexOp::create(builder, loc, iteration,
+                                                        extents);
   SmallVector<Value> variables;
   scf::ParallelOp source = loop;
   for (auto [index, begin, step] : llvm::zip(

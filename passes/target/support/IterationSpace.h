@@ -12,8 +12,8 @@ struct IterationSpace {
   /// Computes extents and size at the insertion point, before the loop.
   IterationSpace(OpBuilder &builder, scf::ParallelOp loop);
 
-  /// Returns the induction variables of iteration `number`.
-  SmallVector<Value> getVariables(OpBuilder &builder, Value number) const;
+  /// Returns the induction variables of an iteration.
+  SmallVector<Value> getVariables(OpBuilder &builder, Value iteration) const;
 
   scf::ParallelOp loop;
   SmallVector<Value> extents;

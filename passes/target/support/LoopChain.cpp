@@ -60,8 +60,8 @@ static std::optional<SmallVector<unsigned>> getOwnElement(OpOperand &operand) {
     element.push_back(position - dims.begin());
     seen.set(element.back());
   }
-  for (auto [number, dim] : llvm::enumerate(dims))
-    if (!seen[number] && extents[dim] != 1)
+  for (auto [i, dim] : llvm::enumerate(dims))
+    if (!seen[i] && extents[dim] != 1)
       return std::nullopt;
   return element;
 }

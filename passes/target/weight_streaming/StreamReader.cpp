@@ -221,8 +221,8 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
   Value words = vector::BitCastOp::create(
       builder, VectorType::get(kLoadWords, word), vector);
   SmallVector<Value> all;
-  for (int64_t number = 0; number < kLoadWords; ++number) {
-    Value one = vector::ExtractOp::create(builder, words, number);
+  for (int64_t i = 0; i < kLoadWords; ++i) {
+    Value one = vector::ExtractOp::create(builder, words, i);
     if (getWeightType().isF16())
       one = LLVM::BitcastOp::create(
           builder, VectorType::get(2, builder.getF16Type()), one);
@@ -233,7 +233,7 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
 
 /// Multiplies on tensor cores. The words that a thread loads of a chunk are
 /// operand A: with `mma.sync`, they alternate between rows g and g + 8, where g
-/// is the number of the thread's quad. The words of the row that belong to one
+/// is the index of the thread's quad. The words of the row that belong to one
 /// of these rows form column g of operand B. The results are therefore the
 /// diagonals of a block of the result, and all other elements are unused.
 /// Threads exchange no data before the products, because a loaded register is
@@ -247,8 +247,8 @@ void StreamReader::multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> chunk,
     SmallVector<Value> words = getWords(a), weights = getWords(b);
     for (int64_t block = 0; block < lhs.getOwn(0); ++block) {
       SmallVector<Value> column;
-      for (auto [number, word] : llvm::enumerate(words))
-        if (lhs.getOffset(2 * number).first == block * lhs.getBlockExtent(0))
+      for (auto [i, word] : llvm::enumerate(words))
+        if (lhs.getOffset(2 * i).first == block * lhs.getBlockExtent(0))
           column.push_back(word);
       MutableArrayRef<Value> own =
           accumulators.slice(block * numAccumulators, numAccumulators);
@@ -394,9 +394,9 @@ void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
   auto guard = scf::IfOp::create(builder, leads, /*withElseRegion=*/false);
   scf::YieldOp::create(builder, after);
   builder.setInsertionPointToStart(guard.thenBlock());
-  Value number = arith::DivUIOp::create(builder, loop.getInductionVar(),
-                                        index(stream.chunksPerRow));
-  memref::StoreOp::create(builder, sum, output, ValueRange{part, number});
+  Value rowIndex = arith::DivUIOp::create(builder, loop.getInductionVar(),
+                                          index(stream.chunksPerRow));
+  memref::StoreOp::create(builder, sum, output, ValueRange{part, rowIndex});
   builder.setInsertionPointAfter(loop);
   func::CallOp::create(builder, "ark_stream_close", TypeRange(),
                        loop.getResults());

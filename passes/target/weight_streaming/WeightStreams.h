@@ -41,7 +41,7 @@ struct WeightStream {
 };
 
 /// Returns the distance between the tiles of neighbouring vCTAs if `offset` is
-/// a multiple of the vCTA's number.
+/// a multiple of the vCTA's index.
 std::optional<int64_t> getVctaStride(OpFoldResult offset, scf::ForOp vctas);
 
 /// Returns true if no op of the loop over vCTAs before `reader` may write

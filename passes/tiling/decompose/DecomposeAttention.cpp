@@ -336,9 +336,9 @@ Value AttentionBuilder::buildPartitions() {
   SmallVector<int64_t> shape(type.getShape());
   shape.back() = 1;
   int64_t column = getNumColumns();
-  for (Value number : {op.getResult(1), op.getResult(2)})
+  for (Value scalar : {op.getResult(1), op.getResult(2)})
     insert(elementwise(
-               number, {getMapWithout(rewriter.getContext(), rows + 1, {rows})},
+               scalar, {getMapWithout(rewriter.getContext(), rows + 1, {rows})},
                shape, [](OpBuilder &, Location, ValueRange v) { return v[0]; }),
            column++);
   return result;

@@ -39,7 +39,7 @@ using Entry = int32_t (*)(const uint64_t *, int64_t);
 struct Lane {
   Entry entry;
   const uint64_t *context;
-  int64_t number;
+  int64_t index;
   int32_t code;
   useconds_t delay;
 };
@@ -85,7 +85,7 @@ void *runLane(void *argument) {
   auto *lane = static_cast<Lane *>(argument);
   if (lane->delay)
     usleep(lane->delay);
-  lane->code = lane->entry(lane->context, lane->number);
+  lane->code = lane->entry(lane->context, lane->index);
   return nullptr;
 }
 
@@ -98,16 +98,16 @@ int32_t launch(Entry entry, const uint64_t *context, uint64_t numLanes,
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setstacksize(&attributes, kStackBytes);
-  for (uint64_t number = 0; number < numLanes; ++number) {
+  for (uint64_t index = 0; index < numLanes; ++index) {
     useconds_t delay = random ? (*random)() % kMaxDelayMicroseconds : 0;
-    lanes[number] = {entry, context, static_cast<int64_t>(number), 0, delay};
-    if (pthread_create(&threads[number], &attributes, runLane, &lanes[number]))
+    lanes[index] = {entry, context, static_cast<int64_t>(index), 0, delay};
+    if (pthread_create(&threads[index], &attributes, runLane, &lanes[index]))
       die("cannot start a thread");
   }
   int32_t code = 0;
-  for (uint64_t number = 0; number < numLanes; ++number) {
-    pthread_join(threads[number], nullptr);
-    code = code ? code : lanes[number].code;
+  for (uint64_t index = 0; index < numLanes; ++index) {
+    pthread_join(threads[index], nullptr);
+    code = code ? code : lanes[index].code;
   }
   pthread_attr_destroy(&attributes);
   return code;
@@ -140,10 +140,10 @@ int main(int argc, char **argv) {
   }
   std::vector<uint8_t *> buffers(numBuffers);
   std::vector<uint64_t> sizes(numBuffers);
-  for (uint64_t number = 0; number < numBuffers; ++number) {
-    sizes[number] = reader.word();
-    buffers[number] = allocate(sizes[number], reader.word());
-    reader.bytes(buffers[number], sizes[number]);
+  for (uint64_t index = 0; index < numBuffers; ++index) {
+    sizes[index] = reader.word();
+    buffers[index] = allocate(sizes[index], reader.word());
+    reader.bytes(buffers[index], sizes[index]);
   }
   context[kBuffers] = reinterpret_cast<uint64_t>(buffers.data());
   context[kSemaphores] =
@@ -164,9 +164,9 @@ int main(int argc, char **argv) {
   std::FILE *output = std::fopen(argv[3], "wb");
   if (!output)
     die("cannot write the output");
-  for (uint64_t number = 0; number < numBuffers; ++number)
-    if (sizes[number] &&
-        std::fwrite(buffers[number], 1, sizes[number], output) != sizes[number])
+  for (uint64_t index = 0; index < numBuffers; ++index)
+    if (sizes[index] &&
+        std::fwrite(buffers[index], 1, sizes[index], output) != sizes[index])
       die("cannot write the output");
   std::fclose(output);
   return 0;

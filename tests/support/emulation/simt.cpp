@@ -30,8 +30,8 @@ constexpr int64_t kMostNanoseconds = int64_t(1) << 50;
 
 Launch *simt::launch = nullptr;
 
-Cta::Cta(int number, int device, int numberOnDevice, int threads)
-    : number(number), device(device), numberOnDevice(numberOnDevice),
+Cta::Cta(int index, int device, int indexOnDevice, int threads)
+    : index(index), device(device), indexOnDevice(indexOnDevice),
       threads(threads), warps((threads + kWarpSize - 1) / kWarpSize),
       warpgroups((threads + kWarpgroupSize - 1) / kWarpgroupSize) {
   warpTimes.resize(warps.size());
@@ -52,9 +52,9 @@ Cta::Cta(int number, int device, int numberOnDevice, int threads)
 Cta::~Cta() { munmap(stacks, kStackBytes * threads.size()); }
 
 int simt::getThread() { return currentCta().current; }
-int simt::getCta() { return currentCta().number; }
+int simt::getCta() { return currentCta().index; }
 int simt::getDevice() { return currentCta().device; }
-int simt::getCtaOfDevice() { return currentCta().numberOnDevice; }
+int simt::getCtaOfDevice() { return currentCta().indexOnDevice; }
 int simt::getSite() { return currentThread().site; }
 Mutation simt::getMutation() { return currentThread().mutation; }
 int64_t simt::getClock() { return launch->clock; }
@@ -74,7 +74,7 @@ void simt::suspend() { switchFibers(currentThread().fiber, launch->scheduler); }
 void simt::yield() { suspend(); }
 
 std::string simt::describeCta(const Cta &cta) {
-  std::string text = "CTA " + std::to_string(cta.numberOnDevice);
+  std::string text = "CTA " + std::to_string(cta.indexOnDevice);
   if (launch->parts.size() > 1)
     text = "GPU " + std::to_string(cta.device) + ": " + text;
   return text;
@@ -152,7 +152,7 @@ static bool runRound(Cta &cta) {
 
 static void runTurn(Cta &cta) {
   launch->cta = &cta;
-  enterShared(cta.number);
+  enterShared(cta.index);
   bool canGoOn = runRound(cta);
   if (launch->failure.empty() && !canGoOn)
     launch->failure =

@@ -40,10 +40,10 @@ struct Part {
 };
 
 struct Cta {
-  Cta(int number, int device, int numberOnDevice, int threads);
+  Cta(int index, int device, int indexOnDevice, int threads);
   ~Cta();
 
-  int number, device, numberOnDevice;
+  int index, device, indexOnDevice;
   std::vector<Thread> threads;
   std::vector<Meeting> warps, warpgroups;
   char *stacks;
