@@ -31,7 +31,7 @@ public:
 };
 
 /// A candidate work item: vCTAs [begin, end) in a lane, with their times.
-struct Chunk {
+struct CandidateWorkItem {
   unsigned lane;
   int64_t begin, end;
   double startTime, endTime;
@@ -46,7 +46,7 @@ struct Stretch {
 
 /// A candidate placement of a task.
 struct Candidate {
-  SmallVector<Chunk> chunks;
+  SmallVector<CandidateWorkItem> workItems;
   /// Time at which consumers in other lanes could begin.
   double cost = std::numeric_limits<double>::infinity();
 };
@@ -224,18 +224,18 @@ void TaskPlacer::findReadyBounds() {
 // Candidates
 //===----------------------------------------------------------------------===//
 
-/// Sets start and end of every chunk, and the cost of the candidate. The start
-/// of a chunk is initially the earliest start that its lane permits.
+/// Sets start and end of every work item, and the cost of the candidate. The
+/// start of a work item is initially the earliest start that its lane permits.
 void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
   double last = 0;
   SmallVector<unsigned> used;
-  for (Chunk &chunk : candidate.chunks) {
-    chunk.startTime = std::max(chunk.startTime,
-                               getReady({chunk.begin, chunk.end}, chunk.lane));
-    chunk.endTime =
-        chunk.startTime + input.costs.getRunNs(task, chunk.begin, chunk.end);
-    last = std::max(last, chunk.endTime);
-    used.push_back(chunk.lane);
+  for (CandidateWorkItem &item : candidate.workItems) {
+    item.startTime =
+        std::max(item.startTime, getReady({item.begin, item.end}, item.lane));
+    item.endTime =
+        item.startTime + input.costs.getRunNs(task, item.begin, item.end);
+    last = std::max(last, item.endTime);
+    used.push_back(item.lane);
   }
   llvm::sort(used);
   used.erase(llvm::unique(used), used.end());
@@ -343,7 +343,8 @@ Candidate TaskPlacer::spread(unsigned task, ArrayRef<unsigned> lanes) const {
   for (const Stretch &stretch : stretches) {
     int64_t end = begin + stretch.count;
     if (begin < end)
-      candidate.chunks.push_back({stretch.lane, begin, end, stretch.start, 0});
+      candidate.workItems.push_back(
+          {stretch.lane, begin, end, stretch.start, 0});
     begin = end;
   }
   setTimes(task, candidate);
@@ -363,11 +364,11 @@ Candidate TaskPlacer::follow(unsigned task, ArrayRef<unsigned> home) const {
       ++end;
     // Fails if a lane is not available, or if there are too many work items.
     if (!llvm::is_contained(allLanes, lane) ||
-        candidate.chunks.size() >= allLanes.size() * kMaxRuns)
+        candidate.workItems.size() >= allLanes.size() * kMaxRuns)
       return Candidate();
     double &start = free.try_emplace(lane, times.getEnd(lane)).first->second;
     start = std::max(start, getReady({begin, end}, lane));
-    candidate.chunks.push_back({lane, begin, end, start, 0});
+    candidate.workItems.push_back({lane, begin, end, start, 0});
     start += input.costs.getRunNs(task, begin, end);
   }
   setTimes(task, candidate);
@@ -397,7 +398,7 @@ Candidate TaskPlacer::chooseCandidate(unsigned task) const {
     if (candidate.cost < tied.cost)
       tied = std::move(candidate);
   }
-  if (!tied.chunks.empty())
+  if (!tied.workItems.empty())
     return tied;
   SmallVector<unsigned> preferred = getPreferredLanes();
   Candidate best = spread(task, {preferred.front()});
@@ -438,9 +439,9 @@ void TaskPlacer::place(unsigned task) {
   streamsWeights = cost.weightBytes > (cost.bytesRead + cost.bytesWritten) / 2;
 
   Candidate best = chooseCandidate(task);
-  for (const Chunk &chunk : best.chunks)
-    times.add(chunk.lane,
-              {task, chunk.begin, chunk.end, chunk.startTime, chunk.endTime});
+  for (const CandidateWorkItem &item : best.workItems)
+    times.add(item.lane,
+              {task, item.begin, item.end, item.startTime, item.endTime});
   times.finishTask(task);
 }
 

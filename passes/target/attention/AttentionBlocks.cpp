@@ -42,8 +42,9 @@ private:
     /// Takes the values from `all`, for threads with `rows` rows.
     void assign(ValueRange all, int64_t rows);
   };
-  /// Neighbouring columns that each quad loads at once.
-  struct Chunk {
+  /// A load of a row of values, of neighbouring columns by each quad: the first
+  /// column of the first quad, and the number of columns of a quad.
+  struct ValueLoad {
     int64_t begin, columns;
   };
 
@@ -53,12 +54,12 @@ private:
   }
   int64_t getNumParts() const { return shape.parts; }
   bool isWholeStep();
-  void findChunks();
+  void findValueLoads();
   void findRows(Value block);
   Words loadQueries(Value row, int64_t loadIndex);
   void findKeys(Value first);
   SmallVector<Words> loadKeys(Value first, int64_t loadIndex);
-  Words loadValues(Value key, Value exists, const Chunk &chunk);
+  Words loadValues(Value key, Value exists, const ValueLoad &valueLoad);
   SmallVector<SmallVector<Value>> getScores(Value first);
   void addValues(State &state, ArrayRef<SmallVector<Value>> exponentials);
   void step(State &state, Value first);
@@ -66,10 +67,10 @@ private:
   void buildBlock(Value block);
   void store(const State &state);
   void finish(const State &state);
-  SmallVector<Value> getColumns(ArrayRef<Value> products, int64_t chunk,
+  SmallVector<Value> getColumns(ArrayRef<Value> products, int64_t loadIndex,
                                 int64_t own, int64_t next);
 
-  SmallVector<Chunk> chunks;
+  SmallVector<ValueLoad> valueLoads;
   Value part;
   SmallVector<SmallVector<Words>> queries;
   /// The keys of the thread's scores in this step, and an i1 for each that is
@@ -115,13 +116,13 @@ bool BlockBuilder::isWholeStep() {
   return isMultiple(length, shape.getStepKeys());
 }
 
-void BlockBuilder::findChunks() {
+void BlockBuilder::findValueLoads() {
   int64_t begin = 0;
   while (begin < attention.depth) {
     int64_t columns = std::min<int64_t>(
         shape.width,
         llvm::bit_floor<uint64_t>((attention.depth - begin) / getNumQuads()));
-    chunks.push_back({begin, columns});
+    valueLoads.push_back({begin, columns});
     begin += columns * getNumQuads();
   }
 }
@@ -184,13 +185,13 @@ SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
 /// Loads values of a key. Words of a key beyond the last one become zero,
 /// because zero times the loaded value may be NaN.
 AttentionTiles::Words BlockBuilder::loadValues(Value key, Value exists,
-                                               const Chunk &chunk) {
-  Value column = add(mul(quad, chunk.columns), chunk.begin);
+                                               const ValueLoad &valueLoad) {
+  Value column = add(mul(quad, valueLoad.columns), valueLoad.begin);
   Value elements = vector::LoadOp::create(
-      builder, VectorType::get(chunk.columns, element), attention.value,
+      builder, VectorType::get(valueLoad.columns, element), attention.value,
       ValueRange{key, column}, /*nontemporal=*/false,
-      llvm::MaybeAlign(chunk.columns * 2));
-  int64_t count = chunk.columns / 2;
+      llvm::MaybeAlign(valueLoad.columns * 2));
+  int64_t count = valueLoad.columns / 2;
   Value vector = vector::BitCastOp::create(
       builder, VectorType::get(count, builder.getI32Type()), elements);
   Words words;
@@ -219,13 +220,13 @@ SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
   if (queries.empty())
     for (Value row : rows)
       opaqueRows.push_back(makeOpaque(row));
-  for (int64_t part = 0; part < getKeyLoads(); ++part) {
-    SmallVector<Words> keys = loadKeys(first, part);
+  for (int64_t loadIndex = 0; loadIndex < getKeyLoads(); ++loadIndex) {
+    SmallVector<Words> keys = loadKeys(first, loadIndex);
     SmallVector<Words> rowWords;
     for (int64_t own = 0; own < getOwnRows(); ++own)
       rowWords.push_back(opaqueRows.empty()
-                             ? queries[own][part]
-                             : loadQueries(opaqueRows[own], part));
+                             ? queries[own][loadIndex]
+                             : loadQueries(opaqueRows[own], loadIndex));
     for (auto [key, own] : llvm::zip(keys, accumulators))
       for (int64_t first = 0; first < kWords; first += getOwnWords()) {
         auto select = [&](const Words &all) {
@@ -255,12 +256,12 @@ void BlockBuilder::addValues(State &state,
     for (ArrayRef<Value> row : exponentials)
       weights.push_back(round(row.slice(first, getOwnKeys())));
     MutableArrayRef<Value> products = state.products;
-    for (const Chunk &chunk : chunks) {
+    for (const ValueLoad &valueLoad : valueLoads) {
       SmallVector<Words> values;
       for (int64_t ownKey = 0; ownKey < getOwnKeys(); ++ownKey)
         values.push_back(loadValues(ownKeys[first + ownKey],
-                                    keyExists[first + ownKey], chunk));
-      for (int64_t column = 0; column < chunk.columns; ++column) {
+                                    keyExists[first + ownKey], valueLoad));
+      for (int64_t column = 0; column < valueLoad.columns; ++column) {
         Words words;
         for (int64_t pair = 0; pair < getOwnKeys(); pair += 2) {
           Value a = values[pair][column / 2], b = values[pair + 1][column / 2];
@@ -313,14 +314,14 @@ BlockBuilder::State BlockBuilder::stream() {
   return state;
 }
 
-/// Returns the accumulators of a chunk's neighbouring columns. `next` and the
-/// thread's position in its quad give the first column.
+/// Returns the accumulators of the neighbouring columns of a load of values.
+/// `next` and the thread's position in its quad give the first column.
 SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
-                                            int64_t chunk, int64_t own,
+                                            int64_t loadIndex, int64_t own,
                                             int64_t next) {
-  int64_t first = chunks[chunk].begin / getNumQuads();
+  int64_t first = valueLoads[loadIndex].begin / getNumQuads();
   SmallVector<Value> columns;
-  for (int64_t column = 0; column < chunks[chunk].columns; ++column)
+  for (int64_t column = 0; column < valueLoads[loadIndex].columns; ++column)
     columns.push_back(
         products[(first + column) * instruction->getNumAccumulators() +
                  own * getOwnColumns() + next]);
@@ -337,12 +338,12 @@ void BlockBuilder::store(const State &state) {
                             ValueRange{part, unclampedRows[own]});
     memref::StoreOp::create(builder, state.sums[own], buffers.sums,
                             ValueRange{part, unclampedRows[own]});
-    for (auto [chunk, of] : llvm::enumerate(chunks))
+    for (auto [loadIndex, of] : llvm::enumerate(valueLoads))
       for (int64_t next = 0; next < getOwnColumns(); ++next) {
         Value column = add(
             mul(add(mul(inQuad, getOwnColumns()), next), of.columns), of.begin);
         SmallVector<Value> columns =
-            getColumns(state.products, chunk, own, next);
+            getColumns(state.products, loadIndex, own, next);
         int64_t count = std::min(of.columns, kStoreElements);
         for (int64_t begin = 0; begin < of.columns; begin += count) {
           Value vector = vector::FromElementsOp::create(
@@ -361,13 +362,13 @@ void BlockBuilder::store(const State &state) {
 /// Finishes rows whose keys all belong to one warp.
 void BlockBuilder::finish(const State &state) {
   finishRows(state.maxima, state.sums, [&](const RowValues &all, int64_t own) {
-    for (auto [chunk, of] : llvm::enumerate(chunks))
+    for (auto [loadIndex, of] : llvm::enumerate(valueLoads))
       for (int64_t next = 0; next < getOwnColumns(); ++next)
         finishColumns(
             all, own,
             add(mul(add(mul(inQuad, getOwnColumns()), next), of.columns),
                 of.begin),
-            getColumns(state.products, chunk, own, next));
+            getColumns(state.products, loadIndex, own, next));
   });
 }
 
@@ -384,7 +385,7 @@ void BlockBuilder::build(Value thread) {
   AttentionTiles::assignThreads(thread);
   warp = rem(warp, shape.warps);
   findLength();
-  findChunks();
+  findValueLoads();
   part = rem(warp, getNumParts());
   Value first = div(warp, getNumParts());
   int64_t blocks = shape.getBlocks(), stride = shape.warps / getNumParts();
