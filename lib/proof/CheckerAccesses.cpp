@@ -189,19 +189,19 @@ checker::divideByBytes(const BufferAccesses &buffer) {
   auto order = llvm::to_vector(llvm::seq<unsigned>(buffer.accesses.size()));
   llvm::stable_sort(
       order, [&](unsigned a, unsigned b) { return getBegin(a) < getBegin(b); });
-  std::vector<unsigned> partOf(order.size());
-  unsigned numParts = 0;
+  std::vector<unsigned> groupOf(order.size());
+  unsigned numGroups = 0;
   int64_t end = std::numeric_limits<int64_t>::min();
   for (unsigned access : order) {
-    numParts += getBegin(access) >= end;
-    partOf[access] = numParts - 1;
+    numGroups += getBegin(access) >= end;
+    groupOf[access] = numGroups - 1;
     end = std::max(end, buffer.accesses[access]->view.getByteEnd());
   }
-  std::vector<BufferAccesses> parts(numParts,
-                                    {buffer.root, {}, buffer.isWritten});
-  for (auto [access, part] : llvm::zip(buffer.accesses, partOf))
-    parts[part].accesses.push_back(access);
-  return parts;
+  std::vector<BufferAccesses> groups(numGroups,
+                                     {buffer.root, {}, buffer.isWritten});
+  for (auto [access, group] : llvm::zip(buffer.accesses, groupOf))
+    groups[group].accesses.push_back(access);
+  return groups;
 }
 
 unsigned ProgramAccesses::getTaskOf(uint32_t vcta) const {

@@ -105,11 +105,12 @@ static bool writesWholeOperand(TaskOp task, const OperandAccess &access) {
 namespace {
 class Divider {
 public:
-  Divider(const BufferAccesses &part, const TaskOrder &order,
+  Divider(const BufferAccesses &buffer, const TaskOrder &order,
           ArrayRef<TaskOp> tasks)
-      : part(part), order(order), tasks(tasks), classes(part.accesses.size()),
-        isWrittenBefore(part.accesses.size(), false),
-        writesWhole(part.accesses.size()) {}
+      : buffer(buffer), order(order), tasks(tasks),
+        classes(buffer.accesses.size()),
+        isWrittenBefore(buffer.accesses.size(), false),
+        writesWhole(buffer.accesses.size()) {}
 
   void joinUnorderedTasks();
   void joinReadsWithWrites();
@@ -119,13 +120,15 @@ private:
   /// The number of accesses between two entries of `ends`.
   static constexpr size_t kStep = 32;
 
-  const OperandAccess &get(size_t index) const { return *part.accesses[index]; }
+  const OperandAccess &get(size_t index) const {
+    return *buffer.accesses[index];
+  }
   TaskOp getTask(size_t index) const { return tasks[get(index).task]; }
   bool needsValues(size_t index) const;
   bool isWhole(size_t index);
   bool findWholeWrite(size_t read);
 
-  const BufferAccesses &part;
+  const BufferAccesses &buffer;
   const TaskOrder &order;
   ArrayRef<TaskOp> tasks;
   llvm::IntEqClasses classes;
@@ -144,7 +147,7 @@ void Divider::joinUnorderedTasks() {
   std::vector<LanePrefixes> ends;
   LanePrefixes all = order.getNoItems();
   LanePrefixes happened;
-  for (size_t after = 0; after < part.accesses.size(); ++after) {
+  for (size_t after = 0; after < buffer.accesses.size(); ++after) {
     if (after == 0 || get(after).task != get(after - 1).task)
       happened = order.getHappenedBefore(get(after).task);
     for (size_t before = after; before-- > 0;) {
@@ -188,7 +191,7 @@ bool Divider::findWholeWrite(size_t read) {
 }
 
 void Divider::joinReadsWithWrites() {
-  for (size_t read = 0; read < part.accesses.size(); ++read) {
+  for (size_t read = 0; read < buffer.accesses.size(); ++read) {
     if (!needsValues(read))
       continue;
     isWrittenBefore[read] = findWholeWrite(read);
@@ -203,11 +206,11 @@ void Divider::joinReadsWithWrites() {
 std::vector<AccessGroup> Divider::getGroups(bool mustBeWritten) {
   classes.compress();
   std::vector<AccessGroup> groups(classes.getNumClasses());
-  for (size_t index = 0; index < part.accesses.size(); ++index) {
+  for (size_t index = 0; index < buffer.accesses.size(); ++index) {
     AccessGroup &group = groups[classes[index]];
-    group.buffer.root = part.root;
+    group.buffer.root = buffer.root;
     group.buffer.isWritten |= get(index).isWrite;
-    group.buffer.accesses.push_back(part.accesses[index]);
+    group.buffer.accesses.push_back(buffer.accesses[index]);
     group.isWrittenBefore.push_back(!mustBeWritten || !needsValues(index) ||
                                     isWrittenBefore[index]);
   }
@@ -218,11 +221,11 @@ std::vector<AccessGroup> Divider::getGroups(bool mustBeWritten) {
   return groups;
 }
 
-std::vector<AccessGroup> checker::divideByTasks(const BufferAccesses &part,
+std::vector<AccessGroup> checker::divideByTasks(const BufferAccesses &buffer,
                                                 const TaskOrder &order,
                                                 ArrayRef<TaskOp> tasks,
                                                 bool mustBeWritten) {
-  Divider divider(part, order, tasks);
+  Divider divider(buffer, order, tasks);
   divider.joinUnorderedTasks();
   if (mustBeWritten)
     divider.joinReadsWithWrites();

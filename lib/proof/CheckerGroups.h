@@ -20,8 +20,8 @@ struct AccessGroup {
   std::vector<bool> isWrittenBefore;
 };
 
-/// Divides the accesses of a part of a buffer into groups, in two steps that
-/// compare whole tasks:
+/// Divides accesses of a buffer into groups, in two steps that compare whole
+/// tasks:
 ///
 /// - Two accesses conflict if they share bytes and one of them is a write. They
 ///   are in one group unless one task ends before the other begins. So accesses
@@ -31,7 +31,7 @@ struct AccessGroup {
 ///   bytes with it, unless one earlier task writes all bytes of the operand.
 ///
 /// Leaves out groups that need no comparison, such as reads alone.
-std::vector<AccessGroup> divideByTasks(const BufferAccesses &part,
+std::vector<AccessGroup> divideByTasks(const BufferAccesses &buffer,
                                        const TaskOrder &order,
                                        ArrayRef<TaskOp> tasks,
                                        bool mustBeWritten);

@@ -38,18 +38,18 @@ uint32_t PacketSenders::addSet(Senders senders) {
 }
 
 /// Returns the union of sets.
-uint32_t PacketSenders::unite(SmallVectorImpl<uint32_t> &parts,
+uint32_t PacketSenders::unite(SmallVectorImpl<uint32_t> &setIndices,
                               SetsOfKey &unions) {
-  llvm::sort(parts);
-  parts.erase(llvm::unique(parts), parts.end());
-  if (parts.size() == 1)
-    return parts.front();
-  auto [entry, isNew] =
-      unions.try_emplace(std::vector<uint32_t>(parts.begin(), parts.end()), 0);
+  llvm::sort(setIndices);
+  setIndices.erase(llvm::unique(setIndices), setIndices.end());
+  if (setIndices.size() == 1)
+    return setIndices.front();
+  auto [entry, isNew] = unions.try_emplace(
+      std::vector<uint32_t>(setIndices.begin(), setIndices.end()), 0);
   if (isNew) {
     Senders all;
-    for (uint32_t part : parts)
-      llvm::append_range(all, sets[part]);
+    for (uint32_t setIndex : setIndices)
+      llvm::append_range(all, sets[setIndex]);
     entry->second = addSet(std::move(all));
   }
   return entry->second;
@@ -82,7 +82,7 @@ void PacketSenders::add(const ProgramAccesses &program,
       findWriters(program, buffer, partition, positions);
   // The sets of senders of every work item: one for every access and distinct
   // boxes.
-  std::map<Item, SmallVector<uint32_t>> partsOf;
+  std::map<Item, SmallVector<uint32_t>> setIndicesOf;
   for (auto [index, access] : llvm::enumerate(buffer.accesses)) {
     if (access->isWrite)
       continue;
@@ -100,14 +100,14 @@ void PacketSenders::add(const ProgramAccesses &program,
         });
         entry->second = addSet(std::move(writers));
       }
-      SmallVector<uint32_t> &parts = partsOf[positions[vcta]];
-      if (parts.empty() || parts.back() != entry->second)
-        parts.push_back(entry->second);
+      SmallVector<uint32_t> &setIndices = setIndicesOf[positions[vcta]];
+      if (setIndices.empty() || setIndices.back() != entry->second)
+        setIndices.push_back(entry->second);
     }
   }
   SetsOfKey unions;
-  for (auto &[run, parts] : partsOf)
-    setOf[run.lane][run.item] = unite(parts, unions);
+  for (auto &[run, setIndices] : setIndicesOf)
+    setOf[run.lane][run.item] = unite(setIndices, unions);
 }
 
 std::optional<uint32_t> PacketSenders::findSet(Item run) const {

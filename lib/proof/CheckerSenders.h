@@ -38,7 +38,7 @@ private:
   void add(const ProgramAccesses &program, const BufferAccesses &buffer,
            ArrayRef<Item> positions);
   uint32_t addSet(Senders senders);
-  uint32_t unite(SmallVectorImpl<uint32_t> &parts, SetsOfKey &unions);
+  uint32_t unite(SmallVectorImpl<uint32_t> &setIndices, SetsOfKey &unions);
 
   std::vector<Senders> sets;
   /// Sets by lane and item, `kNone` for work items without senders. Empty if a

@@ -89,10 +89,10 @@ static Value reduceInOneShot(RankExchange &exchange, Value value,
 static Value reduceInTwoShots(RankExchange &exchange, Value value,
                               ReductionKind kind) {
   Value flat = exchange.flatten(value);
-  SmallVector<Value> parts = exchange.split(flat, /*axis=*/0);
-  Value own = exchange.scatterReduce(parts, kind);
+  SmallVector<Value> slices = exchange.split(flat, /*axis=*/0);
+  Value own = exchange.scatterReduce(slices, kind);
   Value joined = exchange.gather(own, /*axis=*/0, [&](int64_t rank) {
-    return getTensorType(parts[rank]);
+    return getTensorType(slices[rank]);
   });
   return exchange.reshape(joined, getTensorType(value));
 }
@@ -102,10 +102,10 @@ static Value reduceInTwoShots(RankExchange &exchange, Value value,
 static Value reduceInRing(RankExchange &exchange, Value value,
                           ReductionKind kind) {
   Value flat = exchange.flatten(value);
-  SmallVector<Value> parts = exchange.split(flat, /*axis=*/0);
-  Value own = exchange.ringReduce(parts, kind);
+  SmallVector<Value> slices = exchange.split(flat, /*axis=*/0);
+  Value own = exchange.ringReduce(slices, kind);
   Value joined = exchange.ringGather(own, /*axis=*/0, [&](int64_t rank) {
-    return getTensorType(parts[rank]);
+    return getTensorType(slices[rank]);
   });
   return exchange.reshape(joined, getTensorType(value));
 }
@@ -131,25 +131,25 @@ static Value expand(AllReduceOp op, RankExchange &exchange,
 static Value expand(AllGatherOp op, RankExchange &exchange,
                     const Choice &choice) {
   RankedTensorType type = getTensorType(op.getOperand());
-  auto getPart = [&](int64_t) { return type; };
+  auto getSlice = [&](int64_t) { return type; };
   bool ring = choice.choose(getTensorType(op.getResult()), exchange.size) ==
               Algorithm::Ring;
-  return ring ? exchange.ringGather(op.getOperand(), op.getAxis(), getPart)
-              : exchange.gather(op.getOperand(), op.getAxis(), getPart);
+  return ring ? exchange.ringGather(op.getOperand(), op.getAxis(), getSlice)
+              : exchange.gather(op.getOperand(), op.getAxis(), getSlice);
 }
 
 static Value expand(ReduceScatterOp op, RankExchange &exchange,
                     const Choice &choice) {
-  SmallVector<Value> parts = exchange.split(op.getOperand(), op.getAxis());
+  SmallVector<Value> slices = exchange.split(op.getOperand(), op.getAxis());
   bool ring = choice.choose(getTensorType(op.getOperand()), exchange.size) ==
               Algorithm::Ring;
-  return ring ? exchange.ringReduce(parts, op.getKind())
-              : exchange.scatterReduce(parts, op.getKind());
+  return ring ? exchange.ringReduce(slices, op.getKind())
+              : exchange.scatterReduce(slices, op.getKind());
 }
 
 static Value expand(AllToAllOp op, RankExchange &exchange, const Choice &) {
-  SmallVector<Value> parts = exchange.split(op.getOperand(), op.getAxis());
-  return exchange.join(exchange.swap(parts), op.getAxis());
+  SmallVector<Value> slices = exchange.split(op.getOperand(), op.getAxis());
+  return exchange.join(exchange.swap(slices), op.getAxis());
 }
 
 /// Broadcasts with the two-shot algorithm: the root sends one slice to each
@@ -157,15 +157,15 @@ static Value expand(AllToAllOp op, RankExchange &exchange, const Choice &) {
 static Value scatterAndGather(RankExchange &exchange, Value value,
                               int64_t root) {
   Value flat = exchange.flatten(value);
-  SmallVector<Value> parts = exchange.split(flat, /*axis=*/0);
-  Value own = parts[exchange.rank];
+  SmallVector<Value> slices = exchange.split(flat, /*axis=*/0);
+  Value own = slices[exchange.rank];
   if (exchange.rank == root)
     for (int64_t peer : exchange.getPeers())
-      exchange.send(parts[peer], peer);
+      exchange.send(slices[peer], peer);
   else
     own = exchange.receive(getTensorType(own), root);
   Value joined = exchange.gather(own, /*axis=*/0, [&](int64_t rank) {
-    return getTensorType(parts[rank]);
+    return getTensorType(slices[rank]);
   });
   return exchange.reshape(joined, getTensorType(value));
 }

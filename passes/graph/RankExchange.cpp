@@ -63,53 +63,54 @@ Value RankExchange::receive(RankedTensorType type, int64_t peer, int64_t tag) {
   return create<ChannelGetOp>(type, channel);
 }
 
-SmallVector<Value> RankExchange::swap(ArrayRef<Value> parts) {
+SmallVector<Value> RankExchange::swap(ArrayRef<Value> slices) {
   for (int64_t peer : getPeers())
-    send(parts[peer], peer);
+    send(slices[peer], peer);
   SmallVector<Value> received;
   for (int64_t from = 0; from < size; ++from)
-    received.push_back(
-        from == rank ? parts[rank] : receive(getTensorType(parts[rank]), from));
+    received.push_back(from == rank
+                           ? slices[rank]
+                           : receive(getTensorType(slices[rank]), from));
   return received;
 }
 
-Value RankExchange::scatterReduce(ArrayRef<Value> parts, ReductionKind kind) {
-  return reduce(swap(parts), kind);
+Value RankExchange::scatterReduce(ArrayRef<Value> slices, ReductionKind kind) {
+  return reduce(swap(slices), kind);
 }
 
-Value RankExchange::ringReduce(ArrayRef<Value> parts, ReductionKind kind) {
-  Type elementType = getTensorType(parts[rank]).getElementType();
+Value RankExchange::ringReduce(ArrayRef<Value> slices, ReductionKind kind) {
+  Type elementType = getTensorType(slices[rank]).getElementType();
   Type sumType = getSumType(elementType, kind);
   // The sum of slice `r` starts at rank `r + 1`, so this rank starts with the
   // slice of the previous rank. Partial sums are not rounded.
-  Value partial = cast(parts[getNeighbour(-1)], sumType);
+  Value partial = cast(slices[getNeighbour(-1)], sumType);
   for (int64_t step = 1; step < size; ++step) {
     send(partial, getNeighbour(1));
-    Value own = cast(parts[getNeighbour(-1 - step + size)], sumType);
+    Value own = cast(slices[getNeighbour(-1 - step + size)], sumType);
     Value received = receive(getTensorType(own), getNeighbour(-1));
     partial = combine(received, own, kind);
   }
   return cast(partial, elementType);
 }
 
-Value RankExchange::gather(Value own, int64_t axis, PartType getPart) {
+Value RankExchange::gather(Value own, int64_t axis, SliceType getSlice) {
   for (int64_t peer : getPeers())
     send(own, peer);
-  SmallVector<Value> parts;
+  SmallVector<Value> slices;
   for (int64_t from = 0; from < size; ++from)
-    parts.push_back(from == rank ? own : receive(getPart(from), from));
-  return join(parts, axis);
+    slices.push_back(from == rank ? own : receive(getSlice(from), from));
+  return join(slices, axis);
 }
 
-Value RankExchange::ringGather(Value own, int64_t axis, PartType getPart) {
-  SmallVector<Value> parts(size);
-  Value present = parts[rank] = own;
+Value RankExchange::ringGather(Value own, int64_t axis, SliceType getSlice) {
+  SmallVector<Value> slices(size);
+  Value present = slices[rank] = own;
   for (int64_t step = 1; step < size; ++step) {
     send(present, getNeighbour(1));
     int64_t from = getNeighbour(-step);
-    present = parts[from] = receive(getPart(from), getNeighbour(-1));
+    present = slices[from] = receive(getSlice(from), getNeighbour(-1));
   }
-  return join(parts, axis);
+  return join(slices, axis);
 }
 
 //===----------------------------------------------------------------------===//
@@ -152,29 +153,29 @@ SmallVector<Value> RankExchange::split(Value value, int64_t axis) {
   SmallVector<int64_t> starts(getTensorType(value).getRank(), 0),
       stops(getTensorType(value).getShape()), steps(starts.size(), 1);
   int64_t extent = stops[axis];
-  SmallVector<Value> parts;
-  for (int64_t part = 0; part < size; ++part) {
-    starts[axis] = part == 0 ? 0 : stops[axis];
-    stops[axis] = starts[axis] + extent / size + (part < extent % size);
-    parts.push_back(create<SliceOp>(value, starts, stops, steps));
+  SmallVector<Value> slices;
+  for (int64_t slice = 0; slice < size; ++slice) {
+    starts[axis] = slice == 0 ? 0 : stops[axis];
+    stops[axis] = starts[axis] + extent / size + (slice < extent % size);
+    slices.push_back(create<SliceOp>(value, starts, stops, steps));
   }
-  return parts;
+  return slices;
 }
 
-Value RankExchange::join(ArrayRef<Value> parts, int64_t axis) {
-  RankedTensorType type = getTensorType(parts.front());
+Value RankExchange::join(ArrayRef<Value> slices, int64_t axis) {
+  RankedTensorType type = getTensorType(slices.front());
   bool areEqual = llvm::all_equal(
-      llvm::map_range(parts, [](Value part) { return part.getType(); }));
-  if (!areEqual || getBytes(type) * int64_t(parts.size()) <= kBytesOfOneTile)
-    return create<ConcatOp>(parts, axis);
-  // A tile contains the axis of a concatenation completely. Parts of equal
+      llvm::map_range(slices, [](Value slice) { return slice.getType(); }));
+  if (!areEqual || getBytes(type) * int64_t(slices.size()) <= kBytesOfOneTile)
+    return create<ConcatOp>(slices, axis);
+  // A tile contains the axis of a concatenation completely. Slices of equal
   // shape are joined along an axis of their own, so that tiles divide `axis`.
   SmallVector<int64_t> row(type.getShape()), whole(type.getShape());
   row.insert(row.begin() + axis, 1);
-  whole[axis] *= parts.size();
+  whole[axis] *= slices.size();
   SmallVector<Value> rows;
-  for (Value part : parts)
-    rows.push_back(create<ReshapeOp>(part, row));
+  for (Value slice : slices)
+    rows.push_back(create<ReshapeOp>(slice, row));
   return create<ReshapeOp>(create<ConcatOp>(rows, axis), whole);
 }
 

@@ -18,7 +18,7 @@ int64_t getBytes(RankedTensorType type);
 class RankExchange {
 public:
   /// Returns the type of the slice of a rank.
-  using PartType = llvm::function_ref<RankedTensorType(int64_t)>;
+  using SliceType = llvm::function_ref<RankedTensorType(int64_t)>;
 
   RankExchange(Operation *op, int64_t rank, int64_t size, int64_t packetBytes)
       : rank(rank), size(size), builder(op), op(op), packetBytes(packetBytes) {}
@@ -40,15 +40,15 @@ public:
 
   void send(Value value, int64_t peer, int64_t tag = kOwnTag);
   Value receive(RankedTensorType type, int64_t peer, int64_t tag = kOwnTag);
-  /// Sends `parts[r]` to rank `r`. Returns the tensors that the ranks sent to
+  /// Sends `slices[r]` to rank `r`. Returns the tensors that the ranks sent to
   /// this rank, in the order of ranks.
-  SmallVector<Value> swap(ArrayRef<Value> parts);
-  /// Returns `parts[rank]`, reduced over all ranks.
-  Value scatterReduce(ArrayRef<Value> parts, ReductionKind kind);
-  Value ringReduce(ArrayRef<Value> parts, ReductionKind kind);
+  SmallVector<Value> swap(ArrayRef<Value> slices);
+  /// Returns `slices[rank]`, reduced over all ranks.
+  Value scatterReduce(ArrayRef<Value> slices, ReductionKind kind);
+  Value ringReduce(ArrayRef<Value> slices, ReductionKind kind);
   /// Returns the concatenation of the slices `own` of all ranks.
-  Value gather(Value own, int64_t axis, PartType getPart);
-  Value ringGather(Value own, int64_t axis, PartType getPart);
+  Value gather(Value own, int64_t axis, SliceType getSlice);
+  Value ringGather(Value own, int64_t axis, SliceType getSlice);
 
   //===--- Of one rank ----------------------------------------------------===//
 
@@ -56,7 +56,7 @@ public:
   /// Splits a tensor along a dimension into one slice per rank. The extents
   /// differ by at most one, and the slices of lower ranks are not smaller.
   SmallVector<Value> split(Value value, int64_t axis);
-  Value join(ArrayRef<Value> parts, int64_t axis);
+  Value join(ArrayRef<Value> slices, int64_t axis);
   Value flatten(Value value);
   Value reshape(Value value, RankedTensorType type);
   Value makeEmpty(RankedTensorType type);

@@ -40,12 +40,12 @@ struct Update {
   /// of the state's rows, and the number of partitions. In the task, the state
   /// has an additional dimension for the partitions after the rows.
   std::optional<int64_t> interleavedDim = std::nullopt;
-  int64_t parts = 1;
+  int64_t numPartitions = 1;
 
   bool isRow(int64_t dim) const {
     return interleavedDim && dim == *interleavedDim;
   }
-  bool isPartDim(int64_t dim) const {
+  bool isPartitionDim(int64_t dim) const {
     return interleavedDim && dim == *interleavedDim + 1;
   }
   /// Returns the dimension of the value that corresponds to a dimension of the
@@ -157,7 +157,7 @@ static std::optional<Update> getUpdate(GroupOp group) {
   if (!isInterleaved(rows[dim], rowsOfState[dim], tile[dim]))
     return update;
   update->interleavedDim = dim;
-  update->parts = rowsOfState[dim] / tile[dim];
+  update->numPartitions = rowsOfState[dim] / tile[dim];
   return update;
 }
 
@@ -185,8 +185,9 @@ static RankedTensorType getTaskType(GroupOp group,
   if (!update || !update->interleavedDim)
     return type;
   SmallVector<int64_t> shape(type.getShape());
-  shape[*update->interleavedDim] /= update->parts;
-  shape.insert(shape.begin() + *update->interleavedDim + 1, update->parts);
+  shape[*update->interleavedDim] /= update->numPartitions;
+  shape.insert(shape.begin() + *update->interleavedDim + 1,
+               update->numPartitions);
   return type.clone(shape);
 }
 
@@ -199,7 +200,7 @@ static TileGrid makeGrid(GroupOp group, const std::optional<Update> &update) {
       size = extent == whole ? size : getDivisor(extent, size);
   if (update && update->interleavedDim) {
     int64_t dim = *update->interleavedDim + 1;
-    extents.insert(extents.begin() + dim, update->parts);
+    extents.insert(extents.begin() + dim, update->numPartitions);
     tile.insert(tile.begin() + dim, 1);
   }
   return TileGrid(group.getContext(), extents, tile);
@@ -231,7 +232,7 @@ RegionAttr GroupTiler::getOutRegion() {
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     AffineExpr offset = grid.getOffsetExpr(dim);
     int64_t size = grid.getTile()[dim];
-    if (update && !update->isPartDim(dim)) {
+    if (update && !update->isPartitionDim(dim)) {
       std::optional<int64_t> start =
           getConstantIntValue(update->offsets[update->getValueDim(dim)]);
       offset = start ? offset + *start : rewriter.getAffineConstantExpr(0);
@@ -281,11 +282,12 @@ SmallVector<OpFoldResult> GroupTiler::getUpdateOffsets(ValueRange indices) {
   SmallVector<OpFoldResult> offsets;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     OpFoldResult offset = update->offsets[update->getValueDim(dim)];
-    if (update->isPartDim(dim) || getConstantIntValue(offset))
+    if (update->isPartitionDim(dim) || getConstantIntValue(offset))
       offsets.push_back(rewriter.getIndexAttr(0));
     else if (update->isRow(dim))
       offsets.push_back(affine::makeComposedFoldedAffineApply(
-          rewriter, loc, AffineMap::get(0, 1, start.floorDiv(update->parts)),
+          rewriter, loc,
+          AffineMap::get(0, 1, start.floorDiv(update->numPartitions)),
           {offset}));
     else
       offsets.push_back(affine::makeComposedFoldedAffineApply(
@@ -303,12 +305,12 @@ Value GroupTiler::countRows(ValueRange indices) {
   auto toValue = [&](OpFoldResult index) {
     return getValueOrCreateConstantIndexOp(rewriter, loc, index);
   };
-  Value part = toValue(affine::makeComposedFoldedAffineApply(
-      rewriter, loc, AffineMap::get(0, 1, row % update->parts),
+  Value partition = toValue(affine::makeComposedFoldedAffineApply(
+      rewriter, loc, AffineMap::get(0, 1, row % update->numPartitions),
       {update->offsets[dim]}));
   Value own = toValue(grid.getOffset(rewriter, loc, dim + 1, indices));
-  Value isOwn =
-      arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq, part, own);
+  Value isOwn = arith::CmpIOp::create(rewriter, loc, arith::CmpIPredicate::eq,
+                                      partition, own);
   return arith::SelectOp::create(
       rewriter, loc, isOwn, arith::ConstantIndexOp::create(rewriter, loc, 1),
       arith::ConstantIndexOp::create(rewriter, loc, 0));
@@ -327,43 +329,45 @@ static RankedTensorType dropDims(RankedTensorType tile) {
 void GroupTiler::createBody(TaskOp task) {
   rewriter.setInsertionPointToStart(&task.getBody().front());
   ValueRange indices = task.getGridIndices();
-  SmallVector<OpFoldResult> offsets, sizes, rows, partSizes;
+  SmallVector<OpFoldResult> offsets, sizes, rows, partitionSizes;
   for (int64_t dim = 0; dim < type.getRank(); ++dim) {
     OpFoldResult size = grid.getSize(rewriter, loc, dim, indices);
     OpFoldResult count = size;
     if (update && update->isRow(dim))
       count = countRows(indices);
-    partSizes.push_back(count);
-    if (update && update->isPartDim(dim))
+    partitionSizes.push_back(count);
+    if (update && update->isPartitionDim(dim))
       continue;
     offsets.push_back(grid.getOffset(rewriter, loc, dim, indices));
     sizes.push_back(size);
     rows.push_back(count);
   }
   SmallVector<OpFoldResult> ones(offsets.size(), rewriter.getIndexAttr(1));
-  SmallVector<OpFoldResult> partOnes(partSizes.size(),
-                                     rewriter.getIndexAttr(1));
+  SmallVector<OpFoldResult> partitionOnes(partitionSizes.size(),
+                                          rewriter.getIndexAttr(1));
   Value outTile = task.getOutTiles().front();
 
   // The part of the out's tile that the copy fills, without unit dimensions. It
   // is created first, so that ops that compute the tile can use it as
   // destination.
   SmallVector<OpFoldResult> zeros(offsets.size(), rewriter.getIndexAttr(0));
-  SmallVector<OpFoldResult> partOffsets =
+  SmallVector<OpFoldResult> partitionOffsets =
       update ? getUpdateOffsets(indices) : zeros;
-  RankedTensorType partType =
+  RankedTensorType partitionType =
       dropDims(ExtractSliceOp::inferResultType(getType(root), rows));
-  Value part = ExtractSliceOp::create(rewriter, loc, partType, outTile,
-                                      partOffsets, partSizes, partOnes);
+  Value partition =
+      ExtractSliceOp::create(rewriter, loc, partitionType, outTile,
+                             partitionOffsets, partitionSizes, partitionOnes);
   Value tile =
       ExtractSliceOp::create(rewriter, loc, root, offsets, sizes, ones);
-  Value reduced =
-      ExtractSliceOp::create(rewriter, loc, partType, tile, zeros, rows, ones);
+  Value reduced = ExtractSliceOp::create(rewriter, loc, partitionType, tile,
+                                         zeros, rows, ones);
   Value copy = linalg::CopyOp::create(rewriter, loc, ValueRange{reduced},
-                                      ValueRange{part})
+                                      ValueRange{partition})
                    .getResult(0);
-  Value result = InsertSliceOp::create(rewriter, loc, copy, outTile,
-                                       partOffsets, partSizes, partOnes);
+  Value result =
+      InsertSliceOp::create(rewriter, loc, copy, outTile, partitionOffsets,
+                            partitionSizes, partitionOnes);
   YieldOp::create(rewriter, loc, ValueRange{result});
 }
 

@@ -52,7 +52,7 @@ private:
   int64_t getStepTiles() const {
     return shape.getStepKeys() / shape.getTileColumns();
   }
-  int64_t getNumParts() const { return shape.parts; }
+  int64_t getWarpsPerBlock() const { return shape.warpsPerBlock; }
   bool isWholeStep();
   void findValueLoads();
   void findRows(Value block);
@@ -71,7 +71,7 @@ private:
                                 int64_t own, int64_t next);
 
   SmallVector<ValueLoad> valueLoads;
-  Value part;
+  Value warpInBlock;
   SmallVector<SmallVector<Words>> queries;
   /// The keys of the thread's scores in this step, and an i1 for each that is
   /// true if the key exists. The i1 is null if all keys of the step exist.
@@ -300,8 +300,9 @@ BlockBuilder::State BlockBuilder::stream() {
                             instruction->getNumAccumulators(),
                         number(0));
   int64_t keys = shape.getStepKeys();
-  auto loop = scf::ForOp::create(builder, mul(part, keys), length,
-                                 index(getNumParts() * keys), state.flatten());
+  auto loop =
+      scf::ForOp::create(builder, mul(warpInBlock, keys), length,
+                         index(getWarpsPerBlock() * keys), state.flatten());
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
@@ -335,9 +336,9 @@ void BlockBuilder::store(const State &state) {
     enterRow(own);
     // All threads of a quad store the same scalars.
     memref::StoreOp::create(builder, state.maxima[own], buffers.maxima,
-                            ValueRange{part, unclampedRows[own]});
+                            ValueRange{warpInBlock, unclampedRows[own]});
     memref::StoreOp::create(builder, state.sums[own], buffers.sums,
-                            ValueRange{part, unclampedRows[own]});
+                            ValueRange{warpInBlock, unclampedRows[own]});
     for (auto [loadIndex, of] : llvm::enumerate(valueLoads))
       for (int64_t next = 0; next < getOwnColumns(); ++next) {
         Value column = add(
@@ -351,7 +352,7 @@ void BlockBuilder::store(const State &state) {
               ArrayRef(columns).slice(begin, count));
           vector::StoreOp::create(
               builder, vector, buffers.products,
-              ValueRange{part, unclampedRows[own], add(column, begin)},
+              ValueRange{warpInBlock, unclampedRows[own], add(column, begin)},
               /*nontemporal=*/false,
               llvm::MaybeAlign(count * kAccumulatorBytes));
         }
@@ -375,7 +376,7 @@ void BlockBuilder::finish(const State &state) {
 void BlockBuilder::buildBlock(Value block) {
   findRows(block);
   State state = stream();
-  if (shape.hasParts())
+  if (shape.hasPartialResults())
     store(state);
   else
     finish(state);
@@ -386,9 +387,9 @@ void BlockBuilder::build(Value thread) {
   warp = rem(warp, shape.warps);
   findLength();
   findValueLoads();
-  part = rem(warp, getNumParts());
-  Value first = div(warp, getNumParts());
-  int64_t blocks = shape.getBlocks(), stride = shape.warps / getNumParts();
+  warpInBlock = rem(warp, getWarpsPerBlock());
+  Value first = div(warp, getWarpsPerBlock());
+  int64_t blocks = shape.getBlocks(), stride = shape.warps / getWarpsPerBlock();
   OpBuilder::InsertionGuard guard(builder);
   if (blocks == stride)
     return buildBlock(first);

@@ -70,19 +70,19 @@ static bool areLoadable(const AttentionOps &attention, int64_t width) {
 /// themselves: a power of two, at most the number of warps per block. More than
 /// half of these warps must have a step of keys, and the partial results must
 /// fit into shared memory.
-static int64_t chooseParts(const AttentionOps &attention,
-                           AttentionShape shape) {
+static int64_t chooseWarpsPerBlock(const AttentionOps &attention,
+                                   AttentionShape shape) {
   int64_t keys = cast<MemRefType>(attention.key.getType()).getDimSize(0);
-  shape.parts = llvm::bit_floor<uint64_t>(
+  shape.warpsPerBlock = llvm::bit_floor<uint64_t>(
       std::max<int64_t>(shape.warps / shape.getBlocks(), 1));
   auto fits = [&] {
     bool haveKeys = ShapedType::isDynamic(keys) ||
-                    keys > shape.parts / 2 * shape.getStepKeys();
+                    keys > shape.warpsPerBlock / 2 * shape.getStepKeys();
     return haveKeys && shape.getBytes() <= kMaxBytes;
   };
-  while (shape.parts > 1 && !fits())
-    shape.parts /= 2;
-  return shape.parts;
+  while (shape.warpsPerBlock > 1 && !fits())
+    shape.warpsPerBlock /= 2;
+  return shape.warpsPerBlock;
 }
 
 std::optional<AttentionShape>
@@ -93,7 +93,7 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
   AttentionShape shape;
   shape.mma = mma;
   int64_t warpSize = shape.getWarpSize();
-  shape.warps = shape.parts = threads / warpSize;
+  shape.warps = shape.warpsPerBlock = threads / warpSize;
   shape.rows = attention.getNumRows();
   shape.depth = attention.depth;
   shape.width = kLoadBytes / kElementBytes;
@@ -107,15 +107,15 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
       !areLoadable(attention, shape.width))
     return std::nullopt;
   if (!shape.hasFewRows()) {
-    shape.parts = chooseParts(attention, shape);
+    shape.warpsPerBlock = chooseWarpsPerBlock(attention, shape);
     // Dividing the vCTAs among teams is better than dividing the keys among
     // warps, whose partial results would have to be combined.
     int64_t teams = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(
         shape.warps / shape.getBlocks(), 1, std::max<int64_t>(run, 1)));
-    if (teams > 1 && teams >= shape.parts) {
+    if (teams > 1 && teams >= shape.warpsPerBlock) {
       shape.teams = teams;
       shape.warps /= teams;
-      shape.parts = 1;
+      shape.warpsPerBlock = 1;
     }
   }
   return shape.getBytes() <= kMaxBytes ? std::optional(shape) : std::nullopt;
@@ -139,7 +139,7 @@ AttentionShape::chooseWarpgroups(const AttentionOps &attention, MmaAttr mma,
   AttentionShape shape;
   shape.mma = mma;
   shape.warps = threads / shape.getWarpSize();
-  shape.parts = 1;
+  shape.warpsPerBlock = 1;
   shape.rows = attention.getNumRows();
   shape.depth = attention.depth;
   shape.width = kLoadBytes / kElementBytes;
@@ -169,17 +169,17 @@ int64_t AttentionShape::getTileBytes() const {
 static SmallVector<MemRefType> getBufferTypes(MLIRContext *context,
                                               const AttentionShape &shape) {
   Type f32 = Float32Type::get(context);
-  return {MemRefType::get({shape.parts, shape.rows}, f32),
-          MemRefType::get({shape.parts, shape.rows}, f32),
-          MemRefType::get({shape.parts, shape.rows, shape.depth}, f32)};
+  return {MemRefType::get({shape.warpsPerBlock, shape.rows}, f32),
+          MemRefType::get({shape.warpsPerBlock, shape.rows}, f32),
+          MemRefType::get({shape.warpsPerBlock, shape.rows, shape.depth}, f32)};
 }
 
 int64_t AttentionShape::getBytes() const {
   if (hasWarpgroups())
     return getQueryBytes() + stages * getStageBytes();
-  if (!hasParts())
+  if (!hasPartialResults())
     return 0;
-  int64_t scalarBytes = parts * rows * kAccumulatorBytes;
+  int64_t scalarBytes = warpsPerBlock * rows * kAccumulatorBytes;
   return 2 * llvm::alignTo(scalarBytes, kSharedAlignment) +
          llvm::alignTo(scalarBytes * depth, kSharedAlignment);
 }
@@ -223,14 +223,14 @@ void ark::createAttentionLoops(ImplicitLocOpBuilder &builder,
   if (shape.hasWarpgroups())
     return createWarpgroupLoop(builder, attention, shape);
   SmallVector<Value> memory(3);
-  if (shape.hasParts())
+  if (shape.hasPartialResults())
     for (auto [buffer, type] :
          llvm::zip(memory, getBufferTypes(builder.getContext(), shape)))
       buffer = createTemporary(builder, type, kSharedAlignment);
   AttentionBuffers buffers{memory[0], memory[1], memory[2]};
   SmallVector<decltype(&buildAttentionRows), 2> loops = {
       shape.hasFewRows() ? buildAttentionStreams : buildAttentionBlocks};
-  if (shape.hasParts())
+  if (shape.hasPartialResults())
     loops.push_back(buildAttentionRows);
   for (auto *build : loops) {
     OpBuilder::InsertionGuard guard(builder);

@@ -13,8 +13,8 @@ namespace mlir::ark {
 
 /// The division of an attention among threads. With few rows, all warps share
 /// the keys. More rows are divided into blocks with as many rows as an
-/// instruction has; `parts` warps share the keys of each block. Blocks of
-/// warpgroups share stages of keys and values in shared memory.
+/// instruction has; `warpsPerBlock` warps share the keys of each block. Blocks
+/// of warpgroups share stages of keys and values in shared memory.
 struct AttentionShape {
   /// Returns nothing if the fragments of `mma` or the types are not supported,
   /// if the attention cannot be divided among the threads, or if it needs too
@@ -44,7 +44,7 @@ struct AttentionShape {
   /// Returns true if the rows fit into the columns of an instruction.
   bool hasFewRows() const { return rows <= getTileColumns(); }
   /// Returns true if a second loop combines partial results of a row.
-  bool hasParts() const { return parts > 1 || hasFewRows(); }
+  bool hasPartialResults() const { return warpsPerBlock > 1 || hasFewRows(); }
   int64_t getBlocks() const {
     return (rows + getBlockRows() - 1) / getBlockRows();
   }
@@ -70,7 +70,9 @@ struct AttentionShape {
   /// Warps that share a vCTA, and the number of teams of this many warps.
   /// Different teams process different vCTAs.
   int64_t warps = 0, teams = 1;
-  int64_t parts = 0, rows = 0, depth = 0;
+  /// Warps that share the keys of a block, or of all rows if there are few.
+  int64_t warpsPerBlock = 0;
+  int64_t rows = 0, depth = 0;
   /// Elements per load.
   int64_t width = 0;
   /// Stages of keys and values in shared memory; zero without warpgroups.

@@ -1,4 +1,4 @@
-//===- AttentionRows.cpp - Attention loop that combines parts -------------===//
+//===- AttentionRows.cpp - Loop that combines results of warps ------------===//
 
 #include "passes/target/attention/AttentionBuilder.h"
 
@@ -29,13 +29,13 @@ private:
 
 void RowBuilder::addWarps(Value row, Value column) {
   SmallVector<int64_t> distances;
-  for (int64_t distance = shape.parts / 2; distance > 0; distance /= 2)
+  for (int64_t distance = shape.warpsPerBlock / 2; distance > 0; distance /= 2)
     distances.push_back(distance);
-  Value other = rem(inWarp, shape.parts);
+  Value other = rem(inWarp, shape.warpsPerBlock);
   SmallVector<Value> products;
-  for (int64_t number = 0; number < shape.parts; ++number)
+  for (int64_t i = 0; i < shape.warpsPerBlock; ++i)
     products.push_back(memref::LoadOp::create(
-        builder, buffers.products, ValueRange{index(number), row, column}));
+        builder, buffers.products, ValueRange{index(i), row, column}));
   Value own =
       memref::LoadOp::create(builder, buffers.maxima, ValueRange{other, row});
   Value sum =
@@ -45,8 +45,8 @@ void RowBuilder::addWarps(Value row, Value column) {
   Value weight = getExponential(finite, own);
   sum = arith::MulFOp::create(builder, sum, weight);
   Value product;
-  for (auto [number, of] : llvm::enumerate(products)) {
-    Value factor = fetch(weight, index(number));
+  for (auto [i, of] : llvm::enumerate(products)) {
+    Value factor = fetch(weight, index(i));
     product =
         product ? math::FmaOp::create(builder, of, factor, product).getResult()
                 : arith::MulFOp::create(builder, of, factor).getResult();

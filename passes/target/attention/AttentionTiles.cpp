@@ -123,15 +123,15 @@ AttentionTiles::Words AttentionTiles::round(ArrayRef<Value> exponentials) {
 Value AttentionTiles::roundTerm(MutableArrayRef<Value> exponentials,
                                 bool isLast) {
   Type i32 = builder.getI32Type(), f32 = builder.getF32Type();
-  SmallVector<Value> parts, rounded;
+  SmallVector<Value> halves, rounded;
   for (Value power : exponentials) {
     if (element.isF16()) {
-      parts.push_back(arith::TruncFOp::create(builder, element, power));
-      rounded.push_back(arith::ExtFOp::create(builder, f32, parts.back()));
+      halves.push_back(arith::TruncFOp::create(builder, element, power));
+      rounded.push_back(arith::ExtFOp::create(builder, f32, halves.back()));
     } else {
-      parts.push_back(arith::BitcastOp::create(builder, i32, power));
+      halves.push_back(arith::BitcastOp::create(builder, i32, power));
       Value high =
-          arith::AndIOp::create(builder, parts.back(), word(0xffff0000));
+          arith::AndIOp::create(builder, halves.back(), word(0xffff0000));
       rounded.push_back(arith::BitcastOp::create(builder, f32, high));
     }
   }
@@ -139,9 +139,9 @@ Value AttentionTiles::roundTerm(MutableArrayRef<Value> exponentials,
     if (!isLast)
       power = arith::SubFOp::create(builder, power, of);
   if (!element.isF16())
-    return joinHigh(parts[0], parts[1]);
+    return joinHigh(halves[0], halves[1]);
   Value pair = vector::FromElementsOp::create(
-      builder, VectorType::get({2}, element), parts);
+      builder, VectorType::get({2}, element), halves);
   return LLVM::BitcastOp::create(builder, i32, pair);
 }
 

@@ -21,8 +21,8 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kElementBytes = 2;
-/// 16-byte parts of a row of a panel.
-static constexpr int64_t kRowParts = kStageRowBytes / kLoadBytes;
+/// 16-byte units of a row of a panel.
+static constexpr int64_t kRowUnits = kStageRowBytes / kLoadBytes;
 
 namespace {
 /// Online softmax of a warpgroup for 64 rows. All warpgroups of a CTA read the
@@ -78,10 +78,10 @@ private:
   State stream();
   void finish(const State &state);
 
-  /// The first row that the thread copies, and its part of each row.
-  Value copiedRow, copiedPart;
+  /// The first row that the thread copies, and its 16-byte unit of each row.
+  Value copiedRow, copiedUnit;
   /// The index of the 16-byte unit in its row, after the swizzle.
-  Value swizzledPart;
+  Value swizzledUnit;
   /// A pointer to shared memory, and descriptors of the warpgroup's queries,
   /// and of the keys and values of the first stage.
   Value shared, queries, keys, values;
@@ -112,10 +112,10 @@ void WarpgroupLoopBuilder::State::assign(ValueRange all, int64_t rows) {
 void WarpgroupLoopBuilder::findThreads(Value thread) {
   assignThreads(thread);
   assignRows(add(mul(warp, shape.getWarpRows()), quad));
-  copiedRow = div(thread, kRowParts);
-  copiedPart = rem(thread, kRowParts);
-  swizzledPart =
-      arith::XOrIOp::create(builder, copiedPart, rem(copiedRow, kBlockRows));
+  copiedRow = div(thread, kRowUnits);
+  copiedUnit = rem(thread, kRowUnits);
+  swizzledUnit =
+      arith::XOrIOp::create(builder, copiedUnit, rem(copiedRow, kBlockRows));
 }
 
 /// Queries come first in shared memory.
@@ -139,7 +139,7 @@ WarpgroupLoopBuilder::Source WarpgroupLoopBuilder::getSource(Value buffer) {
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
   Value rowBytes = mul(metadata.getStrides().front(), kElementBytes);
   Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
-  return {createOffset(builder, pointer, mul(copiedPart, kLoadBytes)),
+  return {createOffset(builder, pointer, mul(copiedUnit, kLoadBytes)),
           rowBytes};
 }
 
@@ -149,11 +149,11 @@ WarpgroupLoopBuilder::Source WarpgroupLoopBuilder::getSource(Value buffer) {
 
 /// Copies all queries of the CTA, with the last row in place of rows beyond it.
 void WarpgroupLoopBuilder::copyQueries() {
-  int64_t rowsAtOnce = shape.getThreads() / kRowParts;
+  int64_t rowsAtOnce = shape.getThreads() / kRowUnits;
   int64_t rows = shape.getBlocks() * shape.getBlockRows();
   auto type = VectorType::get(shape.width, element);
   Value target =
-      add(mul(copiedRow, kStageRowBytes), mul(swizzledPart, kLoadBytes));
+      add(mul(copiedRow, kStageRowBytes), mul(swizzledUnit, kLoadBytes));
   for (int64_t begin = 0; begin < rows; begin += rowsAtOnce) {
     Value row = add(copiedRow, begin);
     if (rows != shape.rows)
@@ -162,7 +162,7 @@ void WarpgroupLoopBuilder::copyQueries() {
     indices.push_back(Value());
     for (int64_t panel = 0; panel < getPanels(); ++panel) {
       indices.back() =
-          add(mul(copiedPart, shape.width), panel * kPanelElements);
+          add(mul(copiedUnit, shape.width), panel * kPanelElements);
       Value elements = vector::LoadOp::create(builder, type, attention.query,
                                               indices, /*nontemporal=*/false,
                                               llvm::MaybeAlign(kLoadBytes));
@@ -176,11 +176,11 @@ void WarpgroupLoopBuilder::copyQueries() {
 /// Issues copies of the keys and values from `first` on to a stage. Rows beyond
 /// the last key are copies of the last one.
 void WarpgroupLoopBuilder::copyKeys(Value first, Value stage) {
-  int64_t rowsAtOnce = shape.getThreads() / kRowParts;
+  int64_t rowsAtOnce = shape.getThreads() / kRowUnits;
   Value last = arith::SubIOp::create(builder, length, index(1));
   Value target =
       add(add(stage, shape.getQueryBytes()),
-          add(mul(copiedRow, kStageRowBytes), mul(swizzledPart, kLoadBytes)));
+          add(mul(copiedRow, kStageRowBytes), mul(swizzledUnit, kLoadBytes)));
   for (int64_t begin = 0; begin < shape.getStageKeys(); begin += rowsAtOnce) {
     Value key = arith::MinSIOp::create(builder,
                                        add(first, add(copiedRow, begin)), last);

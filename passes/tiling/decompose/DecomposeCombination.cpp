@@ -63,20 +63,20 @@ static Value buildCombination(OpBuilder &builder, Location loc, Value operand) {
                         });
 
   // Sums over the partitions in the space (row..., column, partition).
-  auto weigh = [&](Value parts, ArrayRef<int64_t> shape) {
-    SmallVector<AffineExpr> weight, part, sum;
+  auto weigh = [&](Value partials, ArrayRef<int64_t> shape) {
+    SmallVector<AffineExpr> weight, partial, sum;
     for (int64_t position = 0; position < rank - 2; ++position)
       sum.push_back(builder.getAffineDimExpr(position));
-    weight = part = sum;
+    weight = partial = sum;
     AffineExpr column = builder.getAffineDimExpr(rank - 2),
                partition = builder.getAffineDimExpr(rank - 1);
     weight.append({partition, builder.getAffineConstantExpr(0)});
-    part.append({partition, column});
+    partial.append({partition, column});
     sum.push_back(column);
     AffineMap maps[] = {AffineMap::get(rank, 0, weight, context),
-                        AffineMap::get(rank, 0, part, context),
+                        AffineMap::get(rank, 0, partial, context),
                         AffineMap::get(rank, 0, sum, context)};
-    return createContraction(builder, loc, weights, parts, maps,
+    return createContraction(builder, loc, weights, partials, maps,
                              getAsIndexOpFoldResult(context, shape), element);
   };
   Value inverse =
