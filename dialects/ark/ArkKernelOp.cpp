@@ -109,7 +109,7 @@ static LogicalResult verifyLaneRanges(KernelOp kernel) {
 }
 
 /// kernel_c5
-static LogicalResult verifyRuns(KernelOp kernel) {
+static LogicalResult verifyWorkItems(KernelOp kernel) {
   auto fields = kernel.getInstructions().getValues<int32_t>();
   int64_t numTasks = kernel.getTasks().size();
   for (size_t entry = 0; entry < fields.size(); entry += 4) {
@@ -143,5 +143,5 @@ LogicalResult KernelOp::verify() {
   return success(
       succeeded(verifyTables(*this)) && succeeded(verifyLists(*this)) &&
       succeeded(verifyBodies(*this)) && succeeded(verifyTaskTable(*this)) &&
-      succeeded(verifyLaneRanges(*this)) && succeeded(verifyRuns(*this)));
+      succeeded(verifyLaneRanges(*this)) && succeeded(verifyWorkItems(*this)));
 }

@@ -75,7 +75,7 @@ LogicalResult SemaphoreOp::verify() {
 
 namespace {
 /// A task and the ranges of its vCTAs that work items execute.
-struct TaskRuns {
+struct TaskWorkItems {
   struct Range {
     int64_t begin, end;
     /// Index of `run` among the work items of the schedule.
@@ -172,17 +172,17 @@ private:
     if (entry == tasks.end())
       return run.emitOpError("names unknown task '")
              << run.getTask() << "' (run_c1)";
-    TaskRuns &runs = entry->second;
-    size_t index = numRuns++;
+    TaskWorkItems &workItems = entry->second;
+    size_t index = numWorkItems++;
     for (int64_t sm = lane.getSmBegin(); sm < lane.getSmEnd(); ++sm) {
       auto [begin, end] = run.getRangeOn(sm);
-      if (begin < 0 || begin > end || end > runs.numVCTAs)
+      if (begin < 0 || begin > end || end > workItems.numVCTAs)
         return run.emitOpError("range [")
                << begin << ", " << end << "] on SM " << sm << " leaves the "
-               << runs.numVCTAs << " vCTAs of '" << run.getTask()
+               << workItems.numVCTAs << " vCTAs of '" << run.getTask()
                << "' (run_c1)";
       if (begin < end)
-        runs.ranges.push_back({begin, end, index, run});
+        workItems.ranges.push_back({begin, end, index, run});
     }
     return success();
   }
@@ -224,14 +224,14 @@ private:
     return success();
   }
 
-  LogicalResult verifyCoverage(TaskRuns &runs) {
-    llvm::sort(runs.ranges,
-               [](const TaskRuns::Range &a, const TaskRuns::Range &b) {
-                 return std::tie(a.begin, a.index) < std::tie(b.begin, b.index);
-               });
+  LogicalResult verifyCoverage(TaskWorkItems &workItems) {
+    llvm::sort(workItems.ranges, [](const TaskWorkItems::Range &a,
+                                    const TaskWorkItems::Range &b) {
+      return std::tie(a.begin, a.index) < std::tie(b.begin, b.index);
+    });
     int64_t covered = 0;
-    const TaskRuns::Range *previous = nullptr;
-    for (const TaskRuns::Range &range : runs.ranges) {
+    const TaskWorkItems::Range *previous = nullptr;
+    for (const TaskWorkItems::Range &range : workItems.ranges) {
       if (range.begin < covered) {
         RunOp later = range.index > previous->index ? range.run : previous->run;
         return later.emitOpError("runs vCTA ")
@@ -243,12 +243,12 @@ private:
       covered = range.end;
       previous = &range;
     }
-    if (covered == runs.numVCTAs)
+    if (covered == workItems.numVCTAs)
       return success();
-    InFlightDiagnostic diagnostic = schedule.emitOpError("never runs vCTA ")
-                                    << covered << " of '" << runs.task.getName()
-                                    << "' (schedule_c3)";
-    diagnostic.attachNote(runs.task.getLoc()) << "the task";
+    InFlightDiagnostic diagnostic =
+        schedule.emitOpError("never runs vCTA ")
+        << covered << " of '" << workItems.task.getName() << "' (schedule_c3)";
+    diagnostic.attachNote(workItems.task.getLoc()) << "the task";
     return diagnostic;
   }
 
@@ -270,8 +270,8 @@ private:
 
   ScheduleOp schedule;
   SmallVector<LaneOp> lanes;
-  llvm::StringMap<TaskRuns> tasks;
-  size_t numRuns = 0;
+  llvm::StringMap<TaskWorkItems> tasks;
+  size_t numWorkItems = 0;
   llvm::StringMap<std::pair<SemaphoreOp, int64_t>> semaphores;
 };
 } // namespace

@@ -64,7 +64,7 @@ void CostModel::fitMeasurements(ArrayRef<TaskOp> tasks) {
   SmallVector<double> known;
   for (auto [position, task] : llvm::enumerate(tasks)) {
     std::optional<double> ns = getMeasuredNs(task);
-    double predicted = getRunNs(position, 0, 1);
+    double predicted = getWorkItemNs(position, 0, 1);
     factors.push_back(ns && predicted > 0 ? std::optional(*ns / predicted)
                                           : std::nullopt);
     if (factors.back())
@@ -166,14 +166,15 @@ void CostModel::addTask(TaskOp task) {
     time.sums.push_back(time.sums.back() + getNs(vcta));
 }
 
-double CostModel::getRunNs(unsigned task, int64_t begin, int64_t end) const {
+double CostModel::getWorkItemNs(unsigned task, int64_t begin,
+                                int64_t end) const {
   const VCTATimes &time = times[task];
   return time.sums.empty() ? time.uniform * (end - begin)
                            : time.sums[end] - time.sums[begin];
 }
 
 double CostModel::getTaskNs(unsigned task) const {
-  return getRunNs(task, 0, times[task].count);
+  return getWorkItemNs(task, 0, times[task].count);
 }
 
 //===----------------------------------------------------------------------===//

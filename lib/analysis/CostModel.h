@@ -48,7 +48,7 @@ public:
   TargetAttr getTarget() const { return target; }
   const TaskCost &getTask(unsigned task) const { return costs[task]; }
   /// Returns the time of vCTAs [begin, end) of a task on one SM.
-  double getRunNs(unsigned task, int64_t begin, int64_t end) const;
+  double getWorkItemNs(unsigned task, int64_t begin, int64_t end) const;
   /// Returns the time of all vCTAs of a task, one after the other.
   double getTaskNs(unsigned task) const;
 

@@ -58,13 +58,14 @@ ExpandedSchedule::ExpandedSchedule(ScheduleOp schedule) : op(schedule) {
 }
 
 //===----------------------------------------------------------------------===//
-// RunDependences
+// WorkItemDependences
 //===----------------------------------------------------------------------===//
 
-RunDependences::RunDependences(const ExpandedSchedule &schedule,
-                               const Dependences &dependences, Carrier carrier)
+WorkItemDependences::WorkItemDependences(const ExpandedSchedule &schedule,
+                                         const Dependences &dependences,
+                                         Carrier carrier)
     : carrier(carrier) {
-  collectRuns(schedule, dependences.getTasks().size());
+  collectWorkItems(schedule, dependences.getTasks().size());
   for (const Dependence &dependence : dependences.getAll())
     itemsOfSet.emplace_back(dependence.relation->sets.size(), -1);
   needs.resize(schedule.lanes.size());
@@ -77,25 +78,27 @@ RunDependences::RunDependences(const ExpandedSchedule &schedule,
   }
 }
 
-void RunDependences::collectRuns(const ExpandedSchedule &schedule,
-                                 size_t numTasks) {
-  runs.resize(numTasks);
-  lastRuns.resize(numTasks);
+void WorkItemDependences::collectWorkItems(const ExpandedSchedule &schedule,
+                                           size_t numTasks) {
+  workItems.resize(numTasks);
+  lastWorkItems.resize(numTasks);
   for (unsigned lane = 0; lane < schedule.lanes.size(); ++lane)
-    for (auto [item, run] : llvm::enumerate(schedule.lanes[lane].items)) {
-      if (!run.isRun() || run.begin == run.end)
+    for (auto [position, workItem] :
+         llvm::enumerate(schedule.lanes[lane].items)) {
+      if (!workItem.isRun() || workItem.begin == workItem.end)
         continue;
-      ItemRef ref = {lane, static_cast<unsigned>(item)};
-      runs[run.index].push_back({run.begin, run.end, ref});
-      SmallVector<ItemRef, 0> &last = lastRuns[run.index];
+      ItemRef ref = {lane, static_cast<unsigned>(position)};
+      workItems[workItem.index].push_back({workItem.begin, workItem.end, ref});
+      SmallVector<ItemRef, 0> &last = lastWorkItems[workItem.index];
       if (!last.empty() && last.back().lane == lane)
         last.back() = ref;
       else
         last.push_back(ref);
     }
-  for (std::vector<Run> &ofTask : runs)
-    llvm::sort(ofTask,
-               [](const Run &a, const Run &b) { return a.begin < b.begin; });
+  for (std::vector<WorkItem> &ofTask : workItems)
+    llvm::sort(ofTask, [](const WorkItem &a, const WorkItem &b) {
+      return a.begin < b.begin;
+    });
 }
 
 void ark::keepLastOfLane(SmallVectorImpl<ItemRef> &items) {
@@ -109,23 +112,23 @@ void ark::keepLastOfLane(SmallVectorImpl<ItemRef> &items) {
   items.truncate(count);
 }
 
-SmallVector<ItemRef> RunDependences::findItems(unsigned task,
-                                               ArrayRef<Interval> vctas) const {
+SmallVector<ItemRef>
+WorkItemDependences::findItems(unsigned task, ArrayRef<Interval> vctas) const {
   SmallVector<ItemRef> found;
-  ArrayRef<Run> ofTask = runs[task];
+  ArrayRef<WorkItem> ofTask = workItems[task];
   for (auto [begin, end] : vctas) {
-    auto endsBefore = [begin = begin](const Run &run) {
-      return run.end <= begin;
+    auto endsBefore = [begin = begin](const WorkItem &workItem) {
+      return workItem.end <= begin;
     };
-    for (auto run = llvm::partition_point(ofTask, endsBefore);
-         run != ofTask.end() && run->begin < end; ++run)
-      found.push_back(run->item);
+    for (auto workItem = llvm::partition_point(ofTask, endsBefore);
+         workItem != ofTask.end() && workItem->begin < end; ++workItem)
+      found.push_back(workItem->item);
   }
   keepLastOfLane(found);
   return found;
 }
 
-unsigned RunDependences::intern(ArrayRef<ItemRef> tuple) {
+unsigned WorkItemDependences::intern(ArrayRef<ItemRef> tuple) {
   SmallVector<int64_t> key;
   for (ItemRef item : tuple)
     key.append({item.lane, item.item});
@@ -135,9 +138,9 @@ unsigned RunDependences::intern(ArrayRef<ItemRef> tuple) {
   return index;
 }
 
-void RunDependences::addNeeds(ItemRef run, const LaneItem &item,
-                              const Dependences &dependences) {
-  SmallVectorImpl<Need> &ofRun = needs[run.lane][run.item];
+void WorkItemDependences::addNeeds(ItemRef workItem, const LaneItem &item,
+                                   const Dependences &dependences) {
+  SmallVectorImpl<Need> &ofWorkItem = needs[workItem.lane][workItem.item];
   ArrayRef<Dependence> incoming = dependences.getIncoming(item.index);
   for (const Dependence &dependence : incoming) {
     if (carrier != Carrier::Any &&
@@ -157,32 +160,34 @@ void RunDependences::addNeeds(ItemRef run, const LaneItem &item,
       if (known[set] < 0)
         known[set] = intern(
             findItems(dependence.producer, dependence.relation->sets[set]));
-      ofRun.push_back({dependence.producer, static_cast<unsigned>(known[set])});
+      ofWorkItem.push_back(
+          {dependence.producer, static_cast<unsigned>(known[set])});
     }
   }
   // Merges the needs that have the same producer.
-  llvm::sort(ofRun, [](Need a, Need b) {
+  llvm::sort(ofWorkItem, [](Need a, Need b) {
     return std::tie(a.producer, a.items) < std::tie(b.producer, b.items);
   });
   SmallVector<Need, 2> merged;
-  for (size_t i = 0; i < ofRun.size();) {
+  for (size_t i = 0; i < ofWorkItem.size();) {
     size_t first = i;
-    while (i < ofRun.size() && ofRun[i].producer == ofRun[first].producer)
+    while (i < ofWorkItem.size() &&
+           ofWorkItem[i].producer == ofWorkItem[first].producer)
       ++i;
-    bool isOne = ofRun[i - 1].items == ofRun[first].items;
-    if (isOne && ofRun[first].producer != item.index) {
-      merged.push_back(ofRun[first]);
+    bool isOne = ofWorkItem[i - 1].items == ofWorkItem[first].items;
+    if (isOne && ofWorkItem[first].producer != item.index) {
+      merged.push_back(ofWorkItem[first]);
       continue;
     }
     SmallVector<ItemRef> all;
     for (size_t k = first; k < i; ++k)
-      llvm::append_range(all, items[ofRun[k].items]);
+      llvm::append_range(all, items[ofWorkItem[k].items]);
     keepLastOfLane(all);
     // A work item cannot wait for itself. The proof rejects dependences between
     // the vCTAs of one work item.
-    llvm::erase_if(all, [&](ItemRef other) { return other == run; });
+    llvm::erase_if(all, [&](ItemRef other) { return other == workItem; });
     if (!all.empty())
-      merged.push_back({ofRun[first].producer, intern(all)});
+      merged.push_back({ofWorkItem[first].producer, intern(all)});
   }
-  ofRun = std::move(merged);
+  ofWorkItem = std::move(merged);
 }

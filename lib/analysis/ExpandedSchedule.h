@@ -65,7 +65,7 @@ struct ExpandedSchedule {
 
 /// For every work item of a schedule, the work items that execute the vCTAs on
 /// which it depends.
-class RunDependences {
+class WorkItemDependences {
 public:
   /// The work items of one producer that a work item needs. `items` is an index
   /// for `getItems`.
@@ -76,40 +76,42 @@ public:
   /// Selects all dependences, those that packets carry, or the others.
   enum class Carrier { Any, Packets, Semaphores };
 
-  RunDependences(const ExpandedSchedule &schedule,
-                 const Dependences &dependences,
-                 Carrier carrier = Carrier::Any);
+  WorkItemDependences(const ExpandedSchedule &schedule,
+                      const Dependences &dependences,
+                      Carrier carrier = Carrier::Any);
 
   /// Returns the needs of a work item, by ascending producer. A work item does
   /// not need itself.
-  ArrayRef<Need> getNeeds(ItemRef run) const {
-    return needs[run.lane][run.item];
+  ArrayRef<Need> getNeeds(ItemRef workItem) const {
+    return needs[workItem.lane][workItem.item];
   }
   /// Returns the items of a need by ascending lane: for each lane, the last
   /// item that is needed.
   ArrayRef<ItemRef> getItems(unsigned index) const { return items[index]; }
   size_t getNumSets() const { return items.size(); }
   /// Returns the last work item of a task in every lane that executes the task.
-  ArrayRef<ItemRef> getLastRuns(unsigned task) const { return lastRuns[task]; }
+  ArrayRef<ItemRef> getLastWorkItems(unsigned task) const {
+    return lastWorkItems[task];
+  }
 
 private:
-  struct Run {
+  struct WorkItem {
     int64_t begin, end;
     ItemRef item;
   };
 
-  void collectRuns(const ExpandedSchedule &schedule, size_t numTasks);
+  void collectWorkItems(const ExpandedSchedule &schedule, size_t numTasks);
   SmallVector<ItemRef> findItems(unsigned task, ArrayRef<Interval> vctas) const;
   unsigned intern(ArrayRef<ItemRef> tuple);
-  void addNeeds(ItemRef run, const LaneItem &item,
+  void addNeeds(ItemRef workItem, const LaneItem &item,
                 const Dependences &dependences);
 
   Carrier carrier;
   std::vector<std::vector<SmallVector<Need, 2>>> needs;
   std::vector<SmallVector<ItemRef, 0>> items;
   /// The work items of every task, by ascending vCTA.
-  std::vector<std::vector<Run>> runs;
-  std::vector<SmallVector<ItemRef, 0>> lastRuns;
+  std::vector<std::vector<WorkItem>> workItems;
+  std::vector<SmallVector<ItemRef, 0>> lastWorkItems;
   /// For every dependence and every set of its relation, the index in `items`,
   /// or -1 before the first use.
   std::vector<std::vector<int64_t>> itemsOfSet;

@@ -17,9 +17,9 @@ void NeedProgress::Set::add(unsigned lane, double end) {
 }
 
 std::optional<ItemRef>
-NeedProgress::findMissing(ItemRef run,
+NeedProgress::findMissing(ItemRef workItem,
                           llvm::function_ref<bool(ItemRef)> hasHappened) {
-  for (RunDependences::Need need : needs.getNeeds(run)) {
+  for (WorkItemDependences::Need need : needs.getNeeds(workItem)) {
     Set &set = sets[need.items];
     ArrayRef<ItemRef> items = needs.getItems(need.items);
     for (; set.happened < items.size(); ++set.happened) {
@@ -33,10 +33,10 @@ NeedProgress::findMissing(ItemRef run,
 }
 
 void NeedProgress::forEachEnd(
-    ItemRef run, llvm::function_ref<void(double, size_t)> visit) const {
-  for (RunDependences::Need need : needs.getNeeds(run)) {
+    ItemRef workItem, llvm::function_ref<void(double, size_t)> visit) const {
+  for (WorkItemDependences::Need need : needs.getNeeds(workItem)) {
     const Set &set = sets[need.items];
-    visit(set.laneOfLast == run.lane ? set.lastElsewhere : set.last,
+    visit(set.laneOfLast == workItem.lane ? set.lastElsewhere : set.last,
           needs.getItems(need.items).size());
   }
 }

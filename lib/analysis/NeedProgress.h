@@ -14,17 +14,17 @@ class NeedProgress {
 public:
   /// Both must outlive this object. `timeline` has the times of all items that
   /// have happened.
-  NeedProgress(const RunDependences &needs, const Timeline &timeline)
+  NeedProgress(const WorkItemDependences &needs, const Timeline &timeline)
       : needs(needs), timeline(timeline), sets(needs.getNumSets()) {}
 
   /// Returns an item that a work item needs and that has not happened according
   /// to `hasHappened`.
   std::optional<ItemRef>
-  findMissing(ItemRef run, llvm::function_ref<bool(ItemRef)> hasHappened);
+  findMissing(ItemRef workItem, llvm::function_ref<bool(ItemRef)> hasHappened);
   /// Calls `visit(end, count)` for each need of a work item. `end` is the end
   /// of the last item on another lane, or minus infinity without such an item,
   /// and `count` is the number of items. Requires that no item is missing.
-  void forEachEnd(ItemRef run,
+  void forEachEnd(ItemRef workItem,
                   llvm::function_ref<void(double, size_t)> visit) const;
 
 private:
@@ -39,7 +39,7 @@ private:
     void add(unsigned lane, double end);
   };
 
-  const RunDependences &needs;
+  const WorkItemDependences &needs;
   const Timeline &timeline;
   std::vector<Set> sets;
 };

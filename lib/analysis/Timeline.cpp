@@ -44,7 +44,8 @@ class SemaphoreSimulation {
 public:
   /// `packets` are null if the program has no packets.
   SemaphoreSimulation(const ExpandedSchedule &schedule,
-                      const RunDependences *packets, const CostModel &costs)
+                      const WorkItemDependences *packets,
+                      const CostModel &costs)
       : schedule(schedule), costs(costs), timeline(makeTimeline(schedule)),
         semaphores(schedule.semaphores.size()), lanes(schedule.lanes.size()) {
     if (packets)
@@ -85,7 +86,7 @@ private:
   };
 
   bool step(unsigned lane, ArrayRef<LaneItem> items);
-  bool receive(ItemRef run);
+  bool receive(ItemRef workItem);
   void enter(const LaneItem &item, ItemRef ref, Timeline::Item &times);
 
   const ExpandedSchedule &schedule;
@@ -102,18 +103,18 @@ private:
 
 /// Returns false if packets of a work item are missing. Otherwise advances the
 /// lane to the time at which all of them have arrived.
-bool SemaphoreSimulation::receive(ItemRef run) {
+bool SemaphoreSimulation::receive(ItemRef workItem) {
   if (!senders)
     return true;
   if (std::optional<ItemRef> missing =
-          senders->findMissing(run, [&](ItemRef sender) {
+          senders->findMissing(workItem, [&](ItemRef sender) {
             return lanes[sender.lane].next > sender.item;
           })) {
-    receivers[*missing].push_back(run.lane);
+    receivers[*missing].push_back(workItem.lane);
     return false;
   }
-  double &now = lanes[run.lane].now;
-  senders->forEachEnd(run, [&](double end, size_t) {
+  double &now = lanes[workItem.lane].now;
+  senders->forEachEnd(workItem, [&](double end, size_t) {
     now = std::max(now, end + costs.getPacketNs());
   });
   return true;
@@ -123,7 +124,7 @@ void SemaphoreSimulation::enter(const LaneItem &item, ItemRef ref,
                                 Timeline::Item &times) {
   times.start = lanes[ref.lane].now;
   if (item.isRun()) {
-    times.duration = costs.getRunNs(item.index, item.begin, item.end);
+    times.duration = costs.getWorkItemNs(item.index, item.begin, item.end);
     timeline.order.push_back(ref);
   }
   if (!item.signals())
@@ -174,8 +175,8 @@ FailureOr<Timeline> mlir::ark::computeTimeline(ScheduleOp schedule) {
   FailureOr<Dependences> dependences = Dependences::compute(program);
   if (failed(dependences))
     return failure();
-  RunDependences packets(expanded, *dependences,
-                         RunDependences::Carrier::Packets);
+  WorkItemDependences packets(expanded, *dependences,
+                              WorkItemDependences::Carrier::Packets);
   return SemaphoreSimulation(expanded, &packets, costs).run();
 }
 
@@ -189,10 +190,10 @@ class DependenceSimulation {
 public:
   DependenceSimulation(const ExpandedSchedule &schedule,
                        const Dependences &dependences,
-                       const RunDependences &runDependences,
+                       const WorkItemDependences &workItemDependences,
                        const CostModel &costs)
       : schedule(schedule), dependences(dependences), costs(costs),
-        timeline(makeTimeline(schedule)), needs(runDependences, timeline),
+        timeline(makeTimeline(schedule)), needs(workItemDependences, timeline),
         next(schedule.lanes.size()), now(schedule.lanes.size()) {
     for (const ExpandedLane &lane : schedule.lanes)
       waiting.emplace_back(lane.items.size());
@@ -201,7 +202,7 @@ public:
   FailureOr<Timeline> run();
 
 private:
-  std::optional<ItemRef> findMissing(ItemRef run);
+  std::optional<ItemRef> findMissing(ItemRef workItem);
   bool step(unsigned lane);
   LogicalResult reportCycle(unsigned lane);
 
@@ -219,9 +220,9 @@ private:
 } // namespace
 
 /// Returns an item that a work item needs and that has not happened.
-std::optional<ItemRef> DependenceSimulation::findMissing(ItemRef run) {
+std::optional<ItemRef> DependenceSimulation::findMissing(ItemRef workItem) {
   return needs.findMissing(
-      run, [&](ItemRef item) { return next[item.lane] > item.item; });
+      workItem, [&](ItemRef item) { return next[item.lane] > item.item; });
 }
 
 /// Simulates the next item of a lane. Returns false if the lane has to wait.
@@ -238,7 +239,7 @@ bool DependenceSimulation::step(unsigned lane) {
     times.start = std::max(times.start, end + costs.getHandoffNs(items));
   });
   if (item.isRun()) {
-    times.duration = costs.getRunNs(item.index, item.begin, item.end);
+    times.duration = costs.getWorkItemNs(item.index, item.begin, item.end);
     timeline.order.push_back(ref);
   }
   now[lane] = times.getEnd();
@@ -293,7 +294,7 @@ LogicalResult DependenceSimulation::reportCycle(unsigned lane) {
 
 FailureOr<Timeline> mlir::ark::computeUnsynchronizedTimeline(
     const ExpandedSchedule &schedule, const Dependences &dependences,
-    const RunDependences &runDependences, const CostModel &costs) {
-  return DependenceSimulation(schedule, dependences, runDependences, costs)
+    const WorkItemDependences &workItemDependences, const CostModel &costs) {
+  return DependenceSimulation(schedule, dependences, workItemDependences, costs)
       .run();
 }

@@ -36,7 +36,7 @@ FailureOr<Timeline> computeTimeline(ScheduleOp schedule);
 /// the order of the lanes contradicts dependences.
 FailureOr<Timeline> computeUnsynchronizedTimeline(
     const ExpandedSchedule &schedule, const Dependences &dependences,
-    const RunDependences &runDependences, const CostModel &costs);
+    const WorkItemDependences &workItemDependences, const CostModel &costs);
 
 } // namespace mlir::ark
 

@@ -187,7 +187,8 @@ static std::string describeVctas(RunOp run, int64_t sm) {
 
 /// Describes the next work item of a lane after an item, or the last one before
 /// it.
-static std::string describeRun(const Lane &lane, unsigned item, bool after) {
+static std::string describeWorkItem(const Lane &lane, unsigned item,
+                                    bool after) {
   for (int64_t i = item; i >= 0 && i < int64_t(lane.items.size());
        i += after ? 1 : -1)
     if (auto run = dyn_cast<RunOp>(lane.items[i]))
@@ -204,7 +205,7 @@ std::string Execution::describeWait(unsigned lane) const {
                          ? "packets"
                          : ("'@" + getSemaphoreName(item) + "'").str();
   return ("SM " + Twine(lanes[lane].sm) + " waits for " + what + " " +
-          describeRun(lanes[lane], next[lane], /*after=*/true))
+          describeWorkItem(lanes[lane], next[lane], /*after=*/true))
       .str();
 }
 
@@ -215,7 +216,7 @@ static std::string describeRelease(const Lane &lane, unsigned item) {
   if (auto run = dyn_cast<RunOp>(op))
     return sm + " sends them when it runs " + describeVctas(run, lane.sm);
   return (sm + " signals '@" + getSemaphoreName(op) + "' " +
-          describeRun(lane, item, /*after=*/false))
+          describeWorkItem(lane, item, /*after=*/false))
       .str();
 }
 

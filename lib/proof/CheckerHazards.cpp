@@ -22,7 +22,7 @@ public:
   LogicalResult reportSecondPacket();
 
 private:
-  Operation *getRun(Visit visit) const;
+  Operation *getWorkItem(Visit visit) const;
   std::string describe(Visit visit) const;
   std::string describeBytes() const;
   std::string describeRoot() const;
@@ -41,7 +41,7 @@ private:
 // Descriptions
 //===----------------------------------------------------------------------===//
 
-Operation *HazardReporter::getRun(Visit visit) const {
+Operation *HazardReporter::getWorkItem(Visit visit) const {
   const Position &position = schedule.order.getPosition(visit.vcta);
   return schedule.lanes[position.lane].items[position.item];
 }
@@ -90,13 +90,13 @@ void HazardReporter::attachInexact(InFlightDiagnostic &diagnostic) const {
 //===----------------------------------------------------------------------===//
 
 LogicalResult HazardReporter::reportOrder(StringRef hazard) {
-  bool inOneRun = schedule.order.areInOneRun(before.vcta, after.vcta);
-  StringRef order = inOneRun ? " in the same work item as "
+  bool inOneWorkItem = schedule.order.areInOneWorkItem(before.vcta, after.vcta);
+  StringRef order = inOneWorkItem ? " in the same work item as "
                     : schedule.order.isOrdered(after.vcta, before.vcta)
                         ? " before "
                         : " without waiting for ";
   InFlightDiagnostic diagnostic =
-      getRun(after)->emitOpError(hazard)
+      getWorkItem(after)->emitOpError(hazard)
       << " hazard: " << describe(after)
       << (hazard == "RAW" ? " reads " : " writes ") << describeBytes() << " of "
       << describeRoot() << order << describe(before)
@@ -107,8 +107,8 @@ LogicalResult HazardReporter::reportOrder(StringRef hazard) {
   if (schedule.getTask(before.vcta) != schedule.getTask(after.vcta) ||
       before.operand != after.operand)
     attachOperand(diagnostic, after);
-  if (inOneRun)
-    diagnostic.attachNote(getRun(after)->getLoc())
+  if (inOneWorkItem)
+    diagnostic.attachNote(getWorkItem(after)->getLoc())
         << "vCTAs of one work item have no order; work items of a lane do";
   attachInexact(diagnostic);
   return diagnostic;
@@ -128,7 +128,7 @@ LogicalResult HazardReporter::reportOverlap() {
 }
 
 LogicalResult HazardReporter::reportUnwritten() {
-  InFlightDiagnostic diagnostic = getRun(after)->emitOpError()
+  InFlightDiagnostic diagnostic = getWorkItem(after)->emitOpError()
                                   << describe(after) << " reads "
                                   << describeBytes() << " of " << describeRoot()
                                   << ", which no task has written";
@@ -138,7 +138,7 @@ LogicalResult HazardReporter::reportUnwritten() {
 
 LogicalResult HazardReporter::reportWords() {
   InFlightDiagnostic diagnostic =
-      getRun(after)->emitOpError()
+      getWorkItem(after)->emitOpError()
       << describe(after) << " reads " << describeBytes()
       << " of the packets as words of " << schedule.getElementBytes(after)
       << " bytes, which " << describe(before) << " writes as words of "
@@ -150,7 +150,7 @@ LogicalResult HazardReporter::reportWords() {
 
 LogicalResult HazardReporter::reportSecondPacket() {
   InFlightDiagnostic diagnostic =
-      getRun(after)->emitOpError()
+      getWorkItem(after)->emitOpError()
       << describe(after) << " writes " << describeBytes()
       << " of the packets, which " << describe(before)
       << " writes in the same iteration";

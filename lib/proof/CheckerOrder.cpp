@@ -40,27 +40,28 @@ bool VCTAOrder::isOrdered(uint32_t before, uint32_t after) const {
 TaskOrder::TaskOrder(const ProgramAccesses &program, ArrayRef<Lane> lanes,
                      const VCTAOrder &order, const Execution &execution)
     : execution(execution), numLanes(lanes.size()) {
-  // For every lane, the index of its entry in `runs`, if the task has one
+  // For every lane, the index of its entry in `workItems`, if the task has one
   // there.
   std::vector<size_t> entryOfLane(numLanes, 0);
   for (unsigned task = 0; task < program.getTasks().size(); ++task) {
-    size_t begin = runs.size();
+    size_t begin = workItems.size();
     for (uint32_t vcta = program.getFirstVCTA(task);
          vcta < program.getFirstVCTA(task + 1); ++vcta) {
       const Position &position = order.getPosition(vcta);
       size_t &entry = entryOfLane[position.lane];
-      bool isNew = entry < begin || entry >= runs.size() ||
-                   runs[entry].first.lane != position.lane;
+      bool isNew = entry < begin || entry >= workItems.size() ||
+                   workItems[entry].first.lane != position.lane;
       if (isNew) {
-        entry = runs.size();
-        runs.push_back({position, position.item});
+        entry = workItems.size();
+        workItems.push_back({position, position.item});
         continue;
       }
-      if (position.item < runs[entry].first.item)
-        runs[entry].first = position;
-      runs[entry].lastItem = std::max(runs[entry].lastItem, position.item);
+      if (position.item < workItems[entry].first.item)
+        workItems[entry].first = position;
+      workItems[entry].lastItem =
+          std::max(workItems[entry].lastItem, position.item);
     }
-    firstRun.push_back(runs.size());
+    firstEntry.push_back(workItems.size());
   }
 }
 
@@ -68,7 +69,7 @@ LanePrefixes TaskOrder::getHappenedBefore(unsigned task) const {
   LanePrefixes happened(numLanes, std::numeric_limits<uint32_t>::max());
   // The first work item of the task on a lane has the smallest clock of the
   // lane.
-  for (const LaneRuns &ofLane : getRuns(task)) {
+  for (const LaneWorkItems &ofLane : getWorkItems(task)) {
     ArrayRef<uint32_t> clock = execution.getClock(ofLane.first.clock);
     for (size_t lane = 0; lane < numLanes; ++lane)
       happened[lane] =
@@ -80,13 +81,13 @@ LanePrefixes TaskOrder::getHappenedBefore(unsigned task) const {
 
 bool TaskOrder::includesTask(const LanePrefixes &happened,
                              unsigned task) const {
-  return llvm::all_of(getRuns(task), [&](const LaneRuns &ofLane) {
+  return llvm::all_of(getWorkItems(task), [&](const LaneWorkItems &ofLane) {
     return happened[ofLane.first.lane] > ofLane.lastItem;
   });
 }
 
 void TaskOrder::addTask(LanePrefixes &prefixes, unsigned task) const {
-  for (const LaneRuns &ofLane : getRuns(task))
+  for (const LaneWorkItems &ofLane : getWorkItems(task))
     prefixes[ofLane.first.lane] =
         std::max(prefixes[ofLane.first.lane], ofLane.lastItem + 1);
 }

@@ -15,7 +15,7 @@ namespace mlir::ark::checker {
 struct Position {
   uint32_t lane = 0, item = 0, clock = 0;
 
-  bool isInRunOf(const Position &other) const {
+  bool isInWorkItemOf(const Position &other) const {
     return lane == other.lane && item == other.item;
   }
 };
@@ -29,8 +29,8 @@ public:
 
   uint32_t getNumVCTAs() const { return positions.size(); }
   const Position &getPosition(uint32_t vcta) const { return positions[vcta]; }
-  bool areInOneRun(uint32_t a, uint32_t b) const {
-    return positions[a].isInRunOf(positions[b]);
+  bool areInOneWorkItem(uint32_t a, uint32_t b) const {
+    return positions[a].isInWorkItemOf(positions[b]);
   }
   /// Returns true if vCTA `before` ends before vCTA `after` begins, or if both
   /// are the same vCTA. The vCTAs of one work item have no order: a target may
@@ -65,20 +65,20 @@ public:
 
 private:
   /// The first and the last work item of one task on one lane.
-  struct LaneRuns {
+  struct LaneWorkItems {
     Position first;
     uint32_t lastItem;
   };
-  ArrayRef<LaneRuns> getRuns(unsigned task) const {
-    return ArrayRef(runs).slice(firstRun[task],
-                                firstRun[task + 1] - firstRun[task]);
+  ArrayRef<LaneWorkItems> getWorkItems(unsigned task) const {
+    return ArrayRef(workItems).slice(firstEntry[task],
+                                     firstEntry[task + 1] - firstEntry[task]);
   }
 
   const Execution &execution;
   size_t numLanes;
-  /// The entries of all tasks. The entries of a task begin at its `firstRun`.
-  std::vector<LaneRuns> runs;
-  std::vector<size_t> firstRun = {0};
+  /// The entries of all tasks. The entries of a task begin at its `firstEntry`.
+  std::vector<LaneWorkItems> workItems;
+  std::vector<size_t> firstEntry = {0};
 };
 
 } // namespace mlir::ark::checker

@@ -200,15 +200,15 @@ void CellChecker::addRead(Cell &cell, Visit visit) const {
     cell.reads.push_back(visit);
   } else if (last.item == position.item) {
     size_t count = cell.reads.size();
-    bool hasFirst =
-        count > 1 && order.areInOneRun(cell.reads[count - 2].vcta, visit.vcta);
+    bool hasFirst = count > 1 && order.areInOneWorkItem(
+                                     cell.reads[count - 2].vcta, visit.vcta);
     if (hasFirst)
       cell.reads.back() = visit;
     else if (cell.reads.back().vcta != visit.vcta)
       cell.reads.push_back(visit);
   } else if (last.item < position.item) {
     while (!cell.reads.empty() &&
-           order.getPosition(cell.reads.back().vcta).isInRunOf(last))
+           order.getPosition(cell.reads.back().vcta).isInWorkItemOf(last))
       cell.reads.pop_back();
     cell.reads.push_back(visit);
   }

@@ -106,12 +106,12 @@ void PacketSenders::add(const ProgramAccesses &program,
     }
   }
   SetsOfKey unions;
-  for (auto &[run, setIndices] : setIndicesOf)
-    setOf[run.lane][run.item] = unite(setIndices, unions);
+  for (auto &[workItem, setIndices] : setIndicesOf)
+    setOf[workItem.lane][workItem.item] = unite(setIndices, unions);
 }
 
-std::optional<uint32_t> PacketSenders::findSet(Item run) const {
-  if (setOf.empty() || setOf[run.lane][run.item] == kNone)
+std::optional<uint32_t> PacketSenders::findSet(Item workItem) const {
+  if (setOf.empty() || setOf[workItem.lane][workItem.item] == kNone)
     return std::nullopt;
-  return setOf[run.lane][run.item];
+  return setOf[workItem.lane][workItem.item];
 }

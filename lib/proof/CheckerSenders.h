@@ -25,7 +25,7 @@ public:
 
   /// Returns the set of work items that send to a work item, or nothing without
   /// senders. Work items that receive the same packets share a set.
-  std::optional<uint32_t> findSet(Item run) const;
+  std::optional<uint32_t> findSet(Item workItem) const;
   /// Returns the work items of a set: the last one of every lane.
   ArrayRef<Item> getSenders(uint32_t set) const { return sets[set]; }
   uint32_t getNumSets() const { return sets.size(); }

@@ -39,7 +39,7 @@ private:
   std::optional<int64_t> findLastWriter(int64_t slot) const;
   LogicalResult checkStop();
   std::optional<int64_t> getRank(StringRef name) const;
-  LogicalResult checkRun(size_t item, int64_t rank);
+  LogicalResult checkWorkItem(size_t item, int64_t rank);
   LogicalResult checkRanks();
 
   const Tables &tables;
@@ -223,8 +223,8 @@ LogicalResult TableChecker::checkStop() {
       std::optional<int64_t> writer = findLastWriter(entry.a);
       bool follows = writer && item > lane.first;
       if (follows) {
-        const Instruction &run = tables.instructions[item - 1];
-        follows = run.opcode == Opcode::Run && run.a == *writer &&
+        const Instruction &workItem = tables.instructions[item - 1];
+        follows = workItem.opcode == Opcode::Run && workItem.a == *writer &&
                   manifest.tasks[*writer].vctas == 1;
       }
       if (!follows)
@@ -255,7 +255,7 @@ std::optional<int64_t> TableChecker::getRank(StringRef name) const {
 
 /// Checks that a lane runs no task named after another rank, and no task that
 /// binds buffers of another rank.
-LogicalResult TableChecker::checkRun(size_t item, int64_t rank) {
+LogicalResult TableChecker::checkWorkItem(size_t item, int64_t rank) {
   const TaskRecord &record = manifest.tasks[tables.instructions[item].a];
   if (getRank(record.name).value_or(rank) != rank)
     return fail("instructions", item)
@@ -279,7 +279,7 @@ LogicalResult TableChecker::checkRanks() {
   for (const LaneRecord &lane : tables.lanes)
     for (int64_t item = lane.first; item < lane.end; ++item)
       if (tables.instructions[item].opcode == Opcode::Run &&
-          failed(checkRun(item, lane.sm / smsOfRank)))
+          failed(checkWorkItem(item, lane.sm / smsOfRank)))
         return failure();
   return success();
 }

@@ -29,7 +29,7 @@ public:
     return failure(failed(verifyTimelineEntries()) ||
                    failed(verifyFunctions()) || failed(verifyTasks()) ||
                    failed(verifyInstructions()) || failed(verifyLanes()) ||
-                   failed(verifyOperands()) || failed(verifyRuns()) ||
+                   failed(verifyOperands()) || failed(verifyWorkItems()) ||
                    failed(verifyArrivals()) || failed(verifyTimeline()) ||
                    failed(verifyPackets()));
   }
@@ -46,7 +46,7 @@ private:
   LogicalResult verifyOperands();
   LogicalResult verifyOperandsOf(int64_t task, int64_t body,
                                  int64_t firstEntry);
-  LogicalResult verifyRuns();
+  LogicalResult verifyWorkItems();
   LogicalResult verifyArrivals();
   LogicalResult verifyTimeline();
   LogicalResult verifyPackets();
@@ -298,23 +298,25 @@ LogicalResult KernelVerifier::verifyOperands() {
 /// Checks that every vCTA of every task runs once: the sorted work items of a
 /// task must cover the range from 0 to its number of vCTAs without gaps or
 /// overlaps.
-LogicalResult KernelVerifier::verifyRuns() {
+LogicalResult KernelVerifier::verifyWorkItems() {
   SmallVector<int32_t> fields = getValues<int32_t>(kernel.getInstructions());
-  SmallVector<std::array<int64_t, 3>> runs;
+  SmallVector<std::array<int64_t, 3>> workItems;
   for (size_t entry = 0; entry < fields.size(); entry += 4)
     if (static_cast<abi::Opcode>(fields[entry]) == abi::Opcode::Run)
-      runs.push_back({fields[entry + 1], fields[entry + 2], fields[entry + 3]});
-  llvm::sort(runs);
+      workItems.push_back(
+          {fields[entry + 1], fields[entry + 2], fields[entry + 3]});
+  llvm::sort(workItems);
   size_t position = 0;
   for (int64_t task = 0, end = kernel.getTasks().size(); task < end; ++task) {
     int64_t next = 0;
-    for (; position < runs.size() && runs[position][0] == task; ++position) {
-      int64_t begin = runs[position][1];
+    for (; position < workItems.size() && workItems[position][0] == task;
+         ++position) {
+      int64_t begin = workItems[position][1];
       if (begin != next)
         return kernel.emitOpError("runs vCTA ")
                << std::min(begin, next) << " of task " << task
                << (begin < next ? " twice" : " never");
-      next = runs[position][2];
+      next = workItems[position][2];
     }
     if (next != getNumVctas(task))
       return kernel.emitOpError("runs vCTA ")

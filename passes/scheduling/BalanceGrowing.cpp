@@ -18,29 +18,32 @@ using namespace mlir::ark;
 /// Appends the vCTAs at the positions of a work item: a range from the
 /// beginning of the task, and a range from its end. Either range may be empty.
 /// Both are appended so that the lanes of all SMs have the same items.
-static void appendPairs(std::vector<ScheduledRun> &lane,
-                        const ScheduledRun &run, int64_t count) {
-  lane.push_back({run.task, (run.begin + 1) / 2, (run.end + 1) / 2});
-  lane.push_back({run.task, count - run.end / 2, count - run.begin / 2});
+static void appendPairs(std::vector<ScheduledWorkItem> &lane,
+                        const ScheduledWorkItem &workItem, int64_t count) {
+  lane.push_back(
+      {workItem.task, (workItem.begin + 1) / 2, (workItem.end + 1) / 2});
+  lane.push_back(
+      {workItem.task, count - workItem.end / 2, count - workItem.begin / 2});
 }
 
 ScheduledLanes mlir::ark::balanceGrowing(const SchedulerInput &input,
                                          ScheduledLanes lanes) {
   ArrayRef<TaskOp> tasks = input.dependences.getTasks();
-  auto isGrowing = [&](const ScheduledRun &run) {
+  auto isGrowing = [&](const ScheduledWorkItem &workItem) {
     // Without synchronisation, a task stays in the lanes of its producers.
-    return tasks[run.task]->hasAttr(kGrowingAttr) &&
-           input.placement.pins[run.task].sync;
+    return tasks[workItem.task]->hasAttr(kGrowingAttr) &&
+           input.placement.pins[workItem.task].sync;
   };
-  for (std::vector<ScheduledRun> &lane : lanes) {
+  for (std::vector<ScheduledWorkItem> &lane : lanes) {
     if (llvm::none_of(lane, isGrowing))
       continue;
-    std::vector<ScheduledRun> balanced;
-    for (const ScheduledRun &run : lane) {
-      if (isGrowing(run))
-        appendPairs(balanced, run, TaskOp(tasks[run.task]).getNumVCTAs());
+    std::vector<ScheduledWorkItem> balanced;
+    for (const ScheduledWorkItem &workItem : lane) {
+      if (isGrowing(workItem))
+        appendPairs(balanced, workItem,
+                    TaskOp(tasks[workItem.task]).getNumVCTAs());
       else
-        balanced.push_back(run);
+        balanced.push_back(workItem);
     }
     lane = std::move(balanced);
   }

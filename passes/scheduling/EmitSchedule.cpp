@@ -94,17 +94,17 @@ static ScheduledLanes splitDependent(const Dependences &dependences,
   for (unsigned task = 0; task < dependences.getTasks().size(); ++task)
     lastNeeded.push_back(findLastNeeded(dependences, task));
   ScheduledLanes result(lanes.size());
-  for (auto [lane, runs] : llvm::zip(result, lanes))
-    for (ScheduledRun run : runs) {
-      ArrayRef<int64_t> ofTask = lastNeeded[run.task];
-      for (int64_t vcta = run.begin + 1; !ofTask.empty() && vcta < run.end;
-           ++vcta) {
-        if (ofTask[vcta] < run.begin)
+  for (auto [lane, workItems] : llvm::zip(result, lanes))
+    for (ScheduledWorkItem workItem : workItems) {
+      ArrayRef<int64_t> ofTask = lastNeeded[workItem.task];
+      for (int64_t vcta = workItem.begin + 1;
+           !ofTask.empty() && vcta < workItem.end; ++vcta) {
+        if (ofTask[vcta] < workItem.begin)
           continue;
-        lane.push_back({run.task, run.begin, vcta});
-        run.begin = vcta;
+        lane.push_back({workItem.task, workItem.begin, vcta});
+        workItem.begin = vcta;
       }
-      lane.push_back(run);
+      lane.push_back(workItem);
     }
   return result;
 }
@@ -124,9 +124,9 @@ public:
 
 private:
   void emitGroup(unsigned slot, Interval sms);
-  std::optional<AffineMap> fitRange(unsigned slot, Interval sms, size_t run);
+  std::optional<AffineMap> fitRange(unsigned slot, Interval sms, size_t index);
   bool haveSameTasks(unsigned slot, int64_t a, int64_t b) const;
-  ArrayRef<ScheduledRun> getRuns(unsigned slot, int64_t sm) const {
+  ArrayRef<ScheduledWorkItem> getWorkItems(unsigned slot, int64_t sm) const {
     return lanes[slot * input.target.getSms() + sm];
   }
 
@@ -137,42 +137,43 @@ private:
 } // namespace
 
 std::optional<AffineMap> ScheduleEmitter::fitRange(unsigned slot, Interval sms,
-                                                   size_t run) {
+                                                   size_t index) {
   SmallVector<int64_t> begins, ends;
   for (int64_t sm = sms.first; sm < sms.second; ++sm) {
-    begins.push_back(getRuns(slot, sm)[run].begin);
-    ends.push_back(getRuns(slot, sm)[run].end);
+    begins.push_back(getWorkItems(slot, sm)[index].begin);
+    ends.push_back(getWorkItems(slot, sm)[index].end);
   }
   MLIRContext *context = builder.getContext();
   auto begin = fitLinear(context, sms.first, begins);
   auto end = fitLinear(context, sms.first, ends);
   if (begin && end)
     return makeRange(*begin, *end);
-  unsigned task = getRuns(slot, sms.first)[run].task;
+  unsigned task = getWorkItems(slot, sms.first)[index].task;
   return fitDealt(context, sms.first, begins, ends,
                   input.placement.pins[task].sms,
                   input.dependences.getTask(task).getNumVCTAs());
 }
 
 bool ScheduleEmitter::haveSameTasks(unsigned slot, int64_t a, int64_t b) const {
-  return llvm::equal(getRuns(slot, a), getRuns(slot, b),
-                     [](const ScheduledRun &x, const ScheduledRun &y) {
-                       return x.task == y.task;
-                     });
+  return llvm::equal(
+      getWorkItems(slot, a), getWorkItems(slot, b),
+      [](const ScheduledWorkItem &x, const ScheduledWorkItem &y) {
+        return x.task == y.task;
+      });
 }
 
 /// Emits SMs whose lanes have the same tasks: as one lane op if affine maps fit
 /// all ranges of vCTAs, otherwise as two halves.
 void ScheduleEmitter::emitGroup(unsigned slot, Interval sms) {
-  size_t count = getRuns(slot, sms.first).size();
+  size_t count = getWorkItems(slot, sms.first).size();
   if (count == 0)
     return;
   SmallVector<AffineMap> ranges;
   bool regular = sms.second - sms.first == 1 ||
                  sms.second - sms.first >= kSmallestGroup ||
                  sms.second - sms.first == input.target.getSms();
-  for (size_t run = 0; regular && run < count; ++run) {
-    std::optional<AffineMap> range = fitRange(slot, sms, run);
+  for (size_t index = 0; regular && index < count; ++index) {
+    std::optional<AffineMap> range = fitRange(slot, sms, index);
     regular = range.has_value();
     if (range)
       ranges.push_back(*range);
@@ -195,8 +196,9 @@ void ScheduleEmitter::emitGroup(unsigned slot, Interval sms) {
                                             : DenseI64ArrayAttr());
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&lane.getBody());
-  for (auto [run, range] : llvm::zip(getRuns(slot, sms.first), ranges)) {
-    TaskOp task = input.dependences.getTask(run.task);
+  for (auto [workItem, range] :
+       llvm::zip(getWorkItems(slot, sms.first), ranges)) {
+    TaskOp task = input.dependences.getTask(workItem.task);
     RunOp::create(builder, task.getLoc(), task.getName(), range);
   }
 }

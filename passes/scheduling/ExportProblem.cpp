@@ -67,7 +67,7 @@ void ProblemWriter::writeTasks() {
       json.attributeArray("ns", [&] {
         for (int64_t vcta = 0, end = TaskOp(op).getNumVCTAs(); vcta < end;
              ++vcta)
-          json.value(input.costs.getRunNs(task, vcta, vcta + 1));
+          json.value(input.costs.getWorkItemNs(task, vcta, vcta + 1));
       });
     });
   }

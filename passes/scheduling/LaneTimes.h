@@ -34,7 +34,7 @@ struct ProducerEnds {
 /// A partial schedule: the work items placed so far, with their expected times.
 class LaneTimes {
 public:
-  struct Run {
+  struct WorkItem {
     unsigned task;
     int64_t begin, end;
     double startTime, endTime;
@@ -45,7 +45,7 @@ public:
   };
 
   LaneTimes(size_t lanes, size_t tasks)
-      : lanes(lanes), loads(lanes), runsOf(tasks) {}
+      : lanes(lanes), loads(lanes), workItemsOf(tasks) {}
 
   size_t getNumLanes() const { return lanes.size(); }
   /// Returns the gaps of a lane that end after a time.
@@ -56,7 +56,7 @@ public:
     return lanes[lane].empty() ? 0 : lanes[lane].back().endTime;
   }
 
-  void add(unsigned lane, const Run &run);
+  void add(unsigned lane, const WorkItem &workItem);
   /// Must be called after all work items of a task were added.
   void finishTask(unsigned task);
 
@@ -66,17 +66,17 @@ public:
   ScheduledLanes take() const;
 
 private:
-  struct TaskRun {
+  struct TaskWorkItem {
     int64_t begin, end;
     unsigned lane;
     double endTime;
   };
 
   /// Work items of every lane, sorted by time.
-  std::vector<std::vector<Run>> lanes;
+  std::vector<std::vector<WorkItem>> lanes;
   std::vector<double> loads;
   /// Work items of every task, sorted by vCTA.
-  std::vector<std::vector<TaskRun>> runsOf;
+  std::vector<std::vector<TaskWorkItem>> workItemsOf;
 };
 
 } // namespace mlir::ark

@@ -21,7 +21,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 /// Maximum number of work items of one task in one lane.
-static constexpr unsigned kMaxRuns = 3;
+static constexpr unsigned kMaxWorkItems = 3;
 
 namespace {
 class ListScheduler : public Scheduler {
@@ -229,13 +229,15 @@ void TaskPlacer::findReadyBounds() {
 void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
   double last = 0;
   SmallVector<unsigned> used;
-  for (CandidateWorkItem &item : candidate.workItems) {
-    item.startTime =
-        std::max(item.startTime, getReady({item.begin, item.end}, item.lane));
-    item.endTime =
-        item.startTime + input.costs.getRunNs(task, item.begin, item.end);
-    last = std::max(last, item.endTime);
-    used.push_back(item.lane);
+  for (CandidateWorkItem &workItem : candidate.workItems) {
+    workItem.startTime =
+        std::max(workItem.startTime,
+                 getReady({workItem.begin, workItem.end}, workItem.lane));
+    workItem.endTime =
+        workItem.startTime +
+        input.costs.getWorkItemNs(task, workItem.begin, workItem.end);
+    last = std::max(last, workItem.endTime);
+    used.push_back(workItem.lane);
   }
   llvm::sort(used);
   used.erase(llvm::unique(used), used.end());
@@ -250,10 +252,10 @@ SmallVector<Stretch>
 TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
   // Smaller work items would cost more synchronisation than they save.
   int64_t smallest =
-      std::max<int64_t>(1, numVCTAs / int64_t(lanes.size() * kMaxRuns));
+      std::max<int64_t>(1, numVCTAs / int64_t(lanes.size() * kMaxWorkItems));
   SmallVector<Stretch> stretches;
   for (unsigned lane : lanes) {
-    unsigned runs = 0;
+    unsigned workItems = 0;
     for (LaneTimes::Gap gap : times.getGaps(lane, earliest)) {
       if (std::isinf(gap.end)) {
         stretches.push_back({lane, std::max(gap.begin, earliest), numVCTAs});
@@ -263,7 +265,7 @@ TaskPlacer::collectStretches(ArrayRef<unsigned> lanes) const {
       // certainly ready may fill the gap.
       double start = std::max(gap.begin, latest);
       double fitting = vctaNs > 0 ? (gap.end - start) / vctaNs : 0;
-      if (fitting < smallest || ++runs >= kMaxRuns)
+      if (fitting < smallest || ++workItems >= kMaxWorkItems)
         continue;
       stretches.push_back({lane, start, static_cast<int64_t>(fitting)});
     }
@@ -309,7 +311,7 @@ void TaskPlacer::divideEvenly(unsigned task,
   for (int64_t i = 0; i < count; ++i) {
     auto [begin, end] = deal(i, numVCTAs, count);
     loads.push_back(times.getLoad(stretches[i].lane));
-    shares.push_back(input.costs.getRunNs(task, begin, end));
+    shares.push_back(input.costs.getWorkItemNs(task, begin, end));
   }
   std::rotate(stretches.begin(),
               stretches.begin() + chooseRotation(loads, shares),
@@ -364,12 +366,12 @@ Candidate TaskPlacer::follow(unsigned task, ArrayRef<unsigned> home) const {
       ++end;
     // Fails if a lane is not available, or if there are too many work items.
     if (!llvm::is_contained(allLanes, lane) ||
-        candidate.workItems.size() >= allLanes.size() * kMaxRuns)
+        candidate.workItems.size() >= allLanes.size() * kMaxWorkItems)
       return Candidate();
     double &start = free.try_emplace(lane, times.getEnd(lane)).first->second;
     start = std::max(start, getReady({begin, end}, lane));
     candidate.workItems.push_back({lane, begin, end, start, 0});
-    start += input.costs.getRunNs(task, begin, end);
+    start += input.costs.getWorkItemNs(task, begin, end);
   }
   setTimes(task, candidate);
   return candidate;
@@ -439,9 +441,9 @@ void TaskPlacer::place(unsigned task) {
   streamsWeights = cost.weightBytes > (cost.bytesRead + cost.bytesWritten) / 2;
 
   Candidate best = chooseCandidate(task);
-  for (const CandidateWorkItem &item : best.workItems)
-    times.add(item.lane,
-              {task, item.begin, item.end, item.startTime, item.endTime});
+  for (const CandidateWorkItem &workItem : best.workItems)
+    times.add(workItem.lane, {task, workItem.begin, workItem.end,
+                              workItem.startTime, workItem.endTime});
   times.finishTask(task);
 }
 

@@ -68,7 +68,7 @@ RoundRobinScheduler::schedule(const SchedulerInput &input) const {
     SmallVector<double> shares;
     for (int64_t sm = 0; sm < sms; ++sm) {
       auto [begin, end] = deal(sm, count, sms);
-      shares.push_back(input.costs.getRunNs(position, begin, end));
+      shares.push_back(input.costs.getWorkItemNs(position, begin, end));
     }
     MutableArrayRef<double> loads(load.data() + first, sms);
     std::optional<int64_t> tied = findTiedRotation(input, position, rotations);

@@ -19,7 +19,7 @@ using namespace mlir::ark;
 namespace {
 /// Statistics that all scheduling passes report.
 struct ScheduleCounts {
-  int64_t lanes = 0, runs = 0;
+  int64_t lanes = 0, workItems = 0;
 };
 } // namespace
 
@@ -31,8 +31,8 @@ static FailureOr<ScheduleCounts> schedule(ProgramOp program,
   ScheduleCounts counts;
   for (auto lane : schedule->getBody().getOps<LaneOp>()) {
     ++counts.lanes;
-    counts.runs += llvm::range_size(lane.getBody().getOps<RunOp>()) *
-                   (lane.getSmEnd() - lane.getSmBegin());
+    counts.workItems += llvm::range_size(lane.getBody().getOps<RunOp>()) *
+                        (lane.getSmEnd() - lane.getSmBegin());
   }
   return counts;
 }
@@ -53,7 +53,7 @@ struct SchedulePass : ark::impl::SchedulePassBase<SchedulePass> {
     if (failed(counts))
       return signalPassFailure();
     numLanes += counts->lanes;
-    numRuns += counts->runs;
+    numRuns += counts->workItems;
   }
 };
 
@@ -64,7 +64,7 @@ struct ScheduleListPass : ark::impl::ScheduleListPassBase<ScheduleListPass> {
     if (failed(counts))
       return signalPassFailure();
     numLanes += counts->lanes;
-    numRuns += counts->runs;
+    numRuns += counts->workItems;
   }
 };
 
@@ -76,7 +76,7 @@ struct ScheduleRoundRobinPass
     if (failed(counts))
       return signalPassFailure();
     numLanes += counts->lanes;
-    numRuns += counts->runs;
+    numRuns += counts->workItems;
   }
 };
 } // namespace

@@ -42,9 +42,9 @@ static LogicalResult predict(ScheduleOp schedule,
                              const Dependences &dependences,
                              const CostModel &costs) {
   ExpandedSchedule expanded(schedule);
-  RunDependences runDependences(expanded, dependences);
+  WorkItemDependences workItemDependences(expanded, dependences);
   FailureOr<Timeline> timeline = computeUnsynchronizedTimeline(
-      expanded, dependences, runDependences, costs);
+      expanded, dependences, workItemDependences, costs);
   if (failed(timeline))
     return failure();
   schedule.setPredictedNs(std::llround(timeline->getMakespan()));

@@ -46,14 +46,14 @@ struct Placement {
 };
 
 /// A work item: vCTAs [begin, end) of a task. The range may be empty.
-struct ScheduledRun {
+struct ScheduledWorkItem {
   unsigned task;
   int64_t begin, end;
 };
 
 /// Work items of every lane. The lane of slot `k` on SM `s` has index `k * sms
 /// + s`.
-using ScheduledLanes = std::vector<std::vector<ScheduledRun>>;
+using ScheduledLanes = std::vector<std::vector<ScheduledWorkItem>>;
 
 struct SchedulerInput {
   ProgramOp program;

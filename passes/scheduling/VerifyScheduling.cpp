@@ -131,9 +131,9 @@ static LogicalResult verifyScheduling(ProgramOp program) {
 
   CostModel costs(program, schedule.getSms());
   ExpandedSchedule expanded(schedule);
-  RunDependences runDependences(expanded, *dependences);
-  return computeUnsynchronizedTimeline(expanded, *dependences, runDependences,
-                                       costs);
+  WorkItemDependences workItemDependences(expanded, *dependences);
+  return computeUnsynchronizedTimeline(expanded, *dependences,
+                                       workItemDependences, costs);
 }
 
 namespace {

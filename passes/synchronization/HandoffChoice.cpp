@@ -9,31 +9,31 @@ using namespace mlir;
 using namespace mlir::ark;
 
 HandoffChooser::HandoffChooser(const SynchronizationInput &input)
-    : input(input), runsOf(input.dependences.getTasks().size()) {
+    : input(input), workItemsOf(input.dependences.getTasks().size()) {
   for (const ExpandedLane &lane : input.schedule.lanes)
     positions.emplace_back(lane.items.size());
   for (auto [position, item] : llvm::enumerate(input.timeline.order)) {
     positions[item.lane][item.item] = position;
-    runsOf[input.schedule.getItem(item).index].push_back(item);
+    workItemsOf[input.schedule.getItem(item).index].push_back(item);
   }
 }
 
 ArrayRef<ItemRef> HandoffChooser::choose(unsigned consumer,
-                                         RunDependences::Need need) {
+                                         WorkItemDependences::Need need) {
   if (!decisions.contains({need.producer, consumer}))
     decide(need.producer, consumer);
   return decisions[{need.producer, consumer}][need.items];
 }
 
-/// Returns true if all items precede all runs in the order of the timeline.
-/// Only then can additional waits not create a cycle.
+/// Returns true if all items precede all work items in the order of the
+/// timeline. Only then can additional waits not create a cycle.
 bool HandoffChooser::precede(ArrayRef<ItemRef> items,
-                             ArrayRef<ItemRef> runs) const {
+                             ArrayRef<ItemRef> workItems) const {
   unsigned last = 0, first = ~0u;
   for (ItemRef item : items)
     last = std::max(last, getPosition(item));
-  for (ItemRef run : runs)
-    first = std::min(first, getPosition(run));
+  for (ItemRef workItem : workItems)
+    first = std::min(first, getPosition(workItem));
   return last < first;
 }
 
@@ -41,14 +41,14 @@ bool HandoffChooser::precede(ArrayRef<ItemRef> items,
 /// proceed, and the cost of their signals.
 double HandoffChooser::getCost(ArrayRef<Class> classes) const {
   double cost = 0;
-  for (const Class &runs : classes) {
+  for (const Class &waiters : classes) {
     double ready = 0;
-    for (ItemRef item : runs.handoff)
+    for (ItemRef item : waiters.handoff)
       ready = std::max(ready, input.timeline.at(item).getEnd());
-    ready += input.costs.getHandoffNs(runs.handoff.size());
-    for (ItemRef run : runs.runs)
-      cost += std::max(ready, input.timeline.at(run).start);
-    cost += input.costs.getSignalNs() * runs.handoff.size();
+    ready += input.costs.getHandoffNs(waiters.handoff.size());
+    for (ItemRef workItem : waiters.workItems)
+      cost += std::max(ready, input.timeline.at(workItem).start);
+    cost += input.costs.getSignalNs() * waiters.handoff.size();
   }
   return cost;
 }
@@ -72,12 +72,12 @@ void HandoffChooser::mergeNeighbours(MutableArrayRef<Class> classes) const {
   for (size_t first = 0; first < classes.size(); first += groupSize) {
     MutableArrayRef<Class> group =
         classes.slice(first, std::min(groupSize, classes.size() - first));
-    SmallVector<ItemRef> items, runs;
+    SmallVector<ItemRef> items, workItems;
     for (const Class &member : group) {
       uniteItems(items, member.handoff);
-      llvm::append_range(runs, member.runs);
+      llvm::append_range(workItems, member.workItems);
     }
-    if (!precede(items, runs))
+    if (!precede(items, workItems))
       continue;
     for (Class &member : group)
       member.handoff = items;
@@ -86,31 +86,32 @@ void HandoffChooser::mergeNeighbours(MutableArrayRef<Class> classes) const {
 
 void HandoffChooser::decide(unsigned producer, unsigned consumer) {
   llvm::MapVector<unsigned, Class> byNeed;
-  for (ItemRef run : runsOf[consumer])
-    for (RunDependences::Need need : input.runDependences.getNeeds(run))
+  for (ItemRef workItem : workItemsOf[consumer])
+    for (WorkItemDependences::Need need :
+         input.workItemDependences.getNeeds(workItem))
       if (need.producer == producer) {
-        Class &runs = byNeed[need.items];
-        runs.items = need.items;
-        runs.runs.push_back(run);
+        Class &waiters = byNeed[need.items];
+        waiters.items = need.items;
+        waiters.workItems.push_back(workItem);
       }
   SmallVector<Class> precise;
-  for (auto &[need, runs] : byNeed) {
-    runs.handoff.assign(input.runDependences.getItems(need));
-    precise.push_back(std::move(runs));
+  for (auto &[need, waiters] : byNeed) {
+    waiters.handoff.assign(input.workItemDependences.getItems(need));
+    precise.push_back(std::move(waiters));
   }
 
   // The work items of a task that depends on itself wait only for the items
   // that they need: the whole task is never complete before one of its work
   // items.
   if (producer != consumer && precise.size() > 1) {
-    SmallVector<ItemRef> runs;
+    SmallVector<ItemRef> workItems;
     for (const Class &member : precise)
-      llvm::append_range(runs, member.runs);
-    Class whole = {0, runs, {}};
-    whole.handoff.assign(input.runDependences.getLastRuns(producer));
+      llvm::append_range(workItems, member.workItems);
+    Class whole = {0, workItems, {}};
+    whole.handoff.assign(input.workItemDependences.getLastWorkItems(producer));
     if (precise.size() > input.maxSemaphores)
       mergeNeighbours(precise);
-    if (precede(whole.handoff, runs) && getCost(whole) <= getCost(precise))
+    if (precede(whole.handoff, workItems) && getCost(whole) <= getCost(precise))
       for (Class &member : precise)
         member.handoff = whole.handoff;
   }

@@ -16,7 +16,7 @@ public:
 
   /// Returns the items of a producer that a work item of `consumer` waits for
   /// to meet `need`: at most one per lane.
-  ArrayRef<ItemRef> choose(unsigned consumer, RunDependences::Need need);
+  ArrayRef<ItemRef> choose(unsigned consumer, WorkItemDependences::Need need);
 
   /// Returns the position of an item in the order of the timeline.
   unsigned getPosition(ItemRef item) const {
@@ -27,20 +27,20 @@ private:
   /// All work items of a consumer with the same need.
   struct Class {
     unsigned items;
-    SmallVector<ItemRef> runs;
+    SmallVector<ItemRef> workItems;
     /// Items for which the work items wait.
     SmallVector<ItemRef> handoff;
   };
 
   void decide(unsigned producer, unsigned consumer);
   double getCost(ArrayRef<Class> classes) const;
-  bool precede(ArrayRef<ItemRef> items, ArrayRef<ItemRef> runs) const;
+  bool precede(ArrayRef<ItemRef> items, ArrayRef<ItemRef> workItems) const;
   void mergeNeighbours(MutableArrayRef<Class> classes) const;
 
   const SynchronizationInput &input;
   std::vector<std::vector<unsigned>> positions;
   /// All work items of every task.
-  std::vector<SmallVector<ItemRef>> runsOf;
+  std::vector<SmallVector<ItemRef>> workItemsOf;
   /// Chosen items by producer, consumer and need.
   llvm::DenseMap<std::pair<unsigned, unsigned>,
                  llvm::DenseMap<unsigned, SmallVector<ItemRef>>>

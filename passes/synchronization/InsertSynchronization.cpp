@@ -42,13 +42,15 @@ LogicalResult InsertSynchronizationPass::synchronize(ScheduleOp schedule) {
   CostModel costs(getOperation(), schedule.getSms());
   ExpandedSchedule expanded(schedule);
   FailureOr<Timeline> timeline = computeUnsynchronizedTimeline(
-      expanded, *dependences, RunDependences(expanded, *dependences), costs);
+      expanded, *dependences, WorkItemDependences(expanded, *dependences),
+      costs);
   if (failed(timeline))
     return failure();
-  RunDependences runDependences(expanded, *dependences,
-                                RunDependences::Carrier::Semaphores);
-  SemaphorePlan plan = planSemaphores({expanded, *dependences, runDependences,
-                                       costs, *timeline, maxSemaphores});
+  WorkItemDependences workItemDependences(
+      expanded, *dependences, WorkItemDependences::Carrier::Semaphores);
+  SemaphorePlan plan =
+      planSemaphores({expanded, *dependences, workItemDependences, costs,
+                      *timeline, maxSemaphores});
   SynchronizationCounts counts =
       emitSynchronization(expanded, *dependences, plan);
   numWaits += counts.waits;

@@ -39,11 +39,12 @@ private:
     llvm::DenseMap<unsigned, ItemRef> waiterWithClock;
   };
 
-  void visit(ItemRef run);
-  bool meets(const Clock &clock, ItemRef run, RunDependences::Need need) const;
+  void visit(ItemRef workItem);
+  bool meets(const Clock &clock, ItemRef workItem,
+             WorkItemDependences::Need need) const;
   unsigned getSemaphore(unsigned task, ArrayRef<ItemRef> items);
-  void dropRedundant(ItemRef run, SmallVectorImpl<unsigned> &chosen) const;
-  void addWait(ItemRef run, unsigned semaphore);
+  void dropRedundant(ItemRef workItem, SmallVectorImpl<unsigned> &chosen) const;
+  void addWait(ItemRef workItem, unsigned semaphore);
   void trimSignals();
   void mergeEqualWaits();
   void findBarriers();
@@ -59,11 +60,11 @@ private:
 
 /// Returns true if a lane with this clock may start a work item: the producers
 /// of `need` have run.
-bool SemaphorePlanner::meets(const Clock &clock, ItemRef run,
-                             RunDependences::Need need) const {
+bool SemaphorePlanner::meets(const Clock &clock, ItemRef workItem,
+                             WorkItemDependences::Need need) const {
   return llvm::all_of(
-      input.runDependences.getItems(need.items), [&](ItemRef item) {
-        return item.lane == run.lane || HappensBefore::knows(clock, item);
+      input.workItemDependences.getItems(need.items), [&](ItemRef item) {
+        return item.lane == workItem.lane || HappensBefore::knows(clock, item);
       });
 }
 
@@ -86,16 +87,17 @@ unsigned SemaphorePlanner::getSemaphore(unsigned task,
 
 /// Drops waits before one work item that its other waits make redundant: a wait
 /// that was chosen later may order the dependence of an earlier one.
-void SemaphorePlanner::dropRedundant(ItemRef run,
+void SemaphorePlanner::dropRedundant(ItemRef workItem,
                                      SmallVectorImpl<unsigned> &chosen) const {
   for (size_t i = 0; i < chosen.size() && chosen.size() > 1;) {
-    Clock clock = happensBefore.getClock(run.lane);
+    Clock clock = happensBefore.getClock(workItem.lane);
     for (auto [other, semaphore] : llvm::enumerate(chosen))
       if (other != i)
         joinClock(clock, semaphores[semaphore].clock);
-    bool redundant = llvm::all_of(
-        input.runDependences.getNeeds(run),
-        [&](RunDependences::Need need) { return meets(clock, run, need); });
+    bool redundant = llvm::all_of(input.workItemDependences.getNeeds(workItem),
+                                  [&](WorkItemDependences::Need need) {
+                                    return meets(clock, workItem, need);
+                                  });
     if (redundant)
       chosen.erase(chosen.begin() + i);
     else
@@ -103,58 +105,60 @@ void SemaphorePlanner::dropRedundant(ItemRef run,
   }
 }
 
-void SemaphorePlanner::visit(ItemRef run) {
-  auto getLast = [&](RunDependences::Need need) {
+void SemaphorePlanner::visit(ItemRef workItem) {
+  auto getLast = [&](WorkItemDependences::Need need) {
     unsigned last = 0;
-    for (ItemRef item : input.runDependences.getItems(need.items))
+    for (ItemRef item : input.workItemDependences.getItems(need.items))
       last = std::max(last, chooser.getPosition(item));
     return last;
   };
-  auto isLocal = [&](RunDependences::Need need) {
-    return llvm::all_of(input.runDependences.getItems(need.items),
-                        [&](ItemRef item) { return item.lane == run.lane; });
+  auto isLocal = [&](WorkItemDependences::Need need) {
+    return llvm::all_of(
+        input.workItemDependences.getItems(need.items),
+        [&](ItemRef item) { return item.lane == workItem.lane; });
   };
   // Visits the latest producer first, because its clock includes most items of
   // earlier producers.
-  SmallVector<std::pair<unsigned, RunDependences::Need>> needs;
-  for (RunDependences::Need need : input.runDependences.getNeeds(run))
+  SmallVector<std::pair<unsigned, WorkItemDependences::Need>> needs;
+  for (WorkItemDependences::Need need :
+       input.workItemDependences.getNeeds(workItem))
     if (!isLocal(need))
       needs.push_back({getLast(need), need});
   llvm::stable_sort(needs, [](auto &a, auto &b) { return a.first > b.first; });
 
-  unsigned task = input.schedule.getItem(run).index;
+  unsigned task = input.schedule.getItem(workItem).index;
   // Stays empty for most work items, which need no wait.
   std::optional<Clock> learned;
   SmallVector<unsigned> chosen;
   for (auto [last, need] : needs) {
     ++result.numDependences;
-    if (meets(learned ? *learned : happensBefore.getClock(run.lane), run,
-              need)) {
+    if (meets(learned ? *learned : happensBefore.getClock(workItem.lane),
+              workItem, need)) {
       ++result.numImplied;
       continue;
     }
     unsigned semaphore =
         getSemaphore(need.producer, chooser.choose(task, need));
     if (!learned)
-      learned = happensBefore.getClock(run.lane);
+      learned = happensBefore.getClock(workItem.lane);
     joinClock(*learned, semaphores[semaphore].clock);
     chosen.push_back(semaphore);
   }
-  dropRedundant(run, chosen);
+  dropRedundant(workItem, chosen);
   for (unsigned semaphore : chosen)
-    addWait(run, semaphore);
+    addWait(workItem, semaphore);
 }
 
 /// Adds a wait for a semaphore before a work item.
-void SemaphorePlanner::addWait(ItemRef run, unsigned index) {
+void SemaphorePlanner::addWait(ItemRef workItem, unsigned index) {
   Semaphore &semaphore = semaphores[index];
-  const Clock &own = happensBefore.getClock(run.lane);
+  const Clock &own = happensBefore.getClock(workItem.lane);
   auto [first, isNew] = semaphore.waiterWithClock.try_emplace(
-      happensBefore.getClockIndex(run.lane), run);
+      happensBefore.getClockIndex(workItem.lane), workItem);
   if (isNew) {
     // The clock of a lane does not contain the lane's own items.
     Clock known = own;
-    known[run.lane] = run.item;
+    known[workItem.lane] = workItem.item;
     if (semaphore.planned.waits.empty())
       semaphore.known = std::move(known);
     else
@@ -166,8 +170,8 @@ void SemaphorePlanner::addWait(ItemRef run, unsigned index) {
     unsigned &ofFirst = semaphore.known[first->second.lane];
     ofFirst = std::min(ofFirst, own[first->second.lane]);
   }
-  semaphore.planned.waits.push_back(run);
-  happensBefore.learn(run, index, semaphore.clock);
+  semaphore.planned.waits.push_back(workItem);
+  happensBefore.learn(workItem, index, semaphore.clock);
 }
 
 /// Removes the signals of items that every waiter knows to have run without
@@ -245,8 +249,8 @@ void SemaphorePlanner::findBarriers() {
 }
 
 SemaphorePlan SemaphorePlanner::plan() {
-  for (ItemRef run : input.timeline.order)
-    visit(run);
+  for (ItemRef workItem : input.timeline.order)
+    visit(workItem);
   trimSignals();
   mergeEqualWaits();
   for (Semaphore &semaphore : semaphores)

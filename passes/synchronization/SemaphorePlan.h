@@ -32,7 +32,7 @@ struct SemaphorePlan {
 struct SynchronizationInput {
   const ExpandedSchedule &schedule;
   const Dependences &dependences;
-  const RunDependences &runDependences;
+  const WorkItemDependences &workItemDependences;
   const CostModel &costs;
   /// Predicted times without synchronisation. The schedule can execute all work
   /// items in the order of the timeline.

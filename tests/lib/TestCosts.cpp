@@ -31,8 +31,9 @@ struct TestPrintCostsPass
                    << " bytes, " << cost.weightBytes
                    << " of them weights, writes " << cost.bytesWritten << ", "
                    << cost.flops << " flops; first "
-                   << std::llround(costs.getRunNs(index, 0, 1)) << " ns, last "
-                   << std::llround(costs.getRunNs(index, count - 1, count))
+                   << std::llround(costs.getWorkItemNs(index, 0, 1))
+                   << " ns, last "
+                   << std::llround(costs.getWorkItemNs(index, count - 1, count))
                    << " ns, all " << std::llround(costs.getTaskNs(index))
                    << " ns\n";
     }

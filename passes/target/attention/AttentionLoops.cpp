@@ -87,7 +87,7 @@ static int64_t chooseWarpsPerBlock(const AttentionOps &attention,
 
 std::optional<AttentionShape>
 AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
-                       int64_t threads, int64_t run) {
+                       int64_t threads, int64_t longestWorkItem) {
   if (!areSupported(mma))
     return std::nullopt;
   AttentionShape shape;
@@ -110,8 +110,9 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
     shape.warpsPerBlock = chooseWarpsPerBlock(attention, shape);
     // Dividing the vCTAs among teams is better than dividing the keys among
     // warps, whose partial results would have to be combined.
-    int64_t teams = llvm::bit_floor<uint64_t>(std::clamp<int64_t>(
-        shape.warps / shape.getBlocks(), 1, std::max<int64_t>(run, 1)));
+    int64_t teams = llvm::bit_floor<uint64_t>(
+        std::clamp<int64_t>(shape.warps / shape.getBlocks(), 1,
+                            std::max<int64_t>(longestWorkItem, 1)));
     if (teams > 1 && teams >= shape.warpsPerBlock) {
       shape.teams = teams;
       shape.warps /= teams;

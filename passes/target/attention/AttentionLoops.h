@@ -18,11 +18,11 @@ namespace mlir::ark {
 struct AttentionShape {
   /// Returns nothing if the fragments of `mma` or the types are not supported,
   /// if the attention cannot be divided among the threads, or if it needs too
-  /// much shared memory. `run` is the largest number of vCTAs of a work item;
-  /// it does not affect whether a shape is returned.
+  /// much shared memory. `longestWorkItem` is the largest number of vCTAs of a
+  /// work item; it does not affect whether a shape is returned.
   static std::optional<AttentionShape> choose(const AttentionOps &attention,
                                               MmaAttr mma, int64_t threads,
-                                              int64_t run);
+                                              int64_t longestWorkItem);
 
   /// Returns the shape for warpgroups with the instruction `mma`. Returns
   /// nothing unless there is one block per warpgroup and the stages fit into

@@ -221,6 +221,6 @@ bool ExpandAttentionPass::hasOnePass(OnlineAttentionOp op) {
   if (!mma)
     return false;
   std::optional<AttentionOps> attention = AttentionOps::get(op);
-  return attention &&
-         AttentionShape::choose(*attention, mma, threads, /*run=*/1);
+  return attention && AttentionShape::choose(*attention, mma, threads,
+                                             /*longestWorkItem=*/1);
 }

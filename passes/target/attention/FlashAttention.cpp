@@ -54,7 +54,7 @@ struct FlashAttentionPass
 private:
   std::optional<AttentionShape> run(Block &block, int64_t longest);
   std::optional<AttentionShape> choose(const AttentionOps &attention,
-                                       int64_t run);
+                                       int64_t longestWorkItem);
   int64_t getRoom(const AttentionOps &attention);
   int64_t getLongest(func::FuncOp body);
   void replace(const AttentionOps &attention, const AttentionShape &shape);
@@ -90,14 +90,15 @@ int64_t FlashAttentionPass::getRoom(const AttentionOps &attention) {
   return room;
 }
 
-/// Returns the shape of the loops, for warpgroups if possible. `run` is the
-/// largest number of vCTAs of a work item.
+/// Returns the shape of the loops, for warpgroups if possible.
+/// `longestWorkItem` is the largest number of vCTAs of a work item.
 std::optional<AttentionShape>
-FlashAttentionPass::choose(const AttentionOps &attention, int64_t run) {
+FlashAttentionPass::choose(const AttentionOps &attention,
+                           int64_t longestWorkItem) {
   if (auto shape = AttentionShape::chooseWarpgroups(
           attention, warpgroupMma, threads, getRoom(attention)))
     return shape;
-  return AttentionShape::choose(attention, mma, threads, run);
+  return AttentionShape::choose(attention, mma, threads, longestWorkItem);
 }
 
 void FlashAttentionPass::replace(const AttentionOps &attention,
@@ -160,12 +161,12 @@ std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
   for (auto op :
        llvm::make_early_inc_range(block.getOps<OnlineAttentionOp>())) {
     std::optional<AttentionOps> attention = AttentionOps::get(op);
-    if (!attention ||
-        !AttentionShape::choose(*attention, mma, threads, /*run=*/1))
+    if (!attention || !AttentionShape::choose(*attention, mma, threads,
+                                              /*longestWorkItem=*/1))
       continue;
     attention = getAttention(op);
-    int64_t run = hasOnlyAttention(block, *attention) ? longest : 1;
-    last = choose(*attention, run);
+    int64_t longestWorkItem = hasOnlyAttention(block, *attention) ? longest : 1;
+    last = choose(*attention, longestWorkItem);
     replace(*attention, *last);
   }
   return last;
@@ -175,7 +176,7 @@ std::optional<AttentionShape> FlashAttentionPass::run(Block &block,
 int64_t FlashAttentionPass::getLongest(func::FuncOp body) {
   int64_t longest = 0;
   for (auto kernel : getOperation().getOps<KernelOp>())
-    longest = std::max(longest, getLongestRun(kernel, body));
+    longest = std::max(longest, getLongestWorkItem(kernel, body));
   return longest;
 }
 

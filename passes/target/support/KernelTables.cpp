@@ -10,34 +10,34 @@ using namespace mlir::ark;
 
 static_assert(KernelOp::kRunOpcode == static_cast<int32_t>(abi::Opcode::Run));
 
-SmallVector<SmallVector<LaneRun>> ark::getLaneRuns(KernelOp kernel) {
+SmallVector<SmallVector<LaneWorkItem>> ark::getLaneWorkItems(KernelOp kernel) {
   auto tasks = llvm::to_vector(kernel.getTaskTable().getValues<int32_t>());
   auto fields = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
   auto lanes = llvm::to_vector(kernel.getLanes().getValues<int32_t>());
-  SmallVector<SmallVector<LaneRun>> all;
+  SmallVector<SmallVector<LaneWorkItem>> all;
   for (size_t lane = 0; lane < lanes.size(); lane += abi::kLaneFields) {
-    SmallVector<LaneRun> runs;
+    SmallVector<LaneWorkItem> workItems;
     for (int64_t index = lanes[lane + abi::kLaneBegin];
          index < lanes[lane + abi::kLaneEnd]; ++index) {
       const int32_t *instruction = &fields[index * abi::kInstructionFields];
       if (instruction[0] != KernelOp::kRunOpcode)
         continue;
       const int32_t *task = &tasks[instruction[1] * abi::kTaskFields];
-      runs.push_back({task[0], task[1], instruction[2], instruction[3]});
+      workItems.push_back({task[0], task[1], instruction[2], instruction[3]});
     }
-    all.push_back(std::move(runs));
+    all.push_back(std::move(workItems));
   }
   return all;
 }
 
-int64_t ark::getLongestRun(KernelOp kernel, func::FuncOp body) {
+int64_t ark::getLongestWorkItem(KernelOp kernel, func::FuncOp body) {
   int64_t longest = 0;
-  for (ArrayRef<LaneRun> lane : getLaneRuns(kernel))
-    for (const LaneRun &run : lane) {
-      auto entry = cast<DictionaryAttr>(kernel.getBodies()[run.body]);
+  for (ArrayRef<LaneWorkItem> lane : getLaneWorkItems(kernel))
+    for (const LaneWorkItem &workItem : lane) {
+      auto entry = cast<DictionaryAttr>(kernel.getBodies()[workItem.body]);
       auto name = entry.getAs<FlatSymbolRefAttr>("function");
       if (name && name.getValue() == StringRef(body.getSymName()))
-        longest = std::max(longest, run.end - run.begin);
+        longest = std::max(longest, workItem.end - workItem.begin);
     }
   return longest;
 }

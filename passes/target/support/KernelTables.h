@@ -14,16 +14,16 @@ struct OperandAddress {
 };
 
 /// A work item in the instructions of a lane.
-struct LaneRun {
+struct LaneWorkItem {
   int32_t body;
   int64_t firstOperand, begin, end;
 };
 
 /// Returns the work items of every lane in program order.
-SmallVector<SmallVector<LaneRun>> getLaneRuns(KernelOp kernel);
+SmallVector<SmallVector<LaneWorkItem>> getLaneWorkItems(KernelOp kernel);
 /// Returns the largest number of vCTAs in a work item of a body, or 0 if no
 /// lane runs the body.
-int64_t getLongestRun(KernelOp kernel, func::FuncOp body);
+int64_t getLongestWorkItem(KernelOp kernel, func::FuncOp body);
 /// Returns the address of an operand in the operand table, or slot -1 if the
 /// table has no entry with this index.
 OperandAddress getOperandAddress(KernelOp kernel, int64_t index);

@@ -66,8 +66,9 @@ namespace {
 /// the products of all vCTAs of a work item, and the loop reads the results.
 class StreamRewriter {
 public:
-  StreamRewriter(const StreamedBody &streamed, int64_t longestRun)
-      : body(streamed.body), streams(streamed.streams), longestRun(longestRun),
+  StreamRewriter(const StreamedBody &streamed, int64_t longestWorkItem)
+      : body(streamed.body), streams(streamed.streams),
+        longestWorkItem(longestWorkItem),
         builder(body.getLoc(), body.getContext()) {}
 
   void rewrite();
@@ -80,7 +81,7 @@ private:
 
   func::FuncOp body;
   ArrayRef<WeightStream> streams;
-  int64_t longestRun;
+  int64_t longestWorkItem;
   ImplicitLocOpBuilder builder;
 };
 } // namespace
@@ -142,11 +143,11 @@ SmallVector<EarlyRead> StreamRewriter::readEarly() {
       std::optional<EarlyRead> read;
       if (tile && isUnchangedBefore(op, tile, vctas))
         read = matchEarlyRead(tile, vctas);
-      if (!read || longestRun * read->elementsPerVcta > kMaxEarlyElements)
+      if (!read || longestWorkItem * read->elementsPerVcta > kMaxEarlyElements)
         continue;
       auto source = cast<MemRefType>(read->source.getType());
-      int64_t size =
-          std::min(longestRun * read->elementsPerVcta, source.getDimSize(1));
+      int64_t size = std::min(longestWorkItem * read->elementsPerVcta,
+                              source.getDimSize(1));
       read->copy =
           createBuffer(MemRefType::get({1, size}, source.getElementType()));
       builder.setInsertionPoint(op);
@@ -165,7 +166,7 @@ void StreamRewriter::rewrite() {
   SmallVector<Value> partialSums;
   for (const WeightStream &stream : streams) {
     int64_t rows =
-        std::min(longestRun * stream.rowsPerVcta, stream.getNumRows());
+        std::min(longestWorkItem * stream.rowsPerVcta, stream.getNumRows());
     partialSums.push_back(createBuffer(MemRefType::get(
         {stream.getWarpsPerRow(), rows}, builder.getF32Type())));
   }
@@ -199,37 +200,41 @@ public:
 
   int64_t getLongestLane() const { return longest; }
   /// Returns the average number of chunks of a work item.
-  int64_t getChunksPerRun() const { return runs ? allChunks / runs : 0; }
+  int64_t getChunksPerWorkItem() const {
+    return workItems ? allChunks / workItems : 0;
+  }
   /// Returns the number of words before the first segment.
   int64_t getFirst() const { return first; }
   /// Creates the table whose layout CudaRing.mlir describes.
   LLVM::GlobalOp create(ModuleOp module) const;
 
 private:
-  void add(KernelOp kernel, const LaneRun &run, ArrayRef<WeightStream> streams);
+  void add(KernelOp kernel, const LaneWorkItem &workItem,
+           ArrayRef<WeightStream> streams);
 
   SmallVector<int64_t> begins, words;
-  int64_t longest = 0, first = 0, allChunks = 0, runs = 0;
+  int64_t longest = 0, first = 0, allChunks = 0, workItems = 0;
 };
 } // namespace
 
-void SegmentTable::add(KernelOp kernel, const LaneRun &run,
+void SegmentTable::add(KernelOp kernel, const LaneWorkItem &workItem,
                        ArrayRef<WeightStream> streams) {
   int64_t dealt = 0;
   for (const WeightStream &stream : streams) {
     int64_t operand = stream.parameter.getArgNumber() - abi::kBodyOperands;
     OperandAddress address =
-        getOperandAddress(kernel, run.firstOperand + operand);
+        getOperandAddress(kernel, workItem.firstOperand + operand);
     int64_t rowBytes = stream.chunksPerRow * stream.chunkBytes;
-    int64_t chunks = stream.getNumChunks(run.begin, run.end);
+    int64_t chunks = stream.getNumChunks(workItem.begin, workItem.end);
     words.push_back(address.slot);
-    words.push_back(address.offset + run.begin * stream.rowsPerVcta * rowBytes);
+    words.push_back(address.offset +
+                    workItem.begin * stream.rowsPerVcta * rowBytes);
     words.push_back(chunks | stream.chunkBytes << abi::kSegmentBytesShift |
                     (dealt % kStreamWarps) << abi::kSegmentWarpShift);
     dealt += chunks;
   }
   allChunks += dealt;
-  ++runs;
+  ++workItems;
 }
 
 SegmentTable::SegmentTable(KernelOp kernel, ArrayRef<StreamedBody> bodies) {
@@ -242,12 +247,12 @@ SegmentTable::SegmentTable(KernelOp kernel, ArrayRef<StreamedBody> bodies) {
           name && name.getValue() == body.getSymName())
         streams[index] = streamed.streams;
   }
-  for (ArrayRef<LaneRun> inWarp : getLaneRuns(kernel)) {
+  for (ArrayRef<LaneWorkItem> inWarp : getLaneWorkItems(kernel)) {
     int64_t begin = words.size() / abi::kSegmentRecordWords;
     begins.push_back(begin);
-    for (const LaneRun &run : inWarp)
-      if (auto found = streams.find(run.body); found != streams.end())
-        add(kernel, run, found->second);
+    for (const LaneWorkItem &workItem : inWarp)
+      if (auto found = streams.find(workItem.body); found != streams.end())
+        add(kernel, workItem, found->second);
     longest = std::max<int64_t>(
         longest, words.size() / abi::kSegmentRecordWords - begin);
   }
@@ -290,7 +295,7 @@ private:
   static bool canCopy(TargetAttr target);
   SmallVector<StreamedBody> findBodies(KernelOp kernel);
   int64_t getTemporaryBytes(ArrayRef<StreamedBody> bodies,
-                            ArrayRef<int64_t> longestRuns);
+                            ArrayRef<int64_t> longestWorkItems);
   RingLayout layOut(ArrayRef<StreamedBody> bodies, int64_t segments,
                     int64_t bytes);
   void complete(const RingLayout &layout, const SegmentTable &table);
@@ -316,8 +321,9 @@ SmallVector<StreamedBody> StreamWeightsPass::findBodies(KernelOp kernel) {
 
 /// Returns the largest size of the temporaries of any body, including the sums
 /// of streamed bodies.
-int64_t StreamWeightsPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
-                                             ArrayRef<int64_t> longestRuns) {
+int64_t
+StreamWeightsPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
+                                     ArrayRef<int64_t> longestWorkItems) {
   int64_t most = 0;
   for (func::FuncOp body : getBodies(getOperation())) {
     int64_t bytes = 0;
@@ -330,10 +336,10 @@ int64_t StreamWeightsPass::getTemporaryBytes(ArrayRef<StreamedBody> bodies,
       add(getBufferBytes(op.getType()) + getSharedAlignment(op) -
           kSharedAlignment);
     });
-    for (auto [streamed, run] : llvm::zip(bodies, longestRuns))
+    for (auto [streamed, longest] : llvm::zip(bodies, longestWorkItems))
       if (streamed.body == body)
         for (const WeightStream &stream : streamed.streams)
-          add(std::min(run * stream.rowsPerVcta, stream.getNumRows()) *
+          add(std::min(longest * stream.rowsPerVcta, stream.getNumRows()) *
               (stream.getWarpsPerRow() + 1) * sizeof(float));
     most = std::max(most, bytes);
   }
@@ -382,7 +388,7 @@ void StreamWeightsPass::complete(const RingLayout &layout,
   kernelTemplate.defineConstant("ark_stream_first_segment", table.getFirst());
   kernelTemplate.defineConstant("ark_stream_depth", layout.depth);
   kernelTemplate.defineConstant("ark_stream_slot_bytes", layout.slotBytes);
-  bool areShort = table.getChunksPerRun() <= kStreamWarps * layout.depth;
+  bool areShort = table.getChunksPerWorkItem() <= kStreamWarps * layout.depth;
   kernelTemplate.defineConstant("ark_stream_pace", areShort ? shortPace : pace);
   kernelTemplate.defineConstant("ark_stream_beyond",
                                 areShort ? 0 : layout.depth);
@@ -403,18 +409,18 @@ void StreamWeightsPass::stream(KernelOp kernel, int64_t sharedMemory) {
   SmallVector<StreamedBody> bodies = findBodies(kernel);
   if (bodies.empty() || !KernelTemplate(getOperation()).has("ark_stream_begin"))
     return;
-  auto longestRuns =
+  auto longestWorkItems =
       llvm::map_to_vector(bodies, [&](const StreamedBody &streamed) {
-        return getLongestRun(kernel, streamed.body);
+        return getLongestWorkItem(kernel, streamed.body);
       });
   SegmentTable table(kernel, bodies);
-  int64_t others = getTemporaryBytes(bodies, longestRuns) + tableBytes;
+  int64_t others = getTemporaryBytes(bodies, longestWorkItems) + tableBytes;
   RingLayout layout =
       layOut(bodies, table.getLongestLane(), sharedMemory - others);
   if (layout.depth < kMinDepth)
     return;
-  for (auto [streamed, run] : llvm::zip(bodies, longestRuns)) {
-    StreamRewriter(streamed, run).rewrite();
+  for (auto [streamed, longest] : llvm::zip(bodies, longestWorkItems)) {
+    StreamRewriter(streamed, longest).rewrite();
     numProducts += streamed.streams.size();
   }
   complete(layout, table);
