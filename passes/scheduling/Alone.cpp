@@ -22,11 +22,11 @@ public:
   /// SM can still run at the same time.
   ScheduledLanes schedule(const SchedulerInput &input) const override {
     int64_t sms = input.target.getSms();
-    ScheduledLanes lanes(sms * input.placement.slots.size());
+    ScheduledLanes lanes(sms * input.placement.smLanes.size());
     for (auto [position, task] :
          llvm::enumerate(input.dependences.getTasks())) {
       const Placement::Pin &pin = input.placement.pins[position];
-      lanes[pin.slot * sms + pin.sms.first].push_back(
+      lanes[pin.smLane * sms + pin.sms.first].push_back(
           {static_cast<unsigned>(position), 0, TaskOp(task).getNumVCTAs()});
     }
     return lanes;

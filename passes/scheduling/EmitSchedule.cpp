@@ -120,14 +120,15 @@ public:
                   const ScheduledLanes &lanes)
       : builder(builder), input(input), lanes(lanes) {}
 
-  void emitSlot(unsigned slot);
+  void emitSMLane(unsigned smLane);
 
 private:
-  void emitGroup(unsigned slot, Interval sms);
-  std::optional<AffineMap> fitRange(unsigned slot, Interval sms, size_t index);
-  bool haveSameTasks(unsigned slot, int64_t a, int64_t b) const;
-  ArrayRef<ScheduledWorkItem> getWorkItems(unsigned slot, int64_t sm) const {
-    return lanes[slot * input.target.getSms() + sm];
+  void emitGroup(unsigned smLane, Interval sms);
+  std::optional<AffineMap> fitRange(unsigned smLane, Interval sms,
+                                    size_t index);
+  bool haveSameTasks(unsigned smLane, int64_t a, int64_t b) const;
+  ArrayRef<ScheduledWorkItem> getWorkItems(unsigned smLane, int64_t sm) const {
+    return lanes[smLane * input.target.getSms() + sm];
   }
 
   OpBuilder &builder;
@@ -136,27 +137,28 @@ private:
 };
 } // namespace
 
-std::optional<AffineMap> ScheduleEmitter::fitRange(unsigned slot, Interval sms,
-                                                   size_t index) {
+std::optional<AffineMap> ScheduleEmitter::fitRange(unsigned smLane,
+                                                   Interval sms, size_t index) {
   SmallVector<int64_t> begins, ends;
   for (int64_t sm = sms.first; sm < sms.second; ++sm) {
-    begins.push_back(getWorkItems(slot, sm)[index].begin);
-    ends.push_back(getWorkItems(slot, sm)[index].end);
+    begins.push_back(getWorkItems(smLane, sm)[index].begin);
+    ends.push_back(getWorkItems(smLane, sm)[index].end);
   }
   MLIRContext *context = builder.getContext();
   auto begin = fitLinear(context, sms.first, begins);
   auto end = fitLinear(context, sms.first, ends);
   if (begin && end)
     return makeRange(*begin, *end);
-  unsigned task = getWorkItems(slot, sms.first)[index].task;
+  unsigned task = getWorkItems(smLane, sms.first)[index].task;
   return fitDealt(context, sms.first, begins, ends,
                   input.placement.pins[task].sms,
                   input.dependences.getTask(task).getNumVCTAs());
 }
 
-bool ScheduleEmitter::haveSameTasks(unsigned slot, int64_t a, int64_t b) const {
+bool ScheduleEmitter::haveSameTasks(unsigned smLane, int64_t a,
+                                    int64_t b) const {
   return llvm::equal(
-      getWorkItems(slot, a), getWorkItems(slot, b),
+      getWorkItems(smLane, a), getWorkItems(smLane, b),
       [](const ScheduledWorkItem &x, const ScheduledWorkItem &y) {
         return x.task == y.task;
       });
@@ -164,8 +166,8 @@ bool ScheduleEmitter::haveSameTasks(unsigned slot, int64_t a, int64_t b) const {
 
 /// Emits SMs whose lanes have the same tasks: as one lane op if affine maps fit
 /// all ranges of vCTAs, otherwise as two halves.
-void ScheduleEmitter::emitGroup(unsigned slot, Interval sms) {
-  size_t count = getWorkItems(slot, sms.first).size();
+void ScheduleEmitter::emitGroup(unsigned smLane, Interval sms) {
+  size_t count = getWorkItems(smLane, sms.first).size();
   if (count == 0)
     return;
   SmallVector<AffineMap> ranges;
@@ -173,19 +175,19 @@ void ScheduleEmitter::emitGroup(unsigned slot, Interval sms) {
                  sms.second - sms.first >= kSmallestGroup ||
                  sms.second - sms.first == input.target.getSms();
   for (size_t index = 0; regular && index < count; ++index) {
-    std::optional<AffineMap> range = fitRange(slot, sms, index);
+    std::optional<AffineMap> range = fitRange(smLane, sms, index);
     regular = range.has_value();
     if (range)
       ranges.push_back(*range);
   }
   if (!regular) {
     int64_t middle = (sms.first + sms.second) / 2;
-    emitGroup(slot, {sms.first, middle});
-    emitGroup(slot, {middle, sms.second});
+    emitGroup(smLane, {sms.first, middle});
+    emitGroup(smLane, {middle, sms.second});
     return;
   }
 
-  const Placement::Slot &resources = input.placement.slots[slot];
+  const Placement::SMLane &resources = input.placement.smLanes[smLane];
   auto toAttr = [&](Interval range) {
     return builder.getDenseI64ArrayAttr({range.first, range.second});
   };
@@ -197,18 +199,18 @@ void ScheduleEmitter::emitGroup(unsigned slot, Interval sms) {
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&lane.getBody());
   for (auto [workItem, range] :
-       llvm::zip(getWorkItems(slot, sms.first), ranges)) {
+       llvm::zip(getWorkItems(smLane, sms.first), ranges)) {
     TaskOp task = input.dependences.getTask(workItem.task);
     RunOp::create(builder, task.getLoc(), task.getName(), range);
   }
 }
 
-void ScheduleEmitter::emitSlot(unsigned slot) {
+void ScheduleEmitter::emitSMLane(unsigned smLane) {
   for (int64_t sm = 0, sms = input.target.getSms(); sm < sms;) {
     int64_t first = sm++;
-    while (sm < sms && haveSameTasks(slot, first, sm))
+    while (sm < sms && haveSameTasks(smLane, first, sm))
       ++sm;
-    emitGroup(slot, {first, sm});
+    emitGroup(smLane, {first, sm});
   }
 }
 
@@ -223,7 +225,7 @@ ScheduleOp mlir::ark::emitSchedule(OpBuilder &builder, StringRef scheduler,
   builder.createBlock(&schedule.getBody());
   ScheduledLanes split = splitDependent(input.dependences, lanes);
   ScheduleEmitter emitter(builder, input, split);
-  for (unsigned slot = 0; slot < input.placement.slots.size(); ++slot)
-    emitter.emitSlot(slot);
+  for (unsigned smLane = 0; smLane < input.placement.smLanes.size(); ++smLane)
+    emitter.emitSMLane(smLane);
   return schedule;
 }

@@ -46,20 +46,20 @@ void ProblemWriter::writeRange(StringRef key, Interval range) {
 }
 
 void ProblemWriter::writeLanes() {
-  for (const Placement::Slot &slot : input.placement.slots)
+  for (const Placement::SMLane &smLane : input.placement.smLanes)
     for (int64_t sm = 0; sm < int64_t(input.target.getSms()); ++sm)
       json.object([&] {
         json.attribute("sm", sm);
-        writeRange("warps", slot.warps);
-        if (slot.sharedMemory)
-          writeRange("shared_memory", *slot.sharedMemory);
+        writeRange("warps", smLane.warps);
+        if (smLane.sharedMemory)
+          writeRange("shared_memory", *smLane.sharedMemory);
       });
 }
 
 void ProblemWriter::writeTasks() {
   for (auto [task, op] : llvm::enumerate(input.dependences.getTasks())) {
     const Placement::Pin &pin = input.placement.pins[task];
-    int64_t firstLane = pin.slot * int64_t(input.target.getSms());
+    int64_t firstLane = pin.smLane * int64_t(input.target.getSms());
     json.object([&, task = unsigned(task), op = TaskOp(op)] {
       json.attribute("name", TaskOp(op).getName());
       writeRange("lanes",
@@ -100,7 +100,7 @@ void ProblemWriter::writeNeeds() {
 }
 
 void ProblemWriter::write() {
-  size_t numLanes = input.placement.slots.size() * input.target.getSms();
+  size_t numLanes = input.placement.smLanes.size() * input.target.getSms();
   json.object([&] {
     json.attribute("sms", int64_t(input.target.getSms()));
     json.attributeArray("lanes", [&] { writeLanes(); });

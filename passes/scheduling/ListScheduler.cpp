@@ -55,7 +55,7 @@ class TaskPlacer {
 public:
   explicit TaskPlacer(const SchedulerInput &input)
       : input(input),
-        times(input.target.getSms() * input.placement.slots.size(),
+        times(input.target.getSms() * input.placement.smLanes.size(),
               input.dependences.getTasks().size()) {}
 
   ScheduledLanes run();
@@ -433,7 +433,7 @@ void TaskPlacer::place(unsigned task) {
   const Placement::Pin &pin = input.placement.pins[task];
   allLanes.clear();
   for (int64_t sm = pin.sms.first; sm < pin.sms.second; ++sm)
-    allLanes.push_back(pin.slot * input.target.getSms() + sm);
+    allLanes.push_back(pin.smLane * input.target.getSms() + sm);
   collectEnds(task);
   findReadyBounds();
   vctaNs = input.costs.getTaskNs(task) / numVCTAs;

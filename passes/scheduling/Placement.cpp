@@ -58,58 +58,58 @@ static Interval findWidestGap(SmallVector<Interval> taken, int64_t end) {
   return widest;
 }
 
-/// Adds a slot with the widest ranges of warps and shared memory that no other
-/// slot uses. If all are in use, returns the slot with the most warps.
-static unsigned getDefaultSlot(SmallVectorImpl<Placement::Slot> &slots,
-                               TargetAttr target) {
+/// Adds a lane with the widest ranges of warps and shared memory that no other
+/// lane of an SM uses. If all are in use, returns the lane with the most warps.
+static unsigned getDefaultSMLane(SmallVectorImpl<Placement::SMLane> &smLanes,
+                                 TargetAttr target) {
   SmallVector<Interval> warps, memory;
-  for (const Placement::Slot &slot : slots) {
-    warps.push_back(slot.warps);
-    if (slot.sharedMemory)
-      memory.push_back(*slot.sharedMemory);
+  for (const Placement::SMLane &smLane : smLanes) {
+    warps.push_back(smLane.warps);
+    if (smLane.sharedMemory)
+      memory.push_back(*smLane.sharedMemory);
   }
   Interval freeWarps = findWidestGap(warps, target.getWarps());
   Interval freeMemory = findWidestGap(memory, target.getSharedMemory());
   bool memoryLeft = memory.empty() || freeMemory.first < freeMemory.second;
   if (freeWarps.first < freeWarps.second && memoryLeft) {
-    slots.push_back(
+    smLanes.push_back(
         {freeWarps, memory.empty() ? std::optional<Interval>() : freeMemory});
-    return slots.size() - 1;
+    return smLanes.size() - 1;
   }
-  auto width = [](const Placement::Slot &slot) {
-    return slot.warps.second - slot.warps.first;
+  auto width = [](const Placement::SMLane &smLane) {
+    return smLane.warps.second - smLane.warps.first;
   };
   return std::max_element(
-             slots.begin(), slots.end(),
+             smLanes.begin(), smLanes.end(),
              [&](auto &a, auto &b) { return width(a) < width(b); }) -
-         slots.begin();
+         smLanes.begin();
 }
 
-/// Returns the slot that a task's plan names, new or known.
-static FailureOr<unsigned> findSlot(TaskOp task, Interval warps,
-                                    std::optional<Interval> sharedMemory,
-                                    SmallVectorImpl<Placement::Slot> &slots,
-                                    ArrayRef<TaskOp> owners) {
-  for (auto [index, slot] : llvm::enumerate(slots)) {
-    bool sameWarps = slot.warps == warps;
-    bool sameMemory = slot.sharedMemory == sharedMemory;
+/// Returns the lane of an SM that a task's plan names, new or known.
+static FailureOr<unsigned>
+findSMLane(TaskOp task, Interval warps, std::optional<Interval> sharedMemory,
+           SmallVectorImpl<Placement::SMLane> &smLanes,
+           ArrayRef<TaskOp> owners) {
+  for (auto [index, smLane] : llvm::enumerate(smLanes)) {
+    bool sameWarps = smLane.warps == warps;
+    bool sameMemory = smLane.sharedMemory == sharedMemory;
     if (sameWarps && sameMemory)
       return index;
-    bool memoryClash = slot.sharedMemory && sharedMemory &&
-                       overlaps(*slot.sharedMemory, *sharedMemory);
-    if (!overlaps(slot.warps, warps) && !memoryClash)
+    bool memoryClash = smLane.sharedMemory && sharedMemory &&
+                       overlaps(*smLane.sharedMemory, *sharedMemory);
+    if (!overlaps(smLane.warps, warps) && !memoryClash)
       continue;
     InFlightDiagnostic diagnostic =
         emitPinError(task, "warps", warps)
         << "which share warps or shared memory with another task's lane";
     TaskOp owner = owners[index];
     diagnostic.attachNote(owner.getLoc())
-        << "'" << owner.getName() << "' pins warps [" << slot.warps.first
-        << ", " << slot.warps.second << ")";
+        << "'" << owner.getName() << "' pins warps [" << smLane.warps.first
+        << ", " << smLane.warps.second << ")";
     return diagnostic;
   }
-  slots.push_back({warps, sharedMemory});
-  return slots.size() - 1;
+  smLanes.push_back({warps, sharedMemory});
+  return smLanes.size() - 1;
 }
 
 /// Returns the SMs of the task's rank. A task without rank may use all SMs.
@@ -165,30 +165,30 @@ FailureOr<Placement> Placement::read(ArrayRef<TaskOp> tasks, TargetAttr target,
       unpinned.push_back(index);
       continue;
     }
-    FailureOr<unsigned> slot = findSlot(task, warps->value_or(allWarps),
-                                        *memory, placement.slots, owners);
-    if (failed(slot))
+    FailureOr<unsigned> smLane = findSMLane(task, warps->value_or(allWarps),
+                                            *memory, placement.smLanes, owners);
+    if (failed(smLane))
       return failure();
-    if (*slot == owners.size())
+    if (*smLane == owners.size())
       owners.push_back(task);
-    placement.pins.back().slot = *slot;
+    placement.pins.back().smLane = *smLane;
   }
   if (!unpinned.empty()) {
-    unsigned slot = getDefaultSlot(placement.slots, target);
+    unsigned smLane = getDefaultSMLane(placement.smLanes, target);
     for (unsigned task : unpinned)
-      placement.pins[task].slot = slot;
+      placement.pins[task].smLane = smLane;
   }
   for (auto [position, pin] : llvm::enumerate(placement.pins)) {
     TaskOp task = tasks[position];
-    const Slot &slot = placement.slots[pin.slot];
-    Interval warps = slot.warps;
+    const SMLane &smLane = placement.smLanes[pin.smLane];
+    Interval warps = smLane.warps;
     if (static_cast<int64_t>(task.getWarps()) > warps.second - warps.first)
       return task.emitOpError("needs ")
              << task.getWarps() << " warps, and its lane has "
              << warps.second - warps.first;
-    if (!slot.sharedMemory)
+    if (!smLane.sharedMemory)
       continue;
-    int64_t bytes = slot.sharedMemory->second - slot.sharedMemory->first;
+    int64_t bytes = smLane.sharedMemory->second - smLane.sharedMemory->first;
     if (static_cast<int64_t>(task.getSharedMemory()) > bytes)
       return task.emitOpError("needs ")
              << task.getSharedMemory()

@@ -43,7 +43,7 @@ static std::optional<int64_t> findTiedRotation(const SchedulerInput &input,
                                                ArrayRef<int64_t> rotations) {
   auto deals = [&](unsigned other) {
     const Placement::Pin &pin = input.placement.pins[other];
-    return std::tuple(pin.sms, pin.slot,
+    return std::tuple(pin.sms, pin.smLane,
                       input.dependences.getTask(other).getNumVCTAs());
   };
   for (const Dependence &dependence : input.dependences.getIncoming(task))
@@ -56,13 +56,13 @@ static std::optional<int64_t> findTiedRotation(const SchedulerInput &input,
 ScheduledLanes
 RoundRobinScheduler::schedule(const SchedulerInput &input) const {
   int64_t allSms = input.target.getSms();
-  ScheduledLanes lanes(allSms * input.placement.slots.size());
+  ScheduledLanes lanes(allSms * input.placement.smLanes.size());
   std::vector<double> load(lanes.size(), 0);
   SmallVector<int64_t> rotations;
   for (auto [position, task] : llvm::enumerate(input.dependences.getTasks())) {
     const Placement::Pin &pin = input.placement.pins[position];
     int64_t sms = pin.sms.second - pin.sms.first;
-    int64_t first = pin.slot * allSms + pin.sms.first;
+    int64_t first = pin.smLane * allSms + pin.sms.first;
     int64_t count = TaskOp(task).getNumVCTAs();
 
     SmallVector<double> shares;

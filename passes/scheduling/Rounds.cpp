@@ -34,11 +34,11 @@ static int64_t countBusySms(int64_t count, int64_t sms) {
 
 ScheduledLanes RoundsScheduler::schedule(const SchedulerInput &input) const {
   int64_t allSms = input.target.getSms();
-  ScheduledLanes lanes(allSms * input.placement.slots.size());
+  ScheduledLanes lanes(allSms * input.placement.smLanes.size());
   for (auto [position, task] : llvm::enumerate(input.dependences.getTasks())) {
     const Placement::Pin &pin = input.placement.pins[position];
     int64_t sms = pin.sms.second - pin.sms.first;
-    int64_t first = pin.slot * allSms + pin.sms.first;
+    int64_t first = pin.smLane * allSms + pin.sms.first;
     int64_t count = TaskOp(task).getNumVCTAs();
     int64_t busy = countBusySms(count, sms);
     for (int64_t sm = 0; sm < sms; ++sm) {

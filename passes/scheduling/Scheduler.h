@@ -15,14 +15,15 @@ namespace mlir::ark {
 
 /// Resources on which tasks may run, from the target and the tasks' plans.
 struct Placement {
-  /// One lane on every SM.
-  struct Slot {
+  /// A lane that every SM has: its warps, and its part of the shared memory if
+  /// the lanes of an SM divide it.
+  struct SMLane {
     Interval warps;
     std::optional<Interval> sharedMemory;
   };
   struct Pin {
     Interval sms;
-    unsigned slot;
+    unsigned smLane;
     /// False if the task should run in the lanes of producers with the same
     /// setting, without synchronisation in between. This is only possible if
     /// the dependences permit it.
@@ -34,7 +35,7 @@ struct Placement {
   static FailureOr<Placement> read(ArrayRef<TaskOp> tasks, TargetAttr target,
                                    int64_t ranks);
 
-  SmallVector<Slot> slots;
+  SmallVector<SMLane> smLanes;
   /// Returns true if the plans of both tasks request no synchronisation between
   /// them.
   bool wantsNoSync(unsigned producer, unsigned consumer) const {
@@ -51,8 +52,7 @@ struct ScheduledWorkItem {
   int64_t begin, end;
 };
 
-/// Work items of every lane. The lane of slot `k` on SM `s` has index `k * sms
-/// + s`.
+/// Work items of every lane. Lane `k` of SM `s` has index `k * sms + s`.
 using ScheduledLanes = std::vector<std::vector<ScheduledWorkItem>>;
 
 struct SchedulerInput {

@@ -59,7 +59,7 @@ static LogicalResult verifyRun(RunOp run, LaneOp lane, TaskOp task,
                   Twine(pin.sms.first) + ", " + Twine(pin.sms.second) + ")");
   }
   if (task.getPlan() && task.getPlan()->contains("warps")) {
-    Interval pinned = placement.slots[pin.slot].warps;
+    Interval pinned = placement.smLanes[pin.smLane].warps;
     if (lane.getWarps()[0] != pinned.first ||
         lane.getWarps()[1] != pinned.second)
       return fail("runs on warps [" + Twine(lane.getWarps()[0]) + ", " +
