@@ -12,25 +12,57 @@ import pytest
 ROOT = Path(__file__).parents[2]
 GUIDE = (ROOT / "docs/extending.md").read_text()
 CASE = re.compile(r"\bBackend::(CUDA|HIP)\b")
+# The names of both backends, of their dialects in MLIR, and of their code generators in LLVM: a
+# text with both names lists the backends.
+LISTED = (
+    (
+        re.compile(r"(?<![A-Za-z])cuda(?![a-z])|Cuda(?![a-z])"),
+        re.compile(r"(?<![A-Za-z])hip(?![a-z])|Hip(?![a-z])"),
+    ),
+    (re.compile(r"\bnvvm\b"), re.compile(r"\brocdl\b")),
+    (re.compile(r"\bNVPTX\b"), re.compile(r"\bAMDGPU\b")),
+)
 # Descriptions of machines are the first step of the guide. A new backend needs no change in the
 # other two: fakes of NVIDIA's driver, and DLPack's names of devices.
 OTHERS = ("dialects/ark/ArkKnownTargets.cpp", "ark_mlir/testing/", "ark_mlir/runtime/arrays/")
 
 
-def find_cpp() -> Iterator[str]:
+def lists_backends(text: str) -> bool:
+    return any(all(name.search(text) for name in names) for names in LISTED)
+
+
+def find_sources() -> Iterator[str]:
+    """Finds files of C++, ODS and CMake with a case for a backend, or with a list of backends."""
     for folder in ("dialects", "lib", "passes"):
-        for pattern in ("*.cpp", "*.h", "*.td"):
+        for pattern in ("*.cpp", "*.h", "*.td", "*.def", "*.cmake", "CMakeLists.txt"):
             for path in sorted((ROOT / folder).rglob(pattern)):
-                if CASE.search(path.read_text()):
+                text = path.read_text()
+                if CASE.search(text) or lists_backends(text):
                     yield str(path.relative_to(ROOT))
+    if lists_backends((ROOT / "pyproject.toml").read_text()):
+        yield "pyproject.toml"
+
+
+def find_strings(code: str) -> list[str]:
+    """Returns the strings of Python code, without docstrings."""
+    nodes = list(ast.walk(ast.parse(code)))
+    documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+    docstrings = {
+        node.body[0].value
+        for node in nodes
+        if isinstance(node, documented) and node.body and isinstance(node.body[0], ast.Expr)
+    }
+    return [
+        node.value
+        for node in nodes
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings
+    ]
 
 
 def names_backend(code: str) -> bool:
-    """Returns True if a string of the code is the name of a GPU backend."""
-    return any(
-        isinstance(node, ast.Constant) and node.value in ("cuda", "hip")
-        for node in ast.walk(ast.parse(code))
-    )
+    """Returns True if a string is the name of a backend, or if the strings list the backends."""
+    strings = find_strings(code)
+    return not {"cuda", "hip"}.isdisjoint(strings) or lists_backends("\n".join(strings))
 
 
 def find_python() -> Iterator[str]:
@@ -39,7 +71,7 @@ def find_python() -> Iterator[str]:
             yield str(path.relative_to(ROOT))
 
 
-FILES = [name for name in (*find_cpp(), *find_python()) if not name.startswith(OTHERS)]
+FILES = [name for name in (*find_sources(), *find_python()) if not name.startswith(OTHERS)]
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -49,7 +81,13 @@ def test_the_guide_names_the_file(name: str) -> None:
 
 def test_the_search_finds_backends() -> None:
     assert "passes/target/module/LowerToTarget.cpp" in FILES
+    assert "passes/kernel/KernelAbi.def" in FILES
+    assert "lib/cmake/StaticLLVM.cmake" in FILES
+    assert "lib/python/CMakeLists.txt" in FILES
     assert "ark_mlir/runtime/drivers.py" in FILES
+    assert "ark_mlir/devices.py" in FILES
     assert names_backend('assert target.backend != "cuda"')
     assert names_backend('DRIVERS = {"cpu": 1, "hip": 2}')
+    assert names_backend('NAME = re.compile(r"(cuda|hip):[0-9]+")')
     assert not names_backend('raise ValueError("a program for cuda")  # "hip"')
+    assert not names_backend('def run():\n    """Runs programs for cuda and hip."""\n')
