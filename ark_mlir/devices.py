@@ -12,7 +12,7 @@ _NAME = re.compile(r"(cuda|hip):(\d{1,4}(?:,\d{1,4})*)")
 
 
 def check_devices(devices: object) -> tuple[int, ...]:
-    """The numbers of GPUs.
+    """Returns the numbers of GPUs as a tuple.
 
     Raises InvalidUsageError if they are not numbers of GPUs, or a GPU is named twice.
 
@@ -31,7 +31,7 @@ def check_devices(devices: object) -> tuple[int, ...]:
 
 
 def split_target(target: str) -> tuple[str, tuple[int, ...] | None]:
-    """A target's name without the numbers of GPUs that it ends in, and these numbers.
+    """Splits a target into its name without numbers of GPUs at its end, and these numbers.
 
     Example:
         >>> split_target("cuda:0,1"), split_target("cuda:sm_90a")

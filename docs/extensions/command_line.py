@@ -126,7 +126,7 @@ class Passes(_Text):
 
 
 def describe_stage(stage: str) -> str:
-    """Returns a section with the passes of a stage, or of the rooms that a stage consists of."""
+    """Returns a section with the passes of a stage, or of the libraries of a stage."""
     pages = sorted((ROOT / "passes" / stage).rglob("Passes.md"))
     rows = [row for page in pages for row in describe_passes(page)]
     title = "Around the stages" if stage == "pipelines" else f"Stage {stage}"

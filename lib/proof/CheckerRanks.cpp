@@ -78,8 +78,8 @@ LogicalResult RankChecker::checkShares() {
 //===----------------------------------------------------------------------===//
 
 /// Returns true if a semaphore of a kind connects ranks.
-static bool connectsRanks(HandoffKind kind, bool isMeeting) {
-  if (isMeeting)
+static bool connectsRanks(HandoffKind kind, bool isBarrier) {
+  if (isBarrier)
     return kind == HandoffKind::Barrier;
   return kind == HandoffKind::Peer || kind == HandoffKind::Packet;
 }
@@ -91,14 +91,14 @@ LogicalResult RankChecker::checkSemaphore(SemaphoreOp semaphore,
       uses, [&](const Use &use) { return getRank(use.sm) != rank; });
   if (other == uses.end())
     return success();
-  bool isMeeting = isa<BarrierOp>(uses.front().item);
+  bool isBarrier = isa<BarrierOp>(uses.front().item);
   for (const Use &use : uses)
-    if (isa<BarrierOp>(use.item) != isMeeting)
+    if (isa<BarrierOp>(use.item) != isBarrier)
       return use.item->emitOpError("of '@")
              << semaphore.getSymName() << "' on SM " << use.sm
              << ": lanes of several ranks meet at a semaphore, or signal it "
                 "and wait for it (sharing_c3)";
-  if (connectsRanks(semaphore.getHandoff(), isMeeting))
+  if (connectsRanks(semaphore.getHandoff(), isBarrier))
     return success();
   InFlightDiagnostic diagnostic =
       other->item->emitOpError("of '@")

@@ -1,8 +1,9 @@
 """Exports the files that a machine with a GPU, but without the compiler, needs to run the tests
 beside this file.
 
-Usage: export.py <folder> [<target>]. The folder gets the runtime half of the package, models, and
-for every case of tests/support/op_cases.py a bundle with inputs, expected outputs and bounds.
+Usage: export.py <folder> [<target>]. The folder gets the runtime part of the package, which needs
+no compiler, and models. For every case of tests/support/op_cases.py, it gets a bundle with inputs,
+expected outputs and bounds.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Exports every collective for worlds of several sizes, with the bits that the target cpu computes.
 
-Usage: export_collectives.py <folder> [<target>]. The folder gets the runtime half of the package
-and the programs, which `test_world_collectives.py` runs on one GPU and on a GPU for each rank.
+Usage: export_collectives.py <folder> [<target>]. The folder gets the runtime part of the
+package, which needs no compiler, and the programs. `test_world_collectives.py` runs them on one GPU
+and on a GPU for each rank.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Copies the runtime half of the package, which does not import the compiler."""
+"""Copies the runtime part of the package, which needs no compiler."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Exports decoders that two ranks share, with the interpreter's tokens.
 
-Usage: export_shared_models.py <folder> [<target>]. The folder gets the runtime half of the package
-and the models, which `test_shared_models.py` runs on one GPU and on two.
+Usage: export_shared_models.py <folder> [<target>]. The folder gets the runtime part of the
+package, which needs no compiler, and the models. `test_shared_models.py` runs them on one GPU and
+on two.
 """
 
 from __future__ import annotations

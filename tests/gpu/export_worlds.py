@@ -1,7 +1,7 @@
 """Exports programs of two ranks, for a GPU of each and for one GPU.
 
-Usage: export_worlds.py <folder> [<target>]. The folder gets the runtime half of the package and the
-programs, which the tests of worlds run.
+Usage: export_worlds.py <folder> [<target>]. The folder gets the runtime part of the package, which
+needs no compiler, and the programs, which the tests of worlds run.
 """
 
 from __future__ import annotations
