@@ -1,4 +1,4 @@
-//===- Streaming.h - Matmuls that stream their weights ----------*- C++ -*-===//
+//===- Streaming.h - Matmuls limited by reads of weights --------*- C++ -*-===//
 
 #ifndef ARK_LIB_SUPPORT_STREAMING_H
 #define ARK_LIB_SUPPORT_STREAMING_H
@@ -7,8 +7,8 @@
 
 namespace mlir::ark {
 
-/// The most rows of a matmul that streams its weights. Every weight is used so
-/// few times that reading the weights takes most of the time.
+/// The most rows of a matmul whose time is mostly that of reading its weights,
+/// because each weight is used so few times. Weight rings serve only one row.
 inline constexpr int64_t kStreamingRows = 16;
 
 } // namespace mlir::ark
