@@ -18,10 +18,6 @@ int64_t mlir::ark::getLeastTiles(TargetAttr target) {
   return target.getSms() - target.getSms() / kIdleShare;
 }
 
-int64_t mlir::ark::getLeastWholeTiles(TargetAttr target, bool canWarpsRead) {
-  return canWarpsRead ? getLeastTiles(target) : 1;
-}
-
 static MatrixTilesAttr getListedTiles(TargetAttr target) {
   return target.isGpu() ? target.getGpu().getMatrixTiles() : MatrixTilesAttr();
 }
@@ -60,18 +56,46 @@ static bool canSplit(TargetAttr target, const ProductSizes &sizes, int64_t rows,
           bytes <= target.getSharedMemory());
 }
 
-std::optional<ProductTile> mlir::ark::findListedTile(TargetAttr target,
-                                                     const ProductSizes &sizes,
-                                                     int64_t columnUnit,
-                                                     int64_t leastTiles) {
+/// Returns true if a tile divides the result. If the rows of the right operand
+/// lie across the depth, each of the `across` warpgroups has whole panels.
+static bool divides(TargetAttr target, const ProductSizes &sizes, int64_t rows,
+                    int64_t columns, int64_t across) {
+  int64_t panel = getListedTiles(target).getPanel();
+  return sizes.rows % rows == 0 && sizes.columns % columns == 0 &&
+         (sizes.isRightAlongDepth ||
+          (panel > 0 && columns % (across * panel) == 0)) &&
+         canSplit(target, sizes, rows, columns);
+}
+
+/// Returns the tiles that divide the result. Operands that warps cannot read
+/// also have tiles of whole panels, which no target lists, since larger tiles
+/// are faster if all SMs are busy.
+static SmallVector<std::pair<int64_t, int64_t>>
+getTiles(TargetAttr target, const ProductSizes &sizes) {
+  MatrixTilesAttr listed = getListedTiles(target);
+  SmallVector<std::pair<int64_t, int64_t>> tiles;
+  for (auto [rows, columns] : listed.getTiles())
+    if (divides(target, sizes, rows, columns, /*across=*/2))
+      tiles.emplace_back(rows, columns);
+  int64_t panel = listed.getPanel();
+  if (sizes.canWarpsRead || panel == 0)
+    return tiles;
+  for (auto [down, across] :
+       {std::pair(2, 1), std::pair(1, 2), std::pair(1, 1)})
+    if (divides(target, sizes, down * panel, across * panel, /*across=*/1))
+      tiles.emplace_back(down * panel, across * panel);
+  return tiles;
+}
+
+std::optional<ProductTile>
+mlir::ark::findListedTile(TargetAttr target, const ProductSizes &sizes) {
   MatrixTilesAttr listed = getListedTiles(target);
   if (!listed || sizes.depth % listed.getDepth() != 0)
     return std::nullopt;
+  int64_t least = sizes.canWarpsRead ? getLeastTiles(target) : 1;
   std::optional<ProductTile> best;
-  for (auto [rows, columns] : listed.getTiles()) {
-    if (sizes.rows % rows != 0 || sizes.columns % columns != 0 ||
-        columns % columnUnit != 0 || !canSplit(target, sizes, rows, columns) ||
-        countTiles(sizes, rows, columns) < leastTiles)
+  for (auto [rows, columns] : getTiles(target, sizes)) {
+    if (countTiles(sizes, rows, columns) < least)
       continue;
     double ns = predictTilesNs(target, sizes, rows, columns);
     if (!best || ns < best->ns)

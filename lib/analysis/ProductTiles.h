@@ -27,10 +27,16 @@ constexpr int64_t countPartProducts(int64_t parts) {
 }
 
 /// The extents of `batches` products, each of `rows` x `depth` elements by
-/// `depth` x `columns` elements. `parts` is kF32Parts for elements of f32, and
-/// 1 for elements of 16 bits.
+/// `depth` x `columns` elements.
 struct ProductSizes {
-  int64_t batches, rows, columns, depth, parts = 1;
+  int64_t batches, rows, columns, depth;
+  /// kF32Parts for elements of f32, and 1 for elements of 16 bits.
+  int64_t parts = 1;
+  /// True if warps can multiply tiles of other sizes as well: the rows of both
+  /// operands lie along the depth, and elements have 16 bits.
+  bool canWarpsRead = true;
+  /// True if the rows of the right operand lie along the depth.
+  bool isRightAlongDepth = true;
 };
 
 /// A tile of the result of a matmul, and the predicted time of all tiles.
@@ -52,18 +58,12 @@ int64_t getStageDepth(TargetAttr target);
 double predictTilesNs(TargetAttr target, const ProductSizes &sizes,
                       int64_t rows, int64_t columns);
 
-/// Returns the minimum number of listed tiles of a matmul in one part. If warps
-/// can read the operands, smaller tiles are faster than idle SMs. Other
-/// operands need listed tiles: the result is 1.
-int64_t getLeastWholeTiles(TargetAttr target, bool canWarpsRead);
-
 /// Returns the listed tile with the shortest predicted time. Returns nothing if
-/// no listed tile divides the result into at least `leastTiles` tiles. The
-/// columns of the tile are a multiple of `columnUnit`.
+/// no listed tile divides the result evenly. If warps can read the operands,
+/// tiles of other sizes are faster than idle SMs: then there are at least
+/// `getLeastTiles` listed tiles, or the function returns nothing.
 std::optional<ProductTile> findListedTile(TargetAttr target,
-                                          const ProductSizes &sizes,
-                                          int64_t columnUnit,
-                                          int64_t leastTiles);
+                                          const ProductSizes &sizes);
 
 /// Halves the longer side of a tile until `isEnough()`, or until the sides have
 /// their minimum.

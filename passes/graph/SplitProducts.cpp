@@ -45,19 +45,16 @@ static int64_t getDepth(MatmulOp op) {
 
 /// Predicts the time to read both operands from DRAM once.
 static double predictReads(TargetAttr target, const ProductSizes &sizes) {
-  constexpr double kElementBytes = 2;
+  double elementBytes = sizes.parts == 1 ? 2 : 4;
   double elements = static_cast<double>(sizes.batches) * sizes.depth *
                     (sizes.rows + sizes.columns);
-  return kElementBytes * elements * kBandwidthShare / target.getBandwidth();
+  return elementBytes * elements * kBandwidthShare / target.getBandwidth();
 }
 
-/// Predicts the time of a product that is not split. `leastTiles` is the
-/// argument of `findListedTile`.
-static double predictWhole(TargetAttr target, const ProductSizes &sizes,
-                           int64_t leastTiles) {
+/// Predicts the time of a matmul in one part.
+static double predictWhole(TargetAttr target, const ProductSizes &sizes) {
   double reads = predictReads(target, sizes);
-  if (std::optional<ProductTile> tile =
-          findListedTile(target, sizes, /*columnUnit=*/1, leastTiles))
+  if (std::optional<ProductTile> tile = findListedTile(target, sizes))
     return std::max(reads, tile->ns);
   // Without a listed tile, ark-select-tiles halves a large tile in the same
   // way.
@@ -86,19 +83,17 @@ static double predictSum(TargetAttr target, const ProductSizes &sizes,
 
 /// Returns the number of split-K parts with the shortest predicted time, or 1
 /// if the depth should not be split. Each part has listed tiles.
-static int64_t chooseParts(TargetAttr target, const ProductSizes &sizes,
-                           int64_t columnUnit, bool isAlongDepth) {
-  int64_t leastTiles = getLeastWholeTiles(target, isAlongDepth);
-  double best = predictWhole(target, sizes, leastTiles) * (1 - kMinGain);
+static int64_t chooseParts(TargetAttr target, const ProductSizes &sizes) {
+  double best = predictWhole(target, sizes) * (1 - kMinGain);
   int64_t chosen = 1;
   int64_t stages = sizes.depth / getStageDepth(target);
   for (int64_t parts = 2; parts <= stages; ++parts) {
     if (stages % parts != 0)
       continue;
-    ProductSizes all{sizes.batches * parts, sizes.rows, sizes.columns,
-                     sizes.depth / parts};
-    std::optional<ProductTile> tile =
-        findListedTile(target, all, columnUnit, getLeastTiles(target));
+    ProductSizes all = sizes;
+    all.batches *= parts;
+    all.depth /= parts;
+    std::optional<ProductTile> tile = findListedTile(target, all);
     if (!tile)
       continue;
     double predicted = std::max(predictReads(target, sizes), tile->ns) +
@@ -177,7 +172,7 @@ struct SplitProductsPass : ark::impl::SplitProductsPassBase<SplitProductsPass> {
     auto chosen = op.getRhs().getDefiningOp<GatherOp>();
     if ((plan && plan.contains("tile")) ||
         (chosen && getProductOfChosen(chosen)) || !isa<FloatType>(element) ||
-        element.getIntOrFloatBitWidth() != 16 ||
+        !(element.isF32() || element.getIntOrFloatBitWidth() == 16) ||
         getTensorType(op.getRhs()).getElementType() != element)
       return 1;
     if (parts > 0)
@@ -186,15 +181,19 @@ struct SplitProductsPass : ark::impl::SplitProductsPassBase<SplitProductsPass> {
     if (!target || getStageDepth(target) == 0)
       return 1;
     ArrayRef<int64_t> shape = getTensorType(op).getShape();
-    ProductSizes sizes{ShapedType::getNumElements(shape.drop_back(2)),
-                       shape[shape.size() - 2], shape.back(), getDepth(op)};
     bool isAlongDepth = !op.getTransposeInput() && op.getTransposeOther();
+    ProductSizes sizes{ShapedType::getNumElements(shape.drop_back(2)),
+                       shape[shape.size() - 2],
+                       shape.back(),
+                       getDepth(op),
+                       element.isF32() ? kF32Parts : 1,
+                       isAlongDepth && !element.isF32(),
+                       op.getTransposeOther()};
     int64_t panel = target.getGpu().getMatrixTiles().getPanel();
     if (sizes.rows <= kStreamingRows || (!isAlongDepth && panel == 0) ||
         hasSibling(op))
       return 1;
-    return chooseParts(target, sizes, op.getTransposeOther() ? 1 : 2 * panel,
-                       isAlongDepth);
+    return chooseParts(target, sizes);
   }
 
   void runOnOperation() override {

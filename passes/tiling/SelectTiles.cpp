@@ -267,13 +267,13 @@ TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
     return std::nullopt;
   ArrayRef<int64_t> batches = domain.drop_back(2);
   ProductSizes sizes{ShapedType::getNumElements(batches),
-                     domain[domain.size() - 2], domain.back(), getDepth(op),
-                     isSplit(op) ? kF32Parts : 1};
-  // Two warpgroups divide the columns of a tile, in whole panels if the rows of
-  // the right operand lie across the depth.
-  int64_t columnUnit = op.getTransposeOther() ? 1 : 2 * listed.getPanel();
-  std::optional<ProductTile> found = findListedTile(
-      target, sizes, columnUnit, getLeastWholeTiles(target, canWarpsRead(op)));
+                     domain[domain.size() - 2],
+                     domain.back(),
+                     getDepth(op),
+                     isSplit(op) ? kF32Parts : 1,
+                     canWarpsRead(op),
+                     op.getTransposeOther()};
+  std::optional<ProductTile> found = findListedTile(target, sizes);
   if (!found)
     return std::nullopt;
   Tile tile(batches.size(), 1);

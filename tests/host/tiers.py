@@ -165,6 +165,7 @@ INTERVALS = {
     "emulation/test_ops.py::test_op": 24,
     "emulation/test_packets.py::test_attention_of_blocks_of_rows": 4,
     "emulation/test_products.py::test_clipped_tiles": 8,
+    "emulation/test_products.py::test_small_products_across_the_depth": 4,
     "emulation/test_products.py::test_warpgroups": 4,
     "emulation/test_products.py::test_warpgroups_multiply_parts_of_fp32": 4,
     "emulation/test_products.py::test_warpgroups_read_transposed_operands": 8,

@@ -74,9 +74,8 @@ static bool isLoadable(Value buffer) {
   auto type = cast<MemRefType>(buffer.getType());
   SmallVector<int64_t> strides;
   int64_t offset;
-  int64_t bytes =
-      std::min(kElementsPerLoad * getElementBytes(type.getElementType()),
-               kLoadBytes);
+  int64_t bytes = std::min(
+      kElementsPerLoad * getElementBytes(type.getElementType()), kLoadBytes);
   return succeeded(type.getStridesAndOffset(strides, offset)) &&
          strides.back() == 1 &&
          getRowAlignment(buffer, kElementsPerLoad) >= bytes;

@@ -112,7 +112,9 @@ void SplitBuilder::split(ArrayRef<Loaded> loaded, Value stage) {
 SmallVector<Value> SplitBuilder::accumulate() {
   split(load(constant(0)), constant(0));
   fenceStages(builder);
-  SmallVector<Value> inits = createAccumulators();
+  int64_t own = shape.getOwnAccumulators();
+  Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
+  SmallVector<Value> inits(shape.numProducts * own, zero);
   inits.push_back(constant(0));
   Value end = constant(getDepth());
   auto loop = scf::ForOp::create(builder, constant(0), end,
@@ -121,10 +123,11 @@ SmallVector<Value> SplitBuilder::accumulate() {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToEnd(loop.getBody());
     SmallVector<Value> carried(loop.getRegionIterArgs());
-    Value &stage = carried[shape.numProducts];
+    Value &stage = carried.back();
     Value units = arith::IndexCastOp::create(builder, builder.getI64Type(),
                                              divide(stage, kDescriptorUnit));
-    startStage(units, MutableArrayRef(carried).drop_back());
+    SmallVector<Value> products = createAccumulators();
+    startStage(units, products);
     stage = wrap(add(stage, constant(shape.getStageBytes())),
                  shape.stages * shape.getStageBytes());
     Value next = add(loop.getInductionVar(), constant(kStageDepth));
@@ -137,11 +140,26 @@ SmallVector<Value> SplitBuilder::accumulate() {
       split(load(next), stage);
     }
     NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);
+    for (auto [number, product] : llvm::enumerate(products))
+      addTo(MutableArrayRef(carried).slice(number * own, own), product);
     // Also orders the last reads of stages before accumulators overwrite them.
     fenceStages(builder);
     scf::YieldOp::create(builder, carried);
   }
-  return SmallVector<Value>(loop.getResults().drop_back());
+  SmallVector<Value> totals = createAccumulators();
+  for (auto [number, total] : llvm::enumerate(totals))
+    for (int64_t i = 0; i < own; ++i)
+      total = LLVM::InsertValueOp::create(builder, total,
+                                          loop.getResult(number * own + i), i);
+  return totals;
+}
+
+/// Adds the accumulators of one stage to the thread's sums.
+void SplitBuilder::addTo(MutableArrayRef<Value> sums, Value products) {
+  for (auto [i, sum] : llvm::enumerate(sums)) {
+    Value product = LLVM::ExtractValueOp::create(builder, products, i);
+    sum = arith::AddFOp::create(builder, sum, product);
+  }
 }
 
 //===----------------------------------------------------------------------===//

@@ -9,9 +9,10 @@ namespace mlir::ark {
 
 /// Multiplies f32 operands. The threads load a stage of both operands, split
 /// the elements into bf16 parts, and store the parts to shared memory, while
-/// the warpgroups multiply the parts of the stage before. An accumulator that
-/// is not finite is computed again in f32, since the parts of an infinity have
-/// no meaning.
+/// the warpgroups multiply the parts of the stage before. Threads add the
+/// products of each stage to sums, since `wgmma` rounds accumulators toward
+/// zero after each instruction. A sum that is not finite is computed again in
+/// f32, since the parts of an infinity have no meaning.
 class SplitBuilder : public WarpgroupBuilder {
 public:
   SplitBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
@@ -43,6 +44,7 @@ private:
   Value getDistance(const Source &source, Value k, int64_t row);
   SmallVector<Loaded> load(Value k);
   void split(ArrayRef<Loaded> loaded, Value stage);
+  void addTo(MutableArrayRef<Value> sums, Value products);
   Value isAnyNotFinite(Value own);
   Value computeElement(unsigned product, Value row, Value column);
 

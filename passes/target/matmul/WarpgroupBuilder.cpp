@@ -85,7 +85,10 @@ Value WarpgroupBuilder::wrap(Value after, int64_t end) {
 void WarpgroupBuilder::findTile() {
   Value group = divide(thread, shape.getGroupThreads());
   firstRow = multiply(remainder(group, shape.down), shape.getGroupRows());
-  firstColumn = multiply(divide(group, shape.down), shape.getOwnColumns());
+  Value across = divide(group, shape.down);
+  if (shape.down * shape.across < shape.groups)
+    across = remainder(across, shape.across);
+  firstColumn = multiply(across, shape.getOwnColumns());
 }
 
 /// Returns the descriptor of rows from a multiple of eight on, or of panels. A
@@ -199,6 +202,15 @@ void WarpgroupBuilder::store(Value own, unsigned product, Value buffer) {
 }
 
 void WarpgroupBuilder::build(ValueRange accumulators) {
-  for (auto [product, own] : llvm::enumerate(accumulate()))
+  SmallVector<Value> products = accumulate();
+  OpBuilder::InsertionGuard guard(builder);
+  if (int64_t owners = shape.down * shape.across; owners < shape.groups) {
+    Value isOwner = arith::CmpIOp::create(
+        builder, arith::CmpIPredicate::ult,
+        divide(thread, shape.getGroupThreads()), constant(owners));
+    auto branch = scf::IfOp::create(builder, isOwner, /*withElseRegion=*/false);
+    builder.setInsertionPoint(branch.thenBlock()->getTerminator());
+  }
+  for (auto [product, own] : llvm::enumerate(products))
     store(own, product, accumulators[product]);
 }

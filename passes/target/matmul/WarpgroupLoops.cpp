@@ -102,6 +102,27 @@ static bool haveMaps(ArrayRef<MatmulTile> products) {
          });
 }
 
+/// Returns true if single warps can read the operands.
+static bool canUseWarps(ArrayRef<MatmulTile> products) {
+  return llvm::all_of(products, [](const MatmulTile &product) {
+    return product.isKMajor() && !product.isSplit();
+  });
+}
+
+/// Returns the number of warpgroups across the result. Operands that single
+/// warps cannot read have fewer if the columns cannot be divided evenly.
+static int64_t countAcross(ArrayRef<MatmulTile> products,
+                           const WarpgroupShape &shape, bool canWarpsRead) {
+  int64_t across = shape.groups / shape.down;
+  bool hasPanels = llvm::any_of(products, [](const MatmulTile &product) {
+    return product.rightMajor == Major::MN;
+  });
+  int64_t unit = hasPanels ? kPanelElements : shape.mma.getN();
+  while (!canWarpsRead && across > 1 && shape.columns % (across * unit) != 0)
+    across /= 2;
+  return across;
+}
+
 std::optional<WarpgroupShape>
 WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
                        int64_t threads, int64_t room, TensorMapUse maps) {
@@ -111,14 +132,15 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   // Warps beyond the last whole warpgroup would have no work.
   if (threads % shape.getGroupThreads() != 0)
     return std::nullopt;
-  int64_t groups = threads / shape.getGroupThreads();
+  shape.groups = threads / shape.getGroupThreads();
   shape.rows = first.rows;
   shape.columns = first.columns;
   shape.numProducts = products.size();
   shape.down = shape.rows / shape.getGroupRows();
-  if (shape.rows % shape.getGroupRows() != 0 || groups % shape.down != 0)
+  if (shape.rows % shape.getGroupRows() != 0 || shape.groups % shape.down != 0)
     return std::nullopt;
-  shape.across = groups / shape.down;
+  bool canWarpsRead = canUseWarps(products);
+  shape.across = countAcross(products, shape, canWarpsRead);
   int64_t splitUnit = SplitBuilder::getRowsAtOnce(threads);
   auto isSupported = [&](const MatmulTile &product) {
     return product.isPlain() ||
@@ -140,14 +162,17 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
       shape.numProducts * shape.getOwnAccumulators() > kMaxAccumulators)
     return std::nullopt;
   shape.hasMaps = maps != TensorMapUse::Never && !first.isSplit() &&
-                  shape.numProducts < groups && haveMaps(products) &&
+                  shape.numProducts < shape.groups && haveMaps(products) &&
                   (maps == TensorMapUse::Always || areMapsFast(shape, first));
   int64_t stageRoom = room - (shape.hasMaps ? getBesideBytes(shape) : 0);
   if (first.isSplit()) {
     shape.stages = kSplitStages;
   } else {
-    shape.stages = std::min({kMaxStages, stageRoom / shape.getStageBytes(),
-                             first.depth / kStageDepth});
+    int64_t wanted = first.depth / kStageDepth;
+    if (!canWarpsRead)
+      wanted = std::max(wanted, kMinStages);
+    shape.stages =
+        std::min({kMaxStages, stageRoom / shape.getStageBytes(), wanted});
     if (shape.stages < kMinStages)
       return std::nullopt;
   }

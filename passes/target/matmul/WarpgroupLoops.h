@@ -34,8 +34,10 @@ struct WarpgroupShape {
   /// Rows of operand A, and columns of every product.
   int64_t rows, columns;
   int64_t numProducts;
-  /// Warpgroups down and across the result.
-  int64_t down, across;
+  /// Warpgroups of the CTA, and those down and across the result. Any other
+  /// warpgroups compute the same parts of the result again, and do not store
+  /// them.
+  int64_t groups, down, across;
   int64_t stages;
   /// bf16 parts of an element in a stage; 1 if operands are not split.
   int64_t parts;

@@ -141,6 +141,21 @@ def test_warpgroups_multiply_parts_of_fp32(
     assert WARPGROUPS in check(program, arrays).text
 
 
+@pytest.mark.parametrize("shape", [(64, 192, 64), (128, 64, 128), (64, 192, 320)])
+@pytest.mark.parametrize("dtype", [ark.bf16, ark.fp32])
+def test_small_products_across_the_depth(shape: Shape, dtype: ark.DType, check: Check) -> None:
+    """Some warpgroups have no part of such a tile, and a stage may be the only one."""
+    m, n, k = shape
+    random = np.random.default_rng(0)
+    with ark.Program("product") as program:
+        x, w = ark.input("x", (k, m), dtype), ark.parameter("w", (k, n), dtype)
+        ark.output("y", ark.relu(ark.matmul(x, w, transpose_input=True)))
+    arrays = {
+        tensor.name: random.standard_normal(tensor.shape).astype(dtype.numpy) for tensor in (x, w)
+    }
+    assert WARPGROUPS in check(program, arrays).text
+
+
 def test_two_products_of_one_transposed_operand(check: Check) -> None:
     """Both products of a vCTA read panels of their own weight beside rows of one input."""
     random = np.random.default_rng(0)

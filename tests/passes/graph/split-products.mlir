@@ -83,13 +83,25 @@ ark.program @batch(
   ark.return %0 : tensor<3x32x8xbf16>
 }
 
+// Warpgroups multiply f32 as parts of bf16, in tiles of whole panels.
+// CHECK-LABEL: ark.program @gradientInF32
+// CHECK: ark.matmul {{.*}} {transpose_input} : (tensor<[[PARTS:[0-9]+]]x{{[0-9]+}}x128xf32>, tensor<[[PARTS]]x{{[0-9]+}}x64xf32>) -> tensor<[[PARTS]]x128x64xf32>
+// CHECK-NEXT: ark.reduce_sum {{.*}} -> tensor<128x64xf32>
+ark.program @gradientInF32(
+    %x: tensor<4096x128xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %dy: tensor<4096x64xf32> {ark.kind = #ark.kind<input>, ark.name = "dy"})
+    -> (tensor<128x64xf32> {ark.name = "dw"}) {
+  %0 = ark.matmul %x, %dy {transpose_input} : (tensor<4096x128xf32>, tensor<4096x64xf32>) -> tensor<128x64xf32>
+  ark.return %0 : tensor<128x64xf32>
+}
+
 // The pass does not split a product of few rows, which streams its weights; a product with enough tiles; a shallow
-// product; a product of rows that no listed tile divides; a product of f32; and a product whose tile the user has set.
+// product; a product of rows that no listed tile divides; a product of integers; and a product whose tile the user has set.
 // CHECK-LABEL: ark.program @notSplit
 // CHECK-NOT: ark.reduce_sum
 // CHECK: ark.return
 // FOUR-LABEL: ark.program @notSplit
-// FOUR: ark.matmul {{.*}} (tensor<128x2048xf32>, tensor<64x2048xf32>)
+// FOUR: ark.matmul {{.*}} (tensor<128x2048xi32>, tensor<64x2048xi32>)
 // FOUR: ark.matmul {{.*}} (tensor<128x8192xbf16>, tensor<512x8192xbf16>) -> tensor<128x512xbf16>
 // FOUR: ark.return
 ark.program @notSplit(
@@ -97,21 +109,21 @@ ark.program @notSplit(
     %x: tensor<128x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %odd: tensor<100x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "odd"},
     %shallow: tensor<128x1024xbf16> {ark.kind = #ark.kind<input>, ark.name = "shallow"},
-    %single: tensor<128x2048xf32> {ark.kind = #ark.kind<input>, ark.name = "single"},
+    %single: tensor<128x2048xi32> {ark.kind = #ark.kind<input>, ark.name = "single"},
     %w: tensor<512x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
     %wide: tensor<32768x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "wide"},
     %v: tensor<2048x1024xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"},
-    %u: tensor<64x2048xf32> {ark.kind = #ark.kind<parameter>, ark.name = "u"})
+    %u: tensor<64x2048xi32> {ark.kind = #ark.kind<parameter>, ark.name = "u"})
     -> (tensor<8x512xbf16> {ark.name = "y0"}, tensor<128x32768xbf16> {ark.name = "y1"},
         tensor<128x2048xbf16> {ark.name = "y2"}, tensor<100x512xbf16> {ark.name = "y3"},
-        tensor<128x64xf32> {ark.name = "y4"}, tensor<128x512xbf16> {ark.name = "y5"}) {
+        tensor<128x64xi32> {ark.name = "y4"}, tensor<128x512xbf16> {ark.name = "y5"}) {
   %0 = ark.matmul %few, %w {transpose_other} : (tensor<8x8192xbf16>, tensor<512x8192xbf16>) -> tensor<8x512xbf16>
   %1 = ark.matmul %x, %wide {transpose_other} : (tensor<128x8192xbf16>, tensor<32768x8192xbf16>) -> tensor<128x32768xbf16>
   %2 = ark.matmul %shallow, %v {transpose_other} : (tensor<128x1024xbf16>, tensor<2048x1024xbf16>) -> tensor<128x2048xbf16>
   %3 = ark.matmul %odd, %w {transpose_other} : (tensor<100x8192xbf16>, tensor<512x8192xbf16>) -> tensor<100x512xbf16>
-  %4 = ark.matmul %single, %u {transpose_other} : (tensor<128x2048xf32>, tensor<64x2048xf32>) -> tensor<128x64xf32>
+  %4 = ark.matmul %single, %u {transpose_other} : (tensor<128x2048xi32>, tensor<64x2048xi32>) -> tensor<128x64xi32>
   %5 = ark.matmul %x, %w {transpose_other, ark.plan = {tile = [128, 64]}} : (tensor<128x8192xbf16>, tensor<512x8192xbf16>) -> tensor<128x512xbf16>
-  ark.return %0, %1, %2, %3, %4, %5 : tensor<8x512xbf16>, tensor<128x32768xbf16>, tensor<128x2048xbf16>, tensor<100x512xbf16>, tensor<128x64xf32>, tensor<128x512xbf16>
+  ark.return %0, %1, %2, %3, %4, %5 : tensor<8x512xbf16>, tensor<128x32768xbf16>, tensor<128x2048xbf16>, tensor<100x512xbf16>, tensor<128x64xi32>, tensor<128x512xbf16>
 }
 
 // The gather chooses the matrix of each product.

@@ -35,15 +35,15 @@ ark.program @transposedOperands(
   ark.return %0 : tensor<4096x4096xbf16>
 }
 
-// A warp reads only operands that lie along the depth. Other products keep a listed tile, although 9 tiles leave 123
-// SMs idle and a reader has smaller tiles.
+// A warp reads only operands that lie along the depth. Other products have tiles of whole panels, although 36 tiles leave
+// 96 SMs idle and a reader has smaller tiles.
 // CHECK-LABEL: ark.program @fewTilesAcrossTheDepth
 ark.program @fewTilesAcrossTheDepth(
     %x: tensor<2048x384xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<2048x384xbf16> {ark.kind = #ark.kind<input>, ark.name = "w"})
     -> (tensor<384x384xf32> {ark.name = "y"}) {
   // SM80-NOT: tile = array<i64: 128, 128>
-  // SM90: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 64, 64>
   %0 = ark.group "g" (%a = %x, %b = %w)
       : (tensor<2048x384xbf16>, tensor<2048x384xbf16>) -> tensor<384x384xbf16> {
     %2 = ark.matmul %a, %b {transpose_input} : (tensor<2048x384xbf16>, tensor<2048x384xbf16>) -> tensor<384x384xbf16>
@@ -240,4 +240,35 @@ ark.program @wideFloatsHaveNoPreference(
     ark.yield %1 : tensor<4096x4096xf32>
   }
   ark.return %0 : tensor<4096x4096xf32>
+}
+
+// Threads split elements of f32 for the matrix units of sm_90a. The stages of larger tiles exceed the shared memory.
+// CHECK-LABEL: ark.program @splitElements
+ark.program @splitElements(
+    %x: tensor<4096x4096xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<4096x4096xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<4096x4096xf32> {ark.name = "y"}) {
+  // SM80: tile = array<i64: 128, 128>
+  // SM90: tile = array<i64: 128, 128>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<4096x4096xf32>, tensor<4096x4096xf32>) -> tensor<4096x4096xf32> {
+    %1 = ark.matmul %a, %b {transpose_other} : (tensor<4096x4096xf32>, tensor<4096x4096xf32>) -> tensor<4096x4096xf32>
+    ark.yield %1 : tensor<4096x4096xf32>
+  }
+  ark.return %0 : tensor<4096x4096xf32>
+}
+
+// A head of 64 elements has tiles of one panel.
+// CHECK-LABEL: ark.program @panel
+ark.program @panel(
+    %x: tensor<12x1024x1024xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<12x1024x64xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})
+    -> (tensor<12x1024x64xbf16> {ark.name = "y"}) {
+  // SM90: tile = array<i64: 1, 128, 64>
+  %0 = ark.group "g" (%a = %x, %b = %w)
+      : (tensor<12x1024x1024xbf16>, tensor<12x1024x64xbf16>) -> tensor<12x1024x64xbf16> {
+    %1 = ark.matmul %a, %b : (tensor<12x1024x1024xbf16>, tensor<12x1024x64xbf16>) -> tensor<12x1024x64xbf16>
+    ark.yield %1 : tensor<12x1024x64xbf16>
+  }
+  ark.return %0 : tensor<12x1024x64xbf16>
 }
