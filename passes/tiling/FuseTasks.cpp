@@ -321,6 +321,13 @@ static int64_t getBoundedBytes(Value tensor) {
   return bytes;
 }
 
+/// Returns the tensor of which `value` is a slice, possibly of a slice.
+static Value getWhole(Value value) {
+  while (auto slice = value.getDefiningOp<tensor::ExtractSliceOp>())
+    value = slice.getSource();
+  return value;
+}
+
 /// Returns the bytes of the large temporaries of a vCTA, such as the scores of
 /// an attention or the accumulator of a matmul tile. Counts an accumulator that
 /// is itself a result as well: it takes as many registers as an accumulator
@@ -329,7 +336,8 @@ static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
   int64_t sum = 0;
   task.getBody().walk([&](Operation *op) {
     auto fill = dyn_cast<linalg::FillOp>(op);
-    bool fillsResult = fill && isa<BlockArgument>(fill.getOutputs().front());
+    bool fillsResult =
+        fill && isa<BlockArgument>(getWhole(fill.getOutputs().front()));
     if (!isa<tensor::EmptyOp>(op) && !fillsResult)
       return;
     int64_t bytes = getBoundedBytes(op->getResult(0));

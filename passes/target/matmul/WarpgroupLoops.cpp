@@ -161,16 +161,17 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
   if (!isWhole ||
       shape.numProducts * shape.getOwnAccumulators() > kMaxAccumulators)
     return std::nullopt;
+  // A TMA copy beyond the end of K would have a predicate that is never true.
+  bool fillsStages = first.depth / kStageDepth >= kMinStages;
   shape.hasMaps = maps != TensorMapUse::Never && !first.isSplit() &&
-                  shape.numProducts < shape.groups && haveMaps(products) &&
+                  fillsStages && shape.numProducts < shape.groups &&
+                  haveMaps(products) &&
                   (maps == TensorMapUse::Always || areMapsFast(shape, first));
   int64_t stageRoom = room - (shape.hasMaps ? getBesideBytes(shape) : 0);
   if (first.isSplit()) {
     shape.stages = kSplitStages;
   } else {
-    int64_t wanted = first.depth / kStageDepth;
-    if (!canWarpsRead)
-      wanted = std::max(wanted, kMinStages);
+    int64_t wanted = std::max(first.depth / kStageDepth, kMinStages);
     shape.stages =
         std::min({kMaxStages, stageRoom / shape.getStageBytes(), wanted});
     if (shape.stages < kMinStages)

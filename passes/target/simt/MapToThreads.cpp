@@ -4,6 +4,7 @@
 #include "passes/target/simt/GroupReduction.h"
 #include "passes/target/simt/OpaqueNumber.h"
 #include "passes/target/simt/Passes.h"
+#include "passes/target/simt/ThreadLoop.h"
 #include "passes/target/support/Aliasing.h"
 #include "passes/target/support/Bodies.h"
 #include "passes/target/support/IterationSpace.h"
@@ -175,14 +176,7 @@ LogicalResult ThreadMapper::divide(scf::ParallelOp loop) {
   Location loc = loop.getLoc();
   std::optional<int64_t> size = getSizeBound(loop);
   Value first = getFirstThread(loc, size.value_or(threads));
-  IterationSpace space(builder, loop);
-  Value stride = arith::ConstantIndexOp::create(builder, loc, threads);
-  auto share = scf::ForOp::create(builder, loc, first, space.size, stride);
-  builder.setInsertionPointToStart(share.getBody());
-  SmallVector<Value> variables =
-      space.getVariables(builder, share.getInductionVar());
-  inlineBody(builder, loop, share.getBody()->getTerminator(), variables);
-  loop.erase();
+  divideAmongThreads(builder, loop, first, threads);
   return success();
 }
 

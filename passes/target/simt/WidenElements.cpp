@@ -122,13 +122,12 @@ bool WideLoop::fits(int64_t count) {
 }
 
 /// Chooses the number of neighbours that needs the fewest iterations of
-/// every thread.
+/// every thread. A loop over a number of vCTAs that is known at run time only
+/// has at least one vCTA.
 int64_t WideLoop::choose() {
-  std::optional<int64_t> size = getSizeBound(loop);
-  if (!size)
-    return 1;
+  int64_t size = getSizeBound(loop).value_or(getStaticSize(loop));
   auto getCost = [&](int64_t count) {
-    return llvm::divideCeil(*size / count, threads) * (count + kOverhead);
+    return llvm::divideCeil(size / count, threads) * (count + kOverhead);
   };
   int64_t best = 1;
   for (int64_t count : kCounts)

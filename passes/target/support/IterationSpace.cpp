@@ -87,6 +87,20 @@ std::optional<int64_t> ark::getSizeBound(scf::ParallelOp loop) {
   return size;
 }
 
+int64_t ark::getStaticSize(scf::ParallelOp loop) {
+  int64_t size = 1;
+  for (auto [begin, end, step] :
+       llvm::zip(loop.getLowerBound(), loop.getUpperBound(), loop.getStep())) {
+    std::optional<int64_t> first = getConstantIntValue(begin),
+                           last = getConstantIntValue(end),
+                           stride = getConstantIntValue(step);
+    if (first && last && stride && *stride > 0)
+      size *=
+          llvm::divideCeilSigned(std::max<int64_t>(*last - *first, 0), *stride);
+  }
+  return size;
+}
+
 void ark::inlineBody(OpBuilder &builder, scf::ParallelOp loop, Operation *op,
                      ValueRange variables) {
   loop.getBody()->getTerminator()->erase();

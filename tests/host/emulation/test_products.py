@@ -92,6 +92,14 @@ def test_warpgroups(tile: tuple[int, int], copies: str, check: Check) -> None:
     assert copies in text
 
 
+def test_warpgroups_with_less_depth_than_stages(check: Check) -> None:
+    """TMA copies, which are faster for tiles of this size, need three stages."""
+    program, arrays = product((512, 256, 64), (256, 128), ark.bf16)
+    text = check(program, arrays).text
+    assert WARPGROUPS in text
+    assert BOXES not in text
+
+
 @pytest.mark.parametrize(("transpose_input", "transpose_other"), [(0, 0), (1, 0), (1, 1)])
 @pytest.mark.parametrize(("tile", "copies"), [((128, 128), STAGES), ((256, 128), BOXES)])
 def test_warpgroups_read_transposed_operands(

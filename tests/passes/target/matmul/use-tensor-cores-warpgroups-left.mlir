@@ -75,11 +75,10 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// The pipeline needs at least three stages.
+// A product with fewer slices of K than the pipeline has stages uses warpgroups as well.
 // CHECK-LABEL: func.func private @body(
-// CHECK-NOT: nvvm.wgmma
-// CHECK: nvvm.mma.sync
-// CHECK-NOT: nvvm.wgmma
+// CHECK: nvvm.wgmma
+// CHECK-NOT: nvvm.mma.sync
 func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<128x128xbf16> {llvm.align = 16 : i64, llvm.noalias}, %w: memref<128x128xbf16> {llvm.align = 16 : i64, llvm.noalias}, %y: memref<128x128xf32> {llvm.align = 16 : i64, llvm.noalias}) {
   %c1 = arith.constant 1 : index
   scf.for %i = %begin to %end step %c1 {

@@ -1,0 +1,19 @@
+//===- ThreadLoop.h - A thread's share of a parallel loop -------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_SIMT_THREADLOOP_H
+#define ARK_PASSES_TARGET_SIMT_THREADLOOP_H
+
+#include "mlir/Dialect/SCF/IR/SCF.h"
+
+namespace mlir::ark {
+
+/// Replaces a parallel loop without reductions by the iterations of one thread:
+/// `first` and every `threads`-th iteration after it. If the number of
+/// iterations is known at run time only and each vCTA occupies all threads,
+/// several iterations load their operands before any of them stores a result.
+void divideAmongThreads(OpBuilder &builder, scf::ParallelOp loop, Value first,
+                        int64_t threads);
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_SIMT_THREADLOOP_H
