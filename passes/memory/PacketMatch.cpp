@@ -277,6 +277,10 @@ static SmallVector<linalg::LinalgOp> findProducers(BlockArgument tile) {
 // Matching
 //===----------------------------------------------------------------------===//
 
+/// Elements of an intermediate of f32 from which on writing and reading packets
+/// takes longer than a hand-off by a counter: 3 MB more pass through memory.
+static constexpr int64_t kMaxWideElements = 1 << 18;
+
 /// Returns true if 64-bit packets pay off. No two vCTAs may read the same
 /// value, because each poll reads twice the bytes. The elements of the region
 /// count twice against the limit.
@@ -339,7 +343,8 @@ std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
   MemRefType type = buffer.getType();
   if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
       !getPacketType(type.getElementType()) || type.getNumElements() == 0 ||
-      (!handOver.isWide() && type.getNumElements() > maxElements))
+      type.getNumElements() >
+          (handOver.isWide() ? kMaxWideElements : maxElements))
     return std::nullopt;
   std::optional<SmallVector<OpOperand *>> uses = getTaskUses(buffer);
   if (!uses)

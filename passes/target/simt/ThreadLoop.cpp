@@ -14,10 +14,10 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Bytes that a thread loads before it waits for the first of them. With 512
-/// threads, an SM then has 32 KB in flight, its share of the bandwidth times
-/// the latency of memory.
-static constexpr int64_t kBytesInFlight = 64;
+/// Upper bound of the bytes that a thread loads before it waits for the first
+/// of them. With 512 threads, an SM then has 64 KB in flight, more than its
+/// share of the bandwidth times the latency of memory.
+static constexpr int64_t kBytesInFlight = 128;
 static constexpr int64_t kMaxBatch = 4;
 
 /// Returns the bytes that an op loads, or nothing if iterations of a loop with

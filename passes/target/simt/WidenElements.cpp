@@ -49,6 +49,7 @@ private:
   bool isElementLoop();
   bool isDependent(Value value) const { return dependent.contains(value); }
   bool isContiguous(Value buffer, ValueRange indices, int64_t count) const;
+  bool isCoalesced(int64_t count);
   bool fits(int64_t count);
   int64_t choose();
   void widen(int64_t count);
@@ -107,6 +108,19 @@ bool WideLoop::isContiguous(Value buffer, ValueRange indices,
   return getAlignment(buffer, indices, count) >= bytes;
 }
 
+/// Returns true if neighbouring threads access neighbouring bytes, although one
+/// instruction accesses at most 16 bytes.
+bool WideLoop::isCoalesced(int64_t count) {
+  return llvm::all_of(*loop.getBody(), [&](Operation &op) {
+    auto load = dyn_cast<memref::LoadOp>(op);
+    auto store = dyn_cast<memref::StoreOp>(op);
+    if (!store && (!load || !isDependent(load)))
+      return true;
+    MemRefType type = load ? load.getMemRefType() : store.getMemRefType();
+    return count * getElementBytes(type.getElementType()) <= kLoadBytes;
+  });
+}
+
 bool WideLoop::fits(int64_t count) {
   if (extent % count != 0)
     return false;
@@ -123,15 +137,18 @@ bool WideLoop::fits(int64_t count) {
 
 /// Chooses the number of neighbours that needs the fewest iterations of
 /// every thread. A loop over a number of vCTAs that is known at run time only
-/// has at least one vCTA.
+/// has at least one vCTA. Memory limits such a loop, so that its accesses are
+/// coalesced.
 int64_t WideLoop::choose() {
-  int64_t size = getSizeBound(loop).value_or(getStaticSize(loop));
+  std::optional<int64_t> bound = getSizeBound(loop);
+  int64_t size = bound.value_or(getStaticSize(loop));
   auto getCost = [&](int64_t count) {
     return llvm::divideCeil(size / count, threads) * (count + kOverhead);
   };
   int64_t best = 1;
   for (int64_t count : kCounts)
-    if (getCost(count) < getCost(best) && fits(count))
+    if (getCost(count) < getCost(best) && fits(count) &&
+        (bound || isCoalesced(count)))
       best = count;
   return best;
 }

@@ -122,3 +122,85 @@ ark.program @roomForOne(
   ark.return
 }
 }
+
+// -----
+
+// An f32 intermediate of 2^18 elements is passed in packets.
+// CHECK-LABEL: ark.program @wide(
+// CHECK: ark.packets
+// CHECK: ark.return
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @wide(
+    %x: memref<1024x256xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1024x256xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %g = memref.alloc() : memref<1024x256xf32>
+  ark.task "a" grid [1024]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 256]>] : memref<1024x256xf32>)
+      outs(%g[#ark.region<(d0) -> (d0, 0), [1, 256]>] : memref<1024x256xf32>) {
+  ^bb0(%i: index, %a: memref<1x256xf32, strided<[256, 1], offset: ?>>, %b: memref<1x256xf32, strided<[256, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x256xf32, strided<[256, 1], offset: ?>>) outs(%b : memref<1x256xf32, strided<[256, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      %v = arith.addf %in, %in : f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.task "b" grid [1024]
+      ins(%g[#ark.region<(d0) -> (d0, 0), [1, 256]>] : memref<1024x256xf32>)
+      outs(%y[#ark.region<(d0) -> (d0, 0), [1, 256]>] : memref<1024x256xf32>) {
+  ^bb0(%i: index, %a: memref<1x256xf32, strided<[256, 1], offset: ?>>, %b: memref<1x256xf32, strided<[256, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x256xf32, strided<[256, 1], offset: ?>>) outs(%b : memref<1x256xf32, strided<[256, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      %v = arith.mulf %in, %in : f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}
+
+// -----
+
+// A larger f32 intermediate is not.
+// CHECK-LABEL: ark.program @tooWide(
+// CHECK-NOT: ark.packets
+// CHECK: ark.return
+#id = affine_map<(d0, d1) -> (d0, d1)>
+module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 4,
+    shared_memory = 232448, bandwidth = 4800, flops = 60000, handoff = 1000, barrier = 1600, overhead = 300>} {
+ark.program @tooWide(
+    %x: memref<1025x256xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: memref<1025x256xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %g = memref.alloc() : memref<1025x256xf32>
+  ark.task "a" grid [1025]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 256]>] : memref<1025x256xf32>)
+      outs(%g[#ark.region<(d0) -> (d0, 0), [1, 256]>] : memref<1025x256xf32>) {
+  ^bb0(%i: index, %a: memref<1x256xf32, strided<[256, 1], offset: ?>>, %b: memref<1x256xf32, strided<[256, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x256xf32, strided<[256, 1], offset: ?>>) outs(%b : memref<1x256xf32, strided<[256, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      %v = arith.addf %in, %in : f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.task "b" grid [1025]
+      ins(%g[#ark.region<(d0) -> (d0, 0), [1, 256]>] : memref<1025x256xf32>)
+      outs(%y[#ark.region<(d0) -> (d0, 0), [1, 256]>] : memref<1025x256xf32>) {
+  ^bb0(%i: index, %a: memref<1x256xf32, strided<[256, 1], offset: ?>>, %b: memref<1x256xf32, strided<[256, 1], offset: ?>>):
+    linalg.generic {indexing_maps = [#id, #id], iterator_types = ["parallel", "parallel"]}
+        ins(%a : memref<1x256xf32, strided<[256, 1], offset: ?>>) outs(%b : memref<1x256xf32, strided<[256, 1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      %v = arith.mulf %in, %in : f32
+      linalg.yield %v : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+}
