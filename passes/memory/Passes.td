@@ -124,9 +124,9 @@ def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"
     packets (whole rows, or half of a head) receive the packets into a temporary. All other tasks
     read the intermediate from the arena, where the producer then writes it as well.
 
-    An f32 intermediate is passed in 64-bit packets if no two vCTAs read the same value, as
-    with the partitions of split-KV attention, and if it has at most 2^18 elements. If threads cannot load the operands of a task
-    separately, the regions of several operands are received as one region.
+    An f32 intermediate is passed in 64-bit packets if no two vCTAs read the same value, as with the
+    partitions of split-KV attention, and if it has at most 2^18 elements. If threads cannot load
+    the operands of a task separately, the regions of several operands are received as one region.
 
     A task receives packets until its temporaries take three quarters of the target's
     `shared_memory`. It waits for further operands and reads them from the arena.

@@ -3,6 +3,7 @@
 #include "lib/analysis/BodyCost.h"
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/Packets.h"
+#include "lib/analysis/ProductTiles.h"
 #include "lib/analysis/Regions.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/DimIndices.h"
@@ -347,6 +348,23 @@ static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
   return sum;
 }
 
+/// Returns the bytes of the stages of f32 products, which take most of an SM's
+/// memory. A product without room for its stages would not use matrix units.
+static int64_t countSplitStages(TaskOp task, TargetAttr target) {
+  constexpr int64_t kPartBytes = 2;
+  int64_t depth = getStageDepth(target), bytes = 0;
+  for (auto op : task.getBody().front().getOps<linalg::LinalgOp>()) {
+    if (!isContraction(op) || !getElementTypeOrSelf(op->getOperand(0)).isF32())
+      continue;
+    auto type = cast<RankedTensorType>(op->getResult(0).getType());
+    int64_t sides = 0;
+    for (int64_t extent : type.getShape().take_back(2))
+      sides += std::max<int64_t>(extent, 0);
+    bytes += kSplitStages * kF32Parts * sides * depth * kPartBytes;
+  }
+  return bytes;
+}
+
 /// Returns the number of structured ops. An attention counts as the ops into
 /// which it will be expanded.
 static int64_t countBodyOps(TaskOp task) {
@@ -362,9 +380,11 @@ const TaskLoad &TaskFuser::getLoad(TaskOp task) {
     double saved = predictHandoffNs(target, std::min(count, target.getSms()));
     it->second.numOps = countBodyOps(task);
     it->second.isSmall = getVCTANs(task, count) <= saved;
-    if (target.isGpu())
+    if (target.isGpu()) {
       it->second.largeTemporaries =
           countLargeTemporaries(task, target.getSharedMemory());
+      it->second.splitStages = countSplitStages(task, target);
+    }
   }
   return it->second;
 }
@@ -372,9 +392,13 @@ const TaskLoad &TaskFuser::getLoad(TaskOp task) {
 /// Returns true if the large temporaries of both tasks fit into an SM together.
 /// Assumes that all are live at once, because live ranges are not known yet.
 bool TaskFuser::fitTogether(const TaskLoad &first, const TaskLoad &second) {
+  if (!target.isGpu())
+    return true;
   int64_t memory = target.getSharedMemory();
-  return !target.isGpu() || first.largeTemporaries + second.largeTemporaries <=
-                                memory - memory / kReservedShare;
+  bool haveStages = first.splitStages == 0 || second.splitStages == 0 ||
+                    first.splitStages + second.splitStages <= memory;
+  return haveStages && first.largeTemporaries + second.largeTemporaries <=
+                           memory - memory / kReservedShare;
 }
 
 /// Returns true if two independent tasks of `count` vCTAs may become one. If

@@ -20,10 +20,13 @@ struct TaskLoad {
   bool isSmall = false;
   /// Bytes of the large temporaries of a vCTA.
   int64_t largeTemporaries = 0;
+  /// Bytes of the stages of products whose operands are split into parts.
+  int64_t splitStages = 0;
 
   bool operator<(const TaskLoad &other) const {
-    return std::tie(numOps, isSmall, largeTemporaries) <
-           std::tie(other.numOps, other.isSmall, other.largeTemporaries);
+    return std::tie(numOps, isSmall, largeTemporaries, splitStages) <
+           std::tie(other.numOps, other.isSmall, other.largeTemporaries,
+                    other.splitStages);
   }
 };
 

@@ -48,7 +48,7 @@ USES = {
     "testing": {"bundle", "runtime"},
     "text": set[str](),
     "training": {"compiler", "frontend", "models", "optim", "runtime"},
-    "tuning": set[str](),
+    "tuning": {"bundle"},
 }
 # Operators of a Tensor call ops, and ops make Tensors: tensor.py imports ops when it is called.
 TENSORS_AND_OPS = {"builder", "operands", "tensor", "ops"}

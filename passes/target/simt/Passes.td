@@ -254,10 +254,10 @@ def MapToThreadsPass : Pass<"ark-map-to-threads", "::mlir::ModuleOp"> {
     All threads follow the control flow of a body and compute its scalars. Iterations of a parallel
     loop are divided: consecutive threads execute consecutive iterations, the last dimension
     fastest. If their number is known at run time only, a thread loads the operands of up to four
-    iterations before it stores a result. Thread 0 executes all other writes. An `scf.forall` has one iteration for every thread.
-    Ops move up to the ops that they depend on, and a barrier precedes each op that conflicts with
-    an access since the last barrier. Short loops between two barriers run on different threads, so
-    that their memory latencies overlap.
+    iterations before it stores a result. Thread 0 executes all other writes. An `scf.forall` has
+    one iteration for every thread. Ops move up to the ops that they depend on, and a barrier
+    precedes each op that conflicts with an access since the last barrier. Short loops between two
+    barriers run on different threads, so that their memory latencies overlap.
 
     If a parallel loop contains reductions, all threads of the CTA are divided evenly among its
     iterations. The threads of an iteration belong to several warps only if the number of iterations
