@@ -53,7 +53,10 @@ def caller_seconds(work: Callable[[], object], device: str) -> float:
 
 
 def capture(step: Callable[[], Any]) -> Callable[[], Any]:
-    """Captures a step as a CUDA graph of its kernels; the result replays it."""
+    """Captures a step as a CUDA graph of its kernels; the result replays it.
+
+    The result owns the step: the kernels read memory that the step owns, such as fused weights.
+    """
     import torch
 
     side = torch.cuda.Stream()
@@ -66,7 +69,7 @@ def capture(step: Callable[[], Any]) -> Callable[[], Any]:
     with torch.cuda.graph(graph):
         result = step()
 
-    def replay() -> Any:
+    def replay(_owner: Callable[[], Any] = step) -> Any:
         graph.replay()
         return result
 
