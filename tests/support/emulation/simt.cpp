@@ -22,8 +22,10 @@ namespace {
 constexpr size_t kStackBytes = 256 * 1024;
 /// The duration of a turn of a CTA, by the kernel's clock.
 constexpr int64_t kTurnNanoseconds = 200;
-/// After this many turns of each CTA without progress, the clock runs faster.
-constexpr int kPatientTurns = 64;
+/// After this many turns of each CTA without progress, the clock runs twice as
+/// fast. A deadline of two seconds passes after 17 such steps, and a store
+/// becomes visible after at most 2^12 polls, so that no lane misses a store.
+constexpr int kPatientTurns = 256;
 /// Later than any deadline that could end the launch.
 constexpr int64_t kMostNanoseconds = int64_t(1) << 50;
 } // namespace
