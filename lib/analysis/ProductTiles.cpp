@@ -27,6 +27,34 @@ int64_t mlir::ark::getStageDepth(TargetAttr target) {
   return listed ? listed.getDepth() : 0;
 }
 
+int64_t mlir::ark::getDepth(MatmulOp op) {
+  auto lhs = cast<RankedTensorType>(op.getLhs().getType());
+  return lhs.getDimSize(lhs.getRank() - (op.getTransposeInput() ? 2 : 1));
+}
+
+bool mlir::ark::hasSplitElements(MatmulOp op) {
+  return getElementTypeOrSelf(op.getLhs()).isF32();
+}
+
+ProductSizes mlir::ark::getProductSizes(MatmulOp op, ArrayRef<int64_t> shape) {
+  bool isSplit = hasSplitElements(op);
+  bool isAlongDepth = !op.getTransposeInput() && op.getTransposeOther();
+  return {ShapedType::getNumElements(shape.drop_back(2)),
+          shape[shape.size() - 2],
+          shape.back(),
+          getDepth(op),
+          isSplit ? kF32Parts : 1,
+          isAlongDepth && !isSplit,
+          op.getTransposeOther()};
+}
+
+int64_t mlir::ark::getSplitStageBytes(TargetAttr target, int64_t rows,
+                                      int64_t columns) {
+  constexpr int64_t kPartBytes = 2;
+  return kSplitStages * kF32Parts * (rows + columns) * getStageDepth(target) *
+         kPartBytes;
+}
+
 static int64_t countTiles(const ProductSizes &sizes, int64_t rows,
                           int64_t columns) {
   return sizes.batches * divideCeil(sizes.rows, rows) *
@@ -48,12 +76,10 @@ double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
 /// the shared memory, or the threads cannot load its rows evenly.
 static bool canSplit(TargetAttr target, const ProductSizes &sizes, int64_t rows,
                      int64_t columns) {
-  constexpr int64_t kPartBytes = 2;
-  int64_t bytes = kSplitStages * sizes.parts * (rows + columns) *
-                  getStageDepth(target) * kPartBytes;
   return sizes.parts == 1 ||
          (rows % kSplitUnit == 0 && columns % kSplitUnit == 0 &&
-          bytes <= target.getSharedMemory());
+          getSplitStageBytes(target, rows, columns) <=
+              target.getSharedMemory());
 }
 
 /// Returns true if a tile divides the result. If the rows of the right operand

@@ -39,6 +39,20 @@ struct ProductSizes {
   bool isRightAlongDepth = true;
 };
 
+/// Returns the depth (K) of a product.
+int64_t getDepth(MatmulOp op);
+
+/// Returns true for f32 operands, which threads split into bf16 parts for
+/// matrix units.
+bool hasSplitElements(MatmulOp op);
+
+/// Returns the sizes of a product whose result has the shape `shape`.
+ProductSizes getProductSizes(MatmulOp op, ArrayRef<int64_t> shape);
+
+/// Returns the bytes of shared memory for the stages of a tile of a product
+/// whose elements are split.
+int64_t getSplitStageBytes(TargetAttr target, int64_t rows, int64_t columns);
+
 /// A tile of the result of a matmul, and the predicted time of all tiles.
 struct ProductTile {
   int64_t rows, columns;

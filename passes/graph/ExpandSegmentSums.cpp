@@ -9,7 +9,6 @@
 #include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
-#include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -219,12 +218,8 @@ Value BodyBuilder::addChunk(Value begin, Value sums) {
         isAnyOwn ? arith::OrIOp::create(builder, loc, isAnyOwn, isOwn) : isOwn;
   }
   return createBranch(isAnyOwn, sums, [&] {
-    return createLoop(createIndex(0), createIndex(kChunk), sums,
-                      [&](Value inChunk, Value current) {
-                        Value slice =
-                            arith::AddIOp::create(builder, loc, begin, inChunk);
-                        return addIfOwn(slice, current);
-                      });
+    Value end = arith::AddIOp::create(builder, loc, begin, createIndex(kChunk));
+    return addRange(begin, end, sums);
   });
 }
 

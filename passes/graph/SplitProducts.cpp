@@ -34,11 +34,6 @@ static int64_t getDepthDim(MatmulOp op, OpOperand &operand) {
   return getTensorType(operand.get()).getRank() - (isLast ? 1 : 2);
 }
 
-static int64_t getDepth(MatmulOp op) {
-  OpOperand &lhs = op->getOpOperand(0);
-  return getTensorType(lhs.get()).getDimSize(getDepthDim(op, lhs));
-}
-
 //===----------------------------------------------------------------------===//
 // Profitability
 //===----------------------------------------------------------------------===//
@@ -180,15 +175,8 @@ struct SplitProductsPass : ark::impl::SplitProductsPassBase<SplitProductsPass> {
     TargetAttr target = findTarget(op);
     if (!target || getStageDepth(target) == 0)
       return 1;
-    ArrayRef<int64_t> shape = getTensorType(op).getShape();
+    ProductSizes sizes = getProductSizes(op, getTensorType(op).getShape());
     bool isAlongDepth = !op.getTransposeInput() && op.getTransposeOther();
-    ProductSizes sizes{ShapedType::getNumElements(shape.drop_back(2)),
-                       shape[shape.size() - 2],
-                       shape.back(),
-                       getDepth(op),
-                       element.isF32() ? kF32Parts : 1,
-                       isAlongDepth && !element.isF32(),
-                       op.getTransposeOther()};
     int64_t panel = target.getGpu().getMatrixTiles().getPanel();
     if (sizes.rows <= kStreamingRows || (!isAlongDepth && panel == 0) ||
         hasSibling(op))

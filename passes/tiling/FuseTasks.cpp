@@ -351,16 +351,14 @@ static int64_t countLargeTemporaries(TaskOp task, int64_t memory) {
 /// Returns the bytes of the stages of f32 products, which take most of an SM's
 /// memory. A product without room for its stages would not use matrix units.
 static int64_t countSplitStages(TaskOp task, TargetAttr target) {
-  constexpr int64_t kPartBytes = 2;
-  int64_t depth = getStageDepth(target), bytes = 0;
+  int64_t bytes = 0;
   for (auto op : task.getBody().front().getOps<linalg::LinalgOp>()) {
     if (!isContraction(op) || !getElementTypeOrSelf(op->getOperand(0)).isF32())
       continue;
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
-    int64_t sides = 0;
-    for (int64_t extent : type.getShape().take_back(2))
-      sides += std::max<int64_t>(extent, 0);
-    bytes += kSplitStages * kF32Parts * sides * depth * kPartBytes;
+    if (type.getRank() == 2 && type.hasStaticShape())
+      bytes +=
+          getSplitStageBytes(target, type.getDimSize(0), type.getDimSize(1));
   }
   return bytes;
 }

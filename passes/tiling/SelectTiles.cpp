@@ -220,35 +220,24 @@ bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
          rows >= kLeastMatrixRows;
 }
 
-/// Returns the depth (K) of a product.
-static int64_t getDepth(MatmulOp op) {
-  RankedTensorType lhs = getType(op.getLhs());
-  return lhs.getDimSize(lhs.getRank() - (op.getTransposeInput() ? 2 : 1));
-}
-
 /// Returns true if the rows of both operands lie along the depth.
 static bool isAlongDepth(MatmulOp op) {
   return !op.getTransposeInput() && op.getTransposeOther();
 }
 
-/// Returns true for f32, which threads split into parts for matrix units.
-static bool isSplit(MatmulOp op) {
-  return getType(op.getLhs()).getElementType().isF32();
-}
-
 /// Returns true if warps can read both operands: their rows lie along the
 /// depth, and their elements are not split.
 static bool canWarpsRead(MatmulOp op) {
-  return isAlongDepth(op) && !isSplit(op);
+  return isAlongDepth(op) && !hasSplitElements(op);
 }
 
 /// Returns true if matrix units can read both operands in stages: K or the
 /// other dimension is contiguous, and both operands come directly from memory.
 bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
   RankedTensorType lhs = getType(op.getLhs());
-  bool isStaged =
-      isSplit(op) || (hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
-                      lhs.getElementTypeBitWidth() == 16);
+  bool isStaged = hasSplitElements(op) ||
+                  (hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
+                   lhs.getElementTypeBitWidth() == 16);
   return isStaged &&
          getType(op.getRhs()).getElementType() == lhs.getElementType() &&
          isa<BlockArgument>(op.getLhs()) && isa<BlockArgument>(op.getRhs()) &&
@@ -265,18 +254,11 @@ TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
       isCPU() ? MatrixTilesAttr() : target.getGpu().getMatrixTiles();
   if (!listed || !hasWholeOperands(op, listed))
     return std::nullopt;
-  ArrayRef<int64_t> batches = domain.drop_back(2);
-  ProductSizes sizes{ShapedType::getNumElements(batches),
-                     domain[domain.size() - 2],
-                     domain.back(),
-                     getDepth(op),
-                     isSplit(op) ? kF32Parts : 1,
-                     canWarpsRead(op),
-                     op.getTransposeOther()};
-  std::optional<ProductTile> found = findListedTile(target, sizes);
+  std::optional<ProductTile> found =
+      findListedTile(target, getProductSizes(op, domain));
   if (!found)
     return std::nullopt;
-  Tile tile(batches.size(), 1);
+  Tile tile(domain.size() - 2, 1);
   tile.append({found->rows, found->columns});
   return tile;
 }

@@ -8,57 +8,24 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
 using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kElementBytes = 2;
-/// 16-byte parts of a row per stage.
-static constexpr int64_t kPartsPerRow = kStageRowBytes / kLoadBytes;
 
 CpAsyncBuilder::CpAsyncBuilder(ImplicitLocOpBuilder &builder,
                                ArrayRef<MatmulTile> products,
                                const WarpgroupShape &shape, Value memory,
                                Value thread, int64_t threads)
-    : WarpgroupBuilder(builder, products, shape, memory, thread),
-      threads(threads), copiedRow(divide(thread, kPartsPerRow)),
-      copiedPart(remainder(thread, kPartsPerRow)) {
-  for (const StagedOperand &operand : getOperands())
-    addSource(operand);
-}
-
-void CpAsyncBuilder::addSource(const StagedOperand &operand) {
-  Value buffer = operand.buffer;
-  auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
-  Value rowBytes = multiply(metadata.getStrides().front(), kElementBytes);
-  Value begin = add(arith::MulIOp::create(builder, copiedRow, rowBytes),
-                    multiply(copiedPart, kLoadBytes));
-  Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
-  sources.push_back({createOffset(builder, pointer, begin), rowBytes,
-                     operand.rows, operand.major});
-}
-
-/// Returns the distance of the thread's copy of stage row `row` from its first
-/// copy, from `k` on. `row` is a multiple of the rows that the threads copy at
-/// once.
-Value CpAsyncBuilder::getDistance(const Source &source, Value k, int64_t row) {
-  if (source.major == Major::K)
-    return add(multiply(k, kElementBytes), multiply(source.rowBytes, row));
-  Value before = arith::MulIOp::create(builder, k, source.rowBytes);
-  int64_t panel = row / kStageDepth * kPanelElements * kElementBytes;
-  return add(before, add(multiply(source.rowBytes, row % kStageDepth),
-                         constant(panel)));
-}
+    : ThreadCopyBuilder(builder, products, shape, memory, thread, threads,
+                        kElementBytes) {}
 
 /// Issues copies of the elements from `k` on.
 void CpAsyncBuilder::copy(Value k, Value stage) {
-  Value part = arith::XOrIOp::create(builder, copiedPart,
-                                     remainder(copiedRow, kBlockRows));
-  Value target = add(stage, add(multiply(copiedRow, kStageRowBytes),
-                                multiply(part, kLoadBytes)));
-  int64_t rowsAtOnce = threads / kPartsPerRow, rows = 0;
+  Value target = add(stage, getTarget());
+  int64_t rowsAtOnce = getRowsAtOnce(threads), rows = 0;
   for (const Source &source : sources) {
     for (int64_t own = 0; own < source.rows; own += rowsAtOnce) {
       OpBuilder::InsertionGuard guard(builder);

@@ -20,55 +20,21 @@ static constexpr int64_t kElementBytes = 4;
 /// Elements that a thread loads of a row, whose parts are 16 bytes each.
 static constexpr int64_t kElements = 8;
 static constexpr int64_t kElementsPerVector = kLoadBytes / kElementBytes;
-static constexpr int64_t kThreadsPerRow = kStageDepth / kElements;
 
 SplitBuilder::SplitBuilder(ImplicitLocOpBuilder &builder,
                            ArrayRef<MatmulTile> products,
                            const WarpgroupShape &shape, Value memory,
                            Value thread, int64_t threads)
-    : WarpgroupBuilder(builder, products, shape, memory, thread),
-      threads(threads), loadedRow(divide(thread, kThreadsPerRow)),
-      loadedPart(remainder(thread, kThreadsPerRow)) {
-  for (const StagedOperand &operand : getOperands())
-    addSource(operand);
-}
-
-int64_t SplitBuilder::getRowsAtOnce(int64_t threads) {
-  return threads / kThreadsPerRow;
-}
-
-void SplitBuilder::addSource(const StagedOperand &operand) {
-  Value buffer = operand.buffer;
-  auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
-  Value rowBytes = multiply(metadata.getStrides().front(), kElementBytes);
-  Value begin = add(arith::MulIOp::create(builder, loadedRow, rowBytes),
-                    multiply(loadedPart, kElements * kElementBytes));
-  Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
-  sources.push_back({createOffset(builder, pointer, begin), rowBytes,
-                     operand.rows, operand.major});
-}
+    : ThreadCopyBuilder(builder, products, shape, memory, thread, threads,
+                        kElementBytes) {}
 
 //===----------------------------------------------------------------------===//
 // Stages
 //===----------------------------------------------------------------------===//
 
-/// Returns the distance of stage row `row` from the first row of the thread,
-/// from `k` on. `row` is a multiple of the rows that the threads load at once.
-Value SplitBuilder::getDistance(const Source &source, Value k, int64_t row) {
-  if (source.major == Major::K)
-    return add(multiply(k, kElementBytes), multiply(source.rowBytes, row));
-  Value before = arith::MulIOp::create(builder, k, source.rowBytes);
-  int64_t panel = row / kStageDepth * kPanelElements * kElementBytes;
-  return add(before, add(multiply(source.rowBytes, row % kStageDepth),
-                         constant(panel)));
-}
-
 /// Loads the thread's elements of the stage from `k` on.
 SmallVector<SplitBuilder::Loaded> SplitBuilder::load(Value k) {
-  Value swizzled = arith::XOrIOp::create(builder, loadedPart,
-                                         remainder(loadedRow, kBlockRows));
-  Value target =
-      add(multiply(loadedRow, kStageRowBytes), multiply(swizzled, kLoadBytes));
+  Value target = getTarget();
   auto type = VectorType::get({kElementsPerVector}, builder.getF32Type());
   int64_t rowsAtOnce = getRowsAtOnce(threads), rows = 0;
   SmallVector<Loaded> loaded;

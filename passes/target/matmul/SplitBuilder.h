@@ -3,7 +3,7 @@
 #ifndef ARK_PASSES_TARGET_MATMUL_SPLITBUILDER_H
 #define ARK_PASSES_TARGET_MATMUL_SPLITBUILDER_H
 
-#include "passes/target/matmul/WarpgroupBuilder.h"
+#include "passes/target/matmul/ThreadCopyBuilder.h"
 
 namespace mlir::ark {
 
@@ -13,24 +13,13 @@ namespace mlir::ark {
 /// products of each stage to sums, since `wgmma` rounds accumulators toward
 /// zero after each instruction. A sum that is not finite is computed again in
 /// f32, since the parts of an infinity have no meaning.
-class SplitBuilder : public WarpgroupBuilder {
+class SplitBuilder : public ThreadCopyBuilder {
 public:
   SplitBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
                const WarpgroupShape &shape, Value memory, Value thread,
                int64_t threads);
 
-  /// Returns the number of stage rows that the threads of a CTA load at once.
-  /// Both sides of a tile are multiples of this number.
-  static int64_t getRowsAtOnce(int64_t threads);
-
 private:
-  /// An operand: the address of the first elements that this thread loads, the
-  /// bytes of a row, and the number of stage rows.
-  struct Source {
-    Value pointer, rowBytes;
-    int64_t rows;
-    Major major;
-  };
   /// Elements that a thread has loaded, and the offset at which it stores the
   /// first part of them in a stage.
   struct Loaded {
@@ -40,18 +29,11 @@ private:
 
   SmallVector<Value> accumulate() override;
   void store(Value own, unsigned product, Value buffer) override;
-  void addSource(const StagedOperand &operand);
-  Value getDistance(const Source &source, Value k, int64_t row);
   SmallVector<Loaded> load(Value k);
   void split(ArrayRef<Loaded> loaded, Value stage);
   void addTo(MutableArrayRef<Value> sums, Value products);
   Value isAnyNotFinite(Value own);
   Value computeElement(unsigned product, Value row, Value column);
-
-  int64_t threads;
-  /// The first row that this thread loads, and the thread's part of each row.
-  Value loadedRow, loadedPart;
-  SmallVector<Source> sources;
 };
 
 } // namespace mlir::ark

@@ -351,28 +351,64 @@ def test_results_that_are_not_written_are_refused(body: str, message: str, targe
     assert __file__ in str(caught.value)
 
 
+# Fills the result, and replaces `%rows` by `%next` for each row `%r`.
+LOOP = """
+    %zero = arith.constant 0.0 : f32
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<2x12xf32>) -> tensor<2x12xf32>
+    %1 = scf.for %r = %c0 to %c2 step %c1 iter_args(%rows = %0) -> (tensor<2x12xf32>) {
+      NEXT
+      scf.yield %next : tensor<2x12xf32>
+    }
+    ark.yield %1 : tensor<2x12xf32>
+"""
+COPY = """
+      %row = tensor.extract_slice %x0[%r, 0] [1, 12] [1, 1]
+          : tensor<2x12xf32> to tensor<1x12xf32>
+      %RESULT = tensor.insert_slice %row into %rows[%r, 0] [1, 12] [1, 1]
+          : tensor<1x12xf32> into tensor<2x12xf32>
+"""
+BRANCH = f"""
+      %first = tensor.extract %x0[%r, %c0] : tensor<2x12xf32>
+      %copies = arith.cmpf ogt, %first, %zero : f32
+      %next = scf.if %copies -> (tensor<2x12xf32>) {{
+        {COPY.replace("RESULT", "own")}
+        scf.yield %own : tensor<2x12xf32>
+      }} else {{
+        scf.yield %rows : tensor<2x12xf32>
+      }}
+"""
+
+
 def test_a_loop_writes_a_filled_result(pick_target: Pick) -> None:
-    body = """
-        %zero = arith.constant 0.0 : f32
-        %c0 = arith.constant 0 : index
-        %c1 = arith.constant 1 : index
-        %c2 = arith.constant 2 : index
-        %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<2x12xf32>) -> tensor<2x12xf32>
-        %1 = scf.for %r = %c0 to %c2 step %c1 iter_args(%rows = %0) -> (tensor<2x12xf32>) {
-          %row = tensor.extract_slice %x0[%r, 0] [1, 12] [1, 1]
-              : tensor<2x12xf32> to tensor<1x12xf32>
-          %next = tensor.insert_slice %row into %rows[%r, 0] [1, 12] [1, 1]
-              : tensor<1x12xf32> into tensor<2x12xf32>
-          scf.yield %next : tensor<2x12xf32>
-        }
-        ark.yield %1 : tensor<2x12xf32>
-    """
     with ark.Program("p") as program:
         x = ark.input("x", (8, 12))
-        ark.output("y", rows_op(x, body) + 0)
+        ark.output("y", rows_op(x, LOOP.replace("NEXT", COPY.replace("RESULT", "next"))) + 0)
     v = np.arange(96, dtype=np.float32).reshape(8, 12)
     with ark.compile(program, pick_target("cpu:2")) as executable:
         assert np.array_equal(executable.run(v)["y"], v)
+
+
+def test_a_branch_in_a_loop(pick_target: Pick) -> None:
+    """Rows with a positive first element are copied, and all others are zero."""
+    with ark.Program("p") as program:
+        x = ark.input("x", (8, 12))
+        ark.output("y", rows_op(x, LOOP.replace("NEXT", BRANCH)) + 0)
+    v = np.random.default_rng(0).standard_normal((8, 12)).astype(np.float32)
+    with ark.compile(program, pick_target("cpu:2")) as executable:
+        assert np.array_equal(executable.run(v)["y"], np.where(v[:, :1] > 0, v, 0))
+
+
+def test_ops_with_results_of_one_shape(pick_target: Pick) -> None:
+    """Before, both tasks wrote to one tensor, and tiling refused the program."""
+    with ark.Program("p") as program:
+        x = ark.input("x", (8, 12))
+        ark.output("y", rows_op(x, REVERSED) + rows_op(x * 2, REVERSED))
+    v = np.arange(96, dtype=np.float32).reshape(8, 12)
+    with ark.compile(program, pick_target("cpu:2")) as executable:
+        assert np.array_equal(executable.run(v)["y"], 3 * v[:, ::-1])
 
 
 def test_the_interpreter_refuses_a_result_that_is_not_written() -> None:
@@ -395,45 +431,3 @@ def test_regions_of_the_interpreter() -> None:
     for text in ("#ark.region<(d0) -> (__import__('os')), [1]>", "(d0) -> (d0)", ""):
         with pytest.raises(ark.InvalidUsageError, match="cannot interpret the region"):
             Interpreted.parse(text)
-
-
-def test_a_branch_in_a_loop(pick_target: Pick) -> None:
-    """Rows with a positive first element are copied, and all others are zero."""
-    body = """
-        %zero = arith.constant 0.0 : f32
-        %c0 = arith.constant 0 : index
-        %c1 = arith.constant 1 : index
-        %c2 = arith.constant 2 : index
-        %0 = linalg.fill ins(%zero : f32) outs(%out : tensor<2x12xf32>) -> tensor<2x12xf32>
-        %1 = scf.for %r = %c0 to %c2 step %c1 iter_args(%rows = %0) -> (tensor<2x12xf32>) {
-          %first = tensor.extract %x0[%r, %c0] : tensor<2x12xf32>
-          %copies = arith.cmpf ogt, %first, %zero : f32
-          %next = scf.if %copies -> (tensor<2x12xf32>) {
-            %row = tensor.extract_slice %x0[%r, 0] [1, 12] [1, 1]
-                : tensor<2x12xf32> to tensor<1x12xf32>
-            %own = tensor.insert_slice %row into %rows[%r, 0] [1, 12] [1, 1]
-                : tensor<1x12xf32> into tensor<2x12xf32>
-            scf.yield %own : tensor<2x12xf32>
-          } else {
-            scf.yield %rows : tensor<2x12xf32>
-          }
-          scf.yield %next : tensor<2x12xf32>
-        }
-        ark.yield %1 : tensor<2x12xf32>
-    """
-    with ark.Program("p") as program:
-        x = ark.input("x", (8, 12))
-        ark.output("y", rows_op(x, body) + 0)
-    v = np.random.default_rng(0).standard_normal((8, 12)).astype(np.float32)
-    with ark.compile(program, pick_target("cpu:2")) as executable:
-        assert np.array_equal(executable.run(v)["y"], np.where(v[:, :1] > 0, v, 0))
-
-
-def test_ops_with_results_of_one_shape(pick_target: Pick) -> None:
-    """Before, both tasks wrote to one tensor, and tiling refused the program."""
-    with ark.Program("p") as program:
-        x = ark.input("x", (8, 12))
-        ark.output("y", rows_op(x, REVERSED) + rows_op(x * 2, REVERSED))
-    v = np.arange(96, dtype=np.float32).reshape(8, 12)
-    with ark.compile(program, pick_target("cpu:2")) as executable:
-        assert np.array_equal(executable.run(v)["y"], 3 * v[:, ::-1])

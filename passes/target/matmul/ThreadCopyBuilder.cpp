@@ -1,0 +1,60 @@
+//===- ThreadCopyBuilder.cpp - Stages that all threads copy ---------------===//
+
+#include "passes/target/matmul/ThreadCopyBuilder.h"
+
+#include "passes/target/support/SpacePointer.h"
+#include "passes/target/support/WideLoad.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// 16-byte parts of a row per stage, and the elements of a part.
+static constexpr int64_t kPartsPerRow = kStageRowBytes / kLoadBytes;
+static constexpr int64_t kPartElements = kStageDepth / kPartsPerRow;
+
+ThreadCopyBuilder::ThreadCopyBuilder(ImplicitLocOpBuilder &builder,
+                                     ArrayRef<MatmulTile> products,
+                                     const WarpgroupShape &shape, Value memory,
+                                     Value thread, int64_t threads,
+                                     int64_t elementBytes)
+    : WarpgroupBuilder(builder, products, shape, memory, thread),
+      threads(threads), elementBytes(elementBytes),
+      copiedRow(divide(thread, kPartsPerRow)),
+      copiedPart(remainder(thread, kPartsPerRow)) {
+  for (const StagedOperand &operand : getOperands())
+    addSource(operand);
+}
+
+int64_t ThreadCopyBuilder::getRowsAtOnce(int64_t threads) {
+  return threads / kPartsPerRow;
+}
+
+void ThreadCopyBuilder::addSource(const StagedOperand &operand) {
+  Value buffer = operand.buffer;
+  auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
+  Value rowBytes = multiply(metadata.getStrides().front(), elementBytes);
+  Value begin = add(arith::MulIOp::create(builder, copiedRow, rowBytes),
+                    multiply(copiedPart, kPartElements * elementBytes));
+  Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
+  sources.push_back({createOffset(builder, pointer, begin), rowBytes,
+                     operand.rows, operand.major});
+}
+
+Value ThreadCopyBuilder::getDistance(const Source &source, Value k,
+                                     int64_t row) {
+  if (source.major == Major::K)
+    return add(multiply(k, elementBytes), multiply(source.rowBytes, row));
+  Value before = arith::MulIOp::create(builder, k, source.rowBytes);
+  int64_t panel = row / kStageDepth * kPanelElements * elementBytes;
+  return add(before, add(multiply(source.rowBytes, row % kStageDepth),
+                         constant(panel)));
+}
+
+Value ThreadCopyBuilder::getTarget() {
+  Value part = arith::XOrIOp::create(builder, copiedPart,
+                                     remainder(copiedRow, kBlockRows));
+  return add(multiply(copiedRow, kStageRowBytes), multiply(part, kLoadBytes));
+}

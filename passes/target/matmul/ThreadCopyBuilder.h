@@ -1,0 +1,48 @@
+//===- ThreadCopyBuilder.h - Stages that all threads copy -------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TARGET_MATMUL_THREADCOPYBUILDER_H
+#define ARK_PASSES_TARGET_MATMUL_THREADCOPYBUILDER_H
+
+#include "passes/target/matmul/WarpgroupBuilder.h"
+
+namespace mlir::ark {
+
+/// Divides the rows of stages among the threads of a CTA. A thread copies eight
+/// elements of a row, which are 16 bytes in a stage.
+class ThreadCopyBuilder : public WarpgroupBuilder {
+public:
+  ThreadCopyBuilder(ImplicitLocOpBuilder &builder,
+                    ArrayRef<MatmulTile> products, const WarpgroupShape &shape,
+                    Value memory, Value thread, int64_t threads,
+                    int64_t elementBytes);
+
+  /// Returns the number of stage rows that the threads of a CTA copy at once.
+  static int64_t getRowsAtOnce(int64_t threads);
+
+protected:
+  /// An operand: the address at which this thread begins to copy, the bytes of
+  /// a row, and the number of stage rows.
+  struct Source {
+    Value pointer, rowBytes;
+    int64_t rows;
+    Major major;
+  };
+
+  /// Returns the distance of the thread's copy of stage row `row` from its
+  /// first copy, from `k` on. `row` is a multiple of `getRowsAtOnce`.
+  Value getDistance(const Source &source, Value k, int64_t row);
+  /// Returns the offset of the thread's first 16 bytes in a stage.
+  Value getTarget();
+
+  int64_t threads, elementBytes;
+  /// The first row that this thread copies, and the thread's part of each row.
+  Value copiedRow, copiedPart;
+  SmallVector<Source> sources;
+
+private:
+  void addSource(const StagedOperand &operand);
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TARGET_MATMUL_THREADCOPYBUILDER_H
