@@ -115,6 +115,12 @@ def attentions(
     ]
 
 
+def slopes_of_attentions(*operands: ark.Tensor) -> list[ark.Tensor]:
+    """The derivatives of attentions, whose derivatives are those of the log-sum-exp, too."""
+    q, k, v, mask, wide = operands
+    return ark.gradients(weighted(attentions(q, k, v, mask, wide)), list(operands))
+
+
 HIDDEN = np.random.default_rng(7).random((5, 7)) < 0.6
 HIDDEN[2] = False
 
@@ -308,6 +314,9 @@ CASES: dict[str, Case] = {
     "attention": Case(simple_attentions, (Q, K, K), torch_simple_attentions),
     "attention with masks": Case(
         attentions, (Q, K, K, (4, 5, 7), (1, 1, 1, 7)), torch_attentions
+    ),
+    "attention twice": Case(
+        slopes_of_attentions, (Q, K, K, (4, 5, 7), (1, 1, 1, 7))
     ),
     "rope": Case(rotations, ((2, 5, 6), (5, 3), (5, 3)), torch_rotations),
     "views": Case(views, ((2, 5, 7),), torch_views),
