@@ -60,6 +60,15 @@ static ArrayRef<int64_t> getShape(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
+/// Returns the operands of the epilogue of a cluster.
+static SmallVector<Value> getEpilogueOperands(const Cluster &cluster) {
+  SmallVector<Value> operands;
+  for (Operation *op : cluster.ops)
+    if (isa<ElementwiseOpInterface>(op))
+      llvm::append_range(operands, op->getOperands());
+  return operands;
+}
+
 Clustering::Clustering(ProgramOp program, int64_t maxOps)
     : maxOps(maxOps), overwriters(program.getBody().front()) {
   Block &block = program.getBody().front();
@@ -83,8 +92,11 @@ Clustering::Clustering(ProgramOp program, int64_t maxOps)
       growEpilogue(cluster);
   for (GatherOp gather : choices)
     joinProduct(gather);
-  for (AnchorOpInterface anchor : anchors)
-    growPrologue(*clusterOf[anchor], anchor.getPrologueOperands());
+  for (AnchorOpInterface anchor : anchors) {
+    Cluster &cluster = *clusterOf[anchor];
+    growPrologue(cluster, anchor.getPrologueOperands());
+    growPrologue(cluster, getEpilogueOperands(cluster));
+  }
   for (Operation *op : llvm::reverse(elementwise))
     if (!clusterOf.count(op))
       growPrologue(startCluster(op), llvm::to_vector(op->getOperands()));
@@ -209,12 +221,12 @@ void Clustering::growPrologue(Cluster &cluster, ArrayRef<Value> operands) {
     Operation *producer = operand.getDefiningOp();
     if (!producer || !canJoin(cluster, producer, cluster.root))
       continue;
-    // All readers of the producer must be in this cluster, and no element may
-    // be computed twice. The result shapes of other users are not compared,
-    // because ops such as the return have no result.
+    // All readers of the producer must be in this cluster, and no element but
+    // that of a cast may be computed twice. The result shapes of other users
+    // are not compared, because ops such as the return have no result.
     bool staysInside = llvm::all_of(producer->getUsers(), [&](Operation *user) {
       return clusterOf.lookup(user) == &cluster &&
-             (isa<AnchorOpInterface>(user) ||
+             (isa<AnchorOpInterface>(user) || isa<CastOp>(producer) ||
               getShape(user->getResult(0)) == getShape(operand));
     });
     if (!staysInside)

@@ -331,6 +331,32 @@ struct TransposeIntoMatmul : OpRewritePattern<MatmulOp> {
 } // namespace
 
 //===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// Replaces a reduction over dimensions of extent one by a reshape. Keeps the
+/// reduction of a single element, which can join a group that a view would
+/// divide.
+template <typename ReduceOp>
+struct ReduceUnits : OpRewritePattern<ReduceOp> {
+  using OpRewritePattern<ReduceOp>::OpRewritePattern;
+  LogicalResult matchAndRewrite(ReduceOp op,
+                                PatternRewriter &rewriter) const override {
+    RankedTensorType source = getTensorType(op.getOperand());
+    RankedTensorType type = getTensorType(op);
+    if (source.getElementType() != type.getElementType() ||
+        source.getNumElements() != type.getNumElements() ||
+        type.getNumElements() == 1)
+      return failure();
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getOperand(),
+                                           type.getShape());
+    return success();
+  }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
 // Constants and concatenations
 //===----------------------------------------------------------------------===//
 
@@ -457,7 +483,9 @@ struct NormalizeGraphPass
     set.add<BitcastOfSplat, BroadcastAfterUnary, BroadcastIntoElementwise,
             BroadcastIntoMask, BroadcastIntoMatmul, BroadcastOfBroadcast,
             EmptyOperand, EmptyResult, EmptyUpdate, NormAfterViews<LayernormOp>,
-            NormAfterViews<RmsnormOp>, SimplifyConcat, SimplifyIdentity,
+            NormAfterViews<RmsnormOp>, ReduceUnits<ReduceMaxOp>,
+            ReduceUnits<ReduceMeanOp>, ReduceUnits<ReduceMinOp>,
+            ReduceUnits<ReduceSumOp>, SimplifyConcat, SimplifyIdentity,
             SliceOfSlice, SplitConcat, TransposeIntoMatmul, TransposeOfUnits,
             ViewOfSplat>(context);
     populateNarrowProductPatterns(set);

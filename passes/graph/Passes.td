@@ -170,7 +170,8 @@ def NormalizeGraphPass : Pass<"ark-normalize-graph", "::mlir::ark::ProgramOp"> {
     - `ark.identity` without `deps` disappears; nested ones join their `deps`.
     - On a target with matrix units, casts of bf16 or f16 operands to f32 are folded into the matmul
       that reads them, whose result stays f32.
-    - A tensor without elements becomes a constant.
+    - A tensor without elements becomes a constant, and a reduction over dimensions of extent one a
+      reshape.
     - `ark.concat` of more than 32 tensors becomes a concatenation of concatenations of 16 tensors.
     - Reads of a state that follow its update in the block read a copy that is made before the
       update, since the update overwrites the state.
@@ -396,6 +397,8 @@ def FormGroupsPass : Pass<"ark-form-groups", "::mlir::ark::ProgramOp"> {
       once (reductions, norms, rope, update), so that nothing is computed twice. The prologue of an
       update may read the update's state only at the elements that the same vCTA writes, hence not
       through a transpose, a reduction or a slice at other offsets.
+    - Operands of the epilogue: elementwise ops of the shape of their readers, and casts of any
+      shape, that only this group reads.
     - Elementwise ops without anchor join their readers in the same way.
     - A gather of matrices, `[V, N, K]` from a table `[E, N, K]` along dimension 0, whose only reader
       is a matmul with the matrices as right operand: a vCTA of the matmul then reads the rows of one

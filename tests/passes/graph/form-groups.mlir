@@ -587,3 +587,39 @@ ark.program @noopKeepsAGroup(
   %3 = ark.abs %x : (tensor<4xf32>) -> tensor<4xf32>
   ark.return %1 : tensor<4xf32>
 }
+
+// -----
+
+// The epilogue of a product reads results of elementwise ops that nothing else
+// reads: a cast may be broadcast, an exponential must have the product's shape.
+// CHECK-LABEL: ark.program @operandsOfAnEpilogue
+ark.program @operandsOfAnEpilogue(
+    %x: tensor<4x8xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %w: tensor<8x8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
+    %bias: tensor<8xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "bias"},
+    %gain: tensor<8xf32> {ark.kind = #ark.kind<parameter>, ark.name = "gain"},
+    %scale: tensor<4x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "scale"})
+    -> (tensor<4x8xf32> {ark.name = "y"}) {
+  // CHECK: %[[EXP:.+]] = ark.group "exp"
+  // CHECK-NEXT: ark.exp
+  // CHECK-NEXT: ark.yield
+  // CHECK: ark.group "matmul"
+  // CHECK-NEXT: ark.matmul
+  // CHECK-NEXT: ark.cast {{.*}} to f32 : (tensor<8xbf16>) -> tensor<8xf32>
+  // CHECK-NEXT: ark.add
+  // CHECK-NEXT: ark.cast {{.*}} to f32 : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+  // CHECK-NEXT: ark.tanh
+  // CHECK-NEXT: ark.mul
+  // CHECK-NEXT: ark.mul
+  // CHECK-NEXT: ark.yield
+  // CHECK-NOT: ark.group
+  %0 = ark.matmul %x, %w : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+  %1 = ark.cast %bias to f32 : (tensor<8xbf16>) -> tensor<8xf32>
+  %2 = ark.add %0, %1 : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  %3 = ark.cast %scale to f32 : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+  %4 = ark.tanh %3 : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %5 = ark.mul %2, %4 : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  %6 = ark.exp %gain : (tensor<8xf32>) -> tensor<8xf32>
+  %7 = ark.mul %5, %6 : (tensor<4x8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+  ark.return %7 : tensor<4x8xf32>
+}

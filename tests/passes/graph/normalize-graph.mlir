@@ -586,3 +586,19 @@ ark.program @normOfAStateBeforeItsUpdate(
   %3 = ark.reshape %1 shape = [2, 2, 16] : (tensor<4x1x16xf32>) -> tensor<2x2x16xf32>
   ark.return %3 : tensor<2x2x16xf32>
 }
+
+// -----
+
+// CHECK-LABEL: ark.program @reductionOfUnits
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<1x4x1xf32>
+ark.program @reductionOfUnits(
+    %x: tensor<1x4x1xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<4x1xf32> {ark.name = "sum"}, tensor<1x4x1xf32> {ark.name = "max"}, tensor<1x1x1xf32> {ark.name = "mean"}) {
+  // CHECK-NEXT: %[[SUM:.+]] = ark.reshape %[[X]] shape = [4, 1]
+  // CHECK-NEXT: %[[MEAN:.+]] = ark.reduce_mean %[[X]] axes = [0, 1]
+  // CHECK-NEXT: ark.return %[[SUM]], %[[X]], %[[MEAN]]
+  %0 = ark.reduce_sum %x axes = [0] keepdims = false : (tensor<1x4x1xf32>) -> tensor<4x1xf32>
+  %1 = ark.reduce_max %x axes = [0, 2] keepdims = true : (tensor<1x4x1xf32>) -> tensor<1x4x1xf32>
+  %2 = ark.reduce_mean %x axes = [0, 1] keepdims = true : (tensor<1x4x1xf32>) -> tensor<1x1x1xf32>
+  ark.return %0, %1, %2 : tensor<4x1xf32>, tensor<1x4x1xf32>, tensor<1x1x1xf32>
+}
