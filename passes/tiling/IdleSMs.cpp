@@ -103,8 +103,11 @@ static double predictEnd(TargetAttr target, const Work &work, int64_t tiles) {
          handoff;
 }
 
-static int64_t getLeastExtent(Operation *anchor, int64_t dim, int64_t rank) {
-  if (!isa_and_present<MatmulOp>(anchor) || dim < rank - 2)
+static int64_t getLeastExtent(GroupOp group, int64_t dim, int64_t rank,
+                              TargetAttr target) {
+  if (!isa_and_present<MatmulOp>(getTileAnchor(group)))
+    return dim == rank - 1 ? getLeastColumns(group, target) : 1;
+  if (dim < rank - 2)
     return 1;
   return dim == rank - 1 ? kMinColumns : kMinRows;
 }
@@ -125,7 +128,7 @@ Tile ark::cutForIdleSMs(GroupOp group, Tile tile, TargetAttr target) {
     Tile best = tile;
     double bestEnd = end * (1 - kMinGain);
     for (int64_t dim = 0; dim < rank; ++dim) {
-      int64_t least = getLeastExtent(anchor, dim, rank);
+      int64_t least = getLeastExtent(group, dim, rank, target);
       int64_t half = llvm::divideCeil(tile[dim], 2);
       if (tile[dim] == 1 || half < least || llvm::is_contained(serial, dim))
         continue;

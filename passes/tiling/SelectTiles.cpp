@@ -428,6 +428,18 @@ int64_t TileSelector::getWantedBytes(GroupOp group,
   return std::max<int64_t>(rowBytes, divideCeil(bytes, getLeastTiles(target)));
 }
 
+/// Returns the minimum extent of the last dimension of a tile of rows.
+///
+/// If other dimensions are not divided, rows are divided along their last
+/// dimension instead, down to one memory transaction.
+static int64_t getLeastLastExtent(GroupOp group, bool hasSerialDims,
+                                  TargetAttr target) {
+  if (hasSerialDims)
+    return divideCeil(kSectorBytes * 8,
+                      getType(group.getResult(0)).getElementTypeBitWidth());
+  return getLeastColumns(group, target);
+}
+
 Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   SmallVector<int64_t> wholeDims, serialDims;
@@ -436,13 +448,7 @@ Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
     serialDims = anchor.getSerialDims();
   }
   wholeDims.append(serialDims);
-  // Rows are divided along their last dimension instead, down to one memory
-  // transaction.
-  int64_t leastLast =
-      serialDims.empty()
-          ? 1
-          : divideCeil(kSectorBytes * 8,
-                       getType(group.getResult(0)).getElementTypeBitWidth());
+  int64_t leastLast = getLeastLastExtent(group, !serialDims.empty(), target);
   int64_t bytes = getBytesPerElement(group);
   int64_t tileBytes = getWantedBytes(group, domain);
   Tile tile(rank, 1);
@@ -454,7 +460,8 @@ Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
   for (int64_t dim = rank - 1; dim >= 0; --dim) {
     if (llvm::is_contained(wholeDims, dim))
       continue;
-    int64_t wanted = std::max<int64_t>(tileBytes / bytes, 1);
+    int64_t least = dim == rank - 1 ? getLeastColumns(group, target) : 1;
+    int64_t wanted = std::max<int64_t>(tileBytes / bytes, least);
     tile[dim] = divideEvenly(domain[dim], wanted, dim == rank - 1 ? 16 : 1);
     bytes *= tile[dim];
     if (tile[dim] < domain[dim])
@@ -466,13 +473,14 @@ Tile TileSelector::selectRows(GroupOp group, ArrayRef<int64_t> domain) const {
   int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
   if (tileBytes > rowBytes)
     wantedTiles = getLeastTiles(target);
-  for (int64_t dim = 0; dim < rank; ++dim)
-    while (countTiles(domain, tile) < wantedTiles &&
-           tile[dim] > (dim == rank - 1 ? leastLast : 1) &&
+  for (int64_t dim = 0; dim < rank; ++dim) {
+    int64_t least = dim == rank - 1 ? leastLast : 1;
+    while (countTiles(domain, tile) < wantedTiles && tile[dim] > least &&
            !llvm::is_contained(wholeDims, dim) && bytes > rowBytes / 16) {
       bytes /= 2;
-      tile[dim] = divideCeil(tile[dim], 2);
+      tile[dim] = std::max<int64_t>(divideCeil(tile[dim], 2), least);
     }
+  }
   return tile;
 }
 

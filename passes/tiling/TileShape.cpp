@@ -96,6 +96,24 @@ int64_t ark::getBytesPerElement(GroupOp group) {
   return bytes + ratio * getBytes(operand.getElementType());
 }
 
+/// Shorter columns are read in a few steps.
+static constexpr int64_t kLongColumn = 256;
+
+int64_t ark::getLeastColumns(GroupOp group, TargetAttr target) {
+  Operation *anchor = getTileAnchor(group);
+  auto axes =
+      anchor ? anchor->getAttrOfType<DenseI64ArrayAttr>("axes") : nullptr;
+  if (!axes)
+    return 1;
+  RankedTensorType operand = getTensorType(anchor->getOperand(0));
+  if (llvm::is_contained(axes.asArrayRef(), operand.getRank() - 1))
+    return 1;
+  int64_t length = 1;
+  for (int64_t axis : axes.asArrayRef())
+    length *= operand.getDimSize(axis);
+  return length < kLongColumn ? 1 : target.getWarpSize();
+}
+
 bool ark::isInterleaved(int64_t rows, int64_t rowsOfState, int64_t size) {
   return rows == 1 && size > 1 && size < rowsOfState && rowsOfState % size == 0;
 }

@@ -42,6 +42,11 @@ int64_t divideEvenly(int64_t extent, int64_t wanted, int64_t unit);
 /// Returns the bytes read and written per element of the domain.
 int64_t getBytesPerElement(GroupOp group);
 
+/// Returns the minimum number of columns of a tile: those of a warp if the tile
+/// of a GPU reduces long columns, so that the threads of a warp read contiguous
+/// elements; otherwise one.
+int64_t getLeastColumns(GroupOp group, TargetAttr target);
+
 /// Returns the nearest valid tile: no longer than the domain, complete in the
 /// whole dimensions of the anchor, of extent one in its unit dimensions, and
 /// with the same number of query heads per key head in every tile.

@@ -136,11 +136,12 @@ def MergeVctasPass : Pass<"ark-merge-vctas", "::mlir::ModuleOp"> {
 def SplitReductionsPass : Pass<"ark-split-reductions", "::mlir::ModuleOp"> {
   let summary = "Split reductions among warps where results are contiguous in memory";
   let description = [{
-    Applies to parallel loops in which each result is a reduction whose length is known at run time
-    only, over elements that are contiguous across results, such as values of a KV cache summed over
-    its keys. Threads that shared a result would read elements that lie far apart. Instead, every
-    warp reduces a share of the terms of all results, with neighbouring threads on neighbouring
-    results, and a second loop combines the partial results.
+    Applies to parallel loops in which each result is a reduction over elements that are contiguous
+    across results, such as values of a KV cache summed over its keys, or the columns of a matrix.
+    Threads that shared a result would read elements that lie far apart. Instead, every warp reduces
+    a share of the terms of all results, with neighbouring threads on neighbouring results, and a
+    second loop combines the partial results. The pass skips reductions of a static length that read
+    some elements for several results, such as products of matrices.
 
     ```mlir
     scf.parallel (%i) = (%c0) to (%c64) step (%c1) {

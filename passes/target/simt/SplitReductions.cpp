@@ -68,22 +68,28 @@ getExtents(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
   return extents;
 }
 
-/// Returns true for a single reduction of dynamic length, possibly large, over
-/// elements that are contiguous across results.
+/// Returns true for a single reduction, possibly long, over elements that are
+/// contiguous across results. If the length is static, all elements must be
+/// contiguous: ark-unroll-and-jam serves products of such a length, which read
+/// some elements for several results.
 static bool isLongAndStrided(scf::ParallelOp loop, scf::ParallelOp reduction) {
-  if (reduction.getNumLoops() != 1 || reduction.getNumReductions() != 1 ||
-      !isZeroBasedUnitStep(reduction) ||
-      getConstantIntValue(reduction.getUpperBound().front()))
+  bool isStatic = llvm::all_of(reduction.getUpperBound(), [](Value end) {
+    return getConstantIntValue(end).has_value();
+  });
+  if (reduction.getNumReductions() != 1 || !isZeroBasedUnitStep(reduction) ||
+      (reduction.getNumLoops() != 1 && !isStatic))
     return false;
   std::optional<int64_t> length = getSizeBound(reduction);
   if (length && *length < kMinLength)
     return false;
   Value neighbour = loop.getInductionVars().back();
-  return llvm::any_of(
-      reduction.getBody()->getOps<memref::LoadOp>(), [&](memref::LoadOp load) {
-        return loadsNeighbours(load, neighbour,
-                               [&](Value value) { return value != neighbour; });
-      });
+  auto isContiguous = [&](memref::LoadOp load) {
+    return loadsNeighbours(load, neighbour,
+                           [&](Value value) { return value != neighbour; });
+  };
+  auto loads = reduction.getBody()->getOps<memref::LoadOp>();
+  return !loads.empty() && (isStatic ? llvm::all_of(loads, isContiguous)
+                                     : llvm::any_of(loads, isContiguous));
 }
 
 namespace {
@@ -170,14 +176,21 @@ void Splitter::reduceParts() {
   for (Operation &op :
        llvm::make_range(loop.getBody()->begin(), reduction->getIterator()))
     builder.clone(op, mapping);
-  scf::ParallelOp inner = createReduction(
-      outer.getInductionVars().front(),
-      mapping.lookupOrDefault(reduction.getUpperBound().front()),
-      constant(parts));
+  Value size = mapping.lookupOrDefault(reduction.getUpperBound().front());
+  std::optional<IterationSpace> space;
+  if (reduction.getNumLoops() > 1) {
+    space.emplace(builder, reduction);
+    size = space->size;
+  }
+  scf::ParallelOp inner =
+      createReduction(outer.getInductionVars().front(), size, constant(parts));
   memref::StoreOp::create(builder, loc, inner.getResult(0), buffer,
                           outer.getInductionVars());
   builder.setInsertionPointToStart(inner.getBody());
-  mapping.map(reduction.getInductionVars(), inner.getInductionVars());
+  Value iteration = inner.getInductionVars().front();
+  mapping.map(reduction.getInductionVars(),
+              space ? space->getVariables(builder, iteration)
+                    : SmallVector<Value>{iteration});
   for (Operation &op : reduction.getBody()->without_terminator())
     builder.clone(op, mapping);
   auto terminator = cast<scf::ReduceOp>(reduction.getBody()->getTerminator());

@@ -120,3 +120,25 @@ ark.program @shares(
   }
   ark.return %0, %1 : tensor<8x128256xbf16>, tensor<8x2048xbf16>
 }
+
+// The tiles of sums of long columns have the columns of a warp; those of short columns, and of
+// rows, may be narrower.
+// CHECK-LABEL: ark.program @columns
+// CHECK: ark.group "long"{{.*}}tile = array<i64: 32>
+// CHECK: ark.group "short"{{.*}}tile = array<i64: 4>
+// CPU-LABEL: ark.program @columns
+// CPU: ark.group "long"{{.*}}tile = array<i64: 6>
+ark.program @columns(
+    %x: tensor<2x512x768xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
+    %y: tensor<255x768xf32> {ark.kind = #ark.kind<input>, ark.name = "y"})
+    -> (tensor<768xf32> {ark.name = "long"}, tensor<768xf32> {ark.name = "short"}) {
+  %0 = ark.group "long" (%a = %x) : (tensor<2x512x768xf32>) -> tensor<768xf32> {
+    %r = ark.reduce_sum %a axes = [0, 1] keepdims = false : (tensor<2x512x768xf32>) -> tensor<768xf32>
+    ark.yield %r : tensor<768xf32>
+  }
+  %1 = ark.group "short" (%a = %y) : (tensor<255x768xf32>) -> tensor<768xf32> {
+    %r = ark.reduce_sum %a axes = [0] keepdims = false : (tensor<255x768xf32>) -> tensor<768xf32>
+    ark.yield %r : tensor<768xf32>
+  }
+  ark.return %0, %1 : tensor<768xf32>, tensor<768xf32>
+}

@@ -50,7 +50,7 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
 
 // -----
 
-// The length is static: the threads of a result read with a large stride, but concurrently.
+// The length is static, and the factors of a row serve all its results.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
@@ -219,6 +219,76 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
     }
     %scaled = arith.mulf %sum, %sum : f32
     memref.store %scaled, %y[%i, %j] : memref<4x64xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// A sum over two static dimensions, whose columns are contiguous: the warps
+// divide the iterations of both.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<3x64x32xf32>
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<2x32xf32>
+// CHECK: scf.parallel (%[[PART:.+]], %[[J:.+]]) =
+// CHECK: scf.parallel (%[[N:.+]]) = (%[[PART]]) to (%{{.+}}) step (%{{.+}}) init
+// CHECK: %[[INDICES:.+]]:2 = affine.delinearize_index %[[N]] into
+// CHECK: memref.load %[[X]][%{{.+}}, %{{.+}}, %[[J]]]
+func.func private @body(%begin: index, %n: index, %task: index, %status: memref<4xi64>, %x: memref<3x64x32xf32>, %y: memref<32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %batches = arith.constant 3 : index
+  %rows = arith.constant 64 : index
+  %cols = arith.constant 32 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%j) = (%c0) to (%cols) step (%c1) {
+    %sum = scf.parallel (%b, %k) = (%c0, %c0) to (%batches, %rows) step (%c1, %c1) init (%zero) -> f32 {
+      %a = memref.load %x[%b, %k, %j] : memref<3x64x32xf32>
+      scf.reduce(%a : f32) {
+      ^bb0(%l: f32, %r: f32):
+        %s = arith.addf %l, %r : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%j] : memref<32xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// Too short to be divided among warps.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-NOT: memref.alloca
+// CHECK: return
+func.func private @body(%begin: index, %n: index, %task: index, %status: memref<4xi64>, %x: memref<127x32xf32>, %y: memref<32xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %rows = arith.constant 127 : index
+  %cols = arith.constant 32 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%j) = (%c0) to (%cols) step (%c1) {
+    %sum = scf.parallel (%k) = (%c0) to (%rows) step (%c1) init (%zero) -> f32 {
+      %a = memref.load %x[%k, %j] : memref<127x32xf32>
+      scf.reduce(%a : f32) {
+      ^bb0(%l: f32, %r: f32):
+        %s = arith.addf %l, %r : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%j] : memref<32xf32>
     scf.reduce
   }
   return
