@@ -9,6 +9,7 @@
 #include "lib/support/DimIndices.h"
 #include "lib/support/PlanRank.h"
 #include "passes/tiling/InputSharers.h"
+#include "passes/tiling/JoinElementwise.h"
 #include "passes/tiling/MergeTasks.h"
 #include "passes/tiling/Passes.h"
 #include "passes/tiling/TileShape.h"
@@ -43,6 +44,10 @@ static constexpr int64_t kLargeShare = 4, kReservedShare = 4;
 /// Number of structured ops into which `ark-expand-attention` expands one
 /// attention.
 static constexpr int64_t kOpsOfAttention = 11;
+
+/// Maximum number of tiles of an elementwise task whose results stay in
+/// registers. Its readers have further tiles.
+static constexpr int64_t kMostFirstTiles = kMostJoinedTiles - 2;
 
 static Value getViewBase(Value value) {
   while (auto view = value.getDefiningOp<ViewOpInterface>())
@@ -215,12 +220,36 @@ static std::optional<SmallVector<Operation *>> getFollowers(TaskOp first,
   return followers;
 }
 
+/// Returns true if `reader` reads old values of the states that `writer`
+/// updates only at the elements that the vCTA of `writer` with the same number
+/// updates, and not through a view.
+static bool readsOnlyOwnElements(TaskOp reader, TaskOp writer) {
+  for (unsigned out = 0; out < writer.getOuts().size(); ++out) {
+    if (!writer.isUpdated(out))
+      continue;
+    Value state = writer.getOuts()[out];
+    unsigned written = writer.getInputs().size() + out;
+    for (unsigned read = 0; read < reader->getNumOperands(); ++read) {
+      Value operand = reader->getOperand(read);
+      if (getViewBase(operand) != getViewBase(state))
+        continue;
+      if (operand != state ||
+          reader.getRegion(read) != writer.getRegion(written) ||
+          !isDisjoint(writer.getRegion(written), writer.getGrid()))
+        return false;
+    }
+  }
+  return true;
+}
+
 /// Returns true if one task updates a state whose old value the other one
-/// reads. In a fused task, a vCTA could then read values that another vCTA has
-/// written.
-static bool mixVersions(TaskOp first, TaskOp second) {
-  return readsStateBeforeUpdate(first, second) ||
-         readsStateBeforeUpdate(second, first);
+/// reads, so that in a fused task, a vCTA could read values that another vCTA
+/// has written. Each vCTA may update the elements that it has read before.
+static bool mixVersions(TaskOp first, TaskOp second, MergeKind kind) {
+  if (readsStateBeforeUpdate(first, second))
+    return true;
+  return readsStateBeforeUpdate(second, first) &&
+         (kind != MergeKind::Pairwise || !readsOnlyOwnElements(first, second));
 }
 
 //===----------------------------------------------------------------------===//
@@ -272,6 +301,17 @@ double TaskFuser::getVCTANs(TaskOp task, int64_t count) {
       bytes += countTouchedBytes(task, operand);
   }
   return predictVCTANs(target, count, bytes, countBodyFlops(task));
+}
+
+/// Returns true if the results of `first` that `second` reads stay in
+/// registers: both tasks are elementwise, and `first` has few tiles, so that
+/// ark-join-elementwise joins their ops.
+static bool staysInRegisters(TaskOp first, TaskOp second) {
+  int64_t tiles = 0;
+  for (BlockArgument tile : first.getBody().front().getArguments().drop_front())
+    tiles += cast<RankedTensorType>(tile.getType()).getRank() > 0;
+  return tiles <= kMostFirstTiles && isElementwise(first) &&
+         isElementwise(second);
 }
 
 /// Returns the bytes of results that become temporaries of the vCTA, excluding
@@ -418,8 +458,11 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   double saved = predictHandoffNs(target, std::min(count, sms));
   double firstNs = getVCTANs(first, first.getNumVCTAs());
   int64_t share = kind == MergeKind::Repeated ? kRowsShare : kMemoryShare;
-  if (!isOnlyReader(second, first) ||
-      getTemporaryBytes(first) * share > target.getSharedMemory() ||
+  if (!isOnlyReader(second, first))
+    return false;
+  if (kind == MergeKind::Pairwise && staysInRegisters(first, second))
+    return true;
+  if (getTemporaryBytes(first) * share > target.getSharedMemory() ||
       (waitsForOthers(first, second) && firstNs > saved))
     return false;
   return kind == MergeKind::Pairwise || getRepeatingNs(first, count) <= saved;
@@ -442,7 +485,7 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
   if (first.getWarps() != second.getWarps() ||
       first.getPlanAttr() != second.getPlanAttr() ||
       getLoad(first).numOps + getLoad(second).numOps > maxOps ||
-      !readsOwnParts(first, second, kind) || mixVersions(first, second) ||
+      !readsOwnParts(first, second, kind) || mixVersions(first, second, kind) ||
       chainContractions(first, second) || !isWorth(first, second, kind) ||
       !fitTogether(getLoad(first), getLoad(second)))
     return false;

@@ -256,6 +256,37 @@ def FuseTasksPass : Pass<"ark-fuse-tasks", "::mlir::ark::ProgramOp"> {
   ];
 }
 
+def JoinElementwisePass : Pass<"ark-join-elementwise", "::mlir::ark::ProgramOp"> {
+  let summary = "Join elementwise structured ops of a body into ops with several results";
+  let description = [{
+    Two elementwise ops with equal iterations become one op with the results of both if the second op
+    reads a result of the first one element by element, or if both read the same tile. Results that
+    no other op reads disappear, so that values stay in registers: a step of an optimizer reads
+    gradient, weight and moments once. The pass changes only bodies whose structured ops are all
+    elementwise, and only tiles of static shape.
+
+    ```mlir
+    %1 = linalg.generic ins(%m, %g) outs(%empty) { arith.mulf, arith.addf }
+    %2 = linalg.copy ins(%1) outs(%moment)
+    %3 = linalg.generic ins(%w, %1) outs(%weight) { arith.mulf, arith.subf }
+    ```
+    becomes
+    ```mlir
+    %3:2 = linalg.generic ins(%m, %g, %w) outs(%moment, %weight) {
+      arith.mulf, arith.addf, arith.mulf, arith.subf
+    }
+    ```
+  }];
+  let options = [
+    Option<"maxTiles", "max-tiles", "int64_t", "kMostJoinedTiles",
+           "Maximum number of tiles that a joined op reads and writes">,
+  ];
+  let statistics = [
+    Statistic<"numJoined", "joined-ops", "Ops joined with another op">,
+  ];
+  let dependentDialects = ["::mlir::linalg::LinalgDialect"];
+}
+
 def VerifyTilingPass : Pass<"ark-verify-tiling", "::mlir::ark::ProgramOp"> {
   let summary = "Check that a program is what the memory stage accepts";
   let description = [{

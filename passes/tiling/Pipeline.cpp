@@ -22,5 +22,7 @@ void ark::buildTilingPipeline(OpPassManager &pm) {
   program.addPass(createTileGroupsPass());
   // Works on tiles, which show the dependences between vCTAs.
   program.addPass(createFuseTasksPass());
+  // Works on the bodies of fused tasks.
+  program.addPass(createJoinElementwisePass());
   program.addPass(createVerifyTilingPass());
 }

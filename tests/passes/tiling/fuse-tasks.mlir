@@ -611,7 +611,33 @@ ark.program @sideBySide(%x: tensor<65536xf32> {ark.kind = #ark.kind<input>, ark.
 // CHECK-LABEL: ark.program @tooLargeInside
 // CHECK: ark.task "mlp.gate"
 // CHECK: ark.task "mlp.up"
-ark.program @tooLargeInside(%x: tensor<65536xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+ark.program @tooLargeInside(%x: tensor<2x32768xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
+    -> (tensor<2xf32> {ark.name = "y0"}) {
+  %e0 = tensor.empty() : tensor<2x32768xf32>
+  %0 = ark.task "mlp.gate" grid [2]
+      ins(%x[#ark.region<(d0) -> (d0, 0), [1, 32768]>] : tensor<2x32768xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0, 0), [1, 32768]>] : tensor<2x32768xf32>)
+      attributes {ops = ["exp"]} {
+  ^bb0(%i: index, %a: tensor<1x32768xf32>, %o: tensor<1x32768xf32>):
+    %r = linalg.exp ins(%a : tensor<1x32768xf32>) outs(%o : tensor<1x32768xf32>) -> tensor<1x32768xf32>
+    ark.yield %r : tensor<1x32768xf32>
+  } : tensor<2x32768xf32>
+  %e1 = tensor.empty() : tensor<2xf32>
+  %1 = ark.task "mlp.up" grid [2]
+      ins(%0[#ark.region<(d0) -> (d0, 0), [1, 32768]>] : tensor<2x32768xf32>)
+      outs(%e1[#ark.region<(d0) -> (d0), [1]>] : tensor<2xf32>)
+      attributes {ops = ["reduce_sum"]} {
+  ^bb0(%i: index, %a: tensor<1x32768xf32>, %o: tensor<1xf32>):
+    %r = linalg.reduce { arith.addf } ins(%a : tensor<1x32768xf32>) outs(%o : tensor<1xf32>) dimensions = [1]
+    ark.yield %r : tensor<1xf32>
+  } : tensor<2xf32>
+  ark.return %1 : tensor<2xf32>
+}
+
+// Elementwise ops keep the 128 KiB between them in registers.
+// CHECK-LABEL: ark.program @staysInRegisters
+// CHECK: ark.task "mlp.gate+up"
+ark.program @staysInRegisters(%x: tensor<65536xf32> {ark.kind = #ark.kind<input>, ark.name = "x"})
     -> (tensor<65536xf32> {ark.name = "y0"}) {
   %e0 = tensor.empty() : tensor<65536xf32>
   %0 = ark.task "mlp.gate" grid [2]
@@ -632,6 +658,55 @@ ark.program @tooLargeInside(%x: tensor<65536xf32> {ark.kind = #ark.kind<input>, 
     ark.yield %r : tensor<32768xf32>
   } : tensor<65536xf32>
   ark.return %1 : tensor<65536xf32>
+}
+
+// Each vCTA updates the elements of a state that it has read before.
+// CHECK-LABEL: ark.program @updatesWhatItReads
+// CHECK: ark.task "moment+update" grid [2] ins(%[[M:.+]][#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>) outs(%[[M]][#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+ark.program @updatesWhatItReads(%m: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "m"}) {
+  %e0 = tensor.empty() : tensor<8xf32>
+  %0 = ark.task "moment" grid [2]
+      ins(%m[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+      attributes {ops = ["exp"]} {
+  ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
+    %r = linalg.exp ins(%a : tensor<4xf32>) outs(%o : tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %r : tensor<4xf32>
+  } : tensor<8xf32>
+  %1 = ark.task "update" grid [2]
+      ins(%0[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+      outs(%m[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+      attributes {in_place, ops = ["update"]} {
+  ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
+    %r = linalg.copy ins(%a : tensor<4xf32>) outs(%o : tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %r : tensor<4xf32>
+  } : tensor<8xf32>
+  ark.return
+}
+
+// The other vCTA updates what a vCTA of the first task reads.
+// CHECK-LABEL: ark.program @updatesWhatOthersRead
+// CHECK: ark.task "moment" grid [2]
+// CHECK: ark.task "update" grid [2]
+ark.program @updatesWhatOthersRead(%m: tensor<8xf32> {ark.kind = #ark.kind<state>, ark.name = "m"}) {
+  %e0 = tensor.empty() : tensor<8xf32>
+  %0 = ark.task "moment" grid [2]
+      ins(%m[#ark.region<(d0) -> (d0 * -4 + 4), [4]>] : tensor<8xf32>)
+      outs(%e0[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+      attributes {ops = ["exp"]} {
+  ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
+    %r = linalg.exp ins(%a : tensor<4xf32>) outs(%o : tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %r : tensor<4xf32>
+  } : tensor<8xf32>
+  %1 = ark.task "update" grid [2]
+      ins(%0[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+      outs(%m[#ark.region<(d0) -> (d0 * 4), [4]>] : tensor<8xf32>)
+      attributes {in_place, ops = ["update"]} {
+  ^bb0(%i: index, %a: tensor<4xf32>, %o: tensor<4xf32>):
+    %r = linalg.copy ins(%a : tensor<4xf32>) outs(%o : tensor<4xf32>) -> tensor<4xf32>
+    ark.yield %r : tensor<4xf32>
+  } : tensor<8xf32>
+  ark.return
 }
 
 // If contractions were fused with contractions, all layers of a network would become one body.
