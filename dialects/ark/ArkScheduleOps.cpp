@@ -20,11 +20,27 @@ static std::pair<int64_t, int64_t> rangeOn(AffineMap map, int64_t sm) {
   return {value(0), value(1)};
 }
 
+/// Returns true if an expression divides by a constant above zero only.
+static bool dividesByPositive(AffineExpr expr) {
+  auto binary = dyn_cast<AffineBinaryOpExpr>(expr);
+  if (!binary || expr.getKind() == AffineExprKind::Add ||
+      expr.getKind() == AffineExprKind::Mul)
+    return true;
+  auto divisor = dyn_cast<AffineConstantExpr>(binary.getRHS());
+  return divisor && divisor.getValue() > 0;
+}
+
 static LogicalResult verifyRange(Operation *op, AffineMap range) {
-  if (range.getNumDims() == 1 && range.getNumSymbols() == 0 &&
-      range.getNumResults() == 2)
-    return success();
-  return op->emitOpError("range must be two expressions of the SM (run_c1)");
+  if (range.getNumDims() != 1 || range.getNumSymbols() != 0 ||
+      range.getNumResults() != 2)
+    return op->emitOpError("range must be two expressions of the SM (run_c1)");
+  bool isDefined = true;
+  range.walkExprs(
+      [&](AffineExpr expr) { isDefined &= dividesByPositive(expr); });
+  if (!isDefined)
+    return op->emitOpError(
+        "range must divide by constants above zero only (run_c1)");
+  return success();
 }
 
 void RunOp::build(OpBuilder &builder, OperationState &state, StringRef task,

@@ -10,10 +10,17 @@ using namespace mlir;
 using namespace mlir::ark;
 using namespace mlir::ark::checker;
 
-/// Returns true for the arena, which has no value when an iteration begins.
-/// Arguments have values then.
-static bool isArena(Value root) {
-  return isa_and_nonnull<ArenaOp>(root.getDefiningOp());
+/// Returns true for buffers that have no value when an iteration begins: the
+/// arena and the outputs. Other arguments have values then.
+static bool beginsWithoutValue(Value root) {
+  if (isa_and_nonnull<ArenaOp>(root.getDefiningOp()))
+    return true;
+  auto argument = dyn_cast<BlockArgument>(root);
+  auto program = argument
+                     ? dyn_cast<ProgramOp>(argument.getOwner()->getParentOp())
+                     : ProgramOp();
+  return program && program.getArgumentKind(argument.getArgNumber()) ==
+                        ArgumentKind::Output;
 }
 
 //===----------------------------------------------------------------------===//
@@ -92,7 +99,7 @@ private:
   const CheckedSchedule &schedule;
   const VCTAOrder &order;
   const AccessGroup &group;
-  bool isOfArena, isOfPackets;
+  bool isWithoutValue, isOfPackets;
   CellPartition partition;
   std::vector<Cell> cells;
   /// The first vCTA of the task whose accesses are visited.
@@ -104,7 +111,7 @@ private:
 CellChecker::CellChecker(const CheckedSchedule &schedule,
                          const AccessGroup &group)
     : schedule(schedule), order(schedule.order), group(group),
-      isOfArena(isArena(group.buffer.root)),
+      isWithoutValue(beginsWithoutValue(group.buffer.root)),
       isOfPackets(isPackets(group.buffer.root)),
       partition(group.buffer.accesses), cells(partition.getNumCells()) {}
 
@@ -245,7 +252,7 @@ std::optional<HazardKind> CellChecker::write(Cell &cell, Visit visit,
   if (cell.lastWrite) {
     if (!order.isOrdered(cell.lastWrite.vcta, visit.vcta))
       return HazardKind::WriteAfterWrite;
-  } else if (!isWritten && isOfArena && isUpdate(visit)) {
+  } else if (!isWritten && isWithoutValue && isUpdate(visit)) {
     return HazardKind::Unwritten;
   }
   cell.lastWrite = visit;
@@ -282,7 +289,8 @@ private:
 
 LogicalResult RaceChecker::checkBuffer(const BufferAccesses &buffer) {
   // Buffers that no task writes, such as parameters, need no order.
-  if (!buffer.isWritten && !isArena(buffer.root) && !isPackets(buffer.root))
+  if (!buffer.isWritten && !beginsWithoutValue(buffer.root) &&
+      !isPackets(buffer.root))
     return success();
   for (const BufferAccesses &part : divideByBytes(buffer))
     // If the check by groups finds a hazard, the check of all cells decides,
@@ -305,7 +313,7 @@ bool RaceChecker::isProvenByGroups(const BufferAccesses &part) {
     return false;
   for (const AccessGroup &group :
        divideByTasks(part, taskOrder, schedule.program.getTasks(),
-                     /*mustBeWritten=*/isArena(part.root))) {
+                     /*mustBeWritten=*/beginsWithoutValue(part.root))) {
     CellChecker checker(schedule, group);
     if (findHazard(checker))
       return false;
@@ -314,7 +322,7 @@ bool RaceChecker::isProvenByGroups(const BufferAccesses &part) {
 }
 
 LogicalResult RaceChecker::checkCells(const BufferAccesses &part) {
-  bool hasValues = !isArena(part.root) && !isPackets(part.root);
+  bool hasValues = !beginsWithoutValue(part.root) && !isPackets(part.root);
   AccessGroup all = {part, std::vector<bool>(part.accesses.size(), hasValues)};
   CellChecker checker(schedule, all);
   std::optional<Hazard> hazard = findHazard(checker);

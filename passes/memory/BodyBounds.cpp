@@ -20,11 +20,14 @@ static constexpr unsigned kMaxDepth = 100;
 // Selections and loops
 //===----------------------------------------------------------------------===//
 
+bool BodyBounds::fitsIndex(const LinearForm &form, Operation *at) {
+  return system.getInterval(form).isWithin(INT64_MIN, INT64_MAX) ||
+         (isNonNegative(form - INT64_MIN, at) &&
+          isNonNegative(LinearForm(INT64_MAX) - form, at));
+}
+
 LinearForm BodyBounds::getExact(const LinearForm &form, Operation *op) {
-  bool fits = system.getInterval(form).isWithin(INT64_MIN, INT64_MAX) ||
-              (isNonNegative(form - INT64_MIN, op) &&
-               isNonNegative(LinearForm(INT64_MAX) - form, op));
-  return fits ? form : system.createVariable();
+  return fitsIndex(form, op) ? form : system.createVariable();
 }
 
 LinearForm BodyBounds::getSelected(Value condition, const LinearForm &ifTrue,

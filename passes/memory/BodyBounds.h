@@ -47,6 +47,10 @@ public:
   /// False means only that no proof was found.
   bool isNonNegative(const LinearForm &form, Operation *at);
 
+  /// Returns true if 64 bits are proven to hold `form` whenever `at` runs.
+  /// False means only that no proof was found.
+  bool fitsIndex(const LinearForm &form, Operation *at);
+
 private:
   using Facts = LinearSystem::Facts;
 

@@ -48,6 +48,16 @@ static bool isKnownOnBuffers(Operation *op) {
              ReceivePacketsOp>(op);
 }
 
+/// Returns true if data choose an element of a vector. The element is poison if
+/// the vector does not have it.
+static bool hasDynamicPosition(Operation *op) {
+  if (auto extract = dyn_cast<vector::ExtractOp>(op))
+    return extract.hasDynamicPosition();
+  if (auto insert = dyn_cast<vector::InsertOp>(op))
+    return insert.hasDynamicPosition();
+  return false;
+}
+
 static bool isAllowed(Operation *op) {
   if (isa<memref::AllocaOp>(op))
     return true;
@@ -63,8 +73,12 @@ static bool isAllowed(Operation *op) {
     return false;
   bool touchesBuffers = llvm::any_of(op->getOperandTypes(), isBuffer) ||
                         llvm::any_of(op->getResultTypes(), isBuffer);
-  return touchesBuffers ? isKnownOnBuffers(op)
-                        : !isa<memref::MemRefDialect>(op->getDialect());
+  if (touchesBuffers)
+    return isKnownOnBuffers(op);
+  // Ops with other effects, such as a print, call functions of the host.
+  return !isa<memref::MemRefDialect>(op->getDialect()) &&
+         (isOfTask || op->getNumRegions() > 0 || isMemoryEffectFree(op)) &&
+         !hasDynamicPosition(op);
 }
 
 static LogicalResult verifyTemporary(TaskOp task, memref::AllocaOp alloca) {
@@ -128,6 +142,7 @@ private:
   LogicalResult checkRead(Operation *op, Value buffer);
   bool isFreshOut(Value root);
   LogicalResult checkDivision(Operation *op);
+  LogicalResult checkLoop(scf::ForOp loop);
   LogicalResult checkIterations(linalg::LinalgOp op);
   LogicalResult checkStructured(IndexingMapOpInterface op);
   LogicalResult checkTransfer(VectorTransferOpInterface op);
@@ -317,6 +332,22 @@ LogicalResult BodyChecker::checkDivision(Operation *op) {
          << "; arith.maxsi with a positive constant is a safe divisor";
 }
 
+/// Checks that a loop ends: its induction variable increases, and does not wrap
+/// around after the last iteration.
+LogicalResult BodyChecker::checkLoop(scf::ForOp loop) {
+  if (loop.getUnsignedCmp())
+    return loop.emitError("compares unsigned numbers, for which no proof shows "
+                          "that the loop ends");
+  LinearForm step = bounds.getIndex(loop.getStep());
+  if (!bounds.isNonNegative(step - 1, loop))
+    return loop.emitError("has a step that may be zero or negative: the loop "
+                          "may not end");
+  if (!bounds.fitsIndex(bounds.getIndex(loop.getUpperBound()) - 1 + step, loop))
+    return loop.emitError("has a step that may exceed 64 bits after the last "
+                          "iteration: the loop may not end");
+  return success();
+}
+
 LogicalResult BodyChecker::check(Operation *op) {
   if (failed(checkEffects(op)))
     return failure();
@@ -341,6 +372,7 @@ LogicalResult BodyChecker::check(Operation *op) {
       .Case<arith::CeilDivSIOp, arith::CeilDivUIOp, arith::DivSIOp,
             arith::DivUIOp, arith::FloorDivSIOp, arith::RemSIOp,
             arith::RemUIOp>([&](auto) { return checkDivision(op); })
+      .Case([&](scf::ForOp loop) { return checkLoop(loop); })
       .Case([&](linalg::LinalgOp structured) {
         return failure(
             failed(checkStructured(cast<IndexingMapOpInterface>(op))) ||

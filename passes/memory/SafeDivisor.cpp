@@ -33,7 +33,9 @@ bool ark::isSafeDivisor(Value divisor, bool isSigned) {
   if (matchPattern(divisor, m_ConstantInt(&number)))
     return isSafe(number);
   Operation *op = divisor.getDefiningOp();
-  if (isa_and_nonnull<arith::MaxSIOp, arith::MaxUIOp>(op))
+  // A maximum of unsigned numbers may be -1 as a signed number.
+  if (isa_and_nonnull<arith::MaxSIOp>(op) ||
+      (!isSigned && isa_and_nonnull<arith::MaxUIOp>(op)))
     return llvm::any_of(op->getOperands(), [](Value bound) {
       APInt least;
       return matchPattern(bound, m_ConstantInt(&least)) &&

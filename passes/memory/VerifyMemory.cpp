@@ -2,6 +2,7 @@
 
 #include "lib/analysis/Liveness.h"
 #include "lib/support/BufferView.h"
+#include "passes/memory/OutputChecker.h"
 #include "passes/memory/Passes.h"
 #include "passes/memory/TaskChecker.h"
 
@@ -125,8 +126,6 @@ public:
   explicit FillChecker(ProgramOp program) : program(program) {}
 
   LogicalResult check(TaskOp task);
-  /// Checks, after all tasks, that every output has been filled.
-  LogicalResult checkOutputs();
 
 private:
   ProgramOp program;
@@ -148,16 +147,6 @@ LogicalResult FillChecker::check(TaskOp task) {
   return success();
 }
 
-LogicalResult FillChecker::checkOutputs() {
-  for (BlockArgument argument : program.getBody().getArguments())
-    if (getKind(program, argument) == ArgumentKind::Output &&
-        !filled.contains(argument))
-      return program.emitError("output '")
-             << program.getArgumentName(argument.getArgNumber())
-             << "' is filled by no task";
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // Pass
 //===----------------------------------------------------------------------===//
@@ -174,7 +163,7 @@ static LogicalResult verifyProgram(ProgramOp program) {
   for (auto task : program.getBody().getOps<TaskOp>())
     if (failed(checkTask(task)) || failed(fills.check(task)))
       return failure();
-  if (failed(fills.checkOutputs()))
+  if (failed(checkOutputs(program)))
     return failure();
   FailureOr<Liveness> liveness = Liveness::compute(program);
   return failed(liveness) ? failure() : checkIntermediates(*liveness);

@@ -1,5 +1,6 @@
-//===- VerifyTasks.cpp - Check each task on buffers -----------------------===//
+//===- VerifyTasks.cpp - Check the tasks on buffers -----------------------===//
 
+#include "passes/memory/OutputChecker.h"
 #include "passes/memory/Passes.h"
 #include "passes/memory/TaskChecker.h"
 
@@ -21,6 +22,8 @@ struct VerifyTasksPass
     for (auto task : getOperation().getBody().getOps<TaskOp>())
       if (failed(checkTask(task)))
         return signalPassFailure();
+    if (failed(checkOutputs(getOperation())))
+      signalPassFailure();
   }
 };
 } // namespace

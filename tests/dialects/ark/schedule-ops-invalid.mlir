@@ -183,6 +183,34 @@ ark.program @run_c1_range(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.
 
 // -----
 
+ark.program @run_c1_divides_by_zero(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
+  ark.task "t" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
+  ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "a" sms = 1 {
+    // expected-error @below {{range must divide by constants above zero only (run_c1)}}
+    ark.lane sms = [0, 1] warps = [0, 1] { ark.run "t" [d0 floordiv 0, 2] }
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @run_c1_remainder_of_zero(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
+  ark.task "t" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
+  ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "a" sms = 1 {
+    // expected-error @below {{range must divide by constants above zero only (run_c1)}}
+    ark.lane sms = [0, 1] warps = [0, 1] { ark.run "t" [d0 mod 0, 2] }
+  }
+  ark.return
+}
+
+// -----
+
 ark.program @prefetch_c1(%x: memref<32xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   ark.task "t" grid [2] ins() outs(%x[#ark.region<(d0) -> (d0 * 16), [16]>] : memref<32xf32>) {
   ^bb0(%i: index, %b: memref<16xf32, strided<[1], offset: ?>>):

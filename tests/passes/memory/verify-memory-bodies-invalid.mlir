@@ -908,3 +908,168 @@ ark.program @loadOfAWrittenBuffer(%x: memref<16xf32> {ark.kind = #ark.kind<input
   }
   ark.return
 }
+
+// -----
+
+// The unsigned maximum of -1 and 1 is -1.
+ark.program @divisionByAnUnsignedMaximum(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %d = arith.index_cast %v : i64 to index
+    %m1 = arith.constant 1 : i64
+    %m = arith.maxui %v, %m1 : i64
+    // expected-error @below {{divides by a number that may be zero or -1; arith.maxsi with a positive constant is a safe divisor}}
+    %0 = arith.remsi %v, %m : i64
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// With a step of zero, the loop would not end.
+ark.program @loopWithAStepFromData(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %d = arith.index_cast %v : i64 to index
+    linalg.fill ins(%f : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
+    // expected-error @below {{has a step that may be zero or negative: the loop may not end}}
+    scf.for %j = %c0 to %c1 step %d {
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// The addition after the last iteration wraps around.
+ark.program @loopUntilTheLastNumber(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %d = arith.index_cast %v : i64 to index
+    linalg.fill ins(%f : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
+    %c2 = arith.constant 2 : index
+    // expected-error @below {{has a step that may exceed 64 bits after the last iteration: the loop may not end}}
+    scf.for %j = %c0 to %d step %c2 {
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @loopOverUnsignedNumbers(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %d = arith.index_cast %v : i64 to index
+    linalg.fill ins(%f : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
+    // expected-error @below {{compares unsigned numbers, for which no proof shows that the loop ends}}
+    scf.for unsigned %j = %c0 to %c1 step %c1 {
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @print(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %d = arith.index_cast %v : i64 to index
+    linalg.fill ins(%f : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
+    vector.print %f : f32
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+ark.program @elementOfAVectorFromData(%x: memref<16xi64> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [16]>] : memref<16xi64>) outs(%y[#ark.region<(d0) -> (0), [16]>] : memref<16xf32>) {
+  ^bb0(%i: index, %a: memref<16xi64, strided<[1], offset: ?>>, %b: memref<16xf32, strided<[1], offset: ?>>):
+    %c0 = arith.constant 0 : index
+    %c1 = arith.constant 1 : index
+    %f = arith.constant 0.0 : f32
+    %v = memref.load %a[%c0] : memref<16xi64, strided<[1], offset: ?>>
+    %d = arith.index_cast %v : i64 to index
+    linalg.fill ins(%f : f32) outs(%b : memref<16xf32, strided<[1], offset: ?>>)
+    %w = arith.constant dense<0.0> : vector<4xf32>
+    // expected-error @below {{is not allowed in the body of a task on buffers}}
+    %0 = vector.extract %w[%d] : f32 from vector<4xf32>
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// Iteration 63 - i reads what iteration i writes: the tiles are the same bytes.
+#reversed = affine_map<(d0) -> (63 - d0)>
+#same = affine_map<(d0) -> (d0)>
+ark.program @readsWhatItWritesThroughAnotherTile(%x: memref<64xf32> {ark.kind = #ark.kind<state>, ark.name = "x"}) {
+  // expected-error @below {{accesses bytes through operand 0 that it writes through out 0; a body reads what it updates through the tile of the out}}
+  ark.task "t" grid [1] ins(%x[#ark.region<(d0) -> (0), [64]>] : memref<64xf32>) outs(%x[#ark.region<(d0) -> (0), [64]>] : memref<64xf32>) attributes {in_place} {
+  ^bb0(%i: index, %a: memref<64xf32, strided<[1], offset: ?>>, %b: memref<64xf32, strided<[1], offset: ?>>):
+    linalg.generic {indexing_maps = [#reversed, #same], iterator_types = ["parallel"]} ins(%a : memref<64xf32, strided<[1], offset: ?>>) outs(%b : memref<64xf32, strided<[1], offset: ?>>) {
+    ^bb0(%in: f32, %out: f32):
+      linalg.yield %in : f32
+    }
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// The second out begins at the third element of the first.
+ark.program @writesBytesThroughTwoOuts(%x: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "x"}) {
+  %v = memref.subview %x[2] [4] [1] : memref<8xf32> to memref<4xf32, strided<[1], offset: 2>>
+  // expected-error @below {{accesses bytes through operand 0 that it writes through out 1}}
+  ark.task "t" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [4]>] : memref<8xf32>, %v[#ark.region<(d0) -> (0), [4]>] : memref<4xf32, strided<[1], offset: 2>>) attributes {in_place} {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>, %b: memref<4xf32, strided<[1], offset: ?>>):
+    %f = arith.constant 0.0 : f32
+    linalg.fill ins(%f : f32) outs(%a : memref<4xf32, strided<[1], offset: ?>>)
+    linalg.fill ins(%f : f32) outs(%b : memref<4xf32, strided<[1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}
+
+// -----
+
+// The task fills every other row.
+// expected-error @below {{output 'y' has 64 bytes, and no task fills byte 16}}
+ark.program @outputWithGaps(%y: memref<4x4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "t" grid [2] ins() outs(%y[#ark.region<(d0) -> (d0 * 2, 0), [1, 4]>] : memref<4x4xf32>) {
+  ^bb0(%i: index, %b: memref<1x4xf32, strided<[4, 1], offset: ?>>):
+    %f = arith.constant 0.0 : f32
+    linalg.fill ins(%f : f32) outs(%b : memref<1x4xf32, strided<[4, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}

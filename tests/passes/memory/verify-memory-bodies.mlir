@@ -425,3 +425,28 @@ ark.program @temporaryFilledInParts(%x: memref<16xf32> {ark.kind = #ark.kind<inp
   }
   ark.return
 }
+
+// Two tasks fill an output together. A task reads a row of a state and updates another one.
+// CHECK-LABEL: ark.program @disjointParts
+ark.program @disjointParts(%s: memref<4x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s"}, %y: memref<4x4xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  %v = memref.subview %y[0, 0] [4, 2] [1, 1] : memref<4x4xf32> to memref<4x2xf32, strided<[4, 1]>>
+  %w = memref.subview %y[0, 2] [4, 2] [1, 1] : memref<4x4xf32> to memref<4x2xf32, strided<[4, 1], offset: 2>>
+  ark.task "left" grid [2] ins() outs(%v[#ark.region<(d0) -> (d0 * 2, 0), [2, 2]>] : memref<4x2xf32, strided<[4, 1]>>) {
+  ^bb0(%i: index, %b: memref<2x2xf32, strided<[4, 1], offset: ?>>):
+    %f = arith.constant 0.0 : f32
+    linalg.fill ins(%f : f32) outs(%b : memref<2x2xf32, strided<[4, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.task "right" grid [4] ins() outs(%w[#ark.region<(d0) -> (3 - d0, 0), [1, 2]>] : memref<4x2xf32, strided<[4, 1], offset: 2>>) {
+  ^bb0(%i: index, %b: memref<1x2xf32, strided<[4, 1], offset: ?>>):
+    %f = arith.constant 0.0 : f32
+    linalg.fill ins(%f : f32) outs(%b : memref<1x2xf32, strided<[4, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.task "row" grid [2] ins(%s[#ark.region<(d0) -> (d0 * 2, 0), [1, 4]>] : memref<4x4xf32>) outs(%s[#ark.region<(d0) -> (d0 * 2 + 1, 0), [1, 4]>] : memref<4x4xf32>) attributes {in_place} {
+  ^bb0(%i: index, %a: memref<1x4xf32, strided<[4, 1], offset: ?>>, %b: memref<1x4xf32, strided<[4, 1], offset: ?>>):
+    linalg.copy ins(%a : memref<1x4xf32, strided<[4, 1], offset: ?>>) outs(%b : memref<1x4xf32, strided<[4, 1], offset: ?>>)
+    ark.yield
+  }
+  ark.return
+}

@@ -212,7 +212,7 @@ ark.program @readBeforeItIsFilled(%x: memref<16xf32> {ark.kind = #ark.kind<input
 
 // -----
 
-// expected-error @below {{output 'y' is filled by no task}}
+// expected-error @below {{output 'y' has 64 bytes, and no task fills byte 0}}
 ark.program @outputThatNoTaskFills(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   ark.return
 }

@@ -48,7 +48,7 @@ module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms
 // CHECK-NEXT: ark.wait @a
 // CHECK-NEXT: ark.run "c"
 // CHECK-NEXT: ark.barrier @end
-ark.program @workBetweenSignalAndWait(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}, %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}, %z: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "z"}) {
+ark.program @workBetweenSignalAndWait(%x: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "x"}, %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}, %z: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "z"}) {
   ark.task "a" grid [4] ins() outs(%x[#ark.region<(d0) -> (d0), [1]>] : memref<8xf32>) {
   ^bb0(%i: index, %a: memref<1xf32, strided<[1], offset: ?>>):
     ark.yield

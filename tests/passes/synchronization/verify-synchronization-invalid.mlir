@@ -386,7 +386,7 @@ ark.program @writesOfTwoTasks(
 // -----
 
 ark.program @vctasOfOneTask(
-    %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
+    %x: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "x"},
     %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   // expected-note @below {{operand 0 of 'a', region #ark.region<(d0) -> (0), [8]>}}
   ark.task "a" grid [2] ins() outs(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) attributes {in_place} {
@@ -627,6 +627,33 @@ ark.program @sliceBesideTheUpdate(%s: memref<13xf32> {ark.kind = #ark.kind<state
     ark.lane sms = [0, 2] warps = [0, 1] {
       // expected-error @below {{WAR hazard: vCTA 1 of 'update' on SM 1 writes bytes [32, 36) of 's' without waiting for vCTA 0 of 'update' on SM 0, which reads them}}
       ark.run "update" [d0, d0 + 1]
+      ark.barrier @end
+    }
+  }
+  ark.return
+}
+
+// -----
+
+// A task writes half of the output that another one reads.
+ark.program @readsAnOutputThatNoTaskWrites(
+    %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"},
+    %y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+  ark.task "a" grid [1] ins() outs(%x[#ark.region<(d0) -> (0), [4]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<4xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  // expected-note @below {{operand 0 of 'b', region #ark.region<(d0) -> (0), [8]>}}
+  ark.task "b" grid [1] ins(%x[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) outs(%y[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) {
+  ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>, %b: memref<8xf32, strided<[1], offset: ?>>):
+    ark.yield
+  }
+  ark.schedule "hand" sms = 1 {
+    ark.semaphore @end arrivals = 1
+    ark.lane sms = [0, 1] warps = [0, 1] {
+      ark.run "a" [0, 1]
+      // expected-error @below {{vCTA 0 of 'b' on SM 0 reads bytes [16, 32) of 'x', which no task has written}}
+      ark.run "b" [0, 1]
       ark.barrier @end
     }
   }
