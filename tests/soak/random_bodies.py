@@ -2,9 +2,11 @@
 """Random bodies of tasks: what `ark-verify-tasks` accepts never leaves its tiles.
 
 A body computes indices from data, with the arithmetic, loops and branches that the proof knows, and
-accesses tiles and temporaries with them. An interpreter of these few ops, which shares no code with
-the compiler, executes each accepted body on data that is meant to break it, for every vCTA. A case
-fails if an access lies outside of its buffer, or a division traps.
+accesses tiles and temporaries with them. Some bodies also read a part of a state and write another
+part, which may be the same bytes. An interpreter of these few ops, which shares no code with the
+compiler, executes each accepted body on data that is meant to break it, for every vCTA. A case
+fails if an access lies outside of its buffer, a division traps, a loop does not end, or a body
+reads bytes through one tile that it writes through another one.
 
     random_bodies.py --count 100000 [--seed S]     the long run
     random_bodies.py --only K [--seed S]           prints case K
@@ -17,7 +19,7 @@ import json
 import sys
 import tempfile
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from random import Random
 
@@ -41,6 +43,7 @@ _NUMBERS = (
 )  # fmt: skip
 _CONSTANTS = (0, 1, 2, 3, 4, 5, 7, 8, 15, 16, 17, -1, -3, 2**40, 2**62, _MOST, _LEAST)
 _TEMPORARY_WORDS = 2
+_STATE = 64
 
 
 def wrap(number: int) -> int:
@@ -58,7 +61,7 @@ def truncate(dividend: int, divisor: int) -> int:
 
 
 class Violation(Exception):
-    """An access outside of a buffer, or a division that traps."""
+    """What the proof must exclude, such as an access outside of a buffer."""
 
 
 @dataclass
@@ -79,9 +82,13 @@ ARITHMETIC = {
     "muli": lambda a, b: wrap(a * b),
     "minsi": min,
     "maxsi": max,
+    "minui": lambda a, b: min(a, b, key=unsigned),
+    "maxui": lambda a, b: max(a, b, key=unsigned),
 }
 DIVISIONS = {
     "divsi": truncate,
+    "ceildivsi": lambda a, b: -(-a // b),
+    "ceildivui": lambda a, b: wrap(-(-unsigned(a) // unsigned(b))),
     "floordivsi": lambda a, b: a // b,
     "remsi": lambda a, b: a - b * truncate(a, b),
     "divui": lambda a, b: wrap(unsigned(a) // unsigned(b)),
@@ -99,30 +106,73 @@ COMPARISONS = {
 }
 
 
+@dataclass(frozen=True)
+class Part:
+    """The part ``state[grid * factor + offset:][:size]`` that a vCTA accesses through a tile."""
+
+    factor: int
+    offset: int
+    size: int
+    is_used: bool
+
+    @staticmethod
+    def draw(random: Random) -> Part:
+        size = random.choice((1, 2, 4, 8))
+        return Part(
+            random.choice((0, 1, 2, 4, 8)), random.randint(0, 16), size, random.random() < 0.9
+        )
+
+    def region(self) -> str:
+        return f"#ark.region<(d0) -> (d0 * {self.factor} + {self.offset}), [{self.size}]>"
+
+    def tile(self) -> str:
+        return f"memref<{self.size}xf32, strided<[1], offset: ?>>"
+
+    def elements(self, grid: int) -> range:
+        first = grid * self.factor + self.offset
+        return range(first, first + self.size)
+
+
 class Body:
-    """A random body: its steps, and their text."""
+    """A random body: its steps, and their text.
+
+    Attributes:
+        steps: the ops that use data.
+        read, written: the parts of the state that the body reads and writes.
+    """
 
     def __init__(self, random: Random) -> None:
         self._random = random
         self._names = 0
         self.steps = self._make_block([], depth=0)
+        self.read, self.written = Part.draw(random), Part.draw(random)
+        if random.random() < 0.6:  # most bodies are about indices
+            self.read = replace(self.read, is_used=False)
 
     def text(self) -> str:
         tile = f"memref<{_TILE}xf32, strided<[1], offset: ?>>"
         data = f"memref<{_WORDS}xi64, strided<[1], offset: ?>>"
+        state = f"memref<{_STATE}xf32>"
+        load = f"%old = memref.load %read[%zero] : {self.read.tile()}"
+        fill = f"linalg.fill ins(%number : f32) outs(%written : {self.written.tile()})"
         lines = [
             f"ark.program @p(%x: memref<{_WORDS}xi64> {{ark.kind = #ark.kind<input>, "
             f'ark.name = "x"}}, %y: memref<{_GRID * _TILE}xf32> {{ark.kind = #ark.kind<output>, '
-            'ark.name = "y"}) {',
+            f'ark.name = "y"}}, %s: {state} {{ark.kind = #ark.kind<state>, ark.name = "s"}}) {{',
             f'ark.task "t" grid [{_GRID}] ins(%x[#ark.region<(d0) -> (0), [{_WORDS}]>] : '
-            f"memref<{_WORDS}xi64>) outs(%y[#ark.region<(d0) -> (d0 * {_TILE}), [{_TILE}]>] : "
-            f"memref<{_GRID * _TILE}xf32>) attributes {{shared_memory = 16 : i64}} {{",
-            f"^bb0(%grid: index, %data: {data}, %out: {tile}):",
+            f"memref<{_WORDS}xi64>, %s[{self.read.region()}] : {state}) "
+            f"outs(%y[#ark.region<(d0) -> (d0 * {_TILE}), [{_TILE}]>] : "
+            f"memref<{_GRID * _TILE}xf32>, %s[{self.written.region()}] : {state}) "
+            "attributes {shared_memory = 16 : i64, in_place, fresh_outs = array<i64: 0>} {",
+            f"^bb0(%grid: index, %data: {data}, %read: {self.read.tile()}, %out: {tile}, "
+            f"%written: {self.written.tile()}):",
             f"%temporary = memref.alloca() : memref<{_TEMPORARY_WORDS}xindex>",
             "%zero = arith.constant 0 : index",
             "%number = arith.constant 0.0 : f32",
             f"linalg.fill ins(%number : f32) outs(%out : {tile})",
             f"linalg.fill ins(%zero : index) outs(%temporary : memref<{_TEMPORARY_WORDS}xindex>)",
+            *([load] if self.read.is_used else []),
+            *([fill] if self.written.is_used else []),
             *self._lines(self.steps),
             "ark.yield",
             "}",
@@ -171,8 +221,12 @@ class Body:
             self._add(steps, known, op, self._pick(known), self._pick(known))
         elif way < 0.58:
             divisor = self._pick(known)
-            if random.random() < 0.8:
+            if random.random() < 0.6:
                 divisor = self._add(steps, known, "constant", c=random.choice((1, 2, 3, 16, -1, 0)))
+            elif random.random() < 0.6:
+                least = self._add(steps, known, "constant", c=random.choice((1, 1, 2, 0, -1)))
+                op = random.choice(("maxsi", "maxui"))
+                divisor = self._add(steps, known, op, divisor, least)
             self._add(steps, known, random.choice(list(DIVISIONS)), self._pick(known), divisor)
         elif way < 0.64:
             bound = self._add(steps, known, "constant", c=random.choice((1, 4, 16, 17, 0)))
@@ -353,6 +407,8 @@ class Run:
 
     def _loop(self, step: Step, lower: int, upper: int, by: int) -> None:
         is_less = COMPARISONS["ult" if step.op == "for unsigned" else "slt"]
+        if is_less(lower, upper):
+            self._check_end(step, lower, upper, by)
         index = lower
         for _ in range(_MOST_ITERATIONS):
             if not is_less(index, upper):
@@ -361,9 +417,21 @@ class Run:
             self._run(step.block)
             index = wrap(index + by)
 
+    def _check_end(self, step: Step, lower: int, upper: int, by: int) -> None:
+        """Raises Violation if a loop that has an iteration never reaches its upper bound."""
+        most = _MOST
+        if step.op == "for unsigned":
+            lower, upper, by, most = unsigned(lower), unsigned(upper), unsigned(by), 2**64 - 1
+        if by <= 0 or lower + -(-(upper - lower) // by) * by > most:
+            raise Violation(f"a loop from {lower} to {upper} by {by}")
+
 
 def find_violation(body: Body, random: Random) -> str | None:
     """Executes a body on random data; returns a description of the first violation, or None."""
+    if body.read.is_used and body.written.is_used:
+        for grid in range(_GRID):
+            if set(body.read.elements(grid)) & set(body.written.elements(grid)):
+                return f"vCTA {grid} reads elements of the state that it writes"
     for _ in range(_DATA_SETS):
         data = [
             random.choice(_NUMBERS) if random.random() < 0.7 else random.randint(-3, 20)
