@@ -9,6 +9,9 @@ Locks of the runtime, in the only order in which a thread may take several of th
 3. `SharedStates.lock`, which every call that uses the device holds; a thread takes two of them in
    the order of `SharedStates.number`;
 4. `Runner._memory_lock`, which is held to read a state during a run, and to free memory.
+
+A forked child has only the thread that forked, so it renews locks 2 to 4, which other threads of
+the parent may have held. An executable that another thread used at the fork refuses calls there.
 """
 
 from __future__ import annotations
@@ -16,7 +19,8 @@ from __future__ import annotations
 import os
 import tempfile
 import threading
-from collections.abc import Generator, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -43,6 +47,10 @@ if TYPE_CHECKING:
     from .arrays.streams import StreamsByRank
 
 
+# What forked children call, of each executable.
+_renewals: set[weakref.WeakMethod[Callable[[], None]]] = set()
+
+
 class Executable(Runs):
     """A compiled program, ready to run; :func:`ark_mlir.load` and ``compile`` return it.
 
@@ -66,6 +74,7 @@ class Executable(Runs):
         self._ready: Runner | None = None
         self._closed = False
         self._load_lock = threading.Lock()
+        _renewals.add(weakref.WeakMethod(self._renew_lock, _renewals.discard))
 
     @classmethod
     def from_parts(
@@ -113,6 +122,10 @@ class Executable(Runs):
             if self._ready is None:
                 self._ready = self._make_runner()
             return self._ready
+
+    def _renew_lock(self) -> None:
+        # A load that another thread had begun begins again.
+        self._load_lock = threading.Lock()
 
     def _make_runner(self) -> Runner:
         return Runner(self.bundle, self._drivers)
@@ -460,3 +473,14 @@ class _States(Mapping[str, "NDArray[Any]"]):
 
     def __len__(self) -> int:
         return len(self._buffers)
+
+
+def _renew_locks() -> None:
+    """Renews the locks of all executables in a forked child."""
+    for renewal in list(_renewals):
+        if renew := renewal():
+            renew()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)

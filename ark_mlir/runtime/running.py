@@ -143,6 +143,11 @@ class Runner:
             raise InvalidUsageError(
                 f"the executable {states.name!r}, whose states {self.name!r} shares, is closed"
             )
+        if states.interrupted:
+            raise InvalidUsageError(
+                f"another thread was in a call of the executable {self.name!r}, or of one that "
+                "shares its states, when this process was forked: load or compile it again"
+            )
 
     def stay(self, resident: object) -> None:
         """Keeps the kernel on the device; only `resident` may run it. The lock must be held."""
@@ -197,6 +202,11 @@ class Runner:
                 _log.warning("%s: not all resources were freed: %s", self.name, error)
             finally:
                 lock.release()
+
+    def renew_locks(self) -> None:
+        """Replaces locks in a forked child that threads of the parent may hold."""
+        self._memory_lock = threading.Lock()
+        self.storage.states.renew_lock()
 
     def peek(self, buffer: Buffer) -> NDArray[Any]:
         """Returns a copy of a state's value, also during a run."""
@@ -483,6 +493,16 @@ def _end_all(runners: Iterable[Runner]) -> None:
 # A finalizer and not `atexit`: functions of `atexit` may run after the finalizers of a driver's
 # handles, which `_end_all` needs. An attribute of the module lives as long as the process.
 weakref.finalize(_end_all, _end_all, _runners)
+
+
+def _renew_locks() -> None:
+    """Renews the locks of all runners in a forked child, which has only the forking thread."""
+    for runner in list(_runners):
+        runner.renew_locks()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_locks)
 
 
 def _is_new(value: object) -> bool:

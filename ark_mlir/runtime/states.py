@@ -31,6 +31,7 @@ class SharedStates:
             executable that shares the states.
         holder: the identifier of the thread that holds the lock; zero if no thread does.
         closed: True if the executable that allocated the memory is closed.
+        interrupted: True in a forked child if a thread of the parent held the lock at the fork.
         number: a thread that takes two of these locks takes them in the order of their numbers.
     """
 
@@ -40,6 +41,7 @@ class SharedStates:
         self.lock = threading.Lock()
         self.holder = 0
         self.closed = False
+        self.interrupted = False
         self.number = next(_numbers)
         self._users: set[object] = set()
 
@@ -83,6 +85,11 @@ class SharedStates:
                 f"a signal handler or a finalizer uses the executable {program!r} within a call "
                 "of this executable, or of one that shares its states"
             )
+
+    def renew_lock(self) -> None:
+        """Replaces the lock in a forked child if a thread of the parent held it."""
+        if self.lock.locked() and self.holder != threading.get_ident():
+            self.lock, self.holder, self.interrupted = threading.Lock(), 0, True
 
     def join(self, user: object) -> None:
         """Adds a user, and keeps the memory until the user leaves."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -14,6 +15,16 @@ STACK_BYTES = 64 << 20
 # The stack size of new threads is a setting of the process, so that two pools must not start at
 # once.
 _starting = threading.Lock()
+
+
+def _renew_lock() -> None:
+    """Renews the lock in a forked child: the thread that holds it may be one of the parent."""
+    global _starting
+    _starting = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 class Lanes:
