@@ -95,8 +95,8 @@ def lower(
     to_run = stages_between(first[0], last) if first else ()
     _check_scheduler(module, machine, options, to_run)
     kept: str | None = None
-    if reached in ("scheduling", "synchronization") and options.verify:
-        prove(module, reached)  # a schedule that was written by hand needs a proof, too
+    if reached is not None and options.verify:
+        prove(module, reached)  # bodies and schedules that were written by hand need a proof, too
     for stage in to_run:
         progress.step(stage)
         start = time.perf_counter()

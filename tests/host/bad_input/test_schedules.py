@@ -206,6 +206,17 @@ def test_a_wrong_schedule_at_a_later_stage_is_not_called_proven(
         ark.compile(text)
 
 
+@pytest.mark.parametrize("stage", ["memory", "scheduling", "synchronization"])
+def test_bodies_are_checked_at_every_stage_with_buffers(stage: str, schedule: str) -> None:
+    """No stage after ``memory`` checks the bodies of a module that enters there."""
+    enter = edit(r'ark\.stage = "synchronization"', f'ark.stage = "{stage}"')
+    ark.compiler.check(enter(schedule))
+    text = BROKEN["body that leaves its tile"][0](enter(schedule))
+    for use in (ark.compile, ark.compiler.check):
+        with pytest.raises(ark.VerificationError, match="may address elements that"):
+            use(text)
+
+
 # -- sizes beyond all bounds ----------------------------------------------------------------------
 
 
