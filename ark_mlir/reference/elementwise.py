@@ -109,11 +109,21 @@ def periodic(op: Any, machine: Machine) -> Bounded:
     return Bounded(result.value, np.minimum(result.error, 2.0))
 
 
+# The smallest normal number of f32. The sigmoid of a number below -87 may be less.
+_LEAST_NORMAL, _LEAST_EXPONENT = 2.0**-126, 87.0
+
+
 # Largest slopes of silu and gelu, rounded up.
 @handles("silu")
 def silu_op(op: Any, machine: Machine) -> Bounded:
     """Interprets silu, whose slope is below 1.1."""
-    return machine.read(op.operand).bounded.lipschitz(silu, 1.1)
+    x = machine.read(op.operand).bounded
+    result = x.lipschitz(silu, 1.1)
+    if result.error is None:
+        return result
+    # Devices may round a sigmoid below the normal numbers to zero, and multiply it by x.
+    flushed = np.where(np.isfinite(x.value) & (x.value < -_LEAST_EXPONENT), np.abs(x.value), 0.0)
+    return Bounded(result.value, result.error + _LEAST_NORMAL * flushed)
 
 
 @handles("gelu")

@@ -152,6 +152,19 @@ def test_overflow_has_no_bound_and_infinity_is_exact(evaluation: Evaluation) -> 
     assert result.bounds["y"][2:].tolist() == [0.0, pytest.approx(0, abs=1e-37)]
 
 
+def test_the_bound_of_silu_covers_a_sigmoid_that_devices_flush_to_zero(
+    evaluation: Evaluation,
+) -> None:
+    """The sigmoid of -88.8 is no normal number, and its product with x is one."""
+    x = np.linspace(-110, -80, 3001).astype(F)
+    with np.errstate(all="ignore"):
+        sigmoid = 1 / (1 + np.exp(-x))
+        got = x * np.where(sigmoid < np.finfo(F).smallest_normal, F(0), sigmoid)
+    result = evaluation(ark.silu, x, bound=True)
+    assert (np.abs(got - result.outputs["y"]) <= result.bounds["y"]).all()
+    assert result.bounds["y"].max() < 2e-36
+
+
 def test_error_bound_is_a_shorthand() -> None:
     with ark.Program("p") as program:
         ark.output("y", ark.exp(ark.input("x", (3,))))
