@@ -278,6 +278,7 @@ private:
   bool fuse(TaskOp first, TaskOp &second, MergeKind kind,
             InputSharers *sharers);
   bool fuseSideBySide(TaskOp &second, InputSharers &sharers);
+  bool fuseElementwiseProducer(TaskOp &second, InputSharers &sharers);
   bool fuseProducer(TaskOp &second);
   int64_t sweepPairwise();
   int64_t sweepRepeated();
@@ -535,6 +536,18 @@ bool TaskFuser::fuseSideBySide(TaskOp &second, InputSharers &sharers) {
       });
 }
 
+/// Fuses a producer whose results then stay in registers. Such producers come
+/// before tasks that only share an input: the latter could leave no room for
+/// further ops.
+bool TaskFuser::fuseElementwiseProducer(TaskOp &second, InputSharers &sharers) {
+  if (putsPackets(second))
+    return false;
+  return llvm::any_of(getProducers(second), [&](TaskOp first) {
+    return staysInRegisters(first, second) &&
+           fuse(first, second, MergeKind::Pairwise, &sharers);
+  });
+}
+
 /// Fuses a producer of an input of `second` whose work each vCTA repeats.
 bool TaskFuser::fuseProducer(TaskOp &second) {
   SmallVector<TaskOp> producers = getProducers(second);
@@ -559,7 +572,8 @@ int64_t TaskFuser::sweepPairwise() {
     if (!task)
       continue;
     sharers.remove(task);
-    while (fuseSideBySide(task, sharers))
+    while (fuseElementwiseProducer(task, sharers) ||
+           fuseSideBySide(task, sharers))
       ++fused;
     op = task;
   }
