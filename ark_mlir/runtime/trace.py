@@ -11,7 +11,7 @@ import numpy as np
 
 from ..bundle import Opcode
 from ..errors import InvalidUsageError
-from ..json_checks import Document, parse_json
+from ..json_checks import Document, Node, parse_json
 from ..paths import as_path, replacing
 
 if TYPE_CHECKING:
@@ -28,6 +28,8 @@ _CATEGORIES = {
     Opcode.PREFETCH: "prefetch",
     Opcode.STOP: "signal",
 }
+# The sum of two such times, in ns, fits into int64.
+_MAX_MICROSECONDS = 1 << 52
 
 
 def write_trace(
@@ -64,27 +66,42 @@ def read_trace(path: str | os.PathLike[str], bundle: Bundle) -> NDArray[np.int64
     the file cannot be read or is not a trace of this program.
     """
     where = str(as_path(path, "the trace to read"))
-    lanes = bundle.tables.lanes.tolist()
     try:
         text = Path(where).read_bytes()
     except OSError as error:
         raise InvalidUsageError(f"cannot be read: {error.strerror}", location=where) from None
-    content = parse_json(text, Document(where, "trace", InvalidUsageError)).value
-    try:
-        events: Any = content["traceEvents"]
-        times = np.zeros((len(bundle.tables.instructions), 2), np.int64)
-        position = [first for _, first, _ in lanes]
-        for event in events:
-            if event["ph"] == "X":
-                index = position[event["tid"]]
-                position[event["tid"]] += 1
-                begin = round(1000 * event["ts"])
-                times[index] = begin, begin + round(1000 * event["dur"])
-    except (ValueError, TypeError, LookupError, OverflowError):
-        raise InvalidUsageError("is not a trace of this program", location=where) from None
-    if position != [last for _, _, last in lanes]:
-        raise InvalidUsageError("is not a trace of this program", location=where)
+    events = parse_json(text, Document(where, "trace", InvalidUsageError))["traceEvents"]
+    lanes = bundle.tables.lanes.tolist()
+    times = np.zeros((len(bundle.tables.instructions), 2), np.int64)
+    position = [first for _, first, _ in lanes]
+    for event in events.items():
+        if event["ph"].text() != "X":
+            continue
+        lane = event["tid"].integer(0, len(lanes) - 1)
+        index, last = position[lane], lanes[lane][2]
+        if index == last:
+            raise event.error(
+                f"lane {lane} has too many instructions; "
+                f"that of {bundle.manifest.program!r} has {last - lanes[lane][1]}"
+            )
+        position[lane] += 1
+        begin = _nanoseconds(event["ts"])
+        times[index] = begin, begin + _nanoseconds(event["dur"])
+    for lane, (_, first, last) in enumerate(lanes):
+        if position[lane] != last:
+            raise events.error(
+                f"lane {lane} has {position[lane] - first} instructions; "
+                f"that of {bundle.manifest.program!r} has {last - first}"
+            )
     return times
+
+
+def _nanoseconds(node: Node) -> int:
+    """Returns a time of a trace, in µs there, in ns."""
+    value = node.number(0)
+    if value > _MAX_MICROSECONDS:
+        raise node.error(f"{value} is too large for a time in us")
+    return round(1000 * value)
 
 
 def _events(bundle: Bundle, times: NDArray[np.int64], label: str) -> list[dict[str, Any]]:

@@ -140,26 +140,54 @@ def test_a_trace_beside_the_prediction(tmp_path: Path) -> None:
     assert np.array_equal(traced[:, 1], times[:, 1] - times[:, 0])
 
 
+# {0} is the lane, {1} the begin in us, {2} the duration in us.
+_EVENT = '{{"ph": "X", "tid": {0}, "ts": {1}, "dur": {2}}}'
+
+
+def trace_of(*events: str) -> str:
+    return f'{{"traceEvents": [{", ".join(events)}]}}'
+
+
 @pytest.mark.parametrize(
-    "text",
+    ("text", "problem"),
     [
-        "",
-        "{}",
-        "[]",
-        '{"traceEvents": 3}',
-        '{"traceEvents": []}',
-        '{"traceEvents": [{"ph": "X"}]}',
-        '{"traceEvents": [{"ph": "X", "tid": 7, "ts": 0, "dur": 1}]}',
-        '{"traceEvents": [{"ph": "X", "tid": 0, "ts": 1e999, "dur": 1}]}',
-        '{"traceEvents": [{"ph": "X", "tid": 0, "ts": 1e30, "dur": 1}]}',
-        '{"traceEvents": [' + ",".join(['{"ph":"X","tid":0,"ts":0,"dur":1}'] * 12) + "]}",
+        ("", "not valid JSON"),
+        ("[]", "expected an object, got an array"),
+        ("{}", "key 'traceEvents' is missing"),
+        ('{"traceEvents": 3}', "traceEvents: expected an array, got 3"),
+        (trace_of(), r"traceEvents: lane 0 has 0 instructions; that of 'toy' has 6"),
+        (trace_of("null"), r"traceEvents\[0\]: expected an object, got null"),
+        (trace_of("{}"), r"traceEvents\[0\]: key 'ph' is missing"),
+        (trace_of('{"ph": []}'), r"traceEvents\[0\]\.ph: expected a string"),
+        (trace_of('{"ph": "M"}', '{"ph": "X"}'), r"traceEvents\[1\]: key 'tid' is missing"),
+        (trace_of(_EVENT.format(-1, 0, 1)), r"traceEvents\[0\]\.tid: -1 is not in \[0, \d+\]"),
+        (trace_of(_EVENT.format(99, 0, 1)), r"traceEvents\[0\]\.tid: 99 is not in \[0, \d+\]"),
+        (trace_of(_EVENT.format("0.5", 0, 1)), r"tid: expected an integer, got 0\.5"),
+        (trace_of(_EVENT.format("true", 0, 1)), r"tid: expected an integer, got a boolean"),
+        (trace_of(_EVENT.format(0, '"0"', 1)), r"ts: expected a number, got a string"),
+        (trace_of(_EVENT.format(0, "1e999", 1)), "not valid JSON: .1e999. is out of the range"),
+        (trace_of(_EVENT.format(0, "NaN", 1)), "not valid JSON: NaN is not a number"),
+        (trace_of(_EVENT.format(0, "1e30", 1)), r"ts: 1e\+30 is too large for a time in us"),
+        (trace_of(_EVENT.format(0, 0, 1 << 62)), rf"dur: {1 << 62} is too large for a time in us"),
+        (trace_of(_EVENT.format(0, 0, -1)), r"dur: -1 is less than 0"),
+        (
+            trace_of(*[_EVENT.format(0, 0, 1)] * 12),
+            r"traceEvents\[6\]: lane 0 has too many instructions; that of 'toy' has 6",
+        ),
     ],
 )
-def test_an_invalid_trace_raises(tmp_path: Path, text: str) -> None:
-    (tmp_path / "trace.json").write_text(text)
-    with pytest.raises(InvalidUsageError, match=r"is not a trace of this program|not valid JSON"):
-        page_of(bundle_of(add_program()), tmp_path, trace=tmp_path / "trace.json")
-    with pytest.raises(InvalidUsageError, match="cannot be read"):
+def test_an_invalid_trace_raises(tmp_path: Path, text: str, problem: str) -> None:
+    path, bundle = tmp_path / "trace.json", bundle_of(add_program())
+    path.write_text(text)
+    with pytest.raises(InvalidUsageError, match=problem) as caught:
+        read_trace(path, bundle)
+    assert str(caught.value).startswith(f"{path}: trace: ")
+    with pytest.raises(InvalidUsageError, match=problem):
+        page_of(bundle, tmp_path, trace=path)
+
+
+def test_a_missing_trace_raises(tmp_path: Path) -> None:
+    with pytest.raises(InvalidUsageError, match=r"missing\.json: cannot be read"):
         page_of(bundle_of(add_program()), tmp_path, trace=tmp_path / "missing.json")
 
 
