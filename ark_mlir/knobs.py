@@ -224,7 +224,7 @@ SECRET_FILE: Knob[str | None] = Knob(
     "ARK_SECRET_FILE",
     None,
     _optional_text,
-    "file with the secret of a job whose ranks meet over TCP, which only its user can read",
+    "file with the secret of a job whose ranks connect over TCP, which only its user can read",
 )
 TIMEOUT: Knob[float] = Knob(
     "ARK_TIMEOUT", 10.0, _positive_float, "seconds after which a wait is reported as a hang"

@@ -70,7 +70,7 @@ def _exchange(
     request |= {name: repr(value) for name, value in bundle_options(options).items()}
     file = as_file(bytecode(part.module))
     try:
-        messages = turn.meet("programs", request, file=file)
+        messages = turn.all_gather("programs", request, file=file)
         try:
             _check_requests(messages)
             if member.rank == 0:
@@ -81,8 +81,8 @@ def _exchange(
                     os.close(message.file)
     finally:
         os.close(file)
-    # Compilation has no time limit. If rank 0 dies, `meet` raises at once.
-    answer = turn.meet("bundle", patience=None)[0]
+    # Compilation has no time limit. If rank 0 dies, `all_gather` raises at once.
+    answer = turn.all_gather("bundle", patience=None)[0]
     return _read(answer)
 
 
@@ -109,11 +109,11 @@ def _compile_for_all(
         parts = [contents(message.file) for message in messages if message.file is not None]
         bundle = compile_bundle(load_parts(parts), target, options)
     except ArkError as error:
-        turn.meet("bundle", _described(error))
+        turn.all_gather("bundle", _described(error))
         raise
     file = as_file(b"".join(bytes(part) for part in bundle.encode()))
     try:
-        turn.meet("bundle", file=file)
+        turn.all_gather("bundle", file=file)
     finally:
         os.close(file)
     return bundle

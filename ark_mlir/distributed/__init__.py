@@ -21,7 +21,7 @@ from .engines import MscclppMemory, NcclMemory, TorchSymmetricMemory
 from .executable import RankExecutable
 from .launcher import read_identity
 from .member import Member, current
-from .tcp.meeting import MeetingPoint
+from .tcp.rendezvous import Endpoint
 
 __all__ = [
     "Member", "MscclppMemory", "NcclMemory", "RankExecutable", "TorchSymmetricMemory", "current",
@@ -62,7 +62,7 @@ def init(
             `TorchSymmetricMemory`; by default the ranks exchange file descriptors of the memory.
             Programs for cpu do not use it.
         address: ``HOST:PORT`` where rank 0 waits for the others over TCP, for ranks in several
-            network namespaces or on several hosts; by default the ranks meet on one host without a
+            network namespaces or on several hosts; by default the ranks are on one host and need no
             network. Programs then need an engine.
         secret: with `address`, a text of at least 32 characters that only processes of this job
             have; by default the text in the file ARK_SECRET_FILE.
@@ -90,11 +90,11 @@ def init(
         timeout = knobs.TIMEOUT.get() if knobs.TIMEOUT.is_set else _SECONDS
     if not timeout > 0:
         raise InvalidUsageError(f"timeout is {timeout!r}; it must be a positive number")
-    point = None
+    endpoint = None
     if address is not None:
-        point = MeetingPoint.parse(address, secret)
-    identity = read_identity(rank, world_size, job, several_hosts=point is not None)
-    member = Member(identity, timeout, engine, point)
+        endpoint = Endpoint.parse(address, secret)
+    identity = read_identity(rank, world_size, job, several_hosts=endpoint is not None)
+    member = Member(identity, timeout, engine, endpoint)
     set_current(member)
     return member
 

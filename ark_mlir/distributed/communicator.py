@@ -97,7 +97,7 @@ class Turn:
             for peer in self._links.peers:
                 self._links.mailbox(peer, self._communicator.number).forget(number)
 
-    def meet(
+    def all_gather(
         self,
         phase: str,
         body: object = None,

@@ -59,7 +59,7 @@ class RankDriver(CpuDriver):
             kernel.status[:] = 0
 
         state = {"epoch": self.epoch, "clean": not self._dirty, "iterations": launch.iterations}
-        words = self._current_turn().meet("start", state, first=clear)
+        words = self._current_turn().all_gather("start", state, first=clear)
         check_iterations(words)
         if is_stale(words):
             self.epoch = 0
@@ -98,7 +98,9 @@ class RankDriver(CpuDriver):
         own = dict(zip(run.kernel.lanes, lanes.codes, strict=True))
         try:
             turn = self._current_turn()
-            words = turn.meet("end", sorted(own.items()), patience=min(GRACE_SECONDS, turn.timeout))
+            words = turn.all_gather(
+                "end", sorted(own.items()), patience=min(GRACE_SECONDS, turn.timeout)
+            )
         except RankFailedError:
             if run.kernel.report[0] == Abort.HANG:
                 return {}  # the report and the counters explain the failure better than this error

@@ -64,7 +64,7 @@ class GpuRankDriver(CudaDriver):
 
     def captures(self, run_stream: RunStream) -> bool:
         """See :meth:`Driver.captures`; raises InvalidUsageError if the stream is being captured,
-        since all ranks have to meet before each launch."""
+        since all ranks exchange messages before each launch."""
         if super().captures(run_stream):
             raise InvalidUsageError("a run of several ranks cannot be part of a CUDA graph")
         return False
@@ -86,13 +86,13 @@ class GpuRankDriver(CudaDriver):
         launch = self._after_earlier_work(launch)
         turn = self._current_turn()
         state = {"epoch": self.epoch, "clean": not self._dirty, "iterations": launch.iterations}
-        words = turn.meet("start", state)
+        words = turn.all_gather("start", state)
         check_iterations(words)
         if is_stale(words):
             # If a rank misses the next phase, the next turn clears again.
             self._dirty = True
             self._clear()
-            turn.meet("clear")
+            turn.all_gather("clear")
         self._dirty = False
         self._limit_ns = launch.timeout_ns
         super().launch(launch)
@@ -149,7 +149,7 @@ class GpuRankDriver(CudaDriver):
         turn = self._current_turn()
         patience = turn.timeout if outcome.good else min(GRACE_SECONDS, turn.timeout)
         try:
-            words = turn.meet("end", _encode(outcome), patience=patience)
+            words = turn.all_gather("end", _encode(outcome), patience=patience)
         except RankFailedError:
             if outcome.stop.abort != Abort.HANG:
                 raise

@@ -77,7 +77,7 @@ class GpuMemory:
         Raises the same UnsupportedError at every rank if GPUs or drivers of the ranks cannot share
         memory, and DeviceError if memory is short.
         """
-        words = turn.meet("GPU", {**read_facts(self._api), "engine": self.sharing})
+        words = turn.all_gather("GPU", {**read_facts(self._api), "engine": self.sharing})
         check_facts(words, bundle)
         _agree(turn, "peers", peer_problem(self._api, words, rank))
         if self._engine is not None:
@@ -161,7 +161,7 @@ class GpuMemory:
         if own is not None:
             file, problem = self._export(own)
         try:
-            words = turn.meet(name, problem, file=file)
+            words = turn.all_gather(name, problem, file=file)
         finally:
             if file is not None:
                 os.close(file)
@@ -231,7 +231,7 @@ class GpuMemory:
             handle, problem = own.handle().hex(), None
         except (DeviceError, UnsupportedError) as error:
             handle, problem = "", _refusal("cannot lend memory to other processes", error)
-        words = turn.meet("handles", [problem, handle, own.offset])
+        words = turn.all_gather("handles", [problem, handle, own.offset])
         for word in words:
             if word.body[0] is not None:
                 raise _RefusedError(f"rank {word.sender}: {word.body[0]}")
@@ -354,14 +354,14 @@ def _bytes_of_a_rank(bundle: Bundle) -> int:
 
 def _agree(turn: Turn, phase: str, problem: str | None) -> None:
     """Raises UnsupportedError at every rank if one of them has a problem."""
-    for word in turn.meet(phase, problem):
+    for word in turn.all_gather(phase, problem):
         if word.body is not None:
             raise UnsupportedError(f"rank {word.sender}: {word.body}")
 
 
 def _agree_or_refuse(turn: Turn, phase: str, problem: str | None) -> None:
     """Raises _RefusedError at every rank if one of them has a problem."""
-    for word in turn.meet(phase, problem):
+    for word in turn.all_gather(phase, problem):
         if word.body is not None:
             raise _RefusedError(f"rank {word.sender}: {word.body}")
 

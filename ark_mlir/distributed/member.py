@@ -19,9 +19,9 @@ from .communicator import Communicator, Turn
 from .engines.engine import EngineMemory
 from .executable import RankExecutable
 from .gpu_memory import GpuMemory, free_kept, share_gpu_memory
-from .rendezvous import meet
+from .rendezvous import connect_ranks
 from .shared import Segment, create_segment
-from .tcp.meeting import MeetingPoint, meet_over_tcp
+from .tcp.rendezvous import Endpoint, connect_ranks_over_tcp
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -55,7 +55,7 @@ class Member:
         identity: Identity,
         timeout: float,
         engine: Engine | None = None,
-        point: MeetingPoint | None = None,
+        endpoint: Endpoint | None = None,
     ) -> None:
         self.rank = identity.rank
         self.world_size = identity.size
@@ -64,9 +64,9 @@ class Member:
         self.process = os.getpid()
         self._engine = None if engine is None else EngineMemory(engine, identity.size)
         self._links = (
-            meet(identity, timeout)
-            if point is None or identity.size == 1
-            else meet_over_tcp(identity, point, timeout)
+            connect_ranks(identity, timeout)
+            if endpoint is None or identity.size == 1
+            else connect_ranks_over_tcp(identity, endpoint, timeout)
         )
         # The communicator of the world, in whose turns programs are compiled and loaded.
         self._communicator = Communicator(self._links, 0, timeout)
@@ -141,7 +141,7 @@ class Member:
             )
         file = create_segment(joined.manifest) if self.rank == 0 else None
         try:
-            words = turn.meet("memory", file=file)
+            words = turn.all_gather("memory", file=file)
             if self.rank:
                 file = words[0].file
             if file is None:
@@ -169,7 +169,9 @@ class Member:
         read different bundles; the error names two of them.
         """
         with self.turn(f"load {bundle.manifest.program!r}") as turn:
-            words = turn.meet("bundle", [bundle.manifest.program, bundle.where, _digest(bundle)])
+            words = turn.all_gather(
+                "bundle", [bundle.manifest.program, bundle.where, _digest(bundle)]
+            )
             first = words[0].body
             for word in words:
                 if word.body[2] != first[2]:
@@ -212,7 +214,7 @@ def _load_together(turn: Turn, executable: RankExecutable) -> None:
     """Loads the kernel at every rank; if one rank fails, all ranks raise an error."""
     try:
         executable.prepare()
-        turn.meet("loaded")
+        turn.all_gather("loaded")
     except BaseException:
         executable.close()
         raise

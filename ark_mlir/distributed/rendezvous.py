@@ -28,7 +28,7 @@ from .frames import DamagedFrameError, close_files, parse_text
 from .launcher import Identity
 from .links import Links
 
-__all__ = ["meet"]
+__all__ = ["connect_ranks"]
 
 # The version of the protocol. Increase it whenever the messages between ranks change. The form of
 # the greeting must not change, so that ranks of different versions can report the difference.
@@ -45,7 +45,7 @@ _MOST_STRANGERS = 2 * _MOST_RANKS
 _MOST_NOTES = 4
 
 
-def meet(identity: Identity, timeout: float) -> Links:
+def connect_ranks(identity: Identity, timeout: float) -> Links:
     """Waits until all ranks of the job are connected, and returns the links to them.
 
     Raises:

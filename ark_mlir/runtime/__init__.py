@@ -19,8 +19,8 @@ from .driver import Driver, Fault, Launch, Memory, Outcome, Stop
 from .drivers import DriverTable
 from .executable import Executable
 from .profile import Profile, TaskProfile
-from .ranks.meeting import Rank
 from .ranks.membership import current
+from .ranks.rank import Rank
 from .ranks.world import ResidentWorld, World, make_executable
 from .report import Report
 from .resident import Resident

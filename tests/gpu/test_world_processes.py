@@ -36,11 +36,11 @@ def test_legacy_ipc(launch: Launch) -> None:
 
 
 @two_gpus
-@pytest.mark.parametrize("meeting", ["sockets of the host", "TCP"])
-def test_symmetric_memory_of_torch(launch: Launch, tmp_path: Path, meeting: str) -> None:
+@pytest.mark.parametrize("transport", ["sockets of the host", "TCP"])
+def test_symmetric_memory_of_torch(launch: Launch, tmp_path: Path, transport: str) -> None:
     pytest.importorskip("torch", reason="PyTorch is not installed")
-    address = [f"127.0.0.1:{free_port()}"] if meeting == "TCP" else []
-    results = launch("engine", str(tmp_path / "meeting"), *address)
+    address = [f"127.0.0.1:{free_port()}"] if transport == "TCP" else []
+    results = launch("engine", str(tmp_path / "transport"), *address)
     assert results == [["torch symmetric memory", [SUMS] * 5, 105]] * 2
 
 

@@ -197,8 +197,8 @@ def generate(name: str) -> Any:
 
 
 def engine(file: str, address: str = "") -> Any:
-    """Runs as `values`, with memory of PyTorch's symmetric memory; with an address the ranks meet
-    over TCP. `file` is where PyTorch's processes meet."""
+    """Runs as `values`, with memory of PyTorch's symmetric memory. With an address, the ranks
+    connect over TCP. `file` is the path of PyTorch's `FileStore`."""
     # NVLink multicast may disturb GPUs that others use.
     os.environ.update(NCCL_NVLS_ENABLE="0", TORCH_SYMM_MEM_DISABLE_MULTICAST="1")
     import torch

@@ -181,7 +181,7 @@ def _together(turn: Turn, phase: str, work: Callable[[], _T]) -> _T:
         result, problem = work(), None
     except ArkError as error:
         result, problem = None, error.message
-    for word in turn.meet(phase, problem):
+    for word in turn.all_gather(phase, problem):
         if word.body is not None:
             raise UnsupportedError(f"rank {word.sender}: {word.body}")
     return cast("_T", result)

@@ -17,8 +17,9 @@ from ..arrays.streams import StreamsByRank, stream_handle
 from ..drivers import DRIVERS, DriverTable, drivers_for
 from ..executable import Executable
 from ..resident import Resident
-from .meeting import Meeting, Rank
 from .naming import qualified
+from .rank import Rank
+from .run_barrier import RunBarrier
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -44,7 +45,7 @@ class World(Executable):
 
     def __init__(self, bundle: Bundle, drivers: DriverTable = DRIVERS) -> None:
         super().__init__(bundle, drivers)
-        self._meeting = Meeting(self)
+        self._barrier = RunBarrier(self)
 
     @property
     def size(self) -> int:
@@ -65,7 +66,7 @@ class World(Executable):
         """
         if not 0 <= number < self.size:
             raise InvalidUsageError(f"there is no rank {number}; the world has {self.size}")
-        return Rank(self._meeting, number)
+        return Rank(self._barrier, number)
 
     # The signature differs from the base class: arguments and results are lists by rank.
     def bind(  # pyright: ignore[reportIncompatibleMethodOverride]

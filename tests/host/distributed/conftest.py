@@ -41,7 +41,7 @@ def come() -> Iterator[Come]:
 
         def work(number: int, rank: int, size: int) -> None:
             try:
-                results[number] = rendezvous.meet(Identity(rank, size, rank, job), timeout)
+                results[number] = rendezvous.connect_ranks(Identity(rank, size, rank, job), timeout)
                 opened.append(results[number])
             except ark.ArkError as error:
                 results[number] = error

@@ -1,7 +1,7 @@
 """Scenarios of test_engines.py: what each process of a world runs with an engine.
 
 ``python engine_scenarios.py ENGINE FAULT FOLDER [ADDRESS]`` prints its result as JSON. With an
-address, the processes meet over TCP.
+address, the processes connect over TCP.
 """
 
 from __future__ import annotations

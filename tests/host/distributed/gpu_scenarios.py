@@ -180,10 +180,10 @@ def differ(what: str) -> Any:
 def settled() -> list[int]:
     """The resources that are left when all ranks have closed their programs."""
     with world.turn("settle") as turn:
-        turn.meet("closed")
+        turn.all_gather("closed")
         # Another rank tells that it has unmapped memory before it comes here.
         gpu_memory.free_kept()
-        turn.meet("freed")
+        turn.all_gather("freed")
     return left()
 
 
@@ -230,7 +230,7 @@ def faults() -> Any:
         run(executable)
         count = len(CUDA.calls) - first
     with world.turn("count") as turn:
-        count = turn.meet("calls", count)[1].body
+        count = turn.all_gather("calls", count)[1].body
     kinds: list[str] = []
     texts: set[str] = set()
     leaks = 0

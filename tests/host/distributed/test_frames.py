@@ -136,7 +136,7 @@ def test_a_file_without_a_packet_is_closed(no_leaks: None, pair: Pair) -> None:
 
 def meet_in(link: links.Links, **options: Any) -> list[Any]:
     with Communicator(link, 1, 100).turn("talk") as turn:
-        return [word.body for word in turn.meet("begin", **options)]
+        return [word.body for word in turn.all_gather("begin", **options)]
 
 
 @pytest.mark.parametrize("size", [64 * KIB - 1, 64 * KIB, 300 * KIB, 20 * MIB])
@@ -158,8 +158,8 @@ def error_of(link: links.Links) -> str:
 
     def talk() -> None:
         with Communicator(link, 1, 100).turn("talk") as turn:
-            turn.meet("begin")
-            turn.meet("end")
+            turn.all_gather("begin")
+            turn.all_gather("end")
 
     with pytest.raises(ark.RankFailedError) as caught:
         talk()

@@ -17,7 +17,7 @@ import pytest
 
 import ark_mlir as ark
 from ark_mlir.distributed.launcher import Identity
-from ark_mlir.distributed.rendezvous import meet
+from ark_mlir.distributed.rendezvous import connect_ranks
 from ark_mlir.distributed.shared import Segment, create_segment
 
 SCENARIOS = Path(__file__).parent / "scenarios.py"
@@ -290,7 +290,7 @@ def test_nothing_is_left(in_threads: Callable[..., None]) -> None:
     links: dict[int, Any] = {}
 
     def come(rank: int) -> None:
-        links[rank] = meet(Identity(rank, 2, rank, job), 100)
+        links[rank] = connect_ranks(Identity(rank, 2, rank, job), 100)
 
     def compile_and_run() -> None:
         with ark.Program("p", rank=0, world_size=1) as program:

@@ -108,28 +108,28 @@ def test_turns(come: Come, in_threads: Callable[..., None]) -> None:
     def one() -> None:
         def divide() -> None:
             with first.turn("divide") as turn:
-                turn.meet("begin", 1)
+                turn.all_gather("begin", 1)
                 raise ZeroDivisionError("by zero")
 
         with pytest.raises(ZeroDivisionError):
             divide()
         with first.turn("add") as turn:
-            assert [word.body for word in turn.meet("begin", 2)] == [2, 3]
+            assert [word.body for word in turn.all_gather("begin", 2)] == [2, 3]
         with first.turn("end") as turn:
-            turn.meet("begin")
+            turn.all_gather("begin")
 
     def other() -> None:
         with second.turn("divide") as turn:
-            assert [word.body for word in turn.meet("begin", 5)] == [1, 5]
+            assert [word.body for word in turn.all_gather("begin", 5)] == [1, 5]
             with pytest.raises(ark.RankFailedError, match="rank 0 failed: by zero"):
-                turn.meet("end")
+                turn.all_gather("end")
             assert turn.trouble() == "rank 0 failed: by zero"
         with second.turn("add") as turn:
-            turn.meet("begin", 3)
+            turn.all_gather("begin", 3)
             with pytest.raises(ark.RankFailedError, match="has continued with end"):
-                turn.meet("middle")
+                turn.all_gather("middle")
         with second.turn("end") as turn:
-            turn.meet("begin")
+            turn.all_gather("begin")
             assert turn.trouble() is None
 
     in_threads(one, other)
@@ -146,7 +146,7 @@ def test_rank_0_creates_shared_resources_first(come: Come, in_threads: Callable[
             done.append(0)
 
         with Communicator(link, 1, 100).turn("prepare") as turn:
-            turn.meet("begin", link.rank, first=prepare)
+            turn.all_gather("begin", link.rank, first=prepare)
             assert done == [0]
 
     in_threads(*(lambda link=link: take(link) for link in links))

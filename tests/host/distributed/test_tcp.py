@@ -22,16 +22,16 @@ from ark_mlir.distributed.frames import DamagedFrameError, as_file, contents
 from ark_mlir.distributed.launcher import Identity
 from ark_mlir.distributed.links import Links
 from ark_mlir.distributed.tcp import links as tcp_links
-from ark_mlir.distributed.tcp import meeting
+from ark_mlir.distributed.tcp import rendezvous
 from ark_mlir.distributed.tcp.channel import Channel, connect_channel
 from ark_mlir.distributed.tcp.links import TcpLinks
-from ark_mlir.distributed.tcp.meeting import MeetingPoint, meet_over_tcp
+from ark_mlir.distributed.tcp.rendezvous import Endpoint, connect_ranks_over_tcp
 
 SCENARIOS = Path(__file__).parent / "engine_scenarios.py"
 SECRET = "0123456789abcdef" * 2
 
 Launch = Callable[..., "list[Any]"]
-Meet = Callable[..., "list[Any]"]
+ConnectAll = Callable[..., "list[Any]"]
 
 
 def free_port() -> int:
@@ -45,8 +45,9 @@ def port() -> int:
 
 
 @pytest.fixture
-def meet(port: int) -> Iterator[Meet]:
-    """``meet((rank, size), ..., secrets={}, timeout=60)``: the links or the error of each rank."""
+def connect_all(port: int) -> Iterator[ConnectAll]:
+    """``connect_all((rank, size), ..., secrets={}, timeout=60)`` returns the links or the error of
+    each rank."""
     opened: list[Links] = []
 
     def run(
@@ -56,16 +57,18 @@ def meet(port: int) -> Iterator[Meet]:
 
         def work(number: int, rank: int, size: int) -> None:
             secret = (secrets or {}).get(rank, SECRET)
-            point = MeetingPoint.parse(f"127.0.0.1:{port}", secret)
+            endpoint = Endpoint.parse(f"127.0.0.1:{port}", secret)
             try:
-                results[number] = meet_over_tcp(Identity(rank, size, rank, "job"), point, timeout)
+                results[number] = connect_ranks_over_tcp(
+                    Identity(rank, size, rank, "job"), endpoint, timeout
+                )
                 opened.append(results[number])
             except ark.ArkError as error:
                 results[number] = error
 
         threads = [
-            threading.Thread(target=work, args=(number, *point))
-            for number, point in enumerate(places)
+            threading.Thread(target=work, args=(number, *place))
+            for number, place in enumerate(places)
         ]
         for thread in threads:
             thread.start()
@@ -187,9 +190,9 @@ def test_a_length_beyond_the_limit_is_not_read() -> None:
 
 
 @pytest.mark.parametrize("size", [2, 4])
-def test_all_ranks_find_each_other(meet: Meet, size: int) -> None:
+def test_all_ranks_find_each_other(connect_all: ConnectAll, size: int) -> None:
     """Every rank gets the messages of all others, with long texts and the contents of files."""
-    links = meet(*((rank, size) for rank in range(size)))
+    links = connect_all(*((rank, size) for rank in range(size)))
     long = "x" * (1 << 20)
     for link in links:
         file = as_file(b"from %d" % link.rank)
@@ -208,7 +211,9 @@ def test_all_ranks_find_each_other(meet: Meet, size: int) -> None:
 
 
 @pytest.mark.parametrize("nbytes", [0, 999, 1000, 1001, 2500])
-def test_a_file_of_any_size(meet: Meet, monkeypatch: pytest.MonkeyPatch, nbytes: int) -> None:
+def test_a_file_of_any_size(
+    connect_all: ConnectAll, monkeypatch: pytest.MonkeyPatch, nbytes: int
+) -> None:
     """A file longer than a part comes in several messages of the channel, and then the next one."""
     monkeypatch.setattr(tcp_links, "_PART", 1000)
     sent: list[int] = []
@@ -218,7 +223,7 @@ def test_a_file_of_any_size(meet: Meet, monkeypatch: pytest.MonkeyPatch, nbytes:
         sent.append(len(data))
         send(channel, data)
 
-    first, second = meet((0, 2), (1, 2))
+    first, second = connect_all((0, 2), (1, 2))
     monkeypatch.setattr(Channel, "send", note)
     data = bytes(range(251)) * 10
     file = as_file(data[:nbytes])
@@ -260,33 +265,33 @@ def test_a_file_whose_parts_are_wrong(
         Communicator(links, 0, 60).turn("wait") as turn,
         pytest.raises(ark.RankFailedError) as caught,
     ):
-        turn.meet("phase")
+        turn.all_gather("phase")
     assert failure in str(caught.value)
     links.close("is done")
 
 
-def test_a_rank_that_leaves(meet: Meet) -> None:
-    first, second = meet((0, 2), (1, 2))
+def test_a_rank_that_leaves(connect_all: ConnectAll) -> None:
+    first, second = connect_all((0, 2), (1, 2))
     second.close("has had enough")
     with (
         Communicator(first, 0, 60).turn("wait") as turn,
         pytest.raises(ark.RankFailedError) as caught,
     ):
-        turn.meet("phase")
+        turn.all_gather("phase")
     assert "rank 1 (process" in str(caught.value)
     assert "has had enough" in str(caught.value)
 
 
-def test_a_connection_that_is_cut(meet: Meet) -> None:
-    first, second = meet((0, 2), (1, 2))
+def test_a_connection_that_is_cut(connect_all: ConnectAll) -> None:
+    first, second = connect_all((0, 2), (1, 2))
     second._bridges[0]._channel.link.shutdown(socket.SHUT_RDWR)
     for links in (first, second):
         with Communicator(links, 0, 60).turn("wait") as turn, pytest.raises(ark.RankFailedError):
-            turn.meet("phase")
+            turn.all_gather("phase")
 
 
-def test_memory_of_the_host_is_not_sent(meet: Meet) -> None:
-    first, _ = meet((0, 2), (1, 2))
+def test_memory_of_the_host_is_not_sent(connect_all: ConnectAll) -> None:
+    first, _ = connect_all((0, 2), (1, 2))
     file = os.memfd_create("ark_arena")
     first.say(7, 1, "memory", "share", None, file)
     os.close(file)
@@ -294,23 +299,23 @@ def test_memory_of_the_host_is_not_sent(meet: Meet) -> None:
         assert first.changed.wait_for(lambda: first.gone, 60)
 
 
-def test_missing_ranks_are_named(meet: Meet) -> None:
-    for error in meet((0, 3), (2, 3), timeout=1):
+def test_missing_ranks_are_named(connect_all: ConnectAll) -> None:
+    for error in connect_all((0, 3), (2, 3), timeout=1):
         assert isinstance(error, ark.RankFailedError)
         assert "rank 1 of 3 did not come within 1 s" in str(error)
-    (error,) = meet((1, 3), timeout=0.2)
+    (error,) = connect_all((1, 3), timeout=0.2)
     assert "rank 0 did not come within 0.2 s" in str(error)
 
 
-def test_worlds_of_different_sizes(meet: Meet) -> None:
-    for error in meet((0, 2), (1, 3)):
+def test_worlds_of_different_sizes(connect_all: ConnectAll) -> None:
+    for error in connect_all((0, 2), (1, 3)):
         assert isinstance(error, ark.InvalidUsageError)
         assert "world_size 3" in str(error)
 
 
-def test_another_secret(meet: Meet) -> None:
+def test_another_secret(connect_all: ConnectAll) -> None:
     """Rank 0 does not listen to a process with another secret, and names it when time is up."""
-    first, second = meet((0, 2), (1, 2), secrets={1: SECRET[::-1]}, timeout=2)
+    first, second = connect_all((0, 2), (1, 2), secrets={1: SECRET[::-1]}, timeout=2)
     assert isinstance(first, ark.RankFailedError)
     assert "rank 1 of 2 did not come" in str(first)
     assert "did not prove that it has the secret" in "".join(first.notes)
@@ -319,10 +324,10 @@ def test_another_secret(meet: Meet) -> None:
 
 
 def test_strangers_do_not_prevent_a_rendezvous(
-    meet: Meet, port: int, monkeypatch: pytest.MonkeyPatch
+    connect_all: ConnectAll, port: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Silent connections and garbage, before a rank comes."""
-    monkeypatch.setattr(meeting, "_GREETING_SECONDS", 1.0)
+    monkeypatch.setattr(rendezvous, "_GREETING_SECONDS", 1.0)
     strangers: list[socket.socket] = []
 
     def disturb() -> None:
@@ -332,21 +337,23 @@ def test_strangers_do_not_prevent_a_rendezvous(
                 strangers[-1].sendall(b"GET / HTTP/1.1\r\n\r\n" * 10)
 
     results: list[Any] = []
-    host = threading.Thread(target=lambda: results.extend(meet((0, 2))))
+    host = threading.Thread(target=lambda: results.extend(connect_all((0, 2))))
     host.start()
     disturb()
-    (second,) = meet((1, 2))
+    (second,) = connect_all((1, 2))
     host.join()
     assert [type(each).__name__ for each in (*results, second)] == ["TcpLinks"] * 2
     for stranger in strangers:
         stranger.close()
 
 
-def test_a_slow_stranger(meet: Meet, port: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_slow_stranger(
+    connect_all: ConnectAll, port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A process that sends a byte now and then does not keep its connection."""
-    monkeypatch.setattr(meeting, "_GREETING_SECONDS", 0.5)
+    monkeypatch.setattr(rendezvous, "_GREETING_SECONDS", 0.5)
     results: list[Any] = []
-    host = threading.Thread(target=lambda: results.extend(meet((0, 2), timeout=60)))
+    host = threading.Thread(target=lambda: results.extend(connect_all((0, 2), timeout=60)))
     host.start()
     stranger = connect(port)
     begin = time.monotonic()
@@ -355,7 +362,7 @@ def test_a_slow_stranger(meet: Meet, port: int, monkeypatch: pytest.MonkeyPatch)
             stranger.sendall(b"a")
             time.sleep(0.1)
     monkeypatch.undo()
-    (second,) = meet((1, 2))
+    (second,) = connect_all((1, 2))
     host.join()
     assert [type(each).__name__ for each in (*results, second)] == ["TcpLinks"] * 2
     stranger.close()
@@ -372,9 +379,9 @@ def connect(port: int) -> socket.socket:
             time.sleep(0.01)
 
 
-def test_an_address_that_is_taken(meet: Meet, port: int) -> None:
+def test_an_address_that_is_taken(connect_all: ConnectAll, port: int) -> None:
     with socket.create_server(("127.0.0.1", port)):
-        (error,) = meet((0, 2), timeout=1)
+        (error,) = connect_all((0, 2), timeout=1)
     assert isinstance(error, ark.InvalidUsageError)
     assert f"rank 0 cannot wait at 127.0.0.1:{port}" in str(error)
 
@@ -398,15 +405,15 @@ def test_secrets(tmp_path: Path) -> None:
     file.chmod(0o640)
     with knobs.scope(ARK_SECRET_FILE=str(file)):
         with pytest.raises(ark.InvalidUsageError, match="other users can read the secret"):
-            MeetingPoint.parse("localhost:1")
+            Endpoint.parse("localhost:1")
         file.chmod(0o600)
-        assert MeetingPoint.parse("localhost:1").secret == SECRET.encode()
-        assert SECRET not in repr(MeetingPoint.parse("localhost:1"))
+        assert Endpoint.parse("localhost:1").secret == SECRET.encode()
+        assert SECRET not in repr(Endpoint.parse("localhost:1"))
     with (
         knobs.scope(ARK_SECRET_FILE=str(tmp_path / "none")),
         pytest.raises(ark.InvalidUsageError, match="the secret cannot be read"),
     ):
-        MeetingPoint.parse("localhost:1")
+        Endpoint.parse("localhost:1")
 
 
 # ---------------------------------------------------------------------------- programs

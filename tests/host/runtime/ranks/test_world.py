@@ -70,15 +70,15 @@ def test_ranks_meet_again_and_again(world: ark.World) -> None:
 
 
 def test_a_rank_that_never_comes(world: ark.World, monkeypatch: pytest.MonkeyPatch) -> None:
-    meeting: Any = world.rank(0)._meeting
-    await_others, both_there = meeting._await, threading.Barrier(2)
+    barrier: Any = world.rank(0)._barrier
+    await_others, both_there = barrier._await, threading.Barrier(2)
 
     def patient_until_both_are_there(present: Any, patience: float) -> None:
         both_there.wait(100)
         await_others(present, patience)
 
     with knobs.scope(ARK_TIMEOUT="0.2"), monkeypatch.context() as patch:
-        patch.setattr(meeting, "_await", patient_until_both_are_there)
+        patch.setattr(barrier, "_await", patient_until_both_are_there)
         results = each(world, {rank: {"x": X, "index": 0} for rank in (0, 2)})
     for rank in (0, 2):
         assert isinstance(results[rank], ark.RankFailedError)
@@ -88,10 +88,10 @@ def test_a_rank_that_never_comes(world: ark.World, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_rank_that_reports_its_failure(world: ark.World) -> None:
-    meeting: Any = world.rank(1)._meeting
+    barrier: Any = world.rank(1)._barrier
 
     def fail_when_others_wait() -> None:
-        while 0 not in meeting._next_run.calls:
+        while 0 not in barrier._next_run.calls:
             time.sleep(0.001)
         world.rank(1).fail("out of memory")
 
@@ -151,7 +151,7 @@ def test_a_rank_that_hangs(world: ark.World, spoil: Callable[[Bundle], dict[str,
     sections = {**bundle.sections, **spoil(bundle)}
     with ark.World(Bundle.from_parts(bundle.manifest, sections)) as broken:
         broken.bind({"w": np.ones(4, np.float32)})
-        # The timeout for the meeting of ranks is long; that of the kernel's waits is short.
+        # The timeout of the barrier of ranks is long; that of the kernel's waits is short.
         runner = runner_of(broken)
         runner._timeout_ns = lambda: 300_000_000
         results = each(broken, {rank: {"x": X, "index": 0} for rank in range(SIZE)})

@@ -28,7 +28,7 @@ from .links import TcpLinks, shut_down
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["MeetingPoint", "meet_over_tcp"]
+__all__ = ["Endpoint", "connect_ranks_over_tcp"]
 
 _PROTOCOL = 2
 _SHORTEST_SECRET = 32
@@ -50,8 +50,8 @@ _KEEP_ALIVE = {
 
 
 @dataclass(frozen=True)
-class MeetingPoint:
-    """The meeting point of the ranks of a job.
+class Endpoint:
+    """The address of rank 0, to which all other ranks connect, and the secret of the job.
 
     Attributes:
         host, port: the address of rank 0.
@@ -63,8 +63,8 @@ class MeetingPoint:
     secret: bytes = field(repr=False)
 
     @staticmethod
-    def parse(address: str, secret: str | None = None) -> MeetingPoint:
-        """Returns the meeting point at an address ``HOST:PORT``.
+    def parse(address: str, secret: str | None = None) -> Endpoint:
+        """Returns the endpoint at an address ``HOST:PORT``.
 
         Args:
             address: the address of rank 0.
@@ -74,8 +74,8 @@ class MeetingPoint:
         or in a file that other users can read.
 
         Example:
-            >>> MeetingPoint.parse("[::1]:29600", "0123456789abcdef" * 2)
-            MeetingPoint(host='::1', port=29600)
+            >>> Endpoint.parse("[::1]:29600", "0123456789abcdef" * 2)
+            Endpoint(host='::1', port=29600)
         """
         host, _, port = address.rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 1 << 16:
@@ -86,14 +86,14 @@ class MeetingPoint:
                 f"the secret has {len(text)} characters; it needs at least {_SHORTEST_SECRET}",
                 notes=[_MAKE_SECRET],
             )
-        return MeetingPoint(host.strip("[]"), int(port), text.encode())
+        return Endpoint(host.strip("[]"), int(port), text.encode())
 
 
 def _read_secret() -> str:
     path = knobs.SECRET_FILE.get()
     if path is None:
         raise InvalidUsageError(
-            "ranks that meet over TCP need a secret: pass secret=, or set ARK_SECRET_FILE",
+            "ranks that connect over TCP need a secret: pass secret=, or set ARK_SECRET_FILE",
             notes=[_MAKE_SECRET],
         )
     try:
@@ -116,7 +116,7 @@ class _Guest(NamedTuple):
     host: str
 
 
-def meet_over_tcp(identity: Identity, point: MeetingPoint, timeout: float) -> TcpLinks:
+def connect_ranks_over_tcp(identity: Identity, endpoint: Endpoint, timeout: float) -> TcpLinks:
     """Waits until all ranks of the job are connected, and returns the links to them.
 
     Raises:
@@ -128,8 +128,8 @@ def meet_over_tcp(identity: Identity, point: MeetingPoint, timeout: float) -> Tc
     """
     deadline = time.monotonic() + timeout
     if identity.rank == 0:
-        return _gather(identity, point, timeout, deadline)
-    return _join(identity, point, timeout, deadline)
+        return _gather(identity, endpoint, timeout, deadline)
+    return _join(identity, endpoint, timeout, deadline)
 
 
 def _greeting(identity: Identity, port: int = 0) -> dict[str, Any]:
@@ -145,9 +145,9 @@ def _greeting(identity: Identity, port: int = 0) -> dict[str, Any]:
 # ---------------------------------------------------------------------------- rank 0
 
 
-def _gather(identity: Identity, point: MeetingPoint, timeout: float, deadline: float) -> TcpLinks:
+def _gather(identity: Identity, endpoint: Endpoint, timeout: float, deadline: float) -> TcpLinks:
     channels: dict[int, Channel] = {}
-    with _Door(point.host, point.port, identity, point.secret) as door:
+    with _Door(endpoint.host, endpoint.port, identity, endpoint.secret) as door:
         try:
             guests = door.admit(range(1, identity.size), timeout, deadline, channels)
             own = _greeting(identity)["process"]
@@ -281,19 +281,19 @@ class _Door:
 # ---------------------------------------------------------------------------- other ranks
 
 
-def _join(identity: Identity, point: MeetingPoint, timeout: float, deadline: float) -> TcpLinks:
+def _join(identity: Identity, endpoint: Endpoint, timeout: float, deadline: float) -> TcpLinks:
     channels: dict[int, Channel] = {}
     with contextlib.ExitStack() as on_error:
         on_error.callback(lambda: [channel.close() for channel in channels.values()])
-        link = _connect(point.host, point.port, 0, deadline, timeout)
+        link = _connect(endpoint.host, endpoint.port, 0, deadline, timeout)
         # The interface that reaches rank 0 also reaches the other ranks.
-        with _Door(link.getsockname()[0], 0, identity, point.secret) as door:
-            channels[0] = _introduce(link, identity, 0, point.secret, door.port)
+        with _Door(link.getsockname()[0], 0, identity, endpoint.secret) as door:
+            channels[0] = _introduce(link, identity, 0, endpoint.secret, door.port)
             doors, processes = _await_doors(channels[0], identity, timeout, deadline)
             for rank in range(1, identity.rank):
                 host, port = doors[rank - 1]
                 each = _connect(host, port, rank, deadline, timeout)
-                channels[rank] = _introduce(each, identity, rank, point.secret, door.port)
+                channels[rank] = _introduce(each, identity, rank, endpoint.secret, door.port)
             door.admit(range(identity.rank + 1, identity.size), timeout, deadline, channels)
         on_error.pop_all()
     return TcpLinks(identity.rank, channels, dict(enumerate(processes)), timeout)

@@ -1,100 +1,18 @@
-"""The meeting of ranks, for worlds with a thread for each rank."""
+"""The barrier at which the threads of all ranks wait for each other before and after a run."""
 
 from __future__ import annotations
 
 import re
 import threading
 import time
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import knobs
 from ...errors import ArkError, HangError, InvalidUsageError, RankFailedError
-from ..arrays.streams import current_stream_of, stream_handle
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from ...typing import Array, Arrays, HostInput, HostInputs, Inputs, Stream
+    from ...typing import Arrays, Inputs
     from .world import World
-
-
-class Rank:
-    """One rank of a :class:`World`; :meth:`World.rank` returns it.
-
-    Attributes:
-        number: the number of the rank.
-
-    Example:
-        >>> world.rank(1).number
-        1
-    """
-
-    def __init__(self, meeting: Meeting, number: int) -> None:
-        self._meeting = meeting
-        self.number = number
-
-    @overload
-    def run(
-        self,
-        inputs: HostInputs | None = None,
-        /,
-        *,
-        stream: Stream | None = None,
-        out: Mapping[str, NDArray[Any]] | None = None,
-        **named: HostInput,
-    ) -> dict[str, NDArray[Any]]: ...
-    @overload
-    def run(
-        self,
-        inputs: Inputs | None = None,
-        /,
-        *,
-        stream: Stream | None = None,
-        out: Arrays | None = None,
-        **named: Array | int,
-    ) -> dict[str, Any]: ...
-    def run(
-        self,
-        inputs: Inputs | None = None,
-        /,
-        *,
-        stream: Stream | None = None,
-        out: Arrays | None = None,
-        **named: Array | int,
-    ) -> dict[str, Any]:
-        """Runs this rank together with all others, as soon as every rank has called `run`.
-
-        Arguments and result are those of :meth:`Executable.run`, for this rank alone: `inputs`,
-        `named` and `out`. Without `stream`, tensors of torch on a GPU select the current stream of
-        the calling thread.
-
-        Raises:
-            RankFailedError: another rank failed, or did not call `run` within ``ARK_TIMEOUT``
-                seconds. The ranks can run again afterwards.
-            HangError: a wait of the kernel lasted too long; every rank raises it.
-            InvalidUsageError: an input of this rank is wrong, or two threads run it at once.
-
-        Example:
-            >>> from threading import Thread
-            >>> other = Thread(target=world.rank(1).run, kwargs={"x": x1})
-            >>> other.start()
-            >>> y = world.rank(0).run(x=x0)["y"]  # waits for rank 1
-            >>> other.join()
-        """
-        values = {**(inputs or {}), **named}
-        # Torch's current stream is looked up here: the thread of another rank, which has another
-        # current stream, may execute the run.
-        handle = current_stream_of(values.values()) if stream is None else stream_handle(stream)
-        return self._meeting.join(self.number, Call(values, handle, out or {}))
-
-    def fail(self, reason: str) -> None:
-        """Makes the ranks that wait for this rank raise RankFailedError at once, with `reason`.
-
-        Example:
-            >>> world.rank(1).fail("its data could not be read")
-        """
-        self._meeting.fail(self.number, reason)
 
 
 class Call(NamedTuple):
@@ -138,16 +56,20 @@ class _JointRun:
         raise RankFailedError(f"rank {rank} cannot continue: {who}{self.error}")
 
 
-class Meeting:
-    """Gathers the inputs of all ranks; the thread of the last rank to come runs the world."""
+class RunBarrier:
+    """A barrier for the threads of the ranks of a world, one thread for each rank.
+
+    The last thread to arrive executes the run of all ranks, like the action of
+    :class:`threading.Barrier`. The other threads wait until the run has ended.
+    """
 
     def __init__(self, world: World) -> None:
         self._world = world
         self._lock = threading.Lock()
         self._next_run = _JointRun()
 
-    def join(self, rank: int, call: Call) -> dict[str, Any]:
-        """Waits for all ranks, and returns the outputs of `rank`; see :meth:`Rank.run`."""
+    def run(self, rank: int, call: Call) -> dict[str, Any]:
+        """Waits until all ranks have run; returns the outputs of `rank`. See :meth:`Rank.run`."""
         patience = knobs.TIMEOUT.get()
         with self._lock:
             present = self._next_run
@@ -158,7 +80,7 @@ class Meeting:
             if complete:
                 self._next_run = _JointRun()
         if complete:
-            self._run(present, rank)
+            self._run_all(present, rank)
         else:
             try:
                 self._await(present, patience)
@@ -168,7 +90,7 @@ class Meeting:
         return present.outcome(rank)
 
     def fail(self, rank: int, reason: str) -> None:
-        """Ends the run that other ranks wait for: `rank` will not call :meth:`join`."""
+        """Ends the wait of the other ranks with an error: `rank` will not call :meth:`run`."""
         self._give_up(self._next_run, rank, reason)
 
     def _give_up(self, present: _JointRun, rank: int, reason: str) -> None:
@@ -178,7 +100,7 @@ class Meeting:
             self._next_run = _JointRun()
         present.end(RankFailedError(reason), rank)
 
-    def _run(self, present: _JointRun, rank: int) -> None:
+    def _run_all(self, present: _JointRun, rank: int) -> None:
         try:
             calls = [present.calls[number] for number in range(self._world.size)]
             streams = [call.stream for call in calls]
