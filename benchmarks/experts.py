@@ -44,7 +44,7 @@ def compile_bundles(folder: Path, target: str) -> None:
     config = DecoderConfig(
         vocabulary=VOCABULARY, hidden=HIDDEN, layers=LAYERS, heads=HEADS, kv_heads=KV_HEADS,
         head=HEAD, intermediate=6144, eps=1e-6, theta=1e6, qk_norm=True, mlp="experts",
-        experts=Experts(number=EXPERTS, chosen=CHOSEN, width=WIDTH, normalize=True),
+        experts=Experts(num_experts=EXPERTS, experts_per_token=CHOSEN, width=WIDTH, normalize=True),
     )  # fmt: skip
     folder.mkdir(parents=True, exist_ok=True)
     program = build_decode(config, batch=1, max_length=CONTEXT)

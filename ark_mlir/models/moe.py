@@ -52,8 +52,8 @@ class Experts:
     """The experts of a decoder.
 
     Attributes:
-        number: number of experts of a layer.
-        chosen: number of experts that compute each token.
+        num_experts: number of experts of a layer.
+        experts_per_token: number of experts that compute each token.
         width: number of inner columns of an expert, or of a rank's part of it.
         normalize: True if the weights of the chosen experts are scaled to a sum of one.
         dense: the layers that have an MLP without experts.
@@ -61,11 +61,11 @@ class Experts:
         names: names of the tensors in files.
 
     Example:
-        >>> mixtral_8x7b = Experts(number=8, chosen=2, width=14336, normalize=True)
+        >>> mixtral_8x7b = Experts(num_experts=8, experts_per_token=2, width=14336, normalize=True)
     """
 
-    number: int
-    chosen: int
+    num_experts: int
+    experts_per_token: int
     width: int
     normalize: bool
     dense: frozenset[int] = frozenset()
@@ -95,8 +95,8 @@ def read_experts(config: Config, layers: int) -> Experts | None:
     kind = config.word("model_type", "llama")
     if kind == "mixtral":
         experts = Experts(
-            number=config.count("num_local_experts"),
-            chosen=config.count("num_experts_per_tok"),
+            num_experts=config.count("num_local_experts"),
+            experts_per_token=config.count("num_experts_per_tok"),
             width=config.count("intermediate_size"),
             normalize=True,
             names=MIXTRAL,
@@ -104,17 +104,18 @@ def read_experts(config: Config, layers: int) -> Experts | None:
     elif kind == "qwen3_moe":
         key = "num_experts" if "num_experts" in config.entries else "num_local_experts"
         experts = Experts(
-            number=config.count(key),
-            chosen=config.count("num_experts_per_tok"),
+            num_experts=config.count(key),
+            experts_per_token=config.count("num_experts_per_tok"),
             width=config.count("moe_intermediate_size"),
             normalize=config.flag("norm_topk_prob", False),
             dense=_dense_layers(config, layers),
         )
     else:
         return None
-    if experts.chosen > experts.number:
+    if experts.experts_per_token > experts.num_experts:
         raise config.error(
-            f"num_experts_per_tok {experts.chosen} exceeds the number of experts {experts.number}"
+            f"num_experts_per_tok {experts.experts_per_token} exceeds the number of experts "
+            f"{experts.num_experts}"
         )
     # These entries concern training.
     config.flag("output_router_logits", False)
@@ -147,7 +148,7 @@ def stack_experts(experts: Experts, layers: int, tensors: Arrays, where: str) ->
     missing, or the shapes or dtypes of a projection differ.
 
     Example:
-        >>> experts = Experts(number=2, chosen=1, width=8, normalize=True)
+        >>> experts = Experts(num_experts=2, experts_per_token=1, width=8, normalize=True)
         >>> projections = ("gate_proj", "up_proj", "down_proj")
         >>> tensors = {f"model.layers.0.mlp.experts.{e}.{p}.weight": np.zeros((8, 8))
         ...            for e in range(2) for p in projections}
@@ -165,7 +166,7 @@ def stack_experts(experts: Experts, layers: int, tensors: Arrays, where: str) ->
         for ours, theirs in zip(_PROJECTIONS, experts.names.projections, strict=True):
             parts = [
                 f"{prefix}.{experts.names.expert.format(number)}.{theirs}.weight"
-                for number in range(experts.number)
+                for number in range(experts.num_experts)
             ]
             _require(parts, tensors, where)
             arrays = [result.pop(name) for name in parts]
@@ -236,15 +237,15 @@ def build_mlp(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
     tokens, hidden = x.shape
     weights, chosen = _route(graph, experts, x, name)
     tables = [
-        graph.parameter(f"{name}.experts.{part}.weight", experts.number, *shape)
+        graph.parameter(f"{name}.experts.{part}.weight", experts.num_experts, *shape)
         for part, shape in zip(
             _PROJECTIONS,
             ((experts.width, hidden), (experts.width, hidden), (hidden, experts.width)),
             strict=True,
         )
     ]
-    pairs = tokens * experts.chosen
-    if pairs < _LEAST_ROWS * experts.number:
+    pairs = tokens * experts.experts_per_token
+    if pairs < _LEAST_ROWS * experts.num_experts:
         parts = _by_pair(x, tables, chosen, name)
     else:
         parts = _by_expert(x, tables, chosen, name)
@@ -258,9 +259,9 @@ def build_mlp(graph: Graph, experts: Experts, x: Tensor, name: str) -> Tensor:
 
 def _route(graph: Graph, experts: Experts, x: Tensor, name: str) -> tuple[Tensor, Tensor]:
     """Returns the weights and the indices of the experts of each token, ``[tokens, chosen]``."""
-    logits = graph.dense(x, f"{name}.gate", experts.number)
+    logits = graph.dense(x, f"{name}.gate", experts.num_experts)
     scores = ark.softmax(ark.cast(logits, fp32), name=f"{name}.scores")
-    weights, chosen = ark.top_k(scores, experts.chosen, name=f"{name}.top_k")
+    weights, chosen = ark.top_k(scores, experts.experts_per_token, name=f"{name}.top_k")
     if experts.normalize:
         weights = ark.div(weights, ark.reduce_sum(weights, -1), name=f"{name}.weights")
     return weights, chosen

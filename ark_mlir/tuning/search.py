@@ -40,7 +40,7 @@ class Candidate:
     """A schedule that was tried.
 
     Attributes:
-        name: ``as it was`` for the compiler's choice, the name of a scheduler, or ``profile N`` for
+        name: ``default`` for the compiler's choice, the name of a scheduler, or ``profile N`` for
             the N-th schedule from measured costs.
         executable: the program with this schedule, with its parameters bound.
         inputs: the inputs of its runs, by name.
@@ -68,7 +68,7 @@ class Tuning:
         costs: the measured costs of tasks, beside others and alone, for ``profile=``.
 
     Example:
-        >>> first = Candidate("as it was", exe, {}, [2.0])
+        >>> first = Candidate("default", exe, {}, [2.0])
         >>> other = Candidate("rounds", exe, {}, [1.5])
         >>> Tuning(other, [first, other], Costs.read("trace.json")).gain
         0.25
@@ -82,7 +82,7 @@ class Tuning:
         """Returns the fraction of the first candidate's time that `candidate` saves.
 
         Example:
-            >>> first = Candidate("as it was", exe, {}, [2.0])
+            >>> first = Candidate("default", exe, {}, [2.0])
             >>> other = Candidate("rounds", exe, {}, [1.5])
             >>> Tuning(first, [first, other], Costs.read("trace.json")).gain_of(other)
             0.25
@@ -98,7 +98,7 @@ class Tuning:
         """Closes the executables of all candidates.
 
         Example:
-            >>> first = Candidate("as it was", ark.load("mlp.arkbin"), {}, [2.0])
+            >>> first = Candidate("default", ark.load("mlp.arkbin"), {}, [2.0])
             >>> Tuning(first, [first], Costs.read("trace.json")).close()
         """
         for candidate in self.candidates:
@@ -231,7 +231,7 @@ def search(
             candidates.append(Candidate(name, executable, prepare(executable)))
 
         alone = measured(scheduler="alone")
-        add("as it was")
+        add("default")
         for name in _SCHEDULERS:
             add(name, scheduler=name)
         first = costs = measured().beside(alone)

@@ -146,7 +146,7 @@ class _Groups:
     def __init__(self, total: int, counts: Tensor) -> None:
         self.total = total
         self.counts = counts
-        self.number = counts.shape[0]
+        self.num_groups = counts.shape[0]
         self.ends = self._ends(counts)
         self.begins = sub(self.ends, counts)
         self.of_rows = self._find(self.ends, self._count_up(total))
@@ -156,7 +156,7 @@ class _Groups:
 
     def _ends(self, counts: Tensor) -> Tensor:
         """Returns the inclusive prefix sums of `counts`: the end of each group."""
-        numbers = self._count_up(self.number)
+        numbers = self._count_up(self.num_groups)
         before = less_equal(reshape(numbers, (1, -1)), reshape(numbers, (-1, 1)))
         return reduce_sum(where(before, reshape(counts, (1, -1)), 0), 1, keepdims=False)
 
@@ -169,9 +169,9 @@ class _Groups:
         """Returns the indices `groups`; if the counts are not valid, all are out of range."""
         # The limit of each count excludes counts whose sum wraps around to the right total.
         least, most = (op(self.counts, 0) for op in (reduce_min, reduce_max))
-        last = slice(self.ends, (self.number - 1,), (self.number,))
+        last = slice(self.ends, (self.num_groups - 1,), (self.num_groups,))
         in_range = logical_and(less_equal(0, least), less_equal(most, self.total))
-        return where(logical_and(in_range, equal(last, self.total)), groups, self.number)
+        return where(logical_and(in_range, equal(last, self.total)), groups, self.num_groups)
 
     def multiply_blocks(self, rows: Tensor, table: Tensor, block: int, name: str | None) -> Tensor:
         """Multiplies blocks of `block` rows; other rows pad the last block of each group.
@@ -179,12 +179,12 @@ class _Groups:
         The number of blocks is static: it suffices for all valid counts. Surplus blocks belong to
         the last group, and the result takes no row from them.
         """
-        number = min(-(-self.total // block) + self.number - 1, self.total)
+        number = min(-(-self.total // block) + self.num_groups - 1, self.total)
         blocks = div(add(self.counts, block - 1), block)
         ends = self._ends(blocks)
         begins = sub(ends, blocks)
         positions = self._count_up(number)
-        owner = minimum(self._find(ends, positions), self.number - 1)
+        owner = minimum(self._find(ends, positions), self.num_groups - 1)
         first = add(
             gather(self.begins, owner, 0), mul(sub(positions, gather(begins, owner, 0)), block)
         )
@@ -192,7 +192,7 @@ class _Groups:
         limited = maximum(minimum(inside, self.total - 1), 0)
         product = indexed_matmul(gather(rows, limited, 0), table, self.checked(owner), name)
         # Row r of a group is row r % block of the group's block r // block.
-        group = minimum(self.of_rows, self.number - 1)
+        group = minimum(self.of_rows, self.num_groups - 1)
         within = sub(self._count_up(self.total), gather(self.begins, group, 0))
         position = add(mul(gather(begins, group, 0), block), within)
         flat = maximum(minimum(position, number * block - 1), 0)

@@ -46,7 +46,7 @@ def test_in_one_step(command: Command) -> None:
     arguments = ("--target", "cpu:2", "--runs", 2, "--record", "costs.json", "-o", "mlp.arkbin")
     status, out, err = command("tune", "mlp.mlir", *arguments)
     assert (status, err) == (0, "")
-    tried = ("as it was", "list", "round-robin", "rounds", "profile 1", "profile 2")
+    tried = ("default", "list", "round-robin", "rounds", "profile 1", "profile 2")
     gains = dict(re.findall(r"^(.+): \S+ \S+ a run, (gain [+-][\d.]+%)$", out, re.MULTILINE))
     assert tuple(gains) == tried
     (kept,) = re.findall(r"^kept: (.+), (gain .+)$", out, re.MULTILINE)

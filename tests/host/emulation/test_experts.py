@@ -38,7 +38,7 @@ def test_one_token_of_a_decoder(library: Path, tmp_path: Path) -> None:
     arrays = make_inputs(program)
     router = arrays["model.layers.0.mlp.gate.weight"]
     router[:] = 0
-    router[:, 0] = 4 * 1.5 ** np.arange(EXPERTS.number)
+    router[:, 0] = 4 * 1.5 ** np.arange(EXPERTS.num_experts)
     expected = ark.reference.error_spread(program, arrays)
     emulation = Emulation(program, library, tmp_path, arch="sm_90a")
     with emulation.executable as executable:

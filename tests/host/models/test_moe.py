@@ -80,7 +80,7 @@ def compute(experts: Experts, arrays: dict[str, Array]) -> Array:
         logits = parts["mlp.gate.weight"] @ row
         scores = np.exp(logits - logits.max())
         scores /= scores.sum()
-        chosen = np.argsort(-scores, kind="stable")[: experts.chosen]
+        chosen = np.argsort(-scores, kind="stable")[: experts.experts_per_token]
         total = scores[chosen].sum() if experts.normalize else 1.0
         for e in chosen:
             inner = silu(gate[e] @ row) * (up[e] @ row)

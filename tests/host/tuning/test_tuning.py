@@ -25,7 +25,7 @@ def test_tune() -> None:
         program, "cpu:2", parameters={"w": w}, inputs={"x": x}, runs=2, rounds=1, cache=False
     ) as tuned:
         names = [candidate.name for candidate in tuned.candidates]
-        assert names == ["as it was", "list", "round-robin", "rounds", "profile 1"]
+        assert names == ["default", "list", "round-robin", "rounds", "profile 1"]
         assert all(len(candidate.seconds) == 2 for candidate in tuned.candidates)
         assert tuned.best in tuned.candidates
         assert tuned.gain == tuned.gain_of(tuned.best) >= 0
