@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from ...runtime.abi import ArkContext
 from ...runtime.cpu.image import Image
 from .accesses import find_foreign
+from .copies import CopyFunctions
 from .devices import AGAIN, Contexts, Device
-from .memory import MemoryFunctions
 from .names import (
     ERRORS,
     ILLEGAL_ADDRESS,
@@ -37,6 +37,7 @@ from .names import (
     Attribute,
     CaptureMode,
 )
+from .virtual_memory import VirtualMemoryFunctions
 
 if TYPE_CHECKING:
     from .streams import Operation
@@ -46,7 +47,7 @@ __all__ = ["WAITS_FOR_ALL", "FakeCuda"]
 _JIT_LOG = b"ptxas fatal   : Unresolved extern function '__nv_sinf'"
 
 
-class FakeCuda(MemoryFunctions):
+class FakeCuda(VirtualMemoryFunctions, CopyFunctions):
     """One GPU or several. Threads may call it at once.
 
     A call that needs a context fails in a thread that has none. The current context of a thread
