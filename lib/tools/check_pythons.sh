@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs the quick tests with other versions of Python than that of a build. For each, only the
 # bindings are compiled, which use the compiler of the build. A version without an interpreter is
-# named and left out; with ARK_REQUIRE_PYTHONS=1 in the environment, it is a failure.
+# named and left out; with ARK_REQUIRE_PYTHONS=1 in the environment, it is a failure. QUICK in the
+# environment selects the tests, as option -m of pytest; it begins with `quick`.
 # Usage: check_pythons.sh <environment of the build> <its build tree> <version of Python>...
 set -euo pipefail
 
@@ -36,8 +37,8 @@ check() {
   fi
   install_bindings "$folder" || return
   installed=$SECONDS
-  "$venv/bin/python" -m pytest tests/host -m quick -q -n "${JOBS:-2}" --durations=0 \
-    --durations-min=5 || return
+  "$venv/bin/python" -m pytest tests/host -m "${QUICK:-quick}" -q -n "${JOBS:-2}" \
+    --dist worksteal --durations=0 --durations-min=5 || return
   say "Python $version: installed in $((installed - begin)) s, tested in $((SECONDS - installed)) s"
 }
 

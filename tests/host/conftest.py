@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -49,24 +50,52 @@ def pytest_report_header() -> str:
     return f"slow tests: {TURN_VARIABLE}={find_turn()} selects the same ones"
 
 
+# The index of a case among all cases of its test, also if a command selects one case.
+_CASE = pytest.StashKey[int]()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_pycollect_makeitem() -> Generator[None, Any, Any]:
+    made = yield
+    if isinstance(made, list):
+        for index, item in enumerate(made):
+            item.stash[_CASE] = index
+    return made
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Imports only files with quick tests if a run selects quick tests."""
+    if not config.option.markexpr.startswith("quick") or collection_path.suffix != ".py":
+        return None
+    return None if is_quick(collection_path) else True
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    for item in items:
-        if isinstance(item, pytest.Function) and "pick_target" in item.fixturenames:
-            item.add_marker("any_target")
-        if is_below(item.path, QUICK) and not is_below(item.path, NOT_QUICK):
-            item.add_marker("quick")
-    mark_soak(items)
-
-
-def mark_soak(items: list[pytest.Item]) -> None:
-    """Marks the cases of slow tests that other commits run."""
     turn = find_turn()
     for item in items:
-        if not isinstance(item, pytest.Function) or not item.path.is_relative_to(HOST):
+        if not isinstance(item, pytest.Function):
             continue
-        name = f"{item.path.relative_to(HOST).as_posix()}::{item.originalname}"
-        if not is_due(name, f"{name} {item.name}", turn):
+        if "pick_target" in item.fixturenames:
+            item.add_marker("any_target")
+        path = name_in_host(item.path)
+        if path is None:
+            continue
+        if is_quick(item.path):
+            item.add_marker("quick")
+        # Cases of slow tests that other commits run.
+        if not is_due(f"{path}::{item.originalname}", item.stash.get(_CASE, 0), turn):
             item.add_marker("soak")
+
+
+@cache
+def name_in_host(path: Path) -> str | None:
+    """Returns the path of a file below tests/host; None for other files."""
+    return path.relative_to(HOST).as_posix() if path.is_relative_to(HOST) else None
+
+
+@cache
+def is_quick(path: Path) -> bool:
+    return is_below(path, QUICK) and not is_below(path, NOT_QUICK)
 
 
 def is_below(path: Path, places: tuple[str, ...]) -> bool:

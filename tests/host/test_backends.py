@@ -61,6 +61,9 @@ def find_strings(code: str) -> list[str]:
 
 def names_backend(code: str) -> bool:
     """Returns True if a string is the name of a backend, or if the strings list the backends."""
+    # Most files name no backend; parsing a file takes much longer than this search.
+    if not (re.search(r"""["'](cuda|hip)["']""", code) or lists_backends(code)):
+        return False
     strings = find_strings(code)
     return not {"cuda", "hip"}.isdisjoint(strings) or lists_backends("\n".join(strings))
 

@@ -2,29 +2,61 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 
 import pytest
 
-from .tiers import HOST, INTERVALS, TURN_VARIABLE, find_turn, is_due
+from .rotation import ROTATION
+from .tiers import HOST, TURN_VARIABLE, find_turn, is_due
 
 
-@pytest.mark.parametrize("name", INTERVALS)
+@pytest.mark.parametrize("name", ROTATION)
 def test_slow_tests_exist(name: str) -> None:
     path, _, function = name.partition("::")
     assert re.search(rf"^def {function}\(", (HOST / path).read_text(encoding="utf-8"), re.MULTILINE)
 
 
-@pytest.mark.parametrize("name", INTERVALS)
+@pytest.mark.parametrize("name", ROTATION)
 def test_consecutive_commits_run_each_case_once(name: str) -> None:
-    turns = range(1000, 1000 + max(INTERVALS[name], 1))
-    due = [turn for turn in turns if is_due(name, f"{name} case", turn)]
-    assert len(due) == (1 if INTERVALS[name] else 0)
+    interval, first = ROTATION[name]
+    assert 0 <= first < max(interval, 1)
+    turns = range(1000, 1000 + max(interval, 1))
+    for case in range(20):
+        assert len([turn for turn in turns if is_due(name, case, turn)]) == (1 if interval else 0)
+
+
+def test_turns_have_equal_numbers_of_cases() -> None:
+    name = "e2e/test_ops.py::test_op"
+    interval = ROTATION[name][0]
+    counts = [
+        sum(is_due(name, case, turn) for case in range(5 * interval)) for turn in range(interval)
+    ]
+    assert counts == [5] * interval
+
+
+def test_a_selected_case_has_its_turn() -> None:
+    """A command that selects one case does not change the turn of the case."""
+    name = next(name for name, (interval, _) in ROTATION.items() if name.endswith("::test_op"))
+    command = [sys.executable, "-m", "pytest", "-q", "--collect-only", "-m", "not soak"]
+
+    def collect(where: str, turn: int) -> list[str]:
+        environment = {**os.environ, TURN_VARIABLE: str(turn)}
+        text = subprocess.run(
+            [*command, where], cwd=HOST.parents[1], env=environment, capture_output=True, text=True
+        ).stdout
+        return [line for line in text.splitlines() if "::test_op[" in line]
+
+    case = collect(f"tests/host/{name}", 3)[-1]
+    assert collect(case, 3) == [case]
+    assert collect(case, 4) == []
 
 
 def test_other_tests_run_in_every_commit() -> None:
     name = "test_tiers.py::test_slow_tests_exist"
-    assert all(is_due(name, f"{name}[{case}]", turn) for case in "ab" for turn in range(10))
+    assert all(is_due(name, case, turn) for case in range(2) for turn in range(10))
 
 
 def test_the_turn_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -35,6 +67,6 @@ def test_the_turn_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_mutants_of_kernels_run_in_make_test() -> None:
     """docs/reliability.md states that `make test` runs a part of each long test."""
     name = "emulation/test_mutants.py::test_mutants_are_caught"
-    assert INTERVALS[name] > 0
+    assert ROTATION[name][0] > 0
     text = (HOST / name.partition("::")[0]).read_text(encoding="utf-8")
     assert re.search(r"^SLICES = \{\n    \"states\": \{\"states\": 1\},\n", text, re.MULTILINE)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -59,12 +60,18 @@ def find_files() -> list[Path]:
 FILES = find_files()
 
 
+@cache
+def read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 def find_words(pattern: str, paths: list[Path]) -> list[str]:
     found = re.compile(pattern)
     return [
         f"{path.relative_to(ROOT)}:{number}: {match[0]}"
         for path in paths
-        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1)
+        if re.search(found.pattern, read(path), re.MULTILINE)
+        for number, line in enumerate(read(path).splitlines(), start=1)
         if (match := found.search(line))
     ]
 
@@ -94,11 +101,7 @@ def test_docstrings_begin_with_a_verb_or_a_noun() -> None:
 def test_comments_of_declarations_begin_with_a_verb_or_a_noun() -> None:
     paths = [path for path in FILES if path.suffix in (".cpp", ".h", ".td")]
     first = re.compile(rf"(?:^|\n)(?!\s*///)[^\n]*\n\s*/// {QUESTION.pattern}")
-    assert [
-        str(path.relative_to(ROOT))
-        for path in paths
-        if first.search(path.read_text(encoding="utf-8"))
-    ] == []
+    assert [str(path.relative_to(ROOT)) for path in paths if first.search(read(path))] == []
 
 
 def test_the_search_finds_words() -> None:
