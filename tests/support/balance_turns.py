@@ -4,8 +4,8 @@ Usage: balance_turns.py [--rewrite] <JUnit report>...
 
 Reports come from `pytest tests/host --junit-xml=<report>`; several reports together may cover all
 tests. The script prints the seconds of the slow tests in each of the next turns. With --rewrite, it
-chooses the first turn of each test again, and writes tests/host/rotation.py. A test that the reports
-lack keeps its turn.
+chooses the first turn of each test again, and writes tests/host/rotation.py. A test that the
+reports lack keeps its turn.
 """
 
 from __future__ import annotations
