@@ -18,7 +18,7 @@ from .readiness import find_readiness
 if TYPE_CHECKING:
     from ..runtime.cuda.survey import Gpu
 
-# Packages that ark can use. Their versions are read without an import.
+# Packages that ark can use; `ark env` reads the versions without an import.
 _LIBRARIES = (
     "numpy",
     "ml_dtypes",

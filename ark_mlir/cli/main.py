@@ -84,7 +84,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except ArkError as error:
         return fail(str(error))
     except BrokenPipeError:
-        # The reader closed the pipe. The flush at exit must not fail on it again.
+        # The reader closed the pipe. The flush at exit must not fail on the pipe again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except OSError as error:

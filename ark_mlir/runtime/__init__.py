@@ -70,7 +70,7 @@ def load(
         path: the file.
         drivers: functions that create the driver of each backend; tests pass their own.
         verify: proves the schedule from the tables in the file, as ``ark check`` does. Use it for
-            files of unknown origin. It needs the compiler.
+            files of unknown origin. The proof needs the compiler.
         devices: CUDA ordinals of the GPUs for a program for cuda: one GPU for each rank, or one GPU
             for all ranks. None takes the first GPUs of the machine. In a process that is one rank:
             the GPU of this rank, or those of all ranks; None takes the GPU whose ordinal is the

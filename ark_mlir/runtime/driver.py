@@ -53,7 +53,7 @@ _NO_COUNTERS = np.zeros(0, np.uint64)
 class Stop:
     """The reason for the early end of a run, and the failed wait of the lane that ended it.
 
-    It has the fields of the record ``ArkReport``.
+    The fields are those of the record ``ArkReport``.
     """
 
     abort: int = Abort.NONE

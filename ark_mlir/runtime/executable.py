@@ -4,8 +4,8 @@ Locks of the runtime, in the only order in which a thread may take several of th
 
 1. the locks of callers, which hold them during whole calls: `GenerativeModel.generate`, compiled
    parts of a PyTorch module, a rank's turn in its world;
-2. `Executable._load_lock`, which is held while the program is loaded. It is released before any
-   other lock is taken, and loading takes none of the locks below;
+2. `Executable._load_lock`, which is held while the program is loaded and released before any other
+   lock is taken; loading takes none of the locks below;
 3. `SharedStates.lock`, which every call that uses the device holds; a thread takes two of them in
    the order of `SharedStates.number`;
 4. `Runner._memory_lock`, which is held to read a state during a run, and to free memory.
@@ -56,8 +56,8 @@ class Executable(Runs):
 
     Parameters are bound once, and states keep their values between runs. Several threads may call
     `run`; the runs take place one after the other. `close`, or the end of a ``with`` block, frees
-    memory and threads. They are also freed when the executable is garbage-collected and at the end
-    of the process; errors then go to ``sys.unraisablehook`` or to the log.
+    memory and threads. The garbage collection of the executable and the end of the process free
+    them, too; errors then go to ``sys.unraisablehook`` or to the log.
 
     Attributes:
         bundle: the program with its schedule and buffers.
@@ -225,8 +225,9 @@ class Executable(Runs):
         """Binds the parameters, and initial values of states.
 
         An array on the host is used in place if it is C-contiguous and aligned as the kernel
-        requires; it must then not change while the program runs. Otherwise it is copied once.
-        `report` has the number of bytes of either kind. Later calls may replace parameters.
+        requires; such an array must not change while the program runs. Every other array on the
+        host is copied once. `report` has the number of bytes of either kind. Later calls may
+        replace parameters.
 
         For a program on a GPU, arrays on that GPU (torch, cupy, any object with ``__dlpack__`` or
         ``__cuda_array_interface__``) are used in place; an array with an unsuitable layout is an

@@ -55,9 +55,9 @@ class Runs(ABC):
         and aligned to 16 bytes. Arrays on the host are copied.
 
         While a stream is being captured in a CUDA graph (``torch.cuda.graph``), a run becomes part
-        of the graph, and is computed when the graph is replayed. All arrays must then be on the
-        device; Python ints become constants of the graph. Each capture needs one ordinary run
-        before it. The executable keeps the memory of each captured run until it is closed, and
+        of the graph, and is computed when the graph is replayed. All arrays of a captured run must
+        be on the device; Python ints become constants of the graph. An ordinary run must precede
+        the first capture. The executable keeps the memory of each captured run until `close`, and
         must stay open as long as the graph is replayed. Replays and runs share states and
         intermediates and must not overlap. `check` raises the errors of replays.
 
@@ -76,8 +76,8 @@ class Runs(ABC):
                 streams that produce the arrays, as DLPack specifies.
             out: arrays by the names of outputs. The run writes to these arrays instead of new
                 arrays. An array must not overlap another array in `out`, a parameter or a state
-                in memory, nor an input that is used in place. It may overlap an input that is
-                copied, since the copy precedes all writes.
+                in memory, nor an input that is used in place. An array may overlap an input that
+                is copied, since the copy precedes all writes.
             **named: further inputs, whose names are Python identifiers.
 
         Returns:
@@ -94,7 +94,7 @@ class Runs(ABC):
                 semaphore and producer. The next run starts from clean semaphores; states may hold
                 partial results of the run that failed.
             BusyError: another kernel occupied the GPU, so that this run did not begin within five
-                times the timeout of a wait. It was cancelled and may be tried again.
+                times the timeout of a wait. The run was cancelled; the caller may try it again.
             DeviceError: a lane never ended, or there is not enough memory.
 
         Example:

@@ -45,9 +45,9 @@ def write_timeline(
 ) -> None:
     """Writes a page that shows a schedule: lanes as rows, tasks as bars, waits hatched.
 
-    The page is one file without references to other files. It can be zoomed, and shows the ops,
-    source line, times and waits of each task. A program of several ranks has a line between the
-    lanes of two ranks, and a list of the bytes that ranks send to each other.
+    The page is one file without references to other files. Viewers can zoom the page, which shows
+    the ops, source line, times and waits of each task. The page of a program of several ranks has a
+    line between the lanes of two ranks, and a list of the bytes that ranks send to each other.
 
     Args:
         program: a bundle or an executable.

@@ -1,7 +1,7 @@
 """Topologies: the links between the GPUs of a world, and their speed.
 
-A topology is a JSON file; docs/how-to/simulating.md describes it. Its figures are those of the
-model LogGP, for each link and for each path of several links.
+A topology is a JSON file, which docs/how-to/simulating.md describes. The figures of a topology are
+those of the model LogGP, for each link and for each path of several links.
 """
 
 from __future__ import annotations

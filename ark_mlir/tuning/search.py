@@ -130,7 +130,8 @@ def tune(
 
     The search measures the time of each kind of task, both alone and while other tasks run. The
     scheduler ``profile`` makes a schedule from these costs; the search repeats measurement and
-    scheduling `rounds` times. It then compares these schedules with those of other schedulers.
+    scheduling `rounds` times. Finally, the
+    search compares these schedules with those of other schedulers.
 
     Args:
         source: as for :func:`ark_mlir.compile`.

@@ -146,7 +146,8 @@ def shared_sizes(manifest: Manifest) -> SharedSizes:
 class Run:
     """A kernel in execution: ``run(i)`` executes the `i`-th lane of this process.
 
-    It lives as long as a lane is in the kernel: for one launch, or for many with a doorbell.
+    The object lives as long as a lane is in the kernel: for one launch, or for many launches with
+    a doorbell.
     """
 
     def __init__(self, kernel: Kernel, doorbell: Doorbell | None) -> None:

@@ -2,9 +2,9 @@
 
 The loader of the C library trusts its input: a malformed image can crash the process or make the
 loader write to arbitrary memory, and an image can contain code that runs while it is loaded. A
-kernel needs only a small part of the format. These checks therefore reject everything that is not
-known to be harmless. They check the bytes that the loader reads: those at an address in memory, and
-not those at an offset in the file.
+kernel needs only a small part of the format. The checks of this module therefore reject everything
+that is not known to be harmless. The checks read the bytes that the loader reads: those at an
+address in memory, and not those at an offset in the file.
 """
 
 from __future__ import annotations

@@ -41,7 +41,8 @@ class Lanes:
         self._left = 0
         self._guard = threading.Lock()
         self._idle = threading.Event()
-        # One lock per lane: its release starts the lane. It is held while the lane waits or works.
+        # One lock per lane: its release starts the lane. The lock is held while the lane waits or
+        # works.
         self._go = [threading.Lock() for _ in range(count)]
         for lock in self._go:
             lock.acquire()
@@ -139,8 +140,8 @@ class Lanes:
     def ended(self, timeout: float) -> bool:
         """Returns True if all threads of a stopped pool ended within `timeout` seconds.
 
-        A thread of the pool may call this, since the garbage collector may free an executable in
-        any thread. It does not wait for itself.
+        A thread of the pool may call this method, since the garbage collector may free an
+        executable in any thread. Such a thread does not wait for itself.
         """
         deadline = time.monotonic() + timeout
         others = [thread for thread in self._threads if thread is not threading.current_thread()]

@@ -115,8 +115,8 @@ class World(Executable):
             stream: a list with a stream for each rank, or None for a rank; each is as for
                 :meth:`Executable.run`. If all ranks are on one GPU, also a single stream.
             out: arrays by the names of outputs, in the forms of `inputs`. The run writes to these
-                arrays instead of new arrays. They must not overlap other memory of any rank, as for
-                :meth:`Executable.run`.
+                arrays instead of new arrays. The arrays must not overlap other memory of any rank,
+                as for :meth:`Executable.run`.
             **named: inputs by name, as a dict in `inputs`.
 
         Returns:
