@@ -10,7 +10,7 @@ import numpy as np
 
 from ..bundle.format import ALIGNMENT
 from ..errors import DeviceError
-from ..runtime.cpu.driver import HostMemory, shared_sizes
+from ..runtime.cpu.kernel import HostMemory, shared_sizes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,16 +10,14 @@ reports lack keeps its turn.
 
 from __future__ import annotations
 
+import runpy
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from pathlib import Path
 
 HOST = Path(__file__).parents[1] / "host"
-sys.path.insert(0, str(HOST))
-
-from rotation import ROTATION  # noqa: E402
-
+ROTATION: dict[str, tuple[int, int]] = runpy.run_path(str(HOST / "rotation.py"))["ROTATION"]
 # A multiple of most intervals.
 TURNS = 240
 

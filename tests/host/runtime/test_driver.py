@@ -11,8 +11,8 @@ import pytest
 import ark_mlir as ark
 from ark_mlir.runtime import Executable, Fault, Launch, Outcome, Stop
 from ark_mlir.runtime.arrays.streams import RunStream
-from ark_mlir.runtime.cpu.driver import HostMemory
 from ark_mlir.runtime.cpu.exchange import HostExchange
+from ark_mlir.runtime.cpu.kernel import HostMemory
 from ark_mlir.testing.toy import add_program
 
 Array = np.ndarray[Any, Any]

@@ -16,7 +16,8 @@ from internals import storage_of
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
-from ark_mlir.runtime.cpu.driver import CpuDriver, HostMemory
+from ark_mlir.runtime.cpu.driver import CpuDriver
+from ark_mlir.runtime.cpu.kernel import HostMemory
 from ark_mlir.testing.fake_cuda import FakeCuda, fake_executable
 from ark_mlir.testing.toy import ToyProgram, run
 
