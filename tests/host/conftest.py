@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from .rotation import ROTATION
 from .tiers import HOST, NOT_QUICK, QUICK, TURN_VARIABLE, find_turn, is_due
 
 # On a busy machine a test may be slow without a failure.
@@ -82,9 +83,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             continue
         if is_quick(item.path):
             item.add_marker("quick")
-        # Cases of slow tests that other commits run.
-        if not is_due(f"{path}::{item.originalname}", item.stash.get(_CASE, 0), turn):
+        # Cases of slow tests that other commits run. JUnit reports have the index of each case.
+        name, case = f"{path}::{item.originalname}", item.stash.get(_CASE, 0)
+        if not is_due(name, case, turn):
             item.add_marker("soak")
+        if name in ROTATION:
+            item.user_properties.append(("case", case))
 
 
 @cache

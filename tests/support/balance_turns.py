@@ -10,50 +10,54 @@ reports lack keeps its turn.
 
 from __future__ import annotations
 
-import runpy
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections import defaultdict
 from pathlib import Path
 
 HOST = Path(__file__).parents[1] / "host"
-ROTATION: dict[str, tuple[int, int]] = runpy.run_path(str(HOST / "rotation.py"))["ROTATION"]
+sys.path.insert(0, str(HOST))
+
+from rotation import ROTATION  # noqa: E402  # pyright: ignore
+
 # A multiple of most intervals.
 TURNS = 240
 
 
-def read_times(reports: list[str]) -> dict[str, dict[str, float]]:
-    """Returns the seconds of each case in JUnit reports, by test."""
-    times: dict[str, dict[str, float]] = defaultdict(dict)
+def read_times(reports: list[str]) -> dict[str, dict[int, float]]:
+    """Returns the seconds of each case of the slow tests in JUnit reports, by test and index.
+
+    The property ``case`` of tests/host/conftest.py is the index.
+    """
+    times: dict[str, dict[int, float]] = defaultdict(dict)
     for report in reports:
         for case in ElementTree.parse(report).getroot().iter("testcase"):
             path = case.get("classname", "").removeprefix("tests.host.").replace(".", "/")
-            test, _, parameters = case.get("name", "").partition("[")
-            times[f"{path}.py::{test}"][parameters] = float(case.get("time", 0))
+            name = f"{path}.py::{case.get('name', '').partition('[')[0]}"
+            for item in case.iterfind("properties/property[@name='case']"):
+                times[name][int(item.get("value", 0))] = float(case.get("time", 0))
     return times
 
 
-def find_load(seconds: float, cases: int, interval: int, first: int) -> list[float]:
-    """Returns the seconds of a test in each turn, if its cases take equally long."""
+def find_load(cases: dict[int, float], interval: int, first: int) -> list[float]:
+    """Returns the seconds of a test in each turn."""
     load = [0.0] * TURNS
-    for case in range(cases):
+    for case, seconds in cases.items():
         for turn in range((first + case) % interval, TURNS, interval):
-            load[turn] += seconds / cases
+            load[turn] += seconds
     return load
 
 
-def balance(times: dict[str, dict[str, float]]) -> dict[str, tuple[int, int]]:
+def balance(times: dict[str, dict[int, float]]) -> dict[str, tuple[int, int]]:
     """Returns the table with first turns that make the seconds of all turns similar."""
     table = dict(ROTATION)
     total = [0.0] * TURNS
-    movable: list[tuple[float, int, str]] = []
-    for name, (interval, _) in table.items():
-        cases = times.get(name)
-        if interval and cases:
-            movable.append((sum(cases.values()), len(cases), name))
-    for seconds, cases, name in sorted(movable, reverse=True):
+    # The tests with the longest turn come first, since they are the hardest to place.
+    known = [name for name, (interval, _) in table.items() if interval and name in times]
+    longest = {name: max(find_load(times[name], table[name][0], 0)) for name in known}
+    for name in sorted(known, key=longest.__getitem__, reverse=True):
         interval = table[name][0]
-        choices = [find_load(seconds, cases, interval, first) for first in range(interval)]
+        choices = [find_load(times[name], interval, first) for first in range(interval)]
         sums = [sum((a + b) ** 2 for a, b in zip(total, load, strict=True)) for load in choices]
         best = min(range(interval), key=sums.__getitem__)
         table[name] = (interval, best)
@@ -61,11 +65,11 @@ def balance(times: dict[str, dict[str, float]]) -> dict[str, tuple[int, int]]:
     return table
 
 
-def show(times: dict[str, dict[str, float]], table: dict[str, tuple[int, int]]) -> None:
+def show(times: dict[str, dict[int, float]], table: dict[str, tuple[int, int]]) -> None:
     total = [0.0] * TURNS
     for name, (interval, first) in table.items():
         if interval and (cases := times.get(name)):
-            load = find_load(sum(cases.values()), len(cases), interval, first)
+            load = find_load(cases, interval, first)
             total = [a + b for a, b in zip(total, load, strict=True)]
     print("seconds of slow tests in the first turns:", *(f"{seconds:.0f}" for seconds in total[:8]))
     print(f"in all turns: from {min(total):.0f} to {max(total):.0f} s")
