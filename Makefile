@@ -26,7 +26,7 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .ONESHELL:
 .DEFAULT_GOAL := build
-.PHONY: setup peers build demo demo-gpu test test-all check-ark test-host test-host-all check-pythons browser soak check-asan check-tsan soak-asan build-asan build-tsan gpu-bundles test-gpu wheel check-wheel lint format docs docs-html clean
+.PHONY: setup peers build demo demo-gpu test test-all check-ark test-host test-host-all check-pythons browser soak check-asan check-tsan soak-asan build-asan build-tsan gpu-bundles test-gpu wheel check-wheel lint lint-sources lint-types format docs docs-html clean
 
 PYTHON ?= python3
 JOBS ?= $(shell nproc)
@@ -153,15 +153,25 @@ check-wheel: wheel
 # Runs all checks even if one fails, so that one finding does not hide the others.
 lint: build
 	@status=0
+	$(MAKE) --no-print-directory UP_TO_DATE=1 lint-sources || status=1
+	$(MAKE) --no-print-directory UP_TO_DATE=1 lint-types || status=1
+	exit $$status
+
+lint-sources: build
+	@status=0
 	check() { echo "ark: $$*"; "$$@" || status=1; }
 	check xargs -r -a <($(CXX_FILES)) $(CLANG_FORMAT) --dry-run -Werror
 	check $(BIN)/ruff check --quiet .
 	check $(BIN)/ruff format --check --quiet .
-	$(BIN)/python lib/python/make_typings.py build/python_packages/ark_mlir build/typings
-	check $(BIN)/pyright
 	check ninja -C build --quiet check-ark-docs
 	check $(BIN)/python lib/python/make_support.py docs/support.md --check
 	exit $$status
+
+# Takes as long as all other checks together.
+lint-types: build
+	@$(BIN)/python lib/python/make_typings.py build/python_packages/ark_mlir build/typings
+	echo "ark: $(BIN)/pyright"
+	$(BIN)/pyright
 
 format: setup
 	@$(CXX_FILES) | xargs -r $(CLANG_FORMAT) -i

@@ -84,8 +84,11 @@ install_python() {
     "$python" -m venv "$venv" || die "$python cannot create a virtual environment"
   fi
   say "installing Python packages into $venv: ${groups[*]}"
-  requirements | "$venv/bin/pip" install --quiet -r /dev/stdin ||
+  requirements | "$venv/bin/pip" install --quiet --no-compile -r /dev/stdin ||
     die "pip could not install the requirements of pyproject.toml"
+  # pip compiles the modules with one process, which takes 50 s for PyTorch and transformers. Some
+  # packages contain files that are no Python of this version.
+  "$venv/bin/python" -m compileall -q -j 0 "$venv"/lib/python*/site-packages >/dev/null 2>&1 || true
 }
 
 install_packages
