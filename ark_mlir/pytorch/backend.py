@@ -1,8 +1,9 @@
 """``torch.compile(module, backend="ark")``.
 
-TorchDynamo passes a graph, and AOTAutograd lowers it to functional ATen ops. The ops that ark
-supports are partitioned into as few parts as possible, and each part becomes a program. All other
-ops run in eager PyTorch; the log gives the reasons.
+TorchDynamo passes a graph, and AOTAutograd lowers it to functional ATen ops. If a result needs
+gradients, AOTAutograd makes a graph of the forward pass and one of the backward pass, and both are
+compiled. The ops that ark supports are partitioned into as few parts as possible, and each part
+becomes a program. All other ops run in eager PyTorch; the log gives the reasons.
 """
 
 # pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
@@ -19,16 +20,16 @@ import torch
 from functorch.compile import (  # pyright: ignore[reportMissingTypeStubs]
     make_boxed_func,  # pyright: ignore[reportPrivateImportUsage]
 )
-from torch._decomp import core_aten_decompositions
 from torch._dynamo.backends.common import aot_autograd
+from torch._functorch.partitioners import min_cut_rematerialization_partition
 from torch._guards import TracingContext
 from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from ..compiler import CompileOptions, compile
 from ..errors import CompileError, InvalidUsageError, UnsupportedError
-from .aten import names
 from .capturing import Captured
+from .decompositions import decompositions
 from .devices import device_of, options_for, reason_against
 from .part import CompiledPart, Role, build_program
 from .partition import PREFIX, bake_constants, find_problems, fuse
@@ -61,16 +62,17 @@ def backend(
         mode: ``"reduce-overhead"`` records the graph in a CUDA graph if its tensors are on a GPU.
             Other modes of PyTorch have no effect, and the logger warns about them.
 
-    A graph that needs gradients, or with tensors on several devices, runs in eager PyTorch as a
-    whole; the logger ``ark.pytorch`` warns about it. Raises InvalidUsageError if an option does not
-    exist.
+    If a result needs gradients, the first call of ``backward`` compiles the backward pass. A graph
+    with tensors on several devices runs in eager PyTorch as a whole; the logger ``ark.pytorch``
+    warns about it. Raises InvalidUsageError if an option does not exist.
 
     Example:
         >>> import torch
-        >>> fast = torch.compile(torch.nn.Linear(64, 16).eval(), backend="ark")
-        >>> with torch.no_grad():
-        ...     fast(torch.zeros(4, 64)).shape
-        torch.Size([4, 16])
+        >>> linear = torch.nn.Linear(64, 16)
+        >>> fast = torch.compile(linear, backend="ark")
+        >>> fast(torch.zeros(4, 64)).sum().backward()
+        >>> linear.bias.grad.sum()
+        tensor(64.)
     """
     chosen = dict(options or {})
     sizes = chosen.pop("sizes", "padded")
@@ -86,7 +88,11 @@ def backend(
     captures = _captures(mode, device)
     compiler = _Compiler(options_for(device, chosen), device, sizes == "padded", captures)
     lower = aot_autograd(
-        fw_compiler=compiler, inference_compiler=compiler, decompositions=_decompositions()
+        fw_compiler=compiler.forward,
+        bw_compiler=compiler.backward,
+        inference_compiler=compiler.forward,
+        partition_fn=min_cut_rematerialization_partition,
+        decompositions=decompositions(),
     )
     with _known_attention(device):
         return lower(module, example_inputs)
@@ -109,12 +115,6 @@ def _captures(mode: str | None, device: torch.device) -> bool:
     return False
 
 
-def _decompositions() -> dict[Any, Any]:
-    """Returns the core ATen decompositions, without those of ops that ark supports."""
-    own = set(names())
-    return {op: rule for op, rule in core_aten_decompositions().items() if str(op) not in own}
-
-
 class _Compiler:
     """Compiles a graph of ATen ops to a callable."""
 
@@ -126,10 +126,24 @@ class _Compiler:
         self._padded = padded
         self._captures = captures
 
-    def __call__(self, module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+    def forward(self, module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        """Compiles the graph of a forward pass, or of an inference."""
         context = TracingContext.try_get()
         metadata = None if context is None else context.fw_metadata
         static = frozenset(() if metadata is None else metadata.static_input_indices)
+        return self._lower(module, example_inputs, static)
+
+    def backward(self, module: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        """Compiles the graph of a backward pass.
+
+        Its arguments are saved tensors, some of which are parameters, and the gradients of the
+        results. All are inputs, which a run reads in place as it does parameters.
+        """
+        return self._lower(module, example_inputs, frozenset())
+
+    def _lower(
+        self, module: GraphModule, example_inputs: Sequence[Any], static: frozenset[int]
+    ) -> Callable[..., Any]:
         if is_dynamic(example_inputs):
             kind = Padded if self._padded else Specialised
             return make_boxed_func(kind(module, self.compile, static))

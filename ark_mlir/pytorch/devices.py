@@ -35,8 +35,6 @@ def reason_against(tensors: Iterable[torch.Tensor], options: Mapping[str, Any]) 
     if device is None:
         names = ", ".join(sorted({str(tensor.device) for tensor in given}))
         return f"tensors are on several devices ({names}), but a program of ark runs on one"
-    if torch.is_grad_enabled() and any(t.requires_grad for t in given):
-        return "gradients are enabled, but ark is for inference only (use torch.no_grad())"
     if device.type not in ("cpu", "cuda") or (device.type == "cuda" and torch.version.hip):
         kind = "rocm" if device.type == "cuda" else device.type
         return f"tensors are on {kind}, but ark runs on the host and on NVIDIA GPUs"

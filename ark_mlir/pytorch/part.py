@@ -24,6 +24,8 @@ __all__ = ["CompiledPart", "Role", "build_program"]
 
 _GPU_ALIGNMENT = 16  # of buffers that a kernel for GPUs reads, in bytes
 
+_IN_PLACE = -1  # in place of a number of writes: the kernel reads the memory of the tensor itself
+
 # The role of an argument of a part: "input", "parameter", or a constant tensor.
 Role = str | torch.Tensor
 
@@ -67,8 +69,9 @@ def _results(output: Node) -> Sequence[Node]:
 class CompiledPart(torch.nn.Module):
     """A module that calls an executable in place of a part of the graph.
 
-    Parameters are bound in place at the first call, and again if a call passes other tensors.
-    Results have the strides of PyTorch's results, on which later ops may rely. On a GPU, inputs and
+    Parameters are bound in place at the first call, and again if a call passes other tensors. A run
+    sees what an optimizer has written to a parameter since; if the parameter was copied, because of
+    its layout, it is bound again. Results have the strides of PyTorch's results, on which later ops may rely. On a GPU, inputs and
     results stay there, and a run is ordered with PyTorch's current stream.
     """
 
@@ -86,6 +89,7 @@ class CompiledPart(torch.nn.Module):
         names = [node.name for node in part.graph.nodes if node.op == "placeholder"]
         self._inputs = [(i, names[i]) for i, role in enumerate(roles) if role == "input"]
         self._bound_once = [(i, names[i]) for i, role in enumerate(roles) if role == "parameter"]
+        # For each name the tensor, and the number of writes to it if a copy was bound.
         self._bound: dict[str, tuple[torch.Tensor, int | None]] = {}
         output = list(part.graph.nodes)[-1]
         self._single = not isinstance(output.args[0], (list, tuple))
@@ -117,22 +121,32 @@ class CompiledPart(torch.nn.Module):
     def _bind(self, arguments: Sequence[torch.Tensor]) -> None:
         given = {name: arguments[i] for i, name in self._bound_once}
         changed = {name: tensor for name, tensor in given.items() if self._differs(name, tensor)}
-        if changed:
-            self._executable.bind({name: self._ready(t.detach()) for name, t in changed.items()})
-            self._bound.update({name: (t, _version(t)) for name, t in changed.items()})
+        if not changed:
+            return
+        ready = {name: self._ready(tensor.detach()) for name, tensor in changed.items()}
+        self._executable.bind(ready)
+        for name, tensor in changed.items():
+            in_place = self._is_in_place(name, tensor, ready[name])
+            self._bound[name] = tensor, _IN_PLACE if in_place else _version(tensor)
+
+    def _is_in_place(self, name: str, tensor: torch.Tensor, ready: torch.Tensor) -> bool:
+        """Returns True if the kernel reads the memory of `tensor`, and not that of a copy."""
+        if ready.is_cuda:
+            return ready.data_ptr() == tensor.data_ptr()
+        buffers = self._executable.bundle.manifest.parameters
+        alignment = next(buffer.alignment for buffer in buffers if buffer.name == name)
+        return tensor.is_contiguous() and tensor.data_ptr() % alignment == 0
 
     def _differs(self, name: str, tensor: torch.Tensor) -> bool:
-        """Returns True if a tensor is not the one that was bound, or was written to since.
-
-        A bound tensor may be a copy, which does not show writes to the original.
-        """
+        """Returns True if a tensor is not the one that was bound, or if a copy of it was bound, and
+        it was written to since."""
         if name not in self._bound:
             return True
         bound, version = self._bound[name]
         # `bound` is alive, so that no other tensor has its address.
-        return (
-            tensor.data_ptr() != bound.data_ptr() or version is None or version != _version(tensor)
-        )
+        if tensor.data_ptr() != bound.data_ptr() or tensor.stride() != bound.stride():
+            return True
+        return version != _IN_PLACE and (version is None or version != _version(tensor))
 
 
 def _version(tensor: torch.Tensor) -> int | None:
@@ -151,5 +165,7 @@ def _like(value: Any, strides: tuple[int, ...] | None, device: torch.device) -> 
     tensor = tensor.to(device)
     if strides is None:
         return tensor
-    result = torch.empty_strided(tensor.shape, strides, dtype=tensor.dtype, device=tensor.device)
-    return result.copy_(tensor)
+    # Along an expanded dimension, all elements are one.
+    once = tensor[tuple(slice(0, 1) if stride == 0 else slice(None) for stride in strides)]
+    result = torch.empty_strided(once.shape, strides, dtype=tensor.dtype, device=tensor.device)
+    return result.copy_(once).expand(tensor.shape)

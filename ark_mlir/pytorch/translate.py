@@ -23,7 +23,7 @@ from ..dtypes import DType, as_dtype
 from ..errors import ArkError, InvalidUsageError, UnsupportedError
 from ..frontend.locations import Frame, placed
 from ..frontend.program import current
-from .aten import AS_STRIDED, Layout, Out, Unavailable, find, unsupported
+from .aten import AS_STRIDED, Deferred, Layout, Out, Unavailable, find, unsupported
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -102,7 +102,10 @@ class Translation:
         kwargs = {name: self._argument(a) for name, a in node.kwargs.items()}
         if str(node.target) == AS_STRIDED:  # tensors of ark have no strides
             kwargs["source"] = _layout(node.args[0].meta["val"])
-        return _checked(handler(out, args, kwargs), out)
+        result = _checked(handler(out, args, kwargs), out)
+        if isinstance(result, tuple):
+            _check_available(node, result)
+        return result
 
     def _argument(self, value: Any) -> Any:
         if _is_node(value):
@@ -123,6 +126,8 @@ class Translation:
         value = self._values[node]
         if isinstance(value, Unavailable):
             raise unsupported(value.reason)
+        if isinstance(value, Deferred):
+            value = self._values[node] = _checked(value.make(), out_of(node))
         return value
 
     def _unknown(self, node: Node) -> Any:
@@ -143,6 +148,15 @@ class Translation:
         frames = [Frame(file, int(line), 0) for file, line in reversed(lines)]
         own = [f for f in frames if not (self._internal and f.file.startswith(self._internal))]
         return (own or frames)[: 1 + _CALLERS]
+
+
+def _check_available(node: Node, results: tuple[Any, ...]) -> None:
+    """Raises UnsupportedError if a later node reads a result that ark does not compute."""
+    for user in getattr(node, "users", ()):
+        if user.target is operator.getitem and user.users:
+            result = results[user.args[1]]
+            if isinstance(result, Unavailable):
+                raise unsupported(result.reason)
 
 
 def _layout(value: Any) -> Layout:
@@ -178,11 +192,13 @@ def _reason(error: ArkError) -> str:
 
 
 def gives_tensors(node: Node) -> bool:
-    """Returns True if all results of a node are tensors."""
+    """Returns True if all results of a node are tensors; one of several may be None."""
     value = node.meta.get("val")
-    return all(
-        hasattr(v, "dtype") for v in (value if isinstance(value, (list, tuple)) else [value])
-    )
+    if not isinstance(value, (list, tuple)):
+        return hasattr(value, "dtype")
+    # A gradient that a graph does not request is None.
+    found = [part for part in value if part is not None]
+    return all(hasattr(part, "dtype") for part in found) and bool(found or not value)
 
 
 def out_of(node: Node) -> Any:
@@ -227,7 +243,7 @@ def _checked(result: Any, out: Any) -> Any:
     if isinstance(out, tuple):
         parts = zip(result, out, strict=True)
         return tuple(_checked(r, o) if isinstance(o, Out) else r for r, o in parts)
-    if isinstance(result, Unavailable):
+    if isinstance(result, (Deferred, Unavailable)):
         return result
     if (result.shape, result.dtype) != (out.shape, out.dtype):
         raise unsupported(

@@ -1,9 +1,11 @@
 """The table of ATen ops; see ``table``. It does not import torch."""
 
+from . import adjoints as adjoints
 from . import convolution as convolution
 from . import elementwise as elementwise
 from . import indexing as indexing
 from . import linear as linear
+from . import losses as losses
 from . import pooling as pooling
 from . import reductions as reductions
 from . import resampling as resampling
@@ -11,8 +13,9 @@ from . import scattering as scattering
 from . import transformer as transformer
 from . import views as views
 from .strided import AS_STRIDED, Layout
-from .table import Out, Unavailable, find, is_view, names, unsupported
+from .table import Deferred, Out, Unavailable, find, is_view, names, unsupported
 
 __all__ = [
-    "AS_STRIDED", "Layout", "Out", "Unavailable", "find", "is_view", "names", "unsupported",
+    "AS_STRIDED", "Deferred", "Layout", "Out", "Unavailable", "find", "is_view", "names",
+    "unsupported",
 ]  # fmt: skip

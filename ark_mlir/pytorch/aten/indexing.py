@@ -41,12 +41,7 @@ def _gather(
 
 def take_along(source: ark.Tensor, axis: int, index: ark.Tensor) -> ark.Tensor:
     """Gathers each element along an axis by its position in the flat tensor."""
-    positions, shape = tensor(index, int64), index.shape
-    strides = _strides(source.shape)
-    grids = np.indices(shape, dtype=np.int64)
-    fixed = sum((g * s for a, (g, s) in enumerate(zip(grids, strides, strict=True)) if a != axis),
-                np.zeros(shape, np.int64))  # fmt: skip
-    flat = positions * strides[axis] + ark.constant(fixed, int64) if shape else positions
+    flat = flat_along(source.shape, axis, index)
     return ark.gather(shaped(source, (source.size,)), flat, 0)
 
 
@@ -57,21 +52,63 @@ def _strides(shape: Sequence[int]) -> list[int]:
 @aten("index.Tensor", "_unsafe_index.Tensor")
 def _index(out: Out, x: Operand, indices: Sequence[Operand | None]) -> ark.Tensor:
     """Merges the indexed dimensions into one, and gathers along it."""
-    source = tensor(x)
-    axes = [axis for axis, index in enumerate(indices) if index is not None]
-    positions = [tensor(index) for index in indices if index is not None]
-    if any(position.dtype is bool_ for position in positions):
-        raise unsupported("indexing with a mask, whose result has no static shape")
-    # Indexed dimensions that are not adjacent move to the front, as in numpy.
-    first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
-    rest = [axis for axis in range(source.ndim) if axis not in axes]
-    order = [*rest[:first], *axes, *rest[first:]]
-    if order != list(range(source.ndim)):
-        source = ark.transpose(source, order)
-    extents = source.shape[first : first + len(axes)]
-    flat = _flat_positions(positions, extents)
-    merged = (*source.shape[:first], math.prod(extents), *source.shape[first + len(axes) :])
-    return ark.gather(shaped(source, merged), flat, first)
+    source, plan = tensor(x), Indexed(tensor(x).shape, indices)
+    return ark.gather(plan.merged(source), plan.positions, plan.first)
+
+
+class Indexed:
+    """Indices of a tensor: the indexed dimensions are merged into one.
+
+    Args:
+        shape: the shape of the tensor.
+        indices: integers for each indexed dimension, None for others.
+
+    Attributes:
+        first: the merged dimension.
+        positions: the positions along it, of the shape of all indices together.
+        extent: the extent of the merged dimension.
+    """
+
+    def __init__(self, shape: Sequence[int], indices: Sequence[Operand | None]) -> None:
+        axes = [axis for axis, index in enumerate(indices) if index is not None]
+        positions = [tensor(index) for index in indices if index is not None]
+        if any(position.dtype is bool_ for position in positions):
+            raise unsupported("indexing with a mask, whose result has no static shape")
+        # Indexed dimensions that are not adjacent move to the front, as in numpy.
+        self.first = axes[0] if axes == list(range(axes[0], axes[-1] + 1)) else 0
+        rest = [axis for axis in range(len(shape)) if axis not in axes]
+        self._order = [*rest[: self.first], *axes, *rest[self.first :]]
+        self._moved = tuple(shape[axis] for axis in self._order)
+        self._last = self.first + len(axes)
+        extents = self._moved[self.first : self._last]
+        self.extent = math.prod(extents)
+        self.positions = _flat_positions(positions, extents)
+
+    def merged(self, x: ark.Tensor) -> ark.Tensor:
+        """Returns the tensor with the indexed dimensions merged."""
+        moved = x if self._is_in_order else ark.transpose(x, self._order)
+        lead, rest = self._moved[: self.first], self._moved[self._last :]
+        return shaped(moved, (*lead, self.extent, *rest))
+
+    def restored(self, x: ark.Tensor) -> ark.Tensor:
+        """Returns a tensor with merged dimensions in the original shape."""
+        moved = shaped(x, self._moved)
+        return moved if self._is_in_order else ark.transpose(moved, np.argsort(self._order).tolist())
+
+    @property
+    def _is_in_order(self) -> bool:
+        return self._order == sorted(self._order)
+
+
+def flat_along(shape: Sequence[int], axis: int, index: ark.Tensor) -> ark.Tensor:
+    """Returns the positions, in a flat tensor of a shape, of elements that `index` selects along an
+    axis."""
+    positions = tensor(index, int64)
+    strides = _strides(shape)
+    grids = np.indices(index.shape, dtype=np.int64)
+    fixed = sum((g * s for a, (g, s) in enumerate(zip(grids, strides, strict=True)) if a != axis),
+                np.zeros(index.shape, np.int64))  # fmt: skip
+    return positions * strides[axis] + ark.constant(fixed, int64) if index.shape else positions
 
 
 def _flat_positions(positions: Sequence[ark.Tensor], extents: Sequence[int]) -> ark.Tensor:

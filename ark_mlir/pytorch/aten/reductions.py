@@ -10,8 +10,8 @@ import numpy as np
 
 from ... import frontend as ark
 from ...dtypes import DType, bool_, int32
-from .table import Out, Unavailable, aten, unsupported
-from .values import Operand, as_axes, axis_of, shaped, tensor
+from .table import Deferred, Out, Unavailable, aten, unsupported
+from .values import Operand, as_axes, axis_of, shaped, tensor, wide
 
 Axes = int | Sequence[int] | None
 _MAX_PREFIXES = 4096
@@ -231,8 +231,25 @@ def _native_layer_norm(
     bias: ark.Tensor | None,
     eps: float,
 ) -> Any:
-    statistics = Unavailable("mean and deviation of a layer norm, which gradients need")
-    return _layer_norm(out[0], x, normalized_shape, weight, bias, eps), statistics, statistics
+    result = _layer_norm(out[0], x, normalized_shape, weight, bias, eps)
+    rows = _rows(tensor(x), normalized_shape)
+    return result, *_statistics(out[1:], rows, eps)
+
+
+def _statistics(out: Sequence[Out], rows: ark.Tensor, eps: float) -> tuple[Deferred, Deferred]:
+    """Returns the mean of each row, and the reciprocal of its deviation, which gradients need."""
+    values = wide(rows)
+    mean = Deferred(lambda: _shaped_as(out[0], ark.reduce_mean(values, -1)))
+
+    def deviation() -> ark.Tensor:
+        variance, _ = _variance(values, -1, 0)
+        return _shaped_as(out[1], ark.rsqrt(variance + eps))
+
+    return mean, Deferred(deviation)
+
+
+def _shaped_as(out: Out, x: ark.Tensor) -> ark.Tensor:
+    return tensor(shaped(x, out.shape), out.dtype)
 
 
 @aten("rms_norm.default")
@@ -257,8 +274,12 @@ def _fused_rms_norm(
     weight: ark.Tensor | None,
     eps: float | None,
 ) -> Any:
-    scale = Unavailable("the scale of an rms norm, which gradients need")
-    return _rms_norm(out[0], x, normalized_shape, weight, eps), scale
+    def scale() -> ark.Tensor:
+        rows = wide(_rows(tensor(x), normalized_shape))
+        return _shaped_as(out[1], ark.rsqrt(ark.reduce_mean(rows * rows, -1) + chosen))
+
+    chosen = 2 * tensor(x).dtype.unit_roundoff if eps is None else eps
+    return _rms_norm(out[0], x, normalized_shape, weight, chosen), Deferred(scale)
 
 
 def _per_channel(value: ark.Tensor, rank: int) -> ark.Tensor:
@@ -285,8 +306,7 @@ def _group_norm(
         result = result * _per_channel(weight, value.ndim)
     if bias is not None:
         result = result + _per_channel(bias, value.ndim)
-    statistics = Unavailable("mean and deviation of a group norm, which gradients need")
-    return result, statistics, statistics
+    return result, *_statistics(out[1:], shaped(value, (n, groups, -1)), eps)
 
 
 @aten("_native_batch_norm_legit.no_stats")

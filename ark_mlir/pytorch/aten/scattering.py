@@ -1,8 +1,8 @@
 """ATen ops that write by index, and sorts.
 
-ark has no op that writes to run-time positions. Each result compares its position with all indices,
-so that the work grows with their product; it is limited. An index out of range is an error of the
-run.
+Sums of rows by index are an op of ark. ark has no op that replaces elements at run-time positions:
+each result compares its position with all indices, so that the work grows with their product; it is
+limited. An index out of range is an error of the run.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ import numpy as np
 
 from ... import frontend as ark
 from ...dtypes import bool_, int32, int64
-from .indexing import take_along
+from ...frontend.ops.scatter import scattered
+from .indexing import Indexed, flat_along, take_along
 from .table import Out, aten, unsupported
 from .values import Operand, axis_of, shaped, tensor, to
 
@@ -75,12 +76,6 @@ class _Writes:
         hit = ark.reduce_max(ark.cast(self.hits, int32), -1, keepdims=False)
         return ark.where(ark.transpose(hit, self._back) > 0, value, self._x)
 
-    def sums(self, source: ark.Tensor) -> ark.Tensor:
-        """Returns `x` plus, at each element, all elements of `source` whose index selects it."""
-        rows = ark.transpose(source, _last(self._axis, self._x.ndim))
-        added = ark.reduce_sum(ark.where(self.hits, ark.unsqueeze(rows, -2), 0), -1, keepdims=False)
-        return self._x + ark.transpose(added, self._back)
-
 
 @aten("scatter.src")
 def _scatter(out: Out, x: Operand, dim: int, index: Operand, src: Operand) -> ark.Tensor:
@@ -101,7 +96,12 @@ def _scatter_add(out: Out, x: Operand, dim: int, index: Operand, src: Operand) -
     target, positions, source = tensor(x), tensor(index), tensor(src)
     if positions.shape != source.shape:
         raise unsupported("a scatter of a part of its source")
-    return _Writes(target, axis_of(dim, target.ndim), positions).sums(source)
+    if target.ndim == 0:
+        return target + source
+    axis, count = axis_of(dim, target.ndim), source.size
+    flat = flat_along(target.shape, axis, _checked(positions, target.shape[axis]))
+    sums = scattered(shaped(flat, (count,)), shaped(source, (count,)), target.size, 0)
+    return target + shaped(sums, target.shape)
 
 
 @aten("index_put.default", "_unsafe_index_put.default")
@@ -114,18 +114,46 @@ def _index_put(
 ) -> ark.Tensor:
     target, source = tensor(x), tensor(values, out.dtype)
     given = [(axis, tensor(i)) for axis, i in enumerate(indices) if i is not None]
-    if len(given) != 1 or (given[0][1].ndim != 1 and given[0][1].dtype is not bool_):
-        raise unsupported("writing by several indices")
     axis, index = given[0]
-    if index.dtype is bool_:
+    if len(given) == 1 and index.dtype is bool_:
         return _masked_put(target, axis, index, source, accumulate)
+    if accumulate:
+        return _index_add(target, indices, source)
+    if len(given) != 1 or index.ndim != 1:
+        raise unsupported("writing by several indices")
     extent, count = target.shape[axis], index.size
     shape = (*target.shape[:axis], count, *target.shape[axis + 1 :])
     index = ark.where(index < 0, index + extent, index)
     spread = ark.broadcast_to(ark.reshape(index, (count, *(1,) * (target.ndim - axis - 1))), shape)
-    writes = _Writes(target, axis, spread)
-    source = ark.broadcast_to(source, shape)
-    return writes.sums(source) if accumulate else writes.last(source)
+    return _Writes(target, axis, spread).last(ark.broadcast_to(source, shape))
+
+
+def _index_add(
+    target: ark.Tensor, indices: Sequence[Operand | None], source: ark.Tensor
+) -> ark.Tensor:
+    """Adds to the slices that indices select, as the gradient of such a selection does."""
+    plan = Indexed(target.shape, indices)
+    merged, positions = plan.merged(target), _checked(plan.positions, plan.extent)
+    lead, rest = merged.shape[: plan.first], merged.shape[plan.first + 1 :]
+    spread = ark.broadcast_to(source, (*lead, *positions.shape, *rest))
+    return target + plan.restored(scattered(positions, spread, plan.extent, plan.first))
+
+
+@aten("embedding_dense_backward.default")
+def _embedding_backward(
+    out: Out,
+    slopes: Operand,
+    indices: Operand,
+    num_weights: int,
+    padding_idx: int = -1,
+    scale_grad_by_freq: bool = False,
+) -> ark.Tensor:
+    if scale_grad_by_freq:
+        raise unsupported("gradients of an embedding by the frequency of indices")
+    rows = tensor(indices)
+    if padding_idx >= 0:  # the sum ignores an index out of range
+        rows = ark.where(ark.equal(rows, padding_idx), -1, rows)
+    return scattered(rows, tensor(slopes, out.dtype), num_weights, 0)
 
 
 def _masked_put(

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 from ...dtypes import DType
 from ...errors import UnsupportedError
 
-__all__ = ["Out", "Unavailable", "aten", "find", "is_view", "names", "unsupported"]
+__all__ = ["Deferred", "Out", "Unavailable", "aten", "find", "is_view", "names", "unsupported"]
 
 # Arguments about the device and layout of memory, which do not affect a program.
 _IGNORED = ("device", "generator", "layout", "memory_format", "non_blocking", "pin_memory")
@@ -41,6 +41,13 @@ class Unavailable:
     """A result that ark does not compute; its use is an error."""
 
     reason: str
+
+
+@dataclass(frozen=True)
+class Deferred:
+    """A result that ark computes only if another node reads it."""
+
+    make: Callable[[], Any]
 
 
 def unsupported(reason: str) -> UnsupportedError:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 Operand: TypeAlias = "ark.Tensor | bool | int | float | NDArray[Any]"
 
-__all__ = ["Operand", "as_axes", "axis_of", "lower_triangle", "promoted", "shaped", "tensor", "to"]
+__all__ = [
+    "Operand", "as_axes", "axis_of", "lower_triangle", "promoted", "shaped", "tensor", "to", "wide",
+]  # fmt: skip
 
 # In the order of torch's promotion, by category and width; other types are not promoted.
 _ORDER = (bool_, uint8, int8, int32, int64, fp16, bf16, fp32)
@@ -84,6 +86,11 @@ def _higher(a: DType, b: DType) -> DType:
     if {a, b} == {int8, uint8}:
         raise unsupported("int8 with uint8, which is int16 in torch")
     return max(a, b, key=_ORDER.index)
+
+
+def wide(x: ark.Tensor) -> ark.Tensor:
+    """Returns `x` cast to fp32 if its elements have less than 4 bytes, else `x` itself."""
+    return x if x.dtype.itemsize >= 4 else ark.cast(x, fp32)
 
 
 def shaped(x: ark.Tensor, shape: tuple[int, ...]) -> ark.Tensor:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 from collections.abc import Sequence
 
+import numpy as np
+
 from ... import frontend as ark
 from ...dtypes import DType, bool_
 from .table import Out, aten, unsupported
@@ -179,9 +181,18 @@ def _slice_scatter(
     axis = axis_of(dim, target.ndim)
     begin, stop, stride = slice(start, end, step).indices(target.shape[axis])
     if stride != 1:
-        raise unsupported("scatter with a step")
+        return _spread(target, tensor(source), axis, range(begin, stop, stride))
     parts = [_at(target, axis, slice(begin)), tensor(source), _at(target, axis, slice(stop, None))]
     return ark.concat([part for part in parts if part.shape[axis]], axis)
+
+
+def _spread(target: ark.Tensor, source: ark.Tensor, axis: int, places: range) -> ark.Tensor:
+    """Returns `target` with the slices of `source` at `places` along an axis."""
+    extent = target.shape[axis]
+    written = np.isin(np.arange(extent), places)
+    numbers = np.clip(np.cumsum(written) - 1, 0, None).astype(np.int32)
+    mask = written.reshape(extent, *(1,) * (target.ndim - axis - 1))
+    return ark.where(ark.constant(mask), ark.gather(source, ark.constant(numbers), axis), target)
 
 
 @aten("select_scatter.default")
@@ -200,6 +211,11 @@ def _tril(out: Out, x: Operand, diagonal: int = 0) -> ark.Tensor:
 @aten("triu.default")
 def _triu(out: Out, x: Operand, diagonal: int = 0) -> ark.Tensor:
     return ark.where(lower_triangle(out.shape, diagonal - 1), 0, tensor(x))
+
+
+@aten("scalar_tensor.default")
+def _scalar_tensor(out: Out, value: Operand, dtype: DType | None = None) -> ark.Tensor:
+    return ark.constant(to(value, out.dtype), out.dtype)  # type: ignore[arg-type]
 
 
 @aten("full.default", "full_like.default", "new_full.default")

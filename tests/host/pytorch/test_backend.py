@@ -177,18 +177,6 @@ def test_unsupported_ops_stay_with_pytorch(
         assert message.endswith("runs in eager PyTorch")
 
 
-def test_gradients_stay_with_pytorch(watch: Watch, logged: Callable[[], list[str]]) -> None:
-    net = nn.Linear(4, 2)
-    x = torch.randn(3, 4)
-    with torch.enable_grad():
-        fast(net)(x).sum().backward()
-    assert torch.allclose(net.weight.grad, x.sum(0).expand(2, 4))
-    assert watch.programs == []
-    (message,) = logged()
-    assert "gradients are enabled" in message
-    assert "torch.no_grad" in message
-
-
 def test_random_numbers_stay_with_pytorch(logged: Callable[[], list[str]]) -> None:
     """The module is still in training mode."""
     net = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.ReLU()).train()

@@ -91,14 +91,24 @@ def test_errors_give_the_reason(
 
 
 def test_an_unsupported_result_raises_only_if_it_is_used(graph: Graph) -> None:
-    x = graph.input("x", (2, 3))
-    norm = graph.call("aten.native_layer_norm.default", (X, X, X), x, [3], None, None, 1e-5)
-    graph.call("aten.relu.default", X, graph.item(norm, 0))
+    x = graph.input("x", (1, 2, 6))
+    pool = (Described((1, 2, 3)), Described((1, 2, 3), "int64"))
+    found = graph.call("aten.max_pool1d_with_indices.default", pool, x, [2])
+    graph.call("aten.relu.default", pool[0], graph.item(found, 0))
     assert problems(graph) == []
-    graph.call("aten.relu.default", X, graph.item(norm, 1))
+    graph.call("aten.neg.default", pool[1], graph.item(found, 1))
     (problem,) = problems(graph)
-    assert problem.op == "aten.relu.default"
-    assert "which gradients need" in problem.reason
+    assert problem.op == "aten.neg.default"
+    assert "the positions of the maxima" in problem.reason
+
+
+def test_statistics_of_a_norm_are_computed_only_if_they_are_used(graph: Graph) -> None:
+    x = graph.input("x", (2, 3))
+    row = Described((2, 1))
+    norm = graph.call("aten.native_layer_norm.default", (X, row, row), x, [3], None, None, 1e-5)
+    result = graph.item(norm, 0)
+    assert "ark.reduce" not in graph.program(result).mlir
+    assert graph.program(result, graph.item(norm, 1)).mlir.count("ark.reduce") == 1
 
 
 def test_a_result_that_is_no_tensor_raises_only_if_it_is_used(graph: Graph) -> None:

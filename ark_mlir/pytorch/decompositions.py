@@ -1,0 +1,149 @@
+"""The decompositions of ATen ops before a graph is partitioned.
+
+The core ATen decompositions of PyTorch apply to all ops that ark does not support itself. Three
+more rules serve training. PyTorch traces them, so that a part that ark cannot compile runs in eager
+PyTorch like any other.
+"""
+
+# pyright: reportMissingImports=false, reportUnknownMemberType=false, reportUnknownParameterType=false
+# pyright: reportUnknownVariableType=false, reportUnknownArgumentType=false
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch._decomp import core_aten_decompositions
+
+from .aten import names
+
+__all__ = ["decompositions"]
+
+_aten: Any = torch.ops.aten
+_Gradients = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
+
+
+def decompositions() -> dict[Any, Any]:
+    """Returns the core ATen decompositions without those of ops that ark supports, and the rules
+    for training."""
+    own = set(names())
+    core = {op: rule for op, rule in core_aten_decompositions().items() if str(op) not in own}
+    return {
+        **core,
+        _aten._scaled_dot_product_flash_attention_for_cpu_backward.default: _flash_backward,
+        _aten._scaled_dot_product_efficient_attention_backward.default: _efficient_backward,
+        _aten.native_dropout.default: _dropout,
+    }
+
+
+def _flash_backward(
+    grad_out: torch.Tensor,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    out: torch.Tensor,
+    logsumexp: torch.Tensor,
+    dropout_p: float,
+    is_causal: bool,
+    *,
+    attn_mask: torch.Tensor | None = None,
+    scale: float | None = None,
+) -> Any:
+    if dropout_p:
+        return NotImplemented
+    gradients = _attention_backward(grad_out, query, key, value, attn_mask, is_causal, scale)
+    return gradients[:3]
+
+
+def _efficient_backward(
+    grad_out: torch.Tensor,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    attn_bias: torch.Tensor | None,
+    out: torch.Tensor,
+    logsumexp: torch.Tensor,
+    philox_seed: torch.Tensor,
+    philox_offset: torch.Tensor,
+    dropout_p: float,
+    grad_input_mask: Sequence[bool],
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> Any:
+    if dropout_p:
+        return NotImplemented
+    given = _attention_backward(grad_out, query, key, value, attn_bias, is_causal, scale)
+    *gradients, scores = given
+    wants_bias = attn_bias is not None and grad_input_mask[3]
+    bias = scores.sum_to_size(attn_bias.shape).to(attn_bias.dtype) if wants_bias else None  # type: ignore[union-attr]
+    return (*gradients, bias)
+
+
+def _attention_backward(
+    grad_out: torch.Tensor,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    mask: torch.Tensor | None,
+    is_causal: bool,
+    scale: float | None,
+) -> tuple[torch.Tensor, ...]:
+    """Returns the gradients of queries, keys, values and scores.
+
+    The weights are computed again from queries and keys, in fp32 or wider: the forward pass then
+    keeps neither them nor its logarithms of sums, which ark does not compute.
+    """
+    factor = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    groups = query.shape[1] // key.shape[1]
+    keys, values = (_repeated(x, groups) for x in (key, value))
+    weights = _weights(_wide(query) @ _wide(keys).mT * factor, mask, is_causal)
+    slopes = _wide(grad_out) @ _wide(values).mT
+    slopes = weights * (slopes - (slopes * weights).sum(-1, keepdim=True))
+    scaled, shares = (slopes * factor).to(query.dtype), weights.to(query.dtype)
+    return (
+        scaled @ keys,
+        _over_groups(scaled.mT @ query, groups),
+        _over_groups(shares.mT @ grad_out, groups),
+        slopes,
+    )
+
+
+def _wide(x: torch.Tensor) -> torch.Tensor:
+    return x.float() if x.dtype.itemsize < 4 else x
+
+
+def _repeated(x: torch.Tensor, groups: int) -> torch.Tensor:
+    return x if groups == 1 else x.repeat_interleave(groups, 1)
+
+
+def _over_groups(x: torch.Tensor, groups: int) -> torch.Tensor:
+    return x if groups == 1 else x.unflatten(1, (-1, groups)).sum(2)
+
+
+def _weights(scores: torch.Tensor, mask: torch.Tensor | None, is_causal: bool) -> torch.Tensor:
+    """Returns the softmax of scores; zeros in a row that is masked completely."""
+    if is_causal:  # PyTorch aligns the first query with the first key
+        seen = scores.new_ones(scores.shape[-2:], dtype=torch.bool).tril()
+        scores = scores.masked_fill(~seen, -math.inf)
+    if mask is None:
+        return scores.softmax(-1)
+    hidden = mask.dtype is torch.bool
+    scores = scores.masked_fill(~mask, -math.inf) if hidden else scores + _wide(mask)
+    return _aten._safe_softmax(scores, -1)
+
+
+def _dropout(x: torch.Tensor, p: float, train: bool | None) -> Any:
+    """Draws the mask by an op that does not depend on `x`.
+
+    Random numbers stay with PyTorch, whose generator they then follow. An op that depends on `x`
+    would split the program at each dropout.
+    """
+    if train is False or not 0 < p < 1:
+        return NotImplemented
+    # As in eager PyTorch, the mask has the layout of `x`, which decides the order of the numbers.
+    empty = torch.empty_strided(x.shape, x.stride(), dtype=torch.bool, device=x.device)
+    kept = torch.bernoulli(empty, 1 - p)
+    return x * kept * (1 / (1 - p)), kept
