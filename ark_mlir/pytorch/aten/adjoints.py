@@ -32,39 +32,51 @@ def _convolution_backward(
     x: Operand,
     weight: Operand,
     bias_sizes: Sequence[int] | None,
-    *rest: Any,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    wanted: Sequence[bool],
 ) -> tuple[Any, ...]:
-    *settings, wanted = rest
-    result = tensor(slopes)
-    described = Out(result.shape, result.dtype)
-    operands, convolve = [tensor(x), tensor(weight)], find("aten.convolution.default")
-    chosen = [index for index in (0, 1) if wanted[index]]
+    images, filters, result = tensor(x), tensor(weight), tensor(slopes)
+    settings = (stride, padding, dilation, False, [0] * len(stride), groups)
 
-    def make(*given: ark.Tensor) -> ark.Tensor:
-        known = dict(zip(chosen, given, strict=True))
-        pair = [known.get(index, operand) for index, operand in enumerate(operands)]
-        return convolve(described, [*pair, None, *settings], {})
+    def convolve(source: ark.Tensor, by: ark.Tensor, like: ark.Tensor) -> ark.Tensor:
+        described = Out(like.shape, like.dtype)
+        return find("aten.convolution.default")(described, [source, by, None, *settings], {})
 
     gradients: list[Any] = [_UNUSED] * 3
-    found = _pulled(make, [operands[index] for index in chosen], result) if chosen else []
-    for index, gradient in zip(chosen, found, strict=True):
-        gradients[index] = gradient
+    if transposed:  # the transpose of a convolution, which is its own transpose
+        if wanted[0]:
+            gradients[0] = convolve(result, filters, images)
+        if wanted[1]:
+            (gradients[1],) = _pulled(lambda w: convolve(result, w, images), [filters], images)
+    else:
+        if wanted[0]:
+            (gradients[0],) = _pulled(lambda y: convolve(y, filters, result), [images], result)
+        if wanted[1]:
+            (gradients[1],) = _pulled(lambda w: convolve(images, w, result), [filters], result)
     if wanted[2]:
-        axes = tuple(axis for axis in range(result.ndim) if axis != result.ndim - operands[1].ndim + 1)
+        channels = result.ndim - filters.ndim + 1
+        axes = tuple(axis for axis in range(result.ndim) if axis != channels)
         gradients[2] = ark.reduce_sum(result, axes, keepdims=False)
     return tuple(gradients)
 
 
-def _enter_pool(name: str) -> None:
+def _enter_pool(name: str, *defaults: Any) -> None:
     def backward(out: Out, slopes: Operand, x: Operand, *settings: Any) -> ark.Tensor:
         result = tensor(slopes)
         described = Out(result.shape, result.dtype)
-        pool = find(f"aten.{name}.default")
-        (gradient,) = _pulled(lambda y: pool(described, [y, *settings], {}), [tensor(x)], result)
+        pool, given = find(f"aten.{name}.default"), settings or defaults
+        (gradient,) = _pulled(lambda y: pool(described, [y, *given], {}), [tensor(x)], result)
         return gradient
 
     aten(f"{name}_backward.default")(backward)
 
 
-for _name in ("avg_pool2d", "avg_pool3d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d"):
-    _enter_pool(_name)
+for _rank in (2, 3):
+    _enter_pool(f"avg_pool{_rank}d")
+    # The windows of an adaptive pool follow from the shape of its result.
+    _enter_pool(f"_adaptive_avg_pool{_rank}d", None)

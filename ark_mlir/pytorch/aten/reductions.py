@@ -323,13 +323,17 @@ def _instance_norm(
     value = tensor(x)
     axes = [axis for axis in range(value.ndim) if axis != 1]
     variance, mean = _variance(value, axes, 0)
-    result = (value - mean) * ark.rsqrt(variance + eps)
+    scale = ark.rsqrt(variance + eps)
+    result = (value - mean) * scale
     if weight is not None:
         result = result * _per_channel(weight, value.ndim)
     if bias is not None:
         result = result + _per_channel(bias, value.ndim)
-    statistics = Unavailable("statistics of a batch, which training needs")
-    return result, statistics, statistics
+    return result, *(_later(o, t) for o, t in zip(out[1:], (mean, scale), strict=True))
+
+
+def _later(out: Out, x: ark.Tensor) -> Deferred:
+    return Deferred(lambda: _shaped_as(out, x))
 
 
 @aten("_native_batch_norm_legit_no_training.default")

@@ -22,6 +22,9 @@ __all__ = ["Deferred", "Out", "Unavailable", "aten", "find", "is_view", "names",
 # Arguments about the device and layout of memory, which do not affect a program.
 _IGNORED = ("device", "generator", "layout", "memory_format", "non_blocking", "pin_memory")
 
+# Why ops are not in the table, if there is more to say than that they are missing.
+_REASONS = {"aten.bernoulli.p": "random numbers are those of PyTorch's generator"}
+
 Handler = Callable[..., Any]
 _H = TypeVar("_H", bound=Handler)
 _TABLE: dict[str, Handler] = {}
@@ -85,7 +88,7 @@ def is_view(op: str) -> bool:
 def find(op: str) -> Handler:
     """Returns the handler of an ATen op; raises UnsupportedError if there is none."""
     if op not in _TABLE:
-        raise unsupported("ark has no such op")
+        raise unsupported(_REASONS.get(op, "ark has no such op"))
     handler = _TABLE[op]
 
     def call(out: object, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:

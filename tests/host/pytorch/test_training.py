@@ -133,3 +133,111 @@ def test_the_kernel_reads_what_an_optimizer_has_written(seen: Seen) -> None:
     net = nn.Sequential(nn.Linear(64, 64))
     assert_trains(net, [torch.randn(3, 64) for _ in range(4)], squares, sgd)
     assert [len(names) for names in seen.bound] == [2]
+
+
+def leaves(*shapes: Any) -> list[Any]:
+    return [torch.randn(shape, requires_grad=True) for shape in shapes]
+
+
+LABELS = torch.tensor([[1, 4, -100], [0, 2, 3]])
+
+
+def elementwise(x: Any, y: Any) -> Any:
+    ops = (
+        torch.tanh, torch.sigmoid, functional.silu, functional.gelu, functional.relu, torch.exp,
+        functional.softplus, functional.elu, functional.leaky_relu, functional.hardtanh,
+        functional.logsigmoid, functional.mish, lambda x: functional.gelu(x, approximate="tanh"),
+        torch.erf, torch.sin, lambda x: (x.abs() + 1).log(), lambda x: (x.abs() + 1).rsqrt(),
+        lambda x: x**3, lambda x: x / (y.abs() + 1), lambda x: torch.where(x > 0, x, y * x),
+        lambda x: torch.maximum(x, y), lambda x: x.clamp(-0.5, 0.7), lambda x: x.masked_fill(y > 0, 2),
+    )  # fmt: skip
+    return sum(op(x) for op in ops)
+
+
+def norms(x: Any, weight: Any, bias: Any, image: Any) -> Any:
+    rows = functional.layer_norm(x, (6,), weight, bias) + functional.rms_norm(x, (6,), weight)
+    rows = rows + torch.softmax(x, -1) * x + torch.log_softmax(x, 0) + functional.normalize(x)
+    rows = rows + x.var(-1, keepdim=True) * x.mean() + x.std() + x.amax(-1, keepdim=True)
+    grouped = functional.group_norm(image, 2) + functional.instance_norm(image)
+    return rows.square().sum() + (grouped * image).square().mean()
+
+
+def losses(x: Any, weight: Any) -> Any:
+    """Logits ``[2, 3, 5]`` with an ignored label, weights of classes, and all reductions."""
+    flat, flat_labels = x.flatten(0, 1), LABELS.flatten()
+    total = functional.cross_entropy(flat, flat_labels)
+    total = total + functional.cross_entropy(flat, flat_labels, reduction="sum")
+    each = functional.cross_entropy(flat, flat_labels, reduction="none")
+    total = total + (each * torch.arange(6)).sum()
+    total = total + functional.cross_entropy(flat, flat_labels, torch.arange(5) + 0.5)
+    total = total + functional.cross_entropy(flat, flat_labels, label_smoothing=0.1)
+    total = total + functional.cross_entropy(x.mT, LABELS)  # classes before positions
+    total = total + functional.cross_entropy(x[0, 0], torch.tensor(3))
+    total = total + functional.mse_loss(flat, weight) + functional.smooth_l1_loss(flat, weight)
+    return total + functional.binary_cross_entropy_with_logits(flat, weight.sigmoid())
+
+
+def indices(table: Any, x: Any) -> Any:
+    ids = torch.tensor([[0, 3, 3], [6, 1, 0]])
+    rows = functional.embedding(ids, table) + functional.embedding(ids, table, padding_idx=3)
+    pairs = x[torch.tensor([0, 2, 0]), torch.tensor([1, 1, 1])]
+    taken = x[:, torch.tensor([[0, 1], [-1, 0]])]
+    gathered = x.gather(1, ids[:, :2, None].clamp(max=3))
+    parts = [x[:, 1:4], x[:, 0], x[:, 1::2], x.flip(1)[0], x.roll(1, 0)[1], functional.pad(x, (1, 2))]
+    added = x.index_add(0, torch.tensor([1, 1]), x[:2] * 2)
+    joined = [torch.cat([x, x * 2], 1)[:, 2:], torch.stack([x, x.exp()])[1], x.repeat(2, 1, 1)]
+    summed = torch.zeros(2, 4).scatter_add(1, LABELS.clamp(0, 3), x[:2, :3, 0])
+    return sum(
+        part.square().sum() for part in [rows, pairs, taken, gathered, *parts, added, *joined, summed]
+    )
+
+
+def products(a: Any, b: Any, c: Any) -> Any:
+    total = (a @ b).square().sum() + torch.einsum("bij,bjk->ik", c, c.mT).square().sum()
+    total = total + torch.baddbmm(c, c, c.mT @ c).mean() + (a @ b[:, 0]).sum() + c.cumsum(1).exp().mean()
+    return total + torch.addmm(a, a, b @ a).square().mean() + functional.linear(c, a).square().mean()
+
+
+def attention(q: Any, k: Any, v: Any, few: Any) -> Any:
+    attend = functional.scaled_dot_product_attention
+    mask = torch.ones(5, 5).tril(1) > 0
+    mask[2] = False  # no key at all
+    total = attend(q, k, v) + attend(q, k, v, is_causal=True, scale=0.3)
+    total = total + attend(q, k, v, attn_mask=mask) + attend(q, k, v, attn_mask=mask[None, None] * 0.5)
+    return total + attend(q, few, few, enable_gqa=True)
+
+
+def images(x: Any, w: Any, depthwise: Any, bias: Any) -> Any:
+    total = functional.conv2d(x, w, bias[:4], stride=2, padding=1).square().sum()
+    total = total + functional.conv2d(x, depthwise, bias, groups=6).square().sum()
+    total = total + functional.conv_transpose2d(x, w.mT.reshape(6, 4, 3, 3), stride=2).square().sum()
+    total = total + functional.conv1d(x[:, :, 0], w[:, :, 0]).square().sum()
+    total = total + functional.avg_pool2d(x, 3, 2, 1).square().sum()
+    return total + functional.adaptive_avg_pool2d(x, 2).square().sum() + (x.mean((2, 3)) ** 2).sum()
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (elementwise, [(3, 7), (3, 7)]),
+        (norms, [(4, 6), (6,), (6,), (2, 4, 3, 3)]),
+        (losses, [(2, 3, 5), (6, 5)]),
+        (indices, [(7, 4), (3, 4, 5)]),
+        (products, [(3, 4), (4, 3), (2, 3, 4)]),
+        (attention, [(2, 4, 5, 8), (2, 4, 5, 8), (2, 4, 5, 8), (2, 2, 5, 8)]),
+        (images, [(2, 6, 7, 7), (4, 6, 3, 3), (6, 1, 3, 3), (6,)]),
+    ],
+)
+def test_gradients_of_ops(
+    function: Any, shapes: Any, seen: Seen, logged: Callable[[], list[str]]
+) -> None:
+    mine = leaves(*shapes)
+    theirs = [x.detach().clone().requires_grad_() for x in mine]
+    results = [call(*args) for call, args in ((fast(function), mine), (function, theirs))]
+    assert_close(*(result.detach() for result in results))
+    for result in results:
+        result.mean().backward()
+    for x, y in zip(mine, theirs, strict=True):
+        assert_close(x.grad, y.grad)
+    assert logged() == []
+    assert len(seen.programs) == 2
