@@ -41,23 +41,21 @@ def _convolution_backward(
     wanted: Sequence[bool],
 ) -> tuple[Any, ...]:
     images, filters, result = tensor(x), tensor(weight), tensor(slopes)
-    settings = (stride, padding, dilation, False, [0] * len(stride), groups)
-
-    def convolve(source: ark.Tensor, by: ark.Tensor, like: ark.Tensor) -> ark.Tensor:
-        described = Out(like.shape, like.dtype)
-        return find("aten.convolution.default")(described, [source, by, None, *settings], {})
-
+    described = Out(images.shape, images.dtype)
+    settings = (stride, padding, dilation)
     gradients: list[Any] = [_UNUSED] * 3
-    if transposed:  # the transpose of a convolution, which is its own transpose
-        if wanted[0]:
-            gradients[0] = convolve(result, filters, images)
-        if wanted[1]:
-            (gradients[1],) = _pulled(lambda w: convolve(result, w, images), [filters], images)
-    else:
-        if wanted[0]:
-            (gradients[0],) = _pulled(lambda y: convolve(y, filters, result), [images], result)
-        if wanted[1]:
-            (gradients[1],) = _pulled(lambda w: convolve(images, w, result), [filters], result)
+    if wanted[0]:  # the gradient of a convolution is the transposed one, and the reverse
+        given = [result, filters, None, *settings, not transposed, output_padding, groups]
+        gradients[0] = find("aten.convolution.default")(described, given, {})
+    if wanted[1]:
+        small, large = (images, result) if transposed else (result, images)
+        shape = Out(small.shape, small.dtype)
+
+        def convolve(weight: ark.Tensor) -> ark.Tensor:
+            given = [large, weight, None, *settings, False, output_padding, groups]
+            return find("aten.convolution.default")(shape, given, {})
+
+        (gradients[1],) = _pulled(convolve, [filters], small)
     if wanted[2]:
         channels = result.ndim - filters.ndim + 1
         axes = tuple(axis for axis in range(result.ndim) if axis != channels)
