@@ -153,6 +153,12 @@ class Padder(torch.fx.Interpreter):
     def output(self, target: Any, args: Any, kwargs: Any) -> Any:
         del target, kwargs
         values = args[0] if isinstance(args[0], (list, tuple)) else [args[0]]
+        (given,) = self._node.args
+        nodes = given if isinstance(given, (list, tuple)) else [given]
+        for node, value in zip(nodes, values, strict=True):
+            # The rule of an op gives None for a result that it cannot pad.
+            if value is None and node is not None:
+                raise Refusal(f"the result {node} of an op that pads only its first one")
         self.results = [v.axes if isinstance(v, Value) else None for v in values]
         return [v.tensor for v in values if isinstance(v, Value)]
 

@@ -23,7 +23,8 @@ from torch._subclasses.fake_tensor import unset_fake_temporarily
 from torch.fx.experimental.proxy_tensor import make_fx
 from torch.fx.traceback import preserve_node_meta
 
-from . import padding_rules as padding_rules  # enters the rules
+from . import padding_gradients as padding_gradients  # enters rules, as the next line does
+from . import padding_rules as padding_rules
 from .axes import Axes, Dynamic, Refusal, Sizes, axis_of_size, bucket, expression
 from .padding import Padder
 

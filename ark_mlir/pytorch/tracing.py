@@ -18,8 +18,9 @@ from typing import Any
 from unittest import mock
 
 from ..errors import ArkError, InvalidUsageError, UnsupportedError
+from .library import folder
 
-__all__ = ["check_call", "one_error", "tracing_error", "whole_stacks", "without_cache"]
+__all__ = ["check_call", "export", "one_error", "tracing_error", "whole_stacks", "without_cache"]
 
 _UNKNOWN_TYPE = re.compile(r"Found <class '(.+?)'> in output, which is not a known type")
 # This logger repeats the traceback of an error that is raised as well.
@@ -54,6 +55,15 @@ def check_call(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
         raise InvalidUsageError(
             f"the example inputs do not fit {type(module).__name__}.forward({names}): {error}"
         ) from None
+
+
+def export(torch: Any, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Returns ``torch.export.export`` of a module; its errors are errors of ark."""
+    try:
+        with torch.no_grad(), one_error(), whole_stacks():
+            return torch.export.export(module, args, dict(kwargs))
+    except Exception as error:
+        raise tracing_error(module, error, folder(torch)) from error
 
 
 @contextmanager

@@ -23,7 +23,17 @@ from ..dtypes import DType, as_dtype
 from ..errors import ArkError, InvalidUsageError, UnsupportedError
 from ..frontend.locations import Frame, placed
 from ..frontend.program import current
-from .aten import AS_STRIDED, Deferred, Layout, Out, Unavailable, find, unsupported
+from .aten import (
+    AS_STRIDED,
+    RANDOM,
+    Deferred,
+    Layout,
+    Noise,
+    Out,
+    Unavailable,
+    find,
+    unsupported,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -54,15 +64,23 @@ class Translation:
     Args:
         constants: constant arrays by node.
         internal: the folder of torch, whose lines are no locations of ops.
+        counter: the number of the step, from which dropout takes its random numbers, or None.
 
     A node that cannot be translated is recorded in ``problems`` and replaced by new inputs, so that
     one pass finds all problems.
     """
 
-    def __init__(self, constants: Mapping[Node, NDArray[Any]], internal: str = "") -> None:
+    def __init__(
+        self,
+        constants: Mapping[Node, NDArray[Any]],
+        internal: str = "",
+        counter: ark.Tensor | None = None,
+    ) -> None:
         self.problems: dict[Node, Problem] = {}
         self._constants = constants
         self._internal = internal
+        self._counter = counter
+        self._draws = 0
         self._values: dict[Node, Any] = {}
 
     def set(self, node: Node, value: object) -> None:
@@ -102,6 +120,9 @@ class Translation:
         kwargs = {name: self._argument(a) for name, a in node.kwargs.items()}
         if str(node.target) == AS_STRIDED:  # tensors of ark have no strides
             kwargs["source"] = _layout(node.args[0].meta["val"])
+        if str(node.target) in RANDOM and self._counter is not None:
+            self._draws += 1
+            kwargs["noise"] = Noise(self._draws, self._counter)
         result = _checked(handler(out, args, kwargs), out)
         if isinstance(result, tuple):
             _check_available(node, result)

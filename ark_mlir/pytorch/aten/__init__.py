@@ -13,9 +13,9 @@ from . import scattering as scattering
 from . import transformer as transformer
 from . import views as views
 from .strided import AS_STRIDED, Layout
-from .table import Deferred, Out, Unavailable, find, is_view, names, unsupported
+from .table import RANDOM, Deferred, Noise, Out, Unavailable, find, is_view, names, unsupported
 
 __all__ = [
-    "AS_STRIDED", "Deferred", "Layout", "Out", "Unavailable", "find", "is_view", "names",
-    "unsupported",
+    "AS_STRIDED", "RANDOM", "Deferred", "Layout", "Noise", "Out", "Unavailable", "find", "is_view",
+    "names", "unsupported",
 ]  # fmt: skip

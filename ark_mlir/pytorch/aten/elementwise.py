@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import frontend as ark
 from ...dtypes import DType, bool_, int32
-from .table import Out, Unavailable, aten, unsupported
+from .table import Noise, Out, Unavailable, aten, unsupported
 from .values import Operand, promoted, tensor, to
 
 _UNARY: dict[str, Callable[..., ark.Tensor]] = {
@@ -174,10 +174,15 @@ def _to_copy(out: Out, x: Operand, dtype: DType | None = None, copy: bool = Fals
 
 
 @aten("dropout.default", "native_dropout.default")
-def _dropout(out: Any, x: Operand, p: float, train: bool | None) -> Any:
+def _dropout(
+    out: Any, x: Operand, p: float, train: bool | None, noise: Noise | None = None
+) -> Any:
+    result = tensor(x)
     if train and p:
-        raise unsupported("dropout draws random numbers; call module.eval() first")
-    return (tensor(x), _NO_MASK) if isinstance(out, tuple) else tensor(x)
+        if noise is None:
+            raise unsupported("dropout draws random numbers; call module.eval() first")
+        result = noise.drop(result, p)
+    return (result, _NO_MASK) if isinstance(out, tuple) else result
 
 
 _NO_MASK = Unavailable("the mask of dropout")

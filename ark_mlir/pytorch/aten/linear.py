@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ... import frontend as ark
-from .table import Out, Unavailable, aten, unsupported
+from ...dtypes import bool_
+from .table import Noise, Out, Unavailable, aten, unsupported
 from .values import Operand, lower_triangle, shaped, tensor, to
 
 
@@ -68,8 +70,9 @@ def _attention(
     is_causal: bool = False,
     scale: float | None = None,
     enable_gqa: bool = False,
+    noise: Noise | None = None,
 ) -> ark.Tensor:
-    if dropout_p:
+    if dropout_p and noise is None:
         raise unsupported("dropout draws random numbers; call module.eval() first")
     query, (key, value) = tensor(q), _shared_heads(tensor(k), tensor(v))
     mask = None if attn_mask is None else _mask(tensor(attn_mask), query)
@@ -79,8 +82,38 @@ def _attention(
         mask, is_causal = lower_triangle((queries, keys)), False
     if query.ndim == 2:  # no heads
         query, key, value = (ark.unsqueeze(t, 0) for t in (query, key, value))
+    if dropout_p and noise is not None:
+        shares = _shares(query, key, mask, is_causal, scale)
+        return shaped(_mixed(noise.drop(shares, dropout_p), value), out.shape)
     mixed = ark.attention(query, key, value, scale=scale, causal=is_causal, mask=mask)
     return shaped(mixed, out.shape)
+
+
+def _shares(
+    query: ark.Tensor,
+    key: ark.Tensor,
+    mask: ark.Tensor | None,
+    is_causal: bool,
+    scale: float | None,
+) -> ark.Tensor:
+    """Returns the weights ``[..., Hkv, R, Tq, Tk]`` of an attention."""
+    *lead, heads, length, extent = query.shape
+    groups, keys = key.shape[-3:-1]
+    factor = 1 / math.sqrt(extent) if scale is None else scale
+    spread = ark.reshape(query, (*lead, groups, heads // groups, length, extent))
+    scores = ark.matmul(spread, ark.unsqueeze(key, -3), transpose_other=True) * factor
+    if is_causal:
+        scores = ark.where(lower_triangle((length, keys)), scores, -math.inf)
+    if mask is not None:
+        wide = ark.broadcast_to(mask, (*lead, heads, length, keys))
+        wide = ark.reshape(wide, scores.shape)
+        scores = ark.where(wide, scores, -math.inf) if mask.dtype is bool_ else scores + wide
+    highest = ark.reduce_max(scores, -1)
+    return ark.where(highest > -math.inf, ark.softmax(scores, -1), 0.0)
+
+
+def _mixed(shares: ark.Tensor, value: ark.Tensor) -> ark.Tensor:
+    return ark.matmul(shares, ark.unsqueeze(value, -3))
 
 
 def _shared_heads(key: ark.Tensor, value: ark.Tensor) -> tuple[ark.Tensor, ark.Tensor]:

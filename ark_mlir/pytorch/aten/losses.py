@@ -1,4 +1,4 @@
-"""ATen's negative log-likelihood, and its gradient."""
+"""ATen's cross-entropy and negative log-likelihood, and the gradient of the latter."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def _nll_loss(
     values = tensor(x)
     labels, axis = _labels(values, target)
     each, safe = _weights(values, labels, weight, ignore_index)
-    losses = -take_along(values, axis, safe) * each
+    # What an ignored element holds, such as NaN, has no effect.
+    losses = ark.where(ark.not_equal(labels, ignore_index), -take_along(values, axis, safe) * each, 0)
     if reduction == _NONE:
         return shaped(losses, out[0].shape), ark.zeros((), values.dtype)
     count, total = (shaped(ark.reduce_sum(t, tuple(range(t.ndim))), ()) for t in (each, losses))
@@ -69,3 +70,48 @@ def _nll_loss_backward(
     classes = ark.arange(values.shape[axis], dtype=int64)
     classes = ark.reshape(classes, (-1, *(1,) * (values.ndim - axis - 1)))
     return ark.where(ark.equal(labels, classes), -(each * slope), 0)
+
+
+@aten("cross_entropy_loss.default")
+def _cross_entropy(
+    out: Out,
+    x: Operand,
+    target: Operand,
+    weight: ark.Tensor | None = None,
+    reduction: int = _MEAN,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+) -> ark.Tensor:
+    """One op with its own derivative if the loss is a plain mean, else several ops."""
+    values, classes = tensor(x), tensor(target)
+    axis = 1 if values.ndim > 1 else 0
+    last = [a for a in range(values.ndim) if a != axis] + [axis]
+    rows = values if axis == values.ndim - 1 else ark.transpose(values, last)
+    by_label = classes.dtype.is_integer
+    if by_label and weight is None and reduction == _MEAN and not label_smoothing:
+        return tensor(ark.cross_entropy(rows, classes, ignore_index), out.dtype)
+    low = rows - ark.reduce_max(rows, -1)
+    logs = low - ark.log(ark.reduce_sum(ark.exp(low), -1))
+    factors = logs if weight is None else logs * tensor(weight, values.dtype)
+    count = rows.shape[-1]
+    if not by_label:
+        shares = classes if axis == values.ndim - 1 else ark.transpose(classes, last)
+        shares = shares * (1 - label_smoothing) + label_smoothing / count
+        losses = -ark.reduce_sum(factors * shares, -1, keepdims=False)
+        return _reduced(out, losses, float(losses.size), reduction)
+    labels = ark.reshape(tensor(classes, int64), (*rows.shape[:-1], 1))
+    each, safe = _weights(values, labels, weight, ignore_index)
+    losses = -take_along(logs, rows.ndim - 1, safe) * each
+    if label_smoothing:
+        smooth = -ark.reduce_sum(factors, -1) * (label_smoothing / count)
+        losses = losses * (1 - label_smoothing) + smooth
+    losses = ark.where(ark.not_equal(labels, ignore_index), losses, 0)
+    return _reduced(out, losses, ark.reduce_sum(each, tuple(range(each.ndim))), reduction)
+
+
+def _reduced(
+    out: Out, losses: ark.Tensor, total: ark.Tensor | float, reduction: int
+) -> ark.Tensor:
+    if reduction != _NONE:
+        losses = ark.reduce_sum(losses, tuple(range(losses.ndim)))
+    return shaped(losses / total if reduction == _MEAN else losses, out.shape)

@@ -14,10 +14,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from ... import frontend as ark
 from ...dtypes import DType
 from ...errors import UnsupportedError
 
-__all__ = ["Deferred", "Out", "Unavailable", "aten", "find", "is_view", "names", "unsupported"]
+__all__ = [
+    "RANDOM", "Deferred", "Noise", "Out", "Unavailable", "aten", "find", "is_view", "names",
+    "unsupported",
+]  # fmt: skip
+
+# Ops that draw random numbers; in a program that counts steps, they get a Noise as `noise`.
+RANDOM = (
+    "aten.dropout.default", "aten.native_dropout.default",
+    "aten.scaled_dot_product_attention.default",
+)  # fmt: skip
 
 # Arguments about the device and layout of memory, which do not affect a program.
 _IGNORED = ("device", "generator", "layout", "memory_format", "non_blocking", "pin_memory")
@@ -51,6 +61,18 @@ class Deferred:
     """A result that ark computes only if another node reads it."""
 
     make: Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class Noise:
+    """Where the random numbers of an op come from: a seed of its own, and the count of steps."""
+
+    seed: int
+    counter: Any
+
+    def drop(self, x: Any, p: float) -> Any:
+        """Returns the dropout of a tensor."""
+        return ark.dropout(x, p, self.seed, self.counter)
 
 
 def unsupported(reason: str) -> UnsupportedError:

@@ -108,6 +108,7 @@ def row_norm(padder: Padder, target: Any, x: Value, shape: Sequence[Any], *args:
     if not all(map(is_fixed, x.axes[len(x.axes) - len(shape) :])):
         raise Refusal(f"{target} over a size that changes")
     result = target(x.tensor, padder.plain(list(shape)), *padder.plain(args))
-    if isinstance(result, tuple):
-        return Value(result[0], x.axes), *(None for _ in result[1:])
-    return Value(result, x.axes)
+    if not isinstance(result, tuple):
+        return Value(result, x.axes)
+    statistics = (*x.axes[: len(x.axes) - len(shape)], *((),) * len(shape))
+    return Value(result[0], x.axes), *(Value(part, statistics) for part in result[1:])

@@ -241,3 +241,196 @@ def test_gradients_of_ops(
         assert_close(x.grad, y.grad)
     assert logged() == []
     assert len(seen.programs) == 2
+
+
+# -- state, randomness and layouts -----------------------------------------------------------
+
+
+def test_dropout_draws_the_masks_of_eager_pytorch(
+    seen: Seen, logged: Callable[[], list[str]]
+) -> None:
+    net = nn.Sequential(nn.Linear(8, 16), nn.Dropout(0.3), nn.ReLU(), nn.Dropout(0.5))
+    net.append(nn.Linear(16, 4)).train()
+    assert_trains(net, [torch.randn(3, 8) for _ in range(3)], squares, sgd)
+    assert len(seen.programs) == 2
+    (line,) = logged()
+    assert "aten.bernoulli.p: random numbers are those of PyTorch's generator" in line
+
+
+def test_statistics_of_batches_are_updated_by_pytorch(logged: Callable[[], list[str]]) -> None:
+    net = nn.Sequential(nn.Conv2d(2, 4, 3, stride=2), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten())
+    net.append(nn.Linear(36, 3)).train()
+    eager = copy.deepcopy(net)
+    assert_trains(net, [torch.randn(3, 2, 8, 8) for _ in range(3)], squares, sgd)
+    for batch in (torch.randn(3, 2, 8, 8),):
+        fast(net)(batch)
+    assert net[1].num_batches_tracked == 4
+    assert not torch.equal(net[1].running_mean, eager[1].running_mean)
+    assert all("batch_norm" in line for line in logged())
+
+
+def test_batch_sizes_that_change(logged: Callable[[], list[str]]) -> None:
+    net = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4))
+    batches = [torch.randn(size, 8) for size in (3, 5, 6, 4, 5)]
+    assert_trains(net, batches, squares, sgd)
+    assert logged() == []
+
+
+def test_lengths_that_change(seen: Seen, logged: Callable[[], list[str]]) -> None:
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0, batch_first=True)
+    net = nn.Sequential(nn.Embedding(11, 8), layer, nn.Linear(8, 11))
+
+    def loss_of(net: Any, ids: Any) -> Any:
+        return functional.cross_entropy(net(ids).flatten(0, 1), ids.flatten().roll(1))
+
+    batches = [torch.randint(11, (2, length)) for length in (3, 5, 6, 5, 4)]
+    assert_trains(net, batches, loss_of, sgd)
+    assert logged() == []
+    # For a length of three as it is, then for up to six, and for up to four.
+    lengths = [next(iter(p.inputs.values())).shape for p in seen.programs[::2]]
+    assert len(seen.programs) == 6, lengths
+
+
+def test_a_second_derivative_raises() -> None:
+    x = torch.randn(3, 8, requires_grad=True)
+    (slope,) = torch.autograd.grad(fast(lambda x: x.exp().sum())(x), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="does not currently support double backward"):
+        slope.sum().backward()
+
+
+def test_autocast() -> None:
+    net, x = perceptron(), torch.randn(3, 8)
+    eager, compiled = copy.deepcopy(net), fast(net)
+    for module, call in ((net, compiled), (eager, eager)):
+        with torch.autocast("cpu", torch.bfloat16):
+            result = call(x)
+        assert result.dtype == torch.bfloat16
+        result.float().square().mean().backward()
+    exact = copy.deepcopy(eager).double()
+    exact.zero_grad()
+    exact(x.double()).square().mean().backward()
+    for mine, theirs, wanted in zip(
+        net.parameters(), eager.parameters(), exact.parameters(), strict=True
+    ):
+        error, usual = ((p.grad - wanted.grad).abs().max() for p in (mine, theirs))
+        assert error <= 2 * usual + 2**-8 * wanted.grad.abs().max()
+        assert mine.grad.dtype == torch.float32
+
+
+def aliases(x: Any, y: Any) -> Any:
+    total = x * y
+    return x.view(-1), total.t(), total[1:], x + 1, total.detach()
+
+
+def test_results_that_alias_inputs_and_each_other() -> None:
+    mine, theirs = leaves((4, 6), (4, 6)), []
+    theirs = [x.detach().clone().requires_grad_() for x in mine]
+    results = [call(*args) for call, args in ((fast(aliases), mine), (aliases, theirs))]
+    for got, wanted in zip(*results, strict=True):
+        assert_close(got.detach(), wanted.detach())
+        assert got.stride() == wanted.stride()
+        assert got.requires_grad == wanted.requires_grad
+    for result in results:
+        sum(part.square().sum() for part in result).backward()
+    for x, y in zip(mine, theirs, strict=True):
+        assert_close(x.grad, y.grad)
+
+
+def test_a_buffer_that_forward_writes() -> None:
+    class Counting(nn.Linear):
+        def __init__(self) -> None:
+            super().__init__(8, 4)
+            self.register_buffer("total", torch.zeros(8))
+
+        def forward(self, x: Any) -> Any:
+            self.total += x.sum(0).detach()
+            return super().forward(x) * self.total.sum()
+
+    net = Counting()
+    batches = [torch.randn(3, 8) for _ in range(3)]
+    assert_trains(net, batches, squares, sgd)
+    assert_close(net.total, torch.stack(batches).sum((0, 1)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: torch.randn(4, 3).t(),
+        lambda: torch.randn(6, 8)[::2, ::2],
+        lambda: torch.ones(1, 4).expand(3, 4),
+        lambda: torch.randn(13)[1:].view(3, 4),  # misaligned
+    ],
+)
+def test_slopes_of_any_layout(make: Callable[[], Any]) -> None:
+    net, x, slopes = perceptron(), torch.randn(3, 8), make()
+    eager = copy.deepcopy(net)
+    for call in (fast(net), eager):
+        call(x).backward(slopes)
+    for p, q in zip(net.parameters(), eager.parameters(), strict=True):
+        assert_close(p.grad, q.grad)
+
+
+def test_gradients_are_accumulated_and_a_graph_is_read_twice() -> None:
+    net, x = perceptron(), torch.randn(3, 8)
+    eager = copy.deepcopy(net)
+    for call in (fast(net), eager):
+        loss = call(x).square().mean()
+        loss.backward(retain_graph=True)
+        loss.backward()
+        call(x * 2).sum().backward()
+    for p, q in zip(net.parameters(), eager.parameters(), strict=True):
+        assert_close(p.grad, q.grad)
+
+
+def test_frozen_and_tied_parameters() -> None:
+    net = nn.Sequential(nn.Linear(8, 8), nn.Tanh(), nn.Linear(8, 8), nn.Linear(8, 8))
+    net[2].weight = net[0].weight
+    net[3].requires_grad_(False)
+    assert_trains(
+        net,
+        [torch.randn(3, 8) for _ in range(3)],
+        squares,
+        lambda net: torch.optim.AdamW([p for p in net.parameters() if p.requires_grad], 1e-2),
+    )
+
+
+def test_a_parameter_that_is_copied_is_copied_again_after_a_step(seen: Seen) -> None:
+    """The kernel cannot read columns of a larger matrix in place."""
+    net = nn.Linear(8, 8, bias=False)
+    net.weight = nn.Parameter(torch.randn(8, 16)[:, ::2])
+    eager, compiled = copy.deepcopy(net), fast(net)
+    batches = [torch.randn(3, 8) for _ in range(3)]
+    for call, module in ((compiled, net), (eager, eager)):
+        for x in batches:
+            module.zero_grad()
+            call(x).square().mean().backward()
+            with torch.no_grad():
+                module.weight -= module.weight.grad
+    assert_close(net.weight.detach(), eager.weight.detach())
+    assert len(seen.bound) == 3
+
+
+def test_a_backward_pass_in_another_thread(in_threads: Callable[..., None]) -> None:
+    net, x = perceptron(), torch.randn(3, 8)
+    compiled = fast(net)
+    wanted = torch.autograd.grad(compiled(x).sum(), list(net.parameters()))
+
+    def work() -> None:
+        for _ in range(5):
+            with torch.enable_grad():
+                found = torch.autograd.grad(compiled(x).sum(), list(net.parameters()))
+            assert all(map(torch.equal, found, wanted))
+
+    in_threads(*[work] * 3)
+
+
+def test_the_cache_has_both_programs(
+    tmp_path: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "ark.cache")
+    net, x = perceptron(), torch.randn(3, 8)
+    for _ in range(2):
+        torch._dynamo.reset()
+        fast(net, cache=str(tmp_path))(x).sum().backward()
+    looked_up = [r.getMessage() for r in caplog.records if r.name == "ark.cache"]
+    assert ["not in the cache" in line for line in looked_up] == [True, True, False, False]
