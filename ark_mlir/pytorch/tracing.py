@@ -57,13 +57,20 @@ def check_call(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> N
         ) from None
 
 
-def export(torch: Any, module: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Returns ``torch.export.export`` of a module; its errors are errors of ark."""
+def export(
+    torch: Any,
+    module: Any,
+    args: tuple[Any, ...],
+    kwargs: Mapping[str, Any],
+    name: str | None = None,
+) -> Any:
+    """Returns ``torch.export.export`` of a module; its errors are errors of ark, which call the
+    module `name`, by default the name of its class."""
     try:
         with torch.no_grad(), one_error(), whole_stacks():
             return torch.export.export(module, args, dict(kwargs))
     except Exception as error:
-        raise tracing_error(module, error, folder(torch)) from error
+        raise tracing_error(name or type(module).__name__, error, folder(torch)) from error
 
 
 @contextmanager
@@ -101,17 +108,16 @@ def whole_stacks() -> Generator[None]:
         yield
 
 
-def tracing_error(module: Any, error: Exception, internal: str) -> ArkError:
+def tracing_error(name: str, error: Exception, internal: str) -> ArkError:
     """Returns the error of ark for an error of ``torch.export``.
 
     Args:
-        module: the module that was traced.
+        name: the name of the module that was traced.
         error: the error that torch raised.
         internal: the folder of torch, whose lines are no locations.
     """
     if isinstance(error, ArkError):
         return error
-    name = type(module).__name__
     location = _last_line(error, internal)
     reason = str(error).strip().partition("\n")[0].rstrip(".")
     if found := _UNKNOWN_TYPE.search(reason):

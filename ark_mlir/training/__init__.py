@@ -20,9 +20,11 @@ from .curve import write_curve
 from .decoder import TrainableDecoder, initial_weights
 from .loop import Loop
 from .recipe import Recipe, build_step, train
+from .torch_trainer import TorchTrainer, from_torch
 from .trainer import Trainer
 
 __all__ = [
-    "Loop", "Recipe", "TokenBatches", "TrainableDecoder", "Trainer", "TrainingConfig", "build_step",
-    "initial_weights", "read_bytes", "read_config", "train", "write_curve",
+    "Loop", "Recipe", "TokenBatches", "TorchTrainer", "TrainableDecoder", "Trainer",
+    "TrainingConfig", "build_step", "from_torch", "initial_weights", "read_bytes", "read_config",
+    "train", "write_curve",
 ]  # fmt: skip

@@ -47,7 +47,7 @@ USES = {
     "targets": set[str](),
     "testing": {"bundle", "runtime"},
     "text": set[str](),
-    "training": {"compiler", "frontend", "models", "optim", "runtime"},
+    "training": {"compiler", "frontend", "models", "optim", "pytorch", "runtime"},
     "tuning": {"bundle"},
 }
 # Operators of a Tensor call ops, and ops make Tensors: tensor.py imports ops when it is called.
