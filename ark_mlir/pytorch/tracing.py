@@ -66,11 +66,28 @@ def export(
 ) -> Any:
     """Returns ``torch.export.export`` of a module; its errors are errors of ark, which call the
     module `name`, by default the name of its class."""
+    args, given = _told_apart(torch, (args, dict(kwargs)))
     try:
         with torch.no_grad(), one_error(), whole_stacks():
-            return torch.export.export(module, args, dict(kwargs))
+            return torch.export.export(module, args, given)
     except Exception as error:
         raise tracing_error(name or type(module).__name__, error, folder(torch)) from error
+
+
+def _told_apart(torch: Any, arguments: Any) -> Any:
+    """Returns arguments in which no tensor occurs twice: torch.export takes two inputs that are one
+    tensor in the example, such as tokens that are also labels, for one input in all calls."""
+    known: set[int] = set()
+
+    def copied(value: Any) -> Any:
+        if not isinstance(value, torch.Tensor):
+            return value
+        if id(value) in known:
+            return value.clone()
+        known.add(id(value))
+        return value
+
+    return torch.utils._pytree.tree_map(copied, arguments)
 
 
 @contextmanager

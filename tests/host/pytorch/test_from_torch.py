@@ -80,6 +80,17 @@ def test_activations(check: Check, activation: Any) -> None:
     check(nn.Sequential(nn.Linear(4, 6), activation()), (torch.randn(2, 4),))
 
 
+def test_inputs_that_are_one_tensor_in_the_example() -> None:
+    class Sum(nn.Module):
+        def forward(self, x: Any, y: Any) -> Any:
+            return x + 2 * y
+
+    x = torch.ones(3)
+    program = ark.from_torch(Sum(), (x, x))
+    with ark.compile(program, target="cpu:2") as exe:
+        assert exe.run(x=x, y=torch.zeros(3))["output"].tolist() == [1, 1, 1]
+
+
 def test_embedding_and_softmax(check: Check) -> None:
     module = nn.Sequential(nn.Embedding(11, 8), nn.Linear(8, 5), nn.Softmax(-1))
     check(module, (torch.tensor([[1, 10, 3], [0, 2, 2]]),))
