@@ -21,9 +21,6 @@ from .aten import names
 
 __all__ = ["decompositions"]
 
-_aten: Any = torch.ops.aten
-_Gradients = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
-
 
 def decompositions() -> dict[Any, Any]:
     """Returns the core ATen decompositions without those of ops that ark supports, and the rules
@@ -32,10 +29,14 @@ def decompositions() -> dict[Any, Any]:
     core = {op: rule for op, rule in core_aten_decompositions().items() if str(op) not in own}
     return {
         **core,
-        _aten._scaled_dot_product_flash_attention_for_cpu_backward.default: _flash_backward,
-        _aten._scaled_dot_product_efficient_attention_backward.default: _efficient_backward,
-        _aten.native_dropout.default: _dropout,
+        _op("_scaled_dot_product_flash_attention_for_cpu_backward"): _flash_backward,
+        _op("_scaled_dot_product_efficient_attention_backward"): _efficient_backward,
+        _op("native_dropout"): _dropout,
     }
+
+
+def _op(name: str) -> Any:
+    return getattr(torch.ops.aten, name).default
 
 
 def _flash_backward(
@@ -132,7 +133,7 @@ def _weights(scores: torch.Tensor, mask: torch.Tensor | None, is_causal: bool) -
         return scores.softmax(-1)
     hidden = mask.dtype is torch.bool
     scores = scores.masked_fill(~mask, -math.inf) if hidden else scores + _wide(mask)
-    return _aten._safe_softmax(scores, -1)
+    return _op("_safe_softmax")(scores, -1)
 
 
 def _dropout(x: torch.Tensor, p: float, train: bool | None) -> Any:

@@ -71,8 +71,9 @@ class CompiledPart(torch.nn.Module):
 
     Parameters are bound in place at the first call, and again if a call passes other tensors. A run
     sees what an optimizer has written to a parameter since; if the parameter was copied, because of
-    its layout, it is bound again. Results have the strides of PyTorch's results, on which later ops may rely. On a GPU, inputs and
-    results stay there, and a run is ordered with PyTorch's current stream.
+    its layout, it is bound again. Results have the strides of PyTorch's results, on which later ops
+    may rely. On a GPU, inputs and results stay there, and a run is ordered with PyTorch's current
+    stream.
     """
 
     def __init__(

@@ -17,7 +17,7 @@ from typing_extensions import Self
 
 from .. import frontend as ark
 from .. import optim
-from ..errors import InvalidUsageError, UnsupportedError, a_type
+from ..errors import InvalidUsageError, a_type
 from ..frontend import Program, Tensor
 from ..pytorch.aten import Out
 from ..pytorch.importing import Importer

@@ -8,13 +8,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 from ... import frontend as ark
-from .table import Out, aten
+from ...frontend.derivatives import GroupStep, attach
+from .adjoints import pulled
+from .table import Out, Unavailable, aten
 from .values import Operand, shaped, tensor
 from .windows import Windows, as_many, elements, fitted, images_of, spaced
 
 Many = int | Sequence[int] | None
+
+_UNUSED = Unavailable("a gradient that the graph does not request")
 
 
 @aten("convolution.default", "_convolution.default", "_convolution.deprecated")
@@ -34,19 +40,92 @@ def _convolution(
     filters = tensor(weight)
     rank = filters.ndim - 2
     images = images_of(x, rank)
-    shape = out.shape[-rank:]
-    windows = [
-        Windows(size, step, apart)
-        for size, step, apart in zip(
-            filters.shape[2:], as_many(stride, rank), as_many(dilation, rank), strict=True
-        )
-    ]
-    pads = as_many(padding, rank, 0)
-    make = _transposed if transposed else _plain
-    result = make(images, filters, windows, pads, shape, groups)
+    op = _Convolution(rank, stride, padding, dilation, transposed, groups)
+    result = op.apply(images, filters, out.shape[-rank:])
+
+    def rule(step: GroupStep) -> list[Any]:
+        (slopes,) = step.cotangents
+        assert slopes is not None
+        return op.gradients(slopes, images, filters, step.needed)
+
+    attach("convolution", [images, filters], [result], rule)
     if bias is not None:
         result = result + ark.reshape(tensor(bias), (1, -1, *(1,) * rank))
     return shaped(result, out.shape)
+
+
+@dataclass(frozen=True)
+class _Convolution:
+    """A convolution over `rank` dimensions, or a transposed one."""
+
+    rank: int
+    stride: Many
+    padding: Many
+    dilation: Many
+    transposed: bool
+    groups: int
+
+    def apply(self, images: ark.Tensor, filters: ark.Tensor, shape: Sequence[int]) -> ark.Tensor:
+        """Returns the convolution of ``[N, C, ...]``; `shape` has the extents of its result."""
+        sizes = zip(
+            filters.shape[2:],
+            as_many(self.stride, self.rank),
+            as_many(self.dilation, self.rank),
+            strict=True,
+        )
+        windows = [Windows(size, step, apart) for size, step, apart in sizes]
+        make = _transposed if self.transposed else _plain
+        pads = as_many(self.padding, self.rank, 0)
+        return make(images, filters, windows, pads, shape, self.groups)
+
+    def gradients(
+        self,
+        slopes: ark.Tensor,
+        images: ark.Tensor,
+        filters: ark.Tensor,
+        wanted: Sequence[bool],
+    ) -> list[ark.Tensor | None]:
+        """Returns the gradients of images and filters.
+
+        Those of the images of a convolution are the transposed convolution of the slopes, and the
+        reverse. Those of the filters are the same for both, with images and slopes exchanged.
+        """
+        plain = replace(self, transposed=False)
+        found: list[ark.Tensor | None] = [None, None]
+        if wanted[0]:
+            other = replace(self, transposed=not self.transposed)
+            found[0] = other.apply(slopes, filters, images.shape[2:])
+        if wanted[1]:
+            small, large = (images, slopes) if self.transposed else (slopes, images)
+            found[1] = pulled(lambda w: plain.apply(large, w, small.shape[2:]), filters, small)
+        return found
+
+
+@aten("convolution_backward.default")
+def _convolution_backward(
+    out: tuple[Out | Unavailable, ...],
+    slopes: Operand,
+    x: Operand,
+    weight: Operand,
+    bias_sizes: Sequence[int] | None,
+    stride: Many,
+    padding: Many,
+    dilation: Many,
+    transposed: bool,
+    output_padding: Many,
+    groups: int,
+    wanted: Sequence[bool],
+) -> tuple[Any, ...]:
+    filters, rank = tensor(weight), tensor(weight).ndim - 2
+    images, result = images_of(x, rank), images_of(slopes, rank)
+    op = _Convolution(rank, stride, padding, dilation, transposed, groups)
+    found: list[Any] = [*op.gradients(result, images, filters, wanted), None]
+    if wanted[0]:
+        found[0] = shaped(found[0], tensor(x).shape)
+    if wanted[2]:
+        axes = tuple(axis for axis in range(result.ndim) if axis != 1)
+        found[2] = ark.reduce_sum(result, axes, keepdims=False)
+    return tuple(_UNUSED if part is None else part for part in found)
 
 
 @aten("conv1d.default", "conv2d.default", "conv3d.default")

@@ -174,9 +174,7 @@ def _to_copy(out: Out, x: Operand, dtype: DType | None = None, copy: bool = Fals
 
 
 @aten("dropout.default", "native_dropout.default")
-def _dropout(
-    out: Any, x: Operand, p: float, train: bool | None, noise: Noise | None = None
-) -> Any:
+def _dropout(out: Any, x: Operand, p: float, train: bool | None, noise: Noise | None = None) -> Any:
     result = tensor(x)
     if train and p:
         if noise is None:

@@ -93,7 +93,9 @@ class Indexed:
     def restored(self, x: ark.Tensor) -> ark.Tensor:
         """Returns a tensor with merged dimensions in the original shape."""
         moved = shaped(x, self._moved)
-        return moved if self._is_in_order else ark.transpose(moved, np.argsort(self._order).tolist())
+        return (
+            moved if self._is_in_order else ark.transpose(moved, np.argsort(self._order).tolist())
+        )
 
     @property
     def _is_in_order(self) -> bool:

@@ -43,7 +43,9 @@ def _nll_loss(
     labels, axis = _labels(values, target)
     each, safe = _weights(values, labels, weight, ignore_index)
     # What an ignored element holds, such as NaN, has no effect.
-    losses = ark.where(ark.not_equal(labels, ignore_index), -take_along(values, axis, safe) * each, 0)
+    losses = ark.where(
+        ark.not_equal(labels, ignore_index), -take_along(values, axis, safe) * each, 0
+    )
     if reduction == _NONE:
         return shaped(losses, out[0].shape), ark.zeros((), values.dtype)
     count, total = (shaped(ark.reduce_sum(t, tuple(range(t.ndim))), ()) for t in (each, losses))
@@ -109,9 +111,7 @@ def _cross_entropy(
     return _reduced(out, losses, ark.reduce_sum(each, tuple(range(each.ndim))), reduction)
 
 
-def _reduced(
-    out: Out, losses: ark.Tensor, total: ark.Tensor | float, reduction: int
-) -> ark.Tensor:
+def _reduced(out: Out, losses: ark.Tensor, total: ark.Tensor | float, reduction: int) -> ark.Tensor:
     if reduction != _NONE:
         losses = ark.reduce_sum(losses, tuple(range(losses.ndim)))
     return shaped(losses / total if reduction == _MEAN else losses, out.shape)

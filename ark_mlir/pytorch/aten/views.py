@@ -1,5 +1,8 @@
 """ATen's views, and ops that concatenate, pad and fill."""
 
+# The stubs of numpy leave the elements of arrays unknown.
+# pyright: reportUnknownMemberType=false
+
 from __future__ import annotations
 
 import builtins

@@ -149,7 +149,8 @@ def elementwise(x: Any, y: Any) -> Any:
         functional.logsigmoid, functional.mish, lambda x: functional.gelu(x, approximate="tanh"),
         torch.erf, torch.sin, lambda x: (x.abs() + 1).log(), lambda x: (x.abs() + 1).rsqrt(),
         lambda x: x**3, lambda x: x / (y.abs() + 1), lambda x: torch.where(x > 0, x, y * x),
-        lambda x: torch.maximum(x, y), lambda x: x.clamp(-0.5, 0.7), lambda x: x.masked_fill(y > 0, 2),
+        lambda x: torch.maximum(x, y), lambda x: x.clamp(-0.5, 0.7),
+        lambda x: x.masked_fill(y > 0, 2),
     )  # fmt: skip
     return sum(op(x) for op in ops)
 
@@ -183,19 +184,34 @@ def indices(table: Any, x: Any) -> Any:
     pairs = x[torch.tensor([0, 2, 0]), torch.tensor([1, 1, 1])]
     taken = x[:, torch.tensor([[0, 1], [-1, 0]])]
     gathered = x.gather(1, ids[:, :2, None].clamp(max=3))
-    parts = [x[:, 1:4], x[:, 0], x[:, 1::2], x.flip(1)[0], x.roll(1, 0)[1], functional.pad(x, (1, 2))]
+    parts = [
+        x[:, 1:4],
+        x[:, 0],
+        x[:, 1::2],
+        x.flip(1)[0],
+        x.roll(1, 0)[1],
+        functional.pad(x, (1, 2)),
+    ]
     added = x.index_add(0, torch.tensor([1, 1]), x[:2] * 2)
     joined = [torch.cat([x, x * 2], 1)[:, 2:], torch.stack([x, x.exp()])[1], x.repeat(2, 1, 1)]
     summed = torch.zeros(2, 4).scatter_add(1, LABELS.clamp(0, 3), x[:2, :3, 0])
     return sum(
-        part.square().sum() for part in [rows, pairs, taken, gathered, *parts, added, *joined, summed]
+        part.square().sum()
+        for part in [rows, pairs, taken, gathered, *parts, added, *joined, summed]
     )
 
 
 def products(a: Any, b: Any, c: Any) -> Any:
     total = (a @ b).square().sum() + torch.einsum("bij,bjk->ik", c, c.mT).square().sum()
-    total = total + torch.baddbmm(c, c, c.mT @ c).mean() + (a @ b[:, 0]).sum() + c.cumsum(1).exp().mean()
-    return total + torch.addmm(a, a, b @ a).square().mean() + functional.linear(c, a).square().mean()
+    total = (
+        total
+        + torch.baddbmm(c, c, c.mT @ c).mean()
+        + (a @ b[:, 0]).sum()
+        + c.cumsum(1).exp().mean()
+    )
+    return (
+        total + torch.addmm(a, a, b @ a).square().mean() + functional.linear(c, a).square().mean()
+    )
 
 
 def attention(q: Any, k: Any, v: Any, few: Any) -> Any:
@@ -203,14 +219,18 @@ def attention(q: Any, k: Any, v: Any, few: Any) -> Any:
     mask = torch.ones(5, 5).tril(1) > 0
     mask[2] = False  # no key at all
     total = attend(q, k, v) + attend(q, k, v, is_causal=True, scale=0.3)
-    total = total + attend(q, k, v, attn_mask=mask) + attend(q, k, v, attn_mask=mask[None, None] * 0.5)
+    total = (
+        total + attend(q, k, v, attn_mask=mask) + attend(q, k, v, attn_mask=mask[None, None] * 0.5)
+    )
     return total + attend(q, few, few, enable_gqa=True)
 
 
 def images(x: Any, w: Any, depthwise: Any, bias: Any) -> Any:
     total = functional.conv2d(x, w, bias[:4], stride=2, padding=1).square().sum()
     total = total + functional.conv2d(x, depthwise, bias, groups=6).square().sum()
-    total = total + functional.conv_transpose2d(x, w.mT.reshape(6, 4, 3, 3), stride=2).square().sum()
+    total = (
+        total + functional.conv_transpose2d(x, w.mT.reshape(6, 4, 3, 3), stride=2).square().sum()
+    )
     total = total + functional.conv1d(x[:, :, 0], w[:, :, 0]).square().sum()
     total = total + functional.avg_pool2d(x, 3, 2, 1).square().sum()
     return total + functional.adaptive_avg_pool2d(x, 2).square().sum() + (x.mean((2, 3)) ** 2).sum()
@@ -298,7 +318,7 @@ def test_a_second_derivative_raises() -> None:
 def test_autocast() -> None:
     net, x = perceptron(), torch.randn(3, 8)
     eager, compiled = copy.deepcopy(net), fast(net)
-    for module, call in ((net, compiled), (eager, eager)):
+    for call in (compiled, eager):
         with torch.autocast("cpu", torch.bfloat16):
             result = call(x)
         assert result.dtype == torch.bfloat16
@@ -421,9 +441,7 @@ def test_a_backward_pass_in_another_thread(in_threads: Callable[..., None]) -> N
     in_threads(*[work] * 3)
 
 
-def test_the_cache_has_both_programs(
-    tmp_path: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_the_cache_has_both_programs(tmp_path: Any, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "ark.cache")
     net, x = perceptron(), torch.randn(3, 8)
     for _ in range(2):

@@ -86,9 +86,7 @@ def test_a_step_in_one_program_follows_pytorch(build: Any) -> None:
     def loss_of(model: Any, batch: Any) -> Any:
         return model(**batch).loss
 
-    batches = [
-        {**inputs, "input_ids": torch.randint(53, IDS.shape)} for _ in range(20)
-    ]
+    batches = [{**inputs, "input_ids": torch.randint(53, IDS.shape)} for _ in range(20)]
     eager = copy.deepcopy(model)
     optimizer, wanted = make_adamw(eager), []
     for batch in batches:
