@@ -12,6 +12,8 @@ from typing import Any
 
 import torch
 
+from .devices import is_readable
+
 __all__ = ["Captured"]
 
 _LOG = logging.getLogger("ark.pytorch")
@@ -22,8 +24,9 @@ class Captured:
 
     The first call runs the function, as ark and PyTorch need before a capture; the second one
     records it. Later calls copy their inputs to the tensors of the graph, and return copies of its
-    results, so that a result stays valid after the next call. Parameters are read in place; the
-    graph is recorded again if a call passes other ones, or if one was written to.
+    results, so that a result stays valid after the next call. Parameters are read in place, also
+    after an optimizer has written to them; the graph is recorded again if a call passes other ones,
+    or if one of which the kernel reads a copy was written to.
 
     Args:
         function: takes tensors and returns tensors, all on one GPU and of fixed shapes.
@@ -87,7 +90,8 @@ class Captured:
 
 
 def _identity(tensor: torch.Tensor) -> tuple[int, int | None]:
-    return tensor.data_ptr(), None if tensor.is_inference() else tensor._version
+    unversioned = tensor.is_inference() or is_readable(tensor)
+    return tensor.data_ptr(), None if unversioned else tensor._version
 
 
 def _copies(results: Any) -> Any:

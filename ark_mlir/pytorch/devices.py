@@ -10,7 +10,9 @@ from typing import Any
 
 import torch
 
-__all__ = ["device_of", "options_for", "reason_against"]
+__all__ = ["device_of", "is_readable", "options_for", "reason_against"]
+
+_GPU_ALIGNMENT = 16  # of buffers that a kernel for GPUs reads, in bytes
 
 
 def device_of(tensors: Iterable[torch.Tensor]) -> torch.device | None:
@@ -59,3 +61,8 @@ def options_for(device: torch.device, options: Mapping[str, Any]) -> dict[str, A
 
 def _names_a_gpu(target: str) -> bool:
     return target.partition(":")[2].isdigit()
+
+
+def is_readable(tensor: torch.Tensor) -> bool:
+    """Returns True if a kernel can read a tensor on a GPU in place."""
+    return tensor.is_contiguous() and tensor.data_ptr() % _GPU_ALIGNMENT == 0

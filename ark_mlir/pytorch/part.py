@@ -14,6 +14,7 @@ import torch
 
 from .. import frontend as ark
 from ..runtime.arrays.dlpack import Exporter
+from .devices import is_readable
 from .library import folder
 from .translate import Node, Translation, out_of, refusal
 
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
 __all__ = ["CompiledPart", "Role", "build_program"]
 
-_GPU_ALIGNMENT = 16  # of buffers that a kernel for GPUs reads, in bytes
 
 _IN_PLACE = -1  # in place of a number of writes: the kernel reads the memory of the tensor itself
 
@@ -114,10 +114,9 @@ class CompiledPart(torch.nn.Module):
 
     def _ready(self, tensor: torch.Tensor) -> torch.Tensor:
         """Returns a tensor that the kernel can read in place; on the host, a run copies itself."""
-        if not tensor.is_cuda:
+        if not tensor.is_cuda or is_readable(tensor):
             return tensor
-        tensor = tensor.contiguous()
-        return tensor.clone() if tensor.data_ptr() % _GPU_ALIGNMENT else tensor
+        return tensor.clone(memory_format=torch.contiguous_format)
 
     def _bind(self, arguments: Sequence[torch.Tensor]) -> None:
         given = {name: arguments[i] for i, name in self._bound_once}
