@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["CompiledPart", "Role", "build_program"]
 
 
-_IN_PLACE = -1  # in place of a number of writes: the kernel reads the memory of the tensor itself
+_SHARED = -1  # instead of a number of writes: the kernel reads the memory of the tensor itself
 
 # The role of an argument of a part: "input", "parameter", or a constant tensor.
 Role = str | torch.Tensor
@@ -126,10 +126,10 @@ class CompiledPart(torch.nn.Module):
         ready = {name: self._ready(tensor.detach()) for name, tensor in changed.items()}
         self._executable.bind(ready)
         for name, tensor in changed.items():
-            in_place = self._is_in_place(name, tensor, ready[name])
-            self._bound[name] = tensor, _IN_PLACE if in_place else _version(tensor)
+            shared = self._is_shared(name, tensor, ready[name])
+            self._bound[name] = tensor, _SHARED if shared else _version(tensor)
 
-    def _is_in_place(self, name: str, tensor: torch.Tensor, ready: torch.Tensor) -> bool:
+    def _is_shared(self, name: str, tensor: torch.Tensor, ready: torch.Tensor) -> bool:
         """Returns True if the kernel reads the memory of `tensor`, and not that of a copy."""
         if ready.is_cuda:
             return ready.data_ptr() == tensor.data_ptr()
@@ -146,7 +146,7 @@ class CompiledPart(torch.nn.Module):
         # `bound` is alive, so that no other tensor has its address.
         if tensor.data_ptr() != bound.data_ptr() or tensor.stride() != bound.stride():
             return True
-        return version != _IN_PLACE and (version is None or version != _version(tensor))
+        return version != _SHARED and (version is None or version != _version(tensor))
 
 
 def _version(tensor: torch.Tensor) -> int | None:

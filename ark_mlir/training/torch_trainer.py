@@ -273,7 +273,7 @@ class TorchTrainer:
 
         >>> import torch
         >>> net, batch = torch.nn.Linear(4, 1), {"x": torch.ones(2, 4)}
-        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.05)
         >>> loss = lambda net, batch: net(batch["x"]).square().mean()
         >>> with ark.training.from_torch(net, loss, batch, optimizer=sgd) as trainer:
         ...     trainer.run([batch] * 3).shape
@@ -296,7 +296,7 @@ class TorchTrainer:
 
         >>> import torch
         >>> net, batch = torch.nn.Linear(4, 1), {"x": torch.ones(2, 4)}
-        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.05)
         >>> loss = lambda net, batch: net(batch["x"]).square().mean()
         >>> with ark.training.from_torch(net, loss, batch, optimizer=sgd) as trainer:
         ...     sorted(trainer.state_dict())
@@ -320,7 +320,7 @@ class TorchTrainer:
 
         >>> import torch
         >>> net, batch = torch.nn.Linear(4, 1), {"x": torch.ones(2, 4)}
-        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.1)
+        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.05)
         >>> loss = lambda net, batch: net(batch["x"]).square().mean()
         >>> with ark.training.from_torch(net, loss, batch, optimizer=sgd) as trainer:
         ...     losses = trainer.run([batch] * 3)

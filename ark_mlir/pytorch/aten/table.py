@@ -65,7 +65,7 @@ class Deferred:
 
 @dataclass(frozen=True)
 class Noise:
-    """Where the random numbers of an op come from: a seed of its own, and the count of steps."""
+    """The source of the random numbers of an op: a seed of its own, and the count of steps."""
 
     seed: int
     counter: Any

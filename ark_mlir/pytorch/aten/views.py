@@ -189,12 +189,12 @@ def _slice_scatter(
     return ark.concat([part for part in parts if part.shape[axis]], axis)
 
 
-def _spread(target: ark.Tensor, source: ark.Tensor, axis: int, places: range) -> ark.Tensor:
-    """Returns `target` with the slices of `source` at `places` along an axis."""
+def _spread(target: ark.Tensor, source: ark.Tensor, axis: int, written: range) -> ark.Tensor:
+    """Returns `target` with the slices of `source` at the indices `written` of an axis."""
     extent = target.shape[axis]
-    written = np.isin(np.arange(extent), places)
-    numbers = np.clip(np.cumsum(written) - 1, 0, None).astype(np.int32)
-    mask = written.reshape(extent, *(1,) * (target.ndim - axis - 1))
+    hit = np.isin(np.arange(extent), written)
+    numbers = np.clip(np.cumsum(hit) - 1, 0, None).astype(np.int32)
+    mask = hit.reshape(extent, *(1,) * (target.ndim - axis - 1))
     return ark.where(ark.constant(mask), ark.gather(source, ark.constant(numbers), axis), target)
 
 
