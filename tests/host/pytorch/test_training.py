@@ -289,11 +289,31 @@ def test_statistics_of_batches_are_updated_by_pytorch(logged: Callable[[], list[
     assert all("batch_norm" in line for line in logged())
 
 
-def test_batch_sizes_that_change(logged: Callable[[], list[str]]) -> None:
-    net = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 16), nn.GELU(), nn.Linear(16, 4))
-    batches = [torch.randn(size, 8) for size in (3, 5, 6, 4, 5)]
-    assert_trains(net, batches, squares, sgd)
+class Classifier(nn.Module):
+    """The loss of classes of images, of the words of their titles, and of numbers."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.image, self.title = nn.Conv2d(2, 8, 3, stride=2), nn.Embedding(11, 8)
+        self.numbers = nn.Sequential(nn.LayerNorm(8), nn.Linear(8, 8), nn.GELU())
+        self.out = nn.Linear(8, 4)
+
+    def forward(self, numbers: Any, image: Any, title: Any, labels: Any) -> Any:
+        parts = self.image(image).mean((2, 3)) + self.title(title).mean(1)
+        logits = self.out(torch.tanh(parts) + self.numbers(numbers))
+        return functional.cross_entropy(logits, labels)
+
+
+def test_batch_sizes_that_change_are_padded(seen: Seen, logged: Callable[[], list[str]]) -> None:
+    def batch(size: int) -> tuple[Any, ...]:
+        inputs = torch.randn(size, 8), torch.randn(size, 2, 6, 6), torch.randint(11, (size, 3))
+        return *inputs, torch.randint(4, (size,))
+
+    batches = [batch(size) for size in (3, 5, 6, 5)]
+    assert_trains(Classifier(), batches, lambda net, batch: net(*batch), sgd)
     assert logged() == []
+    # For a batch of three as it is, and for up to six.
+    assert len(seen.programs) == 4
 
 
 def test_lengths_that_change(logged: Callable[[], list[str]]) -> None:
