@@ -33,7 +33,7 @@ def traced(function: Callable[..., Any], arguments: Any) -> tuple[Any, list[Any]
     from functorch.compile import make_boxed_func
     from torch._dynamo.backends.common import aot_autograd
 
-    from ark_mlir.pytorch.backend import _decompositions
+    from ark_mlir.pytorch.decompositions import decompositions
 
     seen: list[Any] = []
 
@@ -45,7 +45,7 @@ def traced(function: Callable[..., Any], arguments: Any) -> tuple[Any, list[Any]
         return make_boxed_func(run)
 
     backend = aot_autograd(
-        fw_compiler=keep, inference_compiler=keep, decompositions=_decompositions()
+        fw_compiler=keep, inference_compiler=keep, decompositions=decompositions()
     )
     torch.compile(function, backend=backend)(*arguments)
     return seen[0], seen[1]
@@ -151,6 +151,24 @@ GRAPHS: dict[str, Callable[[Any], Any]] = {
 @pytest.mark.parametrize("name", GRAPHS)
 def test_graphs(name: str) -> None:
     assert_padded(GRAPHS[name], rows(8))
+
+
+def test_ops_of_losses_and_backward_passes() -> None:
+    aten = torch.ops.aten
+
+    def gradients(x: Any) -> Any:
+        logs, labels = x.log_softmax(1), x.argmax(1)
+        loss, count = aten.nll_loss_forward(logs, labels, torch.ones(8), 1, 2)
+        slopes = aten.nll_loss_backward(loss, logs, labels, None, 1, 2, count)
+        rows = aten.embedding_dense_backward(x, labels, 8, 3, False)
+        return loss, slopes, rows, *aten.native_layer_norm(x, [8], None, None, 1e-5)
+
+    def filters(x: Any) -> Any:
+        settings = ([1, 1], [0, 0], [1, 1], False, [0, 0], 1, [True] * 3)
+        return aten.convolution_backward(x[:, :, 2:, 2:], x, torch.ones(3, 3, 3, 3), [3], *settings)
+
+    assert_padded(gradients, rows(8))
+    assert_padded(filters, dynamic(torch.randn(5, 3, 6, 6)))
 
 
 def test_batches_of_images() -> None:
