@@ -31,6 +31,7 @@ QUICK = (
 # Tests that make each call of CUDA's driver fail, and models of protocols, take minutes.
 NOT_QUICK = ("runtime/cuda", "runtime/ranks")
 
+
 def find_turn() -> int:
     """Returns the number of commits of the repository, or that of ARK_TEST_TURN; 0 without git."""
     if turn := os.environ.get(TURN_VARIABLE):
