@@ -448,10 +448,24 @@ bool TaskFuser::isWorthSideBySide(const TaskLoad &first, const TaskLoad &second,
   return 2 * count > target.getSms() || first.isSmall || second.isSmall;
 }
 
+/// Returns true if two tasks read the same tensor of several elements.
+static bool shareTensor(TaskOp first, TaskOp second) {
+  return llvm::any_of(first.getInputs(), [&](Value input) {
+    return cast<RankedTensorType>(input.getType()).getNumElements() > 1 &&
+           llvm::is_contained(second.getInputs(), input);
+  });
+}
+
 bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   int64_t sms = target.getSms(), count = second.getNumVCTAs();
-  if (!readsResultOf(second, first))
-    return isWorthSideBySide(getLoad(first), getLoad(second), count);
+  if (!readsResultOf(second, first)) {
+    // Elementwise tasks that share numbers only, such as a learning rate, each
+    // run as soon as their own operands are ready. One task would wait for all.
+    bool areStrangers = isElementwise(first) && isElementwise(second) &&
+                        !shareTensor(first, second);
+    return isWorthSideBySide(getLoad(first), getLoad(second), count) &&
+           !(areStrangers && target.isGpu() && 2 * count > sms);
+  }
   // Fusion saves the other rank a hand-off, and changes nothing for other
   // readers of the data.
   if (isPut(second))

@@ -1,8 +1,9 @@
 """The rule of attention, which computes the weights a second time.
 
 Two tensors of the shape of the scores, ``[..., Hq, Tq, Tk]``, pass through memory: the weights and
-the derivatives of the scores, in the dtype of the queries. The epilogues of two products compute
-them, because `ark.partial_attention` computes the softmax's statistics of a row beforehand.
+the derivatives of the scores, in the dtype of the queries. For queries of 16 bits, the epilogues of
+two products compute them, because `ark.partial_attention` computes the softmax's statistics of a
+row beforehand, on matrix units. For others, the weights are a softmax of the scores.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from ..ops import (
     log,
     logical_and,
     matmul,
+    reduce_max,
     reduce_sum,
     reshape,
     unsqueeze,
@@ -52,7 +54,9 @@ def attention(op: Any, step: Step) -> None:
     q, k = step.read(op.query), step.read(op.key)
     scores = _Scores(q, k, mask, length, float(op.scale.value), bool(op.causal))
     g, v = scores.grouped(step.g), scores.shared_rows(step.read(op.value))
-    shares = narrow(scores.weights(scores.log_sum_exp()), q.dtype)
+    is_narrow = q.dtype.itemsize < 4
+    weights = scores.weights(scores.log_sum_exp()) if is_narrow else scores.softmax()
+    shares = narrow(weights, q.dtype)
     # The mean of a row's slopes, weighted by the row's weights, is the scalar product of the
     # result's row and its cotangent.
     mean = reduce_sum(wide(g) * wide(scores.grouped(step.y)), -1)
@@ -105,6 +109,24 @@ class _Scores:
 
     def weights(self, log_sum_exp: Tensor) -> Tensor:
         """Returns the softmax over the valid keys; zeros for a query without a valid key."""
+        shown, _ = self._shown()
+        return exp(shown - log_sum_exp)
+
+    def softmax(self) -> Tensor:
+        """Returns :meth:`weights`, with a maximum and a sum of each row of scores."""
+        shown, valid = self._shown()
+        weights = exp(shown - reduce_max(shown, -1))
+        if valid is None:
+            return weights / reduce_sum(weights, -1)
+        weights = where(valid, weights, 0)
+        total = reduce_sum(weights, -1)
+        return weights / where(total > 0, total, 1)
+
+    def _shown(self) -> tuple[Tensor, Tensor | None]:
+        """Returns the scores, the least finite number where a key is hidden, and a bool tensor.
+
+        The bool tensor is true for keys that a query sees; it is None if all queries see all keys.
+        """
         q, k = wide(self.grouped(self.q)), wide(self.shared_rows(self.k))
         scores = matmul(q, k, transpose_other=True) * self.scale
         mask = None if self.mask is None else self._grouped_mask(self.mask)
@@ -115,8 +137,7 @@ class _Scores:
             valid = mask if valid is None else logical_and(mask, valid)
         # The least finite number masks a score: minus infinity would become NaN in derivatives.
         least = float(np.finfo(np.float32).min)
-        shown = scores if valid is None else where(valid, scores, least)
-        return exp(shown - log_sum_exp)
+        return scores if valid is None else where(valid, scores, least), valid
 
     def log_sum_exp(self) -> Tensor:
         """Returns the logarithm of the sum of the exponentials of each row, of the valid keys.
