@@ -61,7 +61,7 @@ def truncate(dividend: int, divisor: int) -> int:
 
 
 class Violation(Exception):
-    """What the proof must exclude, such as an access outside of a buffer."""
+    """A fault that the proof must exclude, such as an access outside of a buffer."""
 
 
 @dataclass

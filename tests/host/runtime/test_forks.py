@@ -86,7 +86,7 @@ print(executable.peek("n"))
     "lock", ["executable._load_lock", "runner._memory_lock", "lanes._starting"]
 )
 def test_a_fork_while_another_thread_loads_reads_or_starts_lanes(lock: str) -> None:
-    """What the parent has not finished is begun again."""
+    """A child begins work again that another thread of its parent had begun."""
     lines = _run(f"""
 from ark_mlir.runtime.cpu import lanes
 executable = make()
