@@ -53,9 +53,6 @@ static constexpr int64_t kLeastMatrixColumns = 8, kTileColumns = 4;
 /// Candidates for the columns of a vCTA that streams weights.
 static constexpr int64_t kStreamingColumns[] = {64, 48, 32, 24, 16, 12,
                                                 8,  6,  4,  3,  2,  1};
-/// An elementwise task on a large tensor has kTilesOfLargeTensor tiles per SM,
-/// each of at most kMostRowTiles times the bytes of a tile of rows.
-static constexpr int64_t kTilesOfLargeTensor = 16, kMostRowTiles = 4;
 /// Bytes of the smallest memory transaction.
 static constexpr int64_t kSectorBytes = 32;
 
@@ -427,21 +424,14 @@ Tile TileSelector::selectPartitions(AttentionOpInterface op,
 
 /// Returns the bytes of a tile of rows. A hand-off between GPUs takes longer
 /// than one between SMs, so that an SM of a GPU has one tile to put or to
-/// receive. Elementwise ops on large tensors have larger tiles, since each vCTA
-/// takes time to start.
+/// receive.
 int64_t TileSelector::getWantedBytes(GroupOp group,
                                      ArrayRef<int64_t> domain) const {
-  if (isCPU())
+  if (isCPU() || !(isReadByAnotherRank(group) || readsAnotherRank(group)))
     return rowBytes;
   int64_t bytes =
       ShapedType::getNumElements(domain) * getBytesPerElement(group);
-  if (isReadByAnotherRank(group) || readsAnotherRank(group))
-    return std::max<int64_t>(rowBytes,
-                             divideCeil(bytes, getLeastTiles(target)));
-  if (getTileAnchor(group))
-    return rowBytes;
-  return std::clamp<int64_t>(bytes / (kTilesOfLargeTensor * target.getSms()),
-                             rowBytes, kMostRowTiles * rowBytes);
+  return std::max<int64_t>(rowBytes, divideCeil(bytes, getLeastTiles(target)));
 }
 
 /// Returns the minimum extent of the last dimension of a tile of rows.

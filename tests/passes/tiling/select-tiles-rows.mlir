@@ -142,24 +142,3 @@ ark.program @columns(
   }
   ark.return %0, %1 : tensor<768xf32>, tensor<768xf32>
 }
-
-// An elementwise op on a large tensor has tiles of more bytes than others: each vCTA takes
-// time to start.
-// CHECK-LABEL: ark.program @large
-// CHECK: ark.group "exp"{{.*}}tile = array<i64: 1, 12576>
-// CHECK: ark.group "log"{{.*}}tile = array<i64: 1, 2096>
-// CPU-LABEL: ark.program @large
-ark.program @large(
-    %x: tensor<1024x50304xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %y: tensor<132x50304xf32> {ark.kind = #ark.kind<input>, ark.name = "y"})
-    -> (tensor<1024x50304xf32> {ark.name = "exp"}, tensor<132x50304xf32> {ark.name = "log"}) {
-  %0 = ark.group "exp" (%a = %x) : (tensor<1024x50304xf32>) -> tensor<1024x50304xf32> {
-    %r = ark.exp %a : (tensor<1024x50304xf32>) -> tensor<1024x50304xf32>
-    ark.yield %r : tensor<1024x50304xf32>
-  }
-  %1 = ark.group "log" (%a = %y) : (tensor<132x50304xf32>) -> tensor<132x50304xf32> {
-    %r = ark.log %a : (tensor<132x50304xf32>) -> tensor<132x50304xf32>
-    ark.yield %r : tensor<132x50304xf32>
-  }
-  ark.return %0, %1 : tensor<1024x50304xf32>, tensor<132x50304xf32>
-}
