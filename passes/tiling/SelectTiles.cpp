@@ -53,8 +53,6 @@ static constexpr int64_t kLeastMatrixColumns = 8, kTileColumns = 4;
 /// Candidates for the columns of a vCTA that streams weights.
 static constexpr int64_t kStreamingColumns[] = {64, 48, 32, 24, 16, 12,
                                                 8,  6,  4,  3,  2,  1};
-/// Bytes of the smallest memory transaction.
-static constexpr int64_t kSectorBytes = 32;
 
 //===----------------------------------------------------------------------===//
 // Tile of the user's plan

@@ -103,7 +103,7 @@ int64_t ark::getLeastColumns(GroupOp group, TargetAttr target) {
   Operation *anchor = getTileAnchor(group);
   auto axes =
       anchor ? anchor->getAttrOfType<DenseI64ArrayAttr>("axes") : nullptr;
-  if (!axes)
+  if (!axes || !target.isGpu())
     return 1;
   RankedTensorType operand = getTensorType(anchor->getOperand(0));
   if (llvm::is_contained(axes.asArrayRef(), operand.getRank() - 1))
@@ -111,7 +111,9 @@ int64_t ark::getLeastColumns(GroupOp group, TargetAttr target) {
   int64_t length = 1;
   for (int64_t axis : axes.asArrayRef())
     length *= operand.getDimSize(axis);
-  return length < kLongColumn ? 1 : target.getWarpSize();
+  return length < kLongColumn
+             ? 1
+             : divideCeil(kSectorBytes, getBytes(operand.getElementType()));
 }
 
 bool ark::isInterleaved(int64_t rows, int64_t rowsOfState, int64_t size) {

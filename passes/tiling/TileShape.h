@@ -42,9 +42,11 @@ int64_t divideEvenly(int64_t extent, int64_t wanted, int64_t unit);
 /// Returns the bytes read and written per element of the domain.
 int64_t getBytesPerElement(GroupOp group);
 
-/// Returns the minimum number of columns of a tile: those of a warp if the tile
-/// of a GPU reduces long columns, so that the threads of a warp read contiguous
-/// elements; otherwise one.
+/// Bytes of the smallest memory transaction.
+constexpr int64_t kSectorBytes = 32;
+
+/// Returns the minimum number of columns of a tile: those of a memory
+/// transaction if the tile of a GPU reduces long columns; otherwise one.
 int64_t getLeastColumns(GroupOp group, TargetAttr target);
 
 /// Returns the nearest valid tile: no longer than the domain, complete in the

@@ -140,8 +140,9 @@ def SplitReductionsPass : Pass<"ark-split-reductions", "::mlir::ModuleOp"> {
     across results, such as values of a KV cache summed over its keys, or the columns of a matrix.
     Threads that shared a result would read elements that lie far apart. Instead, every warp reduces
     a share of the terms of all results, with neighbouring threads on neighbouring results, and a
-    second loop combines the partial results. The pass skips reductions of a static length that read
-    some elements for several results, such as products of matrices.
+    second loop combines the partial results. Fewer results than a warp has threads are divided into
+    more parts, if the length is static. The pass skips reductions of a static length that read some
+    elements for several results, such as products of matrices.
 
     ```mlir
     scf.parallel (%i) = (%c0) to (%c64) step (%c1) {

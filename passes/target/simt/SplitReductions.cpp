@@ -24,6 +24,8 @@ using namespace mlir::ark;
 
 /// Shorter reductions have too little work for every warp.
 static constexpr int64_t kMinLength = 128;
+/// The results whose f32 elements fill a memory sector.
+static constexpr int64_t kLeastResults = 8;
 /// The alignment that vectors need.
 static constexpr int64_t kAlignment = 64;
 
@@ -51,10 +53,10 @@ static scf::ParallelOp getReduction(scf::ParallelOp loop) {
   return found;
 }
 
-/// Returns the extents of a loop with at least as many results as a warp has
-/// threads, and at most as many as a CTA.
+/// Returns the constant extents of a loop, if there are any and it has at least
+/// `least` and at most `most` results.
 static std::optional<SmallVector<int64_t>>
-getExtents(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
+getExtents(scf::ParallelOp loop, int64_t least, int64_t most) {
   SmallVector<int64_t> extents;
   int64_t results = 1;
   for (Value end : loop.getUpperBound()) {
@@ -63,9 +65,15 @@ getExtents(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
       return std::nullopt;
     extents.push_back(*extent);
   }
-  if (!isZeroBasedUnitStep(loop) || results < warpSize || results > threads)
+  if (!isZeroBasedUnitStep(loop) || results < least || results > most)
     return std::nullopt;
   return extents;
+}
+
+static bool hasStaticLength(scf::ParallelOp reduction) {
+  return llvm::all_of(reduction.getUpperBound(), [](Value end) {
+    return getConstantIntValue(end).has_value();
+  });
 }
 
 /// Returns true for a single reduction, possibly long, over elements that are
@@ -73,9 +81,7 @@ getExtents(scf::ParallelOp loop, int64_t threads, int64_t warpSize) {
 /// contiguous: ark-unroll-and-jam serves products of such a length, which read
 /// some elements for several results.
 static bool isLongAndStrided(scf::ParallelOp loop, scf::ParallelOp reduction) {
-  bool isStatic = llvm::all_of(reduction.getUpperBound(), [](Value end) {
-    return getConstantIntValue(end).has_value();
-  });
+  bool isStatic = hasStaticLength(reduction);
   if (reduction.getNumReductions() != 1 || !isZeroBasedUnitStep(reduction) ||
       (reduction.getNumLoops() != 1 && !isStatic))
     return false;
@@ -238,10 +244,18 @@ struct SplitReductionsPass
 private:
   void split(scf::ParallelOp loop) {
     scf::ParallelOp reduction = getReduction(loop);
-    auto extents = getExtents(loop, threads, warpSize);
-    if (!reduction || !extents || !isLongAndStrided(loop, reduction))
+    if (!reduction || !isLongAndStrided(loop, reduction))
       return;
-    Splitter(loop, reduction, *extents, threads / warpSize).run();
+    // The threads of a warp read the sectors of several rows if a row of
+    // results is shorter than a warp. Such a loop has a length known before.
+    bool isStatic = hasStaticLength(reduction);
+    auto extents =
+        getExtents(loop, isStatic ? kLeastResults : warpSize, threads);
+    if (!extents)
+      return;
+    int64_t results = isStatic ? llvm::product_of(*extents) : warpSize;
+    int64_t parts = threads / std::min(results, warpSize.getValue());
+    Splitter(loop, reduction, *extents, parts).run();
     ++numSplit;
   }
 };

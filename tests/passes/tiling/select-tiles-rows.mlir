@@ -121,10 +121,10 @@ ark.program @shares(
   ark.return %0, %1 : tensor<8x128256xbf16>, tensor<8x2048xbf16>
 }
 
-// The tiles of sums of long columns have the columns of a warp; those of short columns, and of
-// rows, may be narrower.
+// The tiles of sums of long columns have the columns of a memory sector; those of short columns, and
+// of rows, may be narrower.
 // CHECK-LABEL: ark.program @columns
-// CHECK: ark.group "long"{{.*}}tile = array<i64: 32>
+// CHECK: ark.group "long"{{.*}}tile = array<i64: 8>
 // CHECK: ark.group "short"{{.*}}tile = array<i64: 4>
 // CPU-LABEL: ark.program @columns
 // CPU: ark.group "long"{{.*}}tile = array<i64: 6>

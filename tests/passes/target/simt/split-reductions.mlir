@@ -264,6 +264,76 @@ func.func private @body(%begin: index, %n: index, %task: index, %status: memref<
 
 // -----
 
+// Eight results: each warp of 32 threads has four parts of all results.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-SAME: %[[X:[a-z0-9]+]]: memref<3x64x8xf32>
+// CHECK: memref.alloca() {alignment = 64 : i64} : memref<8x8xf32>
+// CHECK: scf.parallel (%[[PART:.+]], %[[J:.+]]) =
+// CHECK: scf.parallel (%[[N:.+]]) = (%[[PART]]) to (%{{.+}}) step (%{{.+}}) init
+// CHECK: %[[INDICES:.+]]:2 = affine.delinearize_index %[[N]] into
+// CHECK: memref.load %[[X]][%{{.+}}, %{{.+}}, %[[J]]]
+func.func private @body(%begin: index, %n: index, %task: index, %status: memref<4xi64>, %x: memref<3x64x8xf32>, %y: memref<8xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %batches = arith.constant 3 : index
+  %rows = arith.constant 64 : index
+  %cols = arith.constant 8 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%j) = (%c0) to (%cols) step (%c1) {
+    %sum = scf.parallel (%b, %k) = (%c0, %c0) to (%batches, %rows) step (%c1, %c1) init (%zero) -> f32 {
+      %a = memref.load %x[%b, %k, %j] : memref<3x64x8xf32>
+      scf.reduce(%a : f32) {
+      ^bb0(%l: f32, %r: f32):
+        %s = arith.addf %l, %r : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%j] : memref<8xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// Four results fill no memory sector.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK-NOT: memref.alloca
+// CHECK: return
+func.func private @body(%begin: index, %n: index, %task: index, %status: memref<4xi64>, %x: memref<3x64x4xf32>, %y: memref<4xf32>) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %batches = arith.constant 3 : index
+  %rows = arith.constant 64 : index
+  %cols = arith.constant 4 : index
+  %zero = arith.constant 0.0 : f32
+  scf.parallel (%j) = (%c0) to (%cols) step (%c1) {
+    %sum = scf.parallel (%b, %k) = (%c0, %c0) to (%batches, %rows) step (%c1, %c1) init (%zero) -> f32 {
+      %a = memref.load %x[%b, %k, %j] : memref<3x64x4xf32>
+      scf.reduce(%a : f32) {
+      ^bb0(%l: f32, %r: f32):
+        %s = arith.addf %l, %r : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %sum, %y[%j] : memref<4xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
 // Too short to be divided among warps.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
