@@ -54,13 +54,16 @@ def attention(op: Any, step: Step) -> None:
     q, k = step.read(op.query), step.read(op.key)
     scores = _Scores(q, k, mask, length, float(op.scale.value), bool(op.causal))
     g, v = scores.grouped(step.g), scores.shared_rows(step.read(op.value))
-    is_narrow = q.dtype.itemsize < 4
-    weights = scores.weights(scores.log_sum_exp()) if is_narrow else scores.softmax()
-    shares = narrow(weights, q.dtype)
-    # The mean of a row's slopes, weighted by the row's weights, is the scalar product of the
-    # result's row and its cotangent.
-    mean = reduce_sum(wide(g) * wide(scores.grouped(step.y)), -1)
-    slopes = wide(shares) * (matmul(wide(g), wide(v), transpose_other=True) - mean)
+    slopes = matmul(wide(g), wide(v), transpose_other=True)
+    if q.dtype.itemsize < 4:
+        shares = narrow(scores.weights(scores.log_sum_exp()), q.dtype)
+        # The mean of a row's slopes, weighted by the row's weights, is the scalar product of the
+        # result's row and its cotangent.
+        mean = reduce_sum(wide(g) * wide(scores.grouped(step.y)), -1)
+    else:
+        shares = scores.softmax()
+        mean = reduce_sum(slopes * shares, -1)
+    slopes = wide(shares) * (slopes - mean)
     scores.give(step, op, slopes)
     step.give(
         op.value,
