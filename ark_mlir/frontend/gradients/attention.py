@@ -133,7 +133,8 @@ class _Scores:
         q, k = wide(self.grouped(self.q)), wide(self.shared_rows(self.k))
         scores = matmul(q, k, transpose_other=True) * self.scale
         mask = None if self.mask is None else self._grouped_mask(self.mask)
-        valid = _visible(*scores.shape[-2:], self.length, self.causal)
+        queries, keys = scores.shape[-2:]
+        valid = _visible(queries, keys, self.length, self.causal)
         if mask is not None and mask.dtype is not bool_:
             scores = scores + wide(mask)
         elif mask is not None:
