@@ -345,6 +345,14 @@ class TorchTrainer:
 
         Args:
             path: the ``.safetensors`` file.
+
+        >>> import torch
+        >>> net, batch = torch.nn.Linear(4, 1), {"x": torch.ones(2, 4)}
+        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        >>> loss = lambda net, batch: net(batch["x"]).square().mean()
+        >>> with ark.training.from_torch(net, loss, batch, optimizer=sgd) as trainer:
+        ...     losses = trainer.run([batch] * 3)
+        ...     trainer.save("net.safetensors")
         """
         self._trainer.save(path)
 
@@ -354,6 +362,18 @@ class TorchTrainer:
 
         Args:
             path: the ``.safetensors`` file.
+
+        >>> import torch
+        >>> net, batch = torch.nn.Linear(4, 1), {"x": torch.ones(2, 4)}
+        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        >>> loss = lambda net, batch: net(batch["x"]).square().mean()
+        >>> with ark.training.from_torch(net, loss, batch, optimizer=sgd) as trainer:
+        ...     losses = trainer.run([batch] * 3)
+        ...     trainer.save("net.safetensors")
+        >>> with ark.training.from_torch(net, loss, batch, optimizer=sgd) as trainer:
+        ...     trainer.load("net.safetensors")
+        ...     trainer.step
+        3
         """
         self._trainer.load(path)
 
@@ -362,11 +382,26 @@ class TorchTrainer:
 
         Args:
             path: the ``.html`` file.
+
+        >>> import torch
+        >>> net, batch = torch.nn.Linear(4, 1), {"x": torch.ones(2, 4)}
+        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        >>> loss = lambda net, batch: net(batch["x"]).square().mean()
+        >>> with ark.training.from_torch(net, loss, batch, optimizer=sgd) as trainer:
+        ...     losses = trainer.run([batch] * 3)
+        ...     trainer.plot("net.html")
         """
         self._trainer.plot(path)
 
     def close(self) -> None:
-        """Frees the memory of the executable; may be called again."""
+        """Frees the memory of the executable; may be called again.
+
+        >>> import torch
+        >>> net, batch = torch.nn.Linear(4, 1), {"x": torch.ones(2, 4)}
+        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.05)
+        >>> loss = lambda net, batch: net(batch["x"]).square().mean()
+        >>> ark.training.from_torch(net, loss, batch, optimizer=sgd).close()
+        """
         self._trainer.close()
 
     def __enter__(self) -> Self:

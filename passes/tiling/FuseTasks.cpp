@@ -305,14 +305,14 @@ double TaskFuser::getVCTANs(TaskOp task, int64_t count) {
 }
 
 /// Returns true if the results of `first` that `second` reads stay in
-/// registers: both tasks are elementwise, and `first` has few tiles, so that
-/// ark-join-elementwise joins their ops.
+/// registers: both tasks are elementwise, `first` has few tiles, and `second`
+/// updates a state, so that ark-join-elementwise joins their ops.
 static bool staysInRegisters(TaskOp first, TaskOp second) {
   int64_t tiles = 0;
   for (BlockArgument tile : first.getBody().front().getArguments().drop_front())
     tiles += cast<RankedTensorType>(tile.getType()).getRank() > 0;
-  return tiles <= kMostFirstTiles && isElementwise(first) &&
-         isElementwise(second);
+  return tiles <= kMostFirstTiles && second.getInPlace() &&
+         isElementwise(first) && isElementwise(second);
 }
 
 /// Returns the bytes of results that become temporaries of the vCTA, excluding

@@ -250,6 +250,10 @@ struct JoinElementwisePass
   void runOnOperation() override {
     IRRewriter rewriter(&getContext());
     for (auto task : getOperation().getBody().getOps<TaskOp>()) {
+      // Results of other tasks may become packets, which ops of one result
+      // send.
+      if (!task.getInPlace())
+        continue;
       SmallVector<LinalgOp> ops = getElementwiseOps(task);
       if (ops.size() < 2)
         continue;

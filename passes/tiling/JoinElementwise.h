@@ -12,7 +12,8 @@ namespace mlir::ark {
 constexpr int64_t kMostJoinedTiles = 8;
 
 /// Returns true if all structured ops of a task are elementwise, on tiles of
-/// static shape. `ark-join-elementwise` joins such ops.
+/// static shape. `ark-join-elementwise` joins such ops if the task updates a
+/// state.
 bool isElementwise(TaskOp task);
 
 } // namespace mlir::ark

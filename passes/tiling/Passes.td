@@ -262,8 +262,8 @@ def JoinElementwisePass : Pass<"ark-join-elementwise", "::mlir::ark::ProgramOp">
     Two elementwise ops with equal iterations become one op with the results of both if the second op
     reads a result of the first one element by element, or if both read the same tile. Results that
     no other op reads disappear, so that values stay in registers: a step of an optimizer reads
-    gradient, weight and moments once. The pass changes only bodies whose structured ops are all
-    elementwise, and only tiles of static shape.
+    gradient, weight and moments once. The pass changes only tasks that update a state, whose
+    structured ops are all elementwise, on tiles of static shape.
 
     ```mlir
     %1 = linalg.generic ins(%m, %g) outs(%empty) { arith.mulf, arith.addf }

@@ -3,8 +3,9 @@ metadata."""
 
 from __future__ import annotations
 
+import logging
 import operator
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -104,3 +105,40 @@ def fresh_torch() -> Generator[None]:
 @pytest.fixture
 def graph() -> Graph:
     return Graph()
+
+
+@pytest.fixture
+def gradients() -> Generator[None]:
+    import torch
+
+    with torch.enable_grad():
+        yield
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    caplog.set_level(logging.WARNING, "ark.pytorch")
+    return lambda: [r.getMessage() for r in caplog.records if r.name == "ark.pytorch"]
+
+
+@pytest.fixture
+def seen(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Returns a ``Seen``, which records each compilation and binding."""
+    from torch_training import Seen
+
+    from ark_mlir.pytorch import backend
+
+    found = Seen()
+    compile_program, bind = ark.compile, ark.Executable.bind
+
+    def compiling(program: ark.Program, **options: Any) -> ark.Executable:
+        found.programs.append(program)
+        return compile_program(program, **options)
+
+    def binding(self: ark.Executable, values: Any, **options: Any) -> ark.Executable:
+        found.bound.append(list(values))
+        return bind(self, values, **options)
+
+    monkeypatch.setattr(backend, "compile", compiling)
+    monkeypatch.setattr(ark.Executable, "bind", binding)
+    return found

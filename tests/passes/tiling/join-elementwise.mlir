@@ -66,8 +66,8 @@ ark.program @optimizer(%g: tensor<8x8xf32> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
-// Unchanged: a reader of transposed elements, ops without a common tile, and bodies with a
-// reduction.
+// Unchanged: a reader of transposed elements, ops without a common tile, bodies with a reduction, and
+// tasks that update no state.
 // CHECK-LABEL: ark.program @unchanged
 // CHECK: ark.task "transposed"
 // CHECK: linalg.exp
@@ -79,36 +79,38 @@ ark.program @optimizer(%g: tensor<8x8xf32> {ark.kind = #ark.kind<input>, ark.nam
 // CHECK: linalg.exp
 // CHECK: linalg.log
 // CHECK: linalg.reduce
+// CHECK: ark.task "fresh"
+// CHECK: linalg.exp
+// CHECK: linalg.log
 ark.program @unchanged(%x: tensor<4x4xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
-    %y: tensor<4x4xf32> {ark.kind = #ark.kind<input>, ark.name = "y"})
-    -> (tensor<4x4xf32> {ark.name = "t"}, tensor<4x4xf32> {ark.name = "a"}, tensor<4x4xf32> {ark.name = "b"},
-        tensor<4xf32> {ark.name = "s"}) {
-  %e0 = tensor.empty() : tensor<4x4xf32>
+    %y: tensor<4x4xf32> {ark.kind = #ark.kind<input>, ark.name = "y"},
+    %s0: tensor<4x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s0"},
+    %s1: tensor<4x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s1"},
+    %s2: tensor<4x4xf32> {ark.kind = #ark.kind<state>, ark.name = "s2"},
+    %s3: tensor<4xf32> {ark.kind = #ark.kind<state>, ark.name = "s3"})
+    -> (tensor<4x4xf32> {ark.name = "f"}) {
   %0 = ark.task "transposed" grid [1]
       ins(%x[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>)
-      outs(%e0[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>) attributes {ops = ["exp"]} {
+      outs(%s0[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>) attributes {in_place, ops = ["exp"]} {
   ^bb0(%i: index, %a: tensor<4x4xf32>, %o: tensor<4x4xf32>):
     %e = tensor.empty() : tensor<4x4xf32>
     %r = linalg.exp ins(%a : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
     %t = linalg.transpose ins(%r : tensor<4x4xf32>) outs(%o : tensor<4x4xf32>) permutation = [1, 0]
     ark.yield %t : tensor<4x4xf32>
   } : tensor<4x4xf32>
-  %e1 = tensor.empty() : tensor<4x4xf32>
-  %e2 = tensor.empty() : tensor<4x4xf32>
   %1:2 = ark.task "strangers" grid [1]
       ins(%x[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>,
           %y[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>)
-      outs(%e1[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>,
-           %e2[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>) attributes {ops = ["exp", "log"]} {
+      outs(%s1[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>,
+           %s2[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>) attributes {in_place, ops = ["exp", "log"]} {
   ^bb0(%i: index, %a: tensor<4x4xf32>, %b: tensor<4x4xf32>, %o: tensor<4x4xf32>, %p: tensor<4x4xf32>):
     %r = linalg.exp ins(%a : tensor<4x4xf32>) outs(%o : tensor<4x4xf32>) -> tensor<4x4xf32>
     %t = linalg.log ins(%b : tensor<4x4xf32>) outs(%p : tensor<4x4xf32>) -> tensor<4x4xf32>
     ark.yield %r, %t : tensor<4x4xf32>, tensor<4x4xf32>
   } : tensor<4x4xf32>, tensor<4x4xf32>
-  %e3 = tensor.empty() : tensor<4xf32>
   %2 = ark.task "reduced" grid [1]
       ins(%x[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>)
-      outs(%e3[#ark.region<(d0) -> (0), [4]>] : tensor<4xf32>) attributes {ops = ["exp"]} {
+      outs(%s3[#ark.region<(d0) -> (0), [4]>] : tensor<4xf32>) attributes {in_place, ops = ["exp"]} {
   ^bb0(%i: index, %a: tensor<4x4xf32>, %o: tensor<4xf32>):
     %e = tensor.empty() : tensor<4x4xf32>
     %r = linalg.exp ins(%a : tensor<4x4xf32>) outs(%e : tensor<4x4xf32>) -> tensor<4x4xf32>
@@ -116,5 +118,15 @@ ark.program @unchanged(%x: tensor<4x4xf32> {ark.kind = #ark.kind<input>, ark.nam
     %s = linalg.reduce { arith.addf } ins(%t : tensor<4x4xf32>) outs(%o : tensor<4xf32>) dimensions = [1]
     ark.yield %s : tensor<4xf32>
   } : tensor<4xf32>
-  ark.return %0, %1#0, %1#1, %2 : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xf32>
+  %e = tensor.empty() : tensor<4x4xf32>
+  %3 = ark.task "fresh" grid [1]
+      ins(%x[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>)
+      outs(%e[#ark.region<(d0) -> (0, 0), [4, 4]>] : tensor<4x4xf32>) attributes {ops = ["exp"]} {
+  ^bb0(%i: index, %a: tensor<4x4xf32>, %o: tensor<4x4xf32>):
+    %t = tensor.empty() : tensor<4x4xf32>
+    %r = linalg.exp ins(%a : tensor<4x4xf32>) outs(%t : tensor<4x4xf32>) -> tensor<4x4xf32>
+    %l = linalg.log ins(%r : tensor<4x4xf32>) outs(%o : tensor<4x4xf32>) -> tensor<4x4xf32>
+    ark.yield %l : tensor<4x4xf32>
+  } : tensor<4x4xf32>
+  ark.return %3 : tensor<4x4xf32>
 }
