@@ -14,6 +14,9 @@
 True
 """
 
+# Without PyTorch, parts of the type of from_torch are unknown.
+# pyright: reportUnknownVariableType=false
+
 from .config import TrainingConfig, read_config
 from .corpus import TokenBatches, read_bytes
 from .curve import write_curve
