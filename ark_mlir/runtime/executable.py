@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from .arrays.streams import StreamsByRank
 
 
-# What forked children call, of each executable.
+# Functions that a forked child calls, one for each executable: they renew its locks.
 _renewals: set[weakref.WeakMethod[Callable[[], None]]] = set()
 
 

@@ -42,7 +42,7 @@ def _nll_loss(
     values = tensor(x)
     labels, axis = _labels(values, target)
     each, safe = _weights(values, labels, weight, ignore_index)
-    # What an ignored element holds, such as NaN, has no effect.
+    # An ignored element has no effect, even if it is NaN.
     losses = ark.where(
         ark.not_equal(labels, ignore_index), -take_along(values, axis, safe) * each, 0
     )

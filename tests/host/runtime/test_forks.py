@@ -5,13 +5,10 @@ A child has only the thread that forked, so a lock that another thread held stay
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
 import pytest
-
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 # `in_child(call)` prints what a call returns or raises in a forked child, and ends a child that
 # hangs. The programs count iterations.
