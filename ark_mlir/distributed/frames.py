@@ -12,7 +12,7 @@ import os
 import socket
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import DeviceError, UnsupportedError
 
@@ -28,6 +28,7 @@ __all__ = [
     "as_file",
     "close_files",
     "contents",
+    "parse_object",
     "parse_text",
     "receive_frame",
 ]
@@ -159,6 +160,15 @@ def parse_text(text: bytes) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise DamagedFrameError(f"text that is not JSON: {error}") from None
+
+
+def parse_object(text: bytes) -> dict[str, Any]:
+    """Returns the JSON object in a message's text; raises DamagedFrameError if the text is not
+    one."""
+    message = parse_text(text)
+    if not isinstance(message, dict):
+        raise DamagedFrameError("text that is not a JSON object")
+    return cast("dict[str, Any]", message)
 
 
 def _text_of(file: int, length: int) -> bytes:

@@ -24,9 +24,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from ..errors import ArkError, DeviceError, InvalidUsageError, RankFailedError, UnsupportedError
-from .frames import DamagedFrameError, close_files, parse_text
+from .frames import DamagedFrameError, close_files, parse_object
 from .launcher import Identity
 from .links import Links
+from .refusals import name_ranks, raise_refusal, refusal
 
 __all__ = ["connect_ranks"]
 
@@ -164,7 +165,7 @@ class _Host:
         # Checked after every event, so that a stream of events cannot postpone the deadline.
         if self._missing and time.monotonic() >= self._deadline:
             raise RankFailedError(
-                f"{_ranks(self._missing)} of {self._identity.size} did not come within "
+                f"{name_ranks(self._missing)} of {self._identity.size} did not come within "
                 f"{self._timeout:g} s ({self._identity.job})",
                 notes=self._refused,
             )
@@ -207,7 +208,7 @@ class _Host:
             self._refuse(link, f"process {process} sent no valid greeting: {error}")
             return
         except ArkError as error:
-            _send(link, _problem(error))
+            _send(link, refusal(error))
             link.close()
             raise
         selector.register(link, selectors.EVENT_READ)
@@ -286,7 +287,7 @@ class _Host:
 
     def _report_failure(self, error: BaseException) -> None:
         for link in (*self._links.values(), *self._strangers):
-            _send(link, _problem(error))
+            _send(link, refusal(error))
             link.close()
 
 
@@ -318,7 +319,7 @@ def _await_introduction(
             received = _receive(link, _MOST_FILES)
         except TimeoutError:
             raise RankFailedError(
-                f"{_ranks(missing or [0])} of {identity.size} did not come within "
+                f"{name_ranks(missing or [0])} of {identity.size} did not come within "
                 f"{timeout:g} s ({identity.job})"
             ) from None
         except (DamagedFrameError, OSError) as error:
@@ -329,9 +330,7 @@ def _await_introduction(
         if "processes" in message and len(files) == identity.size - 2:
             return message["processes"], files
         close_files(files)
-        if "problem" in message:
-            kind = InvalidUsageError if message.get("usage") else RankFailedError
-            raise kind(f"rank {identity.rank} cannot continue: {message['problem']}")
+        raise_refusal(message, identity.rank)
         if "missing" not in message:
             raise RankFailedError("rank 0 sent a malformed message")
         missing = message["missing"]
@@ -399,24 +398,7 @@ def _receive(link: socket.socket, files: int) -> tuple[dict[str, Any], list[int]
             raise DamagedFrameError(f"a datagram of more than {_DATAGRAM} bytes")
         if flags & socket.MSG_CTRUNC:
             raise DamagedFrameError(f"more than {files} files, or too many files are open")
-        return _as_object(data), received
+        return parse_object(data), received
     except BaseException:
         close_files(received)
         raise
-
-
-def _as_object(data: bytes) -> dict[str, Any]:
-    message = parse_text(data)
-    if not isinstance(message, dict):
-        raise DamagedFrameError("text that is not a JSON object")
-    return cast("dict[str, Any]", message)
-
-
-def _problem(error: BaseException) -> dict[str, object]:
-    text = str(error) if isinstance(error, ArkError) else f"rank 0 failed: {error!r}"
-    return {"problem": text, "usage": isinstance(error, InvalidUsageError)}
-
-
-def _ranks(numbers: list[int]) -> str:
-    words = ", ".join(map(str, numbers))
-    return f"rank {words}" if len(numbers) == 1 else f"ranks {words}"

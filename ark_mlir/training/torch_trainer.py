@@ -225,8 +225,8 @@ class TorchTrainer:
         executable: the compiled program, which holds weights and moments as states.
 
     Example:
-        >>> ark.training.TorchTrainer.__name__
-        'TorchTrainer'
+        >>> torch_trainer.step == len(torch_trainer.losses)
+        True
     """
 
     def __init__(
@@ -294,12 +294,7 @@ class TorchTrainer:
     def state_dict(self) -> dict[str, torch.Tensor]:
         """Returns a copy of the trained parameters, by their names in the module.
 
-        >>> import torch
-        >>> net, batch = torch.nn.Linear(4, 1), {"x": torch.ones(2, 4)}
-        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.05)
-        >>> loss = lambda net, batch: net(batch["x"]).square().mean()
-        >>> with ark.training.from_torch(net, loss, batch, optimizer=sgd) as trainer:
-        ...     sorted(trainer.state_dict())
+        >>> sorted(torch_trainer.state_dict())
         ['bias', 'weight']
         """
         torch = require_torch(_WHAT)
@@ -346,13 +341,7 @@ class TorchTrainer:
         Args:
             path: the ``.safetensors`` file.
 
-        >>> import torch
-        >>> net, batch = torch.nn.Linear(4, 1), {"x": torch.ones(2, 4)}
-        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.05)
-        >>> loss = lambda net, batch: net(batch["x"]).square().mean()
-        >>> with ark.training.from_torch(net, loss, batch, optimizer=sgd) as trainer:
-        ...     losses = trainer.run([batch] * 3)
-        ...     trainer.save("net.safetensors")
+        >>> torch_trainer.save("net.safetensors")
         """
         self._trainer.save(path)
 
@@ -363,17 +352,8 @@ class TorchTrainer:
         Args:
             path: the ``.safetensors`` file.
 
-        >>> import torch
-        >>> net, batch = torch.nn.Linear(4, 1), {"x": torch.ones(2, 4)}
-        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.05)
-        >>> loss = lambda net, batch: net(batch["x"]).square().mean()
-        >>> with ark.training.from_torch(net, loss, batch, optimizer=sgd) as trainer:
-        ...     losses = trainer.run([batch] * 3)
-        ...     trainer.save("net.safetensors")
-        >>> with ark.training.from_torch(net, loss, batch, optimizer=sgd) as trainer:
-        ...     trainer.load("net.safetensors")
-        ...     trainer.step
-        3
+        >>> torch_trainer.save("net.safetensors")
+        >>> torch_trainer.load("net.safetensors")
         """
         self._trainer.load(path)
 
@@ -383,13 +363,7 @@ class TorchTrainer:
         Args:
             path: the ``.html`` file.
 
-        >>> import torch
-        >>> net, batch = torch.nn.Linear(4, 1), {"x": torch.ones(2, 4)}
-        >>> sgd = torch.optim.SGD(net.parameters(), lr=0.05)
-        >>> loss = lambda net, batch: net(batch["x"]).square().mean()
-        >>> with ark.training.from_torch(net, loss, batch, optimizer=sgd) as trainer:
-        ...     losses = trainer.run([batch] * 3)
-        ...     trainer.plot("net.html")
+        >>> torch_trainer.plot("net.html")
         """
         self._trainer.plot(path)
 

@@ -7,6 +7,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "lib/analysis/CostModel.h"
+#include "lib/analysis/ProductTiles.h"
 #include "passes/tiling/TileShape.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -57,9 +58,7 @@ static double countLeading(Value operand, ArrayRef<int64_t> tile) {
 }
 
 static Work estimateMatmul(MatmulOp op, ArrayRef<int64_t> tile) {
-  RankedTensorType lhs = getTensorType(op.getLhs());
-  double depth =
-      lhs.getDimSize(lhs.getRank() - (op.getTransposeInput() ? 2 : 1));
+  double depth = getDepth(op);
   double rows = tile[tile.size() - 2], columns = tile.back();
   double left = countLeading(op.getLhs(), tile) * rows * depth;
   double right = countLeading(op.getRhs(), tile) * columns * depth;

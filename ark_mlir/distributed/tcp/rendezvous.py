@@ -16,12 +16,13 @@ import threading
 import time
 from collections.abc import Generator, Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import knobs
 from ...errors import ArkError, DeviceError, InvalidUsageError, RankFailedError
-from ..frames import DamagedFrameError, parse_text
+from ..frames import DamagedFrameError, parse_object
 from ..launcher import Identity
+from ..refusals import name_ranks, raise_refusal, refusal
 from .channel import Channel, connect_channel
 from .links import TcpLinks, shut_down
 
@@ -161,7 +162,7 @@ def _gather(identity: Identity, endpoint: Endpoint, timeout: float, deadline: fl
         except BaseException as error:
             for channel in channels.values():
                 with contextlib.suppress(OSError):
-                    _send(channel, _problem(error))
+                    _send(channel, refusal(error))
                 channel.close()
             raise
     return TcpLinks(0, channels, processes, timeout)
@@ -217,14 +218,14 @@ class _Door:
                         rank = self._check(guest, missing)
                     except ArkError as error:
                         with contextlib.suppress(OSError):
-                            _send(guest.channel, _problem(error))
+                            _send(guest.channel, refusal(error))
                         guest.channel.close()
                         raise
                     missing.discard(rank)
                     guests[rank], channels[rank] = guest, guest.channel
             if missing and time.monotonic() >= deadline:
                 raise RankFailedError(
-                    f"{_ranks(sorted(missing))} of {self._identity.size} did not come within "
+                    f"{name_ranks(sorted(missing))} of {self._identity.size} did not come within "
                     f"{timeout:g} s (rank {self._identity.rank} waits at port {self.port})",
                     notes=self._refused,
                 )
@@ -351,9 +352,7 @@ def _await_doors(
         raise RankFailedError(f"rank 0 sent a malformed message: {error}") from None
     if message is None:
         raise RankFailedError("rank 0 ended before all had come")
-    if "problem" in message:
-        kind = InvalidUsageError if message.get("usage") else RankFailedError
-        raise kind(f"rank {identity.rank} cannot continue: {message['problem']}")
+    raise_refusal(message, identity.rank)
     doors = [(str(host), int(port)) for host, port in message["doors"]]
     return doors, [str(process) for process in message["processes"]]
 
@@ -392,22 +391,9 @@ def _receive(channel: Channel, longest: int) -> dict[str, Any] | None:
     data = channel.receive(longest)
     if data is None:
         return None
-    message = parse_text(data)
-    if not isinstance(message, dict):
-        raise DamagedFrameError("text that is not a JSON object")
-    return cast("dict[str, Any]", message)
+    return parse_object(data)
 
 
 def _is_greeting(message: dict[str, Any]) -> bool:
     numbers = all(type(message.get(name)) is int for name in ("protocol", "rank", "size", "port"))
     return numbers and isinstance(message.get("process"), str)
-
-
-def _problem(error: BaseException) -> dict[str, object]:
-    text = str(error) if isinstance(error, ArkError) else f"rank 0 failed: {error!r}"
-    return {"problem": text, "usage": isinstance(error, InvalidUsageError)}
-
-
-def _ranks(numbers: list[int]) -> str:
-    words = ", ".join(map(str, numbers))
-    return f"rank {words}" if len(numbers) == 1 else f"ranks {words}"

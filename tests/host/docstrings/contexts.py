@@ -102,6 +102,21 @@ class Workplace:
         """A communicator of another library, of which an example calls nothing."""
         return object()
 
+    def make_torch_trainer(self) -> Any:
+        """A training step of a linear layer of PyTorch, after three steps."""
+        import torch
+
+        net, batch = torch.nn.Linear(4, 1), {"x": torch.ones(2, 4)}
+        trainer = ark.training.from_torch(
+            net,
+            lambda net, batch: net(batch["x"]).square().mean(),
+            batch,
+            optimizer=torch.optim.SGD(net.parameters(), lr=0.05),
+            target="cpu:2",
+        )
+        trainer.run([batch] * 3)
+        return trainer
+
     def make_count(self) -> Any:
         """A program that counts in the state ``total``."""
         with ark.Program("count") as program:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
 import subprocess
 import sys
 from typing import Any
@@ -11,8 +10,6 @@ from typing import Any
 import pytest
 
 pytest.importorskip("ark_mlir._mlir_libs", reason="the compiler is not built")
-
-pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
 # The test runs in a separate process: pytest has threads, and a child that hangs must be killed.
 _SCRIPT = """
