@@ -62,11 +62,44 @@ static SmallVector<SmallVector<OpOperand *, 2>> getUsers(Operation *init) {
   return users;
 }
 
+/// Returns true for an insertion into a tensor that other insertions have not
+/// filled yet: the first part of a concatenation.
+static bool insertsIntoEmpty(tensor::InsertSliceOp op) {
+  while (auto before = op.getDest().getDefiningOp<tensor::InsertSliceOp>())
+    op = before;
+  return op.getDest().getDefiningOp<tensor::EmptyOp>() != nullptr;
+}
+
+/// Undoes the merging of equal first parts of concatenations by CSE. Each
+/// concatenation would otherwise copy the parts, and with them elements that no
+/// op has filled. Visits the last insertion first, because a clone is another
+/// use of the insertion before it.
+static void unshareFirstParts(RewriterBase &rewriter, Block &body) {
+  auto isContinued = [](OpOperand &use) {
+    auto next = dyn_cast<tensor::InsertSliceOp>(use.getOwner());
+    return next && use == next.getDestMutable();
+  };
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body))) {
+    auto part = dyn_cast<tensor::InsertSliceOp>(op);
+    if (!part || part->hasOneUse() || !insertsIntoEmpty(part) ||
+        !llvm::all_of(part->getUses(), isContinued))
+      continue;
+    for (OpOperand &use :
+         llvm::make_early_inc_range(llvm::drop_begin(part->getUses()))) {
+      rewriter.setInsertionPoint(use.getOwner());
+      Operation *clone = rewriter.clone(*part);
+      rewriter.modifyOpInPlace(use.getOwner(),
+                               [&] { use.set(clone->getResult(0)); });
+    }
+  }
+}
+
 /// Undoes the merging of inits by CSE: accumulators with equal initial values
 /// share a fill, and uninitialised tensors share an op, although each needs its
 /// own memory. Moves each init directly before its first use, because the
 /// memory found for it may be part of a value that only exists at that point.
 void ark::unshareInits(RewriterBase &rewriter, Block &body) {
+  unshareFirstParts(rewriter, body);
   // Collects all inits first, because two inits that move before the same op
   // would otherwise be visited again and again.
   SmallVector<Operation *> inits;

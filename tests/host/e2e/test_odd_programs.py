@@ -59,6 +59,19 @@ def test_concatenation_of_a_concatenation(agree: Agree) -> None:
     agree(build(body), {"x": random(64, 16), "y": random(64, 16)})
 
 
+def test_concatenations_with_equal_first_parts(agree: Agree) -> None:
+    """Also three parts of which two are equal, as in the derivative of slices with a step."""
+
+    def body() -> None:
+        x, y = (ark.input(name, (8, 3), ark.fp32) for name in "xy")
+        zeros = ark.zeros((8, 1))
+        ark.output("z", ark.concat([zeros, x], 1) * ark.concat([zeros, y], 1))
+        ends = [ark.concat([zeros, x, last], 1) for last in (zeros, ark.exp(zeros))]
+        ark.output("w", ends[0] + ends[1] * 2.0)
+
+    agree(build(body), {"x": random(8, 3), "y": random(8, 3)})
+
+
 ZERO: dict[str, tuple[Body, Arrays]] = {
     "elementwise": (
         lambda: ark.output("y", ark.input("x", (0, 4), ark.fp32) + 1.0),
