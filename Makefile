@@ -38,7 +38,8 @@ UP_TO_DATE ?= 0
 PYTHONS ?= 3.10 3.11 3.12 3.13
 WHEEL_PYTHONS ?= $(PYTHONS)
 GPU_TARGET ?= cuda:sm_90a
-# `make soak`: SCALE is the share of all cases, SEED the first case, and ONLY lists scripts.
+# `make soak`: SCALE is the share of all cases, SEED the first case, JOBS the number of processes, and
+# ONLY lists scripts.
 SCALE ?= 1
 SEED ?= 0
 ONLY ?=
@@ -116,7 +117,7 @@ check-pythons: build
 	@JOBS=$(JOBS) QUICK="$(QUICK)" lib/tools/check_pythons.sh $(VENV) build $(PYTHONS)
 
 soak: build
-	@$(BIN)/python tests/soak/run.py --scale $(SCALE) --seed $(SEED) $(if $(ONLY),--only $(ONLY))
+	@$(BIN)/python tests/soak/run.py --scale $(SCALE) --seed $(SEED) --jobs $(JOBS) $(if $(ONLY),--only $(ONLY))
 
 # The sanitizers have build trees of their own and need libclang-rt-22-dev. LLVM's libraries are not
 # instrumented. AddressSanitizer therefore misjudges containers that both LLVM and ark fill, and

@@ -213,6 +213,27 @@ def test_the_runner(tmp_path: Path) -> None:
     assert len(soak(tmp_path, "--only", "second", "--scale", 0.0001).stdout.splitlines()) == 2
 
 
+def test_shares_of_several_processes(tmp_path: Path) -> None:
+    """Two jobs divide the cases, with seeds of their own; a failure of one fails the script."""
+    write(tmp_path, "alone", full=7)
+    with (tmp_path / "alone.py").open("a") as file:
+        file.write("RUNS_ALONE = True\n")
+    write(tmp_path, "first", full=7)
+    write(tmp_path, "last", full=7, last=GOOD % "options.seed > 0")
+    done = soak(tmp_path, "--jobs", 2, "--only", "first", "alone")
+    assert done.returncode == 0, done.stdout + done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    logs = tmp_path / "logs"
+    assert [(row[0], row[1]) for row in rows[1:]] == [("first", "7"), ("alone", "7")]
+    assert "seed 0\n" in (logs / "first.0.log").read_text()
+    assert "seed 1000000\n" in (logs / "first.1.log").read_text()
+    assert (logs / "alone.log").is_file()
+    assert not (logs / "alone.0.log").exists()
+    done = soak(tmp_path, "--jobs", 2, "--only", "last")
+    assert done.returncode == 1
+    assert "last.1.log" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("parts", "message"),
     [

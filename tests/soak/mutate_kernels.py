@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Mutates every instruction that orders threads, memory or copies in the kernels of some programs.
 
-    tests/soak/mutate_kernels.py [--count N] [--seed S] [--only NAME]... [--limit SECONDS]
+    tests/soak/mutate_kernels.py [--count N] [--seed S] [--only NAME] [--limit SECONDS] [--jobs J]
 
 Prints how each mutant was detected, and the mutants that were not. A smaller count tries an equal
 share of each program's mutants. The exit status is 1 if one survives without a reason in
@@ -13,9 +13,11 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
@@ -30,6 +32,8 @@ from emulation.survivors import count
 ROOT = Path(__file__).resolve().parents[2]
 # The least number of mutants.
 FULL_COUNT = 300
+# The script has processes of its own, and only a run of all mutants shows reasons without mutants.
+RUNS_ALONE = True
 # The number of seeds for each mutant.
 SEEDS = 4
 
@@ -41,6 +45,8 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="the first seed of the emulator")
     parser.add_argument("--limit", type=float, default=120, help="seconds for all runs of a mutant")
     parser.add_argument("--only", action="append", choices=NAMES, help="a program")
+    jobs = os.cpu_count() or 1
+    parser.add_argument("--jobs", type=int, default=jobs, help="programs at a time")
     parser.add_argument("--json", type=Path, help="writes all verdicts to a file")
     arguments = parser.parse_args()
     begin = time.monotonic()
@@ -50,12 +56,12 @@ def main() -> int:
     library = build_library(kept)
     seeds = range(arguments.seed, arguments.seed + SEEDS)
     every = max(1, FULL_COUNT // arguments.count)
-    with tempfile.TemporaryDirectory(prefix="ark-mutants-") as folder:
-        for name in arguments.only or NAMES:
-            prepared = prepare(name, library, Path(folder))
-            tell = partial(print_verdict, name)
-            mutants = prepared.find_mutants(seeds)[::every]
-            found = judge_all(prepared.run, mutants, seeds, arguments.limit, tell)
+    names = arguments.only or NAMES
+    work = partial(judge_program, library=library, seeds=seeds, every=every, limit=arguments.limit)
+    with ProcessPoolExecutor(min(arguments.jobs, len(names))) as pool:
+        for name, found in zip(names, pool.map(work, names), strict=True):
+            for verdict in found:
+                print_verdict(name, verdict)
             verdicts += [(name, verdict) for verdict in found]
     if arguments.json:
         rows = [{"program": name, **asdict(verdict)} for name, verdict in verdicts]
@@ -72,6 +78,16 @@ def main() -> int:
     }
     print(json.dumps(result))
     return int(not is_good)
+
+
+def judge_program(
+    name: str, library: Path, seeds: range, every: int, limit: float
+) -> list[Verdict]:
+    """Runs each `every`-th mutant of a program."""
+    with tempfile.TemporaryDirectory(prefix="ark-mutants-") as folder:
+        prepared = prepare(name, library, Path(folder))
+        mutants = prepared.find_mutants(seeds)[::every]
+        return judge_all(prepared.run, mutants, seeds, limit)
 
 
 def print_verdict(name: str, verdict: Verdict) -> None:

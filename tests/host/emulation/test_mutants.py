@@ -36,7 +36,7 @@ def test_mutants_are_caught(programs: str, library: Path, tmp_path: Path) -> Non
     for name, every in SLICES[programs].items():
         prepared = prepare(name, library, tmp_path)
         mutants = choose(prepared.find_mutants(SEEDS), every)
-        found = judge_all(prepared.run, mutants, SEEDS, LIMIT, lambda verdict: None)
+        found = judge_all(prepared.run, mutants, SEEDS, LIMIT)
         verdicts += [(name, verdict) for verdict in found]
     score = count(verdicts, is_whole=False)
     assert len(verdicts) >= LEAST_MUTANTS[programs]

@@ -206,7 +206,6 @@ def judge_all(
     mutants: Sequence[Mutant],
     seeds: Sequence[int],
     limit: float,
-    tell: Callable[[Verdict], object],
 ) -> list[Verdict]:
     """Runs all mutants of a program.
 
@@ -234,8 +233,6 @@ def judge_all(
                 problem = verdicts[twin.name].problem
                 verdicts[mutant.name] = Verdict(mutant, problem, twin.name)
                 break
-    for verdict in verdicts.values():
-        tell(verdict)
     return list(verdicts.values())
 
 
