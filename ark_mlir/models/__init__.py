@@ -124,7 +124,7 @@ def load(
     narrow the result with ``isinstance``. Weights are mapped from their files, which must not
     change while the model exists; those of experts are copied to memory. Raises InvalidUsageError
     if the folder, its configuration or its tensors are invalid, and UnsupportedError if the model
-    type is unknown.
+    type is unknown. Warns if the weights have more layers than the configuration.
 
     Example:
         >>> list(ark.models.load(folder, length=12).programs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -94,6 +95,8 @@ def check_layers(
 ) -> None:
     """Raises InvalidUsageError if a configuration has more layers than the weights.
 
+    Fewer layers are a warning, since the model then computes other numbers than with all weights.
+
     Args:
         prefixes: prefixes of the names of a layer's tensors, before the layer's number.
         key: the name of the entry of the configuration.
@@ -112,9 +115,15 @@ def check_layers(
             f"the weights lack {prefixes[0]}0; is the model type right?",
             location=os.path.dirname(config.path),
         )
-    if config.count(key) > len(found):
-        raise config.error(
-            f"{key!r} is {config.count(key)}, but the weights have {len(found)} layers"
+    count = config.count(key)
+    if count > len(found):
+        raise config.error(f"{key!r} is {count}, but the weights have {len(found)} layers")
+    if count < len(found):
+        warnings.warn(
+            f"{config.path}: {key!r} is {count}, but the weights have {len(found)} layers: the "
+            f"weights of {len(found) - count} layers are not used",
+            UserWarning,
+            stacklevel=4,  # the caller of ark.models.load
         )
 
 

@@ -169,6 +169,15 @@ def test_entries_that_do_not_matter(tiny: Any, tmp_path: Path) -> None:
     check(folder, "'riddle' may change", max_length=8, ignore="mystery")
 
 
+@pytest.mark.parametrize("kind", ["bert", "llama"])
+def test_layers_that_are_not_used_are_a_warning(tiny: Any, tmp_path: Path, kind: str) -> None:
+    folder = tiny.write_model(tmp_path, kind, config={"num_hidden_layers": 1})
+    unused = "'num_hidden_layers' is 1, but the weights have 2 layers: the weights of 1 layers are"
+    with pytest.warns(UserWarning, match=unused) as warned:
+        ark.models.load(folder, **({"length": 8} if kind == "bert" else {}))
+    assert [Path(warning.filename) for warning in warned] == [Path(__file__)]
+
+
 def test_tokens_that_end_a_text(tiny: Any, tmp_path: Path) -> None:
     folder = tiny.write_model(tmp_path, "llama", config={"eos_token_id": 13})
     model = ark.models.load(folder, max_length=24)
