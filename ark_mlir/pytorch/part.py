@@ -69,11 +69,11 @@ def _results(output: Node) -> Sequence[Node]:
 class CompiledPart(torch.nn.Module):
     """A module that calls an executable in place of a part of the graph.
 
-    Parameters are bound in place at the first call, and again if a call passes other tensors. A run
-    sees what an optimizer has written to a parameter since; if the parameter was copied, because of
-    its layout, it is bound again. Results have the strides of PyTorch's results, on which later ops
-    may rely. On a GPU, inputs and results stay there, and a run is ordered with PyTorch's current
-    stream.
+    Parameters are bound in place at the first call, and again if a call passes other tensors or if
+    ``tensor.data`` was replaced. A run sees what an optimizer has written to a parameter since; if
+    the parameter was copied, because of its layout, it is bound again. Results have the strides of
+    PyTorch's results, on which later ops may rely. On a GPU, inputs and results stay there, and a
+    run is ordered with PyTorch's current stream.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class CompiledPart(torch.nn.Module):
         names = [node.name for node in part.graph.nodes if node.op == "placeholder"]
         self._inputs = [(i, names[i]) for i, role in enumerate(roles) if role == "input"]
         self._bound_once = [(i, names[i]) for i, role in enumerate(roles) if role == "parameter"]
-        # For each name the tensor, and the number of writes to it if a copy was bound.
+        # For each name an alias of the tensor, and the number of writes to it if a copy was bound.
         self._bound: dict[str, tuple[torch.Tensor, int | None]] = {}
         output = list(part.graph.nodes)[-1]
         self._single = not isinstance(output.args[0], (list, tuple))
@@ -127,7 +127,8 @@ class CompiledPart(torch.nn.Module):
         self._executable.bind(ready)
         for name, tensor in changed.items():
             shared = self._is_shared(name, tensor, ready[name])
-            self._bound[name] = tensor, _SHARED if shared else _version(tensor)
+            # The alias keeps its memory when `tensor.data` is replaced, as by `Module.to`.
+            self._bound[name] = tensor.detach(), _SHARED if shared else _version(tensor)
 
     def _is_shared(self, name: str, tensor: torch.Tensor, ready: torch.Tensor) -> bool:
         """Returns True if the kernel reads the memory of `tensor`, and not that of a copy."""
@@ -143,7 +144,7 @@ class CompiledPart(torch.nn.Module):
         if name not in self._bound:
             return True
         bound, version = self._bound[name]
-        # `bound` is alive, so that no other tensor has its address.
+        # `bound` keeps its memory alive, so that no other tensor has its address.
         if tensor.data_ptr() != bound.data_ptr() or tensor.stride() != bound.stride():
             return True
         return version != _SHARED and (version is None or version != _version(tensor))

@@ -145,6 +145,21 @@ def test_parameters_are_bound_once_and_in_place(watch: Watch) -> None:
     assert sum(len(names) for names in watch.binds) <= 4
 
 
+@pytest.mark.parametrize("size", [8, 64])
+def test_a_parameter_whose_data_is_replaced(size: int) -> None:
+    """``Module.to`` and ``Module.double`` give the same Parameter other memory."""
+    linear = nn.Linear(size, size)
+    compiled = fast(linear)
+    x = torch.randn(2, size)
+    compiled(x)
+    linear.weight.data = 2 * linear.weight.data
+    assert torch.allclose(compiled(x), linear(x), atol=1e-5)
+    linear.double()
+    linear.float()
+    linear.weight.add_(1)
+    assert torch.allclose(compiled(x), linear(x), atol=1e-5)
+
+
 def test_a_copied_parameter_is_copied_again_after_a_write() -> None:
     linear = nn.Linear(8, 8, bias=False)
     linear.weight = nn.Parameter(torch.randn(8, 16)[:, ::2])
