@@ -144,7 +144,18 @@ def _dropout(x: torch.Tensor, p: float, train: bool | None) -> Any:
     """
     if train is False or not 0 < p < 1:
         return NotImplemented
-    # As in eager PyTorch, the mask has the layout of `x`, which decides the order of the numbers.
-    empty = torch.empty_strided(x.shape, x.stride(), dtype=torch.bool, device=x.device)
-    kept = torch.bernoulli(empty, 1 - p)
+    kept = _draw_mask(x, p)
     return x * kept * (1 / (1 - p)), kept
+
+
+def _draw_mask(x: torch.Tensor, p: float) -> torch.Tensor:
+    """Returns the mask that eager PyTorch would draw for the dropout of `x`.
+
+    The layout of `x` decides the order of the numbers, and on a GPU also its dtype: there, eager
+    PyTorch draws and applies the mask in one kernel.
+    """
+    dtype = x.dtype if x.is_cuda else torch.bool
+    empty = torch.empty_strided(x.shape, x.stride(), dtype=dtype, device=x.device)
+    if x.is_cuda:
+        return _op("_fused_dropout")(empty, 1 - p)[1].bool()
+    return torch.bernoulli(empty, 1 - p)
