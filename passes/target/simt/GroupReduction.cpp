@@ -147,9 +147,11 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
         zero = constant(0);
   // All threads of a warp take part in a shuffle, and all warps of the CTA if a
   // group has several. Threads beyond the last result recompute it without
-  // storing it.
+  // storing it. A group of one thread needs no shuffle.
   Value wanted = arith::MulIOp::create(builder, loc, space.size, groupSize);
-  Value together = constant(groupThreads > warpSize ? threads : warpSize);
+  Value together = constant(groupThreads > warpSize ? threads
+                            : groupThreads > 1      ? warpSize
+                                                    : 1);
   Value iterations = arith::CeilDivUIOp::create(builder, loc, wanted, together);
   Value end = arith::MulIOp::create(builder, loc, iterations, together);
   Value last = arith::SubIOp::create(builder, loc, space.size, one);

@@ -19,6 +19,8 @@ public:
   static std::optional<GroupReduction> match(scf::ParallelOp loop,
                                              int64_t threads, int64_t warpSize);
 
+  int64_t getGroupThreads() const { return groupThreads; }
+
   /// Builds the loop of one thread before the parallel loop, and moves the body
   /// of the parallel loop into it.
   void map(OpBuilder &builder, Value thread);

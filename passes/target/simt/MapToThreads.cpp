@@ -78,7 +78,8 @@ namespace {
 /// Divides the work of a function among the threads of a CTA. All threads
 /// follow the control flow and compute its scalars. Iterations of parallel
 /// loops are divided, and thread 0 executes other writes. A barrier separates
-/// two ops if one of them writes memory that the other one accesses.
+/// two ops if one of them writes memory that the other one accesses, unless
+/// thread 0 alone makes both accesses.
 class ThreadMapper {
 public:
   ThreadMapper(func::FuncOp function, int64_t threads, int64_t warpSize)
@@ -98,6 +99,7 @@ private:
   LogicalResult inlineMapped(scf::ForallOp loop);
   LogicalResult divideAmongGroups(scf::ParallelOp loop);
   LogicalResult leaveToOne(Operation &op);
+  void separateReduction(scf::ParallelOp loop, const GroupReduction &group);
   void separate(Operation &op, ArrayRef<Access> accesses, bool byOne = false);
   void finish(Operation *op);
   Value getFirstThread(Location loc, int64_t size);
@@ -170,14 +172,35 @@ Value ThreadMapper::getFirstThread(Location loc, int64_t size) {
 LogicalResult ThreadMapper::divide(scf::ParallelOp loop) {
   if (loop.getNumReductions() != 0)
     return loop.emitOpError("with a reduction cannot be divided among threads");
-  separate(*loop, getAccesses(loop));
   if (hasReduction(loop))
     return divideAmongGroups(loop);
   Location loc = loop.getLoc();
   std::optional<int64_t> size = getSizeBound(loop);
-  Value first = getFirstThread(loc, size.value_or(threads));
+  SmallVector<Access> accesses = getAccesses(loop);
+  // Thread 0 executes a single iteration if that saves a barrier.
+  bool isNext = size == 1 && anyConflict(pendingOfThreadZero, accesses);
+  separate(*loop, accesses, /*byOne=*/size == 1 && (isNext || busy == 0));
+  Value first = isNext ? thread : getFirstThread(loc, size.value_or(threads));
   divideAmongThreads(builder, loop, first, threads);
   return success();
+}
+
+/// Separates a parallel loop with reductions from earlier accesses. The first
+/// thread of the group writes the result of an iteration.
+void ThreadMapper::separateReduction(scf::ParallelOp loop,
+                                     const GroupReduction &group) {
+  SmallVector<Access> accesses = getAccesses(loop);
+  bool hasOneResult = getSizeBound(loop) == 1;
+  if (!hasOneResult || group.getGroupThreads() == 1)
+    return separate(*loop, accesses, /*byOne=*/hasOneResult);
+  SmallVector<Access> reads, writes;
+  for (const Access &access : accesses)
+    (access.writes ? writes : reads).push_back(access);
+  if (anyConflict(pending, accesses) || anyConflict(pendingOfThreadZero, reads))
+    finish(loop);
+  builder.setInsertionPoint(loop);
+  llvm::append_range(pending, reads);
+  llvm::append_range(pendingOfThreadZero, writes);
 }
 
 /// Divides a parallel loop with reductions. If there are fewer iterations than
@@ -189,6 +212,7 @@ LogicalResult ThreadMapper::divideAmongGroups(scf::ParallelOp loop) {
     return loop.emitOpError(
         "cannot be divided among threads: a reduction in it does not begin "
         "with its neutral element, or comes after a write");
+  separateReduction(loop, *group);
   group->map(builder, thread);
   loop.erase();
   return success();

@@ -213,3 +213,171 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
   }
   return
 }
+
+// -----
+
+// Thread 0 writes the only result of a reduction, and reads it for the next element.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: gpu.shuffle
+// CHECK: memref.store %{{.+}}, %[[SUM:.+]][%{{.+}}] : memref<1xf32>
+// CHECK-NOT: gpu.barrier
+// CHECK: memref.load %[[SUM]]
+// CHECK: memref.store
+// CHECK: gpu.barrier
+// CHECK-NEXT: return
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64xf32> {llvm.noalias}, %y: memref<64xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %sum = memref.alloca() : memref<1xf32>
+  scf.parallel (%r) = (%c0) to (%c1) step (%c1) {
+    %all = scf.parallel (%i) = (%c0) to (%c64) step (%c1) init (%zero) -> f32 {
+      %a = memref.load %x[%i] : memref<64xf32>
+      scf.reduce(%a : f32) {
+      ^bb0(%l: f32, %rr: f32):
+        %s = arith.addf %l, %rr : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %all, %sum[%r] : memref<1xf32>
+    scf.reduce
+  }
+  scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
+    %a = memref.load %sum[%i] : memref<1xf32>
+    %b = arith.addf %a, %a : f32
+    memref.store %b, %y[%i] : memref<64xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// All threads read the only result of a reduction.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.store %{{.+}}, %[[SUM:.+]][%{{.+}}] : memref<1xf32>
+// CHECK: gpu.barrier
+// CHECK: memref.load %[[SUM]]
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64xf32> {llvm.noalias}, %y: memref<64xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %sum = memref.alloca() : memref<1xf32>
+  scf.parallel (%r) = (%c0) to (%c1) step (%c1) {
+    %all = scf.parallel (%i) = (%c0) to (%c64) step (%c1) init (%zero) -> f32 {
+      %a = memref.load %x[%i] : memref<64xf32>
+      scf.reduce(%a : f32) {
+      ^bb0(%l: f32, %rr: f32):
+        %s = arith.addf %l, %rr : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %all, %sum[%r] : memref<1xf32>
+    scf.reduce
+  }
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    %a = memref.load %sum[%c0] : memref<1xf32>
+    memref.store %a, %y[%i] : memref<64xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// Thread 0 writes what all threads of the reduction have read.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.store %{{.+}}, %[[SUM:.+]][%{{.+}}] : memref<1xf32>
+// CHECK: gpu.barrier
+// CHECK: memref.load %[[SUM]]
+// CHECK: memref.store %{{.+}}, %arg4
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64xf32> {llvm.noalias}, %y: memref<64xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %sum = memref.alloca() : memref<1xf32>
+  scf.parallel (%r) = (%c0) to (%c1) step (%c1) {
+    %all = scf.parallel (%i) = (%c0) to (%c64) step (%c1) init (%zero) -> f32 {
+      %a = memref.load %x[%i] : memref<64xf32>
+      scf.reduce(%a : f32) {
+      ^bb0(%l: f32, %rr: f32):
+        %s = arith.addf %l, %rr : f32
+        scf.reduce.return %s : f32
+      }
+    }
+    memref.store %all, %sum[%r] : memref<1xf32>
+    scf.reduce
+  }
+  scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
+    %a = memref.load %sum[%i] : memref<1xf32>
+    memref.store %a, %x[%i] : memref<64xf32>
+    scf.reduce
+  }
+  return
+}
+
+// -----
+
+// Thread 0 reads and writes single elements in turn. An independent loop between them has other
+// threads, which then read the element after a barrier.
+ark.kernel @k {
+    entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
+    operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
+    instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
+    semaphores = [], timeline = dense<> : tensor<0x2xi64>}
+// CHECK-LABEL: func.func private @body(
+// CHECK: memref.store %{{.+}}, %[[SUM:.+]][%{{.+}}] : memref<1xf32>
+// CHECK-NOT: gpu.barrier
+// CHECK: memref.store %{{.+}}, %arg5
+// CHECK-NOT: gpu.barrier
+// CHECK: memref.load %[[SUM]]
+// CHECK: memref.store %{{.+}}, %[[TWICE:.+]][%{{.+}}] : memref<1xf32>
+// CHECK: gpu.barrier
+// CHECK: memref.load %[[TWICE]]
+func.func private @body(%begin: index, %end: index, %task: index, %status: memref<4xi64>, %x: memref<64xf32> {llvm.noalias}, %y: memref<64xf32> {llvm.noalias}) {
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c64 = arith.constant 64 : index
+  %zero = arith.constant 0.0 : f32
+  %sum = memref.alloca() : memref<1xf32>
+  %twice = memref.alloca() : memref<1xf32>
+  scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
+    %a = memref.load %x[%i] : memref<64xf32>
+    memref.store %a, %sum[%i] : memref<1xf32>
+    scf.reduce
+  }
+  scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
+    memref.store %zero, %y[%i] : memref<64xf32>
+    scf.reduce
+  }
+  scf.parallel (%i) = (%c0) to (%c1) step (%c1) {
+    %a = memref.load %sum[%i] : memref<1xf32>
+    %b = arith.addf %a, %a : f32
+    memref.store %b, %twice[%i] : memref<1xf32>
+    scf.reduce
+  }
+  scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
+    %a = memref.load %twice[%c0] : memref<1xf32>
+    memref.store %a, %y[%i] : memref<64xf32>
+    scf.reduce
+  }
+  return
+}
