@@ -45,8 +45,8 @@ static void multiply(Slot *const *args, Slot *const *results) {
 }
 
 INSTRUCTION(mma_m16n8k16_row_col_bf16) {
-  meetWarp(~0u, "mma.bf16", args, results, multiply<__bf16>);
+  convergeWarp(~0u, "mma.bf16", args, results, multiply<__bf16>);
 }
 INSTRUCTION(mma_m16n8k16_row_col_f32_f32) {
-  meetWarp(~0u, "mma.f16", args, results, multiply<_Float16>);
+  convergeWarp(~0u, "mma.f16", args, results, multiply<_Float16>);
 }

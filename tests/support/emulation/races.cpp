@@ -110,7 +110,7 @@ void simt::beginRaces(int ctas) {
 }
 
 Stamp simt::getStamp() {
-  return {getBarrierTime(), getWarpTime(), getMeetTime(), getThread()};
+  return {getBarrierTime(), getWarpTime(), getConvergenceTime(), getThread()};
 }
 
 static bool isSameWarp(const Stamp &stamp) {
@@ -145,7 +145,7 @@ static bool areOrdered(const Loads &loads) {
     return true;
   // A thread that has reached a shuffle has completed its earlier loads.
   if (isSameWarp(loads.last) && !loads.hasOthers &&
-      loads.last.meetTime != getMeetTime())
+      loads.last.convergenceTime != getConvergenceTime())
     return true;
   bool hasOther = loads.hasOthers ||
                   (loads.hasSameWarp && !isSameWarp(loads.last)) ||

@@ -16,7 +16,7 @@ namespace simt {
 
 /// The thread that accessed memory, and the last barriers before the access.
 struct Stamp {
-  uint32_t barrierTime = 0, warpTime = 0, meetTime = 0;
+  uint32_t barrierTime = 0, warpTime = 0, convergenceTime = 0;
   int32_t thread = 0;
 };
 

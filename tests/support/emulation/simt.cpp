@@ -37,11 +37,11 @@ Cta::Cta(int index, int device, int indexOnDevice, int threads)
       threads(threads), warps((threads + kWarpSize - 1) / kWarpSize),
       warpgroups((threads + kWarpgroupSize - 1) / kWarpgroupSize) {
   warpTimes.resize(warps.size());
-  meetTimes.resize(warps.size());
-  auto prepare = [](std::vector<Meeting> &meetings, int size) {
-    for (Meeting &meeting : meetings) {
-      meeting.args.resize(size);
-      meeting.results.resize(size);
+  convergenceTimes.resize(warps.size());
+  auto prepare = [](std::vector<Convergence> &all, int size) {
+    for (Convergence &point : all) {
+      point.args.resize(size);
+      point.results.resize(size);
     }
   };
   prepare(warps, kWarpSize);

@@ -88,26 +88,26 @@ int getSite();
 
 /// Returns when all threads of the CTA that have not ended have reached a
 /// barrier. Returns true if the predicate holds for any of them.
-bool meet(bool predicate);
+bool syncCta(bool predicate);
 
 /// The times at which the CTA last passed a barrier, and at which the warp last
 /// passed bar.warp.sync or any other instruction that synchronises its threads.
 uint32_t getBarrierTime();
 uint32_t getWarpTime();
-uint32_t getMeetTime();
+uint32_t getConvergenceTime();
 
 /// Waits until the threads of `mask` of a warp have reached the same
 /// instruction. `work` gets their operands and results, indexed by thread, and
 /// runs once. A thread that reaches another instruction ends the launch.
 using Work = std::function<void(Slot *const *args, Slot *const *results)>;
-void meetWarp(uint32_t mask, const char *name, Slot *args, Slot *results,
-              const Work &work);
+void convergeWarp(uint32_t mask, const char *name, Slot *args, Slot *results,
+                  const Work &work);
 /// Waits for the threads of `mask`, and orders their accesses to memory.
 void syncWarp(uint32_t mask, const char *name);
 
 /// As above, for the 128 threads of a warpgroup.
-void meetWarpgroup(const char *name, Slot *args, Slot *results,
-                   const Work &work);
+void convergeWarpgroup(const char *name, Slot *args, Slot *results,
+                       const Work &work);
 
 } // namespace simt
 

@@ -25,7 +25,7 @@ struct Thread {
 
 /// The instruction that the threads of a warp or of a warpgroup
 /// have reached.
-struct Meeting {
+struct Convergence {
   const char *name = nullptr;
   uint32_t mask = 0;
   int site = 0, arrived = 0;
@@ -45,13 +45,13 @@ struct Cta {
 
   int index, device, indexOnDevice;
   std::vector<Thread> threads;
-  std::vector<Meeting> warps, warpgroups;
+  std::vector<Convergence> warps, warpgroups;
   char *stacks;
   int current = 0, atBarrier = 0, ended = 0;
   bool any = false, result = false;
   /// The launch begins like after a barrier, at a time other than 0.
   uint32_t barrierTime = 1;
-  std::vector<uint32_t> warpTimes, meetTimes;
+  std::vector<uint32_t> warpTimes, convergenceTimes;
   /// The number of turns that this CTA skips, and of rounds that one of its
   /// warps skips.
   int pausedTurns = 0, pausedRounds = 0, pausedWarp = 0;

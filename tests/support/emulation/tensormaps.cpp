@@ -77,11 +77,12 @@ INSTRUCTION(
   Slot own;
   own.as<TensorMap *>() = &seen;
   ways[to] = isDropped() ? Way::Written : Way::Released;
-  meetWarp(~0u, "tensormap.cp_fenceproxy", &own, nullptr,
-           [to](Slot *const *args, Slot *const *) {
-             TensorMap *chosen = args[draw() % kWarpSize]->as<TensorMap *>();
-             memcpy(to, chosen, sizeof(TensorMap));
-           });
+  convergeWarp(~0u, "tensormap.cp_fenceproxy", &own, nullptr,
+               [to](Slot *const *args, Slot *const *) {
+                 TensorMap *chosen =
+                     args[draw() % kWarpSize]->as<TensorMap *>();
+                 memcpy(to, chosen, sizeof(TensorMap));
+               });
 }
 
 INSTRUCTION(fence_proxy_tensormap_generic_acquire_gpu) {

@@ -348,10 +348,10 @@ static void startProducts(int first, Product model, Slot *const *args,
 
 static void start(Slot *args, Slot *results, const Product &model) {
   int first = getThread() / kWarpgroupSize * kWarpgroupSize;
-  meetWarpgroup("wgmma", args, results,
-                [=](Slot *const *args, Slot *const *results) {
-                  startProducts(first, model, args, results);
-                });
+  convergeWarpgroup("wgmma", args, results,
+                    [=](Slot *const *args, Slot *const *results) {
+                      startProducts(first, model, args, results);
+                    });
 }
 
 /// Both operands lie in shared memory. The columns come before the
@@ -401,8 +401,8 @@ INSTRUCTION(wgmma_registers_f16) {
 static void doByWarp(const char *name,
                      const std::function<void(Warp &)> &work) {
   int thread = getThread();
-  meetWarp(~0u, name, nullptr, nullptr,
-           [&](Slot *const *, Slot *const *) { work(getWarp(thread)); });
+  convergeWarp(~0u, name, nullptr, nullptr,
+               [&](Slot *const *, Slot *const *) { work(getWarp(thread)); });
 }
 
 INSTRUCTION(wgmma_fence_sync_aligned) {
@@ -441,7 +441,7 @@ static void setRegisters(Slot *args, const char *name) {
   int32_t count = args[0].as<int32_t>();
   if (count < 24 || count > 256 || count % 8)
     fail("%s to %d registers", name, count);
-  meetWarpgroup(name, args, nullptr, [](Slot *const *, Slot *const *) {});
+  convergeWarpgroup(name, args, nullptr, [](Slot *const *, Slot *const *) {});
 }
 INSTRUCTION(setmaxnreg_inc_sync_aligned_u32) {
   setRegisters(args, "setmaxnreg.inc");

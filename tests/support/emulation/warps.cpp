@@ -6,11 +6,11 @@ using namespace simt;
 
 INSTRUCTION(barrier_cta_sync_aligned_all) {
   if (!isDropped())
-    meet(false);
+    syncCta(false);
 }
 INSTRUCTION(barrier_cta_red_or_aligned_all) {
   bool own = args[1].as<bool>();
-  results[0].as<bool>() = isDropped() ? own : meet(own);
+  results[0].as<bool>() = isDropped() ? own : syncCta(own);
 }
 
 INSTRUCTION(bar_warp_sync) {
@@ -25,15 +25,15 @@ INSTRUCTION(bar_warp_sync_0xffffffff_mov_b64) {
 
 INSTRUCTION(vote_any_sync) {
   uint32_t mask = args[0].as<uint32_t>();
-  meetWarp(mask, "vote.any", args, results,
-           [mask](Slot *const *args, Slot *const *results) {
-             bool any = false;
-             for (int inWarp = 0; inWarp < kWarpSize; ++inWarp)
-               any |= (mask >> inWarp & 1) && args[inWarp][1].as<bool>();
-             for (int inWarp = 0; inWarp < kWarpSize; ++inWarp)
-               if (mask >> inWarp & 1)
-                 results[inWarp][0].as<bool>() = any;
-           });
+  convergeWarp(mask, "vote.any", args, results,
+               [mask](Slot *const *args, Slot *const *results) {
+                 bool any = false;
+                 for (int inWarp = 0; inWarp < kWarpSize; ++inWarp)
+                   any |= (mask >> inWarp & 1) && args[inWarp][1].as<bool>();
+                 for (int inWarp = 0; inWarp < kWarpSize; ++inWarp)
+                   if (mask >> inWarp & 1)
+                     results[inWarp][0].as<bool>() = any;
+               });
 }
 
 /// Gives each thread the value of thread `choose(inWarp, operand)` if that is
@@ -42,7 +42,7 @@ template <typename Choose>
 static void shuffle(const char *name, Slot *args, Slot *results,
                     const Choose &choose) {
   uint32_t mask = args[0].as<uint32_t>();
-  meetWarp(
+  convergeWarp(
       mask, name, args, results, [&](Slot *const *args, Slot *const *results) {
         for (int inWarp = 0; inWarp < kWarpSize; ++inWarp) {
           if (!(mask >> inWarp & 1))

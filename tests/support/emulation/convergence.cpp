@@ -1,4 +1,4 @@
-//===- meetings.cpp - Threads that meet -----------------------------------===//
+//===- convergence.cpp - Threads that converge ----------------------------===//
 
 #include "memory.h"
 #include "state.h"
@@ -23,11 +23,11 @@ uint32_t simt::getWarpTime() {
   return currentCta().warpTimes[currentCta().current / kWarpSize];
 }
 
-uint32_t simt::getMeetTime() {
-  return currentCta().meetTimes[currentCta().current / kWarpSize];
+uint32_t simt::getConvergenceTime() {
+  return currentCta().convergenceTimes[currentCta().current / kWarpSize];
 }
 
-bool simt::meet(bool predicate) {
+bool simt::syncCta(bool predicate) {
   Cta &cta = currentCta();
   cta.any |= predicate;
   ++cta.atBarrier;
@@ -37,21 +37,21 @@ bool simt::meet(bool predicate) {
   return cta.result;
 }
 
-/// Adds the thread to a meeting of `size` threads from `first` on. Returns true
+/// Adds the thread to those that have reached the instruction. Returns true
 /// if it is the last one.
-static bool arrive(Meeting &meeting, int index, Slot *args, Slot *results,
+static bool arrive(Convergence &point, int index, Slot *args, Slot *results,
                    int wanted, State state) {
-  meeting.args[index] = args;
-  meeting.results[index] = results;
+  point.args[index] = args;
+  point.results[index] = results;
   currentThread().state = state;
-  return ++meeting.arrived == wanted;
+  return ++point.arrived == wanted;
 }
 
-void simt::meetWarp(uint32_t mask, const char *name, Slot *args, Slot *results,
-                    const Work &work) {
+void simt::convergeWarp(uint32_t mask, const char *name, Slot *args,
+                        Slot *results, const Work &work) {
   Cta &cta = currentCta();
   int inWarp = cta.current % kWarpSize, first = cta.current - inWarp;
-  Meeting &warp = cta.warps[cta.current / kWarpSize];
+  Convergence &warp = cta.warps[cta.current / kWarpSize];
   if (!(mask >> inWarp & 1))
     fail("%s with mask %#x, which this thread is not part of", name, mask);
   if (warp.arrived == 0) {
@@ -68,7 +68,7 @@ void simt::meetWarp(uint32_t mask, const char *name, Slot *args, Slot *results,
   }
   work(warp.args.data(), warp.results.data());
   warp.arrived = 0;
-  cta.meetTimes[cta.current / kWarpSize] = tick();
+  cta.convergenceTimes[cta.current / kWarpSize] = tick();
   for (int other = 0; other < kWarpSize; ++other)
     if (mask >> other & 1)
       cta.threads[first + other].state = State::Ready;
@@ -77,17 +77,17 @@ void simt::meetWarp(uint32_t mask, const char *name, Slot *args, Slot *results,
 void simt::syncWarp(uint32_t mask, const char *name) {
   Cta &cta = currentCta();
   uint32_t &time = cta.warpTimes[cta.current / kWarpSize];
-  meetWarp(mask, name, nullptr, nullptr,
-           [&time](Slot *const *, Slot *const *) { time = tick(); });
+  convergeWarp(mask, name, nullptr, nullptr,
+               [&time](Slot *const *, Slot *const *) { time = tick(); });
 }
 
-void simt::meetWarpgroup(const char *name, Slot *args, Slot *results,
-                         const Work &work) {
+void simt::convergeWarpgroup(const char *name, Slot *args, Slot *results,
+                             const Work &work) {
   Cta &cta = currentCta();
   int index = cta.current % kWarpgroupSize, first = cta.current - index;
   if (first + kWarpgroupSize > (int)cta.threads.size())
     fail("%s by a warpgroup that is not whole", name);
-  Meeting &group = cta.warpgroups[cta.current / kWarpgroupSize];
+  Convergence &group = cta.warpgroups[cta.current / kWarpgroupSize];
   if (group.arrived == 0) {
     group.name = name;
     group.site = getSite();
@@ -112,7 +112,7 @@ std::string simt::describeThreads(const Cta &cta) {
     int counts[5] = {};
     for (size_t j = i; j < std::min(i + kWarpSize, cta.threads.size()); ++j)
       ++counts[(int)cta.threads[j].state];
-    const Meeting &warp = cta.warps[i / kWarpSize];
+    const Convergence &warp = cta.warps[i / kWarpSize];
     text += "\n  warp " + std::to_string(i / kWarpSize) + ": " +
             std::to_string(counts[(int)State::AtBarrier]) + " at a barrier, " +
             std::to_string(counts[(int)State::InWarp]) + " at " +
