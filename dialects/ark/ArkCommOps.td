@@ -120,7 +120,7 @@ def Ark_RecvOp : Ark_Op<"recv", [DeclareOpInterfaceMethods<CollectiveOpInterface
 
 class Ark_ChannelOp<string mnemonic, list<Trait> traits = []>
     : Ark_Op<"channel." # mnemonic,
-             !listconcat([MemoryEffects<[MemRead, MemWrite]>], traits)>;
+             !listconcat([ChannelOpInterface, MemoryEffects<[MemRead, MemWrite]>], traits)>;
 
 def Ark_ChannelOpenOp : Ark_Op<"channel.open", [Pure]> {
   let summary = "The channel between this rank and a peer";
@@ -136,15 +136,17 @@ def Ark_ChannelOpenOp : Ark_Op<"channel.open", [Pure]> {
   let hasVerifier = 1;
 }
 
-class Ark_ChannelPutBaseOp<string mnemonic> : Ark_ChannelOp<mnemonic> {
+class Ark_ChannelPutBaseOp<string mnemonic, code methods = ""> : Ark_ChannelOp<mnemonic> {
   let arguments = (ins Ark_ChannelType:$channel, Ark_Tensor:$operand);
   let assemblyFormat = "$channel `,` $operand attr-dict `:` type($channel) `,` type($operand)";
+  let extraClassDeclaration = "::mlir::Value getPutTensor() { return getOperand(); }" # methods;
 }
 
-class Ark_ChannelTakeBaseOp<string mnemonic> : Ark_ChannelOp<mnemonic> {
+class Ark_ChannelTakeBaseOp<string mnemonic, code methods = ""> : Ark_ChannelOp<mnemonic> {
   let arguments = (ins Ark_ChannelType:$channel);
   let results = (outs Ark_Tensor:$result);
   let assemblyFormat = "$channel attr-dict `:` type($channel) `->` type($result)";
+  let extraClassDeclaration = "::mlir::Value getTakenTensor() { return getResult(); }" # methods;
 }
 
 class Ark_ChannelSyncOp<string mnemonic> : Ark_ChannelOp<mnemonic> {
@@ -152,11 +154,14 @@ class Ark_ChannelSyncOp<string mnemonic> : Ark_ChannelOp<mnemonic> {
   let assemblyFormat = "$channel attr-dict `:` type($channel)";
 }
 
+defvar packetMethods = "bool usesPackets() { return true; }";
+
 def Ark_ChannelPutOp : Ark_ChannelPutBaseOp<"put"> {
   let summary = "Copies a tensor to the peer, which may read it after the next signal";
 }
 def Ark_ChannelSignalOp : Ark_ChannelSyncOp<"signal"> {
   let summary = "Releases everything put so far to the peer";
+  let extraClassDeclaration = "bool isSignal() { return true; }";
 }
 def Ark_ChannelWaitOp : Ark_ChannelSyncOp<"wait"> {
   let summary = "Waits for one signal of the peer";
@@ -164,14 +169,14 @@ def Ark_ChannelWaitOp : Ark_ChannelSyncOp<"wait"> {
 def Ark_ChannelGetOp : Ark_ChannelTakeBaseOp<"get"> {
   let summary = "The next tensor that the peer put and signalled";
 }
-def Ark_ChannelPutPacketOp : Ark_ChannelPutBaseOp<"put_packet"> {
+def Ark_ChannelPutPacketOp : Ark_ChannelPutBaseOp<"put_packet", packetMethods> {
   let summary = "Copies a small tensor to the peer as LL packets, which carry the epoch";
   let description = [{
     - (packet_c1) elements have at most 32 bits.
   }];
   let hasVerifier = 1;
 }
-def Ark_ChannelReadPacketOp : Ark_ChannelTakeBaseOp<"read_packet"> {
+def Ark_ChannelReadPacketOp : Ark_ChannelTakeBaseOp<"read_packet", packetMethods> {
   let summary = "The next tensor that the peer put as LL packets, when its epoch arrives";
   let description = [{
     - (packet_c1) elements have at most 32 bits.

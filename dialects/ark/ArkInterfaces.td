@@ -119,4 +119,23 @@ def CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   }];
 }
 
+def ChannelOpInterface : OpInterface<"ChannelOpInterface"> {
+  let cppNamespace = "::mlir::ark";
+  let description = [{
+    A primitive at one end of a channel. It puts a tensor, takes a tensor, signals, or waits for a
+    signal. Takes and waits block until the other end has put or signalled.
+  }];
+  let methods = [
+    InterfaceMethod<"Returns the channel.", "::mlir::Value", "getChannel">,
+    InterfaceMethod<"Returns the tensor that the op puts, or null.", "::mlir::Value", "getPutTensor",
+                    (ins), "", "return {};">,
+    InterfaceMethod<"Returns the tensor that the op takes, or null.", "::mlir::Value", "getTakenTensor",
+                    (ins), "", "return {};">,
+    InterfaceMethod<"Returns true if the op sends a signal.", "bool", "isSignal", (ins), "",
+                    "return false;">,
+    InterfaceMethod<"Returns true if the tensor travels as packets, which carry their own signal.",
+                    "bool", "usesPackets", (ins), "", "return false;">,
+  ];
+}
+
 #endif // ARK_INTERFACES_TD

@@ -80,6 +80,29 @@ LogicalResult MmaAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
+bool MmaAttr::hasOperandsOfSameThreads() const {
+  FragmentAttr lhs = getLhs(), rhs = getRhs();
+  if (!lhs)
+    return false;
+  auto isMirrored = [](ArrayRef<int64_t> left, ArrayRef<int64_t> right) {
+    return left[0] == right[1] && left[1] == right[0];
+  };
+  return isMirrored(lhs.getThreads(), rhs.getThreads()) &&
+         isMirrored(lhs.getStrides(), rhs.getStrides()) &&
+         lhs.getOuter()[1] == rhs.getOuter()[0] && rhs.getOuter()[1] == 1 &&
+         lhs.getElements()[1] == rhs.getElements()[0] &&
+         rhs.getElements()[1] == 1;
+}
+
+bool MmaAttr::hasAccumulatorsInThreadsOfLhs() const {
+  FragmentAttr lhs = getLhs(), acc = getAcc();
+  return lhs && lhs.getThreads() == acc.getThreads() &&
+         lhs.getStrides() == acc.getStrides() &&
+         lhs.getOuter()[0] == acc.getOuter()[0] && acc.getOuter()[1] == 1 &&
+         lhs.getElements()[0] == 1 && acc.getElements()[0] == 1 &&
+         acc.getElements()[1] == 2;
+}
+
 //===----------------------------------------------------------------------===//
 // MatrixTilesAttr
 //===----------------------------------------------------------------------===//
@@ -149,10 +172,19 @@ LogicalResult GpuAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   return success();
 }
 
-MmaAttr GpuAttr::findMma(MmaKind kind) const {
-  const MmaAttr *found = llvm::find_if(
-      getMma(), [&](MmaAttr mma) { return mma.getKind() == kind; });
-  return found == getMma().end() ? MmaAttr() : *found;
+static MmaAttr findMma(ArrayRef<MmaAttr> instructions, bool readsRegisters) {
+  const MmaAttr *found = llvm::find_if(instructions, [&](MmaAttr mma) {
+    return mma.readsRegisters() == readsRegisters;
+  });
+  return found == instructions.end() ? MmaAttr() : *found;
+}
+
+MmaAttr GpuAttr::findRegisterMma() const {
+  return ::findMma(getMma(), /*readsRegisters=*/true);
+}
+
+MmaAttr GpuAttr::findSharedMemoryMma() const {
+  return ::findMma(getMma(), /*readsRegisters=*/false);
 }
 
 //===----------------------------------------------------------------------===//

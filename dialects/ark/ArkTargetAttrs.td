@@ -75,6 +75,18 @@ def Ark_MmaAttr : Ark_Attr<"Mma", "mma"> {
                         "::mlir::ark::FragmentAttr":$acc);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
+  let extraClassDeclaration = [{
+    /// Returns true if the operands are in registers, and not in shared memory.
+    bool readsRegisters() const { return static_cast<bool>(getLhs()); }
+    /// Returns true if every thread holds the same elements of K of both operands, and one column of
+    /// the right operand, which has the thread's position among the rows of a block of the left
+    /// operand. Both operands may then use any common order of K, such as the order in which the
+    /// threads load it.
+    bool hasOperandsOfSameThreads() const;
+    /// Returns true if the threads hold accumulators of the rows of which they hold the left operand,
+    /// in pairs of neighbouring columns, row by row.
+    bool hasAccumulatorsInThreadsOfLhs() const;
+  }];
 }
 
 def Ark_MatrixTilesAttr : Ark_Attr<"MatrixTiles", "matrix_tiles"> {
@@ -165,8 +177,10 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
     bool hasCopy(::mlir::ark::CopyKind kind) const {
       return ::llvm::is_contained(getCopies(), kind);
     }
-    /// Returns the first instruction of a kind, or null.
-    ::mlir::ark::MmaAttr findMma(::mlir::ark::MmaKind kind) const;
+    /// Returns the first matrix instruction that reads operands from registers, or null.
+    ::mlir::ark::MmaAttr findRegisterMma() const;
+    /// Returns the first matrix instruction that reads operands from shared memory, or null.
+    ::mlir::ark::MmaAttr findSharedMemoryMma() const;
   }];
 }
 
@@ -213,10 +227,6 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
     bool hasPolledPackets() const { return isGpu() && getGpu().getPacket() != 0; }
     /// Returns true if the target has asynchronous copies of this kind.
     bool hasCopy(::mlir::ark::CopyKind kind) const { return isGpu() && getGpu().hasCopy(kind); }
-    /// Returns the first matrix instruction of a kind, or null.
-    ::mlir::ark::MmaAttr findMma(::mlir::ark::MmaKind kind) const {
-      return isGpu() ? getGpu().findMma(kind) : ::mlir::ark::MmaAttr();
-    }
     /// Returns the number of threads of a warp, and 1 on `cpu`.
     int64_t getWarpSize() const { return isGpu() ? getGpu().getWarpSize() : 1; }
   }];

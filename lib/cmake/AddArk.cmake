@@ -159,9 +159,12 @@ function(add_ark_doc name td_file)
   set(copy ${CMAKE_CURRENT_SOURCE_DIR}/${name}.md)
   string(REPLACE "/" "-" id "${folder}")
 
+  set(wrap ${PROJECT_SOURCE_DIR}/lib/cmake/wrap_doc.py)
+  get_filename_component(built_folder ${built} DIRECTORY)
+  file(MAKE_DIRECTORY ${built_folder})
   add_custom_command(OUTPUT ${built}
-    COMMAND ${CMAKE_COMMAND} -E copy ${generated} ${built}
-    DEPENDS ${generated})
+    COMMAND ${Python3_EXECUTABLE} ${wrap} ${generated} ${built}
+    DEPENDS ${generated} ${wrap})
   add_custom_target(ark-docs-${id} DEPENDS ${built})
   add_custom_target(update-ark-docs-${id}
     COMMAND ${CMAKE_COMMAND} -E copy_if_different ${built} ${copy}

@@ -11,6 +11,9 @@
 #include "passes/synchronization/Passes.h"
 #include "passes/target/Passes.h"
 #include "passes/tiling/Passes.h"
+#include "passes/tiling/fusion/Passes.h"
+#include "passes/tiling/selection/Passes.h"
+#include "passes/tiling/tasks/Passes.h"
 
 #include "mlir/IR/DialectRegistry.h"
 #include "mlir/Target/LLVM/NVVM/Target.h"
@@ -28,6 +31,9 @@ void ark::registerAllArkDialects(DialectRegistry &registry) {
 void ark::registerAllArkPasses() {
   registerArkGraphPasses();
   registerArkTilingPasses();
+  registerArkTilingSelectionPasses();
+  registerArkTilingTasksPasses();
+  registerArkTilingFusionPasses();
   registerArkMemoryPasses();
   registerArkSchedulingPasses();
   registerArkSynchronizationPasses();

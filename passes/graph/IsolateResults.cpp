@@ -26,11 +26,9 @@ struct IsolateResultsPass
       Operation *op = value.getDefiningOp();
       // The result of an update is the state's buffer, not a new buffer. A
       // tensor from another rank is written by that rank.
-      bool own =
-          op &&
-          !isa<ViewOpInterface, ConstantOp, ChannelGetOp, ChannelReadPacketOp>(
-              op) &&
-          !isState(value);
+      bool own = op &&
+                 !isa<ViewOpInterface, ConstantOp, ChannelOpInterface>(op) &&
+                 !isState(value);
       if (own && seen.insert(value).second)
         continue;
       operand.set(CopyOp::create(builder, value.getLoc(), value));

@@ -38,7 +38,7 @@ struct Cursor {
 
 /// A value that was put to a channel and has not been taken yet.
 struct Message {
-  Operation *put;
+  ChannelOpInterface put;
   Value value;
 };
 
@@ -60,10 +60,11 @@ private:
   LogicalResult checkChannels();
   Cursor *findCursor(int64_t rank);
   FailureOr<bool> advance(Cursor &cursor);
-  FailureOr<bool> take(Cursor &cursor, Operation *op);
-  Value put(Cursor &cursor, Operation *op, Value operand);
-  Value read(Cursor &cursor, ChannelReadPacketOp op, Value packets);
-  GroupOp createGroup(Cursor &cursor, Operation *op, StringRef what,
+  void send(Cursor &cursor, ChannelOpInterface op);
+  FailureOr<bool> take(Cursor &cursor, ChannelOpInterface op);
+  Value put(Cursor &cursor, ChannelOpInterface op);
+  Value read(Cursor &cursor, ChannelOpInterface op, Value packets);
+  GroupOp createGroup(Cursor &cursor, ChannelOpInterface op, StringRef what,
                       const Twine &suffix, Value operand, Type type);
   void copyOp(Cursor &cursor, Operation *op);
   DictionaryAttr addRank(DictionaryAttr plan, int64_t rank);
@@ -120,16 +121,26 @@ DictionaryAttr Joiner::addRank(DictionaryAttr plan, int64_t rank) {
 // Ops
 //===----------------------------------------------------------------------===//
 
+static ChannelOpenOp getOpen(ChannelOpInterface op) {
+  return op.getChannel().getDefiningOp<ChannelOpenOp>();
+}
+
+/// Returns true if the op sends to the other end, and never waits for it.
+static bool sends(ChannelOpInterface op) {
+  return op.getPutTensor() || op.isSignal();
+}
+
 /// Returns the route of a channel op of `cursor`.
-static Route getRoute(const Cursor &cursor, Operation *op, bool isPut) {
-  auto open = op->getOperand(0).getDefiningOp<ChannelOpenOp>();
-  int64_t peer = open.getPeer(), tag = open.getTag();
-  return isPut ? Route(cursor.rank, peer, tag) : Route(peer, cursor.rank, tag);
+static Route getRoute(const Cursor &cursor, ChannelOpInterface op) {
+  int64_t peer = getOpen(op).getPeer(), tag = getOpen(op).getTag();
+  return sends(op) ? Route(cursor.rank, peer, tag)
+                   : Route(peer, cursor.rank, tag);
 }
 
 /// Creates a group for one channel op. The caller fills its body.
-GroupOp Joiner::createGroup(Cursor &cursor, Operation *op, StringRef what,
-                            const Twine &suffix, Value operand, Type type) {
+GroupOp Joiner::createGroup(Cursor &cursor, ChannelOpInterface op,
+                            StringRef what, const Twine &suffix, Value operand,
+                            Type type) {
   StringRef base = getUserName(op->getLoc());
   std::string name = getUniqueName(
       getName(cursor, base.empty() ? what : base).getValue() + suffix);
@@ -146,13 +157,14 @@ GroupOp Joiner::createGroup(Cursor &cursor, Operation *op, StringRef what,
 /// Creates the sender's group, which writes the tensor that the receiver's ops
 /// read. Packets are written by a single vCTA, because a wait polls all of
 /// them.
-Value Joiner::put(Cursor &cursor, Operation *op, Value operand) {
-  auto open = op->getOperand(0).getDefiningOp<ChannelOpenOp>();
-  bool packs = isa<ChannelPutPacketOp>(op);
+Value Joiner::put(Cursor &cursor, ChannelOpInterface op) {
+  bool packs = op.usesPackets();
+  Value operand = cursor.mapping.lookup(op.getPutTensor());
   auto type = cast<RankedTensorType>(operand.getType());
   auto made = packs ? type.clone(builder.getI64Type()) : type;
-  GroupOp group = createGroup(cursor, op, packs ? "put_packet" : "put",
-                              ".to" + Twine(open.getPeer()), operand, made);
+  GroupOp group =
+      createGroup(cursor, op, packs ? "put_packet" : "put",
+                  ".to" + Twine(getOpen(op).getPeer()), operand, made);
   if (packs)
     group.setTile(made.getShape());
   OpBuilder::InsertionGuard guard(builder);
@@ -167,28 +179,33 @@ Value Joiner::put(Cursor &cursor, Operation *op, Value operand) {
 }
 
 /// Creates the receiver's group, which unpacks packets.
-Value Joiner::read(Cursor &cursor, ChannelReadPacketOp op, Value packets) {
-  auto open = op.getChannel().getDefiningOp<ChannelOpenOp>();
-  auto type = cast<RankedTensorType>(op.getResult().getType());
-  GroupOp group = createGroup(cursor, op, "read_packet",
-                              ".from" + Twine(open.getPeer()), packets, type);
+Value Joiner::read(Cursor &cursor, ChannelOpInterface op, Value packets) {
+  auto type = cast<RankedTensorType>(op.getTakenTensor().getType());
+  GroupOp group =
+      createGroup(cursor, op, "read_packet",
+                  ".from" + Twine(getOpen(op).getPeer()), packets, type);
   OpBuilder::InsertionGuard guard(builder);
   Block &body = group.getBody().front();
   builder.setInsertionPointToStart(&body);
   Value values = UnpackPacketOp::create(
-      builder, op.getLoc(), body.getArgument(0), type.getElementType());
-  YieldOp::create(builder, op.getLoc(), values);
+      builder, op->getLoc(), body.getArgument(0), type.getElementType());
+  YieldOp::create(builder, op->getLoc(), values);
   return group.getResult(0);
 }
 
-static bool isSameForm(Operation *put, Operation *take) {
-  return isa<ChannelPutPacketOp>(put) == isa<ChannelReadPacketOp>(take);
+void Joiner::send(Cursor &cursor, ChannelOpInterface op) {
+  Mail &box = mail[getRoute(cursor, op)];
+  if (op.isSignal())
+    ++box.signals;
+  else
+    box.messages.push_back({op, put(cursor, op)});
 }
 
 /// Takes a message or a signal. Returns false if the channel is empty.
-FailureOr<bool> Joiner::take(Cursor &cursor, Operation *op) {
-  Mail &box = mail[getRoute(cursor, op, /*isPut=*/false)];
-  if (isa<ChannelWaitOp>(op)) {
+FailureOr<bool> Joiner::take(Cursor &cursor, ChannelOpInterface op) {
+  Mail &box = mail[getRoute(cursor, op)];
+  Value taken = op.getTakenTensor();
+  if (!taken) {
     if (box.signals == 0)
       return false;
     --box.signals;
@@ -198,20 +215,18 @@ FailureOr<bool> Joiner::take(Cursor &cursor, Operation *op) {
     return false;
   Message message = box.messages.front();
   box.messages.pop_front();
-  Type putType = message.put->getOperand(1).getType();
-  if (!isSameForm(message.put, op) || putType != op->getResult(0).getType()) {
+  Type putType = message.put.getPutTensor().getType();
+  if (message.put.usesPackets() != op.usesPackets() ||
+      putType != taken.getType()) {
     InFlightDiagnostic diagnostic =
-        op->emitError("takes ")
-        << op->getResult(0).getType() << " by '" << op->getName()
-        << "' where its peer put " << putType << " by '"
-        << message.put->getName() << "' (channel_c1)";
+        op->emitError("takes ") << taken.getType() << " by '" << op->getName()
+                                << "' where its peer put " << putType << " by '"
+                                << message.put->getName() << "' (channel_c1)";
     diagnostic.attachNote(message.put->getLoc()) << "put here";
     return diagnostic;
   }
-  auto packets = dyn_cast<ChannelReadPacketOp>(op);
-  cursor.mapping.map(op->getResult(0),
-                     packets ? read(cursor, packets, message.value)
-                             : message.value);
+  cursor.mapping.map(taken, op.usesPackets() ? read(cursor, op, message.value)
+                                             : message.value);
   return true;
 }
 
@@ -226,15 +241,14 @@ void Joiner::copyOp(Cursor &cursor, Operation *op) {
 /// Advances over one op. Returns false if the op has to wait.
 FailureOr<bool> Joiner::advance(Cursor &cursor) {
   Operation *op = &*cursor.next;
-  if (isa<ChannelPutOp, ChannelPutPacketOp>(op)) {
-    Value value = put(cursor, op, cursor.mapping.lookup(op->getOperand(1)));
-    mail[getRoute(cursor, op, /*isPut=*/true)].messages.push_back({op, value});
-  } else if (isa<ChannelSignalOp>(op)) {
-    ++mail[getRoute(cursor, op, /*isPut=*/true)].signals;
-  } else if (isa<ChannelWaitOp, ChannelGetOp, ChannelReadPacketOp>(op)) {
-    FailureOr<bool> taken = take(cursor, op);
-    if (failed(taken) || !*taken)
-      return taken;
+  if (auto primitive = dyn_cast<ChannelOpInterface>(op)) {
+    if (sends(primitive)) {
+      send(cursor, primitive);
+    } else {
+      FailureOr<bool> taken = take(cursor, primitive);
+      if (failed(taken) || !*taken)
+        return taken;
+    }
   } else if (!isa<ChannelOpenOp>(op)) {
     copyOp(cursor, op);
   }
@@ -255,14 +269,12 @@ Cursor *Joiner::findCursor(int64_t rank) {
 /// Checks that every channel leads to a rank whose program is in the module.
 LogicalResult Joiner::checkChannels() {
   for (Cursor &cursor : cursors)
-    for (Operation &op : cursor.program.getBody().front()) {
-      if (!isa<ChannelPutOp, ChannelPutPacketOp, ChannelSignalOp, ChannelWaitOp,
-               ChannelGetOp, ChannelReadPacketOp>(op))
-        continue;
-      auto open = op.getOperand(0).getDefiningOp<ChannelOpenOp>();
+    for (auto op :
+         cursor.program.getBody().front().getOps<ChannelOpInterface>()) {
+      ChannelOpenOp open = getOpen(op);
       if (!open)
-        return op.emitError("takes a channel that no 'ark.channel.open' made "
-                            "(channel_c3)");
+        return op->emitError("takes a channel that no 'ark.channel.open' made "
+                             "(channel_c3)");
       int64_t peer = open.getPeer();
       if (!findCursor(peer))
         return open.emitError("leads to rank ")
@@ -276,7 +288,7 @@ LogicalResult Joiner::reportDeadlock() {
   auto stuck = llvm::make_filter_range(
       cursors, [](const Cursor &cursor) { return !cursor.isDone(); });
   auto getPeer = [&](Cursor &cursor) {
-    return std::get<0>(getRoute(cursor, &*cursor.next, /*isPut=*/false));
+    return getOpen(cast<ChannelOpInterface>(*cursor.next)).getPeer();
   };
   Cursor &first = *stuck.begin();
   int64_t peer = getPeer(first);

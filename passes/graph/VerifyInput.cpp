@@ -108,9 +108,7 @@ static LogicalResult checkBody(CustomOp custom) {
 }
 
 static bool isCommunication(Operation &op) {
-  return isa<CollectiveOpInterface, ChannelOpenOp, ChannelPutOp,
-             ChannelPutPacketOp, ChannelSignalOp, ChannelWaitOp, ChannelGetOp,
-             ChannelReadPacketOp>(op);
+  return isa<CollectiveOpInterface, ChannelOpInterface, ChannelOpenOp>(op);
 }
 
 static LogicalResult checkOp(ProgramOp program, Operation &op) {

@@ -4,7 +4,6 @@
 #define ARK_PASSES_TILING_PASSES_H
 
 #include "dialects/ark/ArkOps.h"
-#include "passes/tiling/JoinElementwise.h"
 
 #include "mlir/Pass/Pass.h"
 #include "mlir/Pass/PassRegistry.h"

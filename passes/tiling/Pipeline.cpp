@@ -1,6 +1,9 @@
 //===- Pipeline.cpp - Passes of the tiling stage --------------------------===//
 
 #include "passes/tiling/Passes.h"
+#include "passes/tiling/fusion/Passes.h"
+#include "passes/tiling/selection/Passes.h"
+#include "passes/tiling/tasks/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Transforms/Passes.h"

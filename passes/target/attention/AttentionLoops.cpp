@@ -36,7 +36,8 @@ static constexpr int64_t kMinStages = 2, kMaxStages = 3;
 /// of the next product in the threads that hold them, and if a thread holds two
 /// rows of an operand, which correspond to the two columns in a word of values.
 static bool areSupported(MmaAttr mma) {
-  return haveOperandsOfSameThreads(mma) && areAccumulatorsInThreadsOfLhs(mma) &&
+  return mma.hasOperandsOfSameThreads() &&
+         mma.hasAccumulatorsInThreadsOfLhs() &&
          MatrixFragment(mma.getLhs()).getOwn(0) == 2 &&
          mma.getLhs().getElements()[1] == mma.getAcc().getElements()[1] &&
          kLoadBytes / kElementBytes % MatrixFragment(mma.getLhs()).getOwn(1) ==
@@ -127,9 +128,9 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
 /// the keys form an operand.
 static bool haveWarpgroups(MmaAttr mma) {
   MatrixFragment acc(mma.getAcc());
-  return mma.getKind() == MmaKind::Wgmma && acc.getOwn(0) == 2 &&
-         acc.getConsecutive(1) == 2 && acc.getOwn(1) == 2 &&
-         mma.getK() == 2 * mma.getN() && kStageDepth % mma.getK() == 0;
+  return acc.getOwn(0) == 2 && acc.getConsecutive(1) == 2 &&
+         acc.getOwn(1) == 2 && mma.getK() == 2 * mma.getN() &&
+         kStageDepth % mma.getK() == 0;
 }
 
 std::optional<AttentionShape>

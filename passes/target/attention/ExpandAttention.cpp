@@ -195,7 +195,7 @@ struct ExpandAttentionPass
   using ExpandAttentionPassBase::ExpandAttentionPassBase;
 
   void runOnOperation() override {
-    mma = findMma(getOperation(), MmaKind::MmaSync);
+    mma = findRegisterMma(getOperation());
     for (func::FuncOp body : getBodies(getOperation())) {
       SmallVector<OnlineAttentionOp> ops;
       body.walk([&](OnlineAttentionOp op) { ops.push_back(op); });

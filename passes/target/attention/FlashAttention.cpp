@@ -34,10 +34,10 @@ struct FlashAttentionPass
   using FlashAttentionPassBase::FlashAttentionPassBase;
 
   void runOnOperation() override {
-    mma = findMma(getOperation(), MmaKind::MmaSync);
+    mma = findRegisterMma(getOperation());
     if (!mma)
       return;
-    warpgroupMma = findMma(getOperation(), MmaKind::Wgmma);
+    warpgroupMma = findSharedMemoryMma(getOperation());
     for (func::FuncOp body : getBodies(getOperation())) {
       scf::ForOp vctas = getVctaLoop(body);
       if (!vctas)

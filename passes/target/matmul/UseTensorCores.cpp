@@ -368,7 +368,7 @@ static bool haveTensorMaps(ModuleOp module) {
 void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   auto target =
       getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-  MmaAttr mma = findMma(getOperation(), MmaKind::MmaSync);
+  MmaAttr mma = findRegisterMma(getOperation());
   if (!mma)
     return;
   TensorMapUse whereMaps =
@@ -376,7 +376,7 @@ void UseTensorCoresPass::run(func::FuncOp body, Block &block) {
   bool canStage = !target || target.hasCopy(CopyKind::CpAsync);
   bool canUseMaps = target && target.hasCopy(CopyKind::TensorMap) &&
                     haveTensorMaps(getOperation());
-  Units units{threads, mma, findMma(getOperation(), MmaKind::Wgmma),
+  Units units{threads, mma, findSharedMemoryMma(getOperation()),
               canUseMaps ? whereMaps : TensorMapUse::Never,
               target ? target.getSharedMemory() : 0};
   int64_t room = getSharedRoom(body, units.memory), spare = getSpareBytes();

@@ -292,31 +292,26 @@ std::unique_ptr<MatrixInstruction> MatrixInstruction::create(MmaAttr facts) {
   llvm_unreachable("not a kind of matrix instructions");
 }
 
-bool ark::haveOperandsOfSameThreads(MmaAttr mma) {
-  FragmentAttr lhs = mma.getLhs(), rhs = mma.getRhs();
-  if (!lhs)
-    return false;
-  auto isMirrored = [](ArrayRef<int64_t> left, ArrayRef<int64_t> right) {
-    return left[0] == right[1] && left[1] == right[0];
-  };
-  return isMirrored(lhs.getThreads(), rhs.getThreads()) &&
-         isMirrored(lhs.getStrides(), rhs.getStrides()) &&
-         lhs.getOuter()[1] == rhs.getOuter()[0] && rhs.getOuter()[1] == 1 &&
-         lhs.getElements()[1] == rhs.getElements()[0] &&
-         rhs.getElements()[1] == 1;
+static TargetAttr getTarget(ModuleOp module) {
+  return module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
 }
 
-bool ark::areAccumulatorsInThreadsOfLhs(MmaAttr mma) {
-  FragmentAttr lhs = mma.getLhs(), acc = mma.getAcc();
-  return lhs && lhs.getThreads() == acc.getThreads() &&
-         lhs.getStrides() == acc.getStrides() &&
-         lhs.getOuter()[0] == acc.getOuter()[0] && acc.getOuter()[1] == 1 &&
-         lhs.getElements()[0] == 1 && acc.getElements()[0] == 1 &&
-         acc.getElements()[1] == 2;
+/// Returns the instruction if ark has a lowering for it, otherwise null.
+static MmaAttr getIfLowered(MmaAttr mma) {
+  return mma && MatrixInstruction::create(mma) ? mma : MmaAttr();
 }
 
-MmaAttr ark::findMma(ModuleOp module, MmaKind kind) {
-  if (auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr))
-    return target.findMma(kind);
-  return kind == MmaKind::MmaSync ? getMmaSync(module.getContext()) : MmaAttr();
+MmaAttr ark::findRegisterMma(ModuleOp module) {
+  TargetAttr target = getTarget(module);
+  if (!target)
+    return getMmaSync(module.getContext());
+  return target.isGpu() ? getIfLowered(target.getGpu().findRegisterMma())
+                        : MmaAttr();
+}
+
+MmaAttr ark::findSharedMemoryMma(ModuleOp module) {
+  TargetAttr target = getTarget(module);
+  return target && target.isGpu()
+             ? getIfLowered(target.getGpu().findSharedMemoryMma())
+             : MmaAttr();
 }

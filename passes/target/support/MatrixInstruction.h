@@ -124,19 +124,14 @@ private:
   MmaAttr facts;
 };
 
-/// Returns true if every thread holds the same elements of K of both operands
-/// and one column of the right operand, which has the thread's position among
-/// the rows of a block of the left operand. Both operands may then use any
-/// common order of K, such as the order in which the threads load it.
-bool haveOperandsOfSameThreads(MmaAttr mma);
+/// Returns the target's first matrix instruction that reads operands from
+/// registers, or null if it has none or ark does not lower it. Modules without
+/// a target have `mma.sync`.
+MmaAttr findRegisterMma(ModuleOp module);
 
-/// Returns true if the threads hold accumulators of the rows of which they hold
-/// the left operand, in pairs of neighbouring columns, row by row.
-bool areAccumulatorsInThreadsOfLhs(MmaAttr mma);
-
-/// Returns the target's first matrix instruction of a kind, or null. Modules
-/// without a target have `mma.sync` only.
-MmaAttr findMma(ModuleOp module, MmaKind kind);
+/// Returns the target's first matrix instruction that reads operands from
+/// shared memory, or null if it has none or ark does not lower it.
+MmaAttr findSharedMemoryMma(ModuleOp module);
 
 } // namespace mlir::ark
 

@@ -51,8 +51,8 @@ std::optional<EarlyRead> ark::matchEarlyRead(memref::SubViewOp tile,
 /// without an exchange, and if neighbouring elements of the diagonals lie in
 /// threads with fixed XOR distances.
 static bool isSupported(MmaAttr mma) {
-  if (!mma || !haveOperandsOfSameThreads(mma) ||
-      !areAccumulatorsInThreadsOfLhs(mma))
+  if (!mma || !mma.hasOperandsOfSameThreads() ||
+      !mma.hasAccumulatorsInThreadsOfLhs())
     return false;
   MatrixFragment lhs(mma.getLhs());
   return lhs.getNumElements() == 2 * kLoadWords &&
@@ -61,7 +61,7 @@ static bool isSupported(MmaAttr mma) {
 
 /// Returns the instruction for the body's target, or null.
 static std::unique_ptr<MatrixInstruction> createInstruction(func::FuncOp body) {
-  MmaAttr mma = findMma(body->getParentOfType<ModuleOp>(), MmaKind::MmaSync);
+  MmaAttr mma = findRegisterMma(body->getParentOfType<ModuleOp>());
   return isSupported(mma) ? MatrixInstruction::create(mma) : nullptr;
 }
 

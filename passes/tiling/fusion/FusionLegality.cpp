@@ -1,0 +1,200 @@
+//===- FusionLegality.cpp - Conditions on the fusion of two tasks ---------===//
+
+#include "passes/tiling/fusion/FusionLegality.h"
+#include "lib/analysis/Packets.h"
+#include "lib/analysis/Regions.h"
+#include "lib/support/PlanRank.h"
+
+#include "mlir/Analysis/SliceAnalysis.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+static Value getViewBase(Value value) {
+  while (auto view = value.getDefiningOp<ViewOpInterface>())
+    value = view.getViewSource();
+  return value;
+}
+
+TaskOp ark::getProducer(Value value) {
+  return getViewBase(value).getDefiningOp<TaskOp>();
+}
+
+/// Returns true if `reader` reads the old value of a state that `writer`
+/// updates. `reader` may also be a view, whose readers follow later.
+static bool readsStateBeforeUpdate(TaskOp writer, Operation *reader) {
+  for (unsigned index = 0; index < writer.getOuts().size(); ++index) {
+    Value base = getViewBase(writer.getOuts()[index]);
+    if (writer.isUpdated(index) &&
+        llvm::any_of(reader->getOperands(), [&](Value operand) {
+          return getViewBase(operand) == base;
+        }))
+      return true;
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Conditions on a pair of tasks
+//===----------------------------------------------------------------------===//
+
+bool ark::readsOwnParts(TaskOp first, TaskOp second, MergeKind kind) {
+  for (auto [index, input] : llvm::enumerate(second.getInputs())) {
+    if (getProducer(input) != first)
+      continue;
+    // Through a view, the tiles of both tasks do not correspond.
+    auto result = dyn_cast<OpResult>(input);
+    if (!result || result.getOwner() != first)
+      return false;
+    unsigned out = result.getResultNumber();
+    unsigned operand = first.getInputs().size() + out;
+    // Several vCTAs may update the same elements of a state.
+    if (!getOffsetsInPart(first, out, second, index, kind) ||
+        !isDisjoint(first.getRegion(operand), first.getGrid()))
+      return false;
+  }
+  // An update of an update would have two writers of one state.
+  return llvm::none_of(second.getOuts(),
+                       [&](Value out) { return getProducer(out) == first; });
+}
+
+bool ark::readsResultOf(TaskOp second, TaskOp first) {
+  return llvm::any_of(second.getInputs(),
+                      [&](Value input) { return getProducer(input) == first; });
+}
+
+/// Returns true if a task of another rank than `rank` reads `value`, possibly
+/// with another shape.
+static bool isReadByAnotherRank(Value value, Attribute rank) {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (auto task = dyn_cast<TaskOp>(user))
+      return getRankAttr(task) != rank;
+    return isa<ReshapeOp>(user) &&
+           isReadByAnotherRank(user->getResult(0), rank);
+  });
+}
+
+/// Returns true if another rank waits for a result of `task`.
+static bool feedsAnotherRank(TaskOp task) {
+  Attribute rank = getRankAttr(task);
+  return rank && llvm::any_of(task->getResults(), [&](Value result) {
+           return isReadByAnotherRank(result, rank);
+         });
+}
+
+/// Returns true if `task` waits for a tensor of another rank that `other` does
+/// not wait for.
+static bool waitsForAnotherRank(TaskOp task, TaskOp other) {
+  return llvm::any_of(task.getInputs(), [&](Value input) {
+    TaskOp producer = getProducer(input);
+    return producer && getRankAttr(producer) != getRankAttr(task) &&
+           !llvm::is_contained(other.getInputs(), input);
+  });
+}
+
+bool ark::delaysPut(TaskOp first, TaskOp second) {
+  bool depends = readsResultOf(second, first);
+  if (!depends && feedsAnotherRank(first) != feedsAnotherRank(second))
+    return true;
+  return (feedsAnotherRank(first) && waitsForAnotherRank(second, first)) ||
+         (feedsAnotherRank(second) && !depends &&
+          waitsForAnotherRank(first, second));
+}
+
+bool ark::isPut(TaskOp task) {
+  return feedsAnotherRank(task) &&
+         llvm::all_of(task.getBody().front().without_terminator(),
+                      llvm::IsaPred<linalg::CopyOp>);
+}
+
+bool ark::isContraction(Operation *op) {
+  if (isa<OnlineAttentionOp>(op))
+    return true;
+  auto structured = dyn_cast<linalg::LinalgOp>(op);
+  return structured && (isa<linalg::ContractOp>(op) ||
+                        linalg::isaContractionOpInterface(structured));
+}
+
+bool ark::chainContractions(TaskOp first, TaskOp second) {
+  if (llvm::none_of(first.getBody().getOps(),
+                    [](Operation &op) { return isContraction(&op); }))
+    return false;
+  SetVector<Operation *> slice;
+  for (auto [index, input] : llvm::enumerate(second.getInputs()))
+    if (getProducer(input) == first)
+      getForwardSlice(Value(second.getInputTiles()[index]), &slice);
+  return llvm::any_of(slice, isContraction);
+}
+
+bool ark::isOnlyReader(TaskOp second, TaskOp first) {
+  return llvm::all_of(first->getUsers(),
+                      [&](Operation *user) { return user == second; });
+}
+
+//===----------------------------------------------------------------------===//
+// Order
+//===----------------------------------------------------------------------===//
+
+std::optional<SmallVector<Operation *>> ark::getFollowers(TaskOp first,
+                                                          TaskOp second) {
+  SmallVector<Operation *> followers;
+  llvm::SmallPtrSet<Operation *, 8> needFirst = {first};
+  auto needs = [&](Operation *op) {
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      return needFirst.contains(operand.getDefiningOp());
+    });
+  };
+  for (Operation *op = first->getNextNode(); op != second;
+       op = op->getNextNode()) {
+    if (needs(op)) {
+      followers.push_back(op);
+      needFirst.insert(op);
+      continue;
+    }
+    auto task = dyn_cast<TaskOp>(op);
+    if (task && (readsStateBeforeUpdate(task, first) ||
+                 llvm::any_of(followers, [&](Operation *follower) {
+                   return readsStateBeforeUpdate(task, follower);
+                 })))
+      return std::nullopt;
+  }
+  needFirst.erase(first);
+  if (needs(second))
+    return std::nullopt;
+  for (Operation *follower : followers)
+    if (readsStateBeforeUpdate(second, follower))
+      return std::nullopt;
+  return followers;
+}
+
+/// Returns true if `reader` reads old values of the states that `writer`
+/// updates only at the elements that the vCTA of `writer` with the same number
+/// updates, and not through a view.
+static bool readsOnlyOwnElements(TaskOp reader, TaskOp writer) {
+  for (unsigned out = 0; out < writer.getOuts().size(); ++out) {
+    if (!writer.isUpdated(out))
+      continue;
+    Value state = writer.getOuts()[out];
+    unsigned written = writer.getInputs().size() + out;
+    for (unsigned read = 0; read < reader->getNumOperands(); ++read) {
+      Value operand = reader->getOperand(read);
+      if (getViewBase(operand) != getViewBase(state))
+        continue;
+      if (operand != state ||
+          reader.getRegion(read) != writer.getRegion(written) ||
+          !isDisjoint(writer.getRegion(written), writer.getGrid()))
+        return false;
+    }
+  }
+  return true;
+}
+
+bool ark::mixVersions(TaskOp first, TaskOp second, MergeKind kind) {
+  if (readsStateBeforeUpdate(first, second))
+    return true;
+  return readsStateBeforeUpdate(second, first) &&
+         (kind != MergeKind::Pairwise || !readsOnlyOwnElements(first, second));
+}
