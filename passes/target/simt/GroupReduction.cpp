@@ -58,6 +58,13 @@ int64_t GroupReduction::chooseGroupThreads() const {
   return llvm::bit_floor(static_cast<uint64_t>(wanted));
 }
 
+bool GroupReduction::copiesElement() const {
+  return getSizeBound(loop) == 1 &&
+         llvm::all_of(reductions, [](const ThreadReduction &reduction) {
+           return getSizeBound(reduction.getLoop()) == 1;
+         });
+}
+
 /// Combines the values of a warp with XOR shuffles, in the same order in every
 /// run.
 void GroupReduction::exchange(OpBuilder &builder,
@@ -147,11 +154,12 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
         zero = constant(0);
   // All threads of a warp take part in a shuffle, and all warps of the CTA if a
   // group has several. Threads beyond the last result recompute it without
-  // storing it. A group of one thread needs no shuffle.
+  // storing it. Loads may have warp barriers between them, too, except for
+  // single elements.
   Value wanted = arith::MulIOp::create(builder, loc, space.size, groupSize);
   Value together = constant(groupThreads > warpSize ? threads
-                            : groupThreads > 1      ? warpSize
-                                                    : 1);
+                            : copiesElement()       ? 1
+                                                    : warpSize);
   Value iterations = arith::CeilDivUIOp::create(builder, loc, wanted, together);
   Value end = arith::MulIOp::create(builder, loc, iterations, together);
   Value last = arith::SubIOp::create(builder, loc, space.size, one);

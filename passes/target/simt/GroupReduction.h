@@ -19,7 +19,9 @@ public:
   static std::optional<GroupReduction> match(scf::ParallelOp loop,
                                              int64_t threads, int64_t warpSize);
 
-  int64_t getGroupThreads() const { return groupThreads; }
+  /// Returns true if the loop has one iteration, which reduces one element.
+  /// Then only thread 0 executes it, without shuffles and warp barriers.
+  bool copiesElement() const;
 
   /// Builds the loop of one thread before the parallel loop, and moves the body
   /// of the parallel loop into it.

@@ -191,7 +191,7 @@ void ThreadMapper::separateReduction(scf::ParallelOp loop,
                                      const GroupReduction &group) {
   SmallVector<Access> accesses = getAccesses(loop);
   bool hasOneResult = getSizeBound(loop) == 1;
-  if (!hasOneResult || group.getGroupThreads() == 1)
+  if (!hasOneResult || group.copiesElement())
     return separate(*loop, accesses, /*byOne=*/hasOneResult);
   SmallVector<Access> reads, writes;
   for (const Access &access : accesses)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,15 @@ def test_one_token_on_smaller_ctas(check: Callable[..., Any]) -> None:
 def test_prompt(check: Callable[..., Any]) -> None:
     program = build_prefill(CONFIG, chunk=33, max_length=LENGTH)
     check(program, make_arrays(program))
+
+
+def test_prompt_after_an_odd_number_of_tokens(check: Callable[..., Any]) -> None:
+    """The last warp with scores has threads without one, which must reach its barriers."""
+    config = replace(CONFIG, hidden=32, head=8, intermediate=32)
+    program = build_prefill(config, chunk=16, max_length=512, dtype=ark.fp32)
+    arrays = make_arrays(program)
+    arrays["begin"] = np.array(5, arrays["begin"].dtype)
+    check(program, arrays)
 
 
 @pytest.mark.parametrize("devices", [1, 2])
