@@ -11,6 +11,7 @@ PyTorch like any other.
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +21,9 @@ from torch._decomp import core_aten_decompositions
 from .aten import names
 
 __all__ = ["decompositions"]
+
+
+_LOCAL = threading.local()
 
 
 def decompositions() -> dict[Any, Any]:
@@ -142,7 +146,7 @@ def _dropout(x: torch.Tensor, p: float, train: bool | None) -> Any:
     Random numbers stay with PyTorch, whose generator they then follow. An op that depends on `x`
     would split the program at each dropout.
     """
-    if train is False or not 0 < p < 1:
+    if train is False or not 0 < p < 1 or getattr(_LOCAL, "draws_mask", False):
         return NotImplemented
     kept = _draw_mask(x, p)
     return x * kept * (1 / (1 - p)), kept
@@ -156,6 +160,10 @@ def _draw_mask(x: torch.Tensor, p: float) -> torch.Tensor:
     """
     dtype = x.dtype if x.is_cuda else torch.bool
     empty = torch.empty_strided(x.shape, x.stride(), dtype=dtype, device=x.device)
-    if x.is_cuda:
-        return _op("_fused_dropout")(empty, 1 - p)[1].bool()
-    return torch.bernoulli(empty, 1 - p)
+    if not x.is_cuda:
+        return torch.bernoulli(empty, 1 - p)
+    _LOCAL.draws_mask = True  # this op stays as it is
+    try:
+        return _op("native_dropout")(empty, p, True)[1]
+    finally:
+        _LOCAL.draws_mask = False

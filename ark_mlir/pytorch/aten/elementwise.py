@@ -178,7 +178,9 @@ def _dropout(out: Any, x: Operand, p: float, train: bool | None, noise: Noise | 
     result = tensor(x)
     if train and p:
         if noise is None:
-            raise unsupported("dropout draws random numbers; call module.eval() first")
+            raise unsupported(
+                "dropout draws numbers of PyTorch's generator; module.eval() switches it off"
+            )
         result = noise.drop(result, p)
     return (result, _NO_MASK) if isinstance(out, tuple) else result
 

@@ -73,7 +73,9 @@ def _attention(
     noise: Noise | None = None,
 ) -> ark.Tensor:
     if dropout_p and noise is None:
-        raise unsupported("dropout draws random numbers; call module.eval() first")
+        raise unsupported(
+            "dropout draws numbers of PyTorch's generator; module.eval() switches it off"
+        )
     query, (key, value) = tensor(q), _shared_heads(tensor(k), tensor(v))
     mask = None if attn_mask is None else _mask(tensor(attn_mask), query)
     queries, keys = query.shape[-2], key.shape[-2]

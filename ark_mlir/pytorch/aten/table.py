@@ -33,8 +33,7 @@ RANDOM = (
 _IGNORED = ("device", "generator", "layout", "memory_format", "non_blocking", "pin_memory")
 
 # Why ops are not in the table, if there is more to say than that they are missing.
-_GENERATOR = "random numbers are those of PyTorch's generator"
-_REASONS = {"aten.bernoulli.p": _GENERATOR, "aten._fused_dropout.default": _GENERATOR}
+_REASONS = {"aten.bernoulli.p": "random numbers are those of PyTorch's generator"}
 
 Handler = Callable[..., Any]
 _H = TypeVar("_H", bound=Handler)

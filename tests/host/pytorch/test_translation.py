@@ -63,7 +63,7 @@ def test_one_missing_op_is_one_line(graph: Graph) -> None:
         ("aten.add.Tensor", Described((2, 3), "float64"), (1,), "elements of float64"),
         ("aten.add.Tensor", Described((2, 3)), (1, 2, 3), "unknown arguments"),
         ("aten.add.Tensor", Described((2, 3)), (1j,), "an operand that is a complex"),
-        ("aten.dropout.default", X, (0.5, True), r"call module.eval\(\)"),
+        ("aten.dropout.default", X, (0.5, True), r"module.eval\(\) switches it off"),
         ("aten.view.default", Described(("s0",)), ([-1],), "only at run time"),  # type: ignore[arg-type]
         ("aten.view.default", Described((7,)), ([7],), "ark.reshape: "),
         (
