@@ -91,13 +91,12 @@ _TABLE = (
         (
             f"{_BARRIER} rope.sin (decoder_graph.py), number 2: dropped",
             f"{_BARRIER} layers.0.key (decoder_graph.py), number 1: dropped",
-            f"{_BARRIER} done (decoder_states.py), number 1: dropped",
         ),
     ),
     Reason(
         "The same thread stores and loads each element on both sides.",
-        ("ranks: collectives",),
-        (f"{_BARRIER} all_reduce (collective_programs.py), number 1: dropped",),
+        ("ranks: decode",),
+        (f"{_BARRIER} largest (sharding.py), number 1: dropped",),
     ),
 )
 
