@@ -6,8 +6,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "passes/tiling/tasks/TaskBody.h"
 #include "passes/tiling/decompose/Decompose.h"
+#include "passes/tiling/tasks/TaskBody.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"

@@ -1,9 +1,9 @@
 //===- TileGroups.cpp - Tile groups into tasks ----------------------------===//
 
+#include "passes/tiling/selection/TileShape.h"
 #include "passes/tiling/tasks/Passes.h"
 #include "passes/tiling/tasks/TaskBody.h"
 #include "passes/tiling/tasks/TileAttention.h"
-#include "passes/tiling/selection/TileShape.h"
 
 #include "dialects/ark/ArkMeasurements.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
