@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, NamedTuple
@@ -12,6 +13,10 @@ if TYPE_CHECKING:
     from .kernel import CudaKernel
     from .record import LaunchRecord
 
+_log = logging.getLogger("ark")
+
+# A kernel that runs for so long is reported, and again after twice the time, and so on.
+_LONG_SECONDS = 60.0
 # The deadline of a queued launch, as a multiple of the time limit of a wait. An earlier kernel of
 # ark's in the queue, if it hangs or is resident and idle, ends after one such limit.
 _LIMIT_FACTOR = 5
@@ -21,10 +26,12 @@ _MAX_SECONDS_BETWEEN_POLLS = 0.25
 
 
 class QueueWatch:
-    """Detects a kernel that does not begin.
+    """Detects a kernel that does not begin, and reports one that runs for long.
 
     The time counts from the moment at which the stream reaches the launch: earlier work of the
-    stream has no limit, and neither has a kernel that has begun.
+    stream has no limit, and neither has a kernel that has begun. Waits of a kernel have deadlines,
+    but a defect may stop its threads elsewhere, such as at a barrier. So a kernel that runs for a
+    minute is a warning.
 
     Args:
         kernel: the kernel.
@@ -40,6 +47,8 @@ class QueueWatch:
         self._name = name or f"the kernel of {kernel.bundle.manifest.program!r}"
         self._seconds = self._next = 0.0
         self._since: float | None = None
+        self._began: float | None = None
+        self._report_after = _LONG_SECONDS
 
     def start(self, timeout_ns: int) -> QueueWatch:
         """Restarts the timer for waits of at most `timeout_ns`; returns itself.
@@ -48,7 +57,8 @@ class QueueWatch:
         """
         self._seconds = _LIMIT_FACTOR * timeout_ns / 1e9
         self._next = 0.0
-        self._since = None
+        self._since = self._began = None
+        self._report_after = _LONG_SECONDS
         return self
 
     def poll(self) -> None:
@@ -65,10 +75,24 @@ class QueueWatch:
             return
         if not any(record.queued for record in self._records):
             self._since = None
+            self._report(now)
         elif self._since is None:
             self._since = now
         elif now - self._since > self._seconds:
             raise self.error()
+
+    def _report(self, now: float) -> None:
+        """Logs a warning if the kernel has run for long."""
+        if self._began is None:
+            self._began = now
+        if now - self._began >= self._report_after:
+            limit = self._seconds / _LIMIT_FACTOR
+            _log.warning(
+                "%s has run for %.3g s. Each of its waits ends after %g s with a report; threads "
+                "that are stuck elsewhere, such as at a barrier, do not end.",
+                self._name, self._report_after, limit,
+            )  # fmt: skip
+            self._report_after *= 2
 
     def error(self) -> BusyError:
         """Returns the error for a kernel that has been queued for too long."""

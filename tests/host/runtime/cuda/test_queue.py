@@ -247,6 +247,36 @@ def test_only_time_without_a_break_counts(monkeypatch: pytest.MonkeyPatch) -> No
         poll(6, lambda step: True)
 
 
+def test_a_kernel_that_runs_for_long_is_reported(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """After one minute, two and four minutes; the next launch starts the time again."""
+    now, record = 100.0, SimpleNamespace(queued=False)
+    kernel: Any = SimpleNamespace(
+        lanes=3, bundle=SimpleNamespace(manifest=SimpleNamespace(program="toy"))
+    )
+    monkeypatch.setattr(cuda_queue.time, "monotonic", lambda: now)
+    watch = QueueWatch(kernel, (record,)).start(10_000_000_000)
+
+    def run_for(seconds: int) -> list[str]:
+        nonlocal now
+        caplog.clear()
+        for _ in range(2 * seconds):
+            now += 0.5
+            watch.poll()
+        return [record.getMessage() for record in caplog.records]
+
+    assert run_for(59) == []
+    (message,) = run_for(40)
+    assert message.startswith("the kernel of 'toy' has run for 60 s. Each of its waits ends after ")
+    assert [line.split(".")[0] for line in run_for(200)] == [
+        "the kernel of 'toy' has run for 120 s",
+        "the kernel of 'toy' has run for 240 s",
+    ]
+    watch.start(10_000_000_000)
+    assert run_for(59) == []
+
+
 def test_a_kernel_that_has_begun_has_no_limit(cuda: FakeCuda, kernel: bytes) -> None:
     program = ToyProgram(sms=1)
     program.lane(0, [run(program.task("nap", 50), 0, 50)])
