@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import subprocess
 import sys
@@ -131,3 +132,10 @@ def launch() -> Iterator[Launch]:
     for process in processes:
         process.kill()
         process.communicate()
+
+
+@pytest.fixture
+def logged(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
+    """``logged()`` returns the warnings of the backend of ``torch.compile`` so far."""
+    caplog.set_level(logging.WARNING, "ark.pytorch")
+    return lambda: [r.getMessage() for r in caplog.records if r.name == "ark.pytorch"]

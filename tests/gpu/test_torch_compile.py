@@ -8,7 +8,6 @@ These tests compile, so that they need an installed wheel, not the runtime of `m
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -31,12 +30,6 @@ def _fresh(torch: Any) -> Iterator[None]:
     with torch.no_grad():
         yield
     torch._dynamo.reset()
-
-
-@pytest.fixture
-def logged(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    caplog.set_level(logging.WARNING, "ark.pytorch")
-    return lambda: [r.getMessage() for r in caplog.records if r.name == "ark.pytorch"]
 
 
 def fast(torch: Any, function: Any, **keywords: Any) -> Any:

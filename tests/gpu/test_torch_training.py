@@ -6,7 +6,6 @@ These tests compile, as those of `test_torch_compile.py`.
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -29,12 +28,6 @@ def _fresh(torch: Any) -> Iterator[None]:
     torch._dynamo.reset()
     yield
     torch._dynamo.reset()
-
-
-@pytest.fixture
-def logged(caplog: pytest.LogCaptureFixture) -> Callable[[], list[str]]:
-    caplog.set_level(logging.WARNING, "ark.pytorch")
-    return lambda: [r.getMessage() for r in caplog.records if r.name == "ark.pytorch"]
 
 
 def encoder(torch: Any) -> Any:

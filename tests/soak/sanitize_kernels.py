@@ -169,13 +169,13 @@ def check(
             bundle = executable.bundle
         (module,) = folder.glob("*-target.mlir")
         kernel = build_kernel(module, sanitizer, folder)
+        environment = {**os.environ, **_OPTIONS}
+        command = (runner, kernel, folder / "launch", folder / "output")
         is_proven = options.get("verify", True)
         states: dict[str, Any] = dict(drawn.states)
         # The bound is that of one launch, so that each launch begins with the states of the kernel.
         for launches in range(1 if states and is_proven else LAUNCHES, LAUNCHES + 1):
             write_launch(bundle, drawn.arrays, launches, folder / "launch", cut)
-            environment = {**os.environ, **_OPTIONS}
-            command = (runner, kernel, folder / "launch", folder / "output")
             for order in ((), *((str(seed),) for seed in range(orders))):
                 run(*command, *order, env=environment, timeout=300)
             if is_proven:

@@ -8,7 +8,7 @@ from typing import Any
 
 from ... import frontend as ark
 from ...dtypes import DType, bool_, int32
-from .table import Noise, Out, Unavailable, aten, unsupported
+from .table import NO_DROPOUT, Noise, Out, Unavailable, aten, unsupported
 from .values import Operand, promoted, tensor, to
 
 _UNARY: dict[str, Callable[..., ark.Tensor]] = {
@@ -178,9 +178,7 @@ def _dropout(out: Any, x: Operand, p: float, train: bool | None, noise: Noise | 
     result = tensor(x)
     if train and p:
         if noise is None:
-            raise unsupported(
-                "dropout draws numbers of PyTorch's generator; module.eval() switches it off"
-            )
+            raise unsupported(NO_DROPOUT)
         result = noise.drop(result, p)
     return (result, _NO_MASK) if isinstance(out, tuple) else result
 

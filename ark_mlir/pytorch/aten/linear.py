@@ -7,7 +7,7 @@ from typing import Any
 
 from ... import frontend as ark
 from ...dtypes import bool_
-from .table import Noise, Out, Unavailable, aten, unsupported
+from .table import NO_DROPOUT, Noise, Out, Unavailable, aten, unsupported
 from .values import Operand, lower_triangle, shaped, tensor, to
 
 
@@ -73,9 +73,7 @@ def _attention(
     noise: Noise | None = None,
 ) -> ark.Tensor:
     if dropout_p and noise is None:
-        raise unsupported(
-            "dropout draws numbers of PyTorch's generator; module.eval() switches it off"
-        )
+        raise unsupported(NO_DROPOUT)
     query, (key, value) = tensor(q), _shared_heads(tensor(k), tensor(v))
     mask = None if attn_mask is None else _mask(tensor(attn_mask), query)
     queries, keys = query.shape[-2], key.shape[-2]

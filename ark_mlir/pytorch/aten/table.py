@@ -19,8 +19,8 @@ from ...dtypes import DType
 from ...errors import UnsupportedError
 
 __all__ = [
-    "RANDOM", "Deferred", "Noise", "Out", "Unavailable", "aten", "find", "is_view", "names",
-    "unsupported",
+    "NO_DROPOUT", "RANDOM", "Deferred", "Noise", "Out", "Unavailable", "aten", "find", "is_view",
+    "names", "unsupported",
 ]  # fmt: skip
 
 # Ops that draw random numbers; in a program that counts steps, they get a Noise as `noise`.
@@ -34,6 +34,9 @@ _IGNORED = ("device", "generator", "layout", "memory_format", "non_blocking", "p
 
 # Why ops are not in the table, if there is more to say than that they are missing.
 _REASONS = {"aten.bernoulli.p": "random numbers are those of PyTorch's generator"}
+
+# Why dropout is not translated where no step is counted.
+NO_DROPOUT = "dropout draws numbers of PyTorch's generator; module.eval() switches it off"
 
 Handler = Callable[..., Any]
 _H = TypeVar("_H", bound=Handler)

@@ -88,7 +88,7 @@ class QueueWatch:
         if now - self._began >= self._report_after:
             limit = self._seconds / _LIMIT_FACTOR
             _log.warning(
-                "%s has run for %.3g s. Each of its waits ends after %g s with a report; threads "
+                "%s has run for %d s. Each of its waits ends after %g s with a report; threads "
                 "that are stuck elsewhere, such as at a barrier, do not end.",
                 self._name, self._report_after, limit,
             )  # fmt: skip
