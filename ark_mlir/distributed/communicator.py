@@ -62,7 +62,7 @@ class Communicator:
     def all_others_left(self) -> bool:
         """Returns True if no other rank takes turns any more."""
         links = self.links
-        with links.changed:
+        with links.monitor.lock:
             return all(
                 links.mailbox(peer, self.number).left or peer in links.gone for peer in links.peers
             )
@@ -93,7 +93,7 @@ class Turn:
 
     def forget(self, number: int) -> None:
         """Drops the messages of turns before the turn `number`."""
-        with self._links.changed:
+        with self._links.monitor.lock:
             for peer in self._links.peers:
                 self._links.mailbox(peer, self._communicator.number).forget(number)
 
@@ -132,12 +132,12 @@ class Turn:
 
     def trouble(self) -> str | None:
         """Returns the reason why another rank cannot end this turn; None if all others can."""
-        with self._links.changed:
+        with self._links.monitor.lock:
             return next(filter(None, map(self._trouble_of, self._links.peers)), None)
 
     def arrived(self, phase: str) -> Words:
         """Returns the messages of the ranks that have come to a phase before this rank."""
-        with self._links.changed:
+        with self._links.monitor.lock:
             mailboxes = (
                 self._links.mailbox(peer, self._communicator.number) for peer in self._links.peers
             )
@@ -150,22 +150,27 @@ class Turn:
     def _hear(self, phase: str, patience: float | None) -> Words:
         limit = self.timeout if patience is None else patience
         begin = time.monotonic()
-        with self._links.changed:
-            while True:
-                heard, missing = self._heard(phase)
-                if not missing:
-                    return heard
-                if patience is None and not any(map(self._links.is_stopped, missing)):
-                    begin = time.monotonic()
-                left = begin + limit - time.monotonic()
-                if left <= 0:
-                    raise RankFailedError(
-                        f"{self._cannot} {self._names(missing)} did not come to {self.doing} "
-                        f"within {limit:g} s",
-                        notes=self._whereabouts(missing),
-                    )
-                # Ctrl-C does not interrupt a wait without a limit on every system.
-                self._links.changed.wait(min(left, 1.0))
+        heard: Words = []
+        missing: list[int] = []
+
+        def have_all_come() -> bool:
+            nonlocal heard, missing
+            heard, missing = self._heard(phase)
+            return not missing
+
+        left = limit
+        # Ctrl-C does not interrupt a wait without a limit on every system.
+        while not self._links.monitor.wait_for(have_all_come, min(left, 1.0)):
+            if patience is None and not any(map(self._links.is_stopped, missing)):
+                begin = time.monotonic()
+            left = begin + limit - time.monotonic()
+            if left <= 0:
+                raise RankFailedError(
+                    f"{self._cannot} {self._names(missing)} did not come to {self.doing} "
+                    f"within {limit:g} s",
+                    notes=self._whereabouts(missing),
+                )
+        return heard
 
     def _heard(self, phase: str) -> tuple[Words, list[int]]:
         """Returns the messages of a phase if all have come, else the ranks that are missing.
@@ -209,9 +214,10 @@ class Turn:
             f"{self._links.name(rank)} is stopped, by a signal or a debugger"
             for rank in filter(self._links.is_stopped, ranks)
         ]
-        return stopped + [
-            f"{self._links.name(rank)} waits for others to {mailbox.doing}"
-            for rank in ranks
-            for mailbox in self._links.mailboxes(rank)
-            if mailbox.messages and mailbox.turn
-        ]
+        with self._links.monitor.lock:
+            return stopped + [
+                f"{self._links.name(rank)} waits for others to {mailbox.doing}"
+                for rank in ranks
+                for mailbox in self._links.mailboxes(rank)
+                if mailbox.messages and mailbox.turn
+            ]

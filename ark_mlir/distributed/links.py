@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from ..errors import InvalidUsageError
+from ..monitor import Monitor
 from .frames import DamagedFrameError, Frame, receive_frame
 
 __all__ = ["Links", "Message"]
@@ -110,7 +111,7 @@ class Links:
         self.peers = sorted(sockets)
         self.processes = dict(processes)
         # Guards `mailboxes` and `gone`, and is notified of every change.
-        self.changed = threading.Condition()
+        self.monitor = Monitor()
         self.gone: dict[int, str] = {}
         self._mailboxes: dict[tuple[int, int], Mailbox] = {}
         self._sockets = dict(sockets)
@@ -130,11 +131,11 @@ class Links:
             )
 
     def mailbox(self, peer: int, communicator: int) -> Mailbox:
-        """Returns the mailbox of `peer` in a communicator; `changed` must be held."""
+        """Returns the mailbox of `peer` in a communicator; the lock must be held."""
         return self._mailboxes.setdefault((peer, communicator), Mailbox())
 
     def mailboxes(self, peer: int) -> list[Mailbox]:
-        """Returns the mailboxes of `peer` in all communicators; `changed` must be held."""
+        """Returns the mailboxes of `peer` in all communicators; the lock must be held."""
         return [mailbox for (sender, _), mailbox in self._mailboxes.items() if sender == peer]
 
     def name(self, peer: int) -> str:
@@ -188,7 +189,7 @@ class Links:
         self._shut_down()
         for each in (*self._sockets.values(), self._wake, self._waker):
             each.close()
-        with self.changed:
+        with self.monitor.lock:
             for mailbox in self._mailboxes.values():
                 mailbox.forget(math.inf)
 
@@ -276,16 +277,16 @@ class Links:
         return True
 
     def _depart(self, peer: int, reason: str) -> None:
-        with self.changed:
+        with self.monitor.lock:
             self.gone.setdefault(peer, reason)
-            self.changed.notify_all()
+            self.monitor.notify_all()
 
     def _deliver(self, peer: int, message: dict[str, Any], file: int | None) -> None:
         communicator, turn, phase = message["communicator"], message["turn"], message["phase"]
         if communicator == _WORLD:
             self._depart(peer, f"{self.name(peer)} {message['body']}")
             return
-        with self.changed:
+        with self.monitor.lock:
             mailbox = self.mailbox(peer, communicator)
             if phase == _LEFT:
                 mailbox.left = f"{self.name(peer)} {message['body']}"
@@ -294,7 +295,7 @@ class Links:
             else:
                 mailbox.turn, mailbox.doing = turn, message["doing"]
                 mailbox.keep(turn, phase, Message(peer, message["body"], file))
-            self.changed.notify_all()
+            self.monitor.notify_all()
 
 
 def _is_message(value: object, file: int | None) -> bool:

@@ -20,6 +20,7 @@ BASE = {
     "errors",
     "json_checks",
     "knobs",
+    "monitor",
     "paths",
     "permissions",
     "progress",

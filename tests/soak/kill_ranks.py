@@ -22,6 +22,7 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import faulthandler
 import json
 import os
 import random
@@ -67,6 +68,7 @@ def say(what: str, **more: object) -> None:
 def be_a_rank(mode: str) -> None:
     """Runs until an error occurs, and prints the error."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    faulthandler.enable()
     import numpy as np
 
     import ark_mlir as ark
@@ -199,6 +201,13 @@ class Rank:
         with contextlib.suppress(ProcessLookupError):
             self._process.send_signal(sent)
 
+    def stacks(self) -> str:
+        """Ends a process that hangs, and returns the stacks of its threads."""
+        self.send(signal.SIGABRT)
+        self.await_end(time.monotonic() + SLACK)
+        self._threads[1].join(SLACK)
+        return self.stderr
+
     def remove(self) -> None:
         """Kills the process if necessary, and ends the threads that read its output."""
         self.send(signal.SIGKILL)
@@ -271,7 +280,9 @@ def strike(plan: Plan, ranks: list[Rank], outcome: Outcome) -> None:
 def judge_survivor(rank: Rank, sent: float, plan: Plan, outcome: Outcome) -> None:
     who = f"rank {rank.number}"
     if not rank.await_end(sent + plan.deadline):
-        outcome.problems.append(f"{who} has not ended after {plan.deadline:g} s: {rank.reports}")
+        outcome.problems.append(
+            f"{who} has not ended after {plan.deadline:g} s: {rank.reports} {rank.stacks()}"
+        )
         return
     assert rank.ended is not None
     outcome.seconds.append(rank.ended - sent)
@@ -289,7 +300,7 @@ def judge_victim(rank: Rank, plan: Plan, outcome: Outcome) -> None:
         rank.send(signal.SIGCONT)
     # A rank that had not met the others waits for them until its timeout.
     if not rank.await_end(time.monotonic() + SLACK + (STARTUP if plan.phase == "start" else HANG)):
-        outcome.problems.append(f"{who} does not end: {rank.reports}")
+        outcome.problems.append(f"{who} does not end: {rank.reports} {rank.stacks()}")
     elif began and (rank.status or rank.error.get("kind") not in TYPED or rank.stderr):
         outcome.problems.append(f"{who} ended with {rank.status}: {rank.reports} {rank.stderr}")
 
@@ -369,6 +380,7 @@ def main() -> int:
         return 0
     # Background jobs of a shell ignore SIGINT, and ranks would inherit this.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    faulthandler.enable()
     begin, files = time.monotonic(), len(os.listdir("/proc/self/fd"))
     outcomes: list[Outcome] = []
     for number in range(options.count) if options.only is None else [options.only]:

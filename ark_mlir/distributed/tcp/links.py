@@ -17,6 +17,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...errors import ArkError
+from ...monitor import Monitor
 from ..frames import (
     DamagedFrameError,
     Frame,
@@ -99,7 +100,7 @@ class _Bridge:
         self.sent = 0
         self._carried = 0
         self._ended = False
-        self._moved = threading.Condition()  # guards `_carried` and `_ended`
+        self._monitor = Monitor()  # guards `_carried` and `_ended`
         self.near, self._far = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._threads = [
             threading.Thread(target=work, name="ark:tcp", daemon=True)
@@ -127,17 +128,16 @@ class _Bridge:
         than `patience`. `Links` reports the former, and the wait for the peer's answer the latter.
         """
         sent = self.sent
-        with self._moved:
-            self._moved.wait_for(lambda: self._ended or self._carried >= sent, self._patience)
+        self._monitor.wait_for(lambda: self._ended or self._carried >= sent, self._patience)
 
     def _carry_out(self) -> None:
         """Sends the messages of `Links` to the peer, until `Links` closes its socket."""
         # If the channel fails, the peer notices the end of the connection.
         with contextlib.suppress(DamagedFrameError, ArkError, OSError):
             self._carry_messages()
-        with self._moved:
+        with self._monitor.lock:
             self._ended = True
-            self._moved.notify_all()
+            self._monitor.notify_all()
         with contextlib.suppress(OSError):
             self._channel.link.shutdown(socket.SHUT_WR)
 
@@ -148,9 +148,9 @@ class _Bridge:
             finally:
                 if received.file is not None:
                     os.close(received.file)
-            with self._moved:
+            with self._monitor.lock:
                 self._carried += 1
-                self._moved.notify_all()
+                self._monitor.notify_all()
 
     def _carry(self, received: Received) -> None:
         file = received.file

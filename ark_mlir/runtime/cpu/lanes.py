@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 
 from ...errors import DeviceError
+from ...monitor import Monitor
 
 # Large, since bodies keep tiles on the stack; the system allocates only pages that are touched.
 STACK_BYTES = 64 << 20
@@ -39,8 +40,7 @@ class Lanes:
         self._codes: list[int | None] = [0] * count
         self._work: Callable[[int], int] | None = None
         self._left = 0
-        self._guard = threading.Lock()
-        self._idle = threading.Event()
+        self._monitor = Monitor()  # guards `_left`
         # One lock per lane: its release starts the lane. The lock is held while the lane waits or
         # works.
         self._go = [threading.Lock() for _ in range(count)]
@@ -75,10 +75,10 @@ class Lanes:
             if self._stopping:
                 return
             self._codes[lane] = self._call(lane)
-            with self._guard:
+            with self._monitor.lock:
                 self._left -= 1
                 if self._left == 0:
-                    self._idle.set()
+                    self._monitor.notify_all()
 
     def _call(self, lane: int) -> int:
         # The local reference keeps the code and memory of the work alive while the lane runs it,
@@ -96,16 +96,12 @@ class Lanes:
         self.failure = None
         self._codes = [None] * len(self._threads)
         self._left = len(self._threads)
-        if not self._threads:
-            self._idle.set()
-            return
-        self._idle.clear()
         for lock in self._go:
             lock.release()
 
     def join(self, timeout: float) -> bool:
         """Returns True if every lane ended within `timeout` seconds; signals interrupt the wait."""
-        ended = self._idle.wait(timeout)
+        ended = self._monitor.wait_for(lambda: self.idle, timeout)
         if ended:
             self._work = None
         return ended

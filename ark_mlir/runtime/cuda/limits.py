@@ -6,6 +6,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from ...monitor import Monitor
+
 _this_thread = threading.local()
 
 
@@ -27,16 +29,16 @@ class LimitedCall:
     def __init__(self, function: Callable[[], Any], late: Callable[[Any], object]) -> None:
         self._function = function
         self._late = late
-        self._lock = threading.Lock()
+        self._monitor = Monitor()  # guards the next two
         self._abandoned = False
-        self._ended = threading.Event()
+        self._ended = False
         self._result: Any = None
         self.error: BaseException | None = None
 
     @property
     def ended(self) -> bool:
         """Returns True if the function has returned or raised an error."""
-        return self._ended.is_set()
+        return self._ended
 
     def wait(self, seconds: float) -> bool:
         """Starts the call; returns False, and abandons the call, if it lasts longer than
@@ -47,11 +49,11 @@ class LimitedCall:
             return True
         interrupted = True
         try:
-            if self._ended.wait(seconds):
+            if self._monitor.wait_for(lambda: self._ended, seconds):
                 thread.join()  # Python warns of a fork while another thread exists
             interrupted = False
         finally:
-            with self._lock:
+            with self._monitor.lock:
                 self._abandoned = not self.ended
             if interrupted and not self._abandoned:
                 self._late(self._result)
@@ -87,5 +89,6 @@ class LimitedCall:
             self._result = self._function()
         except BaseException as error:
             self.error = error
-        with self._lock:
-            self._ended.set()
+        with self._monitor.lock:
+            self._ended = True
+            self._monitor.notify_all()

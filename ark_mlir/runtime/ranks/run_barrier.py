@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ... import knobs
 from ...errors import ArkError, HangError, InvalidUsageError, RankFailedError
+from ...monitor import Monitor
 
 if TYPE_CHECKING:
     from ...typing import Arrays, Inputs
@@ -28,7 +29,8 @@ class _JointRun:
 
     def __init__(self) -> None:
         self.calls: dict[int, Call] = {}
-        self.done = threading.Event()
+        self._monitor = Monitor()  # guards `_ended`
+        self._ended = False
         self.results: list[dict[str, Any]] = []
         self.error: BaseException | None = None
         # The rank whose thread raises `error`; the other threads raise errors that name this rank.
@@ -36,7 +38,13 @@ class _JointRun:
 
     def end(self, error: BaseException | None = None, culprit: int | None = None) -> None:
         self.error, self.culprit = error, culprit
-        self.done.set()
+        with self._monitor.lock:
+            self._ended = True
+            self._monitor.notify_all()
+
+    def await_end(self, seconds: float) -> bool:
+        """Returns True if the run ends within `seconds`."""
+        return self._monitor.wait_for(lambda: self._ended, seconds)
 
     def outcome(self, rank: int) -> dict[str, Any]:
         """Returns the outputs of a rank, or raises its error."""
@@ -124,7 +132,7 @@ class RunBarrier:
 
     def _await(self, present: _JointRun, patience: float) -> None:
         deadline = time.monotonic() + patience
-        while not present.done.wait(max(0.0, deadline - time.monotonic())):
+        while not present.await_end(max(0.0, deadline - time.monotonic())):
             with self._lock:
                 if self._next_run is not present:
                     # All ranks have come: the timeout of the kernel's waits applies now.

@@ -315,8 +315,7 @@ def elsewhere() -> Any:
     links = world._links
 
     def until(condition: Callable[[], Any]) -> None:
-        with links.changed:
-            assert links.changed.wait_for(condition, 100)
+        assert links.monitor.wait_for(condition, 100)
 
     if world.rank == 0:
         until(lambda: links.mailbox(1, first._communicator.number).messages)

@@ -280,7 +280,6 @@ def test_unclaimed_files_are_closed(
     for _ in range(2):
         world[0].say(1, 1, "begin", "talk", None, file)
     os.close(file)
-    with world[1].changed:
-        assert world[1].changed.wait_for(lambda: world[1].mailbox(0, 1).messages, 100)
+    assert world[1].monitor.wait_for(lambda: world[1].mailbox(0, 1).messages, 100)
     for link in world:
         link.close("is done")

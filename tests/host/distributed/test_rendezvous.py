@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from interrupts import interrupt_everywhere
 
 import ark_mlir as ark
 from ark_mlir.distributed import rendezvous
@@ -30,14 +31,13 @@ def test_all_ranks_find_each_other(come: Come, size: int) -> None:
         link.say(7, 1, "hello", "greet", link.rank, file)
         os.close(file)
     for link in links:
-        with link.changed:
-            for peer in link.peers:
-                mailbox = link.mailbox(peer, 7)
-                assert link.changed.wait_for(lambda mailbox=mailbox: mailbox.messages, 100)
-                message = mailbox.messages.pop((1, "hello"))
-                assert (message.sender, message.body) == (peer, peer)
-                assert contents(message.file) == b"from %d" % peer
-                os.close(message.file)
+        for peer in link.peers:
+            mailbox = link.mailbox(peer, 7)
+            assert link.monitor.wait_for(lambda mailbox=mailbox: mailbox.messages, 100)
+            message = mailbox.messages.pop((1, "hello"))
+            assert (message.sender, message.body) == (peer, peer)
+            assert contents(message.file) == b"from %d" % peer
+            os.close(message.file)
 
 
 def test_missing_ranks_are_named(come: Come) -> None:
@@ -155,8 +155,23 @@ def test_rank_0_creates_shared_resources_first(come: Come, in_threads: Callable[
 def test_a_rank_that_takes_no_messages(come: Come) -> None:
     """The rank behaves as if stopped: its queue is full, and senders time out."""
     first, second = come((0, 2), (1, 2))
-    with second.changed:  # its receiver thread is blocked
+    with second.monitor.lock:  # its receiver thread is blocked
         first._sockets[1].settimeout(0.05)
         while not first.gone:
             first.say(1, 1, "hello", "greet", "x" * 4000, None)
         assert first.gone[1].endswith("accepts no messages")
+
+
+def test_an_interrupt_at_any_place_does_not_stop_the_receiver(come: Come) -> None:
+    """Ctrl-C during a poll of the other ranks once left a lock acquired: the receiver thread waited
+    for it, and the end of the world for the thread."""
+    first, second = come((0, 2), (1, 2))
+    mailbox = first.mailbox(1, 1)
+    with Communicator(first, 1, 60).turn("poll") as turn:
+        for place in interrupt_everywhere(turn.trouble):
+            second.say(1, 1, f"phase {place}", "poll", None, None)
+            assert first.monitor.wait_for(
+                lambda place=place: (1, f"phase {place}") in mailbox.messages, 10
+            )
+    for link in (first, second):
+        link.close("is done")

@@ -199,15 +199,14 @@ def test_all_ranks_find_each_other(connect_all: ConnectAll, size: int) -> None:
         link.say(7, 1, "hello", "greet", [link.rank, long], file)
         os.close(file)
     for link in links:
-        with link.changed:
-            assert link.peers == [rank for rank in range(size) if rank != link.rank]
-            for peer in link.peers:
-                mailbox = link.mailbox(peer, 7)
-                assert link.changed.wait_for(lambda mailbox=mailbox: mailbox.messages, 60)
-                said = mailbox.messages.pop((1, "hello"))
-                assert (said.sender, said.body) == (peer, [peer, long])
-                assert contents(said.file) == b"from %d" % peer
-                os.close(said.file)
+        assert link.peers == [rank for rank in range(size) if rank != link.rank]
+        for peer in link.peers:
+            mailbox = link.mailbox(peer, 7)
+            assert link.monitor.wait_for(lambda mailbox=mailbox: mailbox.messages, 60)
+            said = mailbox.messages.pop((1, "hello"))
+            assert (said.sender, said.body) == (peer, [peer, long])
+            assert contents(said.file) == b"from %d" % peer
+            os.close(said.file)
 
 
 @pytest.mark.parametrize("nbytes", [0, 999, 1000, 1001, 2500])
@@ -230,9 +229,8 @@ def test_a_file_of_any_size(
     first.say(7, 1, "hello", "greet", "with a file", file)
     first.say(7, 1, "hello again", "greet", "without one", None)
     os.close(file)
-    with second.changed:
-        mailbox = second.mailbox(0, 7)
-        assert second.changed.wait_for(lambda: len(mailbox.messages) == 2, 60)
+    mailbox = second.mailbox(0, 7)
+    assert second.monitor.wait_for(lambda: len(mailbox.messages) == 2, 60)
     said, next_one = (mailbox.messages.pop((1, phase)) for phase in ("hello", "hello again"))
     assert (said.body, next_one.body, next_one.file) == ("with a file", "without one", None)
     assert contents(said.file) == data[:nbytes]
@@ -295,8 +293,7 @@ def test_memory_of_the_host_is_not_sent(connect_all: ConnectAll) -> None:
     file = os.memfd_create("ark_arena")
     first.say(7, 1, "memory", "share", None, file)
     os.close(file)
-    with first.changed:
-        assert first.changed.wait_for(lambda: first.gone, 60)
+    assert first.monitor.wait_for(lambda: first.gone, 60)
 
 
 def test_missing_ranks_are_named(connect_all: ConnectAll) -> None:

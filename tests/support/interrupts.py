@@ -1,0 +1,55 @@
+"""KeyboardInterrupt at each place of a call, and the locks that it leaves acquired."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from types import FrameType
+from typing import Any
+
+
+def interrupt_everywhere(work: Callable[[], object]) -> Iterator[int]:
+    """Calls `work` repeatedly, and raises KeyboardInterrupt at the return of its first function in
+    the first call, of its second function in the second call, and so on, until `work` ends first.
+
+    Python itself raises KeyboardInterrupt at these places, among others. Yields the number of each
+    place after the interrupt.
+    """
+    for place in itertools.count():
+        seen = 0
+
+        def profile(frame: FrameType, event: str, argument: Any, place: int = place) -> None:
+            nonlocal seen
+            del frame, argument
+            if event in ("return", "c_return"):
+                seen += 1
+                if seen > place:
+                    sys.setprofile(None)
+                    raise KeyboardInterrupt
+
+        sys.setprofile(profile)
+        try:
+            work()
+        except KeyboardInterrupt:
+            yield place
+        else:
+            return
+        finally:
+            sys.setprofile(None)
+
+
+def is_free(lock: Any) -> bool:
+    """Returns True if another thread can acquire a lock of this thread."""
+    acquired: list[bool] = []
+
+    def acquire() -> None:
+        acquired.append(lock.acquire(timeout=1))
+        if acquired[0]:
+            lock.release()
+
+    thread = threading.Thread(target=acquire)
+    thread.start()
+    thread.join()
+    return acquired[0]
