@@ -50,6 +50,11 @@ static constexpr int64_t kOpsOfAttention = 11;
 /// registers. Its readers have further tiles.
 static constexpr int64_t kMostFirstTiles = kMostJoinedTiles - 2;
 
+/// Maximum number of slices that a fused body inserts into tensors. The body of
+/// a concatenation inserts all its operands, and the time of bufferization
+/// grows with the fourth power of their number.
+static constexpr int64_t kMostInsertions = 32;
+
 //===----------------------------------------------------------------------===//
 // Profitability
 //===----------------------------------------------------------------------===//
@@ -210,12 +215,18 @@ static int64_t countBodyOps(TaskOp task) {
          kOpsOfAttention * llvm::range_size(body.getOps<OnlineAttentionOp>());
 }
 
+static int64_t countInsertions(TaskOp task) {
+  return llvm::range_size(
+      task.getBody().front().getOps<tensor::InsertSliceOp>());
+}
+
 const TaskLoad &TaskFuser::getLoad(TaskOp task) {
   auto [it, isNew] = loads.try_emplace(task);
   if (isNew) {
     int64_t count = task.getNumVCTAs();
     double saved = predictHandoffNs(target, std::min(count, target.getSms()));
     it->second.numOps = countBodyOps(task);
+    it->second.numInsertions = countInsertions(task);
     it->second.isSmall = getVCTANs(task, count) <= saved;
     if (target.isGpu()) {
       it->second.largeTemporaries =
@@ -298,6 +309,8 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
   if (first.getWarps() != second.getWarps() ||
       first.getPlanAttr() != second.getPlanAttr() ||
       getLoad(first).numOps + getLoad(second).numOps > maxOps ||
+      getLoad(first).numInsertions + getLoad(second).numInsertions >
+          kMostInsertions ||
       !readsOwnParts(first, second, kind) || mixVersions(first, second, kind) ||
       chainContractions(first, second) || !isWorth(first, second, kind) ||
       !fitTogether(getLoad(first), getLoad(second)))

@@ -16,6 +16,8 @@ namespace mlir::ark {
 struct TaskLoad {
   /// Structured ops of the body.
   int64_t numOps = 0;
+  /// Slices that the body inserts into tensors.
+  int64_t numInsertions = 0;
   /// True if a vCTA takes no longer than the hand-off that fusing saves.
   bool isSmall = false;
   /// Bytes of the large temporaries of a vCTA.
@@ -24,9 +26,10 @@ struct TaskLoad {
   int64_t splitStages = 0;
 
   bool operator<(const TaskLoad &other) const {
-    return std::tie(numOps, isSmall, largeTemporaries, splitStages) <
-           std::tie(other.numOps, other.isSmall, other.largeTemporaries,
-                    other.splitStages);
+    return std::tie(numOps, numInsertions, isSmall, largeTemporaries,
+                    splitStages) <
+           std::tie(other.numOps, other.numInsertions, other.isSmall,
+                    other.largeTemporaries, other.splitStages);
   }
 };
 
