@@ -1,33 +1,29 @@
-"""Runner: checks, buffers, launch and errors of a run; Executable and Resident share it."""
+"""Runner: locks, storage, launch and errors of a run; Executable and Resident share it."""
 
 from __future__ import annotations
 
-import functools
 import logging
-import operator
 import os
 import threading
 import weakref
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, SupportsIndex, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import knobs
 from ..bundle import Buffer, Bundle
 from ..errors import ArkError, InvalidUsageError
+from .arguments import ArgumentCheck
 from .arrays.binding import Array
 from .arrays.device import DeviceArray, Results
 from .arrays.frameworks import framework
 from .arrays.overlaps import Overlaps
-from .arrays.receiving import name_problems, receive_arrays, refuse
-from .cpu import host
 from .driver import Launch
 from .drivers import DriverTable, make_driver
 from .hang import failure
-from .report import predicted_ns
 from .storage import Storage
+from .timeouts import WaitTimeout
 from .trace import write_trace
 
 if TYPE_CHECKING:
@@ -38,15 +34,6 @@ if TYPE_CHECKING:
     from .driver import Driver, Outcome
 
 _log = logging.getLogger("ark")
-
-# A wait lasts as long as the awaited work, and several times longer on a busy machine.
-_PATIENCE = 50
-_FLOPS_PER_NS = 20
-_BYTES_PER_NS = 5
-# All lanes of a GPU run at once, so that none waits for the scheduling of another.
-_DEFAULT_SECONDS = {"cuda": 2.0}
-_MAX_TIMEOUT_NS = 1 << 62
-_MAX_ITERATIONS = (1 << 32) - 1
 
 Inputs = Mapping[str, object]
 Path = str | os.PathLike[str]
@@ -70,8 +57,7 @@ class Runner:
         self._closed = False
         self._lender: Runner | None = None
         self._process = os.getpid()
-        self._input_names = {buffer.name: None for buffer in bundle.manifest.inputs}.keys()
-        self._output_names = {buffer.name: None for buffer in bundle.manifest.outputs}.keys()
+        self.timeout = WaitTimeout(bundle)
         arguments = bundle.manifest.inputs + bundle.manifest.outputs
         self._rank_of = {buffer.name: buffer.rank for buffer in arguments}
         # Version of the storage, addresses by slot, and the owners of the addresses.
@@ -83,6 +69,7 @@ class Runner:
             self.driver.load(bundle)
             self.storage = Storage(self.driver, bundle)
             failed.callback(self.storage.release)
+            self._arguments = ArgumentCheck(bundle, self.storage, self.driver)
             self.exchange = self.driver.exchange(stays=False)
             failed.pop_all()
         self._drop = weakref.finalize(self, _close_all, self.driver, self.storage)
@@ -276,10 +263,12 @@ class Runner:
         """
         run_stream = self.driver.run_stream(stream, values.values())
         captured = self.driver.captures(run_stream)
-        arrays, written = self._check(values, iterations, trace, run_stream, out or {}, captured)
+        arrays, written = self._arguments.receive(
+            values, iterations, trace, run_stream, out or {}, captured
+        )
         results = Results(written, out, self._first_on_device(values, arrays))
         if captured:
-            self._refuse_host(arrays, results)
+            self._arguments.refuse_host(arrays, results)
         slots = exchange.bring(arrays, results, run_stream)
         if written:
             if self._overlaps is None:
@@ -316,77 +305,6 @@ class Runner:
         for name in new:
             outputs[name] = wraps[self._rank_of[name]](outputs[name])
 
-    def _check(
-        self,
-        values: Inputs,
-        iterations: int,
-        trace: object,
-        run_stream: RunStream,
-        out: Mapping[str, object],
-        captured: bool,
-    ) -> tuple[dict[str, Array], dict[str, Array]]:
-        """Returns the arrays of the inputs and of `out`; raises one InvalidUsageError with all
-        problems."""
-        manifest = self.bundle.manifest
-        problems: list[str] = []
-        names = self._input_names
-        if values.keys() != names:
-            problems += name_problems(values, names, names, "input")
-        if not self.storage.complete:
-            problems += self.storage.unbound_problems()
-        if not _is_count(iterations):
-            problems.append(
-                f"iterations is {iterations!r}; it must be a positive integer below 2^32"
-            )
-        if trace is not None and not manifest.traced:
-            problems.append("a trace needs a program that was compiled with trace=True")
-        if trace is not None and captured:
-            problems.append("a run that becomes part of a graph cannot be traced")
-        arrays = receive_arrays(values, manifest.inputs, problems, run_stream)
-        written: dict[str, Array] = {}
-        if out:
-            written = self._check_out(out, problems, run_stream)
-        if problems:
-            refuse(problems, f"run {self.name!r}")
-        return arrays, written
-
-    def _check_out(
-        self, out: Mapping[str, object], problems: list[str], run_stream: RunStream
-    ) -> dict[str, Array]:
-        outputs = self.bundle.manifest.outputs
-        if not out.keys() <= self._output_names:
-            problems += name_problems(out, self._output_names, (), "output")
-        written = receive_arrays(out, outputs, problems, run_stream)
-        problems += [
-            f"output {name!r} cannot be written in place; pass an array on the device that the "
-            "program runs on, contiguous, aligned and not read-only"
-            for name, array in written.items()
-            if not isinstance(array, DeviceArray) and not self._writable(array, outputs, name)
-        ]
-        return written
-
-    def _writable(self, array: NDArray[Any], outputs: tuple[Buffer, ...], name: str) -> bool:
-        alignment = next(buffer.alignment for buffer in outputs if buffer.name == name)
-        dense = array.flags.c_contiguous and array.flags.writeable
-        return dense and self.driver.adopt(array, alignment) is not None
-
-    def _refuse_host(self, arrays: Mapping[str, Array], results: Results) -> None:
-        """Raises InvalidUsageError if a captured run has an array on the host, since a graph is
-        replayed without the host."""
-        manifest = self.bundle.manifest
-        kinds = {buffer.name: buffer.kind for buffer in manifest.inputs}
-        problems = [
-            f"input {name!r} lies in host memory"
-            for name, array in arrays.items()
-            if not isinstance(array, DeviceArray) and kinds[name] != "scalar"
-        ]
-        problems += [
-            f"output {buffer.name!r} has no array on the device: pass one in out="
-            for buffer in manifest.outputs
-            if buffer.name not in results.out and not results.capturable(buffer)
-        ]
-        refuse(problems, f"capture a run of {self.name!r}")
-
     def _execute(
         self,
         slots: Slots,
@@ -402,7 +320,7 @@ class Runner:
         launch = Launch(
             addresses,
             iterations,
-            self._timeout_ns(),
+            self.timeout.nanoseconds(),
             trace is not None,
             owners=(owners, slots),
             run_stream=run_stream,
@@ -435,38 +353,11 @@ class Runner:
         """Raises the error of the last replay of each captured run. The lock must be held."""
         for outcome in self.driver.recorded(stream):
             if not outcome.good:
-                raise self._failure(outcome, self._timeout_ns())
+                raise self._failure(outcome, self.timeout.nanoseconds())
 
     def _failure(self, outcome: Outcome, timeout_ns: int) -> ArkError:
         """Returns the error of a run that failed."""
         return failure(self.bundle, outcome, timeout_ns)
-
-    def _timeout_ns(self) -> int:
-        """Returns the timeout of one wait: ``ARK_TIMEOUT`` if it is set, else a default.
-
-        The default of a long program is a multiple of its expected time on the available cores, so
-        that a busy machine causes no HangError.
-        """
-        seconds = knobs.TIMEOUT.get() if knobs.TIMEOUT.is_set else self._default_seconds
-        return int(min(seconds * 1e9, _MAX_TIMEOUT_NS))
-
-    @functools.cached_property
-    def _default_seconds(self) -> float:
-        backend = self.bundle.manifest.target.backend
-        seconds = _DEFAULT_SECONDS.get(backend, knobs.TIMEOUT.default)
-        return max(seconds, _PATIENCE * self._expected_ns() / 1e9)
-
-    def _expected_ns(self) -> float:
-        crowding = 1.0
-        if self.bundle.manifest.target.backend == "cpu":
-            crowding = max(crowding, len(self.bundle.tables.lanes) / host.cores())
-        if predicted := predicted_ns(self.bundle):
-            return predicted * crowding
-        # Without a prediction, the estimate assumes that the tasks run one after the other, slowly.
-        return sum(
-            task.flops / _FLOPS_PER_NS + task.bytes / _BYTES_PER_NS
-            for task in self.bundle.manifest.tasks
-        )
 
 
 _runners: weakref.WeakSet[Runner] = weakref.WeakSet()
@@ -509,11 +400,3 @@ def _is_new(value: object) -> bool:
     """Returns True if an output is a new array on the host, which is still to be converted to the
     caller's framework."""
     return isinstance(value, np.ndarray)
-
-
-def _is_count(value: object) -> bool:
-    if value.__class__ is int:
-        return 1 <= cast("int", value) <= _MAX_ITERATIONS
-    if isinstance(value, bool) or not isinstance(value, SupportsIndex):
-        return False
-    return 1 <= operator.index(value) <= _MAX_ITERATIONS

@@ -239,7 +239,7 @@ def test_the_default_is_patient_with_long_programs(make: Make) -> None:
     statistics: Any = long.bundle.manifest.statistics
     statistics["predicted_ns"] = 2_000_000_000
     with knobs.scope(ARK_TIMEOUT=None):
-        assert runner_of(short)._timeout_ns() == 10_000_000_000
-        assert runner_of(long)._timeout_ns() >= 100_000_000_000
+        assert runner_of(short).timeout.nanoseconds() == 10_000_000_000
+        assert runner_of(long).timeout.nanoseconds() >= 100_000_000_000
     with knobs.scope(ARK_TIMEOUT="0.2"):
-        assert runner_of(short)._timeout_ns() == 200_000_000
+        assert runner_of(short).timeout.nanoseconds() == 200_000_000

@@ -153,7 +153,7 @@ def test_a_rank_that_hangs(world: ark.World, spoil: Callable[[Bundle], dict[str,
         broken.bind({"w": np.ones(4, np.float32)})
         # The timeout of the barrier of ranks is long; that of the kernel's waits is short.
         runner = runner_of(broken)
-        runner._timeout_ns = lambda: 300_000_000
+        runner.timeout.nanoseconds = lambda: 300_000_000
         results = each(broken, {rank: {"x": X, "index": 0} for rank in range(SIZE)})
     for error in results.values():
         assert isinstance(error, ark.HangError)
@@ -165,10 +165,10 @@ def test_a_rank_that_hangs(world: ark.World, spoil: Callable[[Bundle], dict[str,
 def test_packets_of_a_run_that_failed_are_none_of_the_next(world: ark.World) -> None:
     """Epochs restart after a failed run: old packets must not be taken for later ones."""
     runner = runner_of(world)
-    patience = runner._timeout_ns
+    patience = runner.timeout.nanoseconds
     for index in range(4):
         good(world, index)
-    runner._timeout_ns = lambda: 0
+    runner.timeout.nanoseconds = lambda: 0
     try:
         results: dict[int, Any] = {}
         for _ in range(200):
@@ -177,7 +177,7 @@ def test_packets_of_a_run_that_failed_are_none_of_the_next(world: ark.World) -> 
                 break
         assert isinstance(results[0], ark.HangError)
     finally:
-        runner._timeout_ns = patience
+        runner.timeout.nanoseconds = patience
     for index in (3, 0, 2, 1):
         good(world, index)
 

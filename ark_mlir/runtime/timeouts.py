@@ -1,0 +1,55 @@
+"""The time limit of a kernel's waits."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING
+
+from .. import knobs
+from .cpu import host
+from .report import predicted_ns
+
+if TYPE_CHECKING:
+    from ..bundle import Bundle
+
+# A wait lasts as long as the awaited work, and several times longer on a busy machine.
+_PATIENCE = 50
+_FLOPS_PER_NS = 20
+_BYTES_PER_NS = 5
+# All lanes of a GPU run at once, so that none waits for the scheduling of another.
+_DEFAULT_SECONDS = {"cuda": 2.0}
+_MAX_TIMEOUT_NS = 1 << 62
+
+
+class WaitTimeout:
+    """The time that one wait of a kernel of `bundle` may last."""
+
+    def __init__(self, bundle: Bundle) -> None:
+        self._bundle = bundle
+
+    def nanoseconds(self) -> int:
+        """Returns ``ARK_TIMEOUT`` in nanoseconds if it is set, else the default of the program.
+
+        The default of a long program is a multiple of its expected time on the available cores, so
+        that a busy machine causes no HangError.
+        """
+        seconds = knobs.TIMEOUT.get() if knobs.TIMEOUT.is_set else self._default_seconds
+        return int(min(seconds * 1e9, _MAX_TIMEOUT_NS))
+
+    @functools.cached_property
+    def _default_seconds(self) -> float:
+        backend = self._bundle.manifest.target.backend
+        seconds = _DEFAULT_SECONDS.get(backend, knobs.TIMEOUT.default)
+        return max(seconds, _PATIENCE * self._expected_ns() / 1e9)
+
+    def _expected_ns(self) -> float:
+        crowding = 1.0
+        if self._bundle.manifest.target.backend == "cpu":
+            crowding = max(crowding, len(self._bundle.tables.lanes) / host.cores())
+        if predicted := predicted_ns(self._bundle):
+            return predicted * crowding
+        # Without a prediction, the estimate assumes that the tasks run one after the other, slowly.
+        return sum(
+            task.flops / _FLOPS_PER_NS + task.bytes / _BYTES_PER_NS
+            for task in self._bundle.manifest.tasks
+        )
