@@ -35,8 +35,8 @@ sys.path.insert(0, str(ROOT / "tests" / "support"))
 Seen = dict[str, set[DType]]
 
 FAMILIES = (
-    "creation", "views", "elementwise", "composed", "reductions", "linear", "indexing", "scatter",
-    "windows", "sampling", "losses",
+    "creation", "views", "elementwise", "conditions", "composed", "reductions", "linear",
+    "indexing", "scatter", "windows", "sampling", "losses",
 )  # fmt: skip
 # Sizes of the small models.
 ENCODER_SIZES = {"length": 8}

@@ -5,6 +5,7 @@
 from . import (
     collectives,
     composed,
+    conditions,
     creation,
     elementwise,
     experts,
@@ -20,6 +21,7 @@ from . import (
 )
 from .collectives import *
 from .composed import *
+from .conditions import *
 from .creation import *
 from .elementwise import *
 from .experts import *
@@ -37,6 +39,7 @@ from .windows import *
 __all__: list[str] = []
 __all__ += collectives.__all__
 __all__ += composed.__all__
+__all__ += conditions.__all__
 __all__ += creation.__all__
 __all__ += elementwise.__all__
 __all__ += experts.__all__

@@ -10,7 +10,8 @@ from ...dtypes import DType, int32
 from ..operands import as_tensor
 from ..shapes import as_int, invalid
 from ..tensor import Tensor
-from .elementwise import abs, cast, less, logical_and, maximum, minimum, sub, where
+from .conditions import less, logical_and, where
+from .elementwise import abs, cast, maximum, minimum, sub
 from .linear import matmul
 from .reductions import reduce_sum
 from .views import concat, reshape, transpose, unsqueeze

@@ -9,20 +9,9 @@ import numpy as np
 from ..operands import as_tensor
 from ..shapes import invalid
 from ..tensor import Tensor
+from .conditions import equal, less_equal, logical_and, where
 from .creation import arange
-from .elementwise import (
-    add,
-    cast,
-    div,
-    equal,
-    less_equal,
-    logical_and,
-    maximum,
-    minimum,
-    mul,
-    sub,
-    where,
-)  # fmt: skip
+from .elementwise import add, cast, div, maximum, minimum, mul, sub
 from .indexing import as_indices, gather
 from .linear import matmul
 from .reductions import reduce_max, reduce_min, reduce_sum

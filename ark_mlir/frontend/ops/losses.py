@@ -15,7 +15,8 @@ from ..derivatives import GroupStep, attach, frozen
 from ..operands import as_tensor, constant_tensor
 from ..shapes import as_int, invalid
 from ..tensor import Tensor
-from .elementwise import cast, div, equal, exp, greater_equal, log, mul, not_equal, sub, where
+from .conditions import equal, greater_equal, not_equal, where
+from .elementwise import cast, div, exp, log, mul, sub
 from .indexing import as_indices, gather
 from .reductions import reduce_max, reduce_sum
 from .sampling import philox

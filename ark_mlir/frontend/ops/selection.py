@@ -8,19 +8,9 @@ from ...dtypes import fp32, int32, int64, uint32
 from ..operands import as_tensor
 from ..shapes import as_axis, as_int, invalid
 from ..tensor import Tensor
+from .conditions import equal, less, logical_and, logical_or, not_equal, where
 from .creation import arange
-from .elementwise import (
-    add,
-    cast,
-    equal,
-    less,
-    logical_and,
-    logical_or,
-    mul,
-    not_equal,
-    sub,
-    where,
-)  # fmt: skip
+from .elementwise import add, cast, mul, sub
 from .indexing import gather
 from .reductions import reduce_max, reduce_sum
 from .views import bitcast, concat, reshape, transpose, unsqueeze

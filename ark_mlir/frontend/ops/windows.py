@@ -9,7 +9,7 @@ from ...dtypes import bool_, int32
 from ..operands import as_tensor, constant_tensor
 from ..shapes import as_int, invalid
 from ..tensor import Tensor
-from .elementwise import logical_and, where
+from .conditions import logical_and, where
 from .indexing import gather
 from .reductions import reduce_max
 from .views import reshape, transpose
