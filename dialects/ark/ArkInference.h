@@ -9,6 +9,7 @@
 #define DIALECTS_ARK_ARKINFERENCE_H
 
 #include "dialects/ark/ArkOps.h"
+#include "mlir/IR/Builders.h"
 #include "llvm/ADT/STLExtras.h"
 
 namespace mlir::ark {
@@ -18,6 +19,14 @@ using Types = SmallVectorImpl<Type>;
 
 inline RankedTensorType tensorType(Value value) {
   return cast<RankedTensorType>(value.getType());
+}
+
+inline bool isEmpty(Value value) {
+  return tensorType(value).getNumElements() == 0;
+}
+
+inline TypedAttr getZero(Type element) {
+  return Builder(element.getContext()).getZeroAttr(element);
 }
 
 /// Prints a shape as users write it in messages: `[4, 64]`.

@@ -1,0 +1,162 @@
+//===- ArkAttentionOps.cpp - Attention and rotary positions ---------------===//
+//
+// Checks carry the constraint labels of ArkAnchorOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/ark/ArkInference.h"
+#include "mlir/Dialect/Traits.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// A query of depth zero still attends to every key.
+Attribute AttentionOp::getValueIfEmpty() {
+  return isEmpty(getValue()) ? getZero(getType().getElementType())
+                             : TypedAttr();
+}
+
+StringRef AttentionOp::getEmptyRead() {
+  return tensorType(getQuery()).getShape().back() == 0
+             ? "compares queries and keys of depth zero"
+             : "";
+}
+
+/// Checks that a mask broadcasts to the scores and has elements of bool or of
+/// the query's type.
+static LogicalResult checkMask(Loc loc, StringRef label, Value mask,
+                               ArrayRef<int64_t> scores,
+                               RankedTensorType query) {
+  SmallVector<int64_t> joined;
+  Type element = tensorType(mask).getElementType();
+  if (OpTrait::util::getBroadcastedShape(tensorType(mask).getShape(), scores,
+                                         joined) &&
+      joined == scores &&
+      (element.isInteger(1) || element == query.getElementType()))
+    return success();
+  return emitOptionalError(loc, "mask ", mask.getType(),
+                           " does not broadcast to the scores ",
+                           toString(scores), " as bool or ",
+                           query.getElementType(), " (", label, ")");
+}
+
+LogicalResult AttentionOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                            Adaptor adaptor, Types &types) {
+  RankedTensorType query = tensorType(adaptor.getQuery());
+  RankedTensorType key = tensorType(adaptor.getKey());
+  RankedTensorType value = tensorType(adaptor.getValue());
+  int64_t rank = query.getRank();
+  // attention_c1
+  if (rank < 3 || key.getRank() != rank || value.getRank() != rank)
+    return emitOptionalError(
+        loc, "q, k and v need one rank, three or more (attention_c1)");
+  if (failed(checkSameElement(loc, "attention_c1", adaptor.getQuery(),
+                              adaptor.getKey())) ||
+      failed(checkSameElement(loc, "attention_c1", adaptor.getQuery(),
+                              adaptor.getValue())))
+    return failure();
+  ArrayRef<int64_t> q = query.getShape(), k = key.getShape(),
+                    v = value.getShape();
+  int64_t heads = q[rank - 3], kvHeads = k[rank - 3];
+  // attention_c2
+  bool fits = q.drop_back(3) == k.drop_back(3) &&
+              k.drop_back(1) == v.drop_back(1) && q[rank - 1] == k[rank - 1] &&
+              kvHeads > 0 && heads % kvHeads == 0;
+  if (!fits)
+    return emitOptionalError(loc, "q ", toString(q), ", k ", toString(k),
+                             " and v ", toString(v),
+                             " do not fit together (attention_c2)");
+  if (Value mask = adaptor.getMask()) {
+    SmallVector<int64_t> scores(q.drop_back(1));
+    scores.push_back(k[rank - 2]);
+    // attention_c3
+    if (failed(checkMask(loc, "attention_c3", mask, scores, query)))
+      return failure();
+  }
+  SmallVector<int64_t> shape(q.drop_back(1));
+  shape.push_back(v[rank - 1]);
+  return infer(types, shape, query.getElementType());
+}
+
+LogicalResult PartialAttentionOp::inferReturnTypes(MLIRContext *context,
+                                                   Loc loc, Adaptor adaptor,
+                                                   Types &types) {
+  RankedTensorType query = tensorType(adaptor.getQuery());
+  RankedTensorType key = tensorType(adaptor.getKey());
+  RankedTensorType value = tensorType(adaptor.getValue());
+  int64_t rank = query.getRank();
+  // partial_attention_c1
+  if (rank < 3 || key.getRank() != rank + 1 || value.getRank() != rank + 1)
+    return emitOptionalError(loc, "k and v need one rank more than q, which "
+                                  "has three or more (partial_attention_c1)");
+  if (failed(checkSameElement(loc, "partial_attention_c1", adaptor.getQuery(),
+                              adaptor.getKey())) ||
+      failed(checkSameElement(loc, "partial_attention_c1", adaptor.getQuery(),
+                              adaptor.getValue())))
+    return failure();
+  ArrayRef<int64_t> q = query.getShape(), k = key.getShape(),
+                    v = value.getShape();
+  int64_t heads = q[rank - 3], kvHeads = k[rank - 3], partitions = k[rank - 1];
+  // partial_attention_c2
+  bool fits = q.drop_back(3) == k.drop_back(4) &&
+              k.drop_back(1) == v.drop_back(1) && q.back() == k.back() &&
+              kvHeads > 0 && heads % kvHeads == 0 && partitions > 0;
+  if (!fits)
+    return emitOptionalError(loc, "q ", toString(q), ", k ", toString(k),
+                             " and v ", toString(v),
+                             " do not fit together (partial_attention_c2)");
+  if (Value mask = adaptor.getMask()) {
+    SmallVector<int64_t> scores(q.drop_back(1));
+    scores.append({k[rank - 2], partitions});
+    // partial_attention_c3
+    if (failed(checkMask(loc, "partial_attention_c3", mask, scores, query)))
+      return failure();
+  }
+  SmallVector<int64_t> shape(q.drop_back(1));
+  shape.append({partitions, v.back() + 2});
+  Type element = query.getElementType();
+  if (element.getIntOrFloatBitWidth() < 32)
+    element = Float32Type::get(context);
+  return infer(types, shape, element);
+}
+
+LogicalResult CombineAttentionOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                                   Adaptor adaptor,
+                                                   Types &types) {
+  RankedTensorType type = tensorType(adaptor.getOperand());
+  ArrayRef<int64_t> shape = type.getShape();
+  // combine_attention_c1
+  if (shape.size() < 2 || shape.back() < 2)
+    return emitOptionalError(loc,
+                             "needs rank two or more and a last extent of "
+                             "two or more, not ",
+                             toString(shape), " (combine_attention_c1)");
+  SmallVector<int64_t> result(shape.drop_back(2));
+  result.push_back(shape.back() - 2);
+  return infer(types, result, type.getElementType());
+}
+
+LogicalResult RopeOp::inferReturnTypes(MLIRContext *, Loc loc, Adaptor adaptor,
+                                       Types &types) {
+  RankedTensorType type = tensorType(adaptor.getOperand());
+  RankedTensorType cos = tensorType(adaptor.getCos());
+  // rope_c1
+  if (type.getRank() == 0 || type.getShape().back() % 2 != 0)
+    return emitOptionalError(loc, "last extent of ", toString(type.getShape()),
+                             " is not even (rope_c1)");
+  if (failed(checkSameElement(loc, "rope_c1", adaptor.getOperand(),
+                              adaptor.getCos())))
+    return failure();
+  SmallVector<int64_t> pairs(type.getShape()), joined;
+  pairs.back() /= 2;
+  // rope_c2
+  if (adaptor.getCos().getType() != adaptor.getSin().getType() ||
+      !OpTrait::util::getBroadcastedShape(cos.getShape(), pairs, joined) ||
+      joined != pairs || cos.getRank() == 0 ||
+      cos.getShape().back() != pairs.back())
+    return emitOptionalError(
+        loc, "cos ", cos, " and sin ", adaptor.getSin().getType(),
+        " do not broadcast to the pairs ", toString(pairs), " (rope_c2)");
+  types.push_back(type);
+  return success();
+}

@@ -1,0 +1,150 @@
+//===- ArkIndexingOps.cpp - Embeddings, gathers, updates of states --------===//
+//
+// Checks carry the constraint labels of ArkAnchorOps.td.
+//
+//===----------------------------------------------------------------------===//
+
+#include "dialects/ark/ArkInference.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+Attribute SegmentSumOp::getValueIfEmpty() {
+  return isEmpty(getOperand()) ? getZero(getType().getElementType())
+                               : TypedAttr();
+}
+
+StringRef EmbeddingOp::getEmptyRead() {
+  return tensorType(getWeight()).getDimSize(0) == 0
+             ? "reads rows of a table without rows"
+             : "";
+}
+
+StringRef GatherOp::getEmptyRead() {
+  return tensorType(getSource()).getDimSize(getAxis()) == 0
+             ? "reads elements of an empty dimension"
+             : "";
+}
+
+SmallVector<int64_t> UpdateOp::getSerialDims() {
+  SmallVector<int64_t> dims;
+  for (auto [dim, offset] : llvm::enumerate(getStaticOffsets()))
+    if (ShapedType::isDynamic(offset) &&
+        tensorType(getValue()).getDimSize(dim) > 1)
+      dims.push_back(dim);
+  return dims;
+}
+
+LogicalResult EmbeddingOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                            Adaptor adaptor, Types &types) {
+  RankedTensorType weight = tensorType(adaptor.getWeight());
+  // embedding_c1
+  if (weight.getRank() != 2)
+    return emitOptionalError(loc, "table ", toString(weight.getShape()),
+                             " is not of rank two (embedding_c1)");
+  SmallVector<int64_t> shape(tensorType(adaptor.getIndices()).getShape());
+  shape.push_back(weight.getDimSize(1));
+  return infer(types, shape, weight.getElementType());
+}
+
+LogicalResult GatherOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                         Adaptor adaptor, Types &types) {
+  RankedTensorType source = tensorType(adaptor.getSource());
+  int64_t axis = adaptor.getAxis();
+  // gather_c1
+  if (failed(checkAxis(loc, "gather_c1", axis, source)))
+    return failure();
+  SmallVector<int64_t> shape(source.getShape().take_front(axis));
+  llvm::append_range(shape, tensorType(adaptor.getIndices()).getShape());
+  llvm::append_range(shape, source.getShape().drop_front(axis + 1));
+  return infer(types, shape, source.getElementType());
+}
+
+LogicalResult SegmentSumOp::inferReturnTypes(MLIRContext *context, Loc loc,
+                                             Adaptor adaptor, Types &types) {
+  RankedTensorType operand = tensorType(adaptor.getOperand());
+  RankedTensorType indices = tensorType(adaptor.getIndices());
+  int64_t axis = adaptor.getAxis(), segments = adaptor.getSegments();
+  // segment_sum_c1
+  if (failed(checkAxis(loc, "segment_sum_c1", axis, operand)))
+    return failure();
+  if (indices.getRank() != 1 ||
+      indices.getDimSize(0) != operand.getDimSize(axis))
+    return emitOptionalError(
+        loc, "indices of shape ", toString(indices.getShape()),
+        " do not name a segment for each of ", operand.getDimSize(axis),
+        " slices (segment_sum_c1)");
+  // segment_sum_c2
+  if (segments < 0)
+    return emitOptionalError(loc, "there are ", segments,
+                             " segments (segment_sum_c2)");
+  SmallVector<int64_t> shape(operand.getShape());
+  shape[axis] = segments;
+  Type element = operand.getElementType();
+  if (isa<FloatType>(element) && element.getIntOrFloatBitWidth() < 32)
+    element = Float32Type::get(context);
+  return infer(types, shape, element);
+}
+
+/// update_c2
+static LogicalResult checkFits(Loc loc, RankedTensorType state,
+                               RankedTensorType value) {
+  bool fits =
+      state.getRank() == value.getRank() &&
+      state.getElementType() == value.getElementType() &&
+      llvm::all_of_zip(state.getShape(), value.getShape(),
+                       [](int64_t have, int64_t need) { return need <= have; });
+  if (fits)
+    return success();
+  return emitOptionalError(loc, "value ", value, " does not fit into state ",
+                           state, " (update_c2)");
+}
+
+LogicalResult UpdateOp::inferReturnTypes(MLIRContext *, Loc loc,
+                                         Adaptor adaptor, Types &types) {
+  types.push_back(adaptor.getState().getType());
+  return checkFits(loc, tensorType(adaptor.getState()),
+                   tensorType(adaptor.getValue()));
+}
+
+LogicalResult UpdateOp::verify() {
+  auto isState = [](Value value) {
+    if (value.getDefiningOp<UpdateOp>())
+      return true;
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument)
+      return false;
+    auto program = dyn_cast<ProgramOp>(argument.getOwner()->getParentOp());
+    // Inside a group or task, the outer op carries the state.
+    if (!program)
+      return true;
+    // The program's own verifier, which requires kinds, runs later.
+    auto kind = program.getArgAttrOfType<ArgumentKindAttr>(
+        argument.getArgNumber(), ArkDialect::kKindAttr);
+    return kind && kind.getValue() == ArgumentKind::State;
+  };
+  // update_c1
+  if (!isState(getState()))
+    return emitOpError("writes to a tensor that is not a state (update_c1)");
+  ArrayRef<int64_t> offsets = getStaticOffsets();
+  size_t dynamic = llvm::count(offsets, ShapedType::kDynamic);
+  RankedTensorType state = tensorType(getState());
+  // Later checks index by dimension, so this check cannot wait for inference.
+  if (failed(checkFits(getLoc(), state, tensorType(getValue()))))
+    return failure();
+  // update_c3
+  if (offsets.size() != static_cast<size_t>(state.getRank()) ||
+      dynamic != getOffsets().size())
+    return emitOpError("has ")
+           << offsets.size() << " static offsets and " << getOffsets().size()
+           << " dynamic ones for rank " << state.getRank() << " (update_c3)";
+  // update_c4
+  for (auto [dim, offset] : llvm::enumerate(offsets))
+    if (!ShapedType::isDynamic(offset) &&
+        (offset < 0 || offset > state.getDimSize(dim) -
+                                    tensorType(getValue()).getDimSize(dim)))
+      return emitOpError("slice at offset ")
+             << offset << " leaves dimension " << dim << " of " << state
+             << " (update_c4)";
+  return success();
+}

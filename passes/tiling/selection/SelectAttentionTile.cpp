@@ -1,0 +1,134 @@
+//===- SelectAttentionTile.cpp - Tiles of attention -----------------------===//
+
+#include "passes/tiling/selection/TileSelector.h"
+
+#include "lib/analysis/ProductTiles.h"
+#include "lib/support/OnePassAttention.h"
+#include "lib/support/Streaming.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+using llvm::divideCeil;
+
+static RankedTensorType getTensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// The scores of several heads may take 1/kHeadsShare of an SM's memory. Longer
+/// scores justify one SM per head.
+static constexpr int64_t kHeadsShare = 8;
+/// Bytes of an SM's memory reserved for other temporaries and the kernel's
+/// tables.
+static constexpr int64_t kReservedBytes = 65536;
+/// Query rows for which matrix units read keys and values once.
+static constexpr int64_t kMatrixRows = 128;
+/// Scores are f32.
+static constexpr int64_t kScoreBytes = 4;
+
+/// Returns true unless warps compute the attention in one pass over the keys,
+/// which stores no scores. Keys and values then come directly from memory.
+bool TileSelector::needsScores(AttentionOpInterface op) const {
+  RankedTensorType key = getTensorType(op.getKey()),
+                   value = getTensorType(op.getValue());
+  int64_t depth = key.getShape().back();
+  bool isDirect =
+      llvm::all_of(ValueRange{op.getKey(), op.getValue()}, [](Value operand) {
+        while (Operation *view = operand.getDefiningOp()) {
+          if (!isa<ReshapeOp, TransposeOp>(view))
+            return false;
+          operand = view->getOperand(0);
+        }
+        return true;
+      });
+  MmaAttr mma = isCPU() ? MmaAttr() : target.getGpu().findRegisterMma();
+  return !mma || !mma.hasAccumulatorsInThreadsOfLhs() || !isDirect ||
+         !(key.getElementType().isBF16() || key.getElementType().isF16()) ||
+         value.getShape().back() != depth || depth > kMaxOnePassDepth ||
+         depth % kOnePassDepthUnit != 0;
+}
+
+/// Returns true if the scores take at most `bytes`; always true on cpu, where a
+/// core has no private memory.
+bool TileSelector::fitScores(int64_t scores, int64_t bytes) const {
+  return isCPU() || scores * kScoreBytes <= bytes;
+}
+
+/// Returns the minimum and the maximum number of rows of a tile whose blocks
+/// the warpgroups of a CTA compute. Returns zeros if warpgroups do not compute
+/// the attention.
+std::pair<int64_t, int64_t>
+TileSelector::getWarpgroupRows(AttentionOpInterface op) const {
+  if (needsScores(op))
+    return {0, 0};
+  MmaAttr mma = target.getGpu().findSharedMemoryMma();
+  int64_t depth = getTensorType(op.getKey()).getShape().back();
+  if (!mma || depth % kWarpgroupDepthUnit != 0)
+    return {0, 0};
+  int64_t groups = target.getWarps() / mma.getWarps();
+  return {(groups - 1) * mma.getM() + 1, groups * mma.getM()};
+}
+
+Tile TileSelector::selectAttention(AttentionOpInterface op,
+                                   ArrayRef<int64_t> domain) const {
+  int64_t rank = domain.size();
+  int64_t queries = domain[rank - 2];
+  int64_t keys = getTensorType(op.getKey()).getDimSize(rank - 2);
+  int64_t memory = target.getSharedMemory();
+  Tile tile(rank, 1);
+  tile[rank - 1] = domain[rank - 1];
+  int64_t &rows = tile[rank - 2], &heads = tile[rank - 3];
+  rows = divideEvenly(queries, attentionRows, 8);
+  // Matrix units read all keys once for all rows of a tile.
+  auto widen = [&](int64_t least, int64_t most) {
+    Tile wide = tile;
+    wide[rank - 2] = divideEvenly(queries, most, 8);
+    if (wide[rank - 2] < least ||
+        countTiles(domain, wide) < getLeastTiles(target) ||
+        !hasMatrixUnits(getTensorType(op.getKey()).getElementType(),
+                        wide[rank - 2]))
+      return false;
+    rows = wide[rank - 2];
+    return true;
+  };
+  auto [least, most] = getWarpgroupRows(op);
+  if (most == 0 || !widen(least, most))
+    widen(1, kMatrixRows);
+  while (needsScores(op) && rows > 1 &&
+         !fitScores(rows * keys, memory - kReservedBytes))
+    rows = divideCeil(rows, 2);
+  // Query heads of one key head read the same keys and values.
+  int64_t kvHeads = getTensorType(op.getKey()).getDimSize(rank - 3);
+  int64_t sharing = kvHeads ? domain[rank - 3] / kvHeads : 1;
+  if (queries * sharing <= kStreamingRows)
+    heads = sharing;
+  while (heads > 1 && !fitScores(heads * rows * keys, memory / kHeadsShare))
+    heads = divideCeil(heads, 2);
+  return tile;
+}
+
+/// Selects whole groups of heads even if few tiles result: every SM gets a
+/// partition, and sharing keys between heads is worth more than additional
+/// tiles.
+Tile TileSelector::selectPartitions(AttentionOpInterface op,
+                                    ArrayRef<int64_t> domain) const {
+  int64_t rank = domain.size();
+  int64_t keys = getTensorType(op.getKey()).getDimSize(rank - 3);
+  int64_t memory = target.getSharedMemory() - kReservedBytes;
+  Tile tile(rank, 1);
+  tile[rank - 1] = domain[rank - 1];
+  int64_t &rows = tile[rank - 3], &heads = tile[rank - 4];
+  rows = domain[rank - 3];
+  heads = op.getHeadsPerKey();
+  // The rows of a prompt or of a training step fill several tiles.
+  if (rows > kMatrixRows && !needsScores(op)) {
+    rows = divideEvenly(rows, attentionRows, 8);
+    heads = 1;
+    return tile;
+  }
+  while (heads > 1 && !fitScores(heads * rows * keys, memory))
+    heads = divideCeil(heads, 2);
+  while (rows > 1 && !fitScores(rows * keys, memory))
+    rows = divideCeil(rows, 2);
+  return tile;
+}

@@ -1,0 +1,191 @@
+//===- SelectMatmulTile.cpp - Tiles of matrix products --------------------===//
+
+#include "passes/tiling/selection/TileSelector.h"
+
+#include "lib/analysis/ProductTiles.h"
+#include "lib/support/ChosenMatrices.h"
+#include "lib/support/Streaming.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+using llvm::divideCeil;
+
+static RankedTensorType getTensorType(Value value) {
+  return cast<RankedTensorType>(value.getType());
+}
+
+/// With up to this many rows, a core computes a matmul as dot products.
+static constexpr int64_t kDotRows = 4;
+/// Minimum number of columns of a vCTA that computes dot products.
+static constexpr int64_t kLeastDotColumns = 16;
+/// The largest share of an SM in a task that streams weights may exceed the
+/// mean by this fraction.
+static constexpr double kImbalance = 0.02;
+/// The limit on imbalance with matrix units: kWideImbalance if it permits at
+/// least kLeastWideColumns columns, otherwise kMatrixImbalance.
+static constexpr double kMatrixImbalance = 0.06, kWideImbalance = 0.04;
+static constexpr int64_t kLeastWideColumns = 16;
+/// Matrix units are no faster with fewer than kLeastMatrixColumns columns. The
+/// start of a vCTA costs as much as kTileColumns columns.
+static constexpr int64_t kLeastMatrixColumns = 8, kTileColumns = 4;
+/// Candidates for the columns of a vCTA that streams weights.
+static constexpr int64_t kStreamingColumns[] = {64, 48, 32, 24, 16, 12,
+                                                8,  6,  4,  3,  2,  1};
+
+/// Returns a number of columns per tile for which all SMs get nearly equal
+/// numbers of columns, in whole tiles. Smaller tiles divide more evenly. Larger
+/// tiles need fewer vCTAs, each of which takes time to start.
+int64_t TileSelector::selectStreamingColumns(int64_t batches, int64_t columns,
+                                             double imbalance) const {
+  int64_t sms = target.getSms();
+  int64_t best = 1;
+  double bestShare = std::numeric_limits<double>::infinity();
+  for (int64_t size : kStreamingColumns) {
+    int64_t tiles = batches * divideCeil(columns, size);
+    // The largest share relative to the mean.
+    double share = static_cast<double>(divideCeil(tiles, sms)) * size * sms /
+                   (static_cast<double>(batches) * columns);
+    if (share <= 1 + imbalance)
+      return size;
+    if (share < bestShare) {
+      best = size;
+      bestShare = share;
+    }
+  }
+  return best;
+}
+
+/// Returns the number of columns per tile for which the last SM ends earliest.
+/// Serves products for which no number of columns gives all SMs equal shares.
+int64_t TileSelector::selectMatrixColumns(int64_t batches,
+                                          int64_t columns) const {
+  auto getTime = [&](int64_t size) {
+    int64_t tiles = batches * divideCeil(columns, size);
+    return divideCeil(tiles, target.getSms()) * (size + kTileColumns);
+  };
+  return *llvm::min_element(kStreamingColumns, [&](int64_t a, int64_t b) {
+    return getTime(a) < getTime(b);
+  });
+}
+
+/// Returns the number of columns for one tile per core. A core computes the dot
+/// products of a long tile as fast as those of several short tiles, but starts
+/// only one vCTA.
+int64_t TileSelector::selectDotColumns(int64_t batches, int64_t columns) const {
+  columns = std::max<int64_t>(columns, 1);
+  int64_t share = divideCeil(batches * columns, target.getSms());
+  return std::clamp(share, std::min(kLeastDotColumns, columns), columns);
+}
+
+/// Returns true if all rows of the left operand are multiplied by the same
+/// right operand, so that leading dimensions act as further rows.
+static bool sharesRightSide(MatmulOp op) {
+  return llvm::all_of(getTensorType(op.getRhs()).getShape().drop_back(2),
+                      [](int64_t extent) { return extent == 1; });
+}
+
+/// Returns true if the rows of both operands lie along the depth.
+static bool isAlongDepth(MatmulOp op) {
+  return !op.getTransposeInput() && op.getTransposeOther();
+}
+
+/// Returns true if warps can read both operands: their rows lie along the
+/// depth, and their elements are not split.
+static bool canWarpsRead(MatmulOp op) {
+  return isAlongDepth(op) && !hasSplitElements(op);
+}
+
+/// Returns true if matrix units can read both operands in stages: K or the
+/// other dimension is contiguous, and both operands come directly from memory.
+bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
+  RankedTensorType lhs = getTensorType(op.getLhs());
+  bool isStaged = hasSplitElements(op) ||
+                  (hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
+                   lhs.getElementTypeBitWidth() == 16);
+  return isStaged &&
+         getTensorType(op.getRhs()).getElementType() == lhs.getElementType() &&
+         isa<BlockArgument>(op.getLhs()) && isa<BlockArgument>(op.getRhs()) &&
+         (isAlongDepth(op) || tiles.getPanel() > 0) &&
+         getDepth(op) % tiles.getDepth() == 0;
+}
+
+/// Returns the listed tile with the shortest predicted time. Returns nothing if
+/// no listed tile divides the result, or if tiles of another size keep more SMs
+/// busy.
+std::optional<Tile>
+TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
+  MatrixTilesAttr listed =
+      isCPU() ? MatrixTilesAttr() : target.getGpu().getMatrixTiles();
+  if (!listed || !hasWholeOperands(op, listed))
+    return std::nullopt;
+  std::optional<ProductTile> found =
+      findListedTile(target, getProductSizes(op, domain));
+  if (!found)
+    return std::nullopt;
+  Tile tile(domain.size() - 2, 1);
+  tile.append({found->rows, found->columns});
+  return tile;
+}
+
+Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
+  int64_t rank = domain.size();
+  int64_t rows = domain[rank - 2], columns = domain[rank - 1];
+  RankedTensorType lhs = getTensorType(op.getLhs());
+  int64_t depth = getDepth(op);
+  Tile tile(rank, 1);
+  int64_t &m = tile[rank - 2], &n = tile[rank - 1];
+  // Deep panels of 128 columns would not fit the L2 cache.
+  int64_t wantedN = isCPU() && depth > 1024 ? 64 : kMostTileSide;
+  int64_t wantedM = isCPU() || rows <= 64 ? 64 : kMostTileSide;
+  m = divideEvenly(rows, wantedM, 8);
+  int64_t rowsOfTile = m;
+  for (int64_t dim = rank - 3; dim >= 0 && sharesRightSide(op); --dim) {
+    tile[dim] = divideEvenly(domain[dim],
+                             std::max<int64_t>(wantedM / rowsOfTile, 1), 1);
+    rowsOfTile *= tile[dim];
+    if (tile[dim] < domain[dim] || rowsOfTile > wantedM / 2)
+      break;
+  }
+  n = divideEvenly(columns, wantedN, 16);
+  int64_t batches = countTiles(domain.drop_back(), ArrayRef(tile).drop_back());
+  if (isCPU() && rowsOfTile <= kDotRows) {
+    n = selectDotColumns(batches, columns);
+  } else if (!isCPU() && rowsOfTile <= kStreamingRows && getChosen(op)) {
+    // Parameters of matrices that an index chooses are not streamed. Each vCTA
+    // waits for its index and its rows, so few large tiles are faster than
+    // equal shares.
+    n = selectMatrixColumns(batches, columns);
+  } else if (!isCPU() && rowsOfTile <= kStreamingRows) {
+    bool isMatrix = hasMatrixUnits(lhs.getElementType(), rowsOfTile);
+    n = selectStreamingColumns(batches, columns,
+                               isMatrix ? kWideImbalance : kImbalance);
+    if (isMatrix && n < kLeastWideColumns)
+      n = selectStreamingColumns(batches, columns, kMatrixImbalance);
+    if (isMatrix && n < kLeastMatrixColumns)
+      n = selectMatrixColumns(batches, columns);
+  } else {
+    // Tiles that are too small reread their panels too often. On a GPU, whose
+    // SMs share the bandwidth, rereading costs more than an uneven end, but
+    // less than idle SMs.
+    int64_t leastM = kLeastTileRows;
+    int64_t leastN = isCPU() ? 32 : kLeastTileColumns;
+    int64_t wantedTiles = isCPU() ? getWantedTiles() : target.getSms();
+    if (hasMatrixUnits(lhs.getElementType(), rowsOfTile))
+      wantedTiles = getLeastTiles(target);
+    halveTile(m, n, leastM, leastN,
+              [&] { return countTiles(domain, tile) >= wantedTiles; });
+  }
+  if (matmulM > 0)
+    m = matmulM;
+  if (matmulN > 0)
+    n = matmulN;
+  return tile;
+}
+
+bool TileSelector::needsListedTile(GroupOp group) const {
+  Operation *anchor = getTileAnchor(group);
+  auto matmul = dyn_cast_if_present<MatmulOp>(anchor);
+  return matmul && matmulM == 0 && matmulN == 0 && !canWarpsRead(matmul) &&
+         findMatrixTile(matmul, getDomain(group));
+}

@@ -1,0 +1,53 @@
+//===- TileSelector.h - Select the tile of one group ------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_TILING_SELECTION_TILESELECTOR_H
+#define ARK_PASSES_TILING_SELECTION_TILESELECTOR_H
+
+#include "passes/tiling/selection/TileShape.h"
+
+namespace mlir::ark {
+
+/// Minimum number of rows for which matrix units multiply narrow floats; matrix
+/// units need large tiles of the other operand.
+constexpr int64_t kLeastMatrixRows = 2;
+
+/// Selects tiles of groups for one target; the other fields are the options of
+/// the pass. The op that determines the work of a group's tiles decides which
+/// rules apply: those of products, of attention, or of rows.
+struct TileSelector {
+  TargetAttr target;
+  int64_t rowBytes, tilesPerSM, matmulM, matmulN, attentionRows;
+
+  /// Returns the tile for a group. The group may not permit all its extents:
+  /// see `legalize`.
+  Tile select(GroupOp group) const;
+
+  /// Returns true if a group has a listed tile and would run without matrix
+  /// units in tiles of any other size.
+  bool needsListedTile(GroupOp group) const;
+
+private:
+  bool isCPU() const { return !target.isGpu(); }
+  bool hasMatrixUnits(Type element, int64_t rows) const;
+  int64_t getWantedTiles() const { return tilesPerSM * target.getSms(); }
+  Tile selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const;
+  int64_t selectStreamingColumns(int64_t batches, int64_t columns,
+                                 double imbalance) const;
+  int64_t selectMatrixColumns(int64_t batches, int64_t columns) const;
+  int64_t selectDotColumns(int64_t batches, int64_t columns) const;
+  bool hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const;
+  std::optional<Tile> findMatrixTile(MatmulOp op,
+                                     ArrayRef<int64_t> domain) const;
+  bool needsScores(AttentionOpInterface op) const;
+  bool fitScores(int64_t scores, int64_t bytes) const;
+  std::pair<int64_t, int64_t> getWarpgroupRows(AttentionOpInterface op) const;
+  Tile selectAttention(AttentionOpInterface op, ArrayRef<int64_t> domain) const;
+  Tile selectPartitions(AttentionOpInterface op,
+                        ArrayRef<int64_t> domain) const;
+  int64_t getWantedBytes(GroupOp group, ArrayRef<int64_t> domain) const;
+  Tile selectRows(GroupOp group, ArrayRef<int64_t> domain) const;
+};
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_TILING_SELECTION_TILESELECTOR_H
