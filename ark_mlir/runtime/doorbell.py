@@ -61,7 +61,7 @@ class Doorbell:
 def rest(since: float) -> float:
     """Yields the processor between two polls of a word, or sleeps if the wait is long.
 
-    `since` is the begin of the wait, in seconds of the monotonic clock. Returns the seconds from
+    `since` is the start of the wait, in seconds of the monotonic clock. Returns the seconds from
     then until the call.
     """
     waited = time.monotonic() - since

@@ -31,7 +31,7 @@ class Launch(NamedTuple):
             arena, which the driver owns.
         iterations: the number of iterations, unless the program ends the launch earlier.
         timeout_ns: the longest duration of one wait, in ns.
-        trace: records the begin and end of each instruction of the last iteration.
+        trace: records the start and end of each instruction of the last iteration.
         owners: objects that must live as long as a lane may use the addresses.
         run_stream: the stream of the launch, and the streams whose work comes before it.
         captured: True if the stream is being captured, so that the launch becomes part of a graph.
@@ -208,6 +208,13 @@ class Driver(Protocol):
 
     def wait(self) -> Outcome:
         """Waits for all lanes; on KeyboardInterrupt, ends the run and raises it again."""
+        ...
+
+    def cancel(self) -> None:
+        """Ends a launch whose `wait` has not begun; does nothing if there is none.
+
+        KeyboardInterrupt may come between `launch` and `wait`.
+        """
         ...
 
     def make_resident(self) -> None:

@@ -254,8 +254,7 @@ class Executable(Runs):
         """
         values = read_sources(parameters)
         runner = self._runner
-        with runner.opened():
-            runner.bind(values, strict)
+        runner.call_open(lambda: runner.bind(values, strict))
         return self
 
     def share_states(self, owner: Executable, *, parameters: bool = False) -> Self:
@@ -303,8 +302,7 @@ class Executable(Runs):
         array([0., 0., 0., 0.], dtype=float32)
         """
         runner = self._runner
-        with runner.opened():
-            runner.storage.reset()
+        runner.call_open(runner.storage.reset)
 
     # -- running -----------------------------------------------------------------------------
 
@@ -321,8 +319,9 @@ class Executable(Runs):
         out: Arrays | None,
     ) -> dict[str, Any]:
         runner = self._runner
-        with runner.opened():
-            return runner.run(runner.exchange, values, iterations, trace, stream, out)
+        return runner.call_open(
+            lambda: runner.run(runner.exchange, values, iterations, trace, stream, out)
+        )
 
     def profile(
         self, *inputs: Inputs | Array | int | None, runs: int = 5, **named: Array | int
@@ -379,8 +378,7 @@ class Executable(Runs):
             >>> exe.check()
         """
         runner = self._runner
-        with runner.opened():
-            runner.recheck(stream)
+        runner.call_open(lambda: runner.recheck(stream))
 
     @contextmanager
     def resident(self) -> Generator[Resident]:
@@ -404,10 +402,14 @@ class Executable(Runs):
             ...     results = [resident.run(x=each) for each in (x, 2 * x)]
         """
         runner = self._runner
-        with runner.opened():
+
+        def begin() -> Resident:
             refuse(runner.storage.unbound_problems(), f"keep {self.name!r} resident")
             resident = Resident(runner)
             runner.stay(resident)
+            return resident
+
+        resident = runner.call_open(begin)
         try:
             yield resident
         except BaseException:
@@ -466,8 +468,8 @@ class _States(Mapping[str, "NDArray[Any]"]):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         buffer = self._buffers[name]
-        with self._runner.opened(self._runner.resident):
-            return self._runner.storage.state(buffer)
+        runner = self._runner
+        return runner.call_open(lambda: runner.storage.state(buffer), runner.resident)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._buffers)

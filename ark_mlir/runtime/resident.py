@@ -44,8 +44,9 @@ class Resident(Runs):
         if stream is not None:
             raise InvalidUsageError("a resident kernel has its own stream")
         runner = self._runner
-        with runner.opened(self):
-            return runner.run(self._exchange, values, iterations, trace, None, out)
+        return runner.call_open(
+            lambda: runner.run(self._exchange, values, iterations, trace, None, out), self
+        )
 
     def reset(self) -> None:
         """Does the same as :meth:`Executable.reset`.
@@ -54,5 +55,4 @@ class Resident(Runs):
             >>> with ark.compile(count, target="cpu").resident() as resident:
             ...     resident.reset()
         """
-        with self._runner.opened(self):
-            self._runner.storage.reset()
+        self._runner.call_open(self._runner.storage.reset, self)

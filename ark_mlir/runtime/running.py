@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -32,9 +33,11 @@ if TYPE_CHECKING:
     from .arrays.exchange import Exchange, Slots
     from .arrays.streams import RunStream
     from .driver import Driver, Outcome
+    from .states import SharedStates
 
 _log = logging.getLogger("ark")
 
+T = TypeVar("T")
 Inputs = Mapping[str, object]
 Path = str | os.PathLike[str]
 
@@ -83,17 +86,23 @@ class Runner:
         """True if the runner was closed."""
         return not self._drop.alive
 
-    def opened(self, on_behalf: object = None) -> AbstractContextManager[None]:
-        """Holds the lock; raises InvalidUsageError if the runner is closed or is resident with an
-        object other than `on_behalf`."""
-        return self._locked(self._refuse, on_behalf)
+    def call_open(self, work: Callable[[], T], on_behalf: object = None) -> T:
+        """Returns `work()`, called with the lock held.
 
-    # One context manager, and not two nested ones, since every run pays for it.
-    @contextmanager
-    def _locked(
-        self, refuse: Callable[[object], None] | None = None, on_behalf: object = None
-    ) -> Generator[None]:
-        """Holds the lock of the states, and calls `refuse`, which may raise an error.
+        Raises InvalidUsageError if the runner is closed or is resident with an object other than
+        `on_behalf`, or if this thread already has the lock.
+        """
+
+        def checked() -> T:
+            self._refuse(on_behalf)
+            return work()
+
+        return self._call_locked(checked)
+
+    # No context manager: Ctrl-C right before the return of its `__enter__`, which is Python code,
+    # would leave the lock acquired.
+    def _call_locked(self, work: Callable[[], T]) -> T:
+        """Returns `work()`, called with the lock of the states held.
 
         Raises InvalidUsageError if this thread already has the lock.
         """
@@ -107,12 +116,9 @@ class Runner:
                 if states is self.storage.states:
                     try:
                         states.holder = thread
-                        if refuse is not None:
-                            refuse(on_behalf)
-                        yield
+                        return work()
                     finally:
                         states.holder = 0
-                    return
 
     def _refuse(self, on_behalf: object) -> None:
         self._refuse_closed()
@@ -143,8 +149,7 @@ class Runner:
 
     def leave(self) -> None:
         """Ends the residency that `stay` began; raises DeviceError if a lane never ends."""
-        with self._locked():
-            self.leave_now()
+        self._call_locked(self.leave_now)
 
     def leave_now(self) -> None:
         """Ends the residency of the kernel, if it is resident. The lock must be held.
@@ -161,8 +166,12 @@ class Runner:
 
         Raises DeviceError as :meth:`Driver.close` does; the runner is closed even then.
         """
-        with self._locked(), self._memory_lock:
-            self.end_now()
+
+        def end() -> None:
+            with self._memory_lock:
+                self.end_now()
+
+        self._call_locked(end)
 
     def end_now(self) -> None:
         """Frees all resources; may be called again. The lock must be held.
@@ -220,14 +229,23 @@ class Runner:
         """
         while True:
             mine, theirs = self.storage.states, lender.storage.states
-            locks = sorted({mine, theirs}, key=lambda states: states.number)
-            with ExitStack() as held:
-                for states in locks:
-                    held.enter_context(states.locked(self.name))
-                # Another `share` may have replaced the states meanwhile, as in `_locked`.
-                if mine is self.storage.states and theirs is lender.storage.states:
-                    self._share(lender, parameters)
-                    return
+            work: Callable[[], bool] = functools.partial(
+                self._share_present, (mine, theirs), lender, parameters
+            )
+            # The lock of the lowest number is the first.
+            for states in sorted({mine, theirs}, key=lambda states: states.number, reverse=True):
+                work = functools.partial(states.call_locked, self.name, work)
+            if work():
+                return
+
+    def _share_present(
+        self, present: tuple[SharedStates, SharedStates], lender: Runner, parameters: bool
+    ) -> bool:
+        """Shares the states; returns False if another call has replaced the present ones."""
+        if present != (self.storage.states, lender.storage.states):
+            return False
+        self._share(lender, parameters)
+        return True
 
     def _share(self, lender: Runner, parameters: bool) -> None:
         for each in (lender, self):
@@ -326,10 +344,14 @@ class Runner:
             run_stream=run_stream,
             captured=captured,
         )
-        self.driver.launch(launch)
-        if captured:
-            return
-        outcome = self.driver.wait()
+        try:
+            self.driver.launch(launch)
+            if captured:
+                return
+            outcome = self.driver.wait()
+        except BaseException:
+            self.driver.cancel()
+            raise
         if not outcome.good:
             raise self._failure(outcome, launch.timeout_ns)
         if trace is not None and outcome.trace is not None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Generator, Mapping
-from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, TypeVar
 
 from ..errors import InvalidUsageError
 
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from ..bundle import Buffer
     from .driver import Driver, Memory
+
+T = TypeVar("T")
 
 _numbers = itertools.count()
 
@@ -61,9 +63,10 @@ class SharedStates:
             raise
         return cls(name, memories)
 
-    @contextmanager
-    def locked(self, program: str) -> Generator[None]:
-        """Holds the lock for a program; raises InvalidUsageError if this thread already has it.
+    def call_locked(self, program: str, work: Callable[[], T]) -> T:
+        """Returns `work()`, called with the lock held for a program.
+
+        Raises InvalidUsageError if this thread already has the lock.
 
         Otherwise a signal handler, or a finalizer in the garbage collector, that uses the
         executable within a call of the same executable would wait for itself.
@@ -74,7 +77,7 @@ class SharedStates:
         with self.lock:
             try:
                 self.holder = thread
-                yield
+                return work()
             finally:
                 self.holder = 0
 

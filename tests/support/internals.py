@@ -9,13 +9,20 @@ from __future__ import annotations
 from typing import Any
 
 __all__ = [
-    "driver_of", "kernel_of", "lanes_of", "ranks_of", "run_of", "runner_of", "storage_of",
+    "driver_of", "is_pending", "kernel_of", "lanes_of", "ranks_of", "run_of", "runner_of",
+    "storage_of",
 ]  # fmt: skip
 
 
 def runner_of(executable: Any) -> Any:
     """Returns the runner of an executable, with its driver, its storage and its time limits."""
     return executable._runner
+
+
+def is_pending(executable: Any) -> bool:
+    """Returns True if a launch of an executable on cpu or cuda has not ended."""
+    driver = driver_of(executable)
+    return bool(driver._is_pending if hasattr(driver, "_is_pending") else driver._launch)
 
 
 def driver_of(executable: Any) -> Any:

@@ -10,20 +10,21 @@ from types import FrameType
 from typing import Any
 
 
-def interrupt_everywhere(work: Callable[[], object]) -> Iterator[int]:
+def interrupt_everywhere(work: Callable[[], object], atomic: str = "") -> Iterator[int]:
     """Calls `work` repeatedly, and raises KeyboardInterrupt at the return of its first function in
     the first call, of its second function in the second call, and so on, until `work` ends first.
 
     Python itself raises KeyboardInterrupt at these places, among others. Yields the number of each
-    place after the interrupt.
+    place after the interrupt. Functions of files whose path contains `atomic`, and functions that
+    they call, stand for code in C and are not interrupted.
     """
     for place in itertools.count():
         seen = 0
 
         def profile(frame: FrameType, event: str, argument: Any, place: int = place) -> None:
             nonlocal seen
-            del frame, argument
-            if event in ("return", "c_return"):
+            del argument
+            if event in ("return", "c_return") and not (atomic and is_within(frame.f_back, atomic)):
                 seen += 1
                 if seen > place:
                     sys.setprofile(None)
@@ -38,6 +39,15 @@ def interrupt_everywhere(work: Callable[[], object]) -> Iterator[int]:
             return
         finally:
             sys.setprofile(None)
+
+
+def is_within(frame: FrameType | None, path: str) -> bool:
+    """Returns True if a frame, or one of its callers, runs code of a file with `path`."""
+    while frame is not None:
+        if path in frame.f_code.co_filename:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def is_free(lock: Any) -> bool:

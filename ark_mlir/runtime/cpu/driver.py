@@ -52,6 +52,8 @@ class CpuDriver:
         self._is_resident = False
         self._process = os.getpid()
         self._dirty = False
+        # True from a launch until `wait` has ended, or an error has ended the run.
+        self._is_pending = False
 
     def load(self, bundle: Bundle) -> None:
         """See :meth:`Driver.load`."""
@@ -122,7 +124,7 @@ class CpuDriver:
         lanes = self._ready_lanes()
         self._clear(kernel, launch)
         # Until this run has ended without an error, the counters are invalid.
-        self._dirty = True
+        self._dirty = self._is_pending = True
         try:
             self._start(kernel, lanes, launch)
         except BaseException:
@@ -130,7 +132,7 @@ class CpuDriver:
             raise
 
     def _clear(self, kernel: Kernel, launch: Launch) -> None:
-        """Sets the words that lanes share to their values at the begin of a run."""
+        """Sets the words that lanes share to their values at the start of a run."""
         del launch
         if self._dirty:
             kernel.clear()
@@ -165,6 +167,11 @@ class CpuDriver:
         except BaseException:
             self._interrupt()
             raise
+
+    def cancel(self) -> None:
+        """See :meth:`Driver.cancel`."""
+        if self._is_pending:
+            self._interrupt()
 
     def make_resident(self) -> None:
         """See :meth:`Driver.make_resident`: from the next launch on, lanes stay in the kernel."""
@@ -260,6 +267,7 @@ class CpuDriver:
         return run.kernel.report.tolist(), lanes.codes
 
     def _finish(self, lanes: Lanes, run: Run) -> Outcome:
+        self._is_pending = False
         if lanes.failure is not None:
             raise DeviceError(f"a lane failed: {lanes.failure!r}") from lanes.failure
         (report, codes), status = self._result(lanes, run), run.kernel.status.tolist()
@@ -286,6 +294,7 @@ class CpuDriver:
 
     def _interrupt(self) -> None:
         """Aborts the current run, and waits for its end for a limited time."""
+        self._is_pending = False
         if self._run is not None:
             self._run.abort()
             self._run = None
@@ -294,6 +303,7 @@ class CpuDriver:
             self._lanes = None
 
     def _stop(self) -> None:
+        self._is_pending = False
         self._run = None
         if self._lanes is not None:
             self._lanes.stop()

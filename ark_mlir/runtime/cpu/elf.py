@@ -83,7 +83,7 @@ def _check_header(image: memoryview, arch: str) -> _Header:
         image[: _HEADER.size]
     )
     if kind != _ET_DYN:
-        raise Refused("is no shared object")
+        raise Refused("is not a shared object")
     if machine != _MACHINES.get(arch):
         raise Refused(f"is an image for machine {machine}, not for {arch}")
     if size != _HEADER.size or entry != _SEGMENT.size or not 0 < count < _MAX_SEGMENTS:

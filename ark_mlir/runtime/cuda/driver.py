@@ -294,6 +294,12 @@ class CudaDriver:
             raise
         return self._finish(self._loaded(), self._launch)
 
+    def cancel(self) -> None:
+        """See :meth:`Driver.cancel`."""
+        if self._launch is not None:
+            self._api.enter()
+            self._interrupt()
+
     def _join_resident(self, resident: CudaResident, watch: QueueWatch) -> None:
         record = self.record
 

@@ -45,7 +45,7 @@ class SharedMemory(NamedTuple):
 
 
 def begun_word(counters: int, rank: int) -> int:
-    """Returns the address of the word for the begin of a rank, among the counters of a GPU."""
+    """Returns the address of the word for the start of a rank, among the counters of a GPU."""
     return counters + 8 * (abi.BEGUN_WORD + rank)
 
 

@@ -187,7 +187,7 @@ class LaunchRecord:
         self._api.call("cuMemcpyHtoDAsync", address, word.ctypes.data, word.nbytes, self._side)
 
     def abort(self) -> None:
-        """Tells all lanes to end; a kernel that has not begun ends at its begin.
+        """Tells all lanes to end; a kernel that has not begun ends at its start.
 
         Sets the word on host and device, since the copy from the host may still be queued.
         """

@@ -265,6 +265,10 @@ class CudaWorldDriver:
                 driver.epoch = (outcome.epoch + outcome.iterations) % (1 << 64)
         return outcome
 
+    def cancel(self) -> None:
+        """See :meth:`Driver.cancel`."""
+        self._end(self._ranks)
+
     def _late(self, rank: int) -> BusyError:
         """Ends the kernel of a rank for which the others have timed out waiting.
 
@@ -273,7 +277,7 @@ class CudaWorldDriver:
         driver = self._ranks[rank]
         driver.api.enter()
         error = driver.queue_error(self._timeout_ns)
-        driver.abandon()
+        driver.cancel()
         if not driver.has_abandoned:
             error.notes += (BEGAN_LATE,)
         return error
@@ -281,9 +285,8 @@ class CudaWorldDriver:
     def _end(self, drivers: Iterable[_RankDriver]) -> None:
         """Aborts the launches of these ranks; suppresses further errors."""
         for driver in drivers:
-            driver.api.enter()
             with suppress(ArkError):
-                driver.abandon()
+                driver.cancel()
 
     def make_resident(self) -> None:
         """See :meth:`Driver.make_resident`: the kernels are launched for every run."""
@@ -366,11 +369,6 @@ class _RankDriver(CudaDriver):
         self.api.enter()
         if not self.api.has_happened(self._end):
             self.record.abort()
-
-    def abandon(self) -> None:
-        """Aborts the current launch, if there is one."""
-        if self._launch is not None:
-            self._interrupt()
 
 
 class _WorldExchange:

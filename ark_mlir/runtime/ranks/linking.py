@@ -57,7 +57,7 @@ class _Semaphore:
     Attributes:
         number: the index of its counter on each GPU.
         waiters: the ranks whose lanes wait for it.
-        second: the index of the counter of a barrier's second level; None if it is no barrier.
+        second: the index of the counter of a barrier's second level; None if it is not a barrier.
         arrivals: for a barrier, the lanes of each rank that pass it.
     """
 

@@ -106,7 +106,7 @@ def join_traces(
 ) -> NDArray[np.int64] | None:
     """Returns begin and end of each instruction of the program of all ranks, in ns.
 
-    Linking may replace an instruction by several ones: its time reaches from the begin of the first
+    Linking may replace an instruction by several ones: its time reaches from the start of the first
     to the end of the last of them.
     """
     if any(outcome.trace is None for outcome in outcomes):

@@ -74,6 +74,9 @@ class FakeDriver:
         self._call("wait")
         return self.outcome
 
+    def cancel(self) -> None:
+        self._call("cancel")
+
     def make_resident(self) -> None:
         self._call("make_resident")
 

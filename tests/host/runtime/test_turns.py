@@ -8,8 +8,7 @@ import signal as signals
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -109,16 +108,17 @@ def test_closing_while_a_call_is_under_way(
 ) -> None:
     """Another thread begins to close when the call has begun, and waits for its end."""
     runner = runner_of(add.prepare())
-    opened, inside = runner.opened, threading.Event()
+    call_open, inside = runner.call_open, threading.Event()
 
-    @contextmanager
-    def slowly(on_behalf: object = None) -> Generator[None]:
-        with opened(on_behalf):
+    def slowly(work: Callable[[], object], on_behalf: object = None) -> object:
+        def begin() -> object:
             inside.set()
             time.sleep(0.1)
-            yield
+            return work()
 
-    monkeypatch.setattr(runner, "opened", slowly)
+        return call_open(begin, on_behalf)
+
+    monkeypatch.setattr(runner, "call_open", slowly)
 
     def close() -> None:
         inside.wait(SECONDS)

@@ -9,14 +9,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from internals import driver_of, lanes_of, storage_of
+from internals import driver_of, is_pending, lanes_of, storage_of
+from interrupts import interrupt_everywhere
 
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cpu import driver as cpu
-from ark_mlir.testing.toy import ToyProgram, run
+from ark_mlir.testing.toy import ToyProgram, run, signal, wait
 
 Make = Callable[..., Executable]
 Interrupt = Callable[..., None]
@@ -99,6 +101,31 @@ def test_an_interrupt_at_any_moment_leaves_a_usable_executable(
         executable.reset()
         executable.run(iterations=2)
         assert executable.states["n"] == 2
+
+
+@pytest.mark.parametrize("is_resident", [False, True])
+def test_an_interrupt_at_each_place_of_a_run_leaves_a_usable_executable(
+    make: Make, is_resident: bool
+) -> None:
+    """No lock stays acquired, also while the traceback of the interrupt keeps all frames alive."""
+    program = ToyProgram(sms=2)
+    state = program.buffer("n", "state", "int64", [])
+    nothing, count = program.task("nothing"), program.task("count", 1, [(state, 0)])
+    done = program.semaphore(1)
+    program.lane(0, [run(nothing, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(count, 0, 1)])
+    executable = make(program)
+    places = 0
+    with executable.resident() if is_resident else nullcontext(executable) as runs:
+        runs.run()
+        for _ in interrupt_everywhere(runs.run):
+            assert not is_pending(executable)
+            runs.reset()
+            runs.run(iterations=2)
+            assert executable.states["n"] == 2
+            places += 1
+    assert places > 30
+    executable.close()
 
 
 def test_a_process_with_a_stuck_lane_can_exit(kernel: bytes) -> None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
+from internals import is_pending
+from interrupts import interrupt_everywhere
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
@@ -74,6 +77,32 @@ def test_a_failed_run_leaves_a_usable_executable(kernel: bytes, x: Array) -> Non
             with pytest.raises(ark.DeviceError):
                 exe.run(x=x)
             np.testing.assert_array_equal(exe.run(x=x)["y"], x.ravel() + W + 0.5)
+
+
+@pytest.mark.parametrize("is_resident", [False, True])
+def test_an_interrupt_at_each_place_of_a_run_leaves_a_usable_executable(
+    kernel: bytes, is_resident: bool
+) -> None:
+    """The kernel has ended when the interrupt leaves the run, so that states can be reset."""
+    program = ToyProgram(sms=2)
+    state = program.buffer("n", "state", "int64", [])
+    nothing, count = program.task("nothing"), program.task("count", 1, [(state, 0)])
+    done = program.semaphore(1)
+    program.lane(0, [run(nothing, 0, 1), signal(done)])
+    program.lane(1, [wait(done, 1), run(count, 0, 1)])
+    cuda = FakeCuda()
+    places = 0
+    with executable(cuda, kernel, program) as exe:
+        with exe.resident() if is_resident else nullcontext(exe) as runs:
+            runs.run()
+            for _ in interrupt_everywhere(runs.run, atomic="fake_cuda"):
+                assert not is_pending(exe)
+                runs.reset()
+                runs.run(iterations=2)
+                assert exe.states["n"] == 2
+                places += 1
+        assert places > 100
+    assert (cuda.held, cuda.running) == (0, 0)
 
 
 def test_a_hang_is_named(kernel: bytes) -> None:
