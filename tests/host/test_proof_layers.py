@@ -1,5 +1,6 @@
 """The proof shares nothing with what makes schedules: ``lib/proof`` includes the dialect and
-``BufferView``, and these include nothing else of the project."""
+``BufferView``, and these include nothing else of the project. ``lib/validation``, which decodes the
+tables of a bundle, includes the proof and the same files."""
 
 from __future__ import annotations
 
@@ -35,6 +36,12 @@ def test_the_proof_includes_no_planner() -> None:
     files = sources("lib/proof/*.h", "lib/proof/*.cpp")
     assert len(files) > 10
     assert not strangers(files, ("lib/proof/", *SHARED))
+
+
+def test_the_proof_of_tables_includes_no_builder_of_tables() -> None:
+    files = sources("lib/validation/*.h", "lib/validation/*.cpp")
+    assert len(files) > 5
+    assert not strangers(files, ("lib/validation/", "lib/proof/", *SHARED))
 
 
 def test_headers_of_the_proof_include_no_planner() -> None:

@@ -252,6 +252,14 @@ def test_bad_ranks_are_refused(rank: object, world: object, message: str) -> Non
         ark.Program("p", rank=rank, world_size=world)  # type: ignore[arg-type]
 
 
+def test_the_number_of_ranks_is_limited() -> None:
+    with (
+        pytest.raises(ark.InvalidUsageError, match=r"expected 1 to 65536 \(program_c7\)"),
+        ark.Program("p", rank=0, world_size=2**31 - 1),
+    ):
+        ark.output("y", ark.relu(ark.input("x", (4,))))
+
+
 def test_threads_build_programs_of_their_own(in_threads: Callable[..., None]) -> None:
     programs: list[ark.Program] = []
 
