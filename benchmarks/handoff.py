@@ -82,8 +82,8 @@ def parse() -> argparse.Namespace:
         "--sizes", type=size, nargs="+", default=(Size(16, 2048), Size(32, 4096)),
         metavar="ROWSxCOLUMNS", help="rows of weights of an SM, and their length",
     )  # fmt: skip
-    parser.add_argument("--products", type=int, default=32, help="of a chain")
-    parser.add_argument("--iterations", type=int, default=8, help="of a launch")
+    parser.add_argument("--products", type=int, default=32, help="number of products of a chain")
+    parser.add_argument("--iterations", type=int, default=8, help="iterations of each launch")
     parser.add_argument("--samples", type=int, default=9)
     return parser.parse_args()
 

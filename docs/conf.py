@@ -44,7 +44,7 @@ myst_heading_anchors = 4
 
 # Docstrings put code into single backticks, too.
 default_role = "code"
-smartquotes = False  # which make one dash of the two of an option
+smartquotes = False  # would replace the two hyphens of an option by a dash
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True

@@ -47,8 +47,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def parse(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("sentences", nargs="*", default=SENTENCES, help="what to embed")
-    parser.add_argument("--target", default="cpu", help="what to compile for (default: cpu)")
+    parser.add_argument("sentences", nargs="*", default=SENTENCES, help="sentences to embed")
+    parser.add_argument("--target", default="cpu", help="target of the program (default: cpu)")
     parser.add_argument(
         "--timeline", type=Path, default=Path("timeline.html"), help="where to write the schedule"
     )

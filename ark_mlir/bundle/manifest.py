@@ -217,7 +217,7 @@ class Manifest:
 
     @property
     def traced(self) -> bool:
-        """True if the kernel can record the begin and end of each instruction."""
+        """True if the kernel can record the start and end of each instruction."""
         return self.options.get("trace") is True
 
     @property

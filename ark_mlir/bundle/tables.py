@@ -264,7 +264,7 @@ class _Checks:
         )
 
     def _has_invalid_packets(self) -> NDArray[np.bool_]:
-        """Returns the mask of waits with an entry of operands that is no rank packet in the arena.
+        """Returns the mask of waits for operands that are not rank packets in the arena.
 
         Takes linear time: prefix sums count the wrong entries, since a loop over the entries of
         each wait would visit entries that waits share again and again.

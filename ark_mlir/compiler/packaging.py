@@ -27,8 +27,8 @@ _TABLES: dict[str, tuple[str, type[np.generic]]] = {
 }
 _ALIGNMENT = 64
 
-# Backends whose kernels report that they have begun, with ark_tell_begin.
-_TELL_BEGIN = frozenset({"cuda", "hip"})
+# Backends whose kernels report that they have begun, with ark_notify_start.
+_NOTIFY_START = frozenset({"cuda", "hip"})
 
 # Entries of the manifest's target that come from the kernel op.
 _OF_TARGET = frozenset({"sms", "shared_memory"})
@@ -60,7 +60,7 @@ class Parts:
         options = dict(manifest["options"])
         if code.assembler:
             options["assembler"] = code.assembler
-        if self.target.backend in _TELL_BEGIN:
+        if self.target.backend in _NOTIFY_START:
             options["clears_queued"] = True
         manifest["options"] = options
         return {**manifest, "target": machine}, sections

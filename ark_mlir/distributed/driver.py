@@ -54,7 +54,8 @@ class RankDriver(CpuDriver):
         def clear(words: Words) -> None:
             if is_stale(words):
                 kernel.clear()
-                # If a rank misses the answer of rank 0, the next turn clears the words again.
+                # If a rank misses the answer of rank 0, rank 0 clears the words again in the next
+                # turn.
                 self._dirty, self.epoch = True, 0
             kernel.report[:] = 0
             kernel.status[:] = 0

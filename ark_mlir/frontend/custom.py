@@ -420,7 +420,7 @@ _LINE_OF_NOTE = re.compile(r"^-:(\d+): ")
 
 
 def _line_of_body(line: int) -> str:
-    """Returns the begin of a message, which names a line of the body.
+    """Returns the start of a message, which names a line of the body.
 
     Line 0 stands for the text that the frontend writes before the body.
     """

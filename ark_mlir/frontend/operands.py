@@ -44,8 +44,8 @@ def as_operand(value: object, dtype: DType, op: str) -> Tensor:
     """Returns `value` as a tensor.
 
     A number, or an array of float64, becomes a constant of `dtype`; any other array becomes a
-    constant of its own dtype. Raises InvalidUsageError if `value` is no tensor, number or array, or
-    if the dtype cannot hold it.
+    constant of its own dtype. Raises InvalidUsageError if `value` is not a tensor, number or array,
+    or if the dtype cannot hold it.
     """
     if isinstance(value, Tensor):
         return value

@@ -40,7 +40,7 @@ class DecoderConfig:
         eps: the epsilon of all norms.
         theta, scaling, rotary: rotary positions, see :class:`.rope.Rope`; `rotary` 0 means `head`.
         local: rotary positions of layers with a window, if they differ.
-        unrotated: for each layer, True if it has no rotary positions; repeats from its begin.
+        unrotated: for each layer, True if it has no rotary positions; repeats from its start.
         learned_positions: True if a table of positions is added to the embeddings instead.
         tied: True if the vocabulary head has the table of embeddings as its weight.
         attention_bias, output_bias, mlp_bias, head_bias: True if there are biases of queries, keys
@@ -56,7 +56,7 @@ class DecoderConfig:
         attention_scale: the factor of the scores; by default ``1 / sqrt(head)``.
         score_cap, logit_cap: soft caps of scores and logits: ``cap * tanh(x / cap)``.
         window: number of keys that a query sees in layers with a window, its own one included.
-        windowed: for each layer, True if it has the window; repeats from its begin.
+        windowed: for each layer, True if it has the window; repeats from its start.
         names: the names of the model's tensors.
         shard: the rank's part.
 

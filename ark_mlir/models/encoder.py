@@ -248,7 +248,8 @@ def load(
     program = build(sizes, as_count(batch, "batch"), length, dtype, pooling, bool(normalize))
 
     def spellings(name: str) -> list[str]:
-        """Returns the names in a plain encoder, under a head, and in old checkpoints."""
+        """Returns the names of a parameter in a plain encoder, in a model with a head, and in
+        old checkpoints."""
         old = name.replace("LayerNorm.weight", "LayerNorm.gamma").replace(
             "LayerNorm.bias", "LayerNorm.beta"
         )

@@ -125,7 +125,7 @@ class EncoderConfig:
         rope, local: rotary positions of layers that attend to all tokens, and of those with a
             window; None if there are none.
         window: greatest distance of tokens that see each other in layers with a window.
-        windowed: for each layer, True if it has the window; repeats from its begin.
+        windowed: for each layer, True if it has the window; repeats from its start.
         other_names: the names in other files of the type.
         kind: the name of the program.
 
@@ -342,7 +342,7 @@ def _read(config: Config) -> EncoderConfig:
     # An entry of the language-model head, which an encoder does not have.
     config.flag("tie_word_embeddings", True)
     if hidden % heads:
-        raise config.error(f"hidden size {hidden} is no multiple of {heads} heads")
+        raise config.error(f"hidden size {hidden} is not a multiple of {heads} heads")
     if config.word("position_embedding_type", "absolute") != "absolute":
         raise config.error("only absolute position embeddings are supported")
     config.plain("head_dim", hidden // heads)

@@ -38,7 +38,7 @@ def as_floats(values: Sequence[Tensor], what: str, op: str) -> list[Tensor]:
         raise invalid(f"{what} is empty", op)
     for number, tensor in enumerate(tensors):
         if not isinstance(tensor, Tensor) or not tensor.dtype.is_float:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise invalid(f"{what}[{number}] is no tensor of floats", op)
+            raise invalid(f"{what}[{number}] is not a tensor of floats", op)
     return tensors
 
 

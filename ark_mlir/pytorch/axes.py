@@ -130,7 +130,7 @@ def grouped(axes: Iterable[Axis], shape: Sequence[Any]) -> Axes:
     """Returns the axes of a tensor that is reshaped to `shape`.
 
     The factors keep their order, and only fixed numbers are split. Raises Refusal if a size of the
-    shape is no product of neighbouring factors.
+    shape is not a product of neighbouring factors.
     """
     rest = _joined([factor for axis in axes for factor in axis])
     result: list[Axis] = []

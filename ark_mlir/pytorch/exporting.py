@@ -71,7 +71,7 @@ def from_torch(
         the names ``output_0``, ``output_1`` and so on; results in a dict or a dataclass have its
         keys. Tensors that depend on no input (positions, masks, buffers outside of the state dict)
         become constants. A model of transformers is traced with ``use_cache=False`` unless the
-        inputs say otherwise, since a cache is no tensor.
+        inputs say otherwise, since a cache is not a tensor.
 
     Raises:
         UnsupportedError: torch is not installed, the module's control flow depends on data, it

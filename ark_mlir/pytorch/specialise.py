@@ -271,7 +271,7 @@ class _Results:
         module: the graph, with symbols in the shapes of its metadata.
         axes: the axes of each result, None for results that are no tensors.
 
-    Raises Refusal if the data of a result is no slice of the padded tensor.
+    Raises Refusal if the data of a result is not a slice of the padded tensor.
     """
 
     def __init__(self, module: torch.fx.GraphModule, axes: Sequence[Axes | None]) -> None:

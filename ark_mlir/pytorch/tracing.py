@@ -30,7 +30,7 @@ _REPEATS_ERRORS = "torch._subclasses.fake_tensor"
 def without_cache(module: Any, args: Sequence[Any], kwargs: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the keyword arguments for tracing a module.
 
-    Models of transformers return a cache of keys and values, which is no tensor, unless they are
+    Models of transformers return a cache of keys and values, which is not a tensor, unless they are
     called with ``use_cache=False``. A value that the caller chose stays.
     """
     signature = inspect.signature(module.forward)

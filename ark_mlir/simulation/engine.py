@@ -33,7 +33,7 @@ class LinkState:
     busy: float = 0.0
 
     def carry(self, ready: float, size: int, occupation: float) -> float:
-        """Sends a message that is at the link at `ready`; returns its begin."""
+        """Sends a message that is at the link at `ready`; returns its start."""
         begin = max(ready, self.free)
         self.free = begin + occupation
         self.bytes += size

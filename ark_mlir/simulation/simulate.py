@@ -119,7 +119,7 @@ def _links(outcome: Outcome) -> tuple[LinkUse, ...]:
 
 
 class _CriticalPath:
-    """The steps from the begin to the end of the last instruction.
+    """The steps from the start to the end of the last instruction.
 
     From each instruction the path goes back to the one that it waited for last, or else to the one
     before it in its lane.
@@ -153,7 +153,7 @@ class _CriticalPath:
         if cause < 0:
             return self._before(index), self._spans[index][0]
         at_barrier = self._rows[cause][0] == Opcode.BARRIER
-        # A lane arrives at a barrier, and signals to another rank, at the begin of the instruction.
+        # A lane arrives at a barrier, and signals to another rank, at the start of the instruction.
         at_begin = at_barrier or self._rank_of(cause) != self._rank_of(index)
         sent = min(self._spans[cause][0 if at_begin else 1], after)
         self._add("hand-off", index, index, sent, after)

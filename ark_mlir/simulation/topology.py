@@ -67,7 +67,7 @@ class Route:
     Attributes:
         links: names of links, from the source to the target.
         latency_ns: time until the last byte of a message that has left the links is seen.
-        signal_ns: time of a signal, from its begin until the waiting lane continues.
+        signal_ns: time of a signal, from its start until the waiting lane continues.
         lane_gbps: bytes per ns that one lane can send.
     """
 

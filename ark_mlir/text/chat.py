@@ -60,7 +60,7 @@ class ChatTemplate:
             raise InvalidUsageError(f"chat template: {error}", location=folder) from None
 
     def render(self, messages: Sequence[Mapping[str, str]]) -> str:
-        """Returns the text of a conversation, up to the begin of the model's answer.
+        """Returns the text of a conversation, up to the start of the model's answer.
 
         Args:
             messages: mappings with ``role``, such as ``system``, ``user`` and ``assistant``, and

@@ -84,7 +84,7 @@ class GrowingText:
         return text[: len(text) - kept]
 
     def _unfinished(self, text: str) -> int:
-        """Returns the length of the longest end of `text` that is the begin of a stop string."""
+        """Returns the length of the longest end of `text` that is the start of a stop string."""
         longest = max((len(stop) for stop in self._stops), default=1) - 1
         for length in range(min(longest, len(text)), 0, -1):
             if any(stop.startswith(text[-length:]) for stop in self._stops):

@@ -48,7 +48,7 @@ class Tokenizer:
             self._tokenizer.no_padding()
             self._tokenizer.no_truncation()
         except Exception as error:  # the package raises Exception itself
-            raise InvalidUsageError(f"is no tokenizer: {error}", location=str(path)) from None
+            raise InvalidUsageError(f"is not a tokenizer: {error}", location=str(path)) from None
 
     def encode(self, text: str, *, special: bool = True, length: int | None = None) -> list[int]:
         """Returns the token ids of a text.

@@ -122,7 +122,7 @@ def parse(suite: Suite, description: str | None) -> argparse.Namespace:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--compile", type=Path, metavar="FOLDER", help="compile to FOLDER")
     what.add_argument("--bundles", type=Path, metavar="FOLDER", help="measure FOLDER's bundles")
-    parser.add_argument("--target", default="cuda:sm_90a", help="of --compile")
+    parser.add_argument("--target", default="cuda:sm_90a", help="target of --compile")
     parser.add_argument(
         "--rows", type=names(suite.workloads), default=suite.figures,
         help=f"some of {', '.join(suite.workloads)}",

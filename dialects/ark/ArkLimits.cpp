@@ -27,7 +27,7 @@ static uint64_t getDenseSpan(ArrayRef<int64_t> shape) {
   return span;
 }
 
-/// Returns the number of elements from the begin to the last element of a
+/// Returns the number of elements from the start to the last element of a
 /// strided buffer. Other checks refuse negative strides and offsets.
 static uint64_t getStridedSpan(ArrayRef<int64_t> shape,
                                ArrayRef<int64_t> strides, int64_t offset) {

@@ -73,7 +73,8 @@ static LogicalResult verifyStop(ProgramOp program) {
         !type.getElementType().isSignlessInteger(32))
       return program.emitOpError("argument '")
              << program.getArgumentName(i) << "' of type " << type
-             << " cannot end a launch: it is no state of one i32 (program_c6)";
+             << " cannot end a launch: it is not a state of one i32 "
+                "(program_c6)";
     if (stop)
       return program.emitOpError("arguments '")
              << program.getArgumentName(*stop) << "' and '"

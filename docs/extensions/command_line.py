@@ -98,7 +98,7 @@ def code(text: str) -> str:
 
 
 def cell(text: str | None) -> str:
-    """Text as a cell of a table, where it is no code."""
+    """Returns text as a cell of a table, with the characters of Markdown escaped."""
     return re.sub(r"([|<>*_`\[\]])", r"\\\1", text or "")
 
 

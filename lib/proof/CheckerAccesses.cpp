@@ -97,7 +97,7 @@ static LogicalResult checkView(TaskOp task, unsigned operand,
                    << " bytes";
   if (view.byteOffset % view.elementBytes != 0)
     return error() << "begins at byte " << view.byteOffset
-                   << ", which is no multiple of the " << view.elementBytes
+                   << ", which is not a multiple of the " << view.elementBytes
                    << " bytes of its elements";
   return success();
 }

@@ -67,7 +67,7 @@ private:
     unsigned rank;
     std::vector<std::pair<uint32_t, uint32_t>> ranges;
   };
-  /// The begin or the end of a box at a byte.
+  /// The start or the end of a box at a byte.
   struct Event {
     int64_t byte;
     uint32_t box;

@@ -142,8 +142,7 @@ private:
 /// Joins accesses that share bytes into one group if one of them is a write and
 /// their tasks are not ordered.
 void Divider::joinUnorderedTasks() {
-  // For every kStep accesses, the items of the tasks of all accesses up to
-  // there.
+  // Element `i` has the items of the tasks of the first `i * kStep` accesses.
   std::vector<LanePrefixes> ends;
   LanePrefixes all = order.getNoItems();
   LanePrefixes happened;

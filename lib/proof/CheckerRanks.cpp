@@ -1,4 +1,4 @@
-//===- CheckerRanks.cpp - What ranks may share ----------------------------===//
+//===- CheckerRanks.cpp - Memory that ranks share -------------------------===//
 
 #include "lib/proof/CheckerRanks.h"
 
@@ -171,7 +171,7 @@ LogicalResult RankChecker::checkArgument(const OperandAccess &access,
     return success();
   return reportVCTA(access, vcta, at)
          << " touches '" << name
-         << "', which is no argument of its rank (sharing_c5)";
+         << "', which is not an argument of its rank (sharing_c5)";
 }
 
 /// Checks that the bytes that a vCTA reads are in the part of its rank.

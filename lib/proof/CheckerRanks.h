@@ -1,4 +1,4 @@
-//===- CheckerRanks.h - What ranks may share --------------------*- C++ -*-===//
+//===- CheckerRanks.h - Memory that ranks share -----------------*- C++ -*-===//
 //
 // Part of the proof: see ScheduleChecker.h.
 //

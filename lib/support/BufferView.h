@@ -18,8 +18,8 @@ bool isDense(ArrayRef<int64_t> shape, ArrayRef<int64_t> strides);
 /// of `root`.
 struct BufferView {
   /// A block argument of the program, or the result of `ark.arena` or
-  /// `ark.packets`. Before the arena is planned also the result of a
-  /// `memref.alloc`.
+  /// `ark.packets`. Before the arena is planned, the root may also be the
+  /// result of a `memref.alloc`.
   Value root;
   /// The allocation: `root`, or the `memref.view` that is an intermediate of
   /// the arena. Two such views may share bytes of the root.

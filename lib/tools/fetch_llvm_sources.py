@@ -190,7 +190,7 @@ def from_environment(part: Part, version: str) -> Path | None:
     try:
         return unpack_to_cache(path, part, version, origin)
     except tarfile.TarError as error:
-        raise FetchError(f"{origin} is no tar archive: {error}") from None
+        raise FetchError(f"{origin} is not a tar archive: {error}") from None
 
 
 def from_cache(part: Part, version: str) -> Path:

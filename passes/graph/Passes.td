@@ -441,7 +441,7 @@ def VerifyGraphPass : Pass<"ark-verify-graph", "::mlir::ark::ProgramOp"> {
       constants are splats. A gather of the matrices that a matmul of the group multiplies by is not
       counted as an anchor.
     - (graph_c3) every result of the program is the result of a group that produces no other result
-      of the program and is no update.
+      of the program and is not an update.
     - (graph_c4) no group reads a state after the group that updates it.
     - (graph_c5) groups have distinct names.
     - (graph_c6) an `ark.identity` has no `deps`: the groups of its readers carry them.

@@ -21,7 +21,7 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
                             %word: !llvm.ptr, %shift: i64, %target: i64, %expected: i64,
                             %lacking: i64) -> i32
 func.func private @ark_now() -> i64
-func.func private @ark_rest(%waited: i64, %most: i64)
+func.func private @ark_back_off(%waited: i64, %most: i64)
 
 //===----------------------------------------------------------------------===//
 // Loop over runs
@@ -44,7 +44,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^finish(%only_code : i32)
 
 ^await(%run: i64):
-  %rung = func.call @ark_await_ring(%context, %doorbell, %run) : (!llvm.ptr, !llvm.ptr, i64) -> i1
+  %rung = func.call @ark_await_doorbell(%context, %doorbell, %run) : (!llvm.ptr, !llvm.ptr, i64) -> i1
   cf.cond_br %rung, ^look, ^finish(%good : i32)
 
 ^look:
@@ -71,7 +71,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 // Waits without a timeout for ring number `run` of the doorbell. Returns true after the ring, and
 // false after an abort, which no ring follows.
-func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %run: i64) -> i1 {
+func.func private @ark_await_doorbell(%context: !llvm.ptr, %doorbell: !llvm.ptr, %run: i64) -> i1 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
   %spins = arith.constant 50 : i64
@@ -105,7 +105,7 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ru
 ^yield:
   %now = func.call @ark_now() : () -> i64
   %waited = arith.subi %now, %start : i64
-  func.call @ark_rest(%waited, %forever) : (i64, i64) -> ()
+  func.call @ark_back_off(%waited, %forever) : (i64, i64) -> ()
   cf.br ^poll(%next_count : i64)
 
 ^finish(%came: i1):
@@ -200,7 +200,7 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   %c_i32 = llvm.load %c_field : !llvm.ptr -> i32
   %c = arith.extsi %c_i32 : i32 to i64
   %begin_stamp = arith.muli %index, %stamps : i64
-  func.call @ark_stamp(%context, %record, %begin_stamp) : (!llvm.ptr, i1, i64) -> ()
+  func.call @ark_record_time(%context, %record, %begin_stamp) : (!llvm.ptr, i1, i64) -> ()
   // Unknown opcodes are hints (prefetch, or a hint of a later version) and are skipped.
   cf.switch %opcode : i32, [
     default: ^step,
@@ -256,7 +256,7 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 ^step:
   %end_stamp = arith.addi %begin_stamp, %one : i64
-  func.call @ark_stamp(%context, %record, %end_stamp) : (!llvm.ptr, i1, i64) -> ()
+  func.call @ark_record_time(%context, %record, %end_stamp) : (!llvm.ptr, i1, i64) -> ()
   %next_index = arith.addi %index, %one : i64
   cf.br ^instruction(%next_index : i64)
 
@@ -292,7 +292,7 @@ func.func private @ark_stop(%context: !llvm.ptr, %stop: !llvm.ptr, %slot: i64, %
 //===----------------------------------------------------------------------===//
 
 // Writes the time to a word of the trace if `record` is set and the host provides a trace buffer.
-func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
+func.func private @ark_record_time(%context: !llvm.ptr, %record: i1, %word: i64) {
   cf.cond_br %record, ^look, ^finish
 
 ^look:

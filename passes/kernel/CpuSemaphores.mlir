@@ -88,7 +88,7 @@ func.func private @ark_wait(%context: !llvm.ptr, %lane: i64, %instruction: i64, 
 
 ^rest:
   %until_deadline = arith.subi %timeout, %waited : i64
-  func.call @ark_rest(%waited, %until_deadline) : (i64, i64) -> ()
+  func.call @ark_back_off(%waited, %until_deadline) : (i64, i64) -> ()
   cf.br ^poll
 
 ^hang:
@@ -165,7 +165,7 @@ func.func private @ark_now() -> i64 {
 // Rests between two polls of a word. For the first millisecond, yields to threads that share the
 // core. Afterwards, sleeps for a sixteenth of the time waited so far, limited to a millisecond and
 // to `most` ns.
-func.func private @ark_rest(%waited: i64, %most: i64) {
+func.func private @ark_back_off(%waited: i64, %most: i64) {
   %yield_ns = arith.constant 1000000 : i64
   %sleep_shift = arith.constant 4 : i64
   %most_sleep_ns = arith.constant 1000000 : i64

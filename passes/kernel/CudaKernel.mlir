@@ -2,8 +2,8 @@
 //
 // The memory accesses are inline PTX, because the lowering of LLVM's atomics to PTX loses their
 // ordering and scope. All SMs of one GPU take part, so the scope is `<device>`, and `<system>` for
-// words in host memory: names that the target states. A barrier of the CTA makes the memory that
-// the leader has acquired visible to all threads.
+// words in host memory. The target attribute maps these names to scopes of PTX. A barrier of the
+// CTA makes the memory that the leader has acquired visible to all threads.
 
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64 {
   %value = llvm.inline_asm has_side_effects "ld.relaxed.<device>.u64 $0, [$1];", "=l,l,~{memory}" %word
@@ -26,7 +26,7 @@ func.func private @ark_add_release(%word: !llvm.ptr) {
 
 // Relaxed, since the word announces no earlier stores: the lane that claims it fills the report
 // afterwards.
-func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1 {
+func.func private @ark_set_if_zero(%word: !llvm.ptr, %code: i64) -> i1 {
   %zero = arith.constant 0 : i64
   %old = llvm.inline_asm has_side_effects "atom.relaxed.<device>.cas.b64 $0, [$1], $2, $3;",
       "=l,l,l,l,~{memory}" %word, %zero, %code : (!llvm.ptr, i64, i64) -> i64
@@ -57,7 +57,7 @@ func.func private @ark_now() -> i64 {
   return %now : i64
 }
 
-func.func private @ark_gather() {
+func.func private @ark_cta_barrier() {
   gpu.barrier
   return
 }

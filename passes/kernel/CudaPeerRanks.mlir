@@ -12,8 +12,8 @@
 // GPU.
 
 func.func private @ark_add_release(%word: !llvm.ptr)
-func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
-func.func private @ark_gather()
+func.func private @ark_set_if_zero(%word: !llvm.ptr, %code: i64) -> i1
+func.func private @ark_cta_barrier()
 func.func private @ark_is_leader_again() -> i1
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_now() -> i64
@@ -23,10 +23,10 @@ func.func private @ark_now() -> i64
 // the SM in a lane's entry.
 //
 // Every lane requests its index once, before its first instruction, and gets it when the kernels of
-// all ranks have begun. For this reason the dispatch loop needs no call for the begin, and the code
-// of programs of one rank has no such call.
+// all ranks have begun. For this reason the dispatch loop has no call that waits for the other
+// kernels, and programs of one rank have no such code.
 func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
-  func.call @ark_meet_ranks(%context, %lane) : (!llvm.ptr, i64) -> ()
+  func.call @ark_sync_ranks(%context, %lane) : (!llvm.ptr, i64) -> ()
   %fields = arith.constant kLaneFields : i64
   %field = llvm.getelementptr %context[kLanes] : (!llvm.ptr) -> !llvm.ptr, i64
   %lanes = llvm.load %field : !llvm.ptr -> !llvm.ptr
@@ -86,7 +86,7 @@ func.func private @ark_launch_epoch(%context: !llvm.ptr) -> i64 {
   return %epoch : i64
 }
 
-// Returns the word for the begin of a rank on this GPU.
+// Returns the word of this GPU that says that the kernel of a rank has begun.
 func.func private @ark_begun_word(%context: !llvm.ptr, %rank: i64) -> !llvm.ptr {
   %before = arith.constant kBegunWord : i64
   %field = llvm.getelementptr %context[kSemaphores] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -101,30 +101,30 @@ func.func private @ark_begun_word(%context: !llvm.ptr, %rank: i64) -> !llvm.ptr 
 // instruction: a wait of a lane would time out while another kernel is queued, and a state would
 // change in a run that the host cancels. After an abort, the lanes end before the first iteration.
 // If one launch contains all ranks, there are no other kernels to wait for.
-func.func private @ark_meet_ranks(%context: !llvm.ptr, %lane: i64) {
+func.func private @ark_sync_ranks(%context: !llvm.ptr, %lane: i64) {
   %one = arith.constant 1 : i64
   %ranks_field = llvm.getelementptr %context[kRanks] : (!llvm.ptr) -> !llvm.ptr, i64
   %ranks = llvm.load %ranks_field : !llvm.ptr -> i64
   %alone = arith.cmpi ule, %ranks, %one : i64
-  cf.cond_br %alone, ^finish, ^meet
+  cf.cond_br %alone, ^finish, ^sync
 
-^meet:
+^sync:
   %leads = func.call @ark_is_leader_again() : () -> i1
   cf.cond_br %leads, ^lead, ^join
 
 ^lead:
-  func.call @ark_meet_as_leader(%context, %lane, %ranks) : (!llvm.ptr, i64, i64) -> ()
+  func.call @ark_sync_ranks_as_leader(%context, %lane, %ranks) : (!llvm.ptr, i64, i64) -> ()
   cf.br ^join
 
 ^join:
-  func.call @ark_gather() : () -> ()
+  func.call @ark_cta_barrier() : () -> ()
   cf.br ^finish
 
 ^finish:
   return
 }
 
-func.func private @ark_meet_as_leader(%context: !llvm.ptr, %lane: i64, %ranks: i64) {
+func.func private @ark_sync_ranks_as_leader(%context: !llvm.ptr, %lane: i64, %ranks: i64) {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64
   %patience = arith.constant kBeginPatience : i64
@@ -175,7 +175,7 @@ func.func private @ark_meet_as_leader(%context: !llvm.ptr, %lane: i64, %ranks: i
   cf.cond_br %late, ^give_up, ^await(%rank : i64)
 
 ^give_up:
-  %is_reporter = func.call @ark_claim(%report, %missing_rank) : (!llvm.ptr, i64) -> i1
+  %is_reporter = func.call @ark_set_if_zero(%report, %missing_rank) : (!llvm.ptr, i64) -> i1
   cf.cond_br %is_reporter, ^report, ^finish
 
 ^report:
@@ -210,6 +210,6 @@ func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iteratio
   %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %stop = llvm.getelementptr %report[kReportStop] : (!llvm.ptr) -> !llvm.ptr, i64
-  %first = func.call @ark_claim(%stop, %iterations) : (!llvm.ptr, i64) -> i1
+  %first = func.call @ark_set_if_zero(%stop, %iterations) : (!llvm.ptr, i64) -> i1
   return
 }

@@ -39,7 +39,7 @@ func.func private @ark_end_run() {
 
 // Called by all threads before the lane waits. The lane continues with the instruction `left`
 // before its end; `own` is false if the wait is its last instruction.
-func.func private @ark_look_ahead(%context: !llvm.ptr, %last: i64, %left: i64, %own: i1) {
+func.func private @ark_prefetch_ahead(%context: !llvm.ptr, %last: i64, %left: i64, %own: i1) {
   return
 }
 
@@ -73,7 +73,7 @@ func.func private @ark_traced() -> i1
 // Primitives of the backend. Loads of words that several SMs write bypass the L1.
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 // Changes a word from zero to `code`. Returns true if the word was zero.
-func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
+func.func private @ark_set_if_zero(%word: !llvm.ptr, %code: i64) -> i1
 // Returns the nanoseconds of a clock that all SMs share.
 func.func private @ark_now() -> i64
 // Returns the index of the lane. The index is read again: an index kept from earlier would occupy a
@@ -184,7 +184,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   %field_3 = vector.extract %fields[kInstructionC] : i32 from vector<4xi32>
   %c_i32 = func.call @ark_uniform(%field_3) : (i32) -> i32
   %begin_stamp = arith.muli %index, %stamps : i64
-  func.call @ark_stamp(%context, %record, %begin_stamp) : (!llvm.ptr, i1, i64) -> ()
+  func.call @ark_record_time(%context, %record, %begin_stamp) : (!llvm.ptr, i1, i64) -> ()
   // Unknown opcodes are hints (prefetch, or a hint of a later version) and are skipped.
   cf.switch %opcode : i32, [
     default: ^step,
@@ -222,7 +222,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 ^wait:
   %left_behind = arith.subi %left, %one : i64
   %is_own = arith.cmpi ne, %left_behind, %zero : i64
-  func.call @ark_look_ahead(%context, %last, %left_behind, %is_own)
+  func.call @ark_prefetch_ahead(%context, %last, %left_behind, %is_own)
       : (!llvm.ptr, i64, i64, i1) -> ()
   %epochs = func.call @ark_current_epoch() : () -> i32
   %target = arith.muli %epochs, %b_i32 : i32
@@ -233,7 +233,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 ^step:
   %end_stamp = arith.addi %begin_stamp, %one : i64
-  func.call @ark_stamp(%context, %record, %end_stamp) : (!llvm.ptr, i1, i64) -> ()
+  func.call @ark_record_time(%context, %record, %end_stamp) : (!llvm.ptr, i1, i64) -> ()
   %left_now = arith.subi %left_i32, %one_i32 : i32
   %more_instructions = arith.cmpi ne, %left_now, %zero_i32 : i32
   cf.cond_br %more_instructions, ^instruction(%left_now : i32), ^next
@@ -339,7 +339,7 @@ func.func private @ark_stop(%context: !llvm.ptr, %slot: i64, %distance: i32,
 //===----------------------------------------------------------------------===//
 
 // Writes the time to a word of the trace if `record` is set and the host provides a trace buffer.
-func.func private @ark_stamp(%context: !llvm.ptr, %record: i1, %word: i64) {
+func.func private @ark_record_time(%context: !llvm.ptr, %record: i1, %word: i64) {
   %leads = func.call @ark_is_leader() : () -> i1
   %records = arith.andi %record, %leads : i1
   cf.cond_br %records, ^look, ^finish
@@ -375,7 +375,7 @@ func.func private @ark_report_index(%status: memref<4xi64>, %index: index, %boun
   %address = memref.extract_aligned_pointer_as_index %status : memref<4xi64> -> index
   %address_i64 = arith.index_cast %address : index to i64
   %code = llvm.inttoptr %address_i64 : i64 to !llvm.ptr
-  %first = func.call @ark_claim(%code, %out_of_range) : (!llvm.ptr, i64) -> i1
+  %first = func.call @ark_set_if_zero(%code, %out_of_range) : (!llvm.ptr, i64) -> i1
   cf.cond_br %first, ^record, ^finish
 
 ^record:

@@ -6,7 +6,7 @@
 func.func private @ark_add_release(%word: !llvm.ptr)
 func.func private @ark_any(%predicate: i1) -> i1
 func.func private @ark_back_off()
-func.func private @ark_gather()
+func.func private @ark_cta_barrier()
 func.func private @ark_is_leader_again() -> i1
 func.func private @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32
 func.func private @ark_lane() -> i64
@@ -22,19 +22,19 @@ func.func private @ark_store_release(%word: !llvm.ptr, %value: i64)
 
 // Entry of a CTA. Without a doorbell in the context, executes one run. With a doorbell, executes
 // one run per ring. Returns 0, or the code of the abort.
-func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
+func.func private @ark_resident_loop(%context: !llvm.ptr, %lane: i64) -> i32 {
   %one = arith.constant 1 : i64
   %zero = arith.constant 0 : i64
   %good = arith.constant 0 : i32
   %null = llvm.mlir.zero : !llvm.ptr
   %doorbell_field = llvm.getelementptr %context[kDoorbell] : (!llvm.ptr) -> !llvm.ptr, i64
   %doorbell = llvm.load %doorbell_field : !llvm.ptr -> !llvm.ptr
-  func.call @ark_tell_begin(%context, %lane) : (!llvm.ptr, i64) -> ()
+  func.call @ark_notify_start(%context, %lane) : (!llvm.ptr, i64) -> ()
   %stays = llvm.icmp "ne" %doorbell, %null : !llvm.ptr
   cf.cond_br %stays, ^await(%doorbell, %one : !llvm.ptr, i64), ^run
 
 ^await(%same_doorbell: !llvm.ptr, %ring: i64):
-  %rung = func.call @ark_await_ring(%context, %same_doorbell, %ring)
+  %rung = func.call @ark_await_doorbell(%context, %same_doorbell, %ring)
       : (!llvm.ptr, !llvm.ptr, i64) -> i1
   cf.cond_br %rung, ^look, ^finish(%good : i32)
 
@@ -54,7 +54,7 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.cond_br %still_stays, ^agree, ^finish(%code : i32)
 
 ^agree:
-  // A part of the threads may not have seen why the run ended.
+  // Some threads may not know yet whether the run has failed.
   %failed = arith.cmpi ne, %code, %good : i32
   %any_failed = func.call @ark_any(%failed) : (i1) -> i1
   cf.cond_br %any_failed, ^finish(%code : i32), ^answer
@@ -62,7 +62,7 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
 ^answer:
   // No lane proceeds past the next ring of the doorbell before all lanes have answered this ring.
   %number = func.call @ark_load_relaxed(%doorbell_again) : (!llvm.ptr) -> i64
-  func.call @ark_answer(%context, %doorbell_again, %number)
+  func.call @ark_acknowledge_ring(%context, %doorbell_again, %number)
       : (!llvm.ptr, !llvm.ptr, i64) -> ()
   %next = arith.addi %number, %one : i64
   cf.br ^await(%doorbell_again, %next : !llvm.ptr, i64)
@@ -74,7 +74,7 @@ func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
 // One thread of the grid tells the host that the kernel is running. The host has no other way to
 // detect that, and must not wait for ever for a kernel that is queued behind a kernel that never
 // ends. No thread waits for the completion of this store.
-func.func private @ark_tell_begin(%context: !llvm.ptr, %lane: i64) {
+func.func private @ark_notify_start(%context: !llvm.ptr, %lane: i64) {
   %zero = arith.constant 0 : i64
   %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
@@ -96,7 +96,7 @@ func.func private @ark_tell_begin(%context: !llvm.ptr, %lane: i64) {
 // the host's memory, and passes the result on to the other lanes. After the timeout of a wait, lane
 // 0 tells all lanes to leave, so that other work on the GPU does not wait for ever for a host that
 // does not ring. A single lane has to take this decision.
-func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr,
+func.func private @ark_await_doorbell(%context: !llvm.ptr, %doorbell: !llvm.ptr,
                                   %ring: i64) -> i1 {
   %zero = arith.constant 0 : i64
   %leave = arith.constant kDoorbellLeave : i64
@@ -161,9 +161,9 @@ func.func private @ark_await_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr,
 
 // Announces that the lane reads nothing more of a run. When all lanes have done so, lane 0 tells
 // the host.
-func.func private @ark_answer(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ring: i64) {
+func.func private @ark_acknowledge_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ring: i64) {
   %zero = arith.constant 0 : i64
-  func.call @ark_gather() : () -> ()
+  func.call @ark_cta_barrier() : () -> ()
   %leads = func.call @ark_is_leader_again() : () -> i1
   cf.cond_br %leads, ^add, ^finish
 

@@ -12,13 +12,13 @@ func.func private @ark_load_arrivals(%counter: !llvm.ptr) -> i64
 
 // Primitives of the backend, some of which the dispatch loop needs as well.
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
-func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
+func.func private @ark_set_if_zero(%word: !llvm.ptr, %code: i64) -> i1
 func.func private @ark_now() -> i64
 func.func private @ark_lane() -> i64
 func.func private @ark_is_leader() -> i1
 func.func private @ark_any(%predicate: i1) -> i1
 // Barrier of the CTA. After it, a release by the leader covers the writes of all threads.
-func.func private @ark_gather()
+func.func private @ark_cta_barrier()
 // Called by the leader after a poll without success.
 func.func private @ark_back_off()
 
@@ -35,7 +35,7 @@ func.func private @ark_counter(%context: !llvm.ptr, %semaphore: i64) -> !llvm.pt
 // The barrier orders the writes of the other threads before the leader's release, which makes them
 // visible to any lane that acquires the counter.
 func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64) {
-  func.call @ark_gather() : () -> ()
+  func.call @ark_cta_barrier() : () -> ()
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^add, ^finish
 
@@ -132,7 +132,7 @@ func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %left: i64,
   %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %hang = arith.constant kAbortHang : i64
-  %is_first = func.call @ark_claim(%report, %hang) : (!llvm.ptr, i64) -> i1
+  %is_first = func.call @ark_set_if_zero(%report, %hang) : (!llvm.ptr, i64) -> i1
   cf.cond_br %is_first, ^record, ^finish
 
 ^record:

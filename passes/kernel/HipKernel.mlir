@@ -36,7 +36,7 @@ func.func private @ark_add_release(%word: !llvm.ptr) {
   return
 }
 
-func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1 {
+func.func private @ark_set_if_zero(%word: !llvm.ptr, %code: i64) -> i1 {
   %zero = arith.constant 0 : i64
   func.call @ark_write_back() : () -> ()
   %global = llvm.addrspacecast %word : !llvm.ptr to !llvm.ptr<1>
@@ -78,7 +78,7 @@ func.func private @ark_now() -> i64 {
 
 // Every warp waits for its own stores. A barrier only makes them visible within the CTA, and the
 // leader's release waits for the stores of the leader's warp alone.
-func.func private @ark_gather() {
+func.func private @ark_cta_barrier() {
   rocdl.s.waitcnt 3952
   gpu.barrier
   return

@@ -29,7 +29,7 @@ static std::optional<int64_t> lookUpConstant(StringRef name) {
 
 static bool isIdentifier(char c) { return llvm::isAlnum(c) || c == '_'; }
 
-/// Returns the length of the token at the begin of `text`. Comments, strings
+/// Returns the length of the token at the start of `text`. Comments, strings
 /// and words are single tokens, and so is a word with its sigil (`%x`, `@x`);
 /// every other character is a token of its own.
 static size_t getTokenLength(StringRef text) {

@@ -30,7 +30,7 @@ public:
 
   /// Adds the functions of a text. A definition replaces a declaration of the
   /// same function that an earlier text left. Reports an error and fails if the
-  /// text is no valid module, if it names an unknown constant or scope, if a
+  /// text is not a valid module, if it names an unknown constant or scope, if a
   /// function of another text has the same name and a different type, or if a
   /// symbol from elsewhere has the name.
   LogicalResult add(KernelText text);

@@ -4,7 +4,7 @@
 func.func private @ark_load_relaxed(%word: !llvm.ptr) -> i64
 func.func private @ark_load_acquire(%word: !llvm.ptr) -> i64
 func.func private @ark_add_release(%word: !llvm.ptr)
-func.func private @ark_claim(%word: !llvm.ptr, %code: i64) -> i1
+func.func private @ark_set_if_zero(%word: !llvm.ptr, %code: i64) -> i1
 
 func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64 {
   return %lane : i64
@@ -30,6 +30,6 @@ func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iteratio
   %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64
   %report = llvm.load %report_field : !llvm.ptr -> !llvm.ptr
   %stop = llvm.getelementptr %report[kReportStop] : (!llvm.ptr) -> !llvm.ptr, i64
-  %first = func.call @ark_claim(%stop, %iterations) : (!llvm.ptr, i64) -> i1
+  %first = func.call @ark_set_if_zero(%stop, %iterations) : (!llvm.ptr, i64) -> i1
   return
 }

@@ -51,7 +51,7 @@ struct LowerEpochPass : ark::impl::LowerEpochPassBase<LowerEpochPass> {
 };
 } // namespace
 
-/// The epoch is read at the begin of the body, so that loops around its uses do
+/// The epoch is read at the start of the body, so that loops around its uses do
 /// not read it again.
 LogicalResult LowerEpochPass::lower(EpochOp epoch) {
   auto body = epoch->getParentOfType<func::FuncOp>();

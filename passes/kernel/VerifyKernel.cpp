@@ -242,7 +242,7 @@ LogicalResult KernelVerifier::collectBufferSizes() {
   return success();
 }
 
-/// Returns the bytes from the begin of an operand to the end of its last
+/// Returns the bytes from the start of an operand to the end of its last
 /// element, or nothing if `type` has no static layout at offset 0 or does not
 /// fit into an address space.
 static std::optional<int64_t> getOperandBytes(Type type) {

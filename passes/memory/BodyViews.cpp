@@ -157,7 +157,8 @@ static bool isOffsetOf(OpFoldResult offset, TypedValue<MemRefType> source) {
 }
 
 /// Returns the number of elements of dimension `dim` of `source` that a stride
-/// advances by, or 0 if the stride is no multiple of this dimension's stride.
+/// advances by, or 0 if the stride is not a multiple of this dimension's
+/// stride.
 static int64_t getStep(OpFoldResult stride, Value source, int64_t dim) {
   if (auto value = dyn_cast<Value>(stride)) {
     auto metadata = value.getDefiningOp<memref::ExtractStridedMetadataOp>();

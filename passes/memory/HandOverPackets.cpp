@@ -216,7 +216,7 @@ Value Rewriter::createValues(MemRefType type, Location loc) {
 static void replaceTile(Value tile, Value values, Operation *except);
 
 /// Replaces a view of a tile by the same view of `values`. Returns false if
-/// `op` is no view.
+/// `op` is not a view.
 static bool replaceView(Operation *op, Value values) {
   OpBuilder builder(op);
   Location loc = op->getLoc();

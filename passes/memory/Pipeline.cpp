@@ -23,8 +23,9 @@ void mlir::ark::buildMemoryPipeline(OpPassManager &pm,
   // of them concurrently.
   OpPassManager &task = program.nest<TaskOp>();
   task.addPass(createBufferizeBodiesPass());
-  // Removes copies of a buffer onto itself, which ensure that a value is in its
-  // destination: they are recognised once equal subviews are one value.
+  // Bufferization inserts a copy of a value to its destination even if both are
+  // the same memory. CSE makes one value of equal subviews, after which
+  // canonicalization removes such copies.
   task.addPass(createCSEPass());
   task.addPass(createCanonicalizerPass());
   // Lowers the index arithmetic of clipped tiles; later passes compute with

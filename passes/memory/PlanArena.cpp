@@ -46,7 +46,7 @@ private:
   int64_t partAlignment = kAlignment;
   SmallVector<int64_t> sizes;
   /// Rank of every intermediate. Each rank has its own part of the arena, and
-  /// offsets count from the begin of this part.
+  /// offsets count from the start of this part.
   SmallVector<int64_t> ranks;
   /// interferes[i][j]: i and j must not share bytes.
   std::vector<llvm::BitVector> interferes;

@@ -8,7 +8,7 @@
 namespace mlir::ark {
 
 /// Returns the kind of the program's argument `buffer`; nothing for a buffer
-/// that is no argument.
+/// that is not an argument.
 std::optional<ArgumentKind> getKind(ProgramOp program, Value buffer);
 
 /// Checks the operands of a task on buffers, and its body (`BodyChecker.h`).

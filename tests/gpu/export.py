@@ -53,7 +53,7 @@ def export_ops(folder: Path, target: str) -> int:
 
 
 def export_op(name: str, number: int, folder: Path, target: str) -> None:
-    """Writes the bundle of the case of this name with its dtype of this number."""
+    """Writes the bundle of the case `name`, with the dtype `case.dtypes[number]`."""
     case = op_cases.CASES[name]
     dtype = case.dtypes[number]
     program, inputs = op_cases.build(case, dtype), op_cases.make_inputs(case, dtype)

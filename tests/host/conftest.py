@@ -35,8 +35,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     # Tests compile without the cache; tests of the cache name one.
     os.environ["ARK_CACHE"] = "0"
-    # On a busy machine a long wait is no hang; tests of hangs set their own timeout. A GPU runs one
-    # kernel at a time, whatever else the machine does.
+    # On a busy machine, a long wait is not a hang; tests of hangs set their own timeout. A GPU runs
+    # one kernel at a time, whatever else the machine does.
     os.environ["ARK_TIMEOUT"] = "10" if config.getoption("--ark-target") else "100"
     # JAX uses the CPU: these tests pass arrays in host memory, and JAX would reserve most of a GPU
     # that other test processes use with PyTorch.

@@ -1,8 +1,8 @@
 """The slow tests: those that take more than two seconds, or have many similar cases.
 
 `make test` runs each case in every n-th commit, and never if n is zero; see tiers.py.
-runtime/cuda/test_faults.py::test_the_kth_call_fails is not listed and always runs: defects were in
-paths that a part of its sessions leaves out.
+runtime/cuda/test_faults.py::test_the_kth_call_fails always runs, since only the whole set of its
+cases has found some defects.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def helpers(path: Path) -> tuple[Path, ...]:
 
 
 def calls(node: ast.AST) -> Iterator[tuple[str, str | None]]:
-    """Returns the called names, and the ``x`` of ``x.name()`` ('' if it is no name)."""
+    """Returns the called names, and the ``x`` of ``x.name()`` ('' if it is not a name)."""
     for each in ast.walk(node):
         if isinstance(each, ast.Call):
             if isinstance(each.func, ast.Name):

@@ -119,7 +119,7 @@ def test_an_altered_cache_is_not_used(script: ModuleType, tmp_path: Path) -> Non
     ("value", "message"),
     [
         ("/nonexistent/sources", "does not exist"),
-        (str(SCRIPT), "is no tar archive"),
+        (str(SCRIPT), "is not a tar archive"),
         (str(SCRIPT.parent), "does not hold the bindings of MLIR 22.1.8"),
     ],
 )

@@ -240,9 +240,9 @@ def test_shares_of_several_processes(tmp_path: Path) -> None:
         ({"status": 3}, "FAILED: status 3"),
         ({"last": GOOD % 2, "status": 1}, "FAILED: status 1"),
         ({"last": GOOD % 2}, "FAILED: status 0"),
-        ({"last": "'done'"}, "its last line is no result"),
-        ({"last": "[]"}, "its last line is no result"),
-        ({"last": "'{}'"}, "its last line is no result"),
+        ({"last": "'done'"}, "its last line is not a result"),
+        ({"last": "[]"}, "its last line is not a result"),
+        ({"last": "'{}'"}, "its last line is not a result"),
         ({"last": (GOOD % 0).replace("options.count", "1")}, "FAILED: ran 1 of 2,000"),
     ],
 )
@@ -264,7 +264,7 @@ def test_wrong_usage_raises(tmp_path: Path) -> None:
     write(tmp_path, "good", full="2 * 1000")
     done = soak(tmp_path)
     assert done.returncode == 2
-    assert "good.py: FULL_COUNT is no number: 2 * 1000" in done.stderr
+    assert "good.py: FULL_COUNT is not a number: 2 * 1000" in done.stderr
 
 
 def test_every_script_takes_part() -> None:

@@ -50,7 +50,7 @@
 // RINGS-NEXT: llvm.call @ark_stream_poll
 // A work item sends its packets before it requests parameters of the next work items.
 // RINGS: llvm.func internal @ark_end_run
-// RINGS-NEXT: llvm.call @ark_stream_rest
+// RINGS-NEXT: llvm.call @ark_stream_after_item
 // TARGET: llvm.func internal @ark_begin_iteration
 // TARGET-NEXT: llvm.call @ark_packets_iteration
 // TARGET: llvm.func internal @ark_begin_run

@@ -325,7 +325,7 @@ def main() -> int:
     )
     parser.add_argument("--count", type=int, default=200, help="inputs to run (default 200)")
     parser.add_argument("--only", type=int, help="run this input alone")
-    parser.add_argument("--seed", type=int, default=0, help="which inputs there are")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the mutations")
     parser.add_argument("--seconds", type=float, default=float("inf"), help="stop after so long")
     parser.add_argument("--server", type=Path, default=_ROOT / "build/bin/ark-opt-server")
     parser.add_argument("--keep", type=Path, help="folder for one input of every cause")

@@ -172,7 +172,7 @@ def _watch(child: int, shared: memoryview) -> tuple[int, bool]:
 
 
 def _cpu_seconds(process: int) -> float:
-    """Returns the processor time of a process, since waiting for a busy core is no hang."""
+    """Returns the processor time of a process, since waiting for a busy core is not a hang."""
     with open(f"/proc/{process}/stat", encoding="utf-8") as file:
         fields = file.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

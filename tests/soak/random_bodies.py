@@ -465,7 +465,7 @@ def main() -> int:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--count", type=int, default=2000, help="bodies (default 2000)")
-    parser.add_argument("--seed", type=int, default=0, help="which bodies there are")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first body")
     parser.add_argument("--only", type=int, help="judge and print this body alone")
     parser.add_argument("--server", type=Path, default=_ROOT / "build/bin/ark-opt-server")
     options = parser.parse_args()

@@ -118,7 +118,7 @@ def run_pair(seed: int, number: int, drawn: programs.Drawn, tally: Tally) -> str
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=FULL_COUNT, help="pairs to compare")
-    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first program")
     options = parser.parse_args()
     begin = time.monotonic()
     tally, failures, seed = Tally(), 0, options.seed

@@ -70,7 +70,7 @@ class Outcome:
 
 
 def find_scripts(folder: Path) -> list[Script]:
-    """Returns the scripts of a folder by name. Raises ValueError if a FULL_COUNT is no literal."""
+    """Returns the scripts of a folder; raises ValueError if a FULL_COUNT is not a literal."""
     found: list[Script] = []
     for path in sorted(folder.glob("*.py")):
         constants = _constants(path)
@@ -78,7 +78,7 @@ def find_scripts(folder: Path) -> list[Script]:
             continue
         value = constants["FULL_COUNT"]
         if not (isinstance(value, ast.Constant) and type(value.value) is int):
-            raise ValueError(f"{path}: FULL_COUNT is no number: {ast.unparse(value)}")
+            raise ValueError(f"{path}: FULL_COUNT is not a number: {ast.unparse(value)}")
         found.append(Script(path, value.value, "RUNS_ALONE" in constants))
     return found
 
@@ -107,7 +107,7 @@ def run_script(script: Script, count: int, seed: int, log: Path) -> Outcome:
     result = _last_line(log)
     name = script.path.stem
     if result is None:
-        problem = f"status {status.returncode}, and its last line is no result"
+        problem = f"status {status.returncode}, and its last line is not a result"
         return Outcome(name, count, None, seconds, log, problem)
     failures = result["failures"]
     problem = None
@@ -193,7 +193,7 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="scripts to run")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (default 1)")
     parser.add_argument("--logs", type=Path, default=Path("build/soak"), help="folder for output")
-    parser.add_argument("--folder", type=Path, default=Path(__file__).parent, help="of the scripts")
+    parser.add_argument("--folder", type=Path, default=Path(__file__).parent, help="scripts")
     options = parser.parse_args()
     if not options.scale > 0:
         parser.error("--scale must be positive")

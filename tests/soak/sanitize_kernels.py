@@ -228,7 +228,7 @@ def find_race(mutant: str, drawn: programs.Drawn, runner: Path) -> int | None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--count", type=int, default=FULL_COUNT, help="kernels in all")
-    parser.add_argument("--seed", type=int, default=0, help="of the first program")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the first program")
     options = parser.parse_args()
     # Schedules without a wait are compiled without their proof, on purpose.
     warnings.simplefilter("ignore", ark.UnprovenWarning)

@@ -38,7 +38,7 @@ def explore(
         find_problem: returns the violated property of a state, or an empty string.
 
     Raises:
-        ViolationError: a state has a problem, or has no step and is no end.
+        ViolationError: a state has a problem, or has no step and is not an end.
     """
     origins: dict[State, tuple[str, State] | None] = {initial: None}
     queue = deque([initial])

@@ -101,7 +101,7 @@ class ReversePass:
 
     Attributes:
         program: the program under construction.
-        operations: the ops of the program at the begin of the pass.
+        operations: the ops of the program at the start of the pass.
         active: the values that depend on the tensors to differentiate with respect to, and these
             themselves.
         cotangents: the sum of the cotangents that a value has received.

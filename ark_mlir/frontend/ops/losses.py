@@ -60,7 +60,7 @@ def cross_entropy(
     flat = reshape(scores, (rows, width))
     given = reshape(as_indices(classes, "cross_entropy"), (rows, 1))
     kept = _counting(given, ignored)
-    # The table maps each class to itself. A run reports the look-up of a label that is no class.
+    # The table maps each class to itself. A run reports the look-up of a label that is not a class.
     table = constant_tensor(np.arange(width, dtype=given.dtype.numpy), given.dtype)
     label = gather(table, given if kept is None else where(kept, given, 0), 0)
     shifted, total = _shifted(flat)

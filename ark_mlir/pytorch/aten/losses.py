@@ -1,4 +1,4 @@
-"""ATen's cross-entropy and negative log-likelihood, and the gradient of the latter."""
+"""ATen's cross-entropy, negative log-likelihood, and gradient of the negative log-likelihood."""
 
 from __future__ import annotations
 

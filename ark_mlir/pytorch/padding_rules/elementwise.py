@@ -67,7 +67,7 @@ def arange(padder: Padder, target: Any, *bounds: Any, **kwargs: Any) -> Value:
 
 
 def expression_of(bound: Any) -> Any:
-    """Returns a bound as an expression; raises Refusal if it is no integer."""
+    """Returns a bound as an expression; raises Refusal if it is not an integer."""
     value = sympy.sympify(bound)
     if isinstance(bound, float) or not (value.is_Integer or value.free_symbols):
         raise Refusal(f"the bound {bound}")

@@ -160,7 +160,7 @@ class MemoryFunctions(StreamFunctions):
         return array.ctypes.data + -array.ctypes.data % _ALIGNMENT, array
 
     def _reserve(self, nbytes: int) -> tuple[int, Any]:
-        """Reserves addresses from the begin of a page on; returns the first, and their keeper."""
+        """Reserves addresses from the start of a page on; returns the first, and their keeper."""
         array = np.frombuffer(mmap.mmap(-1, nbytes + self.page), np.uint8)
         return array.ctypes.data + -array.ctypes.data % self.page, array
 

@@ -58,7 +58,7 @@ OF_THE_PROCESS = VIRTUAL_MEMORY | {
 WITHOUT_CONTEXT = OF_THE_PROCESS | {
     "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent", "cuDriverGetVersion",
 }  # fmt: skip
-# Functions that change the calling thread alone, also if its context is lost.
+# Functions that change only the calling thread. They work after the loss of its context.
 OF_THE_THREAD = {
     "cuCtxPopCurrent", "cuCtxPushCurrent", "cuCtxSetCurrent", "cuDriverGetVersion",
     "cuThreadExchangeStreamCaptureMode",

@@ -57,7 +57,7 @@ def create_file(ordinal: int, nbytes: int) -> SharedFile:
 
 
 def open_file(file: int) -> SharedFile | None:
-    """Returns the memory of a file descriptor that a process has exported; None if it is none."""
+    """Returns the memory that a process has exported as a file descriptor; None for other files."""
     target = os.readlink(f"/proc/self/fd/{file}")
     name = target.removeprefix("/memfd:").removesuffix(" (deleted)")
     if not name.startswith(_NAME):

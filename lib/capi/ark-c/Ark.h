@@ -1,6 +1,6 @@
 /*===- Ark.h - C API of ark -------------------------------------*- C -*-===*\
 |*                                                                            *|
-|* What the Python bindings call. Every function may be called from C.        *|
+|* The functions that the Python bindings call. C programs may call them too. *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 

@@ -13,9 +13,9 @@ def VectorizeContractionsPass
     whose result is contiguous in one of its parallel dimensions, `n`:
 
     - many rows: a block of rows by two vectors of columns stays in registers
-      while `k` runs. Where the right operand is contiguous in `k` instead of
-      `n` (a weight stored `[out, in]`), a panel of it is transposed first, once
-      for all rows of the tile;
+      while `k` runs. If the right operand is contiguous in `k` instead of `n`
+      (a weight stored `[out, in]`), each panel of the operand is transposed
+      first, once for all rows of the tile;
     - few rows, both operands contiguous in `k`: dot products, which read the
       right operand once and need no panel.
 

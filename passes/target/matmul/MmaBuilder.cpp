@@ -168,8 +168,8 @@ SmallVector<Value> MmaBuilder::loadRows(Value k) {
       rowsOf, [&](Value row) { return load(products.front().left, row, k); });
 }
 
-/// Returns the begin of the thread's elements along K plus `distance`, if not
-/// null, plus `more`.
+/// Returns the position along K of the thread's first element, plus `distance`
+/// (unless it is null), plus `more`.
 Value MmaBuilder::getK(Value distance, int64_t more) {
   return add(distance ? arith::AddIOp::create(builder, begin, distance) : begin,
              more);

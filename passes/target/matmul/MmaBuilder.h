@@ -85,7 +85,7 @@ private:
   /// row.
   Value part, firstColumn, firstRow, row, number;
   Value threadOfWarp;
-  /// The begin of this thread's elements along K, and the end of its split-K
+  /// The start of this thread's elements along K, and the end of its split-K
   /// part.
   Value begin, end;
   /// The rows of the blocks.

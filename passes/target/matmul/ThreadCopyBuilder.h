@@ -28,8 +28,9 @@ protected:
     Major major;
   };
 
-  /// Returns the distance of the thread's copy of stage row `row` from its
-  /// first copy, from `k` on. `row` is a multiple of `getRowsAtOnce`.
+  /// Returns the distance in the source between the thread's first copy and its
+  /// copy of stage row `row`, for a stage that begins at `k` along K. `row` is
+  /// a multiple of `getRowsAtOnce`.
   Value getDistance(const Source &source, Value k, int64_t row);
   /// Returns the offset of the thread's first 16 bytes in a stage.
   Value getTarget();

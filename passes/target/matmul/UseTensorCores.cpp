@@ -78,7 +78,7 @@ struct Units {
 struct ProductGroup {
   SmallVector<MatmulTile> products;
   /// The op after which all operands have their values; null if they have them
-  /// at the begin of the block.
+  /// at the start of the block.
   Operation *after;
 };
 } // namespace

@@ -29,7 +29,7 @@ static constexpr llvm::StringLiteral kDispatchLoop = "ark_dispatch_loop";
 static constexpr llvm::StringLiteral kLane = "ark_lane";
 /// The optional function of a resident kernel, which calls the dispatch loop
 /// once, or once per ring of a doorbell.
-static constexpr llvm::StringLiteral kResident = "ark_stay";
+static constexpr llvm::StringLiteral kResident = "ark_resident_loop";
 
 /// The data layout of 64-bit code for NVIDIA GPUs. Without it, 64-bit numbers
 /// count as aligned to 32 bits and take two loads each.

@@ -114,7 +114,7 @@ static CFGLoop *getVctaLoop(LLVM::LLVMFuncOp body, CFGLoopInfo &loops) {
 }
 
 /// Returns the op before which an address with these uses should be looked up:
-/// as late as possible if the address is only stored to, and at the begin of a
+/// as late as possible if the address is only stored to, and at the start of a
 /// vCTA otherwise. Returns null if this op is not later than the present
 /// lookup.
 static Operation *getInsertionPoint(LLVM::LLVMFuncOp body,

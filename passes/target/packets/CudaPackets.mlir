@@ -82,7 +82,7 @@ func.func private @ark_packet_tag() -> i32 {
 }
 
 // Returns true if one of two wide packets carries another tag.
-func.func private @ark_miss_wide_packets(%a: i64, %b: i64, %tag: i32) -> i1 {
+func.func private @ark_are_wide_packets_stale(%a: i64, %b: i64, %tag: i32) -> i1 {
   %half = arith.constant kWidePacketTagShift : i64
   %upper_a = arith.shrui %a, %half : i64
   %upper_b = arith.shrui %b, %half : i64
@@ -95,7 +95,7 @@ func.func private @ark_miss_wide_packets(%a: i64, %b: i64, %tag: i32) -> i1 {
 }
 
 // Returns true if one of four packets carries another tag.
-func.func private @ark_miss_packets(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1 {
+func.func private @ark_are_packets_stale(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1 {
   %unit = arith.constant kPacketTagUnit : i32
   %xa = arith.xori %a, %tag : i32
   %xb = arith.xori %b, %tag : i32
@@ -128,7 +128,7 @@ func.func private @ark_packets_poll() {
 
 // Called by the first thread of a warp that has polled `tries` times. Checks every 32nd time if the
 // warp must stop, because another lane has aborted or the timeout has passed since `begin`.
-func.func private @ark_packets_look(%tries: i32, %begin: i64, %seen: i32) -> i1 {
+func.func private @ark_packets_check_abort(%tries: i32, %begin: i64, %seen: i32) -> i1 {
   %no = arith.constant false
   %yes = arith.constant true
   %often = arith.constant 31 : i32
@@ -204,7 +204,7 @@ func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %see
   cf.cond_br %leads, ^look, ^agree(%no : i1)
 
 ^look:
-  %gives_up = func.call @ark_packets_look(%tries, %begin, %seen) : (i32, i64, i32) -> i1
+  %gives_up = func.call @ark_packets_check_abort(%tries, %begin, %seen) : (i32, i64, i32) -> i1
   cf.br ^agree(%gives_up : i1)
 
 ^agree(%wants: i1):

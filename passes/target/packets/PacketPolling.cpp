@@ -113,8 +113,9 @@ static void buildTry(ImplicitLocOpBuilder &builder, scf::WhileOp loop,
     SmallVector<Value> operands(own);
     operands.push_back(tag);
     state.push_back(func::CallOp::create(builder,
-                                         load.isWide ? "ark_miss_wide_packets"
-                                                     : "ark_miss_packets",
+                                         load.isWide
+                                             ? "ark_are_wide_packets_stale"
+                                             : "ark_are_packets_stale",
                                          i1, operands)
                         .getResult(0));
     missing = arith::OrIOp::create(builder, missing, state.back());

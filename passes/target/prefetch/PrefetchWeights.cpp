@@ -175,7 +175,7 @@ void PrefetchWeightsPass::prefetchDuringWaits(
   for (const auto &entry : prefetches)
     symbols.insert(entry.second);
   KernelTemplate kernelTemplate(module);
-  kernelTemplate.addCallback("ark_look_ahead", "ark_prefetch_next_run");
+  kernelTemplate.addCallback("ark_prefetch_ahead", "ark_prefetch_next_run");
   if (kernelTemplate.failed())
     signalPassFailure();
 }

@@ -57,7 +57,7 @@ struct PlaceInSharedMemoryPass
 private:
   LogicalResult allocate(ArrayRef<memref::AllocaOp> temporaries);
 
-  /// The begin of temporaries, and the largest end of temporaries so far.
+  /// The start of temporaries, and the largest end of temporaries so far.
   int64_t begin = 0, largestEnd = 0;
 };
 } // namespace

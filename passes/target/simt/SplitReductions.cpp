@@ -247,7 +247,7 @@ private:
     if (!reduction || !isLongAndStrided(loop, reduction))
       return;
     // The threads of a warp read the sectors of several rows if a row of
-    // results is shorter than a warp. Such a loop has a length known before.
+    // results is shorter than a warp. The length of such a loop is a constant.
     bool isStatic = hasStaticLength(reduction);
     auto extents =
         getExtents(loop, isStatic ? kLeastResults : warpSize, threads);

@@ -10,7 +10,7 @@ using namespace mlir::ark;
 
 static constexpr llvm::StringLiteral kSharedMemory = "ark_shared_memory";
 static constexpr llvm::StringLiteral kSharedBytesAttr = "shared_memory";
-/// Alignment of the begin of shared memory; no temporary needs more.
+/// Alignment of the start of shared memory; no temporary needs more.
 static constexpr int64_t kBeginAlignment = 1024;
 
 int64_t ark::getSharedAlignment(memref::AllocaOp temporary) {

@@ -36,7 +36,7 @@ LLVM::GlobalOp getSharedMemory(ModuleOp module);
 Value getSharedPointer(OpBuilder &builder, Location loc, LLVM::GlobalOp memory,
                        int64_t offset);
 
-/// Returns the bytes at the begin of shared memory that a kernel has allocated
+/// Returns the bytes at the start of shared memory that a kernel has allocated
 /// so far.
 int64_t getSharedBytes(KernelOp kernel);
 void setSharedBytes(KernelOp kernel, int64_t bytes);

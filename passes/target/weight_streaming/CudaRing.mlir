@@ -27,9 +27,9 @@ func.func private @ark_stream_slot_bytes() -> i32
 // Returns 1 if lanes poll for packets, 0 if they only wait for semaphores.
 func.func private @ark_stream_polls() -> i32
 // Clocks between two requests of an SM for chunks of later work items.
-func.func private @ark_stream_pace() -> i32
+func.func private @ark_stream_request_interval() -> i32
 // Chunks beyond its ring that a warp prefetches to the L2.
-func.func private @ark_stream_beyond() -> i32
+func.func private @ark_stream_prefetch_depth() -> i32
 // Segments of all lanes, in global memory. The table begins with the index of the first segment of
 // every lane, and the index after the last segment. A record per segment follows: buffer, offset,
 // and the packed word.
@@ -52,7 +52,7 @@ func.func private @ark_stream_warp() -> i32 {
 }
 
 // Returns true for the first thread of each warp.
-func.func private @ark_stream_leads() -> i1 {
+func.func private @ark_stream_is_warp_leader() -> i1 {
   %size = arith.constant kCudaWarpSize : index
   %zero = arith.constant 0 : index
   %thread = gpu.thread_id x
@@ -275,13 +275,13 @@ func.func private @ark_stream_request() {
   return
 
 ^seek:
-  func.call @ark_stream_leave() : () -> ()
+  func.call @ark_stream_next_segment() : () -> ()
   return
 }
 
 // Called by the first thread of a warp that has requested all its chunks of a segment. Moves the
 // cursor to the next segment.
-func.func private @ark_stream_leave() {
+func.func private @ark_stream_next_segment() {
   %one = arith.constant 1 : i32
   %segment_field = arith.constant kRingCursorIndex : i32
   %ahead_field = arith.constant kRingCursorSegments : i32
@@ -348,7 +348,7 @@ func.func private @ark_stream_prefetch_beyond() -> i1 {
   %bytes_field = arith.constant kRingCursorBytes : i32
   %address_field = arith.constant kRingCursorAddress : i32
   %fetched_field = arith.constant kRingPrefetched : i32
-  %most = func.call @ark_stream_beyond() : () -> i32
+  %most = func.call @ark_stream_prefetch_depth() : () -> i32
   %requested = func.call @ark_stream_get(%requested_field) : (i32) -> i32
   %left = func.call @ark_stream_get(%left_field) : (i32) -> i32
   %fetched = func.call @ark_stream_get(%fetched_field) : (i32) -> i32

@@ -8,8 +8,8 @@ func.func private @ark_stream_copy(%number: i32, %address: i64, %bytes: i32)
 func.func private @ark_stream_count() -> i32
 func.func private @ark_stream_field(%field: i32) -> !llvm.ptr<3>
 func.func private @ark_stream_get(%field: i32) -> i32
-func.func private @ark_stream_leads() -> i1
-func.func private @ark_stream_leave()
+func.func private @ark_stream_is_warp_leader() -> i1
+func.func private @ark_stream_next_segment()
 func.func private @ark_stream_slot_address(%index: i32) -> !llvm.ptr<3>
 func.func private @ark_stream_polls() -> i32
 func.func private @ark_stream_segment(%segment: i32) -> (i32, i32, i32)
@@ -18,11 +18,11 @@ func.func private @ark_stream_share(%segment: i32) -> (i32, i32, i64)
 func.func private @ark_stream_slot(%number: i32) -> (i32, !llvm.ptr<3>, i32)
 func.func private @ark_sync_warp()
 
-// Called by all threads at the begin of a work item that reads `segments` segments.
+// Called by all threads at the start of a work item that reads `segments` segments.
 func.func private @ark_stream_run(%segments: i32) {
   %reading_field = arith.constant kRingReadSegments : i32
   %begun_field = arith.constant kRingBegunSegments : i32
-  %leads = func.call @ark_stream_leads() : () -> i1
+  %leads = func.call @ark_stream_is_warp_leader() : () -> i1
   cf.cond_br %leads, ^begin, ^finish
 
 ^begin:
@@ -70,7 +70,7 @@ func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, 
   %address = llvm.load %pointer : !llvm.ptr<3> -> i64
   // The first thread stores the state again, below and when it closes the segment.
   func.call @ark_sync_warp() : () -> ()
-  %leads = func.call @ark_stream_leads() : () -> i1
+  %leads = func.call @ark_stream_is_warp_leader() : () -> i1
   cf.cond_br %leads, ^advance, ^finish
 
 // The read cursor advances here, since work at the end of a segment would delay the results.
@@ -89,7 +89,7 @@ func.func private @ark_stream_open() -> (index, index, i32, i32, i32, i32, i32, 
 }
 
 // Called by all threads of a warp. Waits for chunk `number` of the ring, and returns its address.
-func.func private @ark_stream_take(%number: i32) -> !llvm.ptr<3> {
+func.func private @ark_stream_consumer_wait(%number: i32) -> !llvm.ptr<3> {
   %index, %barrier, %parity = func.call @ark_stream_slot(%number)
       : (i32) -> (i32, !llvm.ptr<3>, i32)
   cf.br ^try
@@ -105,7 +105,7 @@ func.func private @ark_stream_take(%number: i32) -> !llvm.ptr<3> {
 
 // Called by all threads of a warp that have read a chunk. Requests a chunk of the work item that
 // has begun. The number of requested chunks and the request cursor are passed in and returned.
-func.func private @ark_stream_free(%requested: i32, %segment: i32, %ahead: i32, %left: i32,
+func.func private @ark_stream_consumer_release(%requested: i32, %segment: i32, %ahead: i32, %left: i32,
                                    %bytes: i32, %address: i64) -> (i32, i32, i32, i32, i32, i64) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
@@ -124,7 +124,7 @@ func.func private @ark_stream_free(%requested: i32, %segment: i32, %ahead: i32, 
       : i32, i32, i32, i32, i32, i64)
 
 ^request:
-  %leads = func.call @ark_stream_leads() : () -> i1
+  %leads = func.call @ark_stream_is_warp_leader() : () -> i1
   cf.cond_br %leads, ^copy, ^step
 
 ^copy:
@@ -175,7 +175,7 @@ func.func private @ark_stream_close(%read: i32, %requested: i32, %cursor: i32, %
   %ahead_field = arith.constant kRingCursorSegments : i32
   %bytes_field = arith.constant kRingCursorBytes : i32
   %address_field = arith.constant kRingCursorAddress : i32
-  %leads = func.call @ark_stream_leads() : () -> i1
+  %leads = func.call @ark_stream_is_warp_leader() : () -> i1
   cf.cond_br %leads, ^store, ^finish
 
 ^store:
@@ -193,7 +193,7 @@ func.func private @ark_stream_close(%read: i32, %requested: i32, %cursor: i32, %
 
 // No barrier is needed: a signal waits for all warps of the lane.
 ^proceed:
-  func.call @ark_stream_proceed() : () -> ()
+  func.call @ark_stream_request_later() : () -> ()
   cf.br ^finish
 
 ^finish:
@@ -203,7 +203,7 @@ func.func private @ark_stream_close(%read: i32, %requested: i32, %cursor: i32, %
 // Called by the first thread of a warp that has read its chunks of a work item. If the warp has
 // requested all of them, requests two chunks of later work items: memory would otherwise be idle
 // until the lane polls or waits.
-func.func private @ark_stream_proceed() {
+func.func private @ark_stream_request_later() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %early = arith.constant 2 : i32
@@ -217,7 +217,7 @@ func.func private @ark_stream_proceed() {
   cf.cond_br %leaves, ^leave, ^finish
 
 ^leave:
-  func.call @ark_stream_leave() : () -> ()
+  func.call @ark_stream_next_segment() : () -> ()
   cf.br ^more(%zero : i32)
 
 ^more(%number: i32):
@@ -237,12 +237,12 @@ func.func private @ark_stream_proceed() {
 
 // Called by all threads at the end of a work item, if lanes poll. The work item has sent its
 // packets, which earlier requests would have delayed.
-func.func private @ark_stream_rest() {
-  %leads = func.call @ark_stream_leads() : () -> i1
+func.func private @ark_stream_after_item() {
+  %leads = func.call @ark_stream_is_warp_leader() : () -> i1
   cf.cond_br %leads, ^proceed, ^finish
 
 ^proceed:
-  func.call @ark_stream_proceed() : () -> ()
+  func.call @ark_stream_request_later() : () -> ()
   cf.br ^finish
 
 ^finish:

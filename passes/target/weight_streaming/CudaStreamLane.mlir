@@ -8,8 +8,8 @@ func.func private @ark_stream_depth() -> i32
 func.func private @ark_stream_first_segment() -> i64
 func.func private @ark_stream_get(%field: i32) -> i32
 func.func private @ark_stream_lane() -> !llvm.ptr<3>
-func.func private @ark_stream_leads() -> i1
-func.func private @ark_stream_pace() -> i32
+func.func private @ark_stream_is_warp_leader() -> i1
+func.func private @ark_stream_request_interval() -> i32
 func.func private @ark_stream_seek(%segment: i32)
 func.func private @ark_stream_segments() -> !llvm.ptr<1>
 func.func private @ark_stream_set(%field: i32, %value: i32)
@@ -79,7 +79,7 @@ func.func private @ark_stream_begin(%context: !llvm.ptr, %lane: i64, %iterations
 
 ^warp:
   gpu.barrier
-  %leads = func.call @ark_stream_leads() : () -> i1
+  %leads = func.call @ark_stream_is_warp_leader() : () -> i1
   cf.cond_br %leads, ^clear(%zero : i32), ^finish
 
 ^clear(%field: i32):
@@ -123,7 +123,7 @@ func.func private @ark_stream_end() {
   %one = arith.constant 1 : i32
   %read_field = arith.constant kRingRead : i32
   %requested_field = arith.constant kRingRequested : i32
-  %leads = func.call @ark_stream_leads() : () -> i1
+  %leads = func.call @ark_stream_is_warp_leader() : () -> i1
   cf.cond_br %leads, ^begin, ^finish
 
 ^begin:
@@ -161,17 +161,17 @@ func.func private @ark_stream_end() {
 // Called by all threads but the leader while the leader waits for a signal. Requests chunks of
 // later work items a few at a time, because data in flight delays the signal. The polling of the
 // word that the leader increments at the end of its wait is an intended race.
-func.func private @ark_stream_idle() {
+func.func private @ark_stream_during_wait() {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %warps = arith.constant kStreamWarps : i32
   %waits_field = arith.constant kRingWaits : i32
-  %leads = func.call @ark_stream_leads() : () -> i1
+  %leads = func.call @ark_stream_is_warp_leader() : () -> i1
   cf.cond_br %leads, ^start, ^finish
 
 ^start:
   %begin = nvvm.read.ptx.sreg.clock : i32
-  %pace = func.call @ark_stream_pace() : () -> i32
+  %pace = func.call @ark_stream_request_interval() : () -> i32
   %warp = func.call @ark_stream_warp() : () -> i32
   %first = arith.muli %warp, %pace : i32
   %period = arith.muli %pace, %warps : i32
@@ -207,14 +207,14 @@ func.func private @ark_stream_idle() {
 }
 
 // Called by the first thread of a warp while its loads of packets are in flight. Requests chunks
-// like @ark_stream_idle, and prefetches to the L2 if the ring is full.
+// like @ark_stream_during_wait, and prefetches to the L2 if the ring is full.
 func.func private @ark_stream_poll() {
   %warps = arith.constant kStreamWarps : i32
   %last_field = arith.constant kRingPollClock : i32
   %now = nvvm.read.ptx.sreg.clock : i32
   %last = func.call @ark_stream_get(%last_field) : (i32) -> i32
   %passed = arith.subi %now, %last : i32
-  %pace = func.call @ark_stream_pace() : () -> i32
+  %pace = func.call @ark_stream_request_interval() : () -> i32
   %period = arith.muli %pace, %warps : i32
   %is_due = arith.cmpi uge, %passed, %period : i32
   cf.cond_br %is_due, ^due, ^finish
@@ -240,7 +240,7 @@ func.func private @ark_stream_poll() {
 }
 
 // Called by the leader before it waits: the leader requests no chunks during the wait.
-func.func private @ark_stream_hurry() {
+func.func private @ark_stream_before_wait() {
   cf.br ^look
 
 ^look:
@@ -256,7 +256,7 @@ func.func private @ark_stream_hurry() {
 }
 
 // Called by the leader after its wait.
-func.func private @ark_stream_wake() {
+func.func private @ark_stream_after_wait() {
   %one = arith.constant 1 : i32
   %lane = func.call @ark_stream_lane() : () -> !llvm.ptr<3>
   %ended = llvm.load volatile %lane : !llvm.ptr<3> -> i32

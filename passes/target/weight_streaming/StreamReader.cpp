@@ -409,12 +409,12 @@ void StreamReader::multiplyChunk(const WeightStream &stream,
                                  SmallVectorImpl<Value> &state,
                                  MutableArrayRef<Value> accumulators) {
   auto pointer = LLVM::LLVMPointerType::get(builder.getContext(), kSharedSpace);
-  Value slot = func::CallOp::create(builder, "ark_stream_take",
+  Value slot = func::CallOp::create(builder, "ark_stream_consumer_wait",
                                     TypeRange{pointer}, state.front())
                    .getResult(0);
   SmallVector<Value> chunk = loadChunk(stream, slot);
   ValueRange cursor = ValueRange(state).drop_front();
-  auto next = func::CallOp::create(builder, "ark_stream_free",
+  auto next = func::CallOp::create(builder, "ark_stream_consumer_release",
                                    TypeRange(cursor), cursor);
   if (usesTensorCores(row))
     multiplyMatrices(row, chunk, accumulators);

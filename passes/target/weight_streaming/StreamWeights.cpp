@@ -389,17 +389,18 @@ void StreamWeightsPass::complete(const RingLayout &layout,
   kernelTemplate.defineConstant("ark_stream_depth", layout.depth);
   kernelTemplate.defineConstant("ark_stream_slot_bytes", layout.slotBytes);
   bool areShort = table.getChunksPerWorkItem() <= kStreamWarps * layout.depth;
-  kernelTemplate.defineConstant("ark_stream_pace", areShort ? shortPace : pace);
-  kernelTemplate.defineConstant("ark_stream_beyond",
+  kernelTemplate.defineConstant("ark_stream_request_interval",
+                                areShort ? shortPace : pace);
+  kernelTemplate.defineConstant("ark_stream_prefetch_depth",
                                 areShort ? 0 : layout.depth);
   kernelTemplate.defineConstant("ark_stream_polls", polls(module));
   if (polls(module))
-    kernelTemplate.addCallback("ark_end_run", "ark_stream_rest");
+    kernelTemplate.addCallback("ark_end_run", "ark_stream_after_item");
   kernelTemplate.addCallback("ark_begin_stream", "ark_stream_begin");
   kernelTemplate.addCallback("ark_end_stream", "ark_stream_end");
-  kernelTemplate.addCallback("ark_begin_wait", "ark_stream_hurry");
-  kernelTemplate.addCallback("ark_end_wait", "ark_stream_wake");
-  kernelTemplate.addCallback("ark_idle", "ark_stream_idle");
+  kernelTemplate.addCallback("ark_begin_wait", "ark_stream_before_wait");
+  kernelTemplate.addCallback("ark_end_wait", "ark_stream_after_wait");
+  kernelTemplate.addCallback("ark_idle", "ark_stream_during_wait");
   kernelTemplate.addCallback("ark_poll", "ark_stream_poll");
   if (kernelTemplate.failed())
     signalPassFailure();

@@ -30,21 +30,21 @@ ark.program @program_c2(%p: tensor<1xi32> {ark.kind = #ark.kind<scalar>, ark.nam
 
 // -----
 
-// expected-error @below {{argument 's' of type 'tensor<2xi32>' cannot end a launch: it is no state of one i32 (program_c6)}}
+// expected-error @below {{argument 's' of type 'tensor<2xi32>' cannot end a launch: it is not a state of one i32 (program_c6)}}
 ark.program @program_c6(%s: tensor<2xi32> {ark.kind = #ark.kind<state>, ark.name = "s", ark.stop}) {
   ark.return
 }
 
 // -----
 
-// expected-error @below {{argument 's' of type 'tensor<1xf32>' cannot end a launch: it is no state of one i32 (program_c6)}}
+// expected-error @below {{argument 's' of type 'tensor<1xf32>' cannot end a launch: it is not a state of one i32 (program_c6)}}
 ark.program @program_c6_float(%s: tensor<1xf32> {ark.kind = #ark.kind<state>, ark.name = "s", ark.stop}) {
   ark.return
 }
 
 // -----
 
-// expected-error @below {{argument 's' of type 'tensor<i32>' cannot end a launch: it is no state of one i32 (program_c6)}}
+// expected-error @below {{argument 's' of type 'tensor<i32>' cannot end a launch: it is not a state of one i32 (program_c6)}}
 ark.program @program_c6_input(%s: tensor<i32> {ark.kind = #ark.kind<input>, ark.name = "s", ark.stop}) {
   ark.return
 }

@@ -262,7 +262,7 @@ def test_generate(ark: Ark, fake_model: list[Any]) -> None:
     assert fake_model[0].options == {}
     plain = {"stop": None, "temperature": 0.0, "top_k": 0, "top_p": 1.0, "seed": 0}
     assert fake_model[0].choice == plain
-    assert result.err == "", "stderr is no terminal"
+    assert result.err == "", "stderr is not a terminal"
 
 
 @pytest.fixture
@@ -361,7 +361,7 @@ def test_generate_with_options_that_contradict(
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(None, "needs the file tokenizer.json"), ("no", "is no tokenizer: expected value")],
+    [(None, "needs the file tokenizer.json"), ("no", "is not a tokenizer: expected value")],
 )
 def test_generate_without_a_tokenizer(
     ark: Ark, fake_model: list[Any], words: list[str], tmp_path: Path,

@@ -92,7 +92,7 @@ def test_a_race_in_shared_memory(waits: bool, run: Run) -> None:
 @pytest.mark.parametrize("waits", [True, False])
 def test_a_word_that_its_reader_stores(waits: bool, run: Run) -> None:
     """All threads of a warp read a word, which one of them then reads again and overwrites. The
-    barrier of the warp orders the first reads, so that the second read is no race."""
+    barrier of the warp orders the first reads, so that the second read is not a race."""
     _, failure = run(
         f"""
   %warp = lshr i32 %thread, 5

@@ -66,7 +66,7 @@ def test_an_unknown_model_type(tmp_path: Path) -> None:
         ("bert", {"hidden_size": 0}, "hidden_size: 0 is less than 1"),
         ("bert", {"hidden_size": "16"}, "hidden_size: expected an integer, got a string"),
         ("bert", {"hidden_size": True}, "hidden_size: expected an integer, got a boolean"),
-        ("bert", {"num_attention_heads": 3}, "hidden size 16 is no multiple of 3 heads"),
+        ("bert", {"num_attention_heads": 3}, "hidden size 16 is not a multiple of 3 heads"),
         ("bert", {"hidden_act": "swish9"}, "unknown hidden_act 'swish9'; known are gelu"),
         ("bert", {"layer_norm_eps": float("nan")}, "not valid JSON: NaN is not a number"),
         ("bert", {"position_embedding_type": "relative"}, "only absolute position embeddings"),

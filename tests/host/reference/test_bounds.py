@@ -155,7 +155,7 @@ def test_overflow_has_no_bound_and_infinity_is_exact(evaluation: Evaluation) -> 
 def test_the_bound_of_silu_covers_a_sigmoid_that_devices_flush_to_zero(
     evaluation: Evaluation,
 ) -> None:
-    """The sigmoid of -88.8 is no normal number, and its product with x is one."""
+    """The sigmoid of -88.8 is not a normal number, and its product with x is one."""
     x = np.linspace(-110, -80, 3001).astype(F)
     with np.errstate(all="ignore"):
         sigmoid = 1 / (1 + np.exp(-x))

@@ -66,7 +66,7 @@ def test_the_sum_of_all_errors_is_infinite() -> None:
 
 
 def test_values_without_a_bound_stay_without_one() -> None:
-    """Overflow inside of the program is no rounding error."""
+    """Overflow inside of the program is not a rounding error."""
     with ark.Program("overflow") as program:
         x = ark.input("x", (2, 4))
         ark.output("y", ark.rmsnorm(x))

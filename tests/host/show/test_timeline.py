@@ -140,7 +140,7 @@ def test_a_trace_beside_the_prediction(tmp_path: Path) -> None:
     assert np.array_equal(traced[:, 1], times[:, 1] - times[:, 0])
 
 
-# {0} is the lane, {1} the begin in us, {2} the duration in us.
+# {0} is the lane, {1} the start in us, {2} the duration in us.
 _EVENT = '{{"ph": "X", "tid": {0}, "ts": {1}, "dur": {2}}}'
 
 

@@ -11,7 +11,7 @@ ark.program @collectiveNeedsSeveralRanks(
 
 // -----
 
-// A receive is a collective although it is no anchor.
+// A receive is a collective although it is not an anchor.
 ark.program @receiveNeedsSeveralRanks() -> (tensor<8xf32> {ark.name = "y"}) {
   // expected-error @below {{'ark.recv' needs a program with rank and world_size}}
   %0 = ark.recv from 1 tag = 8 : tensor<8xf32>

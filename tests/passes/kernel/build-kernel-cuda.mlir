@@ -6,16 +6,16 @@
 // CHECK-NOT: cmpxchg
 // A resident kernel calls the loop at one place, so that the loop is inlined,
 // and all threads of a CTA agree on failure.
-// CHECK-LABEL: func.func private @ark_stay
+// CHECK-LABEL: func.func private @ark_resident_loop
 // CHECK: llvm.getelementptr %{{.+}}[13]
-// CHECK: call @ark_tell_begin
-// CHECK: call @ark_await_ring
+// CHECK: call @ark_notify_start
+// CHECK: call @ark_await_doorbell
 // CHECK: call @ark_kernel
 // CHECK-NOT: call @ark_kernel
 // CHECK: call @ark_any
-// CHECK: call @ark_answer
+// CHECK: call @ark_acknowledge_ring
 // One thread of the kernel announces the start by one store, for which no thread waits.
-// CHECK-LABEL: func.func private @ark_tell_begin
+// CHECK-LABEL: func.func private @ark_notify_start
 // CHECK: %[[REPORT:.+]] = llvm.load
 // CHECK: %[[LEADS:.+]] = call @ark_is_leader_again
 // CHECK: %[[FIRST:.+]] = arith.cmpi eq, %arg1, %{{.+}} : i64
@@ -25,19 +25,19 @@
 // CHECK: llvm.store volatile %{{.+}}, %[[QUEUED]] : i64
 // CHECK-NOT: llvm.store
 // One lane polls the words of the host and forwards their values; no other lane reads them.
-// CHECK-LABEL: func.func private @ark_await_ring
+// CHECK-LABEL: func.func private @ark_await_doorbell
 // CHECK: call @ark_load_host
 // CHECK: call @ark_store_release
 // CHECK: call @ark_load_acquire
 // CHECK: call @ark_any
-// CHECK-LABEL: func.func private @ark_answer
-// CHECK: call @ark_gather
+// CHECK-LABEL: func.func private @ark_acknowledge_ring
+// CHECK: call @ark_cta_barrier
 // CHECK: call @ark_add_release
 // CHECK: call @ark_store_host
 // Packets are reloaded until all carry the epoch of this iteration.
 // CHECK-LABEL: func.func private @ark_packets_poll
 // CHECK: call @ark_poll
-// CHECK-LABEL: func.func private @ark_packets_look
+// CHECK-LABEL: func.func private @ark_packets_check_abort
 // CHECK: call @ark_report_hang
 // All threads of a warp take the same branch.
 // CHECK-LABEL: func.func private @ark_any_of_warp
@@ -60,7 +60,7 @@
 // CHECK: call @ark_store_stop
 // CHECK-LABEL: func.func private @ark_signal
 // The writes of all threads happen before the release of the leader.
-// CHECK: call @ark_gather
+// CHECK: call @ark_cta_barrier
 // CHECK: cf.cond_br
 // CHECK: call @ark_add_arrival
 // CHECK-LABEL: func.func private @ark_wait
@@ -74,23 +74,23 @@
 // CHECK: %[[WAITS:.+]] = arith.cmpi eq, %[[POLLS]], %{{.+}}
 // CHECK: cf.cond_br %[[WAITS]], ^[[PROCEED:.+]], ^
 // CHECK: ^[[PROCEED]]:
-// CHECK-NEXT: call @ark_stream_proceed
-// CHECK-LABEL: func.func private @ark_stream_proceed
+// CHECK-NEXT: call @ark_stream_request_later
+// CHECK-LABEL: func.func private @ark_stream_request_later
 // CHECK: %[[TWO:.+]] = arith.constant 2 : i32
-// CHECK: call @ark_stream_leave
+// CHECK: call @ark_stream_next_segment
 // CHECK: %[[CAN:.+]] = call @ark_stream_can_request
 // CHECK: %[[FEW:.+]] = arith.cmpi slt, %{{.+}}, %[[TWO]]
 // CHECK: arith.andi %[[CAN]], %[[FEW]]
 // CHECK: call @ark_stream_request
-// CHECK-LABEL: func.func private @ark_stream_rest
-// CHECK: call @ark_stream_proceed
+// CHECK-LABEL: func.func private @ark_stream_after_item
+// CHECK: call @ark_stream_request_later
 // All lanes are on one GPU.
 // CHECK-LABEL: func.func private @ark_add_arrival
 // CHECK-NEXT: call @ark_add_release
 // CHECK-LABEL: func.func private @ark_load_arrivals
 // CHECK-NEXT: call @ark_load_acquire
 // CHECK-LABEL: func.func private @ark_store_stop
-// CHECK: call @ark_claim
+// CHECK: call @ark_set_if_zero
 // CHECK-LABEL: func.func private @ark_load_acquire
 // CHECK: llvm.inline_asm has_side_effects "ld.acquire.gpu.u64 $0, [$1];", "=l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_add_release
@@ -99,7 +99,7 @@
 // CHECK: llvm.inline_asm has_side_effects "ld.acquire.sys.u64 $0, [$1];", "=l,l,~{memory}"
 // CHECK-LABEL: func.func private @ark_store_host
 // CHECK: llvm.inline_asm has_side_effects "st.release.sys.u64 [$0], $1;", "l,l,~{memory}"
-// CHECK-LABEL: func.func private @ark_gather
+// CHECK-LABEL: func.func private @ark_cta_barrier
 // CHECK-NEXT: gpu.barrier
 // CHECK-NEXT: return
 // CHECK-LABEL: func.func private @ark_any

@@ -10,7 +10,7 @@
 // CHECK-NEXT: %[[OPCODE:.+]] = call @ark_uniform(%[[FIELD]])
 // CHECK: cf.switch %[[OPCODE]]
 // CHECK-LABEL: func.func private @ark_signal
-// CHECK: call @ark_gather
+// CHECK: call @ark_cta_barrier
 // CHECK: call @ark_add_arrival
 // CHECK-LABEL: func.func private @ark_wait
 // CHECK: call @ark_load_arrivals
@@ -28,7 +28,7 @@
 // CHECK-LABEL: func.func private @ark_add_release
 // CHECK: call @ark_write_back
 // CHECK: llvm.atomicrmw add %{{.+}} syncscope("agent") monotonic : !llvm.ptr<1>, i64
-// CHECK-LABEL: func.func private @ark_claim
+// CHECK-LABEL: func.func private @ark_set_if_zero
 // CHECK: call @ark_write_back
 // CHECK: llvm.cmpxchg %{{.+}} syncscope("agent") acquire acquire : !llvm.ptr<1>, i64
 // CHECK-LABEL: func.func private @ark_store_release
@@ -42,7 +42,7 @@
 // CHECK-NEXT: rocdl.s.waitcnt 3952
 // CHECK: llvm.store %{{.+}} atomic monotonic {alignment = 8 : i64} : i64, !llvm.ptr<1>
 // The stores of each warp complete before the barrier that precedes a release.
-// CHECK-LABEL: func.func private @ark_gather
+// CHECK-LABEL: func.func private @ark_cta_barrier
 // CHECK-NEXT: rocdl.s.waitcnt 3952
 // CHECK-NEXT: gpu.barrier
 // CHECK-LABEL: func.func private @ark_uniform

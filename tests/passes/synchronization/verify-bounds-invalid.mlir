@@ -113,7 +113,7 @@ ark.program @misaligned(%y: memref<8xf32> {ark.kind = #ark.kind<output>, ark.nam
   %arena = ark.arena : memref<64xi8>
   %c1 = arith.constant 1 : index
   %t = memref.view %arena[%c1][] : memref<64xi8> to memref<8xf32>
-  // expected-error @below {{operand 0 of 'a' begins at byte 1, which is no multiple of the 4 bytes of its elements}}
+  // expected-error @below {{operand 0 of 'a' begins at byte 1, which is not a multiple of the 4 bytes of its elements}}
   ark.task "a" grid [1] ins() outs(%t[#ark.region<(d0) -> (0), [8]>] : memref<8xf32>) {
   ^bb0(%i: index, %a: memref<8xf32, strided<[1], offset: ?>>):
     ark.yield

@@ -192,7 +192,7 @@ ark.program @task_c6_twoOuts(%x: memref<8xf32> {ark.kind = #ark.kind<output>, ar
 
 // -----
 
-// An out that an `in_place` task does not read is no update, so its writes must not overlap.
+// An out that an `in_place` task does not read is not an update, so its writes must not overlap.
 ark.program @task_c6_freshOut(
     %s: memref<8xf32> {ark.kind = #ark.kind<state>, ark.name = "s"},
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {

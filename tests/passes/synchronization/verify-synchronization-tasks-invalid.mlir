@@ -76,7 +76,7 @@ ark.program @aWholeWriteAfterTheRead(
 
 // -----
 
-// A write of the second half is no write of the whole operand of the read.
+// A write of the second half is not a write of the whole operand of the read.
 ark.program @earlierWritesLeaveAGap(
     %x: memref<8xf32> {ark.kind = #ark.kind<output>, ark.name = "x"}) {
   %arena = ark.arena : memref<32xi8>

@@ -1,4 +1,4 @@
-//===- bounds.cpp - Where threads may access memory -----------------------===//
+//===- bounds.cpp - Checks of the bounds of accesses ----------------------===//
 
 #include "buffers.h"
 #include "memory.h"

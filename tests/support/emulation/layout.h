@@ -1,4 +1,4 @@
-//===- layout.h - Where memory of the emulated GPU lies ---------*- C++ -*-===//
+//===- layout.h - Addresses of the memory of a GPU --------------*- C++ -*-===//
 //
 // lower.py holds the same numbers; its code accesses these arrays directly.
 

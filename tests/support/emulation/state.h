@@ -1,4 +1,4 @@
-//===- state.h - What a launch knows of CTAs and threads --------*- C++ -*-===//
+//===- state.h - State of the CTAs and threads of a launch ------*- C++ -*-===//
 //
 // Internal to the emulator's files on scheduling.
 

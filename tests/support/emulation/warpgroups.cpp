@@ -97,7 +97,7 @@ static uint32_t makeToken(const Accumulator &accumulator, int sum) {
 
 static bool isToken(uint32_t bits) { return (bits & kTokenMask) == kToken; }
 
-/// Returns the accumulator of a token; null if the value is no token.
+/// Returns the accumulator of a token; null if the value is not a token.
 static Accumulator *findAccumulator(int thread, uint32_t bits) {
   if (!isToken(bits))
     return nullptr;

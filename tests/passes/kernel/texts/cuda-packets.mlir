@@ -7,5 +7,5 @@
 // CHECK: arith.constant 1 : i32
 // CHECK-LABEL: func.func private @ark_packet_tag(
 // CHECK: arith.constant 16 : i32
-// CHECK-LABEL: func.func private @ark_miss_packets(
+// CHECK-LABEL: func.func private @ark_are_packets_stale(
 // CHECK: arith.constant 65536 : i32

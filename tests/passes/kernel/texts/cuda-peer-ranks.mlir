@@ -2,7 +2,7 @@
 
 // The counters of consecutive GPUs are 2^15 counters apart, and the last counter ends a launch.
 // CHECK-LABEL: func.func private @ark_lane_number(
-// CHECK: call @ark_meet_ranks
+// CHECK: call @ark_sync_ranks
 // CHECK: arith.constant 3 : i64
 // CHECK-LABEL: func.func private @ark_add_arrival(
 // CHECK: arith.constant 15 : i64
@@ -15,13 +15,13 @@
 // CHECK-LABEL: func.func private @ark_begun_word(
 // CHECK: arith.constant 261880 : i64
 // No thread goes on before the leader has met the other kernels.
-// CHECK-LABEL: func.func private @ark_meet_ranks(
+// CHECK-LABEL: func.func private @ark_sync_ranks(
 // CHECK: llvm.getelementptr %{{.+}}[14]
-// CHECK: call @ark_meet_as_leader
-// CHECK: call @ark_gather
-// CHECK-LABEL: func.func private @ark_meet_as_leader(
+// CHECK: call @ark_sync_ranks_as_leader
+// CHECK: call @ark_cta_barrier
+// CHECK-LABEL: func.func private @ark_sync_ranks_as_leader(
 // CHECK: arith.constant 5 : i64
 // CHECK: arith.constant 3 : i64
 // CHECK: llvm.inline_asm has_side_effects "st.relaxed.sys.u64 [$0], $1;", "l,l,~{memory}"
 // CHECK: llvm.inline_asm has_side_effects "ld.relaxed.sys.u64 $0, [$1];", "=l,l,~{memory}"
-// CHECK: call @ark_claim
+// CHECK: call @ark_set_if_zero

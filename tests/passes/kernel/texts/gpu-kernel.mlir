@@ -20,4 +20,4 @@
 // CHECK: arith.constant 4 : i64
 // CHECK: llvm.getelementptr %{{.+}}[1]
 // CHECK-LABEL: func.func private @ark_report_index(
-// CHECK: call @ark_claim
+// CHECK: call @ark_set_if_zero

@@ -5,11 +5,11 @@
 // CHECK: arith.constant 8 : i64
 // CHECK: llvm.getelementptr %{{.+}}[5]
 // CHECK-LABEL: func.func private @ark_signal(
-// CHECK: call @ark_gather
+// CHECK: call @ark_cta_barrier
 // CHECK: call @ark_is_leader
 // CHECK: call @ark_add_arrival
 // CHECK-LABEL: func.func private @ark_wait(
 // CHECK: call @ark_load_arrivals
 // CHECK: call @ark_any
 // CHECK-LABEL: func.func private @ark_report_hang(
-// CHECK: call @ark_claim
+// CHECK: call @ark_set_if_zero

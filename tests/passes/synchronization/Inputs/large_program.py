@@ -6,7 +6,7 @@ import argparse
 
 parser = argparse.ArgumentParser(description=__doc__)
 parser.add_argument("--tasks", type=int, required=True)
-parser.add_argument("--vctas", type=int, required=True, help="of every task")
+parser.add_argument("--vctas", type=int, required=True, help="vCTAs of every task")
 parser.add_argument("--sms", type=int, required=True)
 parser.add_argument("--reads", choices=["tile", "neighbours", "all"], required=True)
 options = parser.parse_args()

@@ -47,7 +47,7 @@
 // TEAMS: nvvm.mma.sync
 // A lane has too few registers for so many columns.
 // RUN: sed 's/ROWS/2/g; s/DEPTH/136/g; s/STRIDE/136/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
-// The depth is no multiple of a lane's load.
+// The depth is not a multiple of a lane's load.
 // RUN: sed 's/ROWS/2/g; s/DEPTH/60/g; s/STRIDE/60/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
 // A load of 16 bytes would be misaligned, at the buffer or at the row stride.
 // RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/8/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s

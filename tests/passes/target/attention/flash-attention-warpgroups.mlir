@@ -60,7 +60,7 @@ ark.program @deep(
 
 // -----
 
-// A depth of 96 is no whole number of panels. Warps multiply with their own instruction.
+// A depth of 96 is not a whole number of panels. Warps multiply with their own instruction.
 // CHECK-LABEL: func.func private @body_attention(
 // CHECK: nvvm.mma.sync
 // CHECK-NOT: wgmma

@@ -75,7 +75,7 @@ func.func @flagsAreAdded(%x: memref<4x8xf32>, %y: memref<4xf32>) {
 #in = affine_map<(d0, d1) -> (d0, d1)>
 #out = affine_map<(d0, d1) -> (d0)>
 
-// The op has two results, and the second one is no sum.
+// The op has two results, and the second one is not a sum.
 // CHECK-LABEL: func.func @sumAndMaximum
 // CHECK: arith.addf %{{.+}}, %{{.+}} fastmath<reassoc,contract> : f32
 // CHECK: arith.maximumf %{{[^ ]+}}, %{{[^ ]+}} : f32
@@ -154,7 +154,7 @@ func.func @sumOfDifferences(%x: memref<4x8xf32>, %y: memref<4xf32>, %shift: f32)
 #in = affine_map<(d0, d1) -> (d0, d1)>
 #out = affine_map<(d0, d1) -> (d0)>
 
-// The recurrence acc * in + in is no sum.
+// The recurrence acc * in + in is not a sum.
 // CHECK-LABEL: func.func @recurrence
 // CHECK-NOT: fastmath
 func.func @recurrence(%x: memref<4x8xf32>, %y: memref<4xf32>) {

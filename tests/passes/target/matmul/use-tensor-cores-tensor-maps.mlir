@@ -134,7 +134,7 @@ ark.kernel @k {
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
 func.func private @ark_tensor_map(index, index) -> i64
-// The distance of these matrices is no multiple of a row, so they are not one matrix: threads copy.
+// The distance of these matrices is not a multiple of a row, so they are not one matrix: threads copy.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.cp.async.bulk
 // CHECK: nvvm.cp.async.shared.global

@@ -72,7 +72,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   return %good : i32
 }
 // expected-error @below {{'func.func' op has type '(!llvm.ptr, i64) -> ()', and the kernel calls it as '(!llvm.ptr, i64) -> i32'}}
-func.func private @ark_stay(%context: !llvm.ptr, %lane: i64)
+func.func private @ark_resident_loop(%context: !llvm.ptr, %lane: i64)
 }
 
 // -----

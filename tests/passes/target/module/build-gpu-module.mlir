@@ -31,15 +31,15 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 
 // -----
 
-// In a resident kernel, lanes call `ark_stay`, which calls the dispatch loop by
+// In a resident kernel, lanes call `ark_resident_loop`, which calls the dispatch loop by
 // its new name.
 // CHECK-LABEL: ark.kernel @stays
 // CHECK: func.func private @ark_dispatch_loop(
-// CHECK: func.func private @ark_stay(
+// CHECK: func.func private @ark_resident_loop(
 // CHECK: call @ark_dispatch_loop(
 // Code after that call reads the lane number again, if the module has a function for it.
 // CHECK: gpu.func @ark_kernel(
-// CHECK: %[[CODE:.+]] = func.call @ark_stay(
+// CHECK: %[[CODE:.+]] = func.call @ark_resident_loop(
 // CHECK: %[[AGAIN:.+]] = func.call @ark_lane() : () -> i64
 // CHECK: %[[PLACE:.+]] = llvm.getelementptr %{{.+}}[%[[AGAIN]]]
 // CHECK: llvm.store %[[CODE]], %[[PLACE]]
@@ -55,7 +55,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   return %good : i32
 }
 func.func private @ark_lane() -> i64
-func.func private @ark_stay(%context: !llvm.ptr, %lane: i64) -> i32 {
+func.func private @ark_resident_loop(%context: !llvm.ptr, %lane: i64) -> i32 {
   %code = call @ark_kernel(%context, %lane) : (!llvm.ptr, i64) -> i32
   return %code : i32
 }

@@ -193,7 +193,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 
 // -----
 
-// The inline assembly is no packet instruction, or more than one.
+// The inline assembly is not a packet instruction, or more than one.
 module attributes {gpu.container_module, ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 132, warps = 16,
     shared_memory = 1024, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
 ark.kernel @k {

@@ -29,8 +29,8 @@
 // CHECK: %[[SECOND:.+]]:4 = scf.if %[[B]]
 // CHECK: func.call @ark_load_packets
 // CHECK: func.call @ark_packets_poll()
-// CHECK: %[[MISS:.+]] = func.call @ark_miss_packets(%[[FIRST]]#0, %[[FIRST]]#1, %[[FIRST]]#2, %[[FIRST]]#3, %[[TAG]])
-// CHECK: %[[OTHER:.+]] = func.call @ark_miss_packets(%[[SECOND]]#0, %[[SECOND]]#1, %[[SECOND]]#2, %[[SECOND]]#3, %[[TAG]])
+// CHECK: %[[MISS:.+]] = func.call @ark_are_packets_stale(%[[FIRST]]#0, %[[FIRST]]#1, %[[FIRST]]#2, %[[FIRST]]#3, %[[TAG]])
+// CHECK: %[[OTHER:.+]] = func.call @ark_are_packets_stale(%[[SECOND]]#0, %[[SECOND]]#1, %[[SECOND]]#2, %[[SECOND]]#3, %[[TAG]])
 // CHECK: %[[MISSING:.+]] = arith.ori %{{.+}}, %[[OTHER]]
 // CHECK: %[[AGAIN:.+]] = func.call @ark_packets_wait(%[[MISSING]], %[[TRIES]], %[[BEGIN]], %[[FIRST]]#0)
 // CHECK: scf.condition(%[[AGAIN]]) %[[TRIES]], %[[MISS]], %[[OTHER]], %[[FIRST]]#0
@@ -64,7 +64,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 func.func private @ark_packet_tag() -> i32
 func.func private @ark_now() -> i64
 func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32)
-func.func private @ark_miss_packets(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1
+func.func private @ark_are_packets_stale(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1
 func.func private @ark_packets_poll()
 func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1
 
@@ -95,7 +95,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 func.func private @ark_packet_tag() -> i32
 func.func private @ark_now() -> i64
 func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32)
-func.func private @ark_miss_packets(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1
+func.func private @ark_are_packets_stale(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1
 func.func private @ark_packets_poll()
 func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1
 
@@ -127,7 +127,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 // CHECK: scf.while
 // CHECK: %[[WORDS:.+]]:2 = scf.if
 // CHECK: func.call @ark_load_wide_packets(%{{.+}}) : (!llvm.ptr) -> (i64, i64)
-// CHECK: %[[MISS:.+]] = func.call @ark_miss_wide_packets(%[[WORDS]]#0, %[[WORDS]]#1, %{{.+}})
+// CHECK: %[[MISS:.+]] = func.call @ark_are_wide_packets_stale(%[[WORDS]]#0, %[[WORDS]]#1, %{{.+}})
 // CHECK: %[[UPPER:.+]] = arith.shrui %[[WORDS]]#0, %c32_i64
 // CHECK: %[[SEEN:.+]] = arith.trunci %[[UPPER]] : i64 to i32
 // CHECK: func.call @ark_packets_wait(%{{.+}}, %{{.+}}, %{{.+}}, %[[SEEN]])
@@ -147,7 +147,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 func.func private @ark_packet_tag() -> i32
 func.func private @ark_now() -> i64
 func.func private @ark_load_wide_packets(%words: !llvm.ptr) -> (i64, i64)
-func.func private @ark_miss_wide_packets(%a: i64, %b: i64, %tag: i32) -> i1
+func.func private @ark_are_wide_packets_stale(%a: i64, %b: i64, %tag: i32) -> i1
 func.func private @ark_packets_poll()
 func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1
 
@@ -160,7 +160,7 @@ func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %see
 // CHECK-COUNT-8: func.call @ark_load_packets
 // CHECK-NOT: scf.if
 // CHECK: func.call @ark_packets_poll
-// CHECK-COUNT-8: func.call @ark_miss_packets
+// CHECK-COUNT-8: func.call @ark_are_packets_stale
 // CHECK: scf.condition
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [], tasks = [],
@@ -175,6 +175,6 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 func.func private @ark_packet_tag() -> i32
 func.func private @ark_now() -> i64
 func.func private @ark_load_packets(%words: !llvm.ptr) -> (i32, i32, i32, i32)
-func.func private @ark_miss_packets(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1
+func.func private @ark_are_packets_stale(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1
 func.func private @ark_packets_poll()
 func.func private @ark_packets_wait(%missing: i1, %tries: i32, %begin: i64, %seen: i32) -> i1

@@ -37,7 +37,7 @@
 // FEW: scf.for
 // The weights of a work item behind a wait are prefetched before the wait, by a separate function.
 // COUNTERS-NOT: prefetch.global
-// COUNTERS: func.func private @ark_look_ahead(
+// COUNTERS: func.func private @ark_prefetch_ahead(
 // COUNTERS-NEXT: call @ark_prefetch_next_run(
 // COUNTERS: func.func private @ark_run(
 // COUNTERS: call @body_matmul(

@@ -274,7 +274,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// The alignment of the rows is unknown, or their size is no multiple of 16 bytes.
+// The alignment of the rows is unknown, or their size is not a multiple of 16 bytes.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

@@ -5,14 +5,14 @@
 
 // CHECK-LABEL: ark.kernel @chain
 // CHECK: func.func private @ark_end_run()
-// CHECK-NEXT: call @ark_stream_rest
+// CHECK-NEXT: call @ark_stream_after_item
 // CHECK: func.func private @ark_stream_polls() -> i32
 // CHECK-NEXT: arith.constant 1 : i32
 // CHECK: func.func private @ark_stream_depth() -> i32
 // FOUR-NEXT: arith.constant 4 : i32
 // THREE-NEXT: arith.constant 3 : i32
 // The work items are short, so no chunks remain for the L2.
-// CHECK: func.func private @ark_stream_beyond() -> i32
+// CHECK: func.func private @ark_stream_prefetch_depth() -> i32
 // CHECK-NEXT: arith.constant 0 : i32
 ark.program @chain(%x: tensor<1x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %v: tensor<2048x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "v"},
@@ -27,7 +27,7 @@ ark.program @chain(%x: tensor<1x2048xbf16> {ark.kind = #ark.kind<input>, ark.nam
 // CHECK-LABEL: ark.kernel @long
 // CHECK: func.func private @ark_stream_poll()
 // CHECK: call @ark_stream_prefetch_beyond()
-// CHECK: func.func private @ark_stream_beyond() -> i32
+// CHECK: func.func private @ark_stream_prefetch_depth() -> i32
 // FOUR-NEXT: arith.constant 4 : i32
 // THREE-NEXT: arith.constant 3 : i32
 // CHECK: func.func private @ark_stream_prefetch_beyond() -> i1

@@ -34,9 +34,9 @@
 // CHECK-COUNT-2: vector.load %{{.+}} : memref<1x512xbf16>, vector<8xbf16>
 // CHECK: %[[OPEN:.+]]:9 = call @ark_stream_open()
 // CHECK: scf.for %[[CHUNK:.+]] = %[[OPEN]]#0 to %[[OPEN]]#1 step %{{.+}} iter_args(%[[READ:.+]] = %[[OPEN]]#2
-// CHECK: %[[PLACE:.+]] = func.call @ark_stream_take(%[[READ]])
+// CHECK: %[[PLACE:.+]] = func.call @ark_stream_consumer_wait(%[[READ]])
 // CHECK-COUNT-2: llvm.load %{{.+}} : !llvm.ptr<3> -> vector<8xbf16>
-// CHECK: func.call @ark_stream_free
+// CHECK: func.call @ark_stream_consumer_release
 // An mma takes the loaded words unchanged, and every second word of the row.
 // The sums are on the diagonals of the accumulators of two mma.
 // CHECK-NOT: math.fma
@@ -54,7 +54,7 @@
 // CHECK: func.func private @ark_begin_stream(
 // CHECK-NEXT: call @ark_stream_begin
 // CHECK: func.func private @ark_idle()
-// CHECK-NEXT: call @ark_stream_idle
+// CHECK-NEXT: call @ark_stream_during_wait
 // No lane polls for packets in this kernel.
 // CHECK: func.func private @ark_end_run()
 // CHECK-NEXT: return
@@ -63,7 +63,7 @@
 // CHECK: func.func private @ark_stream_depth() -> i32
 // CHECK-NEXT: arith.constant 5 : i32
 // The rings hold all chunks of a work item, so that they are filled between work items.
-// CHECK: func.func private @ark_stream_pace() -> i32
+// CHECK: func.func private @ark_stream_request_interval() -> i32
 // CHECK-NEXT: arith.constant 65 : i32
 ark.program @plain(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
@@ -112,7 +112,7 @@ ark.program @input(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name
 
 // -----
 
-// ... rows whose size is no multiple of 16 bytes, ...
+// ... rows whose size is not a multiple of 16 bytes, ...
 // CHECK-LABEL: ark.kernel @unaligned
 // CHECK-NOT: call @ark_stream_run
 ark.program @unaligned(%x: tensor<1x516xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -191,7 +191,7 @@ ark.program @picked(%x: tensor<1x16x512xbf16> {ark.kind = #ark.kind<input>, ark.
 // A work item reads more than the rings hold: its own loads keep memory busy, and copies for later work items
 // would compete with them.
 // CHECK-LABEL: ark.kernel @long
-// CHECK: func.func private @ark_stream_pace() -> i32
+// CHECK: func.func private @ark_stream_request_interval() -> i32
 // CHECK-NEXT: arith.constant 130 : i32
 ark.program @long(%x: tensor<1x8192xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<8192x8192xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x8192xbf16> {ark.name = "y"}) {
@@ -236,7 +236,7 @@ ark.program @singles(%x: tensor<1x512xf32> {ark.kind = #ark.kind<input>, ark.nam
 // CHECK-LABEL: func.func private @body_matmul_stream(
 // CHECK: vector.load %{{.+}} : memref<1x512xbf16>, vector<16xbf16>
 // CHECK-NOT: vector.load
-// CHECK: %[[PLACE:.+]] = func.call @ark_stream_take
+// CHECK: %[[PLACE:.+]] = func.call @ark_stream_consumer_wait
 // CHECK: %[[BYTES:.+]] = llvm.load %{{.+}} : !llvm.ptr<3> -> vector<16xi8>
 // CHECK: arith.bitcast %[[BYTES]] : vector<16xi8> to vector<16xf8E4M3FN>
 // CHECK-COUNT-16: math.fma
@@ -260,12 +260,12 @@ ark.program @eights(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.nam
 // CHECK: arith.select %[[ISIN]], %{{.+}}, %{{.+}} : index
 // CHECK: %[[THIRD:.+]] = vector.load {{.*}} vector<8xbf16>
 // CHECK: arith.select %[[ISIN]], %[[THIRD]], %{{.+}} : vector<8xbf16>
-// CHECK: func.call @ark_stream_take
+// CHECK: func.call @ark_stream_consumer_wait
 // CHECK-COUNT-2: llvm.load {{.*}} vector<8xbf16>
 // CHECK: arith.select %{{.+}}, %{{.+}}, %{{.+}} : !llvm.ptr<3>
 // CHECK: %[[LOADED:.+]] = llvm.load {{.*}} vector<8xbf16>
 // CHECK: arith.select %{{.+}}, %[[LOADED]], %{{.+}} : vector<8xbf16>
-// CHECK: func.call @ark_stream_free
+// CHECK: func.call @ark_stream_consumer_release
 // CHECK-COUNT-6: nvvm.mma.sync
 // CHECK-NOT: nvvm.mma.sync
 ark.program @cutShort(%x: tensor<1x2560xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
@@ -281,11 +281,11 @@ ark.program @cutShort(%x: tensor<1x2560xbf16> {ark.kind = #ark.kind<input>, ark.
 // CHECK: memref.alloca() {{.*}} : memref<16x{{[0-9]+}}xf32>
 // CHECK-LABEL: func.func private @body_matmul_stream(
 // CHECK: scf.for {{.*}} step %c32
-// CHECK: func.call @ark_stream_take
-// CHECK: func.call @ark_stream_free
-// CHECK: func.call @ark_stream_take
-// CHECK: func.call @ark_stream_free
-// CHECK-NOT: func.call @ark_stream_take
+// CHECK: func.call @ark_stream_consumer_wait
+// CHECK: func.call @ark_stream_consumer_release
+// CHECK: func.call @ark_stream_consumer_wait
+// CHECK: func.call @ark_stream_consumer_release
+// CHECK-NOT: func.call @ark_stream_consumer_wait
 // CHECK: memref.store
 // CHECK: call @ark_stream_close
 ark.program @twoChunks(%x: tensor<1x17408xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},

@@ -19,7 +19,7 @@ ark.program @operandsBroadcast(
   ark.return %0 : tensor<4x8xf32>
 }
 
-// A splat becomes a scalar of the compute type, and is no operand.
+// A splat becomes a scalar of the compute type, and is not an operand.
 // CHECK-LABEL: ark.program @splatIsAScalarOfTheBody
 ark.program @splatIsAScalarOfTheBody(
     %x: tensor<4x8xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"})

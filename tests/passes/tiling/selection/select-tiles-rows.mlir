@@ -28,7 +28,7 @@ ark.program @fewRows(
 }
 
 // These stay: more rows than warps; rows that exceed the memory of an SM; a reader that
-// is no product; products with different tiles; a plan of the user for the norm.
+// is not a product; products with different tiles; a plan of the user for the norm.
 // CHECK-LABEL: ark.program @leftAlone
 // CHECK: ark.group "many"{{.*}}tile = array<i64: 1, 512>
 // CHECK: ark.group "long"{{.*}}tile = array<i64: 1, 8192>
