@@ -15,12 +15,12 @@ training step of several thousand iterations needs no host between them.
 from .accumulation import accumulate
 from .adamw import AdamW
 from .clipping import clip_by_global_norm
-from .optimizer import Optimizer
+from .optimizer import LearningRate, Optimizer
 from .scaling import LossScaler
 from .schedules import warmup_cosine, warmup_linear
 from .sgd import SGD
 
 __all__ = [
-    "SGD", "AdamW", "LossScaler", "Optimizer", "accumulate", "clip_by_global_norm", "warmup_cosine",
-    "warmup_linear",
+    "SGD", "AdamW", "LearningRate", "LossScaler", "Optimizer", "accumulate", "clip_by_global_norm",
+    "warmup_cosine", "warmup_linear",
 ]  # fmt: skip

@@ -23,11 +23,12 @@ from .curve import write_curve
 from .decoder import TrainableDecoder, initial_weights
 from .loop import Loop
 from .recipe import Recipe, build_step, train
-from .torch_trainer import TorchTrainer, from_torch
-from .trainer import Trainer
+from .torch_optimizers import MakeOptimizer
+from .torch_trainer import TorchBatch, TorchTrainer, from_torch
+from .trainer import Batch, Trainer
 
 __all__ = [
-    "Loop", "Recipe", "TokenBatches", "TorchTrainer", "TrainableDecoder", "Trainer",
-    "TrainingConfig", "build_step", "from_torch", "initial_weights", "read_bytes", "read_config",
-    "train", "write_curve",
+    "Batch", "Loop", "MakeOptimizer", "Recipe", "TokenBatches", "TorchBatch", "TorchTrainer",
+    "TrainableDecoder", "Trainer", "TrainingConfig", "build_step", "from_torch", "initial_weights",
+    "read_bytes", "read_config", "train", "write_curve",
 ]  # fmt: skip

@@ -14,7 +14,7 @@ from .. import frontend as ark
 from .. import optim
 from ..dtypes import bf16, fp16, int32
 from ..errors import InvalidUsageError
-from ..frontend import Program, Tensor
+from ..frontend import Argument, Program, Tensor
 from ..paths import as_path, replacing
 from ..runtime.arrays.safetensors import read_safetensors, write_safetensors
 from .config import TrainingConfig
@@ -46,7 +46,7 @@ class Recipe:
 
     program: Program
     loop: Loop
-    weights: dict[str, ark.Argument]
+    weights: dict[str, Argument]
 
 
 def build_step(config: TrainingConfig, corpus: int) -> Recipe:

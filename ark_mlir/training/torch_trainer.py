@@ -32,8 +32,11 @@ from .trainer import Trainer
 
 if TYPE_CHECKING:
     import torch
+    from typing_extensions import Unpack
 
-__all__ = ["TorchTrainer", "from_torch"]
+    from ..compiler import CompileKeywords
+
+__all__ = ["TorchBatch", "TorchTrainer", "from_torch"]
 
 TorchBatch = Mapping[str, Any]
 _WHAT = "ark.training.from_torch"
@@ -49,7 +52,7 @@ def from_torch(
     clip: float | None = None,
     steps: int = 16,
     target: str | None = None,
-    **options: Any,
+    **options: Unpack[CompileKeywords],
 ) -> TorchTrainer:
     """Compiles the whole training step of a PyTorch module to one program.
 

@@ -24,6 +24,9 @@ from .curve import write_curve
 from .loop import Loop
 
 if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ..compiler import CompileKeywords
     from ..typing import Sources
 
 __all__ = ["Batch", "Trainer"]
@@ -80,7 +83,7 @@ class Trainer:
         save: str | os.PathLike[str] | None = None,
         save_every: int | None = None,
         tokens: int | None = None,
-        **options: Any,
+        **options: Unpack[CompileKeywords],
     ) -> None:
         if f"{loop.name}.losses" not in program.states:
             raise InvalidUsageError(f"program {program.name!r} was built without this loop")

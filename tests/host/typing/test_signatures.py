@@ -24,6 +24,7 @@ PACKAGE = Path(ark.__file__).parent
 PUBLIC = (
     "ark_mlir", "ark_mlir.bundle", "ark_mlir.compiler", "ark_mlir.distributed", "ark_mlir.dtypes",
     "ark_mlir.knobs", "ark_mlir.models", "ark_mlir.models.encoder", "ark_mlir.models.decoder",
+    "ark_mlir.optim", "ark_mlir.text", "ark_mlir.training",
     "ark_mlir.pytorch", "ark_mlir.reference", "ark_mlir.runtime", "ark_mlir.show",
     "ark_mlir.targets", "ark_mlir.tuning", "ark_mlir.typing",
 )  # fmt: skip
@@ -35,7 +36,7 @@ OF_LOADERS = (
     "ark_mlir.models.tensor_names",
 )  # fmt: skip
 # Modules with types that the commands pass to public functions.
-OF_COMMANDS = ("ark_mlir.simulation", "ark_mlir.text")
+OF_COMMANDS = ("ark_mlir.simulation",)
 # Packages without public names; ark_mlir.ir is MLIR's.
 FOREIGN = ("ark_mlir.ir", "torch")
 # Classes that only functions of ark construct: their constructors are not public.
