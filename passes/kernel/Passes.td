@@ -61,11 +61,11 @@ def DeduplicateBodiesPass : Pass<"ark-deduplicate-bodies", "::mlir::ModuleOp"> {
     pass makes the size of the kernel independent of the number of layers.
 
     ```mlir
-    ark.task "layer0.fc" ... attributes {body = @body_matmul}
-    ark.task "layer1.fc" ... attributes {body = @body_matmul_0}
+    ark.task "layer0.fc" ... attributes {ark.body = @body_matmul}
+    ark.task "layer1.fc" ... attributes {ark.body = @body_matmul_0}
     // =>
-    ark.task "layer0.fc" ... attributes {body = @body_matmul}
-    ark.task "layer1.fc" ... attributes {body = @body_matmul}
+    ark.task "layer0.fc" ... attributes {ark.body = @body_matmul}
+    ark.task "layer1.fc" ... attributes {ark.body = @body_matmul}
     ```
   }];
   let statistics = [
