@@ -23,6 +23,10 @@ REPLACED = {
     r"\b([Gg]ives?|[Gg]iven|[Gg]iving) back\b|\bgive_back\b": "release, free",
     r"\b[Ww]hat (it|each) (has|holds|needs)\b": "the noun: contents, entries, requirements",
     r"\b[Ll]ooks? (now and then|at peers)\b|\blook_at_peers\b": "poll",
+    r"\b([Tt]he|[Ii]ts|[Tt]heir) begin\b": "start",
+    r"\bhelp=\"(of|what|which) ": "the noun: target of, sentences to",
+    r"\b(that|which|it|value|size) is no (multiple|number|product|tensor|list)\b": "is not a",
+    r"\bark_(meet_\w+|gather|stay|answer|tell_begin|stamp|claim)\b": "see the texts of the kernel",
     r"\bkHalf\b|\bint64_t numSums\b": "a name with its unit, such as kHalfBytes; accumulators",
 }
 # Folders in which an index or a position of an element is meant, and never a place.
