@@ -33,8 +33,10 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 NEEDS = {"ark_mlir.pytorch": "torch"}
 PACKAGES = {
     "ark_mlir.bundle.reader.sign_bundle": "cryptography",
+    "ark_mlir.pytorch": "torch",
     "ark_mlir.text.chat": "jinja2",
     "ark_mlir.text.tokenizer": "tokenizers",
+    "ark_mlir.training.torch_trainer": "torch",
 }
 # Examples that need a GPU and PyTorch. tests/gpu runs them, too, without the compiler.
 GPU = {"ark_mlir.runtime.executable.Executable.check"}
