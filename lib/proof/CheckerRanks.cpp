@@ -1,4 +1,4 @@
-//===- CheckerRanks.cpp - Memory that ranks share -------------------------===//
+//===- CheckerRanks.cpp - Rules of sharing between ranks ------------------===//
 
 #include "lib/proof/CheckerRanks.h"
 

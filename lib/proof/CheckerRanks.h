@@ -1,4 +1,4 @@
-//===- CheckerRanks.h - Memory that ranks share -----------------*- C++ -*-===//
+//===- CheckerRanks.h - Rules of sharing between ranks ----------*- C++ -*-===//
 //
 // Part of the proof: see ScheduleChecker.h.
 //

@@ -44,7 +44,8 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^finish(%only_code : i32)
 
 ^await(%run: i64):
-  %rung = func.call @ark_await_doorbell(%context, %doorbell, %run) : (!llvm.ptr, !llvm.ptr, i64) -> i1
+  %rung = func.call @ark_await_doorbell(%context, %doorbell, %run)
+      : (!llvm.ptr, !llvm.ptr, i64) -> i1
   cf.cond_br %rung, ^look, ^finish(%good : i32)
 
 ^look:

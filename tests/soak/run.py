@@ -193,7 +193,9 @@ def main() -> int:
     parser.add_argument("--only", nargs="+", metavar="NAME", help="scripts to run")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time (default 1)")
     parser.add_argument("--logs", type=Path, default=Path("build/soak"), help="folder for output")
-    parser.add_argument("--folder", type=Path, default=Path(__file__).parent, help="scripts")
+    parser.add_argument(
+        "--folder", type=Path, default=Path(__file__).parent, help="folder of the scripts"
+    )
     options = parser.parse_args()
     if not options.scale > 0:
         parser.error("--scale must be positive")

@@ -6,8 +6,11 @@ import itertools
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from types import FrameType
 from typing import Any
+
+from internals import is_pending
 
 
 def interrupt_everywhere(work: Callable[[], object], atomic: str = "") -> Iterator[int]:
@@ -39,6 +42,33 @@ def interrupt_everywhere(work: Callable[[], object], atomic: str = "") -> Iterat
             return
         finally:
             sys.setprofile(None)
+
+
+def interrupt_runs(
+    executable: Any,
+    is_resident: bool,
+    run: Callable[[Any], object],
+    check: Callable[[Any], object],
+    atomic: str = "",
+) -> int:
+    """Interrupts a run at each place, and checks that its launch has ended; returns the number of
+    places.
+
+    Args:
+        executable: the program.
+        is_resident: True keeps the kernel on the device.
+        run: runs its argument, which is the executable or its resident.
+        check: the same, and checks the results; called after each interrupt.
+        atomic: see `interrupt_everywhere`.
+    """
+    places = 0
+    with executable.resident() if is_resident else nullcontext(executable) as runs:
+        run(runs)
+        for _ in interrupt_everywhere(lambda: run(runs), atomic):
+            assert not is_pending(executable)
+            check(runs)
+            places += 1
+    return places
 
 
 def is_within(frame: FrameType | None, path: str) -> bool:

@@ -105,8 +105,9 @@ func.func private @ark_stream_consumer_wait(%number: i32) -> !llvm.ptr<3> {
 
 // Called by all threads of a warp that have read a chunk. Requests a chunk of the work item that
 // has begun. The number of requested chunks and the request cursor are passed in and returned.
-func.func private @ark_stream_consumer_release(%requested: i32, %segment: i32, %ahead: i32, %left: i32,
-                                   %bytes: i32, %address: i64) -> (i32, i32, i32, i32, i32, i64) {
+func.func private @ark_stream_consumer_release(%requested: i32, %segment: i32, %ahead: i32,
+                                               %left: i32, %bytes: i32, %address: i64)
+    -> (i32, i32, i32, i32, i32, i64) {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32
   %warps = arith.constant kStreamWarps : i32

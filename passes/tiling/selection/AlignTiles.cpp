@@ -10,21 +10,18 @@
 
 #include "passes/tiling/selection/TileShape.h"
 
+#include "dialects/ark/ArkInference.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::ark;
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 static ArrayRef<int64_t> getShape(Value value) {
-  return getTensorType(value).getShape();
+  return tensorType(value).getShape();
 }
 
 static int64_t getBytes(Value value) {
-  RankedTensorType type = getTensorType(value);
+  RankedTensorType type = tensorType(value);
   return llvm::divideCeil(type.getNumElements() * type.getElementTypeBitWidth(),
                           8);
 }
@@ -142,7 +139,7 @@ static void alignWithMatmul(GroupOp group, MatmulOp matmul,
   auto producer = rows ? rows.getDefiningOp<GroupOp>() : GroupOp();
   if (!target.isGpu() || !producer || !movable.contains(producer) ||
       !hasCheapRows(producer) ||
-      getTensorType(rows).getNumElements() / getShape(rows).back() >
+      tensorType(rows).getNumElements() / getShape(rows).back() >
           target.getWarps() ||
       getBytes(rows) * kRowsShare > target.getSharedMemory())
     return;

@@ -10,6 +10,7 @@
 #include "lib/analysis/ProductTiles.h"
 #include "passes/tiling/selection/TileShape.h"
 
+#include "dialects/ark/ArkInference.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
@@ -31,12 +32,8 @@ struct Work {
 };
 } // namespace
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 static double getElementBytes(Value value) {
-  return llvm::divideCeil(getTensorType(value).getElementTypeBitWidth(), 8);
+  return llvm::divideCeil(tensorType(value).getElementTypeBitWidth(), 8);
 }
 
 static double count(ArrayRef<int64_t> extents) {
@@ -49,7 +46,7 @@ static double count(ArrayRef<int64_t> extents) {
 /// Returns the number of elements of an operand that a tile needs in the
 /// leading dimensions, which are broadcast.
 static double countLeading(Value operand, ArrayRef<int64_t> tile) {
-  ArrayRef<int64_t> shape = getTensorType(operand).getShape().drop_back(2);
+  ArrayRef<int64_t> shape = tensorType(operand).getShape().drop_back(2);
   double product = 1;
   for (auto [extent, size] :
        llvm::zip(shape, tile.drop_back(2).take_back(shape.size())))
@@ -71,7 +68,7 @@ static Work estimateMatmul(MatmulOp op, ArrayRef<int64_t> tile) {
 static Work estimateAttention(AttentionOpInterface op, ArrayRef<int64_t> domain,
                               ArrayRef<int64_t> tile) {
   int64_t rank = tile.size();
-  RankedTensorType key = getTensorType(op.getKey());
+  RankedTensorType key = tensorType(op.getKey());
   int64_t kvHeads = std::max<int64_t>(key.getDimSize(rank - 3), 1);
   double sharing = std::max<int64_t>(domain[rank - 3] / kvHeads, 1);
   double depths = key.getShape().back() + tile.back();

@@ -2,6 +2,7 @@
 
 #include "passes/tiling/selection/TileSelector.h"
 
+#include "dialects/ark/ArkInference.h"
 #include "lib/analysis/ProductTiles.h"
 #include "lib/support/OnePassAttention.h"
 #include "lib/support/Streaming.h"
@@ -10,10 +11,6 @@
 using namespace mlir;
 using namespace mlir::ark;
 using llvm::divideCeil;
-
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// The scores of several heads may take 1/kHeadsShare of an SM's memory. Longer
 /// scores justify one SM per head.
@@ -29,8 +26,8 @@ static constexpr int64_t kScoreBytes = 4;
 /// Returns true unless warps compute the attention in one pass over the keys,
 /// which stores no scores. Keys and values then come directly from memory.
 bool TileSelector::needsScores(AttentionOpInterface op) const {
-  RankedTensorType key = getTensorType(op.getKey()),
-                   value = getTensorType(op.getValue());
+  RankedTensorType key = tensorType(op.getKey()),
+                   value = tensorType(op.getValue());
   int64_t depth = key.getShape().back();
   bool isDirect =
       llvm::all_of(ValueRange{op.getKey(), op.getValue()}, [](Value operand) {
@@ -62,7 +59,7 @@ TileSelector::getWarpgroupRows(AttentionOpInterface op) const {
   if (needsScores(op))
     return {0, 0};
   MmaAttr mma = target.getGpu().findSharedMemoryMma();
-  int64_t depth = getTensorType(op.getKey()).getShape().back();
+  int64_t depth = tensorType(op.getKey()).getShape().back();
   if (!mma || depth % kWarpgroupDepthUnit != 0)
     return {0, 0};
   int64_t groups = target.getWarps() / mma.getWarps();
@@ -73,7 +70,7 @@ Tile TileSelector::selectAttention(AttentionOpInterface op,
                                    ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   int64_t queries = domain[rank - 2];
-  int64_t keys = getTensorType(op.getKey()).getDimSize(rank - 2);
+  int64_t keys = tensorType(op.getKey()).getDimSize(rank - 2);
   int64_t memory = target.getSharedMemory();
   Tile tile(rank, 1);
   tile[rank - 1] = domain[rank - 1];
@@ -85,7 +82,7 @@ Tile TileSelector::selectAttention(AttentionOpInterface op,
     wide[rank - 2] = divideEvenly(queries, most, 8);
     if (wide[rank - 2] < least ||
         countTiles(domain, wide) < getLeastTiles(target) ||
-        !hasMatrixUnits(getTensorType(op.getKey()).getElementType(),
+        !hasMatrixUnits(tensorType(op.getKey()).getElementType(),
                         wide[rank - 2]))
       return false;
     rows = wide[rank - 2];
@@ -98,7 +95,7 @@ Tile TileSelector::selectAttention(AttentionOpInterface op,
          !fitScores(rows * keys, memory - kReservedBytes))
     rows = divideCeil(rows, 2);
   // Query heads of one key head read the same keys and values.
-  int64_t kvHeads = getTensorType(op.getKey()).getDimSize(rank - 3);
+  int64_t kvHeads = tensorType(op.getKey()).getDimSize(rank - 3);
   int64_t sharing = kvHeads ? domain[rank - 3] / kvHeads : 1;
   if (queries * sharing <= kStreamingRows)
     heads = sharing;
@@ -113,7 +110,7 @@ Tile TileSelector::selectAttention(AttentionOpInterface op,
 Tile TileSelector::selectPartitions(AttentionOpInterface op,
                                     ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
-  int64_t keys = getTensorType(op.getKey()).getDimSize(rank - 3);
+  int64_t keys = tensorType(op.getKey()).getDimSize(rank - 3);
   int64_t memory = target.getSharedMemory() - kReservedBytes;
   Tile tile(rank, 1);
   tile[rank - 1] = domain[rank - 1];

@@ -2,6 +2,7 @@
 
 #include "passes/tiling/selection/TileSelector.h"
 
+#include "dialects/ark/ArkInference.h"
 #include "lib/analysis/ProductTiles.h"
 #include "lib/support/ChosenMatrices.h"
 #include "lib/support/Streaming.h"
@@ -10,10 +11,6 @@
 using namespace mlir;
 using namespace mlir::ark;
 using llvm::divideCeil;
-
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// With up to this many rows, a core computes a matmul as dot products.
 static constexpr int64_t kDotRows = 4;
@@ -81,7 +78,7 @@ int64_t TileSelector::selectDotColumns(int64_t batches, int64_t columns) const {
 /// Returns true if all rows of the left operand are multiplied by the same
 /// right operand, so that leading dimensions act as further rows.
 static bool sharesRightSide(MatmulOp op) {
-  return llvm::all_of(getTensorType(op.getRhs()).getShape().drop_back(2),
+  return llvm::all_of(tensorType(op.getRhs()).getShape().drop_back(2),
                       [](int64_t extent) { return extent == 1; });
 }
 
@@ -99,12 +96,12 @@ static bool canWarpsRead(MatmulOp op) {
 /// Returns true if matrix units can read both operands in stages: K or the
 /// other dimension is contiguous, and both operands come directly from memory.
 bool TileSelector::hasWholeOperands(MatmulOp op, MatrixTilesAttr tiles) const {
-  RankedTensorType lhs = getTensorType(op.getLhs());
+  RankedTensorType lhs = tensorType(op.getLhs());
   bool isStaged = hasSplitElements(op) ||
                   (hasMatrixUnits(lhs.getElementType(), kLeastMatrixRows) &&
                    lhs.getElementTypeBitWidth() == 16);
   return isStaged &&
-         getTensorType(op.getRhs()).getElementType() == lhs.getElementType() &&
+         tensorType(op.getRhs()).getElementType() == lhs.getElementType() &&
          isa<BlockArgument>(op.getLhs()) && isa<BlockArgument>(op.getRhs()) &&
          (isAlongDepth(op) || tiles.getPanel() > 0) &&
          getDepth(op) % tiles.getDepth() == 0;
@@ -131,7 +128,7 @@ TileSelector::findMatrixTile(MatmulOp op, ArrayRef<int64_t> domain) const {
 Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   int64_t rank = domain.size();
   int64_t rows = domain[rank - 2], columns = domain[rank - 1];
-  RankedTensorType lhs = getTensorType(op.getLhs());
+  RankedTensorType lhs = tensorType(op.getLhs());
   int64_t depth = getDepth(op);
   Tile tile(rank, 1);
   int64_t &m = tile[rank - 2], &n = tile[rank - 1];

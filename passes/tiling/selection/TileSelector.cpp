@@ -2,16 +2,13 @@
 
 #include "passes/tiling/selection/TileSelector.h"
 
+#include "dialects/ark/ArkInference.h"
 #include "lib/analysis/ProductTiles.h"
 #include "llvm/Support/MathExtras.h"
 
 using namespace mlir;
 using namespace mlir::ark;
 using llvm::divideCeil;
-
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 /// Returns true if matrix units multiply this many rows.
 bool TileSelector::hasMatrixUnits(Type element, int64_t rows) const {
@@ -40,9 +37,8 @@ int64_t TileSelector::getWantedBytes(GroupOp group,
 static int64_t getLeastLastExtent(GroupOp group, bool hasSerialDims,
                                   TargetAttr target) {
   if (hasSerialDims)
-    return divideCeil(
-        kSectorBytes * 8,
-        getTensorType(group.getResult(0)).getElementTypeBitWidth());
+    return divideCeil(kSectorBytes * 8,
+                      tensorType(group.getResult(0)).getElementTypeBitWidth());
   return getLeastColumns(group, target);
 }
 

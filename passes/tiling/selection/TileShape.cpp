@@ -2,6 +2,7 @@
 
 #include "passes/tiling/selection/TileShape.h"
 
+#include "dialects/ark/ArkInference.h"
 #include "lib/support/ChosenMatrices.h"
 #include "lib/support/PlanRank.h"
 
@@ -12,10 +13,6 @@
 using namespace mlir;
 using namespace mlir::ark;
 using llvm::divideCeil;
-
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
 
 static int64_t getBytes(Type element) {
   return divideCeil(element.getIntOrFloatBitWidth(), 8);
@@ -34,7 +31,7 @@ AnchorOpInterface ark::getTileAnchor(GroupOp group) {
 
 ArrayRef<int64_t> ark::getDomain(GroupOp group) {
   AnchorOpInterface anchor = getTileAnchor(group);
-  ArrayRef<int64_t> result = getTensorType(group.getResult(0)).getShape();
+  ArrayRef<int64_t> result = tensorType(group.getResult(0)).getShape();
   return anchor ? anchor.getDomain(result) : result;
 }
 
@@ -84,11 +81,11 @@ int64_t ark::getBytesPerElement(GroupOp group) {
                                              std::multiplies<int64_t>()),
                              1);
   };
-  int64_t bytes = getBytes(getTensorType(group.getResult(0)).getElementType());
+  int64_t bytes = getBytes(tensorType(group.getResult(0)).getElementType());
   AnchorOpInterface anchor = getTileAnchor(group);
   if (!anchor)
     return 2 * bytes;
-  RankedTensorType operand = getTensorType(anchor->getOperand(0));
+  RankedTensorType operand = tensorType(anchor->getOperand(0));
   int64_t ratio =
       anchor.copiesElements()
           ? 1
@@ -105,7 +102,7 @@ int64_t ark::getLeastColumns(GroupOp group, TargetAttr target) {
       anchor ? anchor->getAttrOfType<DenseI64ArrayAttr>("axes") : nullptr;
   if (!axes || !target.isGpu())
     return 1;
-  RankedTensorType operand = getTensorType(anchor->getOperand(0));
+  RankedTensorType operand = tensorType(anchor->getOperand(0));
   if (llvm::is_contained(axes.asArrayRef(), operand.getRank() - 1))
     return 1;
   int64_t length = 1;
@@ -128,9 +125,8 @@ std::optional<int64_t> ark::getInterleavedDim(GroupOp group,
     return std::nullopt;
   ArrayRef<int64_t> offsets = update.getStaticOffsets();
   int64_t dim = llvm::find_if(offsets, ShapedType::isDynamic) - offsets.begin();
-  return isInterleaved(getTensorType(update.getValue()).getDimSize(dim),
-                       getTensorType(update.getState()).getDimSize(dim),
-                       tile[dim])
+  return isInterleaved(tensorType(update.getValue()).getDimSize(dim),
+                       tensorType(update.getState()).getDimSize(dim), tile[dim])
              ? std::optional(dim)
              : std::nullopt;
 }
@@ -152,7 +148,7 @@ Tile ark::legalize(GroupOp group, Tile tile) {
   auto product = dyn_cast<MatmulOp>(anchor.getOperation());
   GatherOp chosen = product ? getChosen(product) : GatherOp();
   // A tile has one matrix.
-  if (chosen && getTensorType(chosen.getIndices()).getNumElements() > 1)
+  if (chosen && tensorType(chosen.getIndices()).getNumElements() > 1)
     tile[rank - 3] = 1;
   auto attention = dyn_cast<AttentionOpInterface>(anchor.getOperation());
   if (!attention)

@@ -2,6 +2,7 @@
 
 #include "passes/tiling/tasks/GroupTiler.h"
 
+#include "dialects/ark/ArkInference.h"
 #include "passes/tiling/selection/TileShape.h"
 #include "passes/tiling/tasks/TaskBody.h"
 #include "passes/tiling/tasks/TileAttention.h"
@@ -22,10 +23,6 @@ using namespace mlir::ark;
 using tensor::ExtractSliceOp;
 using tensor::InsertSliceOp;
 
-static RankedTensorType getTensorType(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
-
 /// Returns the update of a group that yields an insertion into an operand, or a
 /// copy to a whole operand; otherwise nothing.
 static std::optional<StateUpdate> findUpdate(GroupOp group) {
@@ -38,7 +35,7 @@ static std::optional<StateUpdate> findUpdate(GroupOp group) {
     if (auto state = dyn_cast<BlockArgument>(copy.getOutputs().front()))
       return StateUpdate{
           copy.getInputs().front(), state,
-          SmallVector<OpFoldResult>(getTensorType(state).getRank(),
+          SmallVector<OpFoldResult>(tensorType(state).getRank(),
                                     OpBuilder(group).getIndexAttr(0))};
   return std::nullopt;
 }
@@ -47,8 +44,8 @@ static std::optional<StateUpdate> getUpdate(GroupOp group) {
   std::optional<StateUpdate> update = findUpdate(group);
   if (!update)
     return update;
-  ArrayRef<int64_t> rows = getTensorType(update->value).getShape(),
-                    rowsOfState = getTensorType(update->state).getShape(),
+  ArrayRef<int64_t> rows = tensorType(update->value).getShape(),
+                    rowsOfState = tensorType(update->state).getShape(),
                     tile = *group.getTile();
   auto dynamic =
       llvm::filter_to_vector(llvm::seq<int64_t>(rows.size()), [&](int64_t dim) {
@@ -84,7 +81,7 @@ static Value getRoot(GroupOp group, const std::optional<StateUpdate> &update) {
 /// dimension of this type.
 static RankedTensorType getTaskType(GroupOp group,
                                     const std::optional<StateUpdate> &update) {
-  RankedTensorType type = getTensorType(group.getResult(0));
+  RankedTensorType type = tensorType(group.getResult(0));
   if (!update || !update->interleavedDim)
     return type;
   SmallVector<int64_t> shape(type.getShape());
@@ -96,12 +93,11 @@ static RankedTensorType getTaskType(GroupOp group,
 
 static TileGrid makeGrid(GroupOp group,
                          const std::optional<StateUpdate> &update) {
-  SmallVector<int64_t> extents(
-      getTensorType(getRoot(group, update)).getShape());
+  SmallVector<int64_t> extents(tensorType(getRoot(group, update)).getShape());
   SmallVector<int64_t> tile(*group.getTile());
   if (update)
     for (auto [extent, whole, size] :
-         llvm::zip(extents, getTensorType(update->state).getShape(), tile))
+         llvm::zip(extents, tensorType(update->state).getShape(), tile))
       size = extent == whole ? size : getDivisor(extent, size);
   if (update && update->interleavedDim) {
     int64_t dim = *update->interleavedDim + 1;
@@ -259,7 +255,7 @@ void GroupTiler::createBody(TaskOp task) {
   SmallVector<OpFoldResult> partitionOffsets =
       update ? getUpdateOffsets(indices) : zeros;
   RankedTensorType partitionType =
-      dropDims(ExtractSliceOp::inferResultType(getTensorType(root), rows));
+      dropDims(ExtractSliceOp::inferResultType(tensorType(root), rows));
   Value partition =
       ExtractSliceOp::create(rewriter, loc, partitionType, outTile,
                              partitionOffsets, partitionSizes, partitionOnes);
@@ -301,7 +297,7 @@ void GroupTiler::replaceGroup(TaskOp task) {
     rewriter.setInsertionPointAfter(task);
     if (!group->use_empty())
       result = ReshapeOp::create(rewriter, loc, result,
-                                 getTensorType(group.getResult(0)).getShape());
+                                 tensorType(group.getResult(0)).getShape());
   }
   if (group->use_empty())
     return rewriter.eraseOp(group);
@@ -339,7 +335,7 @@ LogicalResult ark::completeBody(RewriterBase &rewriter, TaskOp task,
 FailureOr<TaskOp> GroupTiler::run(int64_t warps,
                                   const FrozenRewritePatternSet &cleanup) {
   rewriter.setInsertionPoint(group);
-  if (getTensorType(group.getResult(0)).getNumElements() == 0) {
+  if (tensorType(group.getResult(0)).getNumElements() == 0) {
     // Keeps one vCTA, which has no work.
     TaskOp task = createTask(warps);
     rewriter.setInsertionPointToEnd(&task.getBody().front());

@@ -9,16 +9,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import nullcontext
+from typing import Any
 
 import numpy as np
 import pytest
-from internals import driver_of, is_pending, lanes_of, storage_of
-from interrupts import interrupt_everywhere
+from internals import driver_of, lanes_of, storage_of
+from interrupts import interrupt_runs
 
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cpu import driver as cpu
-from ark_mlir.testing.toy import ToyProgram, run, signal, wait
+from ark_mlir.testing.toy import ToyProgram, counting_program, run
 
 Make = Callable[..., Executable]
 Interrupt = Callable[..., None]
@@ -108,22 +108,14 @@ def test_an_interrupt_at_each_place_of_a_run_leaves_a_usable_executable(
     make: Make, is_resident: bool
 ) -> None:
     """No lock stays acquired, also while the traceback of the interrupt keeps all frames alive."""
-    program = ToyProgram(sms=2)
-    state = program.buffer("n", "state", "int64", [])
-    nothing, count = program.task("nothing"), program.task("count", 1, [(state, 0)])
-    done = program.semaphore(1)
-    program.lane(0, [run(nothing, 0, 1), signal(done)])
-    program.lane(1, [wait(done, 1), run(count, 0, 1)])
-    executable = make(program)
-    places = 0
-    with executable.resident() if is_resident else nullcontext(executable) as runs:
-        runs.run()
-        for _ in interrupt_everywhere(runs.run):
-            assert not is_pending(executable)
-            runs.reset()
-            runs.run(iterations=2)
-            assert executable.states["n"] == 2
-            places += 1
+    executable = make(counting_program())
+
+    def count_twice(runs: Any) -> None:
+        runs.reset()
+        runs.run(iterations=2)
+        assert executable.states["n"] == 2
+
+    places = interrupt_runs(executable, is_resident, lambda runs: runs.run(), count_twice)
     assert places > 30
     executable.close()
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
 import pytest
-from internals import is_pending
-from interrupts import interrupt_everywhere
+from interrupts import interrupt_runs
 
 import ark_mlir as ark
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cuda.api import CudaApi
 from ark_mlir.runtime.cuda.driver import CudaDriver
 from ark_mlir.testing.fake_cuda import FakeCuda
-from ark_mlir.testing.toy import ToyProgram, add_program, run, signal, wait
+from ark_mlir.testing.toy import ToyProgram, add_program, counting_program, run, signal, wait
 
 Array = np.ndarray[Any, Any]
 W = np.ones(128, np.float32)
@@ -84,23 +82,17 @@ def test_an_interrupt_at_each_place_of_a_run_leaves_a_usable_executable(
     kernel: bytes, is_resident: bool
 ) -> None:
     """The kernel has ended when the interrupt leaves the run, so that states can be reset."""
-    program = ToyProgram(sms=2)
-    state = program.buffer("n", "state", "int64", [])
-    nothing, count = program.task("nothing"), program.task("count", 1, [(state, 0)])
-    done = program.semaphore(1)
-    program.lane(0, [run(nothing, 0, 1), signal(done)])
-    program.lane(1, [wait(done, 1), run(count, 0, 1)])
     cuda = FakeCuda()
-    places = 0
-    with executable(cuda, kernel, program) as exe:
-        with exe.resident() if is_resident else nullcontext(exe) as runs:
-            runs.run()
-            for _ in interrupt_everywhere(runs.run, atomic="fake_cuda"):
-                assert not is_pending(exe)
-                runs.reset()
-                runs.run(iterations=2)
-                assert exe.states["n"] == 2
-                places += 1
+    with executable(cuda, kernel, counting_program()) as exe:
+
+        def count_twice(runs: Any) -> None:
+            runs.reset()
+            runs.run(iterations=2)
+            assert exe.states["n"] == 2
+
+        places = interrupt_runs(
+            exe, is_resident, lambda runs: runs.run(), count_twice, atomic="fake_cuda"
+        )
         assert places > 100
     assert (cuda.held, cuda.running) == (0, 0)
 
