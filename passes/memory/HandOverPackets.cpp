@@ -3,10 +3,10 @@
 #include "lib/analysis/CostModel.h"
 #include "lib/support/BufferView.h"
 #include "lib/support/PacketRows.h"
+#include "lib/support/RankParts.h"
 #include "passes/memory/ForwardCopies.h"
 #include "passes/memory/PacketMatch.h"
 #include "passes/memory/Passes.h"
-#include "passes/memory/RankParts.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"

@@ -3,8 +3,8 @@
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/Liveness.h"
 #include "lib/support/PlanRank.h"
+#include "lib/support/RankParts.h"
 #include "passes/memory/Passes.h"
-#include "passes/memory/RankParts.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"

@@ -1,7 +1,7 @@
 //===- RankParts.h - Parts of memory for each rank --------------*- C++ -*-===//
 
-#ifndef ARK_PASSES_MEMORY_RANKPARTS_H
-#define ARK_PASSES_MEMORY_RANKPARTS_H
+#ifndef ARK_LIB_SUPPORT_RANKPARTS_H
+#define ARK_LIB_SUPPORT_RANKPARTS_H
 
 #include <cstdint>
 
@@ -14,4 +14,4 @@ inline constexpr int64_t kPeerPageBytes = int64_t(1) << 21;
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_MEMORY_RANKPARTS_H
+#endif // ARK_LIB_SUPPORT_RANKPARTS_H
