@@ -5,7 +5,10 @@
 #include "dialects/ark/ArkDialect.h"
 #include "passes/graph/Passes.h"
 #include "passes/kernel/Passes.h"
-#include "passes/memory/Passes.h"
+#include "passes/memory/bufferize/Passes.h"
+#include "passes/memory/packets/Passes.h"
+#include "passes/memory/placement/Passes.h"
+#include "passes/memory/verify/Passes.h"
 #include "passes/pipelines/Pipelines.h"
 #include "passes/scheduling/Passes.h"
 #include "passes/synchronization/Passes.h"
@@ -34,7 +37,10 @@ void ark::registerAllArkPasses() {
   registerArkTilingSelectionPasses();
   registerArkTilingTasksPasses();
   registerArkTilingFusionPasses();
-  registerArkMemoryPasses();
+  registerArkMemoryBufferizePasses();
+  registerArkMemoryPacketsPasses();
+  registerArkMemoryPlacementPasses();
+  registerArkMemoryVerifyPasses();
   registerArkSchedulingPasses();
   registerArkSynchronizationPasses();
   registerArkKernelPasses();

@@ -1,18 +1,13 @@
-//===- Passes.h - Passes of the memory stage --------------------*- C++ -*-===//
+//===- Passes.h - The memory stage ------------------------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_MEMORY_PASSES_H
 #define ARK_PASSES_MEMORY_PASSES_H
 
-#include "mlir/Pass/Pass.h"
-#include "mlir/Pass/PassRegistry.h"
+namespace mlir {
+class OpPassManager;
+} // namespace mlir
 
 namespace mlir::ark {
-
-#define GEN_PASS_DECL
-#include "passes/memory/Passes.h.inc"
-
-#define GEN_PASS_REGISTRATION
-#include "passes/memory/Passes.h.inc"
 
 /// Options of the stage, which lowers tasks on tensors to tasks on buffers of
 /// one arena.

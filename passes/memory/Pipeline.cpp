@@ -1,6 +1,10 @@
 //===- Pipeline.cpp - Passes of the memory stage --------------------------===//
 
 #include "passes/memory/Passes.h"
+#include "passes/memory/bufferize/Passes.h"
+#include "passes/memory/packets/Passes.h"
+#include "passes/memory/placement/Passes.h"
+#include "passes/memory/verify/Passes.h"
 
 #include "dialects/ark/ArkOps.h"
 #include "mlir/Conversion/AffineToStandard/AffineToStandard.h"

@@ -6,6 +6,7 @@
 #include "passes/graph/Passes.h"
 #include "passes/kernel/Passes.h"
 #include "passes/memory/Passes.h"
+#include "passes/memory/verify/Passes.h"
 #include "passes/pipelines/Passes.h"
 #include "passes/scheduling/Passes.h"
 #include "passes/synchronization/Passes.h"

@@ -1,0 +1,379 @@
+//===- PacketMatch.cpp - Find intermediates to send as packets ------------===//
+
+#include "passes/memory/packets/PacketMatch.h"
+
+#include "lib/analysis/Regions.h"
+#include "lib/support/BufferView.h"
+#include "lib/support/PacketRows.h"
+#include "lib/support/PlanRank.h"
+
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+BlockArgument TaskUse::getTile() const {
+  return TaskOp(task).getBody().front().getArgument(
+      TaskOp(task).getGrid().size() + index);
+}
+
+//===----------------------------------------------------------------------===//
+// Uses
+//===----------------------------------------------------------------------===//
+
+static bool isOut(OpOperand *operand) {
+  auto task = cast<TaskOp>(operand->getOwner());
+  return operand->getOperandNumber() >= task.getInputs().size();
+}
+
+/// Returns all task operands that view a buffer, or nothing if another op uses
+/// it.
+static std::optional<SmallVector<OpOperand *>> getTaskUses(Value buffer) {
+  SmallVector<OpOperand *> uses;
+  for (OpOperand &use : buffer.getUses()) {
+    if (isa<TaskOp>(use.getOwner())) {
+      uses.push_back(&use);
+      continue;
+    }
+    if (!isa<ViewLikeOpInterface>(use.getOwner()))
+      return std::nullopt;
+    auto others = getTaskUses(use.getOwner()->getResult(0));
+    if (!others)
+      return std::nullopt;
+    llvm::append_range(uses, *others);
+  }
+  return uses;
+}
+
+/// Returns true if an operand covers a whole buffer with the buffer's element
+/// type.
+static bool isWhole(OpOperand *operand, memref::AllocOp buffer) {
+  FailureOr<BufferView> view = resolveBufferView(operand->get());
+  Type element = getElementTypeOrSelf(operand->get());
+  return succeeded(view) && element == buffer.getType().getElementType() &&
+         view->byteOffset == 0 && view->isDense() &&
+         view->getNumElements() == buffer.getType().getNumElements();
+}
+
+/// Returns the root buffer of an operand.
+static Value getBase(Value operand) {
+  FailureOr<BufferView> view = resolveBufferView(operand);
+  return succeeded(view) ? view->root : operand;
+}
+
+TaskBuffers::TaskBuffers(ProgramOp program) {
+  for (auto task : program.getBody().getOps<TaskOp>()) {
+    unsigned position = outs.size();
+    positions[task] = position;
+    SmallVector<Value> &ofTask = outs.emplace_back();
+    for (auto [index, operand] : llvm::enumerate(task.getOperands())) {
+      Value base = getBase(operand);
+      SmallVector<unsigned> &users = usersOf[base];
+      if (users.empty() || users.back() != position)
+        users.push_back(position);
+      if (index >= task.getInputs().size())
+        ofTask.push_back(base);
+    }
+  }
+}
+
+bool TaskBuffers::comesLater(TaskOp reader, TaskOp writer) const {
+  unsigned first = positions.lookup(writer), last = positions.lookup(reader);
+  llvm::SmallSetVector<unsigned, 8> dependents;
+  dependents.insert(first);
+  for (size_t next = 0; next < dependents.size(); ++next) {
+    unsigned position = dependents[next];
+    for (Value base : outs[position]) {
+      ArrayRef<unsigned> users = usersOf.find(base)->second;
+      for (unsigned user :
+           llvm::make_range(llvm::upper_bound(users, position), users.end())) {
+        if (user >= last) {
+          if (user == last && position != first)
+            return true;
+          break;
+        }
+        dependents.insert(user);
+      }
+    }
+  }
+  return false;
+}
+
+//===----------------------------------------------------------------------===//
+// Receivers
+//===----------------------------------------------------------------------===//
+
+MemRefType mlir::ark::getTileType(MemRefType operand, RegionAttr region) {
+  auto layout =
+      StridedLayoutAttr::get(operand.getContext(), ShapedType::kDynamic,
+                             operand.getStridesAndOffset().first);
+  return MemRefType::get(region.getSizes(), operand.getElementType(), layout);
+}
+
+/// Returns true if threads can receive a region with whole vector loads.
+static bool isReceivable(MemRefType operand, RegionAttr region) {
+  std::optional<PacketRows> rows =
+      PacketRows::match(getTileType(operand, region));
+  if (!rows)
+    return false;
+  AffineMap offsets = region.getOffsets();
+  AffineExpr first = getAffineConstantExpr(0, operand.getContext());
+  for (auto [offset, stride] :
+       llvm::zip(offsets.getResults(), getDenseStrides(operand.getShape())))
+    first = first + offset * stride;
+  return simplifyAffineExpr(first, offsets.getNumDims(),
+                            offsets.getNumSymbols())
+      .isMultipleOf(rows->perLoad);
+}
+
+/// Returns the bounding box of two regions whose distance is the same for all
+/// vCTAs, or null if the distance varies.
+static RegionAttr getHull(RegionAttr a, RegionAttr b) {
+  AffineMap map = a.getOffsets();
+  SmallVector<AffineExpr> offsets;
+  SmallVector<int64_t> sizes;
+  for (auto [of, to, size, other] :
+       llvm::zip(map.getResults(), b.getOffsets().getResults(), a.getSizes(),
+                 b.getSizes())) {
+    auto distance = dyn_cast<AffineConstantExpr>(
+        simplifyAffineExpr(to - of, map.getNumDims(), 0));
+    if (!distance)
+      return nullptr;
+    int64_t begin = std::min<int64_t>(distance.getValue(), 0);
+    offsets.push_back(simplifyAffineExpr(of + begin, map.getNumDims(), 0));
+    sizes.push_back(std::max(size, distance.getValue() + other) - begin);
+  }
+  return RegionAttr::get(
+      a.getContext(),
+      AffineMap::get(map.getNumDims(), 0, offsets, a.getContext()), sizes);
+}
+
+static MemRefType getOperandType(TaskUse use) {
+  return cast<MemRefType>(use.get()->get().getType());
+}
+
+static bool isReceivable(TaskUse use) {
+  return cast<MemRefType>(use.getTile().getType()).hasStaticShape() &&
+         isReceivable(getOperandType(use), use.task.getRegion(use.index));
+}
+
+/// Joins several operands into one receipt. Returns nothing if threads cannot
+/// receive the bounding box of their regions.
+static std::optional<PacketReceipt> join(ArrayRef<TaskUse> uses) {
+  PacketReceipt all;
+  for (TaskUse use : uses) {
+    RegionAttr region = use.task.getRegion(use.index);
+    if (!cast<MemRefType>(use.getTile().getType()).hasStaticShape() ||
+        use.get()->get() != uses.front().get()->get())
+      return std::nullopt;
+    all.region = all.uses.empty() ? region : getHull(all.region, region);
+    if (!all.region)
+      return std::nullopt;
+    all.uses.push_back(use);
+  }
+  return isReceivable(getOperandType(uses.front()), all.region)
+             ? std::optional(all)
+             : std::nullopt;
+}
+
+/// Returns one joint receipt of all operands if threads cannot receive each of
+/// them separately and the joint receipt is possible. Otherwise returns one
+/// receipt per operand that threads can receive.
+static SmallVector<PacketReceipt> getReceipts(ArrayRef<TaskUse> uses) {
+  SmallVector<PacketReceipt> receipts;
+  for (TaskUse use : uses)
+    if (isReceivable(use))
+      receipts.push_back({{use}, use.task.getRegion(use.index)});
+  if (receipts.size() < uses.size())
+    if (std::optional<PacketReceipt> all = join(uses))
+      return {*all};
+  return receipts;
+}
+
+//===----------------------------------------------------------------------===//
+// Producers of the values
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The elements of a tile that an op writes.
+struct Part {
+  linalg::LinalgOp producer;
+  SmallVector<int64_t> offsets, sizes;
+};
+} // namespace
+
+/// Returns true if two parts of a tile are disjoint.
+static bool areDisjoint(const Part &a, const Part &b) {
+  for (size_t dim = 0; dim < std::min(a.offsets.size(), b.offsets.size());
+       ++dim)
+    if (a.offsets[dim] + a.sizes[dim] <= b.offsets[dim] ||
+        b.offsets[dim] + b.sizes[dim] <= a.offsets[dim])
+      return true;
+  return false;
+}
+
+/// Returns the part of the tile that the outermost subview of `view` covers.
+static Part getPart(linalg::LinalgOp producer, Value view, BlockArgument tile) {
+  Part part{producer, {}, {}};
+  memref::SubViewOp outer;
+  for (Value value = view; value != tile; value = outer.getSource())
+    outer = value.getDefiningOp<memref::SubViewOp>();
+  if (!outer || ShapedType::isDynamicShape(outer.getStaticOffsets()) ||
+      ShapedType::isDynamicShape(outer.getStaticSizes()) ||
+      llvm::any_of(outer.getStaticStrides(),
+                   [](int64_t stride) { return stride != 1; }))
+    return part;
+  part.offsets.assign(outer.getStaticOffsets().begin(),
+                      outer.getStaticOffsets().end());
+  part.sizes.assign(outer.getStaticSizes().begin(),
+                    outer.getStaticSizes().end());
+  return part;
+}
+
+/// Returns true if an op writes values to a tile without reading the tile.
+static bool isProducer(linalg::LinalgOp op, OpOperand &use,
+                       BlockArgument tile) {
+  return op && op.getNumDpsInits() == 1 && op.isDpsInit(&use) &&
+         op.getNumLoops() == op.getNumParallelLoops() &&
+         isa<linalg::GenericOp, linalg::CopyOp>(op) &&
+         op->getBlock() == tile.getOwner() &&
+         op.getMatchingIndexingMap(&use).isIdentity() &&
+         op.getMatchingBlockArgument(&use).use_empty();
+}
+
+/// Returns the ops that write a tile, directly or through subviews, if they
+/// write disjoint subviews. Returns nothing if other ops use the tile. Since a
+/// task fills its results, these ops write every element, and each element
+/// once.
+static SmallVector<linalg::LinalgOp> findProducers(BlockArgument tile) {
+  SmallVector<Part> parts;
+  SmallVector<Value> views = {tile};
+  while (!views.empty()) {
+    Value view = views.pop_back_val();
+    for (OpOperand &use : view.getUses()) {
+      if (auto subview = dyn_cast<memref::SubViewOp>(use.getOwner())) {
+        views.push_back(subview);
+        continue;
+      }
+      if (isa<memref::DimOp>(use.getOwner()))
+        continue;
+      auto op = dyn_cast<linalg::LinalgOp>(use.getOwner());
+      if (!isProducer(op, use, tile))
+        return {};
+      Part part = getPart(op, view, tile);
+      if (llvm::any_of(parts, [&](const Part &other) {
+            return !areDisjoint(part, other);
+          }))
+        return {};
+      parts.push_back(std::move(part));
+    }
+  }
+  return llvm::map_to_vector(parts,
+                             [](const Part &part) { return part.producer; });
+}
+
+//===----------------------------------------------------------------------===//
+// Matching
+//===----------------------------------------------------------------------===//
+
+/// Elements of an intermediate of f32 from which on writing and reading packets
+/// takes longer than a hand-off by a counter: 3 MB more pass through memory.
+static constexpr int64_t kMaxWideElements = 1 << 18;
+
+/// Returns true if 64-bit packets pay off. No two vCTAs may read the same
+/// value, because each poll reads twice the bytes. The elements of the region
+/// count twice against the limit.
+static bool justifiesWidePackets(const PacketReceipt &receipt,
+                                 int64_t maxElements) {
+  return isDisjoint(receipt.region, receipt.getTask().getGrid()) &&
+         2 * llvm::product_of(receipt.region.getSizes()) <= maxElements;
+}
+
+/// Returns the bytes of all temporaries in a task's body.
+static int64_t getTemporaryBytes(TaskOp task) {
+  int64_t bytes = 0;
+  task.getBody().walk(
+      [&](memref::AllocOp op) { bytes += getBufferBytes(op.getType()); });
+  return bytes;
+}
+
+bool TemporaryLimit::admit(const PacketReceipt &receipt) {
+  auto [entry, isNew] = bytesOf.try_emplace(receipt.getTask(), 0);
+  if (isNew)
+    entry->second = getTemporaryBytes(receipt.getTask());
+  MemRefType operand = getOperandType(receipt.uses.front());
+  int64_t bytes = getBufferBytes(
+      MemRefType::get(receipt.region.getSizes(), operand.getElementType()));
+  if (entry->second + bytes > limit)
+    return false;
+  entry->second += bytes;
+  return true;
+}
+
+/// Adds the operands of one task. The task still waits for operands that it
+/// does not receive as packets.
+void HandOver::addReader(ArrayRef<TaskUse> uses, int64_t maxElements,
+                         const TaskBuffers &buffers,
+                         TemporaryLimit &temporaries) {
+  SmallVector<TaskUse> candidates;
+  for (TaskUse use : uses)
+    if (isWhole(use.get(), buffer) &&
+        !buffers.comesLater(use.task, writer.task))
+      candidates.push_back(use);
+  size_t received = 0;
+  for (PacketReceipt &receipt : getReceipts(candidates)) {
+    if ((isWide() && !justifiesWidePackets(receipt, maxElements)) ||
+        !temporaries.admit(receipt))
+      continue;
+    received += receipt.uses.size();
+    receipts.push_back(std::move(receipt));
+  }
+  hasOtherReaders |= received < uses.size();
+}
+
+bool HandOver::isWide() { return buffer.getType().getElementType().isF32(); }
+
+std::optional<HandOver> HandOver::match(memref::AllocOp buffer,
+                                        int64_t maxElements,
+                                        const TaskBuffers &buffers,
+                                        TemporaryLimit &temporaries) {
+  HandOver handOver;
+  handOver.buffer = buffer;
+  MemRefType type = buffer.getType();
+  if (!type.hasStaticShape() || !type.getLayout().isIdentity() ||
+      !getPacketType(type.getElementType()) || type.getNumElements() == 0 ||
+      type.getNumElements() >
+          (handOver.isWide() ? kMaxWideElements : maxElements))
+    return std::nullopt;
+  std::optional<SmallVector<OpOperand *>> uses = getTaskUses(buffer);
+  if (!uses)
+    return std::nullopt;
+  llvm::MapVector<Operation *, SmallVector<TaskUse>> readers;
+  for (OpOperand *use : *uses) {
+    if (!isOut(use)) {
+      readers[use->getOwner()].push_back(TaskUse(use));
+      continue;
+    }
+    auto task = cast<TaskOp>(use->getOwner());
+    unsigned index = use->getOperandNumber() - task.getInputs().size();
+    if (handOver.writer || task.isUpdated(index) || !isWhole(use, buffer))
+      return std::nullopt;
+    handOver.writer = TaskUse(use);
+  }
+  if (!handOver.writer)
+    return std::nullopt;
+  // Receivers poll memory of their own GPU, so all must have the same rank.
+  if (readers.empty())
+    return std::nullopt;
+  handOver.rank = getRank(cast<TaskOp>(readers.front().first));
+  for (auto &[reader, own] : readers)
+    if (getRank(cast<TaskOp>(reader)) != handOver.rank)
+      return std::nullopt;
+  handOver.producers = findProducers(handOver.writer.getTile());
+  if (handOver.producers.empty())
+    return std::nullopt;
+  for (auto &[reader, own] : readers)
+    handOver.addReader(own, maxElements, buffers, temporaries);
+  return handOver.receipts.empty() ? std::nullopt : std::optional(handOver);
+}

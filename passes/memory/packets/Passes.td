@@ -1,0 +1,67 @@
+//===- Passes.td - Passes that send packets ----------------*- tablegen -*-===//
+
+#ifndef ARK_PASSES_MEMORY_PACKETS_PASSES_TD
+#define ARK_PASSES_MEMORY_PACKETS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def HandOverPacketsPass : Pass<"ark-hand-over-packets", "::mlir::ark::ProgramOp"> {
+  let summary = "Pass small activations between tasks as LL packets";
+  let description = [{
+    Passes small intermediates of 16-bit floats as LL packets: words with a value and the epoch.
+    The producing task writes packets. Tasks whose vCTAs read rows with whole vector loads of four
+    packets (whole rows, or half of a head) receive the packets into a temporary. All other tasks
+    read the intermediate from the arena, where the producer then writes it as well.
+
+    An f32 intermediate is passed in 64-bit packets if no two vCTAs read the same value, as with the
+    partitions of split-KV attention, and if it has at most 2^18 elements. If threads cannot load
+    the operands of a task separately, the regions of several operands are received as one region.
+
+    A task receives packets until its temporaries take three quarters of the target's
+    `shared_memory`. It waits for further operands and reads them from the arena.
+
+    ```mlir
+    %x = memref.alloc() : memref<1x2048xbf16>
+    ark.task "a" ... outs(%x[...]) {
+      linalg.generic ... outs(%tile : memref<1x16xbf16, ...>) { ... linalg.yield %v : bf16 }
+    }
+    ark.task "b" ... ins(%x[all of it], ...) {
+      ...
+    }
+    ```
+    becomes
+    ```mlir
+    %packets = ark.packets : memref<8192xi8>
+    %x = memref.view %packets[%c0][] : memref<8192xi8> to memref<1x2048xi32>
+    ark.task "a" ... outs(%x[...]) {
+      %epoch = ark.epoch : i32
+      %tag = arith.shli %epoch, %c16 : i32
+      linalg.generic ... outs(%tile : memref<1x16xi32, ...>) {
+        %word = arith.ori %bits, %tag : i32
+        linalg.yield %word : i32
+      }
+    }
+    ark.task "b" ... ins(%x[all of it], ...) {
+      %values = memref.alloc() : memref<1x2048xbf16>
+      ark.receive_packets %tile to %values : memref<1x2048xi32, ...> to memref<1x2048xbf16>
+      ...
+    }
+    ```
+
+    The pass applies to targets whose kernels poll packets, and to intermediates whose readers all
+    have one rank. In a program of several ranks, each rank has a part of `ark.packets`, and the
+    words lie in the part of the readers' rank, which may be on another GPU than the writer.
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::memref::MemRefDialect"];
+  let options = [
+    Option<"maxElements", "max-elements", "int64_t", "16384",
+           "Maximum number of elements of an intermediate in packets; for f32, half of it limits "
+           "the elements that a vCTA receives; 0 disables packets">,
+  ];
+  let statistics = [
+    Statistic<"numHandOvers", "hand-overs", "Intermediates passed as LL packets">,
+  ];
+}
+
+#endif // ARK_PASSES_MEMORY_PACKETS_PASSES_TD

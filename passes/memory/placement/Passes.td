@@ -1,0 +1,71 @@
+//===- Passes.td - Passes that place buffers ---------------*- tablegen -*-===//
+
+#ifndef ARK_PASSES_MEMORY_PLACEMENT_PASSES_TD
+#define ARK_PASSES_MEMORY_PLACEMENT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def PlaceTemporariesPass : Pass<"ark-place-temporaries", "::mlir::ark::TaskOp"> {
+  let summary = "Place the temporaries of tasks on the stack of the vCTA";
+  let description = [{
+    Every `memref.alloc` in the body of a task becomes a `memref.alloca` at the head of the body.
+    Temporaries of one type share an alloca if their live ranges are disjoint, or if an elementwise
+    op is the last reader of one and the first writer of the other. `shared_memory` of the task
+    grows by the sum of their bytes.
+
+    ```mlir
+    ark.task "t" ... {
+      scf.for ... {
+        %t = memref.alloc() : memref<16x32xf32>
+        ...
+      }
+    }
+    ```
+    becomes
+    ```mlir
+    ark.task "t" ... attributes {shared_memory = 2048} {
+      %t = memref.alloca() : memref<16x32xf32>
+      scf.for ... {
+        ...
+      }
+    }
+    ```
+  }];
+  let dependentDialects = ["::mlir::memref::MemRefDialect"];
+  let statistics = [
+    Statistic<"numTemporaries", "temporaries", "Temporaries of all tasks">,
+    Statistic<"numShared", "shared", "Temporaries that reuse the bytes of an earlier one">,
+  ];
+}
+
+def PlanArenaPass : Pass<"ark-plan-arena", "::mlir::ark::ProgramOp"> {
+  let summary = "Assign every intermediate an offset in one arena";
+  let description = [{
+    Two intermediates share bytes only if, in the partial order of data dependences, every task that
+    accesses one precedes every task that accesses the other. Sharing hence adds no order between
+    tasks. The pass places intermediates greedily into the best-fitting gap, tries several orders,
+    and keeps the smallest arena.
+
+    `ark.largest_live_set` records the largest number of bytes of intermediates that are live at the
+    same time when tasks run in program order. No plan can use less.
+
+    ```mlir
+    %0 = memref.alloc() : memref<64x384xf32>
+    ```
+    becomes
+    ```mlir
+    %arena = ark.arena : memref<98304xi8>
+    %c0 = arith.constant 0 : index
+    %0 = memref.view %arena[%c0][] : memref<98304xi8> to memref<64x384xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::memref::MemRefDialect"];
+  let statistics = [
+    Statistic<"numIntermediates", "intermediates", "Buffers in arenas">,
+    Statistic<"arenaBytes", "arena-bytes", "Bytes of arenas">,
+    Statistic<"largestLiveSet", "largest-live-set", "Bytes live at the same time in program order">,
+    Statistic<"sumBytes", "sum-bytes", "Bytes of all intermediates">,
+  ];
+}
+
+#endif // ARK_PASSES_MEMORY_PLACEMENT_PASSES_TD

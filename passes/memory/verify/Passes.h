@@ -1,0 +1,19 @@
+//===- Passes.h - Checks of tasks on buffers --------------------*- C++ -*-===//
+
+#ifndef ARK_PASSES_MEMORY_VERIFY_PASSES_H
+#define ARK_PASSES_MEMORY_VERIFY_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+#include "mlir/Pass/PassRegistry.h"
+
+namespace mlir::ark {
+
+#define GEN_PASS_DECL
+#include "passes/memory/verify/Passes.h.inc"
+
+#define GEN_PASS_REGISTRATION
+#include "passes/memory/verify/Passes.h.inc"
+
+} // namespace mlir::ark
+
+#endif // ARK_PASSES_MEMORY_VERIFY_PASSES_H
