@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import cast
 
+from .backends import backend_info, is_backend
 from .errors import InvalidUsageError
 
-_NAME = re.compile(r"(cuda|hip):(\d{1,4}(?:,\d{1,4})*)")
+_NAME = re.compile(r"(\w+):(\d{1,4}(?:,\d{1,4})*)")
 
 
 def check_devices(devices: object) -> tuple[int, ...]:
@@ -38,6 +39,6 @@ def split_target(target: str) -> tuple[str, tuple[int, ...] | None]:
         (('cuda', (0, 1)), ('cuda:sm_90a', None))
     """
     found = _NAME.fullmatch(target)
-    if found is None:
+    if found is None or not is_backend(found[1]) or not backend_info(found[1]).is_gpu:
         return target, None
     return found[1], check_devices([int(number) for number in found[2].split(",")])

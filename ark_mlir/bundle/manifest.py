@@ -15,7 +15,6 @@ from .format import ALIGNMENT, VERSION
 if TYPE_CHECKING:
     from ..dtypes import DType
 
-BACKENDS = ("cpu", "cuda", "hip")
 KINDS = ("input", "parameter", "state", "scalar", "output", "constant")
 # The kinds of buffers that callers bind by name. They share one namespace; outputs and constants
 # have namespaces of their own.

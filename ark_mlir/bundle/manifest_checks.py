@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from .. import dtypes
+from ..backends import backend_info, backend_names
 from ..errors import BundleError, shorten
 from ..json_checks import Document, Node, parse_json
 from .footprints import parse_footprint
@@ -23,7 +24,6 @@ from .format import (
     VERSION,
 )
 from .manifest import (
-    BACKENDS,
     BOUND_KINDS,
     KINDS,
     Body,
@@ -115,7 +115,7 @@ def _manifest(node: Node) -> Manifest:
 def _target(node: Node) -> Target:
     node.keys(frozenset({"backend", "arch", "features", "sms", "warps", "shared_memory"}))
     return Target(
-        backend=node["backend"].word(BACKENDS),
+        backend=node["backend"].word(backend_names()),
         arch=node["arch"].text(limit=_MAX_WORD),
         features=node["features"].each(lambda item: item.text(limit=_MAX_WORD)),
         sms=node["sms"].integer(1, INT32_MAX),
@@ -125,7 +125,7 @@ def _target(node: Node) -> Target:
 
 
 def _packets(node: Node, target: Target) -> int:
-    if target.backend != "cuda":
+    if not backend_info(target.backend).has_task_packets:
         raise node.error(f"a kernel for {target.backend} has no packets")
     return node.integer(1, MAX_BYTES)
 

@@ -121,7 +121,7 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         metavar="T",
-        help="target: cpu, cpu:N, cuda, cuda:sm_90a, hip:gfx942, … (default: the target that the "
+        help="machine to compile for, such as cpu, cpu:4 or cuda:sm_90a (default: the target that the "
         "program names, else ARK_TARGET)",
     )
     parser.add_argument(

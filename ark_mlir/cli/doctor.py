@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from ..backends import backend_info
 from ..errors import ArkError
 from ..progress import Progress
 from ..units import duration
@@ -16,8 +17,6 @@ from .readiness import Readiness, find_readiness
 if TYPE_CHECKING:
     from ..frontend import Program
 
-# The architectures for which a machine without such a GPU compiles.
-_CUDA, _HIP = "cuda:sm_90a", "hip:gfx942"
 _ROWS, _WIDTH, _HIDDEN = 4, 64, 96
 _RUNS = 3
 
@@ -66,7 +65,7 @@ def run(options: argparse.Namespace) -> int:
 def examine(readiness: Readiness) -> Finding:
     """Compiles the program for one target, and runs and checks it if the machine can."""
     name = readiness.target
-    target = {"cpu": "cpu", "cuda": "cuda" if readiness.can_run else _CUDA, "hip": _HIP}[name]
+    target = name if readiness.can_run else backend_info(name).example
     try:
         if not readiness.can_compile:
             remedy = f" (to mend it: {readiness.remedy})" if readiness.remedy else ""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from ..backends import backend_info, backend_names
 from ..errors import ArkError
 from .common import import_compiler
 
@@ -19,7 +20,7 @@ class Readiness:
     """The abilities of a machine for one target.
 
     Attributes:
-        target: ``cpu``, ``cuda`` or ``hip``.
+        target: the name of the backend.
         compiles: the reason why this machine can or cannot compile programs.
         runs: the reason why this machine can or cannot run compiled programs.
         can_compile, can_run: True if it can.
@@ -42,10 +43,12 @@ class Readiness:
 
 def find_readiness() -> dict[str, Readiness]:
     """Returns the abilities of this machine, by target."""
-    return {each.target: each for each in (_cpu(), _cuda(), _hip())}
+    found = (backend_info(name).find_readiness() for name in backend_names())
+    return {each.target: each for each in found if each is not None}
 
 
-def _cpu() -> Readiness:
+def find_cpu() -> Readiness:
+    """Returns the abilities for the target `cpu`."""
     missing = _missing_compiler() or _reason(_find_linker)
     return Readiness(
         "cpu",
@@ -57,7 +60,8 @@ def _cpu() -> Readiness:
     )
 
 
-def _cuda() -> Readiness:
+def find_cuda() -> Readiness:
+    """Returns the abilities for the target `cuda`."""
     missing = _missing_compiler()
     remedy = _INSTALL if missing else ""
     compiles = missing or _assembler()
@@ -71,7 +75,8 @@ def _cuda() -> Readiness:
     )
 
 
-def _hip() -> Readiness:
+def find_hip() -> Readiness:
+    """Returns the abilities for the target `hip`."""
     missing = _missing_compiler() or _reason(_find_linker)
     return Readiness(
         "hip",

@@ -8,6 +8,7 @@ import warnings
 from dataclasses import replace
 
 from .. import ir
+from ..backends import backend_info, backend_names
 from ..bundle import Bundle
 from ..errors import CompileError, UnprovenWarning, UnsupportedError
 from ..mlir.diagnostics import to_error
@@ -58,9 +59,10 @@ def compile_bundle(
     """
     machine = choose_target(module, target, options.devices)
     backend = backend_of(machine.backend)
-    if count_ranks(module) > 1 and machine.backend == "hip":
+    if count_ranks(module) > 1 and not backend_info(machine.backend).has_ranks:
+        able = [name for name in backend_names() if backend_info(name).has_ranks]
         raise UnsupportedError(
-            f"programs of several ranks can be compiled for cpu and cuda, not for {machine}"
+            f"programs of several ranks can be compiled for {' and '.join(able)}, not for {machine}"
         )
     slot = find_slot(module, machine, backend, options)
     bundle = None if slot is None else slot.load()

@@ -8,11 +8,12 @@ import time
 from collections.abc import Sequence
 
 from .. import ir, knobs
+from ..backends import backend_info, is_backend
 from ..errors import InvalidUsageError
 from ..mlir.diagnostics import to_error
 from ..mlir.locations import describe
 from ..progress import Progress
-from ..targets import Backend, Target, resolve
+from ..targets import Backend, Target, backend_of, resolve
 from . import cp_sat
 from .costs import apply_costs
 from .options import CompileOptions
@@ -48,7 +49,10 @@ def choose_target(
     if target is None and name in module.attributes:
         return Target.parse(str(module.attributes[name]))
     wanted = knobs.TARGET.get() if target is None else target
-    machine = _detect(devices[0]) if wanted == "cuda" and devices else resolve(wanted)
+    if devices and isinstance(wanted, str) and is_backend(wanted):
+        machine = backend_of(wanted).detect(devices[0])
+    else:
+        machine = resolve(wanted)
     if shares_device(module, machine, devices):
         machine = machine.share(count_ranks(module))
     if wanted == "cpu" and (ranks := count_ranks(module)) > 1:
@@ -64,17 +68,11 @@ def choose_target(
 def shares_device(module: ir.Operation, machine: Target, devices: Sequence[int] | None) -> bool:
     """Returns True if several ranks are to share one GPU."""
     return (
-        machine.backend == "cuda"
+        backend_info(machine.backend).selects_devices
         and devices is not None
         and len(devices) == 1
         and count_ranks(module) > 1
     )
-
-
-def _detect(device: int) -> Target:
-    from ..targets.cuda import detect
-
-    return detect(device)
 
 
 def lower(

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import ir
+from ..backends import backend_info
 from ..bundle.footprints import dense_strides
 from ..bundle.format import VERSION
 from ..dtypes import from_mlir
@@ -26,9 +27,6 @@ _TABLES: dict[str, tuple[str, type[np.generic]]] = {
     "timeline": ("timeline", np.int64),
 }
 _ALIGNMENT = 64
-
-# Backends whose kernels report that they have begun, with ark_notify_start.
-_NOTIFY_START = frozenset({"cuda", "hip"})
 
 # Entries of the manifest's target that come from the kernel op.
 _OF_TARGET = frozenset({"sms", "shared_memory"})
@@ -60,7 +58,7 @@ class Parts:
         options = dict(manifest["options"])
         if code.assembler:
             options["assembler"] = code.assembler
-        if self.target.backend in _NOTIFY_START:
+        if backend_info(self.target.backend).notifies_start:
             options["clears_queued"] = True
         manifest["options"] = options
         return {**manifest, "target": machine}, sections

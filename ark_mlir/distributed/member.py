@@ -12,8 +12,10 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from ..backends import backend_info, backend_names
 from ..bundle import Bundle
 from ..errors import InvalidUsageError, RankFailedError, UnsupportedError
+from ..runtime.drivers import reason_against_devices
 from ..runtime.ranks import membership
 from .communicator import Communicator, Turn
 from .engines.engine import EngineMemory
@@ -118,7 +120,7 @@ class Member:
             memory.keep_until_left(Communicator(self._links, -1 - turn.number, self.timeout))
         executable = RankExecutable(joined, self.rank, communicator, memory)
         self._executables.add(executable)
-        if manifest.target.backend == "cuda":
+        if backend_info(manifest.target.backend).process_memory == "gpu":
             _load_together(turn, executable)
         return executable
 
@@ -127,18 +129,17 @@ class Member:
     ) -> Segment | GpuMemory:
         backend = joined.manifest.target.backend
         self._check_hosts(joined, backend)
-        if backend == "cuda":
+        info = backend_info(backend)
+        if info.process_memory == "gpu":
             return share_gpu_memory(turn, joined, self.rank, self.local_rank, devices, self._engine)
-        if backend != "cpu":
+        if not info.process_memory:
+            able = [name for name in backend_names() if backend_info(name).process_memory]
             raise UnsupportedError(
-                f"one process per rank works on cpu and cuda, not on {backend}",
+                f"one process per rank works on {' and '.join(able)}, not on {backend}",
                 location=joined.where,
             )
         if devices is not None:
-            raise InvalidUsageError(
-                f"devices={list(devices)} for a program for cpu: only programs for cuda run on a "
-                "GPU of choice"
-            )
+            raise InvalidUsageError(reason_against_devices(devices, backend))
         file = create_segment(joined.manifest) if self.rank == 0 else None
         try:
             words = turn.all_gather("memory", file=file)
@@ -153,10 +154,11 @@ class Member:
 
     def _check_hosts(self, joined: Bundle, backend: str) -> None:
         """Raises UnsupportedError if ranks that met over TCP had to share memory of a host."""
-        uses_engine = backend == "cuda" and self._engine is not None
+        on_gpus = backend_info(backend).process_memory == "gpu"
+        uses_engine = on_gpus and self._engine is not None
         if self._links.shares_host or uses_engine:
             return
-        remedy = "pass engine= to ark.distributed.init" if backend == "cuda" else "use cuda"
+        remedy = "pass engine= to ark.distributed.init" if on_gpus else "use cuda"
         raise UnsupportedError(
             f"ranks that met over TCP cannot share memory of a host for {backend}: {remedy}",
             location=joined.where,

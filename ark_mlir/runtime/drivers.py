@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
+from ..backends import backend_info, backend_names
 from ..devices import check_devices
 from ..errors import InvalidUsageError, UnsupportedError
 
@@ -15,26 +17,9 @@ if TYPE_CHECKING:
 DriverTable = Mapping[str, "Callable[[], Driver]"]
 
 
-def _cpu() -> Driver:
-    from .cpu.driver import CpuDriver
-
-    return CpuDriver()
-
-
-def _cuda() -> Driver:
-    from .cuda.driver import CudaDriver
-
-    return CudaDriver()
-
-
-def _hip() -> Driver:
-    from .hip import make_driver
-
-    return make_driver()
-
-
-# Each driver is imported on use, so that a machine needs only the libraries of its own backends.
-DRIVERS: DriverTable = {"cpu": _cpu, "cuda": _cuda, "hip": _hip}
+def all_drivers() -> DriverTable:
+    """Returns functions that create the driver of each backend, for the first GPU."""
+    return {name: backend_info(name).make_driver for name in backend_names()}
 
 
 def drivers_for(bundle: Bundle, devices: Sequence[int] | None = None) -> DriverTable:
@@ -48,13 +33,11 @@ def drivers_for(bundle: Bundle, devices: Sequence[int] | None = None) -> DriverT
     Raises InvalidUsageError if the program cannot run on so many devices.
     """
     manifest = bundle.manifest
-    if manifest.target.backend != "cuda":
+    info = backend_info(manifest.target.backend)
+    if not info.selects_devices:
         if devices is not None:
-            raise InvalidUsageError(
-                f"devices={list(devices)} for a program for {manifest.target.backend}: only "
-                "programs for cuda run on a GPU of choice"
-            )
-        return DRIVERS
+            raise InvalidUsageError(reason_against_devices(devices, info.name))
+        return all_drivers()
     if devices is None:
         devices = range(1 if manifest.shares_device else manifest.ranks)
     numbers = check_devices(devices)
@@ -63,31 +46,27 @@ def drivers_for(bundle: Bundle, devices: Sequence[int] | None = None) -> DriverT
             f"devices={list(numbers)}: {manifest.program!r} has {manifest.ranks} ranks, which run "
             f"on one GPU or on {manifest.ranks}"
         )
-    return {**DRIVERS, "cuda": lambda: _cuda_on(numbers)}
+    return {**all_drivers(), info.name: partial(info.make_driver, numbers)}
 
 
-def _cuda_on(devices: Sequence[int]) -> Driver:
-    from .cuda.api import CudaApi
-    from .cuda.driver import CudaDriver
-    from .cuda.peers import USE_ONE
-    from .cuda.world import CudaWorldDriver
-
-    try:
-        apis = [CudaApi(ordinal=number) for number in devices]
-    except UnsupportedError as error:
-        if len(devices) > 1:
-            error.notes += (USE_ONE,)
-        raise
-    return CudaDriver(apis[0]) if len(apis) == 1 else CudaWorldDriver(apis)
+def reason_against_devices(devices: Sequence[int], backend: str) -> str:
+    """Returns the message of the error for `devices` of a program that cannot select them."""
+    able = [name for name in backend_names() if backend_info(name).selects_devices]
+    return (
+        f"devices={list(devices)} for a program for {backend}: only programs for "
+        f"{' and '.join(able)} run on a GPU of choice"
+    )
 
 
-def make_driver(bundle: Bundle, table: DriverTable = DRIVERS) -> Driver:
+def make_driver(bundle: Bundle, table: DriverTable | None = None) -> Driver:
     """Returns a new driver for the backend of a bundle; its kernel is not loaded yet.
 
-    Raises UnsupportedError, which names the bundle, if there is no driver for the backend or the
-    machine lacks a requirement of the driver.
+    `table` has the functions that create drivers; None takes those of all backends. Raises
+    UnsupportedError, which names the bundle, if there is no driver for the backend or the machine
+    lacks a requirement of the driver.
     """
     target = bundle.manifest.target
+    table = all_drivers() if table is None else table
     factory = table.get(target.backend)
     if factory is None:
         raise UnsupportedError(

@@ -29,7 +29,7 @@ from ..bundle import Buffer, Bundle, Manifest
 from ..errors import DeviceError, InvalidUsageError
 from .arrays.binding import read_sources
 from .arrays.receiving import refuse
-from .drivers import DRIVERS, DriverTable
+from .drivers import DriverTable
 from .profile import Profile, make_profile
 from .report import Report, make_report
 from .resident import Resident
@@ -68,7 +68,7 @@ class Executable(Runs):
         >>> y = exe.run(x=x)["y"]
     """
 
-    def __init__(self, bundle: Bundle, drivers: DriverTable = DRIVERS) -> None:
+    def __init__(self, bundle: Bundle, drivers: DriverTable | None = None) -> None:
         self.bundle = bundle
         self._drivers = drivers
         self._ready: Runner | None = None
@@ -81,7 +81,7 @@ class Executable(Runs):
         cls,
         manifest: Manifest | Mapping[str, Any] | bytes | str,
         sections: Mapping[str, Bytes],
-        drivers: DriverTable = DRIVERS,
+        drivers: DriverTable | None = None,
     ) -> Executable:
         """Returns the executable of a program that was just compiled, without a file.
 

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from ..errors import UnsupportedError
 
 
-def make_driver(hip: Any = None) -> NoReturn:
+def make_driver(devices: Sequence[int] | None = None, hip: Any = None) -> NoReturn:
     """Raises UnsupportedError with the missing part: the package, a GPU, or the driver.
 
     Args:
+        devices: numbers of GPUs, without effect.
         hip: the module ``hip.hip``; tests pass a substitute.
     """
+    del devices
     hip = _import_hip() if hip is None else hip
     try:
         code, count = hip.hipGetDeviceCount()

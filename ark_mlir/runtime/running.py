@@ -50,7 +50,7 @@ class Runner:
     its resources when it is garbage-collected or when the process ends.
     """
 
-    def __init__(self, bundle: Bundle, drivers: DriverTable) -> None:
+    def __init__(self, bundle: Bundle, drivers: DriverTable | None) -> None:
         self.bundle = bundle
         self.name = bundle.manifest.program
         # The object whose `run` is valid while the program is resident.

@@ -6,6 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from .. import knobs
+from ..backends import backend_info
 from .cpu import host
 from .report import predicted_ns
 
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 _PATIENCE = 50
 _FLOPS_PER_NS = 20
 _BYTES_PER_NS = 5
-# All lanes of a GPU run at once, so that none waits for the scheduling of another.
-_DEFAULT_SECONDS = {"cuda": 2.0}
 _MAX_TIMEOUT_NS = 1 << 62
 
 
@@ -39,12 +38,14 @@ class WaitTimeout:
     @functools.cached_property
     def _default_seconds(self) -> float:
         backend = self._bundle.manifest.target.backend
-        seconds = _DEFAULT_SECONDS.get(backend, knobs.TIMEOUT.default)
+        seconds = backend_info(backend).wait_seconds
+        if seconds is None:
+            seconds = knobs.TIMEOUT.default
         return max(seconds, _PATIENCE * self._expected_ns() / 1e9)
 
     def _expected_ns(self) -> float:
         crowding = 1.0
-        if self._bundle.manifest.target.backend == "cpu":
+        if not backend_info(self._bundle.manifest.target.backend).is_gpu:
             crowding = max(crowding, len(self._bundle.tables.lanes) / host.cores())
         if predicted := predicted_ns(self._bundle):
             return predicted * crowding

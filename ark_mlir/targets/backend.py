@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol, cast
+from typing import Protocol
 
 from .. import ir
+from ..backends import backend_info, is_backend
 from ..errors import InvalidUsageError
 from .target import Target, look_up
-
-_BACKENDS = ("cpu", "cuda", "hip")
 
 
 @dataclass(frozen=True)
@@ -36,8 +34,11 @@ class Code:
 class Backend(Protocol):
     """A family of machines."""
 
-    def detect(self) -> Target:
-        """Returns this machine as a target; raises UnsupportedError if it has no such device."""
+    def detect(self, device: int = 0) -> Target:
+        """Returns a device of this machine as a target; raises UnsupportedError if there is none.
+
+        `device` is the number of a GPU.
+        """
         ...
 
     def target_options(self, cpu: str) -> dict[str, str]:
@@ -64,10 +65,7 @@ def backend_of(name: str) -> Backend:
         >>> backend_of("cpu").detect().backend
         'cpu'
     """
-    if name not in _BACKENDS:
-        raise InvalidUsageError(f"no such backend: {name!r}; there are {', '.join(_BACKENDS)}")
-    module = importlib.import_module(f".{name}", __package__)
-    return cast("Callable[[], Backend]", module.make_backend)()
+    return backend_info(name).make_code_generator()
 
 
 def resolve(target: str | Target) -> Target:
@@ -80,7 +78,7 @@ def resolve(target: str | Target) -> Target:
 
     Raises:
         InvalidUsageError: the name is unknown.
-        UnsupportedError: the name is ``cuda`` or ``hip``, and this machine has no such GPU.
+        UnsupportedError: the name is that of a backend for GPUs, and this machine has no such GPU.
 
     Example:
         >>> resolve("cpu:4").sms
@@ -93,6 +91,6 @@ def resolve(target: str | Target) -> Target:
     if not target.strip():
         # A script may pass an unset variable. The pass would ignore an empty option.
         raise InvalidUsageError("the target is empty: expected a name, such as 'cuda:sm_90a'")
-    if target in ("cuda", "hip"):
+    if is_backend(target):
         return backend_of(target).detect()
     return look_up(target)

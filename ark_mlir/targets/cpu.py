@@ -73,8 +73,9 @@ def _processor(cpu: str) -> _Processor:
 class _Cpu:
     """The backend; see :class:`ark_mlir.targets.Backend` for its methods."""
 
-    def detect(self) -> Target:
+    def detect(self, device: int = 0) -> Target:
         """Returns a target with one worker per core of this machine."""
+        del device
         return look_up("cpu")
 
     def target_options(self, cpu: str) -> dict[str, str]:

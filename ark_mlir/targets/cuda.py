@@ -86,9 +86,9 @@ def _call(result: tuple[Any, ...]) -> Any:
 class _Cuda:
     """The backend; see :class:`ark_mlir.targets.Backend` for its methods."""
 
-    def detect(self) -> Target:
-        """Returns the first GPU of this machine as a target."""
-        return detect()
+    def detect(self, device: int = 0) -> Target:
+        """Returns the GPU with a CUDA ordinal as a target."""
+        return detect(device)
 
     def target_options(self, cpu: str) -> dict[str, str]:
         """Returns no options: the processor of the host does not matter."""

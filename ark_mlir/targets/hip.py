@@ -19,7 +19,7 @@ from .target import Target, look_up
 _TRIPLE = "amdgcn-amd-amdhsa"
 
 
-def _detect() -> Target:
+def _detect(device: int) -> Target:
     try:
         hip: Any = importlib.import_module("hip.hip")
     except ImportError:
@@ -28,7 +28,7 @@ def _detect() -> Target:
             "name an architecture, such as hip:gfx942"
         ) from None
     properties = hip.hipDeviceProp_t()
-    (code,) = hip.hipGetDeviceProperties(properties, 0)
+    (code,) = hip.hipGetDeviceProperties(properties, device)
     if int(code):
         raise UnsupportedError(
             f"target 'hip' needs a GPU, and this machine has none ({code}); "
@@ -41,9 +41,9 @@ def _detect() -> Target:
 class _Hip:
     """The backend; see :class:`ark_mlir.targets.Backend` for its methods."""
 
-    def detect(self) -> Target:
-        """Returns the first GPU of this machine as a target."""
-        return _detect()
+    def detect(self, device: int = 0) -> Target:
+        """Returns the GPU with a number of HIP as a target."""
+        return _detect(device)
 
     def target_options(self, cpu: str) -> dict[str, str]:
         """Returns no options: the processor of the host does not matter."""

@@ -43,15 +43,24 @@ static void printList(AsmPrinter &printer, ArrayRef<T> list) {
   printer << ']';
 }
 
+/// Parses a word without quotes.
+static ParseResult parseWord(AsmParser &parser, std::string &word) {
+  return parser.parseKeywordOrString(&word);
+}
+
+static void printWord(AsmPrinter &printer, StringRef word) {
+  printer.printKeywordOrString(word);
+}
+
 /// Parses `, gpu = #ark.gpu<...>`. If it is missing, uses ark's description of
 /// the architecture.
-static ParseResult parseGpu(AsmParser &parser, GpuAttr &gpu, Backend backend,
+static ParseResult parseGpu(AsmParser &parser, GpuAttr &gpu, StringRef backend,
                             StringRef arch) {
   if (succeeded(parser.parseOptionalComma()))
     return failure(failed(parser.parseKeyword("gpu")) ||
                    failed(parser.parseEqual()) ||
                    failed(parser.parseAttribute(gpu)));
-  if (backend == Backend::CPU)
+  if (backend == kCpuBackend)
     return success();
   gpu = findGpu(parser.getContext(), backend, arch);
   if (gpu)
@@ -61,7 +70,7 @@ static ParseResult parseGpu(AsmParser &parser, GpuAttr &gpu, Backend backend,
          << "' is not known: state `gpu = #ark.gpu<...>`";
 }
 
-static void printGpu(AsmPrinter &printer, GpuAttr gpu, Backend backend,
+static void printGpu(AsmPrinter &printer, GpuAttr gpu, StringRef backend,
                      StringRef arch) {
   if (gpu && gpu != findGpu(gpu.getContext(), backend, arch))
     printer << ", gpu = " << gpu;

@@ -8,6 +8,13 @@
 
 #include "dialects/ark/ArkEnums.h.inc"
 
+namespace mlir::ark {
+
+/// The backend of processors. All other backends are those of GPUs.
+inline constexpr llvm::StringLiteral kCpuBackend = "cpu";
+
+} // namespace mlir::ark
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/ark/ArkAttrs.h.inc"
 

@@ -55,12 +55,6 @@ def Ark_HandoffKind : Ark_I32Enum<"HandoffKind", "kind of a hand-off", [
 ]>;
 def Ark_HandoffKindAttr : EnumAttr<Ark_Dialect, Ark_HandoffKind, "handoff">;
 
-def Ark_Backend : Ark_I32Enum<"Backend", "family of targets", [
-  I32EnumAttrCase<"CPU", 0, "cpu">, I32EnumAttrCase<"CUDA", 1, "cuda">,
-  I32EnumAttrCase<"HIP", 2, "hip">,
-]>;
-def Ark_BackendAttr : EnumAttr<Ark_Dialect, Ark_Backend, "backend">;
-
 /// A family of matrix instructions.
 def Ark_MmaKind : Ark_I32Enum<"MmaKind", "family of matrix instructions", [
   I32EnumAttrCase<"MmaSync", 0, "mma_sync">, // `mma.sync` of NVIDIA

@@ -73,8 +73,7 @@ static constexpr StringLiteral kCdna =
 
 namespace {
 struct KnownGpu {
-  Backend backend;
-  StringRef arch;
+  StringRef backend, arch;
   int64_t sms, warps, sharedMemory, bandwidth, flops, handoff, barrier,
       overhead;
   /// The text of an `#ark.gpu`.
@@ -88,45 +87,38 @@ struct KnownGpu {
 // multiplied by the fraction of its data sheet that the H200 reaches.
 static constexpr KnownGpu knownGpus[] = {
     // A100 80 GB
-    {Backend::CUDA, "sm_80", 108, 16, 166912, 1850, 250000, 700, 1200, 250,
-     kAmpere},
+    {"cuda", "sm_80", 108, 16, 166912, 1850, 250000, 700, 1200, 250, kAmpere},
     // RTX A6000
-    {Backend::CUDA, "sm_86", 84, 16, 101376, 700, 120000, 700, 1200, 250,
-     kAmpere},
+    {"cuda", "sm_86", 84, 16, 101376, 700, 120000, 700, 1200, 250, kAmpere},
     // RTX 4090
-    {Backend::CUDA, "sm_89", 128, 16, 101376, 930, 160000, 650, 1100, 200,
-     kAda},
+    {"cuda", "sm_89", 128, 16, 101376, 930, 160000, 650, 1100, 200, kAda},
     // H200
-    {Backend::CUDA, "sm_90a", 132, 16, 232448, 4680, 790000, 600, 950, 200,
-     kHopper},
+    {"cuda", "sm_90a", 132, 16, 232448, 4680, 790000, 600, 950, 200, kHopper},
     // B200
-    {Backend::CUDA, "sm_100a", 148, 16, 232448, 7400, 1700000, 600, 1000, 200,
+    {"cuda", "sm_100a", 148, 16, 232448, 7400, 1700000, 600, 1000, 200,
      kBlackwell},
     // MI250X, one die
-    {Backend::HIP, "gfx90a", 110, 8, 65536, 1400, 150000, 1200, 2000, 400,
-     kCdna},
+    {"hip", "gfx90a", 110, 8, 65536, 1400, 150000, 1200, 2000, 400, kCdna},
     // MI300X
-    {Backend::HIP, "gfx942", 304, 8, 65536, 4300, 800000, 1500, 2500, 400,
-     kCdna},
+    {"hip", "gfx942", 304, 8, 65536, 4300, 800000, 1500, 2500, 400, kCdna},
     // MI355X
-    {Backend::HIP, "gfx950", 256, 8, 163840, 6500, 1600000, 1500, 2500, 400,
-     kCdna},
+    {"hip", "gfx950", 256, 8, 163840, 6500, 1600000, 1500, 2500, 400, kCdna},
 };
 
-static const KnownGpu *findKnown(Backend backend, StringRef arch) {
+static const KnownGpu *findKnown(StringRef backend, StringRef arch) {
   const KnownGpu *gpu = llvm::find_if(knownGpus, [&](const KnownGpu &known) {
     return known.backend == backend && known.arch == arch;
   });
   return gpu == std::end(knownGpus) ? nullptr : gpu;
 }
 
-GpuAttr ark::findGpu(MLIRContext *context, Backend backend, StringRef arch) {
+GpuAttr ark::findGpu(MLIRContext *context, StringRef backend, StringRef arch) {
   const KnownGpu *gpu = findKnown(backend, arch);
   return gpu ? cast<GpuAttr>(mlir::parseAttribute(gpu->facts, context))
              : GpuAttr();
 }
 
-TargetAttr ark::findTarget(MLIRContext *context, Backend backend,
+TargetAttr ark::findTarget(MLIRContext *context, StringRef backend,
                            StringRef arch) {
   const KnownGpu *gpu = findKnown(backend, arch);
   if (!gpu)
@@ -141,7 +133,7 @@ MmaAttr ark::getMmaSync(MLIRContext *context) {
   return cast<MmaAttr>(mlir::parseAttribute(MMA_SYNC, context));
 }
 
-std::string ark::listArchs(Backend backend) {
+std::string ark::listArchs(StringRef backend) {
   SmallVector<StringRef> archs;
   for (const KnownGpu &gpu : knownGpus)
     if (gpu.backend == backend)

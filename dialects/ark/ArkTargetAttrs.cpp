@@ -192,14 +192,16 @@ MmaAttr GpuAttr::findSharedMemoryMma() const {
 //===----------------------------------------------------------------------===//
 
 LogicalResult TargetAttr::verify(function_ref<InFlightDiagnostic()> emitError,
-                                 Backend backend, StringRef arch, int64_t sms,
+                                 StringRef backend, StringRef arch, int64_t sms,
                                  int64_t warps, int64_t sharedMemory,
                                  int64_t bandwidth, int64_t flops,
                                  int64_t handoff, int64_t barrier,
                                  int64_t overhead, GpuAttr gpu) {
   // target_attr_c1
-  if (!gpu != (backend == Backend::CPU))
-    return emitError() << "target for " << stringifyBackend(backend)
+  if (backend.empty())
+    return emitError() << "target has no `backend`";
+  if (!gpu != (backend == kCpuBackend))
+    return emitError() << "target for " << backend
                        << (gpu ? " has a `gpu`" : " has no `gpu`");
   // target_attr_c2
   const std::pair<StringRef, int64_t> positive[] = {{"sms", sms},

@@ -187,6 +187,9 @@ def Ark_GpuAttr : Ark_Attr<"Gpu", "gpu"> {
 def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
   let summary = "Facts about the machine that a program is compiled for";
   let description = [{
+    `backend` is the name of a backend that generates code for the machine: `cpu`, `cuda` or `hip`. It
+    is a word, and not an enumerator, so that the dialect needs no list of backends.
+
     The figures are those of the whole device, except where the list below says otherwise. The cost
     model reads no other facts about the machine, so any of them can be replaced by a measured one.
 
@@ -206,23 +209,23 @@ def Ark_TargetAttr : Ark_Attr<"Target", "target"> {
     ```
 
     Constraints:
-    - (target_attr_c1) GPUs have a `gpu`, and `cpu` has none.
+    - (target_attr_c1) `backend` is not empty. GPUs have a `gpu`, and `cpu` has none.
     - (target_attr_c2) `sms`, `warps`, `bandwidth` and `flops` are positive, `sms` is at most 65536,
       and no figure is negative.
   }];
   let parameters = (ins
-    EnumParameter<Ark_Backend>:$backend, StringRefParameter<>:$arch,
+    StringRefParameter<>:$backend, StringRefParameter<>:$arch,
     "int64_t":$sms, "int64_t":$warps, "int64_t":$shared_memory,
     "int64_t":$bandwidth, "int64_t":$flops, "int64_t":$handoff,
     "int64_t":$barrier, "int64_t":$overhead, OptionalParameter<"::mlir::ark::GpuAttr">:$gpu);
   let assemblyFormat = [{
-    `<` struct($backend, $arch, $sms, $warps, $shared_memory, $bandwidth, $flops, $handoff,
+    `<` struct(custom<Word>($backend), $arch, $sms, $warps, $shared_memory, $bandwidth, $flops, $handoff,
                $barrier, $overhead) `` custom<Gpu>($gpu, ref($backend), ref($arch)) `>`
   }];
   let genVerifyDecl = 1;
   let extraClassDeclaration = [{
     /// Returns true if many threads of an SM run one vCTA together.
-    bool isGpu() const { return getBackend() != Backend::CPU; }
+    bool isGpu() const { return static_cast<bool>(getGpu()); }
     /// Returns true if work items poll the task packets that they read: see ark-hand-over-packets.
     bool hasPolledPackets() const { return isGpu() && getGpu().getPacket() != 0; }
     /// Returns true if the target has asynchronous copies of this kind.

@@ -35,7 +35,7 @@ TargetAttr mlir::ark::findTarget(Operation *op) {
 CostModel::CostModel(ProgramOp program, int64_t sms)
     : target(findTarget(program)) {
   if (!target)
-    target = TargetAttr::get(program.getContext(), Backend::CPU, "unknown", sms,
+    target = TargetAttr::get(program.getContext(), kCpuBackend, "unknown", sms,
                              /*warps=*/1, /*sharedMemory=*/0,
                              /*bandwidth=*/100, /*flops=*/1000,
                              /*handoff=*/1000, /*barrier=*/2000,

@@ -138,15 +138,20 @@ function(add_ark_passes)
   add_ark_doc(Passes Passes.td -gen-pass-doc)
 endfunction()
 
-# add_ark_kernel_texts(<name> ...): makes <name>.mlir.inc of <name>.mlir of this folder, a C++ string
-# literal that ark-build-kernel includes.
+# add_ark_kernel_texts(): makes KernelTexts.h.inc of all *.mlir of this folder, with a constant
+# k<Name> of type KernelText for each <Name>.mlir. The file of a backend includes it.
 function(add_ark_kernel_texts)
-  foreach(name ${ARGN})
-    set(kernel_text ${CMAKE_CURRENT_SOURCE_DIR}/${name}.mlir)
-    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${kernel_text})
-    file(READ ${kernel_text} text)
-    file(CONFIGURE OUTPUT ${name}.mlir.inc CONTENT "R\"mlir(@text@)mlir\"\n" @ONLY)
+  set(constants "")
+  file(GLOB texts CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.mlir)
+  foreach(path ${texts})
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${path})
+    get_filename_component(name ${path} NAME_WE)
+    file(READ ${path} text)
+    string(APPEND constants "inline constexpr KernelText k${name} = {\n    \"${name}.mlir\",\n"
+                            "    R\"mlir(${text})mlir\"};\n")
   endforeach()
+  file(CONFIGURE OUTPUT KernelTexts.h.inc @ONLY CONTENT
+       "#include \"lib/backend/KernelText.h\"\n\nnamespace mlir::ark {\n@constants@}\n")
 endfunction()
 
 # add_ark_doc(<name> <td file> <tblgen arguments>): <name>.md beside the td file.

@@ -3,7 +3,7 @@
 #   cmake -Dfolder=<folder> -Duses=<folders> -Dfiles=<paths> -Dstamp=<path> -P CheckIncludes.cmake
 #
 # Folders are relative to the root of the project; `folder` is the one of the library. Writes
-# `stamp`. An `.inc` file that is made of another folder's kernel text is data and not checked.
+# `stamp`. A path in quotes begins at the root; paths relative to the file would escape the check.
 
 cmake_minimum_required(VERSION 3.24)
 
@@ -14,6 +14,12 @@ foreach(file ${files})
     string(REGEX REPLACE "^#include \"(.*)/[^/\"]+\".*$" "\\1" included "${line}")
     if(NOT included STREQUAL folder AND NOT included IN_LIST uses)
       string(APPEND found "\n  ${file}: ${line}\n    ${folder} does not use ${included}")
+    endif()
+  endforeach()
+  file(STRINGS ${file} lines REGEX "^#include \"")
+  foreach(line ${lines})
+    if(NOT line MATCHES "\"(ark-c|dialects|lib|passes|tests|mlir|mlir-c|llvm|llvm-c|lld)/")
+      string(APPEND found "\n  ${file}: ${line}\n    is not a path from the root")
     endif()
   endforeach()
 endforeach()

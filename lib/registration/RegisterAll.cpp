@@ -25,6 +25,7 @@
 using namespace mlir;
 
 void ark::registerAllArkDialects(DialectRegistry &registry) {
+  registerArkBackends();
   registry.insert<ArkDialect>();
   // The translation from gpu.module to PTX needs these.
   registerAllToLLVMIRTranslations(registry);
@@ -32,6 +33,8 @@ void ark::registerAllArkDialects(DialectRegistry &registry) {
 }
 
 void ark::registerAllArkPasses() {
+  // The dependent dialects of passes are those of the backends.
+  registerArkBackends();
   registerArkGraphPasses();
   registerArkTilingPasses();
   registerArkTilingSelectionPasses();

@@ -71,7 +71,7 @@ struct ValueRecord {
 
 struct Manifest {
   std::string program;
-  Backend backend = Backend::CPU;
+  std::string backend = kCpuBackend.str();
   int64_t sms = 0, warps = 0, arena = 0, packets = 0, ranks = 1;
   std::vector<BufferRecord> buffers;
   std::vector<BodyRecord> bodies;

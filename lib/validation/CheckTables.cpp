@@ -133,7 +133,7 @@ LogicalResult TableChecker::checkHandoff(size_t semaphore,
   if (llvm::none_of(items, looks))
     return success();
   const SemaphoreRecord &record = manifest.semaphores[semaphore];
-  if (record.handoff != HandoffKind::Packet || manifest.backend != Backend::CPU)
+  if (record.handoff != HandoffKind::Packet || manifest.backend != kCpuBackend)
     return fail("instructions", *llvm::find_if(items, looks))
            << "semaphore '" << record.name << "' has a counter and no packets";
   for (size_t item : items) {

@@ -367,11 +367,7 @@ ValueRecord Decoder::intermediate(const json::Value &value, const Twine &path) {
 }
 
 void Decoder::target(const Object &from) {
-  std::optional<Backend> backend =
-      symbolizeBackend(text(from, "backend", "target"));
-  if (!backend)
-    fail("target.backend", "unknown backend");
-  manifest.backend = backend.value_or(Backend::CPU);
+  manifest.backend = text(from, "backend", "target");
   manifest.sms = integer(from, "sms", "target", 1, kMaxSms);
   manifest.warps = integer(from, "warps", "target", 1);
 }

@@ -1,8 +1,9 @@
 //===- BuildKernel.cpp - Build the persistent kernel's functions ----------===//
 
 #include "dialects/ark/ArkOps.h"
+#include "lib/backend/Backend.h"
 #include "passes/kernel/KernelAbi.h"
-#include "passes/kernel/KernelText.h"
+#include "passes/kernel/KernelTextLinker.h"
 #include "passes/kernel/Passes.h"
 
 #include "mlir/Conversion/LLVMCommon/MemRefBuilder.h"
@@ -12,11 +13,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
-#include "llvm/TargetParser/Host.h"
-#include "llvm/TargetParser/Triple.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_BUILDKERNELPASS
@@ -26,79 +23,6 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-static constexpr KernelText kCpuKernel = {
-    "CpuKernel.mlir",
-#include "passes/kernel/CpuKernel.mlir.inc"
-};
-static constexpr KernelText kCpuPackets = {
-    "CpuPackets.mlir",
-#include "passes/target/packets/CpuPackets.mlir.inc"
-};
-static constexpr KernelText kCpuSemaphores = {
-    "CpuSemaphores.mlir",
-#include "passes/kernel/CpuSemaphores.mlir.inc"
-};
-static constexpr KernelText kGpuKernel = {
-    "GpuKernel.mlir",
-#include "passes/kernel/GpuKernel.mlir.inc"
-};
-static constexpr KernelText kGpuResident = {
-    "GpuResident.mlir",
-#include "passes/kernel/GpuResident.mlir.inc"
-};
-static constexpr KernelText kGpuSemaphores = {
-    "GpuSemaphores.mlir",
-#include "passes/kernel/GpuSemaphores.mlir.inc"
-};
-static constexpr KernelText kHipKernel = {
-    "HipKernel.mlir",
-#include "passes/kernel/HipKernel.mlir.inc"
-};
-static constexpr KernelText kLocalRanks = {
-    "LocalRanks.mlir",
-#include "passes/kernel/LocalRanks.mlir.inc"
-};
-static constexpr KernelText kKernelTables = {
-    "KernelTables.mlir",
-#include "passes/kernel/KernelTables.mlir.inc"
-};
-static constexpr KernelText kCudaPrefetch = {
-    "CudaPrefetch.mlir",
-#include "passes/target/prefetch/CudaPrefetch.mlir.inc"
-};
-static constexpr KernelText kCudaKernel = {
-    "CudaKernel.mlir",
-#include "passes/kernel/CudaKernel.mlir.inc"
-};
-static constexpr KernelText kCudaPeerRanks = {
-    "CudaPeerRanks.mlir",
-#include "passes/kernel/CudaPeerRanks.mlir.inc"
-};
-static constexpr KernelText kCudaPackets = {
-    "CudaPackets.mlir",
-#include "passes/target/packets/CudaPackets.mlir.inc"
-};
-static constexpr KernelText kCudaPacketWords = {
-    "CudaPacketWords.mlir",
-#include "passes/target/packets/CudaPacketWords.mlir.inc"
-};
-static constexpr KernelText kCudaRing = {
-    "CudaRing.mlir",
-#include "passes/target/weight_streaming/CudaRing.mlir.inc"
-};
-static constexpr KernelText kCudaStream = {
-    "CudaStream.mlir",
-#include "passes/target/weight_streaming/CudaStream.mlir.inc"
-};
-static constexpr KernelText kCudaStreamLane = {
-    "CudaStreamLane.mlir",
-#include "passes/target/weight_streaming/CudaStreamLane.mlir.inc"
-};
-static constexpr KernelText kCudaTensorMaps = {
-    "CudaTensorMaps.mlir",
-#include "passes/target/matmul/CudaTensorMaps.mlir.inc"
-};
-
 //===----------------------------------------------------------------------===//
 // Code that is the same for every program
 //===----------------------------------------------------------------------===//
@@ -106,25 +30,6 @@ static constexpr KernelText kCudaTensorMaps = {
 /// Function that marks an address as global memory. Defined only by the texts
 /// of backends that have instructions of their own for global memory.
 static constexpr llvm::StringLiteral kMarkGlobal = "ark_mark_global";
-
-/// Builds the body of `ark_pause`: the spin-wait hint of this machine's
-/// instruction set.
-static void buildPause(func::FuncOp function) {
-  OpBuilder builder = OpBuilder::atBlockBegin(function.addEntryBlock());
-  Location loc = function.getLoc();
-  llvm::Triple triple(llvm::sys::getDefaultTargetTriple());
-  if (triple.isX86()) {
-    LLVM::CallIntrinsicOp::create(builder, loc,
-                                  builder.getStringAttr("llvm.x86.sse2.pause"),
-                                  ValueRange());
-  } else if (triple.isAArch64()) {
-    Value yield = arith::ConstantIntOp::create(builder, loc, 1, 32);
-    LLVM::CallIntrinsicOp::create(builder, loc,
-                                  builder.getStringAttr("llvm.aarch64.hint"),
-                                  ValueRange{yield});
-  }
-  func::ReturnOp::create(builder, loc);
-}
 
 static void buildTraced(func::FuncOp function, bool trace) {
   OpBuilder builder = OpBuilder::atBlockBegin(function.addEntryBlock());
@@ -284,14 +189,25 @@ namespace {
 struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
   using BuildKernelPassBase::BuildKernelPassBase;
 
+  /// Kernel texts contain ops of all registered backends.
+  void getDependentDialects(DialectRegistry &registry) const override {
+    BuildKernelPassBase::getDependentDialects(registry);
+    for (const Backend *backend : getBackends())
+      backend->registerDialects(registry);
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto kernels = module.getOps<KernelOp>();
     if (kernels.empty())
       return;
     KernelOp kernel = *kernels.begin();
-    KernelTextLinker linker(module, kernel.getRanks().has_value());
-    for (KernelText text : getTexts(kernel))
+    FailureOr<const Backend *> backend = findBackend(module);
+    if (failed(backend))
+      return signalPassFailure();
+    bool hasRanks = kernel.getRanks().has_value();
+    KernelTextLinker linker(module, hasRanks);
+    for (KernelText text : (*backend)->getKernelTexts(hasRanks))
       if (failed(linker.add(text)))
         return signalPassFailure();
 
@@ -301,39 +217,8 @@ struct BuildKernelPass : ark::impl::BuildKernelPassBase<BuildKernelPass> {
       return signalPassFailure();
     DispatchBuilder(symbols.lookup<func::FuncOp>(abi::kRun), symbols)
         .build(bodies);
-    if (auto pause = symbols.lookup<func::FuncOp>("ark_pause"))
-      buildPause(pause);
+    (*backend)->buildKernelFunctions(symbols);
     buildTraced(symbols.lookup<func::FuncOp>("ark_traced"), trace);
-  }
-
-  /// Returns the texts of the backend. On NVIDIA GPUs, one of them depends on
-  /// whether the program has several ranks.
-  SmallVector<KernelText> getTexts(KernelOp kernel) {
-    auto target =
-        getOperation()->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-    bool isRanked = kernel.getRanks().has_value();
-    switch (target ? target.getBackend() : Backend::CPU) {
-    case Backend::CPU:
-      return {kCpuKernel, kCpuSemaphores, kCpuPackets, kKernelTables};
-    case Backend::CUDA:
-      return {kGpuResident,
-              kCudaPackets,
-              kCudaPacketWords,
-              kGpuKernel,
-              kGpuSemaphores,
-              kCudaStream,
-              kCudaStreamLane,
-              kCudaPrefetch,
-              kCudaRing,
-              kCudaTensorMaps,
-              isRanked ? kCudaPeerRanks : kLocalRanks,
-              kCudaKernel,
-              kKernelTables};
-    case Backend::HIP:
-      return {kGpuResident, kGpuKernel, kGpuSemaphores,
-              kLocalRanks,  kHipKernel, kKernelTables};
-    }
-    llvm_unreachable("not a backend");
   }
 
   LogicalResult lookUpBodies(KernelOp kernel, SymbolTable &symbols,

@@ -127,8 +127,6 @@ def BuildKernelPass : Pass<"ark-build-kernel", "::mlir::ModuleOp"> {
     "::mlir::func::FuncDialect",
     "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect",
-    "::mlir::NVVM::NVVMDialect",
-    "::mlir::ROCDL::ROCDLDialect",
     "::mlir::vector::VectorDialect",
   ];
 }

@@ -1,7 +1,7 @@
 //===- AssignTarget.cpp - Attach the target to a module -------------------===//
 
 #include "dialects/ark/ArkDialect.h"
-#include "lib/target/TargetSpec.h"
+#include "lib/backend/TargetSpec.h"
 #include "passes/pipelines/Passes.h"
 
 #include "mlir/IR/BuiltinOps.h"

@@ -10,6 +10,10 @@ namespace mlir::ark {
 /// Registers the passes of all folders of the target stage.
 void registerArkTargetPasses();
 
+/// Registers the backends cpu, cuda and hip; may be called again. Without
+/// backends, no pass knows a target.
+void registerArkBackends();
+
 struct TargetPipelineOptions {
   /// f32 elements of a vector register; 0 stands for those of this machine.
   int64_t vectorElements = 0;

@@ -15,6 +15,7 @@ PACKAGE = ROOT / "ark_mlir"
 
 # Modules that every package may import.
 BASE = {
+    "backends",
     "devices",
     "dtypes",
     "errors",

@@ -1,6 +1,6 @@
 //===- TestKernelTexts.cpp - Parse texts of the kernel --------------------===//
 
-#include "passes/kernel/KernelText.h"
+#include "passes/kernel/KernelTextLinker.h"
 #include "tests/lib/TestPasses.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

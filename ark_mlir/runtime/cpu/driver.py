@@ -324,3 +324,9 @@ def _never_ended(lanes: Lanes) -> DeviceError:
         f"lanes {stuck} did not end within {GRACE_SECONDS:g} s after an abort; "
         "their threads continue, and the program cannot run again until they have ended"
     )
+
+
+def make_driver(devices: Sequence[int] | None = None) -> CpuDriver:
+    """Returns a driver; `devices` has no effect on processors."""
+    del devices
+    return CpuDriver()

@@ -14,7 +14,7 @@ from ...bundle import Bundle
 from ...errors import InvalidUsageError, a_type
 from ..arrays.binding import read_sources
 from ..arrays.streams import StreamsByRank, stream_handle
-from ..drivers import DRIVERS, DriverTable, drivers_for
+from ..drivers import DriverTable, drivers_for
 from ..executable import Executable
 from ..resident import Resident
 from .naming import qualified
@@ -43,7 +43,7 @@ class World(Executable):
         >>> y0, y1 = (out["y"] for out in world.run([{"x": x0}, {"x": x1}]))
     """
 
-    def __init__(self, bundle: Bundle, drivers: DriverTable = DRIVERS) -> None:
+    def __init__(self, bundle: Bundle, drivers: DriverTable | None = None) -> None:
         super().__init__(bundle, drivers)
         self._barrier = RunBarrier(self)
 

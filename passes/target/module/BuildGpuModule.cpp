@@ -3,16 +3,13 @@
 #include "passes/target/module/Passes.h"
 
 #include "dialects/ark/ArkOps.h"
+#include "lib/backend/GpuBackend.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlowOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
 #include "passes/kernel/KernelAbi.h"
-#include "passes/target/support/Bodies.h"
-#include "passes/target/support/SharedMemory.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_BUILDGPUMODULEPASS
@@ -31,99 +28,16 @@ static constexpr llvm::StringLiteral kLane = "ark_lane";
 /// once, or once per ring of a doorbell.
 static constexpr llvm::StringLiteral kResident = "ark_resident_loop";
 
-/// The data layout of 64-bit code for NVIDIA GPUs. Without it, 64-bit numbers
-/// count as aligned to 32 bits and take two loads each.
-static constexpr llvm::StringLiteral kCudaDataLayout =
-    "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64";
-
-/// The code object version for AMD GPUs, which drivers from ROCm 5 on load.
-static constexpr int32_t kCodeObjectVersion = 500;
-
-static void describeCuda(gpu::GPUModuleOp gpuModule, TargetAttr target) {
-  Builder builder(gpuModule.getContext());
-  auto nvvm = NVVM::NVVMTargetAttr::get(gpuModule.getContext(), /*optLevel=*/3,
-                                        "nvptx64-nvidia-cuda", target.getArch(),
-                                        target.getGpu().getFeatures());
-  gpuModule.setTargetsAttr(builder.getArrayAttr({nvvm}));
-  gpuModule->setAttr(LLVM::LLVMDialect::getDataLayoutAttrName(),
-                     builder.getStringAttr(kCudaDataLayout));
-}
-
-/// Sets the target attribute of AMD GPUs. The conversion to ROCDL adds the data
-/// layout.
-static void describeHip(gpu::GPUModuleOp gpuModule, TargetAttr target) {
-  OpBuilder builder = OpBuilder::atBlockBegin(gpuModule.getBody());
-  auto rocdl = ROCDL::ROCDLTargetAttr::get(
-      gpuModule.getContext(), /*optLevel=*/3, "amdgcn-amd-amdhsa",
-      target.getArch(), target.getGpu().getFeatures(),
-      std::to_string(kCodeObjectVersion));
-  gpuModule.setTargetsAttr(builder.getArrayAttr({rocdl}));
-  auto version = LLVM::ModuleFlagAttr::get(
-      gpuModule.getContext(), LLVM::ModFlagBehavior::Error,
-      builder.getStringAttr("amdhsa_code_object_version"),
-      builder.getI32IntegerAttr(kCodeObjectVersion));
-  LLVM::ModuleFlagsOp::create(builder, gpuModule.getLoc(),
-                              builder.getArrayAttr({version}));
-}
-
 /// Creates the module with the target attribute of the backend.
-static gpu::GPUModuleOp createGpuModule(ModuleOp module, TargetAttr target) {
+static gpu::GPUModuleOp createGpuModule(ModuleOp module, TargetAttr target,
+                                        const GpuBackend &backend) {
   OpBuilder builder = OpBuilder::atBlockEnd(module.getBody());
   auto gpuModule =
       gpu::GPUModuleOp::create(builder, module.getLoc(), kGpuModule);
-  switch (target.getBackend()) {
-  case Backend::CPU:
-    llvm_unreachable("not a GPU");
-  case Backend::CUDA:
-    describeCuda(gpuModule, target);
-    break;
-  case Backend::HIP:
-    describeHip(gpuModule, target);
-    break;
-  }
+  backend.describeModule(gpuModule, target);
   module->setAttr(gpu::GPUDialect::getContainerModuleAttrName(),
                   builder.getUnitAttr());
   return gpuModule;
-}
-
-/// Sets the size of shared memory, which is a field of the code object on AMD
-/// GPUs.
-static void fixSharedMemory(ModuleOp module, KernelOp kernel) {
-  LLVM::GlobalOp memory = getSharedMemory(module);
-  Builder builder(module.getContext());
-  memory.setGlobalType(LLVM::LLVMArrayType::get(
-      builder.getI8Type(), std::max<int64_t>(getSharedBytes(kernel), 1)));
-  memory.setLinkage(LLVM::Linkage::Internal);
-}
-
-/// Marks functions as convergent, because code with barriers must not move into
-/// a branch. LLVM knows convergent instructions, but not convergent functions.
-static void setConvergent(gpu::GPUModuleOp gpuModule) {
-  auto unit = UnitAttr::get(gpuModule.getContext());
-  for (auto function : gpuModule.getOps<func::FuncOp>())
-    function->setAttr("convergent", unit);
-}
-
-/// Returns true if a body contains `wgmma` instructions.
-static bool hasWarpgroups(func::FuncOp body) {
-  return body
-      .walk([](NVVM::WgmmaMmaAsyncOp) { return WalkResult::interrupt(); })
-      .wasInterrupted();
-}
-
-/// Keeps bodies without `wgmma` from being inlined if other bodies use it.
-/// ptxas serialises `wgmma` in a called function, so bodies with `wgmma` have
-/// to be part of the kernel. The other bodies then become functions with their
-/// own register allocation. If no body uses `wgmma`, all bodies become one
-/// function, which makes calls cheaper.
-static void keepBodies(ModuleOp module) {
-  Builder builder(module.getContext());
-  SmallVector<func::FuncOp> bodies = getBodies(module);
-  if (llvm::none_of(bodies, hasWarpgroups))
-    return;
-  for (func::FuncOp body : bodies)
-    if (!hasWarpgroups(body))
-      body->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
 }
 
 /// Moves functions and globals to the GPU module; the tables of `ark.kernel`
@@ -172,6 +86,13 @@ struct BuildGpuModulePass
     : ark::impl::BuildGpuModulePassBase<BuildGpuModulePass> {
   using BuildGpuModulePassBase::BuildGpuModulePassBase;
 
+  /// The attributes of the module belong to dialects of the backends.
+  void getDependentDialects(DialectRegistry &registry) const override {
+    BuildGpuModulePassBase::getDependentDialects(registry);
+    for (const Backend *backend : getBackends())
+      backend->registerDialects(registry);
+  }
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     auto kernels = module.getOps<KernelOp>();
@@ -185,23 +106,20 @@ struct BuildGpuModulePass
           << kernel.getEntry() << "'";
       return signalPassFailure();
     }
-    if (!target.isGpu()) {
+    FailureOr<const Backend *> found = findBackend(module);
+    if (failed(found))
+      return signalPassFailure();
+    const GpuBackend *backend = (*found)->asGpu();
+    if (!backend) {
       kernel.emitOpError("is for ")
-          << stringifyBackend(target.getBackend()) << ", which is not a GPU";
+          << target.getBackend() << ", which is not a GPU";
       return signalPassFailure();
     }
     if (failed(verifyCallees(module, loop)))
       return signalPassFailure();
-    bool isHip = target.getBackend() == Backend::HIP;
-    bool isCuda = target.getBackend() == Backend::CUDA;
-    if (isHip)
-      fixSharedMemory(module, kernel);
-    if (isCuda)
-      keepBodies(module);
-    gpu::GPUModuleOp gpuModule = createGpuModule(module, target);
+    backend->prepareFunctions(module, kernel);
+    gpu::GPUModuleOp gpuModule = createGpuModule(module, target, *backend);
     moveSymbols(module, gpuModule);
-    if (isHip)
-      setConvergent(gpuModule);
     auto stay = SymbolTable(gpuModule).lookup<func::FuncOp>(kResident);
     if (failed(SymbolTable::replaceAllSymbolUses(
             loop, StringAttr::get(&getContext(), kDispatchLoop), gpuModule)))
@@ -210,11 +128,7 @@ struct BuildGpuModulePass
     loop.setPrivate();
     gpu::GPUFuncOp entry =
         createEntry(gpuModule, kernel.getEntry(), stay ? stay : loop);
-    // One CTA uses all registers of an SM. By default, ptxas would limit the
-    // registers for two CTAs.
-    if (isCuda)
-      entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
-                     IntegerAttr::get(IntegerType::get(&getContext(), 32), 1));
+    backend->describeFunctions(gpuModule, entry);
   }
 
 private:

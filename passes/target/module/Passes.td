@@ -8,10 +8,10 @@ include "mlir/Pass/PassBase.td"
 def LowerToTargetPass : Pass<"ark-lower-to-target", "::mlir::ModuleOp"> {
   let summary = "Run the lowering of the module's target";
   let description = [{
-    Produces functions in the LLVM dialect for `cpu`, a `gpu.module` in the LLVM and NVVM dialects
-    for `cuda`, and a `gpu.module` in the LLVM and ROCDL dialects for `hip`. The module's attribute
-    `ark.target` selects the lowering, so that a dump of an earlier stage can be compiled without a
-    flag.
+    The module's attribute `ark.target` selects the backend, whose passes run. They produce functions
+    in the LLVM dialect for `cpu`, a `gpu.module` in the LLVM and NVVM dialects for `cuda`, and a
+    `gpu.module` in the LLVM and ROCDL dialects for `hip`. A dump of an earlier stage hence compiles
+    without a flag.
 
     ```mlir
     module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", ...>} {
@@ -53,11 +53,12 @@ def VerifyTargetPass : Pass<"ark-verify-target", "::mlir::ModuleOp"> {
   let description = [{
     Changes nothing. Checks a module with an `ark.kernel`:
 
-    - (target_c1) all other ops belong to the LLVM dialect, for cuda also NVVM, for hip also ROCDL.
+    - (target_c1) all other ops belong to the LLVM dialect or to the backend's dialect: NVVM or ROCDL.
     - (target_c2) for a GPU these ops are in one `gpu.module`, which names its target.
     - (target_c3) the entry has code, the type of docs/bundle.md, and is visible.
     - (target_c4) every body has code.
-    - (target_c5) for hip every function that is called has code.
+    - (target_c5) every function that is called has code, for backends that link no library, such as
+      `hip`.
     - (target_c6) arguments of bodies carry `ark.packets` if the tables say that they are packets,
       and only packet instructions use values that are computed from their addresses: for cuda the
       relaxed stores and loads of CudaPackets.mlir, for cpu 64-bit stores with release ordering.
@@ -174,8 +175,6 @@ def BuildGpuModulePass : Pass<"ark-build-gpu-module", "::mlir::ModuleOp"> {
     "::mlir::cf::ControlFlowDialect",
     "::mlir::gpu::GPUDialect",
     "::mlir::LLVM::LLVMDialect",
-    "::mlir::NVVM::NVVMDialect",
-    "::mlir::ROCDL::ROCDLDialect",
   ];
 }
 

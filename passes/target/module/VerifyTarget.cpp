@@ -1,15 +1,14 @@
 //===- VerifyTarget.cpp - Checks the code of the target stage -------------===//
 
-#include "passes/target/module/ForeignCode.h"
 #include "passes/target/module/Passes.h"
 #include "passes/target/packets/PacketAccesses.h"
 #include "passes/target/support/SharedMemory.h"
 
 #include "dialects/ark/ArkOps.h"
+#include "lib/backend/Backend.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
-#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+#include "llvm/IR/Intrinsics.h"
 
 namespace mlir::ark {
 #define GEN_PASS_DEF_VERIFYTARGETPASS
@@ -20,13 +19,29 @@ using namespace mlir;
 using namespace mlir::ark;
 
 /// Returns true if the backend can translate the op to machine code.
-static bool isCode(Operation *op, Backend backend) {
+static bool isCode(Operation *op, const Backend &backend) {
   Dialect *dialect = op->getDialect();
   return isa_and_present<LLVM::LLVMDialect>(dialect) ||
-         (backend == Backend::CUDA &&
-          isa_and_present<NVVM::NVVMDialect>(dialect)) ||
-         (backend == Backend::HIP &&
-          isa_and_present<ROCDL::ROCDLDialect>(dialect));
+         (dialect && backend.isMachineDialect(*dialect));
+}
+
+/// Returns true for intrinsics of other machines.
+static bool isForeignIntrinsic(LLVM::CallIntrinsicOp call,
+                               const Backend &backend) {
+  StringRef name = call.getIntrin();
+  if (!llvm::Intrinsic::isTargetIntrinsic(
+          llvm::Intrinsic::lookupIntrinsicID(name)))
+    return false;
+  return !name.starts_with(
+      ("llvm." + backend.getIntrinsicPrefix() + ".").str());
+}
+
+/// Returns true for intrinsics and inline assembly of other machines.
+static bool isForeign(Operation *op, const Backend &backend) {
+  if (auto call = dyn_cast<LLVM::CallIntrinsicOp>(op))
+    return isForeignIntrinsic(call, backend);
+  auto assembly = dyn_cast<LLVM::InlineAsmOp>(op);
+  return assembly && !backend.isOwnAssembly(assembly);
 }
 
 /// Returns true for a load or a store of `i1` or of a vector of `i1`.
@@ -40,11 +55,11 @@ static bool accessesBits(Operation *op) {
 }
 
 /// Checks that all ops except the tables and the gpu.module can be translated.
-static LogicalResult verifyOps(Operation *container, Backend backend) {
+static LogicalResult verifyOps(Operation *container, const Backend &backend) {
   WalkResult walk = container->walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isForeign(op, backend)) {
       op->emitOpError("is code for another backend than ")
-          << stringifyBackend(backend) << " (target_c7)";
+          << backend.getName() << " (target_c7)";
       return WalkResult::interrupt();
     }
     if (accessesBits(op)) {
@@ -111,13 +126,15 @@ static LogicalResult verifyBodies(KernelOp kernel, Operation *container) {
   return success();
 }
 
-/// Checks that every called function has a body, because kernels for hip are
-/// not linked with a library.
-static LogicalResult verifyCalls(Operation *container) {
+/// Checks that every called function has a body if the backend links no
+/// library.
+static LogicalResult verifyCalls(Operation *container, const Backend &backend) {
+  if (backend.linksLibraries())
+    return success();
   for (auto function : container->getRegion(0).getOps<LLVM::LLVMFuncOp>())
     if (function.isExternal())
-      return function.emitOpError(
-          "is called but has no body, and hip has no library (target_c5)");
+      return function.emitOpError("is called but has no body, and ")
+             << backend.getName() << " has no library (target_c5)";
   return success();
 }
 
@@ -136,21 +153,23 @@ struct VerifyTargetPass : ark::impl::VerifyTargetPassBase<VerifyTargetPass> {
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
-    Backend backend = target ? target.getBackend() : Backend::CPU;
-    bool isGpu = backend != Backend::CPU;
     if (module.getOps<KernelOp>().empty())
       return;
+    auto target = module->getAttrOfType<TargetAttr>(ArkDialect::kTargetAttr);
+    FailureOr<const Backend *> backend = findBackend(module);
+    if (failed(backend))
+      return signalPassFailure();
+    bool isGpu = (*backend)->asGpu();
     FailureOr<Operation *> container = getContainer(module, isGpu);
-    if (failed(container) || failed(verifyOps(module, backend)))
+    if (failed(container) || failed(verifyOps(module, **backend)))
       return signalPassFailure();
     for (auto kernel : module.getOps<KernelOp>())
       if (failed(verifyEntry(kernel, *container, isGpu)) ||
           failed(verifyBodies(kernel, *container)) ||
-          failed(verifyPacketAccesses(kernel, *container, target)) ||
+          failed(verifyPacketAccesses(kernel, *container, target, **backend)) ||
           failed(verifySharedMemory(kernel, target)))
         return signalPassFailure();
-    if (backend == Backend::HIP && failed(verifyCalls(*container)))
+    if (failed(verifyCalls(*container, **backend)))
       signalPassFailure();
   }
 };

@@ -19,9 +19,9 @@ namespace {
 /// through functions and branches.
 class PacketTracker {
 public:
-  PacketTracker(KernelOp kernel, Operation *container, TargetAttr target)
-      : kernel(kernel), container(container),
-        backend(target ? target.getBackend() : Backend::CPU),
+  PacketTracker(KernelOp kernel, Operation *container, TargetAttr target,
+                const Backend &backend)
+      : kernel(kernel), container(container), backend(backend),
         scope(getScope(kernel, target)) {}
 
   LogicalResult run();
@@ -35,12 +35,11 @@ private:
   LogicalResult visit(OpOperand &use);
   LogicalResult visitCall(LLVM::CallOp call, OpOperand &use);
   void visitReturn(LLVM::ReturnOp op, OpOperand &use);
-  bool isPacketAccess(OpOperand &use) const;
   LogicalResult fail(OpOperand &use) const;
 
   KernelOp kernel;
   Operation *container;
-  Backend backend;
+  const Backend &backend;
   /// Scope of packet instructions; empty if the target names no scopes.
   StringRef scope;
   /// The operands of every body that are packets.
@@ -143,34 +142,6 @@ LogicalResult PacketTracker::fail(OpOperand &use) const {
          << "(target_c6)";
 }
 
-/// Returns true if `text` is a single instruction named `name`.
-static bool isInstruction(StringRef text, StringRef name) {
-  return text.consume_front(name) && text.starts_with(" ") &&
-         text.count(';') == 1 && text.ends_with(";");
-}
-
-/// Returns true if an op is a packet instruction, or a prefetch, which accesses
-/// no packet.
-bool PacketTracker::isPacketAccess(OpOperand &use) const {
-  if (auto store = dyn_cast<LLVM::StoreOp>(use.getOwner()))
-    return backend == Backend::CPU && use.get() == store.getAddr() &&
-           use.get() != store.getValue() &&
-           store.getValue().getType().isInteger(64) &&
-           store.getOrdering() == LLVM::AtomicOrdering::release;
-  auto assembly = dyn_cast<LLVM::InlineAsmOp>(use.getOwner());
-  if (backend != Backend::CUDA || !assembly || use.getOperandNumber() != 0)
-    return false;
-  if (isInstruction(assembly.getAsmString(), "prefetch.global.L2"))
-    return true;
-  auto isAccess = [&](StringRef access, StringRef type) {
-    return isInstruction(
-        assembly.getAsmString(),
-        (access + ".relaxed." + scope + ".global." + type).str());
-  };
-  return isAccess("st", "u32") || isAccess("st", "u64") ||
-         isAccess("ld", "v4.u32") || isAccess("ld", "v2.u64");
-}
-
 LogicalResult PacketTracker::visitCall(LLVM::CallOp call, OpOperand &use) {
   auto callee =
       call.getCallee()
@@ -205,7 +176,7 @@ LogicalResult PacketTracker::visit(OpOperand &use) {
     return success();
   }
   // The result of a comparison is not an address.
-  if (isPacketAccess(use) || isa<LLVM::ICmpOp>(op))
+  if (backend.isPacketAccess(use, scope) || isa<LLVM::ICmpOp>(op))
     return success();
   if (!isMemoryEffectFree(op))
     return fail(use);
@@ -234,6 +205,7 @@ LogicalResult PacketTracker::run() {
 
 LogicalResult mlir::ark::verifyPacketAccesses(KernelOp kernel,
                                               Operation *container,
-                                              TargetAttr target) {
-  return PacketTracker(kernel, container, target).run();
+                                              TargetAttr target,
+                                              const Backend &backend) {
+  return PacketTracker(kernel, container, target, backend).run();
 }

@@ -4,6 +4,7 @@
 #define ARK_PASSES_TARGET_PACKETS_PACKETACCESSES_H
 
 #include "dialects/ark/ArkOps.h"
+#include "lib/backend/Backend.h"
 
 namespace mlir::ark {
 
@@ -13,12 +14,11 @@ namespace mlir::ark {
 ///   - arguments of bodies carry `ark.packets` if the tables say that they are
 ///     packets;
 ///   - only packet instructions use values that are computed from the address
-///     of a packet. On cuda, these are the relaxed stores and loads of
-///     CudaPacketWords.mlir; on cpu, 64-bit stores with release ordering.
+///     of a packet. The backend knows them.
 ///
 /// `target` is the target of the module, null for the host.
 LogicalResult verifyPacketAccesses(KernelOp kernel, Operation *container,
-                                   TargetAttr target);
+                                   TargetAttr target, const Backend &backend);
 
 } // namespace mlir::ark
 

@@ -60,3 +60,11 @@ void ark::setSharedBytes(KernelOp kernel, int64_t bytes) {
   Builder builder(kernel.getContext());
   kernel->setAttr(kSharedBytesAttr, builder.getI64IntegerAttr(bytes));
 }
+
+void ark::setSharedMemorySize(ModuleOp module, KernelOp kernel) {
+  LLVM::GlobalOp memory = getSharedMemory(module);
+  Builder builder(module.getContext());
+  memory.setGlobalType(LLVM::LLVMArrayType::get(
+      builder.getI8Type(), std::max<int64_t>(getSharedBytes(kernel), 1)));
+  memory.setLinkage(LLVM::Linkage::Internal);
+}

@@ -41,6 +41,10 @@ Value getSharedPointer(OpBuilder &builder, Location loc, LLVM::GlobalOp memory,
 int64_t getSharedBytes(KernelOp kernel);
 void setSharedBytes(KernelOp kernel, int64_t bytes);
 
+/// Gives the global for shared memory the size that a kernel has allocated, for
+/// GPUs whose code states the size.
+void setSharedMemorySize(ModuleOp module, KernelOp kernel);
+
 } // namespace mlir::ark
 
 #endif // ARK_PASSES_TARGET_SUPPORT_SHAREDMEMORY_H

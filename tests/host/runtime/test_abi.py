@@ -94,7 +94,7 @@ def test_text_names_fields(path: Path) -> None:
 @pytest.mark.parametrize("path", _TEXTS, ids=lambda path: path.name)
 def test_text_has_a_test(path: Path) -> None:
     name = re.sub(r"(?<!^)([A-Z])", r"-\1", path.stem).lower()
-    test = _ROOT / f"tests/passes/kernel/texts/{name}.mlir"
+    test = _ROOT / "tests" / path.parent.relative_to(_ROOT) / f"{name}.mlir"
     assert f"{path.relative_to(_ROOT)} |" in test.read_text()
 
 

@@ -41,7 +41,7 @@ class NoLibrary:
 )
 def test_the_missing_requirement_is_named(hip: Any, message: str) -> None:
     with pytest.raises(ark.UnsupportedError, match=message):
-        make_driver(hip)
+        make_driver(hip=hip)
 
 
 def test_without_the_package(

@@ -18,7 +18,7 @@ import ark_mlir as ark
 from ark_mlir.bundle import write_bundle
 from ark_mlir.runtime import Executable
 from ark_mlir.runtime.cpu import host, image
-from ark_mlir.runtime.drivers import DRIVERS
+from ark_mlir.runtime.drivers import all_drivers
 from ark_mlir.testing.toy import ToyProgram, add_program, compile_c, compile_kernel, run
 
 Array = np.ndarray[Any, Any]
@@ -64,7 +64,7 @@ def test_another_backend(kernel: bytes, tmp_path: Path) -> None:
     manifest["target"].update(backend="hip", arch="gfx942")
     write_bundle(tmp_path / "a.arkbin", manifest, sections)
     message = r"a\.arkbin: the bundle is for hip \(gfx942\); this runtime runs .* cpu, cuda"
-    some = {name: DRIVERS[name] for name in ("cpu", "cuda")}
+    some = {name: all_drivers()[name] for name in ("cpu", "cuda")}
     with pytest.raises(ark.UnsupportedError, match=message):
         ark.load(tmp_path / "a.arkbin", some)
 

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --split-input-file --ark-map-to-threads=threads=64 | FileCheck %s
+// RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_90a --ark-map-to-threads=threads=64 | FileCheck %s
 
 // Threads take iterations round-robin, with the last dimension fastest.
 ark.kernel @k {

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/KernelTables.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../passes/kernel/KernelTables.mlir | FileCheck %s
 
 // Entries of tasks and operands have two fields.
 // CHECK-LABEL: func.func private @ark_task(

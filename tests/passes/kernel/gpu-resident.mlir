@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/GpuResident.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../passes/kernel/GpuResident.mlir | FileCheck %s
 
 // The doorbell consists of counters in cache lines of their own, words of the host and the number of lanes.
 // CHECK-LABEL: func.func private @ark_resident_loop(

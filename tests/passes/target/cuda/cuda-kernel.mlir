@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-test-kernel-texts=files=%S/../../../../passes/kernel/CudaKernel.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-test-kernel-texts=files=%S/../../../../passes/target/cuda/CudaKernel.mlir | FileCheck %s
 
 // PTX states the order and the scope of memory accesses.
 // CHECK-LABEL: func.func private @ark_load_acquire(

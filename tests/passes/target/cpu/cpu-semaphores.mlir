@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/CpuSemaphores.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/target/cpu/CpuSemaphores.mlir | FileCheck %s
 
 // A counter has a cache line of its own. A signal releases, a wait acquires.
 // CHECK-LABEL: func.func private @ark_counter(

@@ -1,9 +1,10 @@
 //===- CudaLowering.cpp - Lowering for NVIDIA GPUs ------------------------===//
 
+#include "passes/target/cuda/CudaLowering.h"
+
 #include "passes/target/attention/Passes.h"
 #include "passes/target/matmul/Passes.h"
 #include "passes/target/module/GpuLowering.h"
-#include "passes/target/module/Lowerings.h"
 #include "passes/target/module/Passes.h"
 #include "passes/target/packets/Passes.h"
 #include "passes/target/prefetch/Passes.h"
@@ -18,10 +19,6 @@
 #include "mlir/Transforms/Passes.h"
 
 using namespace mlir;
-
-void ark::registerCudaLowering(DialectRegistry &registry) {
-  registerConvertNVVMToLLVMInterface(registry);
-}
 
 void ark::buildCudaLowering(OpPassManager &pm, int64_t threads,
                             bool hasFp8Conversions) {

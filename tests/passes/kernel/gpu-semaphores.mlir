@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/GpuSemaphores.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../passes/kernel/GpuSemaphores.mlir | FileCheck %s
 
 // Only the leader signals, after the barrier of its CTA.
 // CHECK-LABEL: func.func private @ark_counter(

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-test-kernel-texts=files=%S/../../../../passes/kernel/CudaPeerRanks.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-assign-target=target=cuda:sm_90a --ark-test-kernel-texts=files=%S/../../../../passes/target/cuda/CudaPeerRanks.mlir | FileCheck %s
 
 // The counters of consecutive GPUs are 2^15 counters apart, and the last counter ends a launch.
 // CHECK-LABEL: func.func private @ark_lane_number(

@@ -1,9 +1,12 @@
-//===- TargetPipeline.cpp - The passes of the target stage ----------------===//
+//===- Pipeline.cpp - The passes of the target stage ----------------------===//
 
 #include "passes/target/Passes.h"
 
 #include "passes/target/attention/Passes.h"
+#include "passes/target/cpu/CpuBackend.h"
 #include "passes/target/cpu/Passes.h"
+#include "passes/target/cuda/CudaBackend.h"
+#include "passes/target/hip/HipBackend.h"
 #include "passes/target/math/Passes.h"
 #include "passes/target/matmul/Passes.h"
 #include "passes/target/module/Passes.h"
@@ -14,6 +17,8 @@
 #include "passes/target/weight_streaming/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
+
+#include <mutex>
 
 using namespace mlir;
 
@@ -34,4 +39,13 @@ void ark::registerArkTargetPasses() {
   registerArkTargetAttentionPasses();
   registerArkTargetMatmulPasses();
   registerArkTargetModulePasses();
+}
+
+void ark::registerArkBackends() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    registerCpuBackend();
+    registerCudaBackend();
+    registerHipBackend();
+  });
 }

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/GpuKernel.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../passes/kernel/GpuKernel.mlir | FileCheck %s
 
 // The text has the order of the hooks at the start of a lane. The scratch space of tensor maps may overlap
 // the state of packets, so the hook of tensor maps comes first.

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/CpuKernel.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/target/cpu/CpuKernel.mlir | FileCheck %s
 
 // Entry, doorbell and dispatch of a lane on a CPU.
 // CHECK-LABEL: func.func @ark_kernel(

@@ -1,7 +1,8 @@
 //===- HipLowering.cpp - Lowering for AMD GPUs ----------------------------===//
 
+#include "passes/target/hip/HipLowering.h"
+
 #include "passes/target/module/GpuLowering.h"
-#include "passes/target/module/Lowerings.h"
 #include "passes/target/module/Passes.h"
 #include "passes/target/simt/Passes.h"
 

@@ -1,9 +1,10 @@
 //===- CpuLowering.cpp - Lowering for cpu ---------------------------------===//
 
+#include "passes/target/cpu/CpuLowering.h"
+
 #include "passes/target/attention/Passes.h"
 #include "passes/target/cpu/Passes.h"
 #include "passes/target/math/Passes.h"
-#include "passes/target/module/Lowerings.h"
 #include "passes/target/module/Passes.h"
 
 #include "lib/target/NativeObject.h"

@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-assign-target=target=hip:gfx942 --ark-test-kernel-texts=files=%S/../../../../passes/kernel/HipKernel.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-assign-target=target=hip:gfx942 --ark-test-kernel-texts=files=%S/../../../../passes/target/hip/HipKernel.mlir | FileCheck %s
 
 // LLVM's atomics state the order and the scope of memory accesses; warps have 64 threads.
 // CHECK-LABEL: func.func private @ark_load_acquire(

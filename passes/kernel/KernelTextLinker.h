@@ -1,7 +1,9 @@
-//===- KernelText.h - MLIR texts of the kernel's functions ------*- C++ -*-===//
+//===- KernelTextLinker.h - Links texts of the kernel -----------*- C++ -*-===//
 
-#ifndef ARK_PASSES_KERNEL_KERNELTEXT_H
-#define ARK_PASSES_KERNEL_KERNELTEXT_H
+#ifndef ARK_PASSES_KERNEL_KERNELTEXTLINKER_H
+#define ARK_PASSES_KERNEL_KERNELTEXTLINKER_H
+
+#include "lib/backend/KernelText.h"
 
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/SymbolTable.h"
@@ -9,17 +11,6 @@
 #include "llvm/ADT/StringSet.h"
 
 namespace mlir::ark {
-
-/// Functions in MLIR's syntax that kernels of a backend contain. An identifier
-/// such as `kReport` in a text stands for a constant of KernelAbi.def. In a
-/// string, `<device>` and `<system>` stand for names of the target's scopes,
-/// and `<ranks>` for the name of the scope that contains all ranks of the
-/// program.
-struct KernelText {
-  /// Name of the text's file, for locations.
-  StringRef name;
-  StringRef text;
-};
 
 /// Moves the functions of kernel texts to a module.
 class KernelTextLinker {
@@ -47,4 +38,4 @@ private:
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_KERNEL_KERNELTEXT_H
+#endif // ARK_PASSES_KERNEL_KERNELTEXTLINKER_H

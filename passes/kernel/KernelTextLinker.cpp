@@ -1,6 +1,6 @@
-//===- KernelText.cpp - MLIR texts of the kernel's functions --------------===//
+//===- KernelTextLinker.cpp - Links texts of the kernel -------------------===//
 
-#include "passes/kernel/KernelText.h"
+#include "passes/kernel/KernelTextLinker.h"
 
 #include "passes/kernel/KernelAbi.h"
 

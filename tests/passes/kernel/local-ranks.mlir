@@ -1,4 +1,4 @@
-// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../../passes/kernel/LocalRanks.mlir | FileCheck %s
+// RUN: ark-opt %s --ark-test-kernel-texts=files=%S/../../../passes/kernel/LocalRanks.mlir | FileCheck %s
 
 // Lanes of one GPU need the scope of one GPU only.
 // CHECK-LABEL: func.func private @ark_add_arrival(

@@ -1,0 +1,164 @@
+"""The backends: the facts that the package needs about each one, and the modules that implement it.
+
+Adding a backend is one call of :func:`register` (docs/extending.md). The modules are imported on
+use, so that a machine needs only the libraries of its own backends.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from .errors import InvalidUsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from .runtime.driver import Driver
+    from .targets import Backend
+
+__all__ = ["BackendInfo", "backend_info", "backend_names", "is_backend", "register"]
+
+
+@dataclass(frozen=True)
+class BackendInfo:
+    """A backend. Functions are named by ``module:function``.
+
+    Attributes:
+        name: the name in ``#ark.target`` and in bundles.
+        example: a target for which any machine can compile.
+        code_generator: a function without arguments that returns the
+            :class:`ark_mlir.targets.Backend`.
+        driver: a function that takes the numbers of the GPUs, or None, and returns the
+            :class:`ark_mlir.runtime.Driver`.
+        readiness: a function without arguments that returns the
+            :class:`ark_mlir.cli.readiness.Readiness` of this machine; empty if ``ark doctor`` and
+            ``ark env`` skip the backend.
+        is_gpu: True if the machines are GPUs, whose targets may end in numbers of GPUs.
+        has_task_packets: True if kernels exchange task packets.
+        has_ranks: True if programs of several ranks can be compiled.
+        selects_devices: True if a program runs on GPUs of choice.
+        process_memory: the memory that the processes of several ranks share: that of the host or
+            of the GPUs; empty if a process cannot be one rank.
+        notifies_start: True if kernels report that they have begun, with ``ark_notify_start``.
+        wait_seconds: the default time limit of a kernel's waits, in seconds; None takes the
+            default of ``ARK_TIMEOUT``.
+
+    Example:
+        >>> backend_info("cuda").has_task_packets
+        True
+    """
+
+    name: str
+    example: str
+    code_generator: str
+    driver: str
+    readiness: str = ""
+    is_gpu: bool = True
+    has_task_packets: bool = False
+    has_ranks: bool = False
+    selects_devices: bool = False
+    process_memory: Literal["", "host", "gpu"] = ""
+    notifies_start: bool = False
+    wait_seconds: float | None = None
+
+    def make_code_generator(self) -> Backend:
+        """Returns the code generator."""
+        return _import(self.code_generator)()
+
+    def make_driver(self, devices: Sequence[int] | None = None) -> Driver:
+        """Returns a driver for GPUs with these numbers, or for the first ones.
+
+        Raises UnsupportedError if this machine lacks a requirement of the driver.
+        """
+        return _import(self.driver)(devices)
+
+    def find_readiness(self) -> Any:
+        """Returns the abilities of this machine, or None if the backend does not know them."""
+        return _import(self.readiness)() if self.readiness else None
+
+
+def _import(name: str) -> Callable[..., Any]:
+    module, _, function = name.partition(":")
+    return getattr(importlib.import_module(module), function)
+
+
+_REGISTRY: dict[str, BackendInfo] = {}
+
+
+def register(info: BackendInfo) -> None:
+    """Adds a backend, or replaces the backend of the same name."""
+    _REGISTRY[info.name] = info
+
+
+def backend_names() -> tuple[str, ...]:
+    """Returns the names of all backends.
+
+    Example:
+        >>> backend_names()
+        ('cpu', 'cuda', 'hip')
+    """
+    return tuple(_REGISTRY)
+
+
+def is_backend(name: object) -> bool:
+    """Returns True if `name` is the name of a backend, without an architecture.
+
+    Example:
+        >>> is_backend("cuda"), is_backend("cuda:sm_90a")
+        (True, False)
+    """
+    return name in _REGISTRY
+
+
+def backend_info(name: str) -> BackendInfo:
+    """Returns the backend `name`; raises InvalidUsageError if there is none.
+
+    Example:
+        >>> backend_info("cpu").process_memory
+        'host'
+    """
+    if name not in _REGISTRY:
+        raise InvalidUsageError(f"no such backend: {name!r}; there are {', '.join(_REGISTRY)}")
+    return _REGISTRY[name]
+
+
+register(
+    BackendInfo(
+        name="cpu",
+        example="cpu",
+        code_generator="ark_mlir.targets.cpu:make_backend",
+        driver="ark_mlir.runtime.cpu.driver:make_driver",
+        readiness="ark_mlir.cli.readiness:find_cpu",
+        is_gpu=False,
+        has_ranks=True,
+        process_memory="host",
+    )
+)
+register(
+    BackendInfo(
+        name="cuda",
+        example="cuda:sm_90a",
+        code_generator="ark_mlir.targets.cuda:make_backend",
+        driver="ark_mlir.runtime.cuda.devices:make_driver",
+        readiness="ark_mlir.cli.readiness:find_cuda",
+        has_task_packets=True,
+        has_ranks=True,
+        selects_devices=True,
+        process_memory="gpu",
+        notifies_start=True,
+        # All lanes of a GPU run at once, so that none waits for the scheduling of another.
+        wait_seconds=2.0,
+    )
+)
+register(
+    BackendInfo(
+        name="hip",
+        example="hip:gfx942",
+        code_generator="ark_mlir.targets.hip:make_backend",
+        driver="ark_mlir.runtime.hip:make_driver",
+        readiness="ark_mlir.cli.readiness:find_hip",
+        notifies_start=True,
+    )
+)

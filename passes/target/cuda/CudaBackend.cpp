@@ -1,0 +1,207 @@
+//===- CudaBackend.cpp - Code generation for NVIDIA GPUs ------------------===//
+
+#include "passes/target/cuda/CudaBackend.h"
+
+#include "passes/kernel/KernelAbi.h"
+#include "passes/target/cuda/CudaLowering.h"
+#include "passes/target/module/GpuLowering.h"
+#include "passes/target/support/Bodies.h"
+#include "passes/target/support/Warp.h"
+
+#include "lib/backend/GpuBackend.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Conversion/NVVMToLLVM/NVVMToLLVM.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
+
+#include "passes/kernel/KernelTexts.h.inc"
+#include "passes/target/cuda/KernelTexts.h.inc"
+#include "passes/target/matmul/KernelTexts.h.inc"
+#include "passes/target/packets/KernelTexts.h.inc"
+#include "passes/target/prefetch/KernelTexts.h.inc"
+#include "passes/target/weight_streaming/KernelTexts.h.inc"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// The data layout of 64-bit code for NVIDIA GPUs. Without it, 64-bit numbers
+/// count as aligned to 32 bits and take two loads each.
+static constexpr llvm::StringLiteral kDataLayout =
+    "e-p6:32:32-i64:64-i128:128-i256:256-v16:16-v32:32-n16:32:64";
+
+/// Letters of LLVM's constraints for NVPTX: registers and immediates.
+static constexpr llvm::StringLiteral kConstraints = "bchrlfdqnN";
+
+/// Returns true if a body contains `wgmma` instructions.
+static bool hasWarpgroups(func::FuncOp body) {
+  return body
+      .walk([](NVVM::WgmmaMmaAsyncOp) { return WalkResult::interrupt(); })
+      .wasInterrupted();
+}
+
+/// Returns true if `text` is a single instruction named `name`.
+static bool isInstruction(StringRef text, StringRef name) {
+  return text.consume_front(name) && text.starts_with(" ") &&
+         text.count(';') == 1 && text.ends_with(";");
+}
+
+namespace {
+class CudaBackend : public GpuBackend {
+public:
+  StringRef getName() const override { return "cuda"; }
+
+  SmallVector<KernelText> getKernelTexts(bool hasRanks) const override;
+  void registerDialects(DialectRegistry &registry) const override;
+
+  LogicalResult
+  buildLowering(OpPassManager &pm, TargetAttr target,
+                const LoweringOptions &options,
+                function_ref<InFlightDiagnostic()> emitError) const override;
+  void registerLowering(DialectRegistry &registry) const override;
+
+  void prepareFunctions(ModuleOp module, KernelOp kernel) const override;
+  void describeModule(gpu::GPUModuleOp gpuModule,
+                      TargetAttr target) const override;
+  void describeFunctions(gpu::GPUModuleOp gpuModule,
+                         gpu::GPUFuncOp entry) const override;
+
+  Value createOpaqueNumber(OpBuilder &builder, Location loc,
+                           Value number) const override;
+  Value createOpaqueThread(OpBuilder &builder, Location loc) const override;
+  Value createLoadFence(OpBuilder &builder, Location loc,
+                        Value number) const override;
+
+  bool isMachineDialect(const Dialect &dialect) const override {
+    return isa<NVVM::NVVMDialect>(dialect);
+  }
+  StringRef getIntrinsicPrefix() const override { return "nvvm"; }
+  bool isOwnAssembly(LLVM::InlineAsmOp assembly) const override {
+    return haveConstraints(assembly, kConstraints);
+  }
+  bool isPacketAccess(OpOperand &use, StringRef scope) const override;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Kernel and lowering
+//===----------------------------------------------------------------------===//
+
+SmallVector<KernelText> CudaBackend::getKernelTexts(bool hasRanks) const {
+  return {kGpuResident,
+          kCudaPackets,
+          kCudaPacketWords,
+          kGpuKernel,
+          kGpuSemaphores,
+          kCudaStream,
+          kCudaStreamLane,
+          kCudaPrefetch,
+          kCudaRing,
+          kCudaTensorMaps,
+          hasRanks ? kCudaPeerRanks : kLocalRanks,
+          kCudaKernel,
+          kKernelTables};
+}
+
+void CudaBackend::registerDialects(DialectRegistry &registry) const {
+  registry.insert<NVVM::NVVMDialect>();
+}
+
+LogicalResult
+CudaBackend::buildLowering(OpPassManager &pm, TargetAttr target,
+                           const LoweringOptions &,
+                           function_ref<InFlightDiagnostic()> emitError) const {
+  if (failed(verifyWarpSize(target, kWarpSize, emitError)))
+    return failure();
+  buildCudaLowering(pm, target.getWarps() * target.getWarpSize(),
+                    target.getGpu().getFp8());
+  return success();
+}
+
+void CudaBackend::registerLowering(DialectRegistry &registry) const {
+  OpPassManager all(ModuleOp::getOperationName());
+  buildCudaLowering(all, kWarpSize, /*hasFp8Conversions=*/true);
+  all.getDependentDialects(registry);
+  registerGpuLowering(registry);
+  registerConvertNVVMToLLVMInterface(registry);
+}
+
+//===----------------------------------------------------------------------===//
+// The gpu.module
+//===----------------------------------------------------------------------===//
+
+/// Keeps bodies without `wgmma` from being inlined if other bodies use it.
+/// ptxas serialises `wgmma` in a called function, so bodies with `wgmma` have
+/// to be part of the kernel. The other bodies then become functions with their
+/// own register allocation. If no body uses `wgmma`, all bodies become one
+/// function, which makes calls cheaper.
+void CudaBackend::prepareFunctions(ModuleOp module, KernelOp) const {
+  Builder builder(module.getContext());
+  SmallVector<func::FuncOp> bodies = getBodies(module);
+  if (llvm::none_of(bodies, hasWarpgroups))
+    return;
+  for (func::FuncOp body : bodies)
+    if (!hasWarpgroups(body))
+      body->setAttr("passthrough", builder.getStrArrayAttr({"noinline"}));
+}
+
+void CudaBackend::describeModule(gpu::GPUModuleOp gpuModule,
+                                 TargetAttr target) const {
+  Builder builder(gpuModule.getContext());
+  auto nvvm = NVVM::NVVMTargetAttr::get(gpuModule.getContext(), /*optLevel=*/3,
+                                        "nvptx64-nvidia-cuda", target.getArch(),
+                                        target.getGpu().getFeatures());
+  gpuModule.setTargetsAttr(builder.getArrayAttr({nvvm}));
+  gpuModule->setAttr(LLVM::LLVMDialect::getDataLayoutAttrName(),
+                     builder.getStringAttr(kDataLayout));
+}
+
+/// One CTA uses all registers of an SM. By default, ptxas would limit the
+/// registers for two CTAs.
+void CudaBackend::describeFunctions(gpu::GPUModuleOp,
+                                    gpu::GPUFuncOp entry) const {
+  Builder builder(entry.getContext());
+  entry->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                 builder.getI32IntegerAttr(1));
+}
+
+//===----------------------------------------------------------------------===//
+// Inline assembly
+//===----------------------------------------------------------------------===//
+
+Value CudaBackend::createOpaqueNumber(OpBuilder &builder, Location loc,
+                                      Value number) const {
+  return createAssembly(builder, loc, number.getType(), number,
+                        "mov.u32 $0, $1;", "=r,r");
+}
+
+Value CudaBackend::createOpaqueThread(OpBuilder &builder, Location loc) const {
+  return createAssembly(builder, loc, builder.getI32Type(), ValueRange(),
+                        "mov.u32 $0, %tid.x;", "=r");
+}
+
+/// ptxas moves no load across a warp barrier.
+Value CudaBackend::createLoadFence(OpBuilder &builder, Location loc,
+                                   Value number) const {
+  return createAssembly(builder, loc, number.getType(), number,
+                        "bar.warp.sync 0xffffffff; mov.b64 $0, $1;", "=l,l");
+}
+
+bool CudaBackend::isPacketAccess(OpOperand &use, StringRef scope) const {
+  auto assembly = dyn_cast<LLVM::InlineAsmOp>(use.getOwner());
+  if (!assembly || use.getOperandNumber() != 0)
+    return false;
+  StringRef text = assembly.getAsmString();
+  auto isAccess = [&](StringRef access, StringRef type) {
+    return isInstruction(
+        text, (access + ".relaxed." + scope + ".global." + type).str());
+  };
+  return isInstruction(text, "prefetch.global.L2") || isAccess("st", "u32") ||
+         isAccess("st", "u64") || isAccess("ld", "v4.u32") ||
+         isAccess("ld", "v2.u64");
+}
+
+void ark::registerCudaBackend() {
+  registerBackend(std::make_unique<CudaBackend>());
+}

@@ -1,0 +1,162 @@
+//===- HipBackend.cpp - Code generation for AMD GPUs ----------------------===//
+
+#include "passes/target/hip/HipBackend.h"
+
+#include "passes/kernel/KernelAbi.h"
+#include "passes/target/hip/HipLowering.h"
+#include "passes/target/module/GpuLowering.h"
+#include "passes/target/support/SharedMemory.h"
+
+#include "lib/backend/GpuBackend.h"
+
+#include "dialects/ark/ArkOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/LLVMIR/ROCDLDialect.h"
+
+#include "passes/kernel/KernelTexts.h.inc"
+#include "passes/target/hip/KernelTexts.h.inc"
+
+using namespace mlir;
+using namespace mlir::ark;
+
+/// Threads per warp of the supported AMD GPUs.
+static constexpr int64_t kWavefrontSize = abi::kHipWarpSize;
+
+/// The code object version, which drivers from ROCm 5 on load.
+static constexpr int32_t kCodeObjectVersion = 500;
+
+/// Letters of LLVM's constraints for AMDGPU: vector, scalar and accumulation
+/// registers, and immediates.
+static constexpr llvm::StringLiteral kConstraints = "vsaIJABC";
+
+/// Returns true for PTX, whose statements end with a semicolon and whose
+/// registers begin with a percent sign. AMD's assembly has neither.
+static bool hasPtx(LLVM::InlineAsmOp assembly) {
+  return assembly.getAsmString().find_first_of(";%") != StringRef::npos;
+}
+
+namespace {
+class HipBackend : public GpuBackend {
+public:
+  StringRef getName() const override { return "hip"; }
+
+  SmallVector<KernelText> getKernelTexts(bool hasRanks) const override;
+  void registerDialects(DialectRegistry &registry) const override;
+
+  LogicalResult
+  buildLowering(OpPassManager &pm, TargetAttr target,
+                const LoweringOptions &options,
+                function_ref<InFlightDiagnostic()> emitError) const override;
+  void registerLowering(DialectRegistry &registry) const override;
+
+  void prepareFunctions(ModuleOp module, KernelOp kernel) const override;
+  void describeModule(gpu::GPUModuleOp gpuModule,
+                      TargetAttr target) const override;
+  void describeFunctions(gpu::GPUModuleOp gpuModule,
+                         gpu::GPUFuncOp entry) const override;
+
+  Value createOpaqueNumber(OpBuilder &builder, Location loc,
+                           Value number) const override;
+  Value createLoadFence(OpBuilder &builder, Location loc,
+                        Value number) const override;
+
+  bool isMachineDialect(const Dialect &dialect) const override {
+    return isa<ROCDL::ROCDLDialect>(dialect);
+  }
+  StringRef getIntrinsicPrefix() const override { return "amdgcn"; }
+  bool isOwnAssembly(LLVM::InlineAsmOp assembly) const override {
+    return !hasPtx(assembly) && haveConstraints(assembly, kConstraints);
+  }
+  bool linksLibraries() const override { return false; }
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Kernel and lowering
+//===----------------------------------------------------------------------===//
+
+SmallVector<KernelText> HipBackend::getKernelTexts(bool) const {
+  return {kGpuResident, kGpuKernel, kGpuSemaphores,
+          kLocalRanks,  kHipKernel, kKernelTables};
+}
+
+void HipBackend::registerDialects(DialectRegistry &registry) const {
+  registry.insert<ROCDL::ROCDLDialect>();
+}
+
+LogicalResult
+HipBackend::buildLowering(OpPassManager &pm, TargetAttr target,
+                          const LoweringOptions &,
+                          function_ref<InFlightDiagnostic()> emitError) const {
+  if (failed(verifyWarpSize(target, kWavefrontSize, emitError)))
+    return failure();
+  buildHipLowering(pm, target.getArch(),
+                   target.getWarps() * target.getWarpSize(),
+                   target.getWarpSize());
+  return success();
+}
+
+void HipBackend::registerLowering(DialectRegistry &registry) const {
+  OpPassManager all(ModuleOp::getOperationName());
+  buildHipLowering(all, /*arch=*/"", /*threads=*/kWavefrontSize,
+                   kWavefrontSize);
+  all.getDependentDialects(registry);
+  registerGpuLowering(registry);
+}
+
+//===----------------------------------------------------------------------===//
+// The gpu.module
+//===----------------------------------------------------------------------===//
+
+/// Sets the size of shared memory, which is a field of the code object.
+void HipBackend::prepareFunctions(ModuleOp module, KernelOp kernel) const {
+  setSharedMemorySize(module, kernel);
+}
+
+/// Sets the target attribute. The conversion to ROCDL adds the data layout.
+void HipBackend::describeModule(gpu::GPUModuleOp gpuModule,
+                                TargetAttr target) const {
+  OpBuilder builder = OpBuilder::atBlockBegin(gpuModule.getBody());
+  auto rocdl = ROCDL::ROCDLTargetAttr::get(
+      gpuModule.getContext(), /*optLevel=*/3, "amdgcn-amd-amdhsa",
+      target.getArch(), target.getGpu().getFeatures(),
+      std::to_string(kCodeObjectVersion));
+  gpuModule.setTargetsAttr(builder.getArrayAttr({rocdl}));
+  auto version = LLVM::ModuleFlagAttr::get(
+      gpuModule.getContext(), LLVM::ModFlagBehavior::Error,
+      builder.getStringAttr("amdhsa_code_object_version"),
+      builder.getI32IntegerAttr(kCodeObjectVersion));
+  LLVM::ModuleFlagsOp::create(builder, gpuModule.getLoc(),
+                              builder.getArrayAttr({version}));
+}
+
+/// Marks functions as convergent, because code with barriers must not move into
+/// a branch. LLVM knows convergent instructions, but not convergent functions.
+void HipBackend::describeFunctions(gpu::GPUModuleOp gpuModule,
+                                   gpu::GPUFuncOp) const {
+  auto unit = UnitAttr::get(gpuModule.getContext());
+  for (auto function : gpuModule.getOps<func::FuncOp>())
+    function->setAttr("convergent", unit);
+}
+
+//===----------------------------------------------------------------------===//
+// Inline assembly
+//===----------------------------------------------------------------------===//
+
+// LLVM's assembler for AMD GPUs accepts empty text, so that no instruction is
+// needed.
+
+Value HipBackend::createOpaqueNumber(OpBuilder &builder, Location loc,
+                                     Value number) const {
+  return createAssembly(builder, loc, number.getType(), number, "", "=v,0");
+}
+
+Value HipBackend::createLoadFence(OpBuilder &builder, Location loc,
+                                  Value number) const {
+  return createAssembly(builder, loc, number.getType(), number, "",
+                        "=v,0,~{memory}");
+}
+
+void ark::registerHipBackend() {
+  registerBackend(std::make_unique<HipBackend>());
+}
