@@ -33,7 +33,7 @@ func.func private @ark_idle() {
   return
 }
 // Called by all threads when a work item has ended.
-func.func private @ark_end_run() {
+func.func private @ark_end_work_item() {
   return
 }
 
@@ -48,7 +48,7 @@ func.func private @ark_prefetch_ahead(%context: !llvm.ptr, %last: i64, %left: i6
 func.func private @ark_begin_iteration(%epoch: i32) {
   return
 }
-func.func private @ark_begin_run(%left: i64) {
+func.func private @ark_begin_work_item(%left: i64) {
   return
 }
 
@@ -64,9 +64,9 @@ func.func private @ark_signal(%context: !llvm.ptr, %semaphore: i64)
 func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
                             %target: i32) -> i32
 
-// Runs vCTAs [begin, end) of a task. The indices have 32 bits, because they stay in registers
+// Executes vCTAs [begin, end) of a task. The indices have 32 bits, because they stay in registers
 // throughout the bodies.
-func.func private @ark_run(%context: !llvm.ptr, %task: i32, %begin: i32, %end: i32)
+func.func private @ark_execute_work_item(%context: !llvm.ptr, %task: i32, %begin: i32, %end: i32)
 // Returns true if this kernel can record the times of its instructions.
 func.func private @ark_traced() -> i1
 
@@ -196,9 +196,10 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   ]
 
 ^run:
-  func.call @ark_begin_run(%left) : (i64) -> ()
-  func.call @ark_run(%context, %a_i32, %b_i32, %c_i32) : (!llvm.ptr, i32, i32, i32) -> ()
-  func.call @ark_end_run() : () -> ()
+  func.call @ark_begin_work_item(%left) : (i64) -> ()
+  func.call @ark_execute_work_item(%context, %a_i32, %b_i32, %c_i32)
+      : (!llvm.ptr, i32, i32, i32) -> ()
+  func.call @ark_end_work_item() : () -> ()
   cf.br ^step
 
 ^signal:

@@ -16,8 +16,8 @@ namespace mlir::ark::abi {
 
 /// Name of the entry function of every kernel.
 inline constexpr llvm::StringLiteral kEntry = "ark_kernel";
-/// Function that dispatches a task to its body; the entry calls it.
-inline constexpr llvm::StringLiteral kRun = "ark_run";
+/// Function that executes a work item: it selects the body of the task.
+inline constexpr llvm::StringLiteral kRun = "ark_execute_work_item";
 /// Functions that read an entry of a table, in kernels for GPUs: an instruction
 /// of a lane, the body and first operand of a task, and the address of an
 /// operand.

@@ -105,11 +105,12 @@ def BuildKernelPass : Pass<"ark-build-kernel", "::mlir::ModuleOp"> {
   let description = [{
     Adds the entry of the `ark.kernel` and the functions that it calls. The dispatch loop is the
     same for every program (CpuKernel.mlir, or GpuKernel.mlir with the primitives of the backend).
-    `@ark_run` is built for the program: it selects the body of a task by the index of the body, and
-    makes the operands of the body from the tables.
+    `@ark_execute_work_item` is built for the program: it selects the body of a task by the index of
+    the body, and makes the operands of the body from the tables.
 
     ```mlir
-    func.func private @ark_run(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64) {
+    func.func private @ark_execute_work_item(%context: !llvm.ptr, %task: i64, %begin: i64,
+                                             %end: i64) {
       ...
       cf.switch %body : i32, [default: ^end, 0: ^matmul, 1: ^relu]
     ^matmul:

@@ -28,6 +28,7 @@ REPLACED = {
     r"\b(that|which|it|value|size) is no (multiple|number|product|tensor|list)\b": "is not a",
     r"\bark_(meet_\w+|gather|stay|answer|tell_begin|stamp|claim)\b": "see the texts of the kernel",
     r"\bkHalf\b|\bint64_t numSums\b": "a name with its unit, such as kHalfBytes; accumulators",
+    r"\bark_(begin|end|prefetch|prefetch_next|stream|packets)_run\b|_after_item\b": "work_item",
 }
 # Folders in which an index or a position of an element is meant, and never a place.
 INDICES = ("ark_mlir/models", "ark_mlir/pytorch")

@@ -49,12 +49,12 @@
 // RINGS: llvm.func internal @ark_poll
 // RINGS-NEXT: llvm.call @ark_stream_poll
 // A work item sends its packets before it requests parameters of the next work items.
-// RINGS: llvm.func internal @ark_end_run
-// RINGS-NEXT: llvm.call @ark_stream_after_item
+// RINGS: llvm.func internal @ark_end_work_item
+// RINGS-NEXT: llvm.call @ark_stream_end_work_item
 // TARGET: llvm.func internal @ark_begin_iteration
 // TARGET-NEXT: llvm.call @ark_packets_iteration
-// TARGET: llvm.func internal @ark_begin_run
-// TARGET-NEXT: llvm.call @ark_packets_run
+// TARGET: llvm.func internal @ark_begin_work_item
+// TARGET-NEXT: llvm.call @ark_packets_begin_work_item
 // TARGET: llvm.func internal @ark_receive_bf16_512_512
 
 // OFF-NOT: ark.packets

@@ -1,11 +1,11 @@
 // Persistent kernel of the cpu target: the part that is the same for every program.
 //
 // ark-build-kernel adds this text to a module and builds the bodies of three functions that are
-// only declared here: @ark_run, @ark_pause and @ark_traced. KernelAbi.def defines the constants,
-// such as kReport; docs/bundle.md describes the records.
+// only declared here: @ark_execute_work_item, @ark_pause and @ark_traced. KernelAbi.def defines the
+// constants, such as kReport; docs/bundle.md describes the records.
 
-// Runs vCTAs [begin, end) of a task.
-func.func private @ark_run(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64)
+// Executes vCTAs [begin, end) of a task.
+func.func private @ark_execute_work_item(%context: !llvm.ptr, %task: i64, %begin: i64, %end: i64)
 // Executes the spin-wait hint of the core.
 func.func private @ark_pause()
 // Waits for packets; otherwise like @ark_wait. Defined in CpuPackets.mlir.
@@ -213,7 +213,7 @@ func.func private @ark_iterate(%context: !llvm.ptr, %lane: i64) -> i32 {
   ]
 
 ^run:
-  func.call @ark_run(%context, %a, %b, %c) : (!llvm.ptr, i64, i64, i64) -> ()
+  func.call @ark_execute_work_item(%context, %a, %b, %c) : (!llvm.ptr, i64, i64, i64) -> ()
   cf.br ^step
 
 ^signal:

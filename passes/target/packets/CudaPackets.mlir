@@ -51,7 +51,7 @@ func.func private @ark_packets_iteration(%epoch: i32) {
 }
 
 // Called by all threads when a work item begins.
-func.func private @ark_packets_run(%left: i64) {
+func.func private @ark_packets_begin_work_item(%left: i64) {
   %leads = func.call @ark_is_leader() : () -> i1
   cf.cond_br %leads, ^store, ^finish
 

@@ -5,14 +5,15 @@ func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) 
 func.func private @ark_uniform(%number: i32) -> i32
 
 // Prefetches into the L2 the first data that vCTA `begin` of a task reads, if the body has a
-// prefetch function. ark-prefetch-weights derives this function from @ark_run.
-func.func private @ark_prefetch_run(%context: !llvm.ptr, %task: i32, %begin: i32, %end: i32)
+// prefetch function. ark-prefetch-weights derives this function from @ark_execute_work_item.
+func.func private @ark_prefetch_work_item(%context: !llvm.ptr, %task: i32, %begin: i32, %end: i32)
 
 // Called by all threads before the lane waits. The lane continues with the instruction `left`
 // before `last`; `own` is false if the lane has no instruction there. Prefetches if that
 // instruction is a work item.
-func.func private @ark_prefetch_next_run(%context: !llvm.ptr, %last: i64, %left: i64, %own: i1) {
-  %run = arith.constant kOpcodeRun : i32
+func.func private @ark_prefetch_next_work_item(%context: !llvm.ptr, %last: i64, %left: i64,
+                                               %own: i1) {
+  %work_item = arith.constant kOpcodeRun : i32
   cf.cond_br %own, ^look, ^finish
 
 ^look:
@@ -20,15 +21,16 @@ func.func private @ark_prefetch_next_run(%context: !llvm.ptr, %last: i64, %left:
       : (!llvm.ptr, i64, i64) -> vector<4xi32>
   %field_0 = vector.extract %fields[kInstructionOpcode] : i32 from vector<4xi32>
   %opcode = func.call @ark_uniform(%field_0) : (i32) -> i32
-  %runs = arith.cmpi eq, %opcode, %run : i32
-  cf.cond_br %runs, ^prefetch, ^finish
+  %is_work_item = arith.cmpi eq, %opcode, %work_item : i32
+  cf.cond_br %is_work_item, ^prefetch, ^finish
 
 ^prefetch:
   %field_1 = vector.extract %fields[kInstructionA] : i32 from vector<4xi32>
   %task_i32 = func.call @ark_uniform(%field_1) : (i32) -> i32
   %field_2 = vector.extract %fields[kInstructionB] : i32 from vector<4xi32>
   %field_3 = vector.extract %fields[kInstructionC] : i32 from vector<4xi32>
-  func.call @ark_prefetch_run(%context, %task_i32, %field_2, %field_3) : (!llvm.ptr, i32, i32, i32) -> ()
+  func.call @ark_prefetch_work_item(%context, %task_i32, %field_2, %field_3)
+      : (!llvm.ptr, i32, i32, i32) -> ()
   cf.br ^finish
 
 ^finish:

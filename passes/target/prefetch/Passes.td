@@ -53,9 +53,9 @@ def PrefetchWeightsPass : Pass<"ark-prefetch-weights", "::mlir::ModuleOp"> {
     stays busy while threads poll for packets and compute norms.
 
     A work item that receives LL packets prefetches before it polls. The weights of a work item that
-    follows a wait are prefetched before the wait: `ark_prefetch_run` is a copy of `ark_run` that
-    calls prefetch functions instead of bodies, and the wait calls it for the next work item
-    (CudaPrefetch.mlir). Streamed parameters need no prefetch.
+    follows a wait are prefetched before the wait: `ark_prefetch_work_item` is a copy of
+    `ark_execute_work_item` that calls prefetch functions instead of bodies, and the wait calls it for
+    the next work item (CudaPrefetch.mlir). Streamed parameters need no prefetch.
 
     ```mlir
     ark.receive_packets %x to %rows : memref<8x2048xi32, ...> to memref<8x2048xbf16>

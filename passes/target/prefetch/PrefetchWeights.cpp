@@ -120,7 +120,8 @@ struct PrefetchWeightsPass
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
-    auto run = SymbolTable(module).lookup<func::FuncOp>("ark_run");
+    auto execute =
+        SymbolTable(module).lookup<func::FuncOp>("ark_execute_work_item");
     PrefetchFunctions prefetches;
     for (func::FuncOp body : getBodies(module)) {
       scf::ForOp vctas = getVctaLoop(body);
@@ -129,7 +130,7 @@ struct PrefetchWeightsPass
       if (tiles.empty())
         continue;
       numPrefetched += tiles.size();
-      if (run && !receivesPackets(body)) {
+      if (execute && !receivesPackets(body)) {
         prefetches[body.getSymName()] = createPrefetch(body, threads);
         continue;
       }
@@ -141,30 +142,30 @@ struct PrefetchWeightsPass
       prefetchTiles(builder, tiles, vctas, thread, threads);
     }
     if (!prefetches.empty())
-      prefetchDuringWaits(run, prefetches);
+      prefetchDuringWaits(execute, prefetches);
   }
 
 private:
-  void prefetchDuringWaits(func::FuncOp run,
+  void prefetchDuringWaits(func::FuncOp execute,
                            const PrefetchFunctions &prefetches);
 };
 } // namespace
 
-/// Turns a copy of the function that runs tasks into `ark_prefetch_run`, which
-/// calls the prefetch functions.
+/// Turns a copy of the function that executes work items into
+/// `ark_prefetch_work_item`, which calls the prefetch functions.
 void PrefetchWeightsPass::prefetchDuringWaits(
-    func::FuncOp run, const PrefetchFunctions &prefetches) {
+    func::FuncOp execute, const PrefetchFunctions &prefetches) {
   ModuleOp module = getOperation();
   SymbolTable symbols(module);
-  func::FuncOp prefetchRun = run.clone();
-  prefetchRun.setSymName("ark_prefetch_run");
-  if (Operation *declared = symbols.lookup("ark_prefetch_run"))
+  func::FuncOp prefetchWorkItem = execute.clone();
+  prefetchWorkItem.setSymName("ark_prefetch_work_item");
+  if (Operation *declared = symbols.lookup("ark_prefetch_work_item"))
     symbols.erase(declared);
-  symbols.insert(prefetchRun);
+  symbols.insert(prefetchWorkItem);
   llvm::StringSet<> bodies;
   for (func::FuncOp body : getBodies(module))
     bodies.insert(body.getSymName());
-  prefetchRun.walk([&](func::CallOp call) {
+  prefetchWorkItem.walk([&](func::CallOp call) {
     if (!bodies.contains(call.getCallee()))
       return;
     if (func::FuncOp function = prefetches.lookup(call.getCallee()))
@@ -175,7 +176,8 @@ void PrefetchWeightsPass::prefetchDuringWaits(
   for (const auto &entry : prefetches)
     symbols.insert(entry.second);
   KernelTemplate kernelTemplate(module);
-  kernelTemplate.addCallback("ark_prefetch_ahead", "ark_prefetch_next_run");
+  kernelTemplate.addCallback("ark_prefetch_ahead",
+                             "ark_prefetch_next_work_item");
   if (kernelTemplate.failed())
     signalPassFailure();
 }

@@ -19,7 +19,7 @@ func.func private @ark_stream_slot(%number: i32) -> (i32, !llvm.ptr<3>, i32)
 func.func private @ark_sync_warp()
 
 // Called by all threads at the start of a work item that reads `segments` segments.
-func.func private @ark_stream_run(%segments: i32) {
+func.func private @ark_stream_begin_work_item(%segments: i32) {
   %reading_field = arith.constant kRingReadSegments : i32
   %begun_field = arith.constant kRingBegunSegments : i32
   %leads = func.call @ark_stream_is_warp_leader() : () -> i1
@@ -238,7 +238,7 @@ func.func private @ark_stream_request_later() {
 
 // Called by all threads at the end of a work item, if lanes poll. The work item has sent its
 // packets, which earlier requests would have delayed.
-func.func private @ark_stream_after_item() {
+func.func private @ark_stream_end_work_item() {
   %leads = func.call @ark_stream_is_warp_leader() : () -> i1
   cf.cond_br %leads, ^proceed, ^finish
 

@@ -26,7 +26,7 @@ def StreamWeightsPass
       linalg.generic ... ins(%x, %w : memref<1x2048xbf16>, memref<16x2048xbf16, ...>) outs(%t : memref<1x16xf32>)
     }
     // =>
-    func.call @ark_stream_run(%c1_i32) : (i32) -> ()
+    func.call @ark_stream_begin_work_item(%c1_i32) : (i32) -> ()
     func.call @body_stream(%begin, %end, %x, %sums) {ark.cta_collective = 1 : i64}
         : (index, index, memref<1x2048xbf16>, memref<2x16xf32>) -> ()
     scf.for %v = %begin to %end step %c1 {

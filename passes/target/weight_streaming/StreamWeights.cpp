@@ -182,7 +182,7 @@ void StreamRewriter::rewrite() {
 
   builder.setInsertionPointToStart(&body.getBody().front());
   Value count = arith::ConstantIntOp::create(builder, streams.size(), 32);
-  func::CallOp::create(builder, "ark_stream_run", TypeRange(),
+  func::CallOp::create(builder, "ark_stream_begin_work_item", TypeRange(),
                        ValueRange{count});
 }
 
@@ -395,7 +395,7 @@ void StreamWeightsPass::complete(const RingLayout &layout,
                                 areShort ? 0 : layout.depth);
   kernelTemplate.defineConstant("ark_stream_polls", polls(module));
   if (polls(module))
-    kernelTemplate.addCallback("ark_end_run", "ark_stream_after_item");
+    kernelTemplate.addCallback("ark_end_work_item", "ark_stream_end_work_item");
   kernelTemplate.addCallback("ark_begin_stream", "ark_stream_begin");
   kernelTemplate.addCallback("ark_end_stream", "ark_stream_end");
   kernelTemplate.addCallback("ark_begin_wait", "ark_stream_before_wait");

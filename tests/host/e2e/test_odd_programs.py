@@ -348,7 +348,7 @@ def test_names_that_cannot_be_printed(name: str) -> None:
     "name",
     [
         "a", "end", "up", "a.1", "x", "matmul_2", "main", "memcpy", "expf", "body_matmul",
-        "ark_kernel", "ark_run", "ark_wait", "nanosleep",
+        "ark_kernel", "ark_execute_work_item", "ark_wait", "nanosleep",
     ],
 )  # fmt: skip
 def test_names_that_the_compiler_uses_itself(name: str, agree: Agree) -> None:

@@ -84,7 +84,7 @@ class FakeJitLink:
 
     InputType = SimpleNamespace(PTX=2)
     LOG = (
-        b"ptxas info    : Function properties for ark_run\n"
+        b"ptxas info    : Function properties for ark_execute_work_item\n"
         b"ptxas         .     16 bytes stack frame, 8 bytes spill stores, 12 bytes spill loads\n"
         b"ptxas info    : Used 40 registers, used 1 barriers\n\0"
         b"info    : used 126 registers, used 1 barriers, 112 stack\n\0"
@@ -253,7 +253,7 @@ def test_spills_of_called_functions_count() -> None:
 ptxas info    : Function properties for ark_kernel
     1960 bytes stack frame, 60 bytes spill stores, 80 bytes spill loads
 ptxas info    : Used 128 registers, used 1 barriers, 1960 bytes cumulative stack size
-ptxas info    : Function properties for ark_run
+ptxas info    : Function properties for ark_execute_work_item
     0 bytes stack frame, 24 bytes spill stores, 0 bytes spill loads
 ptxas info    : Function properties for body_matmul
     0 bytes stack frame, 2084 bytes spill stores, 3868 bytes spill loads

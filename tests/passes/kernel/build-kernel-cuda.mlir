@@ -49,9 +49,9 @@
 // CHECK: llvm.inline_asm has_side_effects "ld.relaxed.gpu.global.v4.u32 {$0, $1, $2, $3}, [$4];"
 // CHECK-LABEL: func.func @ark_kernel(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32
 // CHECK: call @ark_begin_iteration
-// CHECK: call @ark_begin_run
-// CHECK-NEXT: call @ark_run
-// CHECK-NEXT: call @ark_end_run
+// CHECK: call @ark_begin_work_item
+// CHECK-NEXT: call @ark_execute_work_item
+// CHECK-NEXT: call @ark_end_work_item
 // Work items and waits end with a barrier, so that the leader sees the writes of all threads. The
 // leader loads the value once.
 // CHECK-LABEL: func.func private @ark_stop
@@ -82,7 +82,7 @@
 // CHECK: %[[FEW:.+]] = arith.cmpi slt, %{{.+}}, %[[TWO]]
 // CHECK: arith.andi %[[CAN]], %[[FEW]]
 // CHECK: call @ark_stream_request
-// CHECK-LABEL: func.func private @ark_stream_after_item
+// CHECK-LABEL: func.func private @ark_stream_end_work_item
 // CHECK: call @ark_stream_request_later
 // All lanes are on one GPU.
 // CHECK-LABEL: func.func private @ark_add_arrival

@@ -1,8 +1,8 @@
-// RUN: ark-opt %s --ark-build-kernel | FileCheck %s --implicit-check-not=nvvm --implicit-check-not=inline_asm --implicit-check-not=stream_run
+// RUN: ark-opt %s --ark-build-kernel | FileCheck %s --implicit-check-not=nvvm --implicit-check-not=inline_asm --implicit-check-not=stream_begin_work_item
 
 // The dispatch loop is the same for all GPUs. The primitives of the leader have the memory order and
 // the scope that hand-offs between CUs need.
-// CHECK-LABEL: func.func private @ark_run(
+// CHECK-LABEL: func.func private @ark_execute_work_item(
 // CHECK: call @ark_mark_global(
 // CHECK: call @body(
 // CHECK-LABEL: func.func @ark_kernel(%{{.+}}: !llvm.ptr, %{{.+}}: i64) -> i32

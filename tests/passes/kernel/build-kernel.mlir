@@ -4,7 +4,7 @@
 // The dispatch reads the entry of the task, selects the body, and passes memrefs built from the entries
 // of the operands: a buffer and an offset in bytes.
 // CHECK-LABEL: ark.kernel @dispatch
-// CHECK: func.func private @ark_run(%[[CONTEXT:.+]]: !llvm.ptr, %[[TASK:.+]]: i64, %[[BEGIN:.+]]: i64, %[[END:.+]]: i64) {
+// CHECK: func.func private @ark_execute_work_item(%[[CONTEXT:.+]]: !llvm.ptr, %[[TASK:.+]]: i64, %[[BEGIN:.+]]: i64, %[[END:.+]]: i64) {
 // CHECK-NEXT: %[[FIELDS:.+]] = call @ark_task(%[[CONTEXT]], %[[TASK]])
 // CHECK-NEXT: %[[BODY:.+]] = vector.extract %[[FIELDS]][0]
 // CHECK-NEXT: %[[FIRST_I32:.+]] = vector.extract %[[FIELDS]][1]
@@ -48,7 +48,7 @@
 // CHECK: %[[REPORT:.+]] = llvm.load %[[REPORT_FIELD]] : !llvm.ptr -> !llvm.ptr
 // CHECK: %[[STOP:.+]] = llvm.getelementptr %[[REPORT]][6] : {{.+}}, i64
 // CHECK: llvm.load %[[STOP]] atomic monotonic
-// CHECK: call @ark_run(
+// CHECK: call @ark_execute_work_item(
 // CHECK: call @ark_stop(%{{.+}}, %[[STOP]], %{{.+}}, %{{.+}})
 // The entry of a task holds its body and first operand; the entry of an operand holds a buffer and an offset.
 // CHECK-LABEL: func.func private @ark_task(
@@ -83,10 +83,10 @@ func.func private @body_b(%b: index, %e: index, %t: index, %s: memref<4xi64>) {
 // -----
 
 // A program may have the name of a kernel function, since no op refers to a program by name.
-// CHECK-LABEL: ark.kernel @ark_run
-// CHECK: func.func private @ark_run(
-// TRACE-LABEL: ark.kernel @ark_run
-ark.kernel @ark_run {
+// CHECK-LABEL: ark.kernel @ark_execute_work_item
+// CHECK: func.func private @ark_execute_work_item(
+// TRACE-LABEL: ark.kernel @ark_execute_work_item
+ark.kernel @ark_execute_work_item {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
@@ -94,7 +94,7 @@ ark.kernel @ark_run {
 
 // -----
 
-// Without a kernel, `ark_run` has nothing to run.
+// Without a kernel, `ark_execute_work_item` has nothing to run.
 // CHECK-LABEL: module @noKernel
 // CHECK-NOT: @ark_kernel
 // TRACE-LABEL: module @noKernel

@@ -188,7 +188,7 @@ def _closes(lines: list[str], number: int, is_body: bool) -> bool:
         return True
     found = _EXIT.match(after)
     if not found or not is_body:
-        return found is not None and found["label"].startswith("ark_run.exit")
+        return found is not None and found["label"].startswith("ark_execute_work_item.exit")
     rest = lines[number : lines.index("}", number)]
     target = f"{found['label']}:"
     return any(

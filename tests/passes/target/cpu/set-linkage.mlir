@@ -16,8 +16,8 @@ llvm.func @body_relu() {
   llvm.return
 }
 // Other functions may be inlined.
-// CHECK: llvm.func internal @ark_run() attributes {sym_visibility = "private"} {
-llvm.func @ark_run() {
+// CHECK: llvm.func internal @ark_execute_work_item() attributes {sym_visibility = "private"} {
+llvm.func @ark_execute_work_item() {
   llvm.return
 }
 // A declaration refers to another library.

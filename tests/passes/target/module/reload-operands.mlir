@@ -53,11 +53,11 @@ gpu.module @kernel {
     llvm.return
   }
 
-  // CHECK-LABEL: llvm.func internal @ark_run
+  // CHECK-LABEL: llvm.func internal @ark_execute_work_item
   // CHECK: llvm.call @body(%{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %{{.+}}, %arg0, %arg1)
-  // FEW-LABEL: llvm.func internal @ark_run
+  // FEW-LABEL: llvm.func internal @ark_execute_work_item
   // FEW: llvm.call @body(%{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}})
-  llvm.func internal @ark_run(%context: !llvm.ptr, %first: i64) {
+  llvm.func internal @ark_execute_work_item(%context: !llvm.ptr, %first: i64) {
     %one = llvm.mlir.constant(1 : i64) : i64
     %two = llvm.mlir.constant(2 : i64) : i64
     %x = llvm.call @ark_operand(%context, %first) : (!llvm.ptr, i64) -> !llvm.ptr
@@ -136,10 +136,10 @@ gpu.module @kernel {
     llvm.return
   }
 
-  // CHECK-LABEL: llvm.func internal @ark_run
+  // CHECK-LABEL: llvm.func internal @ark_execute_work_item
   // CHECK: llvm.call @before(%{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}})
   // CHECK-COUNT-2: llvm.call @twice(%{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}}, %{{[^,]+}})
-  llvm.func internal @ark_run(%context: !llvm.ptr, %first: i64) {
+  llvm.func internal @ark_execute_work_item(%context: !llvm.ptr, %first: i64) {
     %one = llvm.mlir.constant(1 : i64) : i64
     %two = llvm.mlir.constant(2 : i64) : i64
     %x = llvm.call @ark_operand(%context, %first) : (!llvm.ptr, i64) -> !llvm.ptr

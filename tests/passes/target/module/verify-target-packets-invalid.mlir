@@ -360,7 +360,7 @@ llvm.func internal @ark_operand(%context: !llvm.ptr, %number: i64) -> !llvm.ptr 
 llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr, %x: !llvm.ptr, %p: !llvm.ptr {ark.packets}) {
   llvm.return
 }
-llvm.func internal @ark_prefetch_run(%context: !llvm.ptr, %first: i64) {
+llvm.func internal @ark_prefetch_work_item(%context: !llvm.ptr, %first: i64) {
   %p = llvm.call @ark_operand(%context, %first) : (!llvm.ptr, i64) -> !llvm.ptr
   // expected-error @below {{'llvm.load' op uses the address of a packet but is not a packet instruction (target_c6)}}
   %word = llvm.load %p : !llvm.ptr -> i32

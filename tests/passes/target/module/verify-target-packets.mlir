@@ -54,7 +54,7 @@ llvm.func internal @body(%begin: i64, %end: i64, %task: i64, %status: !llvm.ptr,
 ^end:
   llvm.return
 }
-llvm.func internal @ark_run(%context: !llvm.ptr, %first: i64) {
+llvm.func internal @ark_execute_work_item(%context: !llvm.ptr, %first: i64) {
   %one = llvm.mlir.constant(1 : i64) : i64
   %x = llvm.call @ark_operand(%context, %first) : (!llvm.ptr, i64) -> !llvm.ptr
   %row = llvm.add %first, %one : i64

@@ -3,7 +3,7 @@
 // The tag of a packet is in its upper half.
 // CHECK-LABEL: func.func private @ark_packets_begin(
 // CHECK: arith.constant 4 : i32
-// CHECK-LABEL: func.func private @ark_packets_run(
+// CHECK-LABEL: func.func private @ark_packets_begin_work_item(
 // CHECK: arith.constant 1 : i32
 // CHECK-LABEL: func.func private @ark_packet_tag(
 // CHECK: arith.constant 16 : i32

@@ -80,13 +80,13 @@ func.func private @ark_begin_packets(%context: !llvm.ptr, %lane: i64, %iteration
 func.func private @ark_begin_iteration(%round: i32) {
   return
 }
-func.func private @ark_begin_run(%position: i64) {
+func.func private @ark_begin_work_item(%position: i64) {
   return
 }
 func.func private @ark_other(%context: !llvm.ptr, %lane: i64, %iterations: i64)
 func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %iterations: i64)
 func.func private @ark_packets_iteration(%round: i32)
-func.func private @ark_packets_run(%position: i64)
+func.func private @ark_packets_begin_work_item(%position: i64)
 func.func private @ark_packet_epoch() -> i32
 func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
 func.func private @ark_packet_state() -> !llvm.ptr<3>

@@ -17,8 +17,8 @@
 // CHECK-NEXT: call @ark_packets_begin(%[[CONTEXT]], %[[LANE]], %[[ITERATIONS]])
 // CHECK: func.func private @ark_begin_iteration(%[[ROUND:.+]]: i32)
 // CHECK-NEXT: call @ark_packets_iteration(%[[ROUND]])
-// CHECK: func.func private @ark_begin_run(%[[POSITION:.+]]: i64)
-// CHECK-NEXT: call @ark_packets_run(%[[POSITION]])
+// CHECK: func.func private @ark_begin_work_item(%[[POSITION:.+]]: i64)
+// CHECK-NEXT: call @ark_packets_begin_work_item(%[[POSITION]])
 // The state of packets lies behind the shared memory used so far.
 // CHECK: func.func private @ark_packet_state() -> !llvm.ptr<3> {
 // CHECK: llvm.getelementptr %{{.+}}[256]
@@ -42,12 +42,12 @@ func.func private @ark_begin_packets(%context: !llvm.ptr, %lane: i64, %iteration
 func.func private @ark_begin_iteration(%round: i32) {
   return
 }
-func.func private @ark_begin_run(%position: i64) {
+func.func private @ark_begin_work_item(%position: i64) {
   return
 }
 func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %iterations: i64)
 func.func private @ark_packets_iteration(%round: i32)
-func.func private @ark_packets_run(%position: i64)
+func.func private @ark_packets_begin_work_item(%position: i64)
 func.func private @ark_packet_epoch() -> i32
 func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
@@ -61,7 +61,7 @@ func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)
 // CHECK-NEXT: return
 // CHECK: func.func private @ark_begin_iteration(
 // CHECK-NEXT: return
-// CHECK: func.func private @ark_begin_run(
+// CHECK: func.func private @ark_begin_work_item(
 // CHECK-NEXT: return
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 1 : i64}], buffers = [], tasks = [],
@@ -78,12 +78,12 @@ func.func private @ark_begin_packets(%context: !llvm.ptr, %lane: i64, %iteration
 func.func private @ark_begin_iteration(%round: i32) {
   return
 }
-func.func private @ark_begin_run(%position: i64) {
+func.func private @ark_begin_work_item(%position: i64) {
   return
 }
 func.func private @ark_packets_begin(%context: !llvm.ptr, %lane: i64, %iterations: i64)
 func.func private @ark_packets_iteration(%round: i32)
-func.func private @ark_packets_run(%position: i64)
+func.func private @ark_packets_begin_work_item(%position: i64)
 func.func private @ark_packet_epoch() -> i32
 func.func private @ark_packet_state() -> !llvm.ptr<3>
 func.func private @ark_send_packet(%word: !llvm.ptr, %packet: i32)

@@ -38,12 +38,12 @@
 // The weights of a work item behind a wait are prefetched before the wait, by a separate function.
 // COUNTERS-NOT: prefetch.global
 // COUNTERS: func.func private @ark_prefetch_ahead(
-// COUNTERS-NEXT: call @ark_prefetch_next_run(
-// COUNTERS: func.func private @ark_run(
+// COUNTERS-NEXT: call @ark_prefetch_next_work_item(
+// COUNTERS: func.func private @ark_execute_work_item(
 // COUNTERS: call @body_matmul(
 // COUNTERS: call @body_rmsnorm_matmul(
 // COUNTERS-NOT: prefetch.global
-// COUNTERS: func.func private @ark_prefetch_run(
+// COUNTERS: func.func private @ark_prefetch_work_item(
 // COUNTERS: call @prefetch_body_matmul(
 // COUNTERS: call @prefetch_body_rmsnorm_matmul(
 // COUNTERS-NOT: call

@@ -4,8 +4,8 @@
 // RUN: ark-opt %s --split-input-file --ark-target=cuda:sm_90a --ark-packets --ark-compile-to=kernel | ark-opt --split-input-file --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-fuse-row-prologues,ark-receive-packets,ark-stream-weights{polling-depth=3})' | FileCheck %s --check-prefixes=CHECK,THREE
 
 // CHECK-LABEL: ark.kernel @chain
-// CHECK: func.func private @ark_end_run()
-// CHECK-NEXT: call @ark_stream_after_item
+// CHECK: func.func private @ark_end_work_item()
+// CHECK-NEXT: call @ark_stream_end_work_item
 // CHECK: func.func private @ark_stream_polls() -> i32
 // CHECK-NEXT: arith.constant 1 : i32
 // CHECK: func.func private @ark_stream_depth() -> i32

@@ -20,7 +20,7 @@
 // CHECK-LABEL: func.func private @body_matmul(
 // CHECK-SAME: %[[BEGIN:[^:]+]]: index, %[[END:[^:]+]]: index
 // CHECK: %[[ONE:.+]] = arith.constant 1 : i32
-// CHECK: call @ark_stream_run(%[[ONE]])
+// CHECK: call @ark_stream_begin_work_item(%[[ONE]])
 // CHECK: %[[SUMS:.+]] = memref.alloca() {{.*}} : memref<1x{{[0-9]+}}xf32>
 // CHECK: call @body_matmul_stream(%[[BEGIN]], %[[END]], %{{.+}}, %[[SUMS]]) {ark.cta_collective = 1 : i64}
 // CHECK: scf.for %[[VCTA:.+]] = %[[BEGIN]] to %[[END]]
@@ -56,7 +56,7 @@
 // CHECK: func.func private @ark_idle()
 // CHECK-NEXT: call @ark_stream_during_wait
 // No lane polls for packets in this kernel.
-// CHECK: func.func private @ark_end_run()
+// CHECK: func.func private @ark_end_work_item()
 // CHECK-NEXT: return
 // CHECK: func.func private @ark_stream_polls() -> i32
 // CHECK-NEXT: arith.constant 0 : i32
@@ -103,7 +103,7 @@ ark.program @normed(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.nam
 
 // The pass does not stream an operand that is written during an iteration, ...
 // CHECK-LABEL: ark.kernel @input
-// CHECK-NOT: call @ark_stream_run
+// CHECK-NOT: call @ark_stream_begin_work_item
 ark.program @input(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xbf16>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
@@ -114,7 +114,7 @@ ark.program @input(%x: tensor<1x512xbf16> {ark.kind = #ark.kind<input>, ark.name
 
 // ... rows whose size is not a multiple of 16 bytes, ...
 // CHECK-LABEL: ark.kernel @unaligned
-// CHECK-NOT: call @ark_stream_run
+// CHECK-NOT: call @ark_stream_begin_work_item
 ark.program @unaligned(%x: tensor<1x516xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x516xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x516xbf16>, tensor<64x516xbf16>) -> tensor<1x64xbf16>
@@ -125,7 +125,7 @@ ark.program @unaligned(%x: tensor<1x516xbf16> {ark.kind = #ark.kind<input>, ark.
 
 // ... rows that cannot be split into 2, 4, 8, 16 or 32 chunks of a multiple of 16 bytes, ...
 // CHECK-LABEL: ark.kernel @indivisible
-// CHECK-NOT: call @ark_stream_run
+// CHECK-NOT: call @ark_stream_begin_work_item
 ark.program @indivisible(%x: tensor<1x2568xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x2568xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x2568xbf16>, tensor<64x2568xbf16>) -> tensor<1x64xbf16>
@@ -136,7 +136,7 @@ ark.program @indivisible(%x: tensor<1x2568xbf16> {ark.kind = #ark.kind<input>, a
 
 // ... rows smaller than one load of a warp, ...
 // CHECK-LABEL: ark.kernel @narrow
-// CHECK-NOT: call @ark_stream_run
+// CHECK-NOT: call @ark_stream_begin_work_item
 ark.program @narrow(%x: tensor<1x248xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x248xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x248xbf16>, tensor<64x248xbf16>) -> tensor<1x64xbf16>
@@ -147,7 +147,7 @@ ark.program @narrow(%x: tensor<1x248xbf16> {ark.kind = #ark.kind<input>, ark.nam
 
 // ... fp8 rows with wider weights, ...
 // CHECK-LABEL: ark.kernel @narrowRow
-// CHECK-NOT: call @ark_stream_run
+// CHECK-NOT: call @ark_stream_begin_work_item
 ark.program @narrowRow(%x: tensor<1x512xf8E5M2> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<1x64xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<1x512xf8E5M2>, tensor<64x512xbf16>) -> tensor<1x64xbf16>
@@ -158,7 +158,7 @@ ark.program @narrowRow(%x: tensor<1x512xf8E5M2> {ark.kind = #ark.kind<input>, ar
 
 // ... and weights that are multiplied with several rows.
 // CHECK-LABEL: ark.kernel @batch
-// CHECK-NOT: call @ark_stream_run
+// CHECK-NOT: call @ark_stream_begin_work_item
 ark.program @batch(%x: tensor<3x512xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<64x512xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"}) -> (tensor<3x64xbf16> {ark.name = "y"}) {
   %0 = ark.matmul %x, %w {transpose_other} : (tensor<3x512xbf16>, tensor<64x512xbf16>) -> tensor<3x64xbf16>
@@ -170,7 +170,7 @@ ark.program @batch(%x: tensor<3x512xbf16> {ark.kind = #ark.kind<input>, ark.name
 // The checked index is read in the loop, so the row is computed there. Products before the loop would read a
 // row that is not complete.
 // CHECK-LABEL: ark.kernel @picked
-// CHECK-NOT: ark_stream_run
+// CHECK-NOT: ark_stream_begin_work_item
 // CHECK-LABEL: func.func private @body_gather_rmsnorm_matmul(
 // CHECK: scf.for
 // CHECK: call @ark_report_index
