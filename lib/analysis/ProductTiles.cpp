@@ -43,16 +43,16 @@ ProductSizes mlir::ark::getProductSizes(MatmulOp op, ArrayRef<int64_t> shape) {
           shape[shape.size() - 2],
           shape.back(),
           getDepth(op),
-          isSplit ? kF32Parts : 1,
+          isSplit ? kF32Terms : 1,
           isAlongDepth && !isSplit,
           op.getTransposeOther()};
 }
 
 int64_t mlir::ark::getSplitStageBytes(TargetAttr target, int64_t rows,
                                       int64_t columns) {
-  constexpr int64_t kPartBytes = 2;
-  return kSplitStages * kF32Parts * (rows + columns) * getStageDepth(target) *
-         kPartBytes;
+  constexpr int64_t kTermBytes = 2;
+  return kSplitStages * kF32Terms * (rows + columns) * getStageDepth(target) *
+         kTermBytes;
 }
 
 static int64_t countTiles(const ProductSizes &sizes, int64_t rows,
@@ -66,7 +66,7 @@ double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
   constexpr double kPsPerNs = 1000;
   MatrixTilesAttr listed = getListedTiles(target);
   int64_t stages = divideCeil(sizes.depth, listed.getDepth());
-  int64_t products = stages * countPartProducts(sizes.parts);
+  int64_t products = stages * countTermProducts(sizes.terms);
   double ns = listed.getTile() +
               products * (rows + columns) * listed.getStageRow() / kPsPerNs;
   return divideCeil(countTiles(sizes, rows, columns), target.getSms()) * ns;
@@ -76,7 +76,7 @@ double mlir::ark::predictTilesNs(TargetAttr target, const ProductSizes &sizes,
 /// the shared memory, or the threads cannot load its rows evenly.
 static bool canSplit(TargetAttr target, const ProductSizes &sizes, int64_t rows,
                      int64_t columns) {
-  return sizes.parts == 1 ||
+  return sizes.terms == 1 ||
          (rows % kSplitUnit == 0 && columns % kSplitUnit == 0 &&
           getSplitStageBytes(target, rows, columns) <=
               target.getSharedMemory());

@@ -14,24 +14,25 @@ namespace mlir::ark {
 inline constexpr int64_t kMostTileSide = 128;
 inline constexpr int64_t kLeastTileRows = 16, kLeastTileColumns = 64;
 
-/// bf16 parts into which threads split an element of f32 for matrix units.
-inline constexpr int64_t kF32Parts = 3;
+/// bf16 terms into which threads split an element of f32 for matrix units. The
+/// element is the sum of its terms.
+inline constexpr int64_t kF32Terms = 3;
 /// Stages of split operands in shared memory, and the unit of the rows and
 /// columns of their tiles, which the threads of a CTA load at once.
 inline constexpr int64_t kSplitStages = 2, kSplitUnit = 64;
 
-/// Returns the number of products of parts of two elements that have an effect
-/// on a result of f32, if each element has `parts` parts.
-constexpr int64_t countPartProducts(int64_t parts) {
-  return parts * (parts + 1) / 2;
+/// Returns the number of products of terms of two elements that have an effect
+/// on a result of f32, if each element has `terms` terms.
+constexpr int64_t countTermProducts(int64_t terms) {
+  return terms * (terms + 1) / 2;
 }
 
 /// The extents of `batches` products, each of `rows` x `depth` elements by
 /// `depth` x `columns` elements.
 struct ProductSizes {
   int64_t batches, rows, columns, depth;
-  /// kF32Parts for elements of f32, and 1 for elements of 16 bits.
-  int64_t parts = 1;
+  /// kF32Terms for elements of f32, and 1 for elements of 16 bits.
+  int64_t terms = 1;
   /// True if warps can multiply tiles of other sizes as well: the rows of both
   /// operands lie along the depth, and elements have 16 bits.
   bool canWarpsRead = true;
@@ -42,7 +43,7 @@ struct ProductSizes {
 /// Returns the depth (K) of a product.
 int64_t getDepth(MatmulOp op);
 
-/// Returns true for f32 operands, which threads split into bf16 parts for
+/// Returns true for f32 operands, which threads split into bf16 terms for
 /// matrix units.
 bool hasSplitElements(MatmulOp op);
 

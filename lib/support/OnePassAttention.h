@@ -8,7 +8,7 @@
 namespace mlir::ark {
 
 /// The largest depth of an attention that a warp computes in one pass over the
-/// keys: a thread has registers for its part of several rows.
+/// keys: a thread has registers for its share of several rows.
 inline constexpr int64_t kMaxOnePassDepth = 128;
 /// The depth of such an attention is a multiple of this number.
 inline constexpr int64_t kOnePassDepthUnit = 16;

@@ -40,7 +40,7 @@ static int64_t getDepthDim(MatmulOp op, OpOperand &operand) {
 
 /// Predicts the time to read both operands from DRAM once.
 static double predictReads(TargetAttr target, const ProductSizes &sizes) {
-  double elementBytes = sizes.parts == 1 ? 2 : 4;
+  double elementBytes = sizes.terms == 1 ? 2 : 4;
   double elements = static_cast<double>(sizes.batches) * sizes.depth *
                     (sizes.rows + sizes.columns);
   return elementBytes * elements * kBandwidthShare / target.getBandwidth();

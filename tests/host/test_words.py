@@ -29,6 +29,8 @@ REPLACED = {
     r"\bark_(meet_\w+|gather|stay|answer|tell_begin|stamp|claim)\b": "see the texts of the kernel",
     r"\bkHalf\b|\bint64_t numSums\b": "a name with its unit, such as kHalfBytes; accumulators",
     r"\bark_(begin|end|prefetch|prefetch_next|stream|packets)_run\b|_after_item\b": "work_item",
+    r"kF32Parts|[gG]etPartBytes|PartProducts|\bbf16 parts?\b": "terms, whose sum is the f32 number",
+    r"\badd(Parts)\b|kMaxPartsBytes|kPartsPerRow|copiedPart|reduceParts": "partial sums, copies, shares",
 }
 # Folders in which an index or a position of an element is meant, and never a place.
 INDICES = ("ark_mlir/models", "ark_mlir/pytorch")

@@ -111,8 +111,8 @@ bool AttentionOps::hasOwnRows(linalg::LinalgOp rowOp,
              getNumRows() * (map.isIdentity() ? columns : 1);
 }
 
-/// Returns true if `out` overwrites neither memory that the attention, a row op
-/// or `ownReads` reads, nor a part of a result. Results are stored last.
+/// Returns true if `out` overlaps neither memory that the attention, a row op
+/// or `ownReads` reads, nor a result. Results are stored last.
 bool AttentionOps::mayWrite(Value out, ArrayRef<Value> ownReads) const {
   auto isTouched = [&](Value other) { return mayAlias(other, out); };
   return llvm::none_of(reads, isTouched) &&

@@ -29,7 +29,7 @@ protected:
   void assignThreads(Value thread);
   void findLength();
   /// Loads the elements from `column` on, with zeros beyond the end of a row.
-  /// Each of `threads` threads loads a part of the row.
+  /// Each of `threads` threads loads a share of the row.
   Words load(Value buffer, ArrayRef<Value> rowIndices, Value column,
              int64_t threads);
   /// Scales and masks the sum of products of a row and a key. Returns minus

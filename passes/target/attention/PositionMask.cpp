@@ -1,4 +1,4 @@
-//===- PositionMask.cpp - The causal part of a score ----------------------===//
+//===- PositionMask.cpp - Causal masks of scores --------------------------===//
 
 #include "passes/target/attention/PositionMask.h"
 

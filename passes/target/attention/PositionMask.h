@@ -1,4 +1,4 @@
-//===- PositionMask.h - The causal part of a score --------------*- C++ -*-===//
+//===- PositionMask.h - Causal masks of scores ------------------*- C++ -*-===//
 
 #ifndef ARK_PASSES_TARGET_ATTENTION_POSITIONMASK_H
 #define ARK_PASSES_TARGET_ATTENTION_POSITIONMASK_H

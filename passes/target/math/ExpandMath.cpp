@@ -44,7 +44,7 @@ static Value emitExp(ScalarMath m, Value x) {
   Value shifted = m.fma(x, m.number(1.4426950408889634), magic);
   Value n = m.subI(m.bits(shifted), m.bits(magic));
   Value integral = m.sub(shifted, magic);
-  // ln 2 in two parts, so that the reduction is exact.
+  // ln 2 as the sum of a high and a low number, so that the reduction is exact.
   Value r = m.fma(integral, m.floatOfBits(0xbf317200), x); // -0x1.62e400p-1
   r = m.fma(integral, m.floatOfBits(0xb5bfbe8e), r);       // -0x1.7f7d1cp-20
   Value power = m.polynomial(r, {1.37805939e-3, 8.37312452e-3, 4.16695364e-2,

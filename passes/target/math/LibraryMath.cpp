@@ -59,8 +59,8 @@ struct Reduced {
 // Sine and cosine
 //===----------------------------------------------------------------------===//
 
-/// 2 / pi in parts of 24 bits from the binary point on, enough parts for the
-/// largest f32. A product of a part and an f32 is exact.
+/// 2 / pi in limbs of 24 bits from the binary point on, enough limbs for the
+/// largest f32. A product of a limb and an f32 is exact.
 static constexpr int64_t kTwoOverPi[] = {0xA2F983, 0x6E4E44, 0x1529FC,
                                          0x2757D1, 0xF534DD, 0xC0DB62,
                                          0x95993C, 0x439041};
@@ -72,9 +72,9 @@ static constexpr int64_t kTwoOverPi[] = {0xA2F983, 0x6E4E44, 0x1529FC,
 static Reduced reduce(WideMath m, Value x) {
   Value rest = m.wide(0), quarters = m.wide(0);
   double scale = 1;
-  for (int64_t digits : kTwoOverPi) {
+  for (int64_t limb : kTwoOverPi) {
     scale /= 1 << 24;
-    Value product = m.mul(x, m.wide(digits * scale));
+    Value product = m.mul(x, m.wide(limb * scale));
     Value turns = m.round(m.mul(product, m.wide(0.25)));
     product = m.fma(turns, m.wide(-4), product);
     rest = m.add(rest, product);

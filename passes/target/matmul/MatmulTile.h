@@ -20,7 +20,7 @@ enum class Major { K, MN };
 /// are contiguous and aligned for loads of 8 elements. A buffer of the major MN
 /// is left[k, m] or right[k, n]. An operand of 16-bit floats may be multiplied
 /// by 8-bit floats, which are widened in registers. Elements of f32 are split
-/// into bf16 parts (`SplitFloat.h`).
+/// into bf16 terms (`SplitFloat.h`).
 struct MatmulTile {
   linalg::LinalgOp op;
   Value left, right, out;

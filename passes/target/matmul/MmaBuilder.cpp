@@ -142,7 +142,7 @@ Value MmaBuilder::findAddress(Value buffer, Value row) {
                       createSpacePointer(builder, buffer, kGlobalSpace), bytes);
 }
 
-/// Loads 32-bit words. Words beyond the end of the part are zero.
+/// Loads 32-bit words. Words beyond the end of the split-K part are zero.
 Value MmaBuilder::load(Value buffer, Value row, Value k) {
   Type element = getElementTypeOrSelf(buffer);
   int64_t bytes = kElementsPerLoad * element.getIntOrFloatBitWidth() / 8;
@@ -287,8 +287,8 @@ void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
   }
 }
 
-/// Multiplies the warp's part of K. As soon as a slice has been used, the loads
-/// of the slice `inFlight` slices later are issued.
+/// Multiplies the warp's split-K part. As soon as a slice has been used, the
+/// loads of the slice `inFlight` slices later are issued.
 SmallVector<Value> MmaBuilder::accumulate() {
   SmallVector<Value> accumulators = createAccumulators();
   SmallVector<Column> columns = findColumns(Value());

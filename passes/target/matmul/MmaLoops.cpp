@@ -30,7 +30,7 @@ static constexpr int64_t kMaxColumns = 128;
 static constexpr int64_t kPadding = 4;
 static constexpr int64_t kAccumulatorBytes = 4;
 /// Upper bound of the bytes for the partial sums of one product.
-static constexpr int64_t kMaxPartsBytes = 80 * 1024;
+static constexpr int64_t kMaxPartialSumsBytes = 80 * 1024;
 
 //===----------------------------------------------------------------------===//
 // Division of the work
@@ -62,8 +62,8 @@ bool MmaShape::setTile(const MatmulTile &product, int64_t units,
   int64_t tiles = acrossTiles * downTiles;
   parts = chooseDivisor(
       all, std::clamp<int64_t>(std::min(warps / tiles, maxParts), 1, all));
-  return fits() &&
-         parts * getRows() * getColumns() * kAccumulatorBytes <= kMaxPartsBytes;
+  return fits() && parts * getRows() * getColumns() * kAccumulatorBytes <=
+                       kMaxPartialSumsBytes;
 }
 
 /// Chooses the tile of a warp. With few rows, every warp holds all of them.
@@ -89,15 +89,16 @@ static int64_t getRegistersPerLoad(Value operand) {
   return kElementsPerLoad * type.getElementTypeBitWidth() / 32;
 }
 
-static MemRefType getPartsType(const MatmulTile &product,
-                               const MmaShape &shape) {
+static MemRefType getPartialSumsType(const MatmulTile &product,
+                                     const MmaShape &shape) {
   return MemRefType::get(
       {shape.parts, shape.getRows(), shape.getColumns() + kPadding},
       Float32Type::get(product.out.getContext()));
 }
 
-static int64_t getPartsBytes(const MatmulTile &product, const MmaShape &shape) {
-  return llvm::alignTo(getBufferBytes(getPartsType(product, shape)),
+static int64_t getPartialSumsBytes(const MatmulTile &product,
+                                   const MmaShape &shape) {
+  return llvm::alignTo(getBufferBytes(getPartialSumsType(product, shape)),
                        kSharedAlignment);
 }
 
@@ -117,8 +118,8 @@ void MmaShape::iterateOverN(ArrayRef<MatmulTile> products, int64_t fitting) {
   other.acrossTiles = warps / wanted;
   other.nIterations = acrossTiles / other.acrossTiles;
   for (const MatmulTile &product : products)
-    bytes += getPartsBytes(product, other);
-  if (bytes <= kMaxPartsBytes)
+    bytes += getPartialSumsBytes(product, other);
+  if (bytes <= kMaxPartialSumsBytes)
     *this = other;
 }
 
@@ -152,7 +153,7 @@ int64_t ark::getMmaBytes(ArrayRef<MatmulTile> products, int64_t threads,
   MmaShape shape(products, threads);
   int64_t bytes = 0;
   for (const MatmulTile &product : products)
-    bytes += getPartsBytes(product, shape);
+    bytes += getPartialSumsBytes(product, shape);
   int64_t stages = MmaStages::choose(products, shape, threads, room);
   return std::max(bytes, MmaStages::getBytes(products, shape, stages));
 }
@@ -163,13 +164,14 @@ int64_t ark::getMmaBytes(ArrayRef<MatmulTile> products, int64_t threads,
 
 /// Creates the buffers of partial sums, one after the other in the memory of
 /// the temporary.
-static SmallVector<Value> createParts(ImplicitLocOpBuilder &builder,
-                                      ArrayRef<MatmulTile> products,
-                                      const MmaShape &shape, Value memory) {
+static SmallVector<Value> createPartialSums(ImplicitLocOpBuilder &builder,
+                                            ArrayRef<MatmulTile> products,
+                                            const MmaShape &shape,
+                                            Value memory) {
   SmallVector<Value> buffers;
   int64_t offset = 0;
   for (const MatmulTile &product : products) {
-    MemRefType type = getPartsType(product, shape);
+    MemRefType type = getPartialSumsType(product, shape);
     auto [strides, none] = type.getStridesAndOffset();
     auto view = MemRefType::get(
         type.getShape(), type.getElementType(),
@@ -178,7 +180,7 @@ static SmallVector<Value> createParts(ImplicitLocOpBuilder &builder,
     buffers.push_back(memref::ReinterpretCastOp::create(
         builder, view, memory, offset / kAccumulatorBytes, type.getShape(),
         strides));
-    offset += getPartsBytes(product, shape);
+    offset += getPartialSumsBytes(product, shape);
   }
   return buffers;
 }
@@ -192,15 +194,15 @@ SmallVector<Value> ark::createMmaLoops(ImplicitLocOpBuilder &builder,
   Value memory;
   if (stages == 0) {
     for (const MatmulTile &product : products)
-      buffers.push_back(createTemporary(builder, getPartsType(product, shape),
-                                        kSharedAlignment));
+      buffers.push_back(createTemporary(
+          builder, getPartialSumsType(product, shape), kSharedAlignment));
   } else {
     int64_t bytes = getMmaBytes(products, threads, room);
     memory = createTemporary(
         builder,
         MemRefType::get({bytes / kAccumulatorBytes}, builder.getF32Type()),
         kSharedAlignment);
-    buffers = createParts(builder, products, shape, memory);
+    buffers = createPartialSums(builder, products, shape, memory);
   }
   OpBuilder::InsertionGuard guard(builder);
   Value thread = createMappedLoop(builder, threads);

@@ -26,6 +26,7 @@ struct MmaShape {
   int64_t acrossTiles, downTiles;
   /// Iterations over N; each computes `acrossTiles` tiles of a row.
   int64_t nIterations = 1;
+  /// Split-K parts of a tile: each warp multiplies one part of K.
   int64_t parts;
   /// Slices of K per warp, and slices whose loads a warp issues before it waits
   /// for the first one.

@@ -26,7 +26,7 @@ int64_t MmaStages::getRowBytes(const MmaShape &shape) {
   return shape.sliceElements * kElementBytes;
 }
 
-/// Returns the number of threads that copy a row's part of a stage.
+/// Returns the number of threads that copy one row of a stage.
 int64_t MmaStages::getThreadsPerRow(const MmaShape &shape) {
   return kSlicesPerStage * getRowBytes(shape) / kLoadBytes;
 }

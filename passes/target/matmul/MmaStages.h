@@ -12,7 +12,7 @@ namespace mlir::ark {
 /// were copied earlier. Each split-K part has its own stages.
 class MmaStages {
 public:
-  /// Slices of every part per stage.
+  /// Slices of every split-K part per stage.
   static constexpr int64_t kSlicesPerStage = 2;
 
   /// Returns the number of stages that fit into `bytes`, or 0 if fewer than two
@@ -25,7 +25,7 @@ public:
   MmaStages(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
             const MmaShape &shape, Value memory, Value thread, int64_t threads);
 
-  /// Issues copies of the elements of all parts from `k` on.
+  /// Issues copies of the elements of all split-K parts from `k` on.
   void copy(Value k, Value stage);
   void commit();
   /// Waits until at most `count` commits are in flight, for all threads.

@@ -16,11 +16,11 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     widens them in registers to the type of the other operand, or to f16 if both operands have 8-bit
     floats.
 
-    Up to 16 rows of activations: a warp multiplies all of them by 16 rows of weights over a part of
-    K (split-K). Products of the same activations in one vCTA share a loop. The loads of weights
-    fetch whole lines, which are cached in the L2 only. If shared memory suffices, K is split into
-    enough parts for a warp to issue all loads of its part at once. The warps then iterate over the
-    rows of weights. Whole rows are in flight, and the loads of the next iteration overlap with the
+    Up to 16 rows of activations: a warp multiplies all of them by 16 rows of weights over a split-K
+    part. Products of the same activations in one vCTA share a loop. The loads of weights fetch whole
+    lines, which are cached in the L2 only. If shared memory suffices, K is split into enough split-K
+    parts for a warp to issue all loads of its part at once. The warps then iterate over the rows of
+    weights. Whole rows are in flight, and the loads of the next iteration overlap with the
     products of the current one.
 
     More rows of activations: a warp multiplies 32 of them by 32 rows of one weight, or by 16 rows
@@ -41,11 +41,11 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     of one matrix, with a pitch that is a multiple of 16 bytes. The accumulators are finally stored
     to the memory of the stages, which replaces the temporary of the product.
 
-    Operands of f32 become bf16: threads load a stage, split each element into three bf16 parts, whose
-    sum is the element, and store the parts to one of two stages, while warpgroups multiply the parts in
-    the other stage. Of the nine products of parts, the six largest are added, with an error as in f32.
+    Operands of f32 become bf16: threads load a stage, split each element into three bf16 terms, whose
+    sum is the element, and store the terms to one of two stages, while warpgroups multiply the terms in
+    the other stage. Of the nine products of terms, the six largest are added, with an error as in f32.
     A thread with an infinite accumulator or a NaN computes its accumulators again in f32, from the
-    operands in memory, since the parts of an infinity have no meaning. Without `wgmma`, threads compute
+    operands in memory, since the terms of an infinity have no meaning. Without `wgmma`, threads compute
     products of f32.
 
     Loads of rows beyond the end read the last row again; elements beyond the end of K are zero. The
@@ -55,13 +55,13 @@ def UseTensorCoresPass : Pass<"ark-use-tensor-cores", "::mlir::ModuleOp"> {
     linalg.generic ... ins(%x, %w : memref<8x2048xbf16>, memref<16x2048xbf16, strided<...>>)
         outs(%t : memref<8x16xf32>)
     // =>
-    %parts = memref.alloca() : memref<16x8x20xf32>
+    %partial_sums = memref.alloca() : memref<16x8x20xf32>
     scf.forall (%thread) in (512) {
       ... llvm.inline_asm "ld.global.L1::no_allocate.L2::128B.v4.b32 ..." %w ... vector.load %x ...
       nvvm.mma.sync A[...] B[...] C[...] ...
-      memref.store %sum, %parts[%part, %m, %n]
+      memref.store %sum, %partial_sums[%part, %m, %n]
     } {mapping = [#gpu.thread<linear_dim_0>]}
-    linalg.generic ... ins(%parts_view : memref<16x8x16xf32, strided<...>>) outs(%t : memref<8x16xf32>)
+    linalg.generic ... ins(%partial_sums_view : memref<16x8x16xf32, strided<...>>) outs(%t : memref<8x16xf32>)
     ```
   }];
   let options = [

@@ -17,7 +17,7 @@ using namespace mlir;
 using namespace mlir::ark;
 
 static constexpr int64_t kElementBytes = 4;
-/// Elements that a thread loads of a row, whose parts are 16 bytes each.
+/// Elements that a thread loads of a row, whose terms are 16 bytes each.
 static constexpr int64_t kElements = 8;
 static constexpr int64_t kElementsPerVector = kLoadBytes / kElementBytes;
 
@@ -59,14 +59,14 @@ SmallVector<SplitBuilder::Loaded> SplitBuilder::load(Value k) {
   return loaded;
 }
 
-/// Stores the parts of loaded elements to a stage.
+/// Stores the terms of loaded elements to a stage.
 void SplitBuilder::split(ArrayRef<Loaded> loaded, Value stage) {
   auto type = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
   for (const Loaded &own : loaded)
-    for (auto [part, words] :
+    for (auto [term, words] :
          llvm::enumerate(splitFloats(builder, own.elements))) {
       Value to =
-          add(add(stage, own.offset), constant(part * shape.getPartBytes()));
+          add(add(stage, own.offset), constant(term * shape.getTermBytes()));
       Value vector = vector::FromElementsOp::create(builder, type, words);
       LLVM::StoreOp::create(builder, vector, createOffset(builder, shared, to),
                             kLoadBytes);

@@ -8,11 +8,11 @@
 namespace mlir::ark {
 
 /// Multiplies f32 operands. The threads load a stage of both operands, split
-/// the elements into bf16 parts, and store the parts to shared memory, while
-/// the warpgroups multiply the parts of the stage before. Threads add the
+/// the elements into bf16 terms, and store the terms to shared memory, while
+/// the warpgroups multiply the terms of the stage before. Threads add the
 /// products of each stage to sums, since `wgmma` rounds accumulators toward
 /// zero after each instruction. A sum that is not finite is computed again in
-/// f32, since the parts of an infinity have no meaning.
+/// f32, since the terms of an infinity have no meaning.
 class SplitBuilder : public ThreadCopyBuilder {
 public:
   SplitBuilder(ImplicitLocOpBuilder &builder, ArrayRef<MatmulTile> products,
@@ -21,7 +21,7 @@ public:
 
 private:
   /// Elements that a thread has loaded, and the offset at which it stores the
-  /// first part of them in a stage.
+  /// first terms of the elements in a stage.
   struct Loaded {
     SmallVector<Value> elements;
     Value offset;

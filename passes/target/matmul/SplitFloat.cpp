@@ -28,8 +28,8 @@ static Value clearLowerBits(ImplicitLocOpBuilder &builder, Value bits) {
 
 /// Returns number - f32(bits).
 static Value subtract(ImplicitLocOpBuilder &builder, Value number, Value bits) {
-  Value part = arith::BitcastOp::create(builder, builder.getF32Type(), bits);
-  return arith::SubFOp::create(builder, number, part);
+  Value term = arith::BitcastOp::create(builder, builder.getF32Type(), bits);
+  return arith::SubFOp::create(builder, number, term);
 }
 
 /// Joins the upper bits of two numbers, the first of which has cleared or
@@ -42,7 +42,7 @@ static Value pack(ImplicitLocOpBuilder &builder, Value first, Value second) {
 
 SmallVector<SmallVector<Value>> ark::splitFloats(ImplicitLocOpBuilder &builder,
                                                  ArrayRef<Value> numbers) {
-  SmallVector<SmallVector<Value>> bits(kF32Parts);
+  SmallVector<SmallVector<Value>> bits(kF32Terms);
   for (Value number : numbers) {
     Value high = clearLowerBits(builder, getBits(builder, number));
     Value rest = subtract(builder, number, high);
@@ -54,9 +54,9 @@ SmallVector<SmallVector<Value>> ark::splitFloats(ImplicitLocOpBuilder &builder,
     bits[1].push_back(middle);
     bits[2].push_back(getBits(builder, low));
   }
-  SmallVector<SmallVector<Value>> words(kF32Parts);
-  for (auto [part, own] : llvm::zip(words, bits))
+  SmallVector<SmallVector<Value>> words(kF32Terms);
+  for (auto [term, own] : llvm::zip(words, bits))
     for (size_t i = 0; i + 1 < own.size(); i += 2)
-      part.push_back(pack(builder, own[i], own[i + 1]));
+      term.push_back(pack(builder, own[i], own[i + 1]));
   return words;
 }

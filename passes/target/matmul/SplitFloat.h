@@ -8,16 +8,16 @@
 
 namespace mlir::ark {
 
-/// Splits f32 numbers into `kF32Parts` parts, whose sum is the number. Returns
-/// for each part, the largest first, words with two bf16 numbers each, in the
+/// Splits f32 numbers into `kF32Terms` terms, whose sum is the number. Returns
+/// for each term, the largest first, words with two bf16 numbers each, in the
 /// order of the numbers.
 ///
-/// The largest part is rounded toward zero, so that it stays infinite or NaN if
-/// the number is: then the parts are not finite, but their sum is meaningless.
-/// The next part is rounded to nearest. It has at most 2^-7 of the number, and
-/// the last part at most 2^-16. Products of two numbers are as accurate as in
-/// f32 without the products of these two parts, and without the square of the
-/// last part.
+/// The largest term is rounded toward zero, so that it stays infinite or NaN if
+/// the number is: then the terms are not finite, but their sum is meaningless.
+/// The next term is rounded to nearest. It has at most 2^-7 of the number, and
+/// the last term at most 2^-16. Products of two numbers are as accurate as in
+/// f32 without the products of these two terms, and without the square of the
+/// last term.
 SmallVector<SmallVector<Value>> splitFloats(ImplicitLocOpBuilder &builder,
                                             ArrayRef<Value> numbers);
 

@@ -11,9 +11,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-/// 16-byte parts of a row per stage, and the elements of a part.
-static constexpr int64_t kPartsPerRow = kStageRowBytes / kLoadBytes;
-static constexpr int64_t kPartElements = kStageDepth / kPartsPerRow;
+/// Copies of 16 bytes per row of a stage, and the elements of a copy.
+static constexpr int64_t kCopiesPerRow = kStageRowBytes / kLoadBytes;
+static constexpr int64_t kElementsPerCopy = kStageDepth / kCopiesPerRow;
 
 ThreadCopyBuilder::ThreadCopyBuilder(ImplicitLocOpBuilder &builder,
                                      ArrayRef<MatmulTile> products,
@@ -22,14 +22,14 @@ ThreadCopyBuilder::ThreadCopyBuilder(ImplicitLocOpBuilder &builder,
                                      int64_t elementBytes)
     : WarpgroupBuilder(builder, products, shape, memory, thread),
       threads(threads), elementBytes(elementBytes),
-      copiedRow(divide(thread, kPartsPerRow)),
-      copiedPart(remainder(thread, kPartsPerRow)) {
+      copiedRow(divide(thread, kCopiesPerRow)),
+      copyInRow(remainder(thread, kCopiesPerRow)) {
   for (const StagedOperand &operand : getOperands())
     addSource(operand);
 }
 
 int64_t ThreadCopyBuilder::getRowsAtOnce(int64_t threads) {
-  return threads / kPartsPerRow;
+  return threads / kCopiesPerRow;
 }
 
 void ThreadCopyBuilder::addSource(const StagedOperand &operand) {
@@ -37,7 +37,7 @@ void ThreadCopyBuilder::addSource(const StagedOperand &operand) {
   auto metadata = memref::ExtractStridedMetadataOp::create(builder, buffer);
   Value rowBytes = multiply(metadata.getStrides().front(), elementBytes);
   Value begin = add(arith::MulIOp::create(builder, copiedRow, rowBytes),
-                    multiply(copiedPart, kPartElements * elementBytes));
+                    multiply(copyInRow, kElementsPerCopy * elementBytes));
   Value pointer = createSpacePointer(builder, buffer, kGlobalSpace);
   sources.push_back({createOffset(builder, pointer, begin), rowBytes,
                      operand.rows, operand.major});
@@ -54,7 +54,7 @@ Value ThreadCopyBuilder::getDistance(const Source &source, Value k,
 }
 
 Value ThreadCopyBuilder::getTarget() {
-  Value part = arith::XOrIOp::create(builder, copiedPart,
+  Value copy = arith::XOrIOp::create(builder, copyInRow,
                                      remainder(copiedRow, kBlockRows));
-  return add(multiply(copiedRow, kStageRowBytes), multiply(part, kLoadBytes));
+  return add(multiply(copiedRow, kStageRowBytes), multiply(copy, kLoadBytes));
 }

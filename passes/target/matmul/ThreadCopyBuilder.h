@@ -36,8 +36,9 @@ protected:
   Value getTarget();
 
   int64_t threads, elementBytes;
-  /// The first row that this thread copies, and the thread's part of each row.
-  Value copiedRow, copiedPart;
+  /// The first row that this thread copies, and the index of its copy among the
+  /// copies of a row.
+  Value copiedRow, copyInRow;
   SmallVector<Source> sources;
 
 private:

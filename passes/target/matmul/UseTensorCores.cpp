@@ -146,11 +146,11 @@ static SmallVector<ProductGroup> findGroups(Block &block, const Units &units) {
 // Replacement of products
 //===----------------------------------------------------------------------===//
 
-/// Returns the part of a buffer with the extents of a product. Drops the first
-/// dimension if its extent is one.
+/// Returns the view of a buffer of partial sums that has the extents of a
+/// product. Drops the first dimension if its extent is one.
 static Value getView(ImplicitLocOpBuilder &builder, const MatmulTile &product,
-                     Value parts) {
-  auto type = cast<MemRefType>(parts.getType());
+                     Value partialSums) {
+  auto type = cast<MemRefType>(partialSums.getType());
   SmallVector<OpFoldResult> sizes = {builder.getIndexAttr(type.getDimSize(0))};
   for (int64_t dim : {0, 1})
     sizes.push_back(
@@ -158,20 +158,22 @@ static Value getView(ImplicitLocOpBuilder &builder, const MatmulTile &product,
   SmallVector<OpFoldResult> zeros(3, builder.getIndexAttr(0)),
       ones(3, builder.getIndexAttr(1));
   if (type.getDimSize(0) != 1)
-    return memref::SubViewOp::create(builder, parts, zeros, sizes, ones);
+    return memref::SubViewOp::create(builder, partialSums, zeros, sizes, ones);
   auto outType = cast<MemRefType>(product.out.getType());
   MemRefType reduced = memref::SubViewOp::inferRankReducedResultType(
       outType.getShape(), type, zeros, sizes, ones);
-  return memref::SubViewOp::create(builder, reduced, parts, zeros, sizes, ones);
+  return memref::SubViewOp::create(builder, reduced, partialSums, zeros, sizes,
+                                   ones);
 }
 
-/// Adds the sum of parts[p, m, n] over p, or parts[m, n], to out[m, n].
-static void addParts(const MatmulTile &product, Value parts) {
+/// Adds the sum of partialSums[p, m, n] over p, or partialSums[m, n], to out[m,
+/// n].
+static void addPartialSums(const MatmulTile &product, Value partialSums) {
   linalg::LinalgOp op = product.op;
   ImplicitLocOpBuilder builder(op.getLoc(), op);
-  Value view = parts;
-  if (cast<MemRefType>(parts.getType()).getRank() == 3)
-    view = getView(builder, product, parts);
+  Value view = partialSums;
+  if (cast<MemRefType>(partialSums.getType()).getRank() == 3)
+    view = getView(builder, product, partialSums);
   MLIRContext *context = builder.getContext();
   SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
   SmallVector<AffineMap> maps(2, AffineMap::getMultiDimIdentityMap(2, context));
@@ -209,10 +211,10 @@ static ImplicitLocOpBuilder getBuilder(const ProductGroup &group,
 static void replace(const ProductGroup &group, Block &block, int64_t threads,
                     int64_t room) {
   ImplicitLocOpBuilder builder = getBuilder(group, block);
-  SmallVector<Value> parts =
+  SmallVector<Value> partialSums =
       createMmaLoops(builder, group.products, threads, room);
-  for (auto [product, buffer] : llvm::zip(group.products, parts))
-    addParts(product, buffer);
+  for (auto [product, buffer] : llvm::zip(group.products, partialSums))
+    addPartialSums(product, buffer);
 }
 
 /// Adds products directly to their results, for partial sums that do not fit
@@ -317,7 +319,7 @@ static void replace(const ProductGroup &group, Block &block, int64_t threads,
     if (std::optional<Lifetime> lifetime = findLifetime(product))
       replace(product, *lifetime, buffer);
     else
-      addParts(product, buffer);
+      addPartialSums(product, buffer);
   }
 }
 

@@ -121,11 +121,11 @@ SmallVector<Value> WarpgroupBuilder::createAccumulators() {
                             LLVM::ZeroOp::create(builder, type));
 }
 
-/// Returns the parts of both operands to multiply, the smallest products first.
+/// Returns the terms of both operands to multiply, the smallest products first.
 /// Products that are too small for f32 results are left out.
-static SmallVector<std::pair<int64_t, int64_t>> getPartPairs(int64_t parts) {
+static SmallVector<std::pair<int64_t, int64_t>> getTermPairs(int64_t terms) {
   SmallVector<std::pair<int64_t, int64_t>> pairs;
-  for (int64_t sum = parts - 1; sum >= 0; --sum)
+  for (int64_t sum = terms - 1; sum >= 0; --sum)
     for (int64_t left = 0; left <= sum; ++left)
       pairs.emplace_back(left, sum - left);
   return pairs;
@@ -137,20 +137,20 @@ void WarpgroupBuilder::startStage(Value offset,
   NVVM::WgmmaFenceAlignedOp::create(builder);
   bool isPlain = llvm::all_of(
       products, [](const MatmulTile &product) { return product.isKMajor(); });
-  for (auto [leftPart, rightPart] : getPartPairs(shape.parts))
+  for (auto [leftTerm, rightTerm] : getTermPairs(shape.terms))
     for (int64_t k = 0; k < kStageDepth; k += shape.mma.getK()) {
-      auto getBegin = [&, k = k](Major major, int64_t part) {
-        int64_t units = part * shape.getPartBytes() / kDescriptorUnit;
+      auto getBegin = [&, k = k](Major major, int64_t term) {
+        int64_t units = term * shape.getTermBytes() / kDescriptorUnit;
         return add(offset, constantI64(units + getDepthUnits(k, major)));
       };
       Major leftMajor = products.front().leftMajor;
-      Value begin = getBegin(leftMajor, leftPart);
+      Value begin = getBegin(leftMajor, leftTerm);
       Value a = move(left, begin);
-      bool isSame = isPlain && leftPart == rightPart;
+      bool isSame = isPlain && leftTerm == rightTerm;
       for (auto [product, right, sum] :
            llvm::zip(products, rights, accumulators)) {
         Value b = move(right, isSame ? begin
-                                     : getBegin(product.rightMajor, rightPart));
+                                     : getBegin(product.rightMajor, rightTerm));
         sum = instruction
                   ->multiply(
                       builder, element, a, b, sum,

@@ -74,7 +74,7 @@ protected:
 private:
   void findTile();
   Value createDescriptor(Value firstRow, Major major);
-  /// The first row and column of the warpgroup's part of the results.
+  /// The first row and column of the warpgroup's share of the results.
   Value firstRow, firstColumn;
   /// Descriptors of operand A, and of operand B of every product, for the first
   /// stage.

@@ -38,7 +38,7 @@ static constexpr int64_t kPadding = 8;
 // Division of the work
 //===----------------------------------------------------------------------===//
 
-int64_t WarpgroupShape::getPartBytes() const {
+int64_t WarpgroupShape::getTermBytes() const {
   return (rows + numProducts * columns) * kStageRowBytes;
 }
 
@@ -147,7 +147,7 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
            (product.isSplit() && product.rows % splitUnit == 0 &&
             product.columns % splitUnit == 0);
   };
-  shape.parts = first.isSplit() ? kF32Parts : 1;
+  shape.terms = first.isSplit() ? kF32Terms : 1;
   bool isWhole =
       isSupported(first) && shape.columns % (shape.across * mma.getN()) == 0 &&
       first.depth % kStageDepth == 0 && kStageDepth % mma.getK() == 0 &&
@@ -214,7 +214,7 @@ SmallVector<Value> ark::createWarpgroupLoops(ImplicitLocOpBuilder &builder,
   OpBuilder::InsertionGuard guard(builder);
   Value thread = createMappedLoop(builder, threads);
   setHighRegisterPressure(thread.getParentBlock()->getParentOp());
-  if (shape.parts > 1)
+  if (shape.terms > 1)
     SplitBuilder(builder, products, shape, memory, thread, threads)
         .build(accumulators);
   else if (shape.hasMaps)

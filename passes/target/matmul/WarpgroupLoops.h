@@ -19,8 +19,8 @@ enum class TensorMapUse { Never, WhereFaster, Always };
 
 /// The division of products with the same operand A among warpgroups of four
 /// warps. Both operands are copied to shared memory in stages of 64 elements of
-/// K. A warpgroup multiplies 64 rows of operand A by its part of the columns of
-/// every product.
+/// K. A warpgroup multiplies 64 rows of operand A by its share of the columns
+/// of every product.
 struct WarpgroupShape {
   /// Returns nothing if tiles are clipped or cannot be divided evenly, or if
   /// the stages need more than `room` bytes of shared memory.
@@ -35,12 +35,12 @@ struct WarpgroupShape {
   int64_t rows, columns;
   int64_t numProducts;
   /// Warpgroups of the CTA, and those down and across the result. Any other
-  /// warpgroups compute the same parts of the result again, and do not store
+  /// warpgroups compute the same elements of the result again, and do not store
   /// them.
   int64_t groups, down, across;
   int64_t stages;
-  /// bf16 parts of an element in a stage; 1 if operands are not split.
-  int64_t parts;
+  /// bf16 terms of an element in a stage; 1 if operands are not split.
+  int64_t terms;
   /// True if one thread per operand issues TMA copies; otherwise all threads
   /// copy.
   bool hasMaps;
@@ -55,9 +55,10 @@ struct WarpgroupShape {
     return getOwnColumns() * getGroupRows() / getGroupThreads();
   }
   int64_t getOwnColumns() const { return columns / across; }
-  /// Returns the bytes of one part of a stage. The parts follow one another.
-  int64_t getPartBytes() const;
-  int64_t getStageBytes() const { return parts * getPartBytes(); }
+  /// Returns the bytes of one term of all elements of a stage. The terms follow
+  /// one another.
+  int64_t getTermBytes() const;
+  int64_t getStageBytes() const { return terms * getTermBytes(); }
   /// Returns the offset of the operands' records. The records follow the
   /// stages, whose memory the accumulators reuse.
   int64_t getRecordsBegin() const;

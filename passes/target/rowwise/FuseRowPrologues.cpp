@@ -41,10 +41,11 @@ static std::optional<RowShares> getShares(MemRefType type, int64_t warps) {
   if (count == 0 || count > warps)
     return std::nullopt;
   RowShares shares;
-  for (shares.parts = llvm::bit_floor(static_cast<uint64_t>(warps / count));
-       shares.parts > 0; shares.parts /= 2)
+  for (shares.warpsPerRow =
+           llvm::bit_floor(static_cast<uint64_t>(warps / count));
+       shares.warpsPerRow > 0; shares.warpsPerRow /= 2)
     for (shares.width = most; shares.width >= most / 2; shares.width /= 2) {
-      int64_t elements = shares.parts * shares.getStep();
+      int64_t elements = shares.warpsPerRow * shares.getStep();
       shares.loads = size / elements;
       if (size % elements == 0 && shares.loads > 0 && shares.loads <= kMaxLoads)
         return shares;
@@ -77,24 +78,25 @@ static SmallVector<Operation *> getReaders(Value rows, scf::ForOp vctas) {
   return readers;
 }
 
-/// Builds the code of a thread. Warps without a row recompute the last part
-/// without storing it, so that all warps reach the barriers.
+/// Builds the code of a thread. Warps without a row recompute the share of
+/// the last warp without storing it, so that all warps reach the barriers.
 static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
                         int64_t warps, Value rows, const RowPrologue &prologue,
                         const RowShares &shares) {
   auto constant = [&](int64_t number) -> Value {
     return arith::ConstantIndexOp::create(builder, number);
   };
-  int64_t busy = cast<MemRefType>(rows.getType()).getDimSize(0) * shares.parts;
+  int64_t busy =
+      cast<MemRefType>(rows.getType()).getDimSize(0) * shares.warpsPerRow;
   ThreadIndices indices;
   indices.warp = arith::DivUIOp::create(builder, thread, constant(kWarpSize));
   indices.inWarp = arith::RemUIOp::create(builder, thread, constant(kWarpSize));
   Value owner = indices.warp;
   if (busy < warps)
     owner = arith::MinUIOp::create(builder, owner, constant(busy - 1));
-  Value parts = constant(shares.parts);
-  indices.row = arith::DivUIOp::create(builder, owner, parts);
-  indices.part = arith::RemUIOp::create(builder, owner, parts);
+  Value warpsPerRow = constant(shares.warpsPerRow);
+  indices.row = arith::DivUIOp::create(builder, owner, warpsPerRow);
+  indices.warpOfRow = arith::RemUIOp::create(builder, owner, warpsPerRow);
   SmallVector<Value> vectors = prologue.build(builder, indices, shares, warps);
   if (busy < warps) {
     Value isThere = arith::CmpIOp::create(builder, arith::CmpIPredicate::ult,
@@ -102,7 +104,7 @@ static void buildThread(ImplicitLocOpBuilder &builder, Value thread,
     auto branch = scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
-  Value first = shares.getFirst(builder, indices.part, indices.inWarp);
+  Value first = shares.getFirst(builder, indices.warpOfRow, indices.inWarp);
   int64_t bytes = shares.width *
                   cast<MemRefType>(rows.getType()).getElementTypeBitWidth() / 8;
   for (auto [load, vector] : llvm::enumerate(vectors)) {

@@ -53,9 +53,9 @@ def FuseRowProloguesPass : Pass<"ark-fuse-row-prologues", "::mlir::ModuleOp"> {
     Each op before the loop over vCTAs ends in a barrier, and each op of a norm loads the rows
     again. If such ops compute rows, `memref<MxK>`, from the body's arguments, this pass lets one or
     more warps compute each row with all loads in flight at once (prologue fusion). Each warp
-    reduces and writes its part of the row. Reductions over a whole row go through shared memory,
-    with one barrier. If rows arrive as LL packets, and nothing else reads them, each thread
-    receives its own part, after it has issued all other loads.
+    reduces and writes a share of the row. Reductions over a whole row go through shared memory,
+    with one barrier. If rows arrive as LL packets, and no other op reads them, each thread
+    receives the elements that it computes, after it has issued all other loads.
 
     The pass skips buffers with more rows than warps, rows whose length is not a multiple of a
     warp's load, and rows that do not fit into the registers of their warps.
@@ -68,10 +68,10 @@ def FuseRowProloguesPass : Pass<"ark-fuse-row-prologues", "::mlir::ModuleOp"> {
     // =>
     scf.forall (%thread) in (512) {
       ... vector.load %x[%warp / 2, ...] ... gpu.shuffle xor ...
-      memref.store %part_of_sum, %sums[%warp]
+      memref.store %partial_sum, %sums[%warp]
       gpu.barrier
       ... memref.load %sums[...] ... gpu.shuffle xor ...
-      vector.store %part, %row[%warp / 2, ...]
+      vector.store %elements, %row[%warp / 2, ...]
     } {mapping = [#gpu.thread<linear_dim_0>]}
     scf.for %v = %begin to %end step %c1 { ... %row ... }
     ```

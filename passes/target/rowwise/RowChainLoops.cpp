@@ -30,7 +30,7 @@ public:
 private:
   /// An op and the first of the 32 columns to compute; the column is 0 for an
   /// op on row scalars.
-  using Part = std::pair<unsigned, int64_t>;
+  using OpAndColumn = std::pair<unsigned, int64_t>;
 
   Value index(int64_t value) {
     return arith::ConstantIndexOp::create(builder, value);
@@ -53,7 +53,7 @@ private:
   SmallVector<Value> row;
   /// Loads are inserted before this op, all other ops after it.
   Operation *endOfLoads;
-  llvm::DenseMap<Part, Value> values;
+  llvm::DenseMap<OpAndColumn, Value> values;
   llvm::DenseMap<std::pair<int64_t, int64_t>, Value> columns;
   /// Loaded values by buffer, indexing map, first column and number of columns.
   llvm::DenseMap<std::tuple<Value, Attribute, int64_t, int64_t>, Value> loaded;

@@ -183,7 +183,7 @@ bool RowPrologue::match(ArrayRef<Operation *> users, scf::ForOp vctas) {
 }
 
 /// Returns the op that receives `input` if only matched ops read the input.
-/// Each thread then receives its own part.
+/// Each thread then receives only the elements that it computes.
 ReceivePacketsOp RowPrologue::getReceived(Value input) const {
   ReceivePacketsOp received;
   for (Operation *user : input.getUsers()) {
@@ -225,13 +225,13 @@ void RowPrologue::erase() {
 
 int64_t RowShares::getStep() const { return kWarpSize * width; }
 
-Value RowShares::getFirst(ImplicitLocOpBuilder &builder, Value part,
+Value RowShares::getFirst(ImplicitLocOpBuilder &builder, Value warpOfRow,
                           Value inWarp) const {
   auto times = [&](Value value, int64_t factor) -> Value {
     return arith::MulIOp::create(
         builder, value, arith::ConstantIndexOp::create(builder, factor));
   };
-  return arith::AddIOp::create(builder, times(part, loads * getStep()),
+  return arith::AddIOp::create(builder, times(warpOfRow, loads * getStep()),
                                times(inWarp, width));
 }
 
@@ -274,7 +274,7 @@ private:
 /// Returns the first element that the thread loads with load `load`.
 Value RowBuilder::getElement(int64_t load) {
   return arith::AddIOp::create(
-      builder, shares.getFirst(builder, indices.part, indices.inWarp),
+      builder, shares.getFirst(builder, indices.warpOfRow, indices.inWarp),
       index(load * shares.getStep()));
 }
 
@@ -389,7 +389,7 @@ Value RowBuilder::combineThreads(Operation *combiner, Value value,
 
 /// Combines the values of a row's warps through shared memory.
 Value RowBuilder::combineWarps(Operation *combiner, Value value) {
-  if (shares.parts == 1)
+  if (shares.warpsPerRow == 1)
     return value;
   Value all =
       createTemporary(builder, MemRefType::get({warps}, value.getType()),
@@ -404,12 +404,13 @@ Value RowBuilder::combineWarps(Operation *combiner, Value value) {
   }
   gpu::BarrierOp::create(builder);
   Value first =
-      arith::MulIOp::create(builder, indices.row, index(shares.parts));
-  Value part =
-      arith::RemUIOp::create(builder, indices.inWarp, index(shares.parts));
+      arith::MulIOp::create(builder, indices.row, index(shares.warpsPerRow));
+  Value warpOfRow = arith::RemUIOp::create(builder, indices.inWarp,
+                                           index(shares.warpsPerRow));
   Value one = memref::LoadOp::create(
-      builder, all, ValueRange{arith::AddIOp::create(builder, first, part)});
-  return combineThreads(combiner, one, shares.parts);
+      builder, all,
+      ValueRange{arith::AddIOp::create(builder, first, warpOfRow)});
+  return combineThreads(combiner, one, shares.warpsPerRow);
 }
 
 void RowBuilder::buildReduction(linalg::GenericOp op) {

@@ -15,23 +15,24 @@ namespace mlir::ark {
 /// `loads` loads of `width` elements for each thread. Neighbouring threads load
 /// neighbouring elements.
 struct RowShares {
-  int64_t parts = 0, loads = 0, width = 0;
+  int64_t warpsPerRow = 0, loads = 0, width = 0;
 
   /// Returns the distance in elements between two loads of a thread.
   int64_t getStep() const;
-  /// Returns the first element of thread `inWarp` of a warp in part `part`.
-  Value getFirst(ImplicitLocOpBuilder &builder, Value part, Value inWarp) const;
+  /// Returns the first element of thread `inWarp` in warp `warpOfRow` of a row.
+  Value getFirst(ImplicitLocOpBuilder &builder, Value warpOfRow,
+                 Value inWarp) const;
 };
 
-/// The row and the part that a thread computes, its warp, and its index in the
-/// warp.
+/// The row of a thread, the index of its warp among the warps of this row and
+/// among the warps of the CTA, and the index of the thread in its warp.
 struct ThreadIndices {
-  Value row, part, warp, inWarp;
+  Value row, warpOfRow, warp, inWarp;
 };
 
 /// The ops before the loop over vCTAs that compute rows, `memref<MxK>`, from
 /// arguments of the body, such as a norm. Several warps compute one row
-/// together. Each warp issues all loads of its part at once. Warps exchange
+/// together. Each warp issues all loads of its share at once. Warps exchange
 /// only row scalars, such as a sum.
 class RowPrologue {
 public:

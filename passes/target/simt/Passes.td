@@ -140,9 +140,9 @@ def SplitReductionsPass : Pass<"ark-split-reductions", "::mlir::ModuleOp"> {
     across results, such as values of a KV cache summed over its keys, or the columns of a matrix.
     Threads that shared a result would read elements that lie far apart. Instead, every warp reduces
     a share of the terms of all results, with neighbouring threads on neighbouring results, and a
-    second loop combines the partial results. Fewer results than a warp has threads are divided into
-    more parts, if the length is static. The pass skips reductions of a static length that read some
-    elements for several results, such as products of matrices.
+    second loop combines the partial results. If a warp has more threads than there are results, the
+    terms are divided into more shares, if the length is static. The pass skips reductions of a static
+    length that read some elements for several results, such as products of matrices.
 
     ```mlir
     scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
@@ -151,8 +151,8 @@ def SplitReductionsPass : Pass<"ark-split-reductions", "::mlir::ModuleOp"> {
     }
     // =>
     scf.parallel (%p, %i) = (%c0, %c0) to (%c16, %c64) step (%c1, %c1) {
-      %part = scf.parallel (%k) = (%p) to (%n) step (%c16) init (%zero) -> f32 { ... %v[%k, %i] ... }
-      memref.store %part, %t[%p, %i]
+      %partial = scf.parallel (%k) = (%p) to (%n) step (%c16) init (%zero) -> f32 { ... %v[%k, %i] ... }
+      memref.store %partial, %t[%p, %i]
     }
     scf.parallel (%i) = (%c0) to (%c64) step (%c1) {
       %sum = scf.parallel (%p) = (%c0) to (%c16) step (%c1) init (%zero) -> f32 { ... %t[%p, %i] ... }

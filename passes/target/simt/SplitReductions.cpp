@@ -99,19 +99,20 @@ static bool isLongAndStrided(scf::ParallelOp loop, scf::ParallelOp reduction) {
 }
 
 namespace {
-/// Builds the loop over the parts, and the loop that combines them.
+/// Builds the loop that reduces each share of the terms, and the loop that
+/// combines the partial results.
 class Splitter {
 public:
   Splitter(scf::ParallelOp loop, scf::ParallelOp reduction,
-           ArrayRef<int64_t> extents, int64_t parts)
+           ArrayRef<int64_t> extents, int64_t shares)
       : loop(loop), reduction(reduction), builder(loop), loc(loop.getLoc()),
-        parts(parts) {
+        shares(shares) {
     createBuffer(extents);
   }
 
   void run() {
-    reduceParts();
-    combineParts();
+    reduceShares();
+    combinePartialResults();
   }
 
 private:
@@ -120,23 +121,23 @@ private:
   }
   void createBuffer(ArrayRef<int64_t> extents);
   scf::ParallelOp createReduction(Value begin, Value end, Value step);
-  void reduceParts();
-  void combineParts();
+  void reduceShares();
+  void combinePartialResults();
 
   scf::ParallelOp loop, reduction;
   OpBuilder builder;
   Location loc;
-  int64_t parts;
+  int64_t shares;
   Value buffer;
 };
 } // namespace
 
-/// Creates a buffer with one value per part and result.
+/// Creates a buffer with one value per share and result.
 void Splitter::createBuffer(ArrayRef<int64_t> extents) {
   OpBuilder::InsertionGuard guard(builder);
   auto function = loop->getParentOfType<func::FuncOp>();
   builder.setInsertionPointToStart(&function.getBody().front());
-  SmallVector<int64_t> shape = {parts};
+  SmallVector<int64_t> shape = {shares};
   llvm::append_range(shape, extents);
   buffer = memref::AllocaOp::create(
       builder, loc, MemRefType::get(shape, reduction.getResult(0).getType()),
@@ -167,12 +168,12 @@ static void finishReduction(OpBuilder &builder, scf::ParallelOp source,
     inside.clone(op, mapping);
 }
 
-void Splitter::reduceParts() {
+void Splitter::reduceShares() {
   OpBuilder::InsertionGuard guard(builder);
   SmallVector<Value> begins(loop.getLowerBound()), ends(loop.getUpperBound()),
       steps(loop.getStep());
   begins.insert(begins.begin(), constant(0));
-  ends.insert(ends.begin(), constant(parts));
+  ends.insert(ends.begin(), constant(shares));
   steps.insert(steps.begin(), constant(1));
   auto outer = scf::ParallelOp::create(builder, loc, begins, ends, steps);
   builder.setInsertionPointToStart(outer.getBody());
@@ -189,7 +190,7 @@ void Splitter::reduceParts() {
     size = space->size;
   }
   scf::ParallelOp inner =
-      createReduction(outer.getInductionVars().front(), size, constant(parts));
+      createReduction(outer.getInductionVars().front(), size, constant(shares));
   memref::StoreOp::create(builder, loc, inner.getResult(0), buffer,
                           outer.getInductionVars());
   builder.setInsertionPointToStart(inner.getBody());
@@ -204,15 +205,15 @@ void Splitter::reduceParts() {
                   mapping.lookupOrDefault(terminator.getOperands().front()));
 }
 
-void Splitter::combineParts() {
+void Splitter::combinePartialResults() {
   builder.setInsertionPoint(reduction);
   scf::ParallelOp sum =
-      createReduction(constant(0), constant(parts), constant(1));
+      createReduction(constant(0), constant(shares), constant(1));
   builder.setInsertionPointToStart(sum.getBody());
   SmallVector<Value> indices(sum.getInductionVars());
   llvm::append_range(indices, loop.getInductionVars());
-  Value part = memref::LoadOp::create(builder, loc, buffer, indices);
-  finishReduction(builder, reduction, part);
+  Value partial = memref::LoadOp::create(builder, loc, buffer, indices);
+  finishReduction(builder, reduction, partial);
   reduction.replaceAllUsesWith(sum);
   reduction.erase();
 }
@@ -254,8 +255,8 @@ private:
     if (!extents)
       return;
     int64_t results = isStatic ? llvm::product_of(*extents) : warpSize;
-    int64_t parts = threads / std::min(results, warpSize.getValue());
-    Splitter(loop, reduction, *extents, parts).run();
+    int64_t shares = threads / std::min(results, warpSize.getValue());
+    Splitter(loop, reduction, *extents, shares).run();
     ++numSplit;
   }
 };

@@ -16,8 +16,8 @@ Value getRoot(Value buffer);
 bool isNoAlias(Value root);
 
 /// Returns true if two buffers may overlap. A temporary and a `noalias`
-/// argument overlap no other buffer. Disjoint parts of a buffer do not overlap
-/// either.
+/// argument overlap no other buffer. Disjoint subviews of a buffer do not
+/// overlap either.
 bool mayAlias(Value a, Value b);
 
 /// A read or a write. A null buffer means unknown memory.

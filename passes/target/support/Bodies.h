@@ -26,7 +26,7 @@ void setCtaCollective(Operation *op, int64_t numWritten);
 /// at a time.
 bool arePackets(Value buffer);
 
-/// Returns true for a part of an argument that threads load directly, each
+/// Returns true for a view of an argument that threads load directly, each
 /// element once.
 bool isReadOnce(Operation *view);
 void setReadOnce(Operation *view);

@@ -38,7 +38,7 @@ def StreamWeightsPass
 
     Elements of arguments that ops after the product read, such as a residual, are loaded before the
     product. If the row and the weights have the same 16-bit float type, tensor cores multiply them:
-    the registers with a thread's part of a chunk are operands of `mma` without any exchange.
+    the registers with a thread's share of a chunk are operands of `mma` without any exchange.
 
     The rate of copies for later work items is limited, because signals and activations queue behind
     copies. If lanes poll for LL packets, a work item sends its own packets before it issues more

@@ -147,7 +147,7 @@ SmallVector<Value> StreamReader::loadChunk(const WeightStream &stream,
 
 /// Loads the elements of the row that a thread multiplies by its chunks.
 SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
-                                         Value part) {
+                                         Value warpOfRow) {
   int64_t size =
       stream.chunkBytes * 8 / getWeightType().getIntOrFloatBitWidth();
   int64_t width = getVectorType(getWeightType()).getNumElements();
@@ -158,7 +158,7 @@ SmallVector<Value> StreamReader::loadRow(const WeightStream &stream, Value row,
       getVectorType(cast<MemRefType>(row.getType()).getElementType());
   SmallVector<Value> values;
   for (int64_t chunk = 0; chunk < stream.getChunksPerWarp(); ++chunk) {
-    Value begin = times(part, size);
+    Value begin = times(warpOfRow, size);
     if (chunk != 0)
       begin = arith::AddIOp::create(builder, begin,
                                     index(chunk * kStreamWarps * size));
@@ -369,7 +369,7 @@ void StreamReader::keepEarly(ArrayRef<std::pair<Value, Value>> elements,
 /// Builds the loop over the rows in which a warp has chunks. A warp takes every
 /// sixteenth chunk, and hence the same columns of all rows.
 void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
-                             Value part, Value output) {
+                             Value warpOfRow, Value output) {
   Type indexType = builder.getIndexType(), i32 = builder.getI32Type();
   // The request cursor, which CudaStream.mlir describes.
   SmallVector<Type> cursor = {i32, i32, i32, i32, i32, builder.getI64Type()};
@@ -396,7 +396,8 @@ void StreamReader::buildLoop(const WeightStream &stream, ArrayRef<Value> row,
   builder.setInsertionPointToStart(guard.thenBlock());
   Value rowIndex = arith::DivUIOp::create(builder, loop.getInductionVar(),
                                           index(stream.chunksPerRow));
-  memref::StoreOp::create(builder, sum, output, ValueRange{part, rowIndex});
+  memref::StoreOp::create(builder, sum, output,
+                          ValueRange{warpOfRow, rowIndex});
   builder.setInsertionPointAfter(loop);
   func::CallOp::create(builder, "ark_stream_close", TypeRange(),
                        loop.getResults());
@@ -459,13 +460,13 @@ func::FuncOp StreamReader::createFunction() {
   // every segment.
   const WeightStream &stream = streams.front();
   Value warp = arith::DivUIOp::create(builder, thread, index(kWarpSize));
-  Value part =
+  Value warpOfRow =
       arith::RemUIOp::create(builder, warp, index(stream.getWarpsPerRow()));
   auto elements = requestEarly(sources);
-  SmallVector<Value> row = loadRow(stream, rows, part);
+  SmallVector<Value> row = loadRow(stream, rows, warpOfRow);
   keepEarly(elements, copies);
   for (auto [stream, result] : llvm::zip(streams, results))
-    buildLoop(stream, row, part, result);
+    buildLoop(stream, row, warpOfRow, result);
   func::ReturnOp::create(builder);
   return function;
 }

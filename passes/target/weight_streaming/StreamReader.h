@@ -48,7 +48,8 @@ private:
   Value isInChunk(const WeightStream &stream, int64_t load);
   Value selectIf(Value condition, Value value, Value other);
   Value zeroUnless(Value condition, Value loaded);
-  SmallVector<Value> loadRow(const WeightStream &stream, Value row, Value part);
+  SmallVector<Value> loadRow(const WeightStream &stream, Value row,
+                             Value warpOfRow);
   SmallVector<Value> loadChunk(const WeightStream &stream, Value slot);
   bool usesTensorCores(ArrayRef<Value> row) const;
   SmallVector<Value> createAccumulators(const WeightStream &stream,
@@ -63,8 +64,8 @@ private:
   void multiplyChunk(const WeightStream &stream, ArrayRef<Value> row,
                      SmallVectorImpl<Value> &state,
                      MutableArrayRef<Value> accumulators);
-  void buildLoop(const WeightStream &stream, ArrayRef<Value> row, Value part,
-                 Value output);
+  void buildLoop(const WeightStream &stream, ArrayRef<Value> row,
+                 Value warpOfRow, Value output);
   Value addThreads(Value sum, ArrayRef<int64_t> distances);
 
   func::FuncOp body;

@@ -102,7 +102,8 @@ Value StreamRewriter::getFirstRow(int64_t rowsPerVcta) {
       builder, before, arith::ConstantIndexOp::create(builder, rowsPerVcta));
 }
 
-/// Replaces a product by `out[0, n] += partialSums[p, n]`, summed over p.
+/// Replaces a product by `out[0, n] += partialSums[w, n]`, summed over w,
+/// the warps that share a row.
 void StreamRewriter::readPartialSums(const WeightStream &stream,
                                      Value partialSums) {
   linalg::GenericOp product = stream.product;
@@ -111,18 +112,18 @@ void StreamRewriter::readPartialSums(const WeightStream &stream,
   auto tile = product.getInputs()[1].getDefiningOp<memref::SubViewOp>();
   OpFoldResult rows = tile.getMixedSizes()[0];
   OpFoldResult one = builder.getIndexAttr(1);
-  SmallVector<Value> parts;
-  for (int64_t part = 0; part < stream.getWarpsPerRow(); ++part)
-    parts.push_back(memref::SubViewOp::create(
+  SmallVector<Value> sums;
+  for (int64_t warp = 0; warp < stream.getWarpsPerRow(); ++warp)
+    sums.push_back(memref::SubViewOp::create(
         builder, partialSums,
-        SmallVector<OpFoldResult>{builder.getIndexAttr(part), first},
+        SmallVector<OpFoldResult>{builder.getIndexAttr(warp), first},
         SmallVector<OpFoldResult>{one, rows},
         SmallVector<OpFoldResult>{one, one}));
-  SmallVector<AffineMap> maps(parts.size() + 1,
+  SmallVector<AffineMap> maps(sums.size() + 1,
                               builder.getMultiDimIdentityMap(2));
   SmallVector<utils::IteratorType> loops(2, utils::IteratorType::parallel);
   linalg::GenericOp::create(
-      builder, parts, product.getDpsInits(), maps, loops,
+      builder, sums, product.getDpsInits(), maps, loops,
       [](OpBuilder &nested, Location loc, ValueRange values) {
         Value sum = values.front();
         for (Value value : values.drop_front())

@@ -22,7 +22,7 @@ struct TaskLoad {
   bool isSmall = false;
   /// Bytes of the large temporaries of a vCTA.
   int64_t largeTemporaries = 0;
-  /// Bytes of the stages of products whose operands are split into parts.
+  /// Bytes of the stages of products whose operands are split into bf16 terms.
   int64_t splitStages = 0;
 
   bool operator<(const TaskLoad &other) const {

@@ -3,7 +3,7 @@
 // RUN: ark-opt %s --split-input-file --ark-assign-target=target=cuda:sm_80 \
 // RUN:   --ark-use-tensor-cores | FileCheck %s --check-prefix=OLD
 
-// Warpgroups multiply operands of f32 as three bf16 parts. Warps do not.
+// Warpgroups multiply operands of f32 as three bf16 terms. Warps do not.
 // OLD-NOT: nvvm.mma.sync
 #x = affine_map<(m, n, k) -> (m, k)>
 #w = affine_map<(m, n, k) -> (k, n)>
