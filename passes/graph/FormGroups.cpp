@@ -1,6 +1,6 @@
 //===- FormGroups.cpp - Group anchors with producers and consumers --------===//
 
-#include "lib/support/ChosenMatrices.h"
+#include "lib/support/GatheredMatrices.h"
 #include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
@@ -78,7 +78,7 @@ Clustering::Clustering(ProgramOp program, int64_t maxOps)
   for (auto [index, op] : llvm::enumerate(block)) {
     position[&op] = index;
     if (auto gather = dyn_cast<GatherOp>(op);
-        gather && getProductOfChosen(gather))
+        gather && getProductOfGathered(gather))
       choices.push_back(gather);
     else if (auto anchor = dyn_cast<AnchorOpInterface>(op))
       anchors.push_back(anchor);
@@ -207,7 +207,7 @@ void Clustering::growEpilogue(Cluster &cluster) {
 /// Adds a gather of matrices to the cluster of the product that multiplies by
 /// them. The epilogue of this cluster is final.
 void Clustering::joinProduct(GatherOp gather) {
-  Cluster &cluster = *clusterOf[getProductOfChosen(gather)];
+  Cluster &cluster = *clusterOf[getProductOfGathered(gather)];
   if (canMove(cluster, gather, cluster.root))
     join(cluster, gather);
   else

@@ -36,10 +36,11 @@ public:
 
   /// Tag of collectives; tags of users are not negative. One tag suffices,
   /// because all ranks execute all collectives in the same order.
-  static constexpr int64_t kOwnTag = -1;
+  static constexpr int64_t kCollectiveTag = -1;
 
-  void send(Value value, int64_t peer, int64_t tag = kOwnTag);
-  Value receive(RankedTensorType type, int64_t peer, int64_t tag = kOwnTag);
+  void send(Value value, int64_t peer, int64_t tag = kCollectiveTag);
+  Value receive(RankedTensorType type, int64_t peer,
+                int64_t tag = kCollectiveTag);
   /// Sends `slices[r]` to rank `r`. Returns the tensors that the ranks sent to
   /// this rank, in the order of ranks.
   SmallVector<Value> swap(ArrayRef<Value> slices);

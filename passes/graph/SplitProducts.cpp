@@ -2,7 +2,7 @@
 
 #include "lib/analysis/CostModel.h"
 #include "lib/analysis/ProductTiles.h"
-#include "lib/support/ChosenMatrices.h"
+#include "lib/support/GatheredMatrices.h"
 #include "lib/support/Streaming.h"
 #include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
@@ -164,9 +164,9 @@ struct SplitProductsPass : ark::impl::SplitProductsPassBase<SplitProductsPass> {
   int64_t getNumParts(MatmulOp op) {
     auto plan = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr.str());
     Type element = getTensorType(op.getLhs()).getElementType();
-    auto chosen = op.getRhs().getDefiningOp<GatherOp>();
+    auto gather = op.getRhs().getDefiningOp<GatherOp>();
     if ((plan && plan.contains("tile")) ||
-        (chosen && getProductOfChosen(chosen)) || !isa<FloatType>(element) ||
+        (gather && getProductOfGathered(gather)) || !isa<FloatType>(element) ||
         !(element.isF32() || element.getIntOrFloatBitWidth() == 16) ||
         getTensorType(op.getRhs()).getElementType() != element)
       return 1;

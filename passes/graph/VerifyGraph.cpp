@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "lib/support/ChosenMatrices.h"
+#include "lib/support/GatheredMatrices.h"
 #include "passes/graph/GraphUtils.h"
 #include "passes/graph/Passes.h"
 
@@ -33,7 +33,7 @@ static LogicalResult verifyGroup(GroupOp group) {
       continue;
     }
     if (auto gather = dyn_cast<GatherOp>(op);
-        gather && getProductOfChosen(gather))
+        gather && getProductOfGathered(gather))
       continue;
     if (isa<AnchorOpInterface>(op)) {
       if (anchor) {

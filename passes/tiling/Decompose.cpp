@@ -3,7 +3,7 @@
 #include "passes/tiling/decompose/Decompose.h"
 #include "passes/tiling/Passes.h"
 
-#include "lib/support/ChosenMatrices.h"
+#include "lib/support/GatheredMatrices.h"
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -60,7 +60,7 @@ struct DecomposePass : ark::impl::DecomposePassBase<DecomposePass> {
                       UnrealizedConversionCastOp>();
     // A gather stays if a tile of its only reader needs one slice of the table.
     target.addDynamicallyLegalOp<GatherOp>(
-        [](GatherOp op) { return bool(getProductOfChosen(op)); });
+        [](GatherOp op) { return bool(getProductOfGathered(op)); });
     for (Operation &op : getOperation().getBody().front()) {
       // Tasks are those of custom ops.
       if (!isa<GroupOp, TaskOp>(op))

@@ -30,7 +30,9 @@ REPLACED = {
     r"\bkHalf\b|\bint64_t numSums\b": "a name with its unit, such as kHalfBytes; accumulators",
     r"\bark_(begin|end|prefetch|prefetch_next|stream|packets)_run\b|_after_item\b": "work_item",
     r"kF32Parts|[gG]etPartBytes|PartProducts|\bbf16 parts?\b": "terms, whose sum is the f32 number",
-    r"\badd(Parts)\b|kMaxPartsBytes|kPartsPerRow|copiedPart|reduceParts": "partial sums, copies, shares",
+    r"AttentionOwnRows|getOwn(Rows|Columns|Keys|Words|Accumulators)\b": "per thread",
+    r"InputSharers|Chosen(Matrix|Matrices)|getChosen\b": "SiblingTasks; gathered matrices",
+    r"\badd(Parts)\b|kMaxPartsBytes|kPartsPerRow|copiedPart": "partial sums, copies",
 }
 # Folders in which an index or a position of an element is meant, and never a place.
 INDICES = ("ark_mlir/models", "ark_mlir/pytorch")

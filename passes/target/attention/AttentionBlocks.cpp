@@ -1,6 +1,6 @@
 //===- AttentionBlocks.cpp - Attention loop for blocks of rows ------------===//
 
-#include "passes/target/attention/AttentionOwnRows.h"
+#include "passes/target/attention/AttentionThreadRows.h"
 #include "passes/target/support/Bodies.h"
 
 #include "mlir/Dialect/Affine/IR/AffineOps.h"
@@ -26,9 +26,9 @@ namespace {
 /// Queries and keys use the same permuted order of the depth, the order in
 /// which threads load it. The columns of values are permuted as well: a quad
 /// loads neighbouring columns, each of which belongs to another instruction.
-class BlockBuilder : public AttentionOwnRows {
+class BlockBuilder : public AttentionThreadRows {
 public:
-  using AttentionOwnRows::AttentionOwnRows;
+  using AttentionThreadRows::AttentionThreadRows;
   void build(Value thread);
 
 private:
@@ -68,14 +68,14 @@ private:
   void store(const State &state);
   void finish(const State &state);
   SmallVector<Value> getColumns(ArrayRef<Value> products, int64_t loadIndex,
-                                int64_t own, int64_t next);
+                                int64_t threadRow, int64_t next);
 
   SmallVector<ValueLoad> valueLoads;
   Value warpInBlock;
   SmallVector<SmallVector<Words>> queries;
   /// The keys of the thread's scores in this step, and an i1 for each that is
   /// true if the key exists. The i1 is null if all keys of the step exist.
-  SmallVector<Value> ownKeys, keyExists;
+  SmallVector<Value> threadKeys, keyExists;
 };
 } // namespace
 
@@ -147,18 +147,18 @@ AttentionTiles::Words BlockBuilder::loadQueries(Value row, int64_t loadIndex) {
 }
 
 void BlockBuilder::findKeys(Value first) {
-  ownKeys.clear();
+  threadKeys.clear();
   keyExists.clear();
   bool isWhole = isWholeStep();
   Value last =
       isWhole ? Value()
               : arith::SubIOp::create(builder, length, index(1)).getResult();
   for (int64_t tile = 0; tile < getStepTiles(); ++tile)
-    for (int64_t next = 0; next < getOwnColumns(); ++next) {
-      Value key = add(add(first, mul(inQuad, getOwnColumns())),
+    for (int64_t next = 0; next < getColumnsPerThread(); ++next) {
+      Value key = add(add(first, mul(inQuad, getColumnsPerThread())),
                       tile * shape.getTileColumns() + next);
       keyExists.push_back(isWhole ? Value() : isLess(key, length));
-      ownKeys.push_back(
+      threadKeys.push_back(
           isWhole ? key
                   : arith::MinSIOp::create(builder, key, last).getResult());
     }
@@ -223,27 +223,28 @@ SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
   for (int64_t loadIndex = 0; loadIndex < getKeyLoads(); ++loadIndex) {
     SmallVector<Words> keys = loadKeys(first, loadIndex);
     SmallVector<Words> rowWords;
-    for (int64_t own = 0; own < getOwnRows(); ++own)
+    for (int64_t threadRow = 0; threadRow < getRowsPerThread(); ++threadRow)
       rowWords.push_back(opaqueRows.empty()
-                             ? queries[own][loadIndex]
-                             : loadQueries(opaqueRows[own], loadIndex));
+                             ? queries[threadRow][loadIndex]
+                             : loadQueries(opaqueRows[threadRow], loadIndex));
     for (auto [key, own] : llvm::zip(keys, accumulators))
-      for (int64_t first = 0; first < kWords; first += getOwnWords()) {
+      for (int64_t first = 0; first < kWords; first += getWordsPerThread()) {
         auto select = [&](const Words &all) {
-          return Words(ArrayRef<Value>(all).slice(first, getOwnWords()));
+          return Words(ArrayRef<Value>(all).slice(first, getWordsPerThread()));
         };
         llvm::copy(
             multiply(llvm::map_to_vector(rowWords, select), select(key), own),
             own.begin());
       }
   }
-  SmallVector<SmallVector<Value>> scores(getOwnRows());
+  SmallVector<SmallVector<Value>> scores(getRowsPerThread());
   for (ArrayRef<Value> tile : accumulators)
-    for (int64_t own = 0; own < getOwnRows(); ++own)
-      llvm::append_range(scores[own], getRow(tile, own));
-  for (int64_t own = 0; own < getOwnRows(); ++own)
-    for (auto [score, key, exists] : llvm::zip(scores[own], ownKeys, keyExists))
-      score = finishScore(score, rowIndices[own], key, exists);
+    for (int64_t threadRow = 0; threadRow < getRowsPerThread(); ++threadRow)
+      llvm::append_range(scores[threadRow], getRow(tile, threadRow));
+  for (int64_t threadRow = 0; threadRow < getRowsPerThread(); ++threadRow)
+    for (auto [score, key, exists] :
+         llvm::zip(scores[threadRow], threadKeys, keyExists))
+      score = finishScore(score, rowIndices[threadRow], key, exists);
   return scores;
 }
 
@@ -251,19 +252,20 @@ SmallVector<SmallVector<Value>> BlockBuilder::getScores(Value first) {
 void BlockBuilder::addValues(State &state,
                              ArrayRef<SmallVector<Value>> exponentials) {
   int64_t numAccumulators = instruction->getNumAccumulators();
-  for (size_t first = 0; first < ownKeys.size(); first += getOwnKeys()) {
+  for (size_t first = 0; first < threadKeys.size();
+       first += getKeysPerThread()) {
     SmallVector<Words> weights;
     for (ArrayRef<Value> row : exponentials)
-      weights.push_back(round(row.slice(first, getOwnKeys())));
+      weights.push_back(round(row.slice(first, getKeysPerThread())));
     MutableArrayRef<Value> products = state.products;
     for (const ValueLoad &valueLoad : valueLoads) {
       SmallVector<Words> values;
-      for (int64_t ownKey = 0; ownKey < getOwnKeys(); ++ownKey)
-        values.push_back(loadValues(ownKeys[first + ownKey],
-                                    keyExists[first + ownKey], valueLoad));
+      for (int64_t threadKey = 0; threadKey < getKeysPerThread(); ++threadKey)
+        values.push_back(loadValues(threadKeys[first + threadKey],
+                                    keyExists[first + threadKey], valueLoad));
       for (int64_t column = 0; column < valueLoad.columns; ++column) {
         Words words;
-        for (int64_t pair = 0; pair < getOwnKeys(); pair += 2) {
+        for (int64_t pair = 0; pair < getKeysPerThread(); pair += 2) {
           Value a = values[pair][column / 2], b = values[pair + 1][column / 2];
           words.push_back(column % 2 ? joinHigh(a, b) : joinLow(a, b));
         }
@@ -284,7 +286,8 @@ void BlockBuilder::step(State &state, Value first) {
   for (auto [i, product] : llvm::enumerate(state.products))
     product = arith::MulFOp::create(
         builder, product,
-        corrections[i % instruction->getNumAccumulators() / getOwnColumns()]);
+        corrections[i % instruction->getNumAccumulators() /
+                    getColumnsPerThread()]);
   addValues(state, scores);
 }
 
@@ -294,8 +297,8 @@ void BlockBuilder::step(State &state, Value first) {
 
 BlockBuilder::State BlockBuilder::stream() {
   State state;
-  state.maxima.assign(getOwnRows(), getLeast());
-  state.sums.assign(getOwnRows(), number(0));
+  state.maxima.assign(getRowsPerThread(), getLeast());
+  state.sums.assign(getRowsPerThread(), number(0));
   state.products.assign(attention.depth / shape.getTileColumns() *
                             instruction->getNumAccumulators(),
                         number(0));
@@ -306,11 +309,11 @@ BlockBuilder::State BlockBuilder::stream() {
   {
     OpBuilder::InsertionGuard guard(builder);
     builder.setInsertionPointToStart(loop.getBody());
-    state.assign(loop.getRegionIterArgs(), getOwnRows());
+    state.assign(loop.getRegionIterArgs(), getRowsPerThread());
     step(state, loop.getInductionVar());
     scf::YieldOp::create(builder, state.flatten());
   }
-  state.assign(loop.getResults(), getOwnRows());
+  state.assign(loop.getResults(), getRowsPerThread());
   combineSums(state.sums);
   return state;
 }
@@ -318,43 +321,45 @@ BlockBuilder::State BlockBuilder::stream() {
 /// Returns the accumulators of the neighbouring columns of a load of values.
 /// `next` and the thread's position in its quad give the first column.
 SmallVector<Value> BlockBuilder::getColumns(ArrayRef<Value> products,
-                                            int64_t loadIndex, int64_t own,
-                                            int64_t next) {
+                                            int64_t loadIndex,
+                                            int64_t threadRow, int64_t next) {
   int64_t first = valueLoads[loadIndex].begin / getNumQuads();
   SmallVector<Value> columns;
   for (int64_t column = 0; column < valueLoads[loadIndex].columns; ++column)
     columns.push_back(
         products[(first + column) * instruction->getNumAccumulators() +
-                 own * getOwnColumns() + next]);
+                 threadRow * getColumnsPerThread() + next]);
   return columns;
 }
 
 /// Stores partial results for the loop that combines the results of the warps.
 void BlockBuilder::store(const State &state) {
-  for (int64_t own = 0; own < getOwnRows(); ++own) {
+  for (int64_t threadRow = 0; threadRow < getRowsPerThread(); ++threadRow) {
     OpBuilder::InsertionGuard guard(builder);
-    enterRow(own);
+    enterRow(threadRow);
     // All threads of a quad store the same scalars.
-    memref::StoreOp::create(builder, state.maxima[own], buffers.maxima,
-                            ValueRange{warpInBlock, unclampedRows[own]});
-    memref::StoreOp::create(builder, state.sums[own], buffers.sums,
-                            ValueRange{warpInBlock, unclampedRows[own]});
+    memref::StoreOp::create(builder, state.maxima[threadRow], buffers.maxima,
+                            ValueRange{warpInBlock, unclampedRows[threadRow]});
+    memref::StoreOp::create(builder, state.sums[threadRow], buffers.sums,
+                            ValueRange{warpInBlock, unclampedRows[threadRow]});
     for (auto [loadIndex, of] : llvm::enumerate(valueLoads))
-      for (int64_t next = 0; next < getOwnColumns(); ++next) {
-        Value column = add(
-            mul(add(mul(inQuad, getOwnColumns()), next), of.columns), of.begin);
+      for (int64_t next = 0; next < getColumnsPerThread(); ++next) {
+        Value column =
+            add(mul(add(mul(inQuad, getColumnsPerThread()), next), of.columns),
+                of.begin);
         SmallVector<Value> columns =
-            getColumns(state.products, loadIndex, own, next);
+            getColumns(state.products, loadIndex, threadRow, next);
         int64_t count = std::min(of.columns, kStoreElements);
         for (int64_t begin = 0; begin < of.columns; begin += count) {
           Value vector = vector::FromElementsOp::create(
               builder, VectorType::get(count, builder.getF32Type()),
               ArrayRef(columns).slice(begin, count));
-          vector::StoreOp::create(
-              builder, vector, buffers.products,
-              ValueRange{warpInBlock, unclampedRows[own], add(column, begin)},
-              /*nontemporal=*/false,
-              llvm::MaybeAlign(count * kAccumulatorBytes));
+          vector::StoreOp::create(builder, vector, buffers.products,
+                                  ValueRange{warpInBlock,
+                                             unclampedRows[threadRow],
+                                             add(column, begin)},
+                                  /*nontemporal=*/false,
+                                  llvm::MaybeAlign(count * kAccumulatorBytes));
         }
       }
   }
@@ -362,15 +367,17 @@ void BlockBuilder::store(const State &state) {
 
 /// Finishes rows whose keys all belong to one warp.
 void BlockBuilder::finish(const State &state) {
-  finishRows(state.maxima, state.sums, [&](const RowValues &all, int64_t own) {
-    for (auto [loadIndex, of] : llvm::enumerate(valueLoads))
-      for (int64_t next = 0; next < getOwnColumns(); ++next)
-        finishColumns(
-            all, own,
-            add(mul(add(mul(inQuad, getOwnColumns()), next), of.columns),
-                of.begin),
-            getColumns(state.products, loadIndex, own, next));
-  });
+  finishRows(state.maxima, state.sums,
+             [&](const RowValues &all, int64_t threadRow) {
+               for (auto [loadIndex, of] : llvm::enumerate(valueLoads))
+                 for (int64_t next = 0; next < getColumnsPerThread(); ++next)
+                   finishColumns(
+                       all, threadRow,
+                       add(mul(add(mul(inQuad, getColumnsPerThread()), next),
+                               of.columns),
+                           of.begin),
+                       getColumns(state.products, loadIndex, threadRow, next));
+             });
 }
 
 void BlockBuilder::buildBlock(Value block) {

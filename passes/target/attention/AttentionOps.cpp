@@ -100,8 +100,8 @@ bool AttentionOps::hasRowLoops(linalg::LinalgOp rowOp) const {
 
 /// Returns true if an op reads the elements of its own iteration from a buffer,
 /// which must have as many columns as the op.
-bool AttentionOps::hasOwnRows(linalg::LinalgOp rowOp,
-                              OpOperand &operand) const {
+bool AttentionOps::readsSameIteration(linalg::LinalgOp rowOp,
+                                      OpOperand &operand) const {
   AffineMap map = rowOp.getMatchingIndexingMap(&operand);
   int64_t columns = rowOp.getNumLoops() > rowShape.size()
                         ? rowOp.getStaticLoopRanges().back()
@@ -112,11 +112,10 @@ bool AttentionOps::hasOwnRows(linalg::LinalgOp rowOp,
 }
 
 /// Returns true if `out` overlaps neither memory that the attention, a row op
-/// or `ownReads` reads, nor a result. Results are stored last.
-bool AttentionOps::mayWrite(Value out, ArrayRef<Value> ownReads) const {
+/// or `opReads` reads, nor a result. Results are stored last.
+bool AttentionOps::mayWrite(Value out, ArrayRef<Value> opReads) const {
   auto isTouched = [&](Value other) { return mayAlias(other, out); };
-  return llvm::none_of(reads, isTouched) &&
-         llvm::none_of(ownReads, isTouched) &&
+  return llvm::none_of(reads, isTouched) && llvm::none_of(opReads, isTouched) &&
          llvm::none_of(contents, [&](const auto &entry) {
            return entry.first != out && isTouched(entry.first);
          });
@@ -129,7 +128,7 @@ bool AttentionOps::addRowOp(linalg::LinalgOp linalgOp) {
       !linalgOp.getIndexingMapsArray().back().isIdentity())
     return false;
   RowOp rowOp{linalgOp, {}, true};
-  SmallVector<Value> ownReads;
+  SmallVector<Value> opReads;
   for (OpOperand &operand : linalgOp->getOpOperands()) {
     rowOp.operands.push_back({});
     Value buffer = operand.get();
@@ -138,7 +137,7 @@ bool AttentionOps::addRowOp(linalg::LinalgOp linalgOp) {
       continue;
     auto content = contents.find(buffer);
     if (content != contents.end()) {
-      if (!hasOwnRows(linalgOp, operand))
+      if (!readsSameIteration(linalgOp, operand))
         return false;
       rowOp.operands.back() = content->second;
       continue;
@@ -148,11 +147,11 @@ bool AttentionOps::addRowOp(linalg::LinalgOp linalgOp) {
         }))
       return false;
     if (linalgOp.isDpsInput(&operand))
-      ownReads.push_back(buffer);
+      opReads.push_back(buffer);
   }
-  if (!mayWrite(getOut(linalgOp), ownReads))
+  if (!mayWrite(getOut(linalgOp), opReads))
     return false;
-  llvm::append_range(reads, ownReads);
+  llvm::append_range(reads, opReads);
   contents[getOut(linalgOp)] = {
       RowOperand::Earlier, {}, static_cast<unsigned>(rowOps.size())};
   rowOps.push_back(std::move(rowOp));

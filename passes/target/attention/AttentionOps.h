@@ -60,8 +60,8 @@ private:
   bool addRowOp(linalg::LinalgOp rowOp);
   bool hasRowLoops(linalg::LinalgOp rowOp) const;
   bool isRowMap(AffineMap map) const;
-  bool hasOwnRows(linalg::LinalgOp rowOp, OpOperand &operand) const;
-  bool mayWrite(Value out, ArrayRef<Value> ownReads) const;
+  bool readsSameIteration(linalg::LinalgOp rowOp, OpOperand &operand) const;
+  bool mayWrite(Value out, ArrayRef<Value> opReads) const;
 
   /// The results that temporaries hold: those of the attention, and those of
   /// row ops.

@@ -73,7 +73,7 @@ private:
   SmallVector<Words> queries;
   /// The keys of the thread's scores in this step, and an i1 for each that is
   /// true if the key exists.
-  SmallVector<Value> ownKeys, keyExists;
+  SmallVector<Value> threadKeys, keyExists;
 };
 } // namespace
 
@@ -132,7 +132,7 @@ SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
 SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
   SmallVector<Words> values;
   for (int64_t loadIndex = 0; loadIndex < getValueLoads(); ++loadIndex)
-    for (auto [key, exists] : llvm::zip(ownKeys, keyExists)) {
+    for (auto [key, exists] : llvm::zip(threadKeys, keyExists)) {
       values.push_back(
           load(attention.value, key,
                mul(add(quad, loadIndex * getNumQuads()), shape.width),
@@ -152,22 +152,22 @@ SmallVector<Value> StreamBuilder::getScores(ArrayRef<Words> keys) {
   SmallVector<Value> scores;
   int64_t loads = getKeyLoads();
   Value zero = number(0), none = word(0);
-  SmallVector<Words> rows(getOwnRows(), Words(getOwnWords(), none));
+  SmallVector<Words> rows(getRowsPerThread(), Words(getWordsPerThread(), none));
   for (int64_t tile = 0; tile < getStepTiles(); ++tile) {
     SmallVector<Value> accumulators(instruction->getNumAccumulators(), zero);
     for (int64_t load = 0; load < loads; ++load)
-      for (int64_t first = 0; first < kWords; first += getOwnWords()) {
+      for (int64_t first = 0; first < kWords; first += getWordsPerThread()) {
         auto select = [&](const Words &all) {
-          return ArrayRef<Value>(all).slice(first, getOwnWords());
+          return ArrayRef<Value>(all).slice(first, getWordsPerThread());
         };
         rows.front() = Words(select(queries[load]));
         accumulators =
             multiply(rows, select(keys[tile * loads + load]), accumulators);
       }
-    llvm::append_range(scores, getRow(accumulators, /*own=*/0));
+    llvm::append_range(scores, getRow(accumulators, /*threadRow=*/0));
   }
   SmallVector<Value> rowIndices = getRowIndices(row);
-  for (auto [score, key, exists] : llvm::zip(scores, ownKeys, keyExists))
+  for (auto [score, key, exists] : llvm::zip(scores, threadKeys, keyExists))
     score = finishScore(score, rowIndices, key, exists);
   return scores;
 }
@@ -177,11 +177,11 @@ void StreamBuilder::addValues(State &state, ArrayRef<Words> values,
                               ArrayRef<Words> exponentials) {
   MutableArrayRef<Value> products = state.products;
   int64_t numAccumulators = instruction->getNumAccumulators();
-  for (; !values.empty(); values = values.drop_front(getOwnKeys()))
+  for (; !values.empty(); values = values.drop_front(getKeysPerThread()))
     for (int64_t word = 0; word < kWords; ++word) {
       // The two columns of a word are rows of the operand.
       SmallVector<Words> columns(2);
-      for (int64_t pair = 0; pair < getOwnKeys(); pair += 2) {
+      for (int64_t pair = 0; pair < getKeysPerThread(); pair += 2) {
         Value a = values[pair][word], b = values[pair + 1][word];
         columns[0].push_back(joinLow(a, b));
         columns[1].push_back(joinHigh(a, b));
@@ -196,15 +196,15 @@ void StreamBuilder::addValues(State &state, ArrayRef<Words> values,
 
 void StreamBuilder::step(State &state, Value first) {
   Value last = arith::SubIOp::create(builder, length, index(1));
-  ownKeys.clear();
+  threadKeys.clear();
   keyExists.clear();
   MatrixFragment exponentials = instruction->getRhs();
-  for (int64_t ownKey = 0; ownKey < getOwnKeys(); ++ownKey) {
-    int64_t distance = exponentials.getOffset(ownKey).first;
+  for (int64_t threadKey = 0; threadKey < getKeysPerThread(); ++threadKey) {
+    int64_t distance = exponentials.getOffset(threadKey).first;
     Value key =
         add(add(first, mul(inQuad, exponentials.getConsecutive(0))), distance);
     keyExists.push_back(isLess(key, length));
-    ownKeys.push_back(arith::MinSIOp::create(builder, key, last));
+    threadKeys.push_back(arith::MinSIOp::create(builder, key, last));
   }
   SmallVector<Words> keys = loadKeys(first), values;
   if (attention.depth <= kMaxDepthAtOnce)
@@ -227,13 +227,13 @@ void StreamBuilder::step(State &state, Value first) {
   }
   // The accumulators of the weighted sums belong to rows of two other quads.
   SmallVector<Value> corrections;
-  for (int64_t next = 0; next < getOwnColumns(); ++next)
+  for (int64_t next = 0; next < getColumnsPerThread(); ++next)
     corrections.push_back(
-        fetch(correction, mul(add(mul(inQuad, getOwnColumns()), next),
+        fetch(correction, mul(add(mul(inQuad, getColumnsPerThread()), next),
                               getAcc().getStride(0))));
   for (auto [i, product] : llvm::enumerate(state.products))
     product = arith::MulFOp::create(builder, product,
-                                    corrections[i % getOwnColumns()]);
+                                    corrections[i % getColumnsPerThread()]);
   addValues(state, values, split(scores));
 }
 
@@ -246,9 +246,9 @@ void StreamBuilder::step(State &state, Value first) {
 void StreamBuilder::storeProducts(const State &state) {
   auto type = VectorType::get(kStoreElements, builder.getF32Type());
   for (int64_t load = 0; load < getValueLoads(); ++load)
-    for (int64_t next = 0; next < getOwnColumns(); ++next) {
+    for (int64_t next = 0; next < getColumnsPerThread(); ++next) {
       OpBuilder::InsertionGuard guard(builder);
-      Value own = add(mul(inQuad, getOwnColumns()), next);
+      Value own = add(mul(inQuad, getColumnsPerThread()), next);
       Value column = mul(add(quad, load * getNumQuads()), shape.width);
       Value exists = arith::AndIOp::create(
           builder, isLess(own, index(shape.rows)), isInside(column));
@@ -259,7 +259,7 @@ void StreamBuilder::storeProducts(const State &state) {
       for (int64_t i = 0; i < shape.width; ++i)
         elements.push_back(
             state.products[load * kWords * instruction->getNumAccumulators() +
-                           i * getOwnColumns() + next]);
+                           i * getColumnsPerThread() + next]);
       for (int64_t begin = 0; begin < shape.width; begin += kStoreElements) {
         Value vector = vector::FromElementsOp::create(
             builder, type, ArrayRef(elements).slice(begin, kStoreElements));

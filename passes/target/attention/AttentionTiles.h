@@ -65,16 +65,18 @@ protected:
   int64_t getQuadThreads() const { return getLhs().getSharers(0); }
   int64_t getNumQuads() const { return getLhs().getSharers(1); }
   /// Returns the number of rows of a thread.
-  int64_t getOwnRows() const { return getAcc().getOwn(0); }
+  int64_t getRowsPerThread() const { return getAcc().getOwn(0); }
   /// Returns the number of columns of a thread, which are neighbours.
-  int64_t getOwnColumns() const { return getAcc().getOwn(1); }
+  int64_t getColumnsPerThread() const { return getAcc().getOwn(1); }
   /// Returns the number of keys of a thread in the product by the values.
-  int64_t getOwnKeys() const { return getLhs().getOwn(1); }
+  int64_t getKeysPerThread() const { return getLhs().getOwn(1); }
   /// Returns the words of a row or column of a thread.
-  int64_t getOwnWords() const { return getOwnKeys() / 2; }
+  int64_t getWordsPerThread() const { return getKeysPerThread() / 2; }
   /// Returns the accumulators of one of the thread's rows.
-  ArrayRef<Value> getRow(ArrayRef<Value> accumulators, int64_t own) const {
-    return accumulators.slice(own * getOwnColumns(), getOwnColumns());
+  ArrayRef<Value> getRow(ArrayRef<Value> accumulators,
+                         int64_t threadRow) const {
+    return accumulators.slice(threadRow * getColumnsPerThread(),
+                              getColumnsPerThread());
   }
 
   std::unique_ptr<MatrixInstruction> instruction =

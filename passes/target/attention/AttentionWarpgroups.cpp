@@ -1,6 +1,6 @@
 //===- AttentionWarpgroups.cpp - Attention loop for warpgroups ------------===//
 
-#include "passes/target/attention/AttentionOwnRows.h"
+#include "passes/target/attention/AttentionThreadRows.h"
 #include "passes/target/attention/PositionMask.h"
 #include "passes/target/support/MappedLoop.h"
 #include "passes/target/support/SpacePointer.h"
@@ -32,9 +32,9 @@ namespace {
 /// queries and keys have their rows along K of the first product, and values
 /// across K of the second one. The exponentials stay in the registers of the
 /// first product's accumulators.
-class WarpgroupLoopBuilder : public AttentionOwnRows {
+class WarpgroupLoopBuilder : public AttentionThreadRows {
 public:
-  using AttentionOwnRows::AttentionOwnRows;
+  using AttentionThreadRows::AttentionThreadRows;
   void build(Value thread, Value memory);
 
 private:
@@ -266,20 +266,20 @@ WarpgroupLoopBuilder::getScores(Value stage, Value first, int64_t begin) {
         instruction->multiply(builder, element, a, b, accumulators).front();
   }
   waitForProducts();
-  SmallVector<SmallVector<Value>> scores(getOwnRows());
+  SmallVector<SmallVector<Value>> scores(getRowsPerThread());
   for (int64_t tile = 0; tile < getPassTiles(); ++tile)
-    for (int64_t own = 0; own < getOwnRows(); ++own)
-      for (int64_t next = 0; next < getOwnColumns(); ++next) {
+    for (int64_t threadRow = 0; threadRow < getRowsPerThread(); ++threadRow)
+      for (int64_t next = 0; next < getColumnsPerThread(); ++next) {
         int64_t position = tile * instruction->getNumAccumulators() +
-                           own * getOwnColumns() + next;
-        Value key = add(add(first, mul(inQuad, getOwnColumns())),
+                           threadRow * getColumnsPerThread() + next;
+        Value key = add(add(first, mul(inQuad, getColumnsPerThread())),
                         begin + tile * shape.getTileColumns() + next);
         Value score =
             LLVM::ExtractValueOp::create(builder, accumulators, position);
-        scores[own].push_back(
-            isWhole ? finishScore(score, rowIndices[own], key, Value(),
+        scores[threadRow].push_back(
+            isWhole ? finishScore(score, rowIndices[threadRow], key, Value(),
                                   mask ? mask->getSelect() : arith::SelectOp())
-                    : finishScore(score, rowIndices[own], key,
+                    : finishScore(score, rowIndices[threadRow], key,
                                   isLess(key, length)));
       }
   return scores;
@@ -292,7 +292,7 @@ void WarpgroupLoopBuilder::scale(State &state, ArrayRef<Value> factors) {
   for (int64_t i = 0, e = type.getBody().size(); i < e; ++i) {
     Value product = LLVM::ExtractValueOp::create(builder, state.products, i);
     Value factor =
-        factors[i % instruction->getNumAccumulators() / getOwnColumns()];
+        factors[i % instruction->getNumAccumulators() / getColumnsPerThread()];
     scaled = LLVM::InsertValueOp::create(
         builder, scaled, arith::MulFOp::create(builder, product, factor), i);
   }
@@ -367,7 +367,7 @@ SmallVector<Value> WarpgroupLoopBuilder::createSteps(Value begin, Value end,
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPointToStart(loop.getBody());
   State state;
-  state.assign(loop.getRegionIterArgs(), getOwnRows());
+  state.assign(loop.getRegionIterArgs(), getRowsPerThread());
   ValueRange offsets = loop.getRegionIterArgs().take_back(2);
   Value first = loop.getInductionVar();
   // After this wait, no warpgroup reads the previous stage any more.
@@ -393,8 +393,8 @@ WarpgroupLoopBuilder::State WarpgroupLoopBuilder::stream() {
   for (int64_t i = 0; i < ahead; ++i)
     copyIfThere(index(i * keys), index(i * bytes));
   State state;
-  state.maxima.assign(getOwnRows(), getLeast());
-  state.sums.assign(getOwnRows(), number(0));
+  state.maxima.assign(getRowsPerThread(), getLeast());
+  state.sums.assign(getRowsPerThread(), number(0));
   state.products = createZeros(shape.depth);
   // The stage of this step, and the free one, which was read last.
   SmallVector<Value> carried = state.flatten();
@@ -404,7 +404,7 @@ WarpgroupLoopBuilder::State WarpgroupLoopBuilder::stream() {
   carried = createSteps(index(0), end, carried);
   isWhole = false;
   carried = createSteps(end, length, carried);
-  state.assign(carried, getOwnRows());
+  state.assign(carried, getRowsPerThread());
   combineSums(state.sums);
   return state;
 }
@@ -412,18 +412,20 @@ WarpgroupLoopBuilder::State WarpgroupLoopBuilder::stream() {
 /// Builds the row ops. A thread has pairs of neighbouring columns.
 void WarpgroupLoopBuilder::finish(const State &state) {
   int64_t columns = shape.getTileColumns();
-  finishRows(state.maxima, state.sums, [&](const RowValues &all, int64_t own) {
-    for (int64_t tile = 0; tile < shape.depth / columns; ++tile) {
-      SmallVector<Value> products;
-      for (int64_t next = 0; next < getOwnColumns(); ++next)
-        products.push_back(LLVM::ExtractValueOp::create(
-            builder, state.products,
-            tile * instruction->getNumAccumulators() + own * getOwnColumns() +
-                next));
-      finishColumns(all, own, add(mul(inQuad, getOwnColumns()), tile * columns),
-                    products);
-    }
-  });
+  finishRows(
+      state.maxima, state.sums, [&](const RowValues &all, int64_t threadRow) {
+        for (int64_t tile = 0; tile < shape.depth / columns; ++tile) {
+          SmallVector<Value> products;
+          for (int64_t next = 0; next < getColumnsPerThread(); ++next)
+            products.push_back(LLVM::ExtractValueOp::create(
+                builder, state.products,
+                tile * instruction->getNumAccumulators() +
+                    threadRow * getColumnsPerThread() + next));
+          finishColumns(all, threadRow,
+                        add(mul(inQuad, getColumnsPerThread()), tile * columns),
+                        products);
+        }
+      });
 }
 
 void WarpgroupLoopBuilder::build(Value thread, Value memory) {

@@ -67,11 +67,11 @@ private:
 } // namespace
 
 /// Returns true if only an attention and views use a buffer.
-static bool isOwnBuffer(Value buffer, const AttentionOps &attention) {
+static bool isUsedOnlyBy(Value buffer, const AttentionOps &attention) {
   return llvm::all_of(buffer.getUsers(), [&](Operation *user) {
     return attention.contains(user) ||
            (isa<ViewLikeOpInterface>(user) &&
-            isOwnBuffer(user->getResult(0), attention));
+            isUsedOnlyBy(user->getResult(0), attention));
   });
 }
 
@@ -84,7 +84,7 @@ int64_t FlashAttentionPass::getRoom(const AttentionOps &attention) {
   auto body = attention.op->getParentOfType<func::FuncOp>();
   int64_t room = getSharedRoom(body, target ? target.getSharedMemory() : 0);
   body.walk([&](memref::AllocaOp temporary) {
-    if (isOwnBuffer(temporary, attention))
+    if (isUsedOnlyBy(temporary, attention))
       room += getSharedBytes(temporary);
   });
   return room;

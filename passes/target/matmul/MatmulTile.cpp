@@ -107,7 +107,7 @@ static std::optional<int64_t> getBound(Value buffer, int64_t dim) {
 
 /// Elements of K of a thread per instruction: as many as 8-bit floats in a
 /// word.
-static constexpr int64_t kOwnDepth = 4;
+static constexpr int64_t kDepthPerThread = 4;
 
 /// Returns true if a thread holds the same elements of K of both operands, and
 /// one row of each of their blocks. Both operands may then use the order of K
@@ -117,10 +117,10 @@ static bool areSupported(MmaAttr mma) {
   if (!lhs)
     return false;
   MatrixFragment left(lhs), right(rhs), accumulator(acc);
-  return left.getOwn(1) == kOwnDepth && right.getOwn(0) == kOwnDepth &&
-         left.getConsecutive(0) == 1 && right.getConsecutive(1) == 1 &&
-         right.getNumBlocks(1) == 1 && left.getConsecutive(1) % 2 == 0 &&
-         right.getConsecutive(0) % 2 == 0 &&
+  return left.getOwn(1) == kDepthPerThread &&
+         right.getOwn(0) == kDepthPerThread && left.getConsecutive(0) == 1 &&
+         right.getConsecutive(1) == 1 && right.getNumBlocks(1) == 1 &&
+         left.getConsecutive(1) % 2 == 0 && right.getConsecutive(0) % 2 == 0 &&
          lhs.getThreads()[1] == rhs.getThreads()[0] &&
          lhs.getStrides()[1] == rhs.getStrides()[0] &&
          lhs.getThreads()[0] == rhs.getThreads()[1] &&

@@ -78,7 +78,7 @@ void SplitBuilder::split(ArrayRef<Loaded> loaded, Value stage) {
 SmallVector<Value> SplitBuilder::accumulate() {
   split(load(constant(0)), constant(0));
   fenceStages(builder);
-  int64_t own = shape.getOwnAccumulators();
+  int64_t own = shape.getAccumulatorsPerThread();
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
   SmallVector<Value> inits(shape.numProducts * own, zero);
   inits.push_back(constant(0));
@@ -136,7 +136,7 @@ void SplitBuilder::addTo(MutableArrayRef<Value> sums, Value products) {
 Value SplitBuilder::isAnyNotFinite(Value own) {
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
   Value sum = zero;
-  for (int64_t i = 0; i < shape.getOwnAccumulators(); ++i) {
+  for (int64_t i = 0; i < shape.getAccumulatorsPerThread(); ++i) {
     Value element = LLVM::ExtractValueOp::create(builder, own, i);
     Value product = arith::MulFOp::create(builder, element, zero);
     sum = arith::AddFOp::create(builder, sum, product);
@@ -174,9 +174,9 @@ void SplitBuilder::store(Value own, unsigned product, Value buffer) {
                                   /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(branch.thenBlock()->getTerminator());
-  auto units =
-      scf::ForOp::create(builder, constant(0), constant(shape.getOwnColumns()),
-                         constant(instruction->getColumns()));
+  auto units = scf::ForOp::create(builder, constant(0),
+                                  constant(shape.getGroupColumns()),
+                                  constant(instruction->getColumns()));
   builder.setInsertionPointToStart(units.getBody());
   Value unit = add(column, units.getInductionVar());
   for (int64_t i = 0; i < acc.getNumElements(); ++i) {

@@ -88,7 +88,7 @@ void WarpgroupBuilder::findTile() {
   Value across = divide(group, shape.down);
   if (shape.down * shape.across < shape.groups)
     across = remainder(across, shape.across);
-  firstColumn = multiply(across, shape.getOwnColumns());
+  firstColumn = multiply(across, shape.getGroupColumns());
 }
 
 /// Returns the descriptor of rows from a multiple of eight on, or of panels. A
@@ -115,8 +115,8 @@ Value WarpgroupBuilder::move(Value descriptor, Value offset) {
 
 SmallVector<Value> WarpgroupBuilder::createAccumulators() {
   auto type = LLVM::LLVMStructType::getLiteral(
-      builder.getContext(),
-      SmallVector<Type>(shape.getOwnAccumulators(), builder.getF32Type()));
+      builder.getContext(), SmallVector<Type>(shape.getAccumulatorsPerThread(),
+                                              builder.getF32Type()));
   return SmallVector<Value>(shape.numProducts,
                             LLVM::ZeroOp::create(builder, type));
 }
@@ -186,7 +186,7 @@ void WarpgroupBuilder::store(Value own, unsigned product, Value buffer) {
   auto [row, column] = getFirstPosition();
   int64_t count = acc.getConsecutive(1);
   auto type = VectorType::get({count}, builder.getF32Type());
-  for (int64_t i = 0; i < shape.getOwnAccumulators(); i += count) {
+  for (int64_t i = 0; i < shape.getAccumulatorsPerThread(); i += count) {
     SmallVector<Value> elements;
     for (int64_t next = 0; next < count; ++next)
       elements.push_back(LLVM::ExtractValueOp::create(builder, own, i + next));

@@ -156,10 +156,10 @@ WarpgroupShape::choose(ArrayRef<MatmulTile> products, MmaAttr mma,
       llvm::all_of(products, [&](const MatmulTile &product) {
         return isSupported(product) && product.columns == shape.columns &&
                isEven({product.right, shape.columns, product.rightMajor},
-                      shape.getOwnColumns(), threads, shape.getWarpSize());
+                      shape.getGroupColumns(), threads, shape.getWarpSize());
       });
   if (!isWhole ||
-      shape.numProducts * shape.getOwnAccumulators() > kMaxAccumulators)
+      shape.numProducts * shape.getAccumulatorsPerThread() > kMaxAccumulators)
     return std::nullopt;
   // A TMA copy beyond the end of K would have a predicate that is never true.
   bool fillsStages = first.depth / kStageDepth >= kMinStages;

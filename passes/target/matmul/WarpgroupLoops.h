@@ -51,10 +51,10 @@ struct WarpgroupShape {
   int64_t getGroupRows() const { return mma.getM(); }
   int64_t getWarpRows() const { return mma.getM() / mma.getWarps(); }
   /// Returns the number of accumulators of a thread for one product.
-  int64_t getOwnAccumulators() const {
-    return getOwnColumns() * getGroupRows() / getGroupThreads();
+  int64_t getAccumulatorsPerThread() const {
+    return getGroupColumns() * getGroupRows() / getGroupThreads();
   }
-  int64_t getOwnColumns() const { return columns / across; }
+  int64_t getGroupColumns() const { return columns / across; }
   /// Returns the bytes of one term of all elements of a stage. The terms follow
   /// one another.
   int64_t getTermBytes() const;

@@ -46,7 +46,8 @@ std::optional<Reduction> Reduction::match(linalg::LinalgOp op) {
 /// Returns the parallel loop along every dimension of an operand. Returns
 /// nothing unless every iteration of the parallel loops accesses its own
 /// element.
-static std::optional<SmallVector<unsigned>> getOwnElement(OpOperand &operand) {
+static std::optional<SmallVector<unsigned>>
+getElementOfIteration(OpOperand &operand) {
   auto op = cast<linalg::LinalgOp>(operand.getOwner());
   SmallVector<unsigned> dims, element;
   op.getParallelDims(dims);
@@ -128,7 +129,8 @@ static bool mayInterleave(OpOperand &a, OpOperand &b) {
       isa<MemRefType>(a.get().getType()) && isa<MemRefType>(b.get().getType());
   if (!areBuffers || (!writes(a) && !writes(b)) || !mayAlias(a.get(), b.get()))
     return true;
-  auto elementOfA = getOwnElement(a), elementOfB = getOwnElement(b);
+  auto elementOfA = getElementOfIteration(a),
+       elementOfB = getElementOfIteration(b);
   return a.get() == b.get() && elementOfA && elementOfB &&
          *elementOfA == *elementOfB;
 }

@@ -2,7 +2,7 @@
 
 #include "passes/tiling/decompose/Decompose.h"
 
-#include "lib/support/ChosenMatrices.h"
+#include "lib/support/GatheredMatrices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -214,7 +214,7 @@ Value ark::getContractionOperand(Value original, Value converted) {
       cast<RankedTensorType>(original.getType()).getElementType());
   auto gather = original.getDefiningOp<GatherOp>();
   bool isMemory =
-      isa<BlockArgument>(original) || (gather && getProductOfChosen(gather));
+      isa<BlockArgument>(original) || (gather && getProductOfGathered(gather));
   return isFloat && isMemory ? original : converted;
 }
 

@@ -9,10 +9,10 @@
 #include "lib/support/DimIndices.h"
 #include "lib/support/PlanRank.h"
 #include "passes/tiling/fusion/FusionLegality.h"
-#include "passes/tiling/fusion/InputSharers.h"
 #include "passes/tiling/fusion/JoinElementwise.h"
 #include "passes/tiling/fusion/MergeTasks.h"
 #include "passes/tiling/fusion/Passes.h"
+#include "passes/tiling/fusion/SiblingTasks.h"
 #include "passes/tiling/selection/TileShape.h"
 
 #include "mlir/Analysis/SliceAnalysis.h"
@@ -79,9 +79,9 @@ private:
   bool isWorth(TaskOp first, TaskOp second, MergeKind kind);
   bool fitTogether(const TaskLoad &first, const TaskLoad &second);
   bool fuse(TaskOp first, TaskOp &second, MergeKind kind,
-            InputSharers *sharers);
-  bool fuseSideBySide(TaskOp &second, InputSharers &sharers);
-  bool fuseElementwiseProducer(TaskOp &second, InputSharers &sharers);
+            SiblingTasks *siblings);
+  bool fuseSideBySide(TaskOp &second, SiblingTasks &siblings);
+  bool fuseElementwiseProducer(TaskOp &second, SiblingTasks &siblings);
   bool fuseProducer(TaskOp &second);
   int64_t sweepPairwise();
   int64_t sweepRepeated();
@@ -293,9 +293,9 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
 }
 
 /// Fuses a pair if fusion is possible and profitable. Tasks that are erased or
-/// moved are removed from `sharers`.
+/// moved are removed from `siblings`.
 bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
-                     InputSharers *sharers) {
+                     SiblingTasks *siblings) {
   // Another rank waits for packets, so a separate task sends them as early as
   // possible.
   if (putsPackets(first) || putsPackets(second))
@@ -311,8 +311,9 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
       getLoad(first).numOps + getLoad(second).numOps > maxOps ||
       getLoad(first).numInsertions + getLoad(second).numInsertions >
           kMostInsertions ||
-      !readsOwnParts(first, second, kind) || mixVersions(first, second, kind) ||
-      chainContractions(first, second) || !isWorth(first, second, kind) ||
+      !readsCorrespondingVcta(first, second, kind) ||
+      mixVersions(first, second, kind) || chainContractions(first, second) ||
+      !isWorth(first, second, kind) ||
       !fitTogether(getLoad(first), getLoad(second)))
     return false;
   std::optional<SmallVector<Operation *>> followers =
@@ -321,13 +322,13 @@ bool TaskFuser::fuse(TaskOp first, TaskOp &second, MergeKind kind,
     return false;
   Operation *last = second;
   for (Operation *follower : *followers) {
-    if (auto task = dyn_cast<TaskOp>(follower); task && sharers)
-      sharers->remove(task);
+    if (auto task = dyn_cast<TaskOp>(follower); task && siblings)
+      siblings->remove(task);
     rewriter.moveOpAfter(follower, last);
     last = follower;
   }
-  if (sharers)
-    sharers->remove(first);
+  if (siblings)
+    siblings->remove(first);
   loads.erase(first);
   loads.erase(second);
   second = mergeTasks(rewriter, first, second, kind);
@@ -346,7 +347,7 @@ static SmallVector<TaskOp> getProducers(TaskOp second) {
 /// Fuses an earlier task with an equal grid into `second`: a producer of an
 /// input, or a task that shares an input. The nearest task comes first, so that
 /// names and bodies keep the order of the program.
-bool TaskFuser::fuseSideBySide(TaskOp &second, InputSharers &sharers) {
+bool TaskFuser::fuseSideBySide(TaskOp &second, SiblingTasks &siblings) {
   if (putsPackets(second))
     return false;
   int64_t count = second.getNumVCTAs();
@@ -355,21 +356,22 @@ bool TaskFuser::fuseSideBySide(TaskOp &second, InputSharers &sharers) {
     return load.numOps + own.numOps <= maxOps && fitTogether(load, own) &&
            isWorthSideBySide(load, own, count);
   };
-  return sharers.visit(
+  return siblings.visit(
       second, getProducers(second), isAccepted, [&](TaskOp first) {
-        return fuse(first, second, MergeKind::Pairwise, &sharers);
+        return fuse(first, second, MergeKind::Pairwise, &siblings);
       });
 }
 
 /// Fuses a producer whose results then stay in registers. Such producers come
 /// before tasks that only share an input: the latter could leave no room for
 /// further ops.
-bool TaskFuser::fuseElementwiseProducer(TaskOp &second, InputSharers &sharers) {
+bool TaskFuser::fuseElementwiseProducer(TaskOp &second,
+                                        SiblingTasks &siblings) {
   if (putsPackets(second))
     return false;
   return llvm::any_of(getProducers(second), [&](TaskOp first) {
     return staysInRegisters(first, second) &&
-           fuse(first, second, MergeKind::Pairwise, &sharers);
+           fuse(first, second, MergeKind::Pairwise, &siblings);
   });
 }
 
@@ -379,7 +381,7 @@ bool TaskFuser::fuseProducer(TaskOp &second) {
   llvm::sort(producers,
              [](TaskOp a, TaskOp b) { return b->isBeforeInBlock(a); });
   return llvm::any_of(producers, [&](TaskOp first) {
-    return fuse(first, second, MergeKind::Repeated, /*sharers=*/nullptr);
+    return fuse(first, second, MergeKind::Repeated, /*siblings=*/nullptr);
   });
 }
 
@@ -389,16 +391,16 @@ bool TaskFuser::fuseProducer(TaskOp &second) {
 int64_t TaskFuser::sweepPairwise() {
   int64_t fused = 0;
   Block &block = program.getBody().front();
-  InputSharers sharers(
+  SiblingTasks siblings(
       block, [](TaskOp task) { return !putsPackets(task); },
       [&](TaskOp task) { return getLoad(task); });
   for (Operation *op = &block.back(); op; op = op->getPrevNode()) {
     auto task = dyn_cast<TaskOp>(op);
     if (!task)
       continue;
-    sharers.remove(task);
-    while (fuseElementwiseProducer(task, sharers) ||
-           fuseSideBySide(task, sharers))
+    siblings.remove(task);
+    while (fuseElementwiseProducer(task, siblings) ||
+           fuseSideBySide(task, siblings))
       ++fused;
     op = task;
   }

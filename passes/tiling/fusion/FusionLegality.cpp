@@ -41,7 +41,7 @@ static bool readsStateBeforeUpdate(TaskOp writer, Operation *reader) {
 // Conditions on a pair of tasks
 //===----------------------------------------------------------------------===//
 
-bool ark::readsOwnParts(TaskOp first, TaskOp second, MergeKind kind) {
+bool ark::readsCorrespondingVcta(TaskOp first, TaskOp second, MergeKind kind) {
   for (auto [index, input] : llvm::enumerate(second.getInputs())) {
     if (getProducer(input) != first)
       continue;

@@ -17,9 +17,9 @@ namespace mlir::ark {
 /// Returns the task whose result a value is, possibly through views, or null.
 TaskOp getProducer(Value value);
 
-/// Returns true if every vCTA of `second` reads only results, or parts of
+/// Returns true if every vCTA of `second` reads only results, or slices of
 /// results, of the vCTA of `first` with which it would be merged.
-bool readsOwnParts(TaskOp first, TaskOp second, MergeKind kind);
+bool readsCorrespondingVcta(TaskOp first, TaskOp second, MergeKind kind);
 
 /// Returns true if `second` reads a result of `first`.
 bool readsResultOf(TaskOp second, TaskOp first);

@@ -34,7 +34,7 @@ static Value getOperand(GroupOp reader, Value value) {
 }
 
 /// Returns the group that produces an operand without other readers, or null.
-static GroupOp getOwnProducer(Value operand) {
+static GroupOp getProducerOfOneReader(Value operand) {
   return operand && operand.hasOneUse() ? operand.getDefiningOp<GroupOp>()
                                         : GroupOp();
 }
@@ -58,7 +58,7 @@ using Movable = llvm::SmallPtrSetImpl<Operation *>;
 /// tiled operand.
 static void align(Value operand, ArrayRef<int64_t> tile,
                   const Movable &movable) {
-  while (GroupOp producer = getOwnProducer(operand)) {
+  while (GroupOp producer = getProducerOfOneReader(operand)) {
     ArrayRef<int64_t> domain = getDomain(producer);
     if (!movable.contains(producer) || !getTiledOperand(producer) ||
         domain.size() != tile.size())

@@ -4,7 +4,7 @@
 
 #include "dialects/ark/ArkInference.h"
 #include "lib/analysis/ProductTiles.h"
-#include "lib/support/ChosenMatrices.h"
+#include "lib/support/GatheredMatrices.h"
 #include "lib/support/Streaming.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -148,8 +148,8 @@ Tile TileSelector::selectMatmul(MatmulOp op, ArrayRef<int64_t> domain) const {
   int64_t batches = countTiles(domain.drop_back(), ArrayRef(tile).drop_back());
   if (isCPU() && rowsOfTile <= kDotRows) {
     n = selectDotColumns(batches, columns);
-  } else if (!isCPU() && rowsOfTile <= kStreamingRows && getChosen(op)) {
-    // Parameters of matrices that an index chooses are not streamed. Each vCTA
+  } else if (!isCPU() && rowsOfTile <= kStreamingRows && getGather(op)) {
+    // Gathered matrices of a parameter are not streamed. Each vCTA
     // waits for its index and its rows, so few large tiles are faster than
     // equal shares.
     n = selectMatrixColumns(batches, columns);

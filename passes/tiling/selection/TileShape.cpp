@@ -3,7 +3,7 @@
 #include "passes/tiling/selection/TileShape.h"
 
 #include "dialects/ark/ArkInference.h"
-#include "lib/support/ChosenMatrices.h"
+#include "lib/support/GatheredMatrices.h"
 #include "lib/support/PlanRank.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -146,9 +146,9 @@ Tile ark::legalize(GroupOp group, Tile tile) {
   for (int64_t dim : anchor.getUnitDims(rank))
     tile[dim] = 1;
   auto product = dyn_cast<MatmulOp>(anchor.getOperation());
-  GatherOp chosen = product ? getChosen(product) : GatherOp();
+  GatherOp gather = product ? getGather(product) : GatherOp();
   // A tile has one matrix.
-  if (chosen && tensorType(chosen.getIndices()).getNumElements() > 1)
+  if (gather && tensorType(gather.getIndices()).getNumElements() > 1)
     tile[rank - 3] = 1;
   auto attention = dyn_cast<AttentionOpInterface>(anchor.getOperation());
   if (!attention)

@@ -182,7 +182,7 @@ static FailureOr<Value> computeSlice(RewriterBase &rewriter,
   if (auto threshold = dyn_cast<TopThresholdOp>(producer))
     return findThreshold(rewriter, slice, threshold);
   if (auto gather = dyn_cast<GatherOp>(producer))
-    return sliceChosenMatrix(rewriter, slice, gather);
+    return sliceGatheredMatrix(rewriter, slice, gather);
   if (!isa<TilingInterface>(producer))
     return failure();
   FailureOr<TilingResult> tiled = tensor::replaceExtractSliceWithTiledProducer(

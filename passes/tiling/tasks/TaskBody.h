@@ -35,11 +35,11 @@ LogicalResult fuseProducersIntoTask(RewriterBase &rewriter, GroupOp group,
 FailureOr<Value> findThreshold(RewriterBase &rewriter,
                                tensor::ExtractSliceOp slice, TopThresholdOp op);
 
-/// Replaces a slice of the matrices that `gather` chooses by a slice of its
-/// table. Fails if `slice` covers several matrices.
-FailureOr<Value> sliceChosenMatrix(RewriterBase &rewriter,
-                                   tensor::ExtractSliceOp slice,
-                                   GatherOp gather);
+/// Replaces a slice of the result of `gather` by a slice of its table. Fails if
+/// `slice` covers several matrices.
+FailureOr<Value> sliceGatheredMatrix(RewriterBase &rewriter,
+                                     tensor::ExtractSliceOp slice,
+                                     GatherOp gather);
 
 /// Turns the group's arguments that the task's body uses into inputs of the
 /// task, and their slices into regions.

@@ -1,12 +1,12 @@
 // RUN: ark-opt %s --split-input-file --ark-form-groups --ark-verify-graph | FileCheck %s
 
-// The product reads the chosen matrices in the table.
-// CHECK-LABEL: ark.program @chosenMatricesJoinTheirProduct
+// The product reads the gathered matrices in the table.
+// CHECK-LABEL: ark.program @gatheredMatricesJoinTheirProduct
 // CHECK: ark.group "matmul" (%[[T:.+]] = %{{.+}}, %[[I:.+]] = %{{.+}}, %[[X:.+]] = %{{.+}}) :
 // CHECK-NEXT: %[[W:.+]] = ark.gather %[[T]], %[[I]] axis = 0
 // CHECK-NEXT: %[[Y:.+]] = ark.matmul %[[X]], %[[W]] {transpose_other}
 // CHECK-NEXT: ark.silu %[[Y]]
-ark.program @chosenMatricesJoinTheirProduct(
+ark.program @gatheredMatricesJoinTheirProduct(
     %x: tensor<1x1x16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %t: tensor<8x12x16xf32> {ark.kind = #ark.kind<parameter>, ark.name = "t"},
     %i: tensor<3xi32> {ark.kind = #ark.kind<input>, ark.name = "i"})

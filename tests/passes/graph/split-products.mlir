@@ -126,11 +126,11 @@ ark.program @notSplit(
   ark.return %0, %1, %2, %3, %4, %5 : tensor<8x512xbf16>, tensor<128x32768xbf16>, tensor<128x2048xbf16>, tensor<100x512xbf16>, tensor<128x64xi32>, tensor<128x512xbf16>
 }
 
-// The gather chooses the matrix of each product.
-// CHECK-LABEL: ark.program @chosenMatrices
-// FOUR-LABEL: ark.program @chosenMatrices
+// The gather reads the matrix of each product.
+// CHECK-LABEL: ark.program @gatheredMatrices
+// FOUR-LABEL: ark.program @gatheredMatrices
 // FOUR-NOT: ark.reduce_sum
-ark.program @chosenMatrices(
+ark.program @gatheredMatrices(
     %x: tensor<2x32x64xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %i: tensor<2xi32> {ark.kind = #ark.kind<input>, ark.name = "i"},
     %w: tensor<4x64x32xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"})

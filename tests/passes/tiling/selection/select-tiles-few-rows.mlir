@@ -65,10 +65,10 @@ ark.program @withoutMatrixUnits(
   ark.return %0 : tensor<8x2048xf32>
 }
 
-// A matrix that an index chooses is not streamed: a vCTA computes many columns
+// A gathered matrix is not streamed: a vCTA computes many columns
 // of one matrix.
-// CHECK-LABEL: ark.program @chosenMatrices
-ark.program @chosenMatrices(
+// CHECK-LABEL: ark.program @gatheredMatrices
+ark.program @gatheredMatrices(
     %x: tensor<1x1x2048xbf16> {ark.kind = #ark.kind<input>, ark.name = "x"},
     %w: tensor<128x768x2048xbf16> {ark.kind = #ark.kind<parameter>, ark.name = "w"},
     %i: tensor<8xi32> {ark.kind = #ark.kind<input>, ark.name = "i"})

@@ -30,7 +30,7 @@ ark.program @oneMatrixForAVCTA(
   ark.return %0 : tensor<3x1x64xbf16>
 }
 
-// One index chooses the matrix of all rows, and matrices need not be transposed. Clipped tiles have clipped slices.
+// One index selects the matrix of all rows, and matrices need not be transposed. Clipped tiles have clipped slices.
 // CHECK-LABEL: ark.program @oneIndex
 // CHECK: ark.task "g" grid [2, 2] ins(
 // CHECK: %[[CHECKED:.+]] = ark.check_index

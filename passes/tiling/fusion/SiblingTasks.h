@@ -1,7 +1,7 @@
-//===- InputSharers.h - Tasks that read the same part of a tensor ---------===//
+//===- SiblingTasks.h - Tasks that read the same region ---------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TILING_FUSION_INPUTSHARERS_H
-#define ARK_PASSES_TILING_FUSION_INPUTSHARERS_H
+#ifndef ARK_PASSES_TILING_FUSION_SIBLINGTASKS_H
+#define ARK_PASSES_TILING_FUSION_SIBLINGTASKS_H
 
 #include "dialects/ark/ArkOps.h"
 
@@ -37,17 +37,17 @@ struct TaskLoad {
 /// directly or through ops between them.
 bool dependsOn(Operation *second, Operation *first);
 
-/// An index of the tasks of a block that read the same region of a tensor, for
-/// a visit of all tasks from the last to the first. Many tasks may share an
-/// input, and most of them may depend on each other, such as all layers that
-/// read one table. For this reason, the index groups tasks by load, and `visit`
-/// skips a whole chain of tasks that depend on each other.
-class InputSharers {
+/// An index of siblings: tasks of a block that read the same region of a
+/// tensor. A user visits all tasks from the last to the first. Many tasks may
+/// share an input, and most of them may depend on each other, such as all
+/// layers that read one table. For this reason, the index groups tasks by load,
+/// and `visit` skips a whole chain of tasks that depend on each other.
+class SiblingTasks {
 public:
   using GetLoad = llvm::function_ref<TaskLoad(TaskOp)>;
 
   /// Adds the tasks for which `isCandidate` returns true.
-  InputSharers(Block &block, llvm::function_ref<bool(TaskOp)> isCandidate,
+  SiblingTasks(Block &block, llvm::function_ref<bool(TaskOp)> isCandidate,
                GetLoad getLoad);
 
   /// Removes a task that was visited, moved, or is about to be erased.
@@ -86,9 +86,9 @@ private:
   /// Null for tasks that were removed.
   SmallVector<TaskOp> tasks;
   llvm::DenseMap<Operation *, unsigned> positions;
-  llvm::DenseMap<Key, std::map<TaskLoad, Positions>> sharers;
+  llvm::DenseMap<Key, std::map<TaskLoad, Positions>> siblings;
 };
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TILING_FUSION_INPUTSHARERS_H
+#endif // ARK_PASSES_TILING_FUSION_SIBLINGTASKS_H

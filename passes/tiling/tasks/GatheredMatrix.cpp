@@ -1,4 +1,4 @@
-//===- ChosenMatrix.cpp - Slices of a matrix that an index chooses --------===//
+//===- GatheredMatrix.cpp - Slices of a gathered matrix -------------------===//
 
 #include "passes/tiling/tasks/TaskBody.h"
 
@@ -21,19 +21,20 @@ static Value readIndex(OpBuilder &builder, GatherOp gather,
   Value element =
       ExtractSliceOp::create(builder, loc, gather.getIndices(),
                              SmallVector<OpFoldResult>{offset}, one, one);
-  Value chosen = tensor::ExtractOp::create(
+  Value loaded = tensor::ExtractOp::create(
       builder, loc, element,
       ValueRange{arith::ConstantIndexOp::create(builder, loc, 0)});
   Value index =
-      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), chosen);
+      arith::IndexCastOp::create(builder, loc, builder.getIndexType(), loaded);
   auto table = cast<RankedTensorType>(gather.getSource().getType());
   Value limit =
       arith::ConstantIndexOp::create(builder, loc, table.getDimSize(0));
   return CheckIndexOp::create(builder, loc, index, limit);
 }
 
-FailureOr<Value> ark::sliceChosenMatrix(RewriterBase &rewriter,
-                                        ExtractSliceOp slice, GatherOp gather) {
+FailureOr<Value> ark::sliceGatheredMatrix(RewriterBase &rewriter,
+                                          ExtractSliceOp slice,
+                                          GatherOp gather) {
   SmallVector<OpFoldResult> offsets = slice.getMixedOffsets();
   SmallVector<OpFoldResult> sizes = slice.getMixedSizes();
   if (!isConstantIntValue(sizes.front(), 1) || !slice.hasUnitStride() ||

@@ -1,6 +1,6 @@
-//===- InputSharers.cpp - Tasks that read the same part of a tensor -------===//
+//===- SiblingTasks.cpp - Tasks that read the same region -----------------===//
 
-#include "passes/tiling/fusion/InputSharers.h"
+#include "passes/tiling/fusion/SiblingTasks.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallPtrSet.h"
@@ -27,7 +27,7 @@ bool ark::dependsOn(Operation *second, Operation *first) {
   return depends(second);
 }
 
-SmallVector<InputSharers::Key> InputSharers::getKeys(TaskOp task) {
+SmallVector<SiblingTasks::Key> SiblingTasks::getKeys(TaskOp task) {
   llvm::SmallSetVector<Key, 8> keys;
   for (auto [index, input] : llvm::enumerate(task.getInputs()))
     keys.insert({input, task.getRegion(index), task.getGridAttr(),
@@ -35,7 +35,7 @@ SmallVector<InputSharers::Key> InputSharers::getKeys(TaskOp task) {
   return keys.takeVector();
 }
 
-InputSharers::InputSharers(Block &block,
+SiblingTasks::SiblingTasks(Block &block,
                            llvm::function_ref<bool(TaskOp)> isCandidate,
                            GetLoad getLoad) {
   llvm::DenseMap<Key, SmallVector<unsigned, 1>> readers;
@@ -51,10 +51,10 @@ InputSharers::InputSharers(Block &block,
   for (auto &[key, list] : readers)
     if (list.size() > 1)
       for (unsigned position : list)
-        sharers[key][getLoad(tasks[position])][position] = kUnknown;
+        siblings[key][getLoad(tasks[position])][position] = kUnknown;
 }
 
-void InputSharers::remove(TaskOp task) {
+void SiblingTasks::remove(TaskOp task) {
   auto it = positions.find(task);
   if (it == positions.end())
     return;
@@ -62,14 +62,14 @@ void InputSharers::remove(TaskOp task) {
   positions.erase(it);
   tasks[position] = nullptr;
   for (const Key &key : getKeys(task))
-    if (auto found = sharers.find(key); found != sharers.end())
+    if (auto found = siblings.find(key); found != siblings.end())
       for (auto &[load, list] : found->second)
         list.erase(position);
 }
 
 /// A stored result stays valid if a task is removed: the remaining tasks of a
 /// chain still depend on each other.
-unsigned InputSharers::getChainBegin(Positions &list, Positions::iterator it) {
+unsigned SiblingTasks::getChainBegin(Positions &list, Positions::iterator it) {
   SmallVector<Positions::iterator> chain;
   unsigned begin = it->second;
   while (begin == kUnknown) {
@@ -85,22 +85,22 @@ unsigned InputSharers::getChainBegin(Positions &list, Positions::iterator it) {
   return begin;
 }
 
-std::optional<InputSharers::Cursor>
-InputSharers::getPrevious(Positions &list, unsigned position) {
+std::optional<SiblingTasks::Cursor>
+SiblingTasks::getPrevious(Positions &list, unsigned position) {
   auto it = list.lower_bound(position);
   if (it == list.begin())
     return std::nullopt;
   return Cursor{std::prev(it)->first, &list};
 }
 
-bool InputSharers::visit(TaskOp second, ArrayRef<TaskOp> producers,
+bool SiblingTasks::visit(TaskOp second, ArrayRef<TaskOp> producers,
                          llvm::function_ref<bool(const TaskLoad &)> isAccepted,
                          llvm::function_ref<bool(TaskOp)> fuse) {
   std::priority_queue<Cursor> nearest;
   for (TaskOp producer : producers)
     nearest.push({positions.lookup(producer), nullptr});
   for (const Key &key : getKeys(second))
-    if (auto found = sharers.find(key); found != sharers.end())
+    if (auto found = siblings.find(key); found != siblings.end())
       for (auto &[load, list] : found->second)
         if (!list.empty() && isAccepted(load))
           nearest.push({list.rbegin()->first, &list});

@@ -1,7 +1,7 @@
-//===- AttentionOwnRows.h - The rows of a thread ----------------*- C++ -*-===//
+//===- AttentionThreadRows.h - The rows of a thread -------------*- C++ -*-===//
 
-#ifndef ARK_PASSES_TARGET_ATTENTION_ATTENTIONOWNROWS_H
-#define ARK_PASSES_TARGET_ATTENTION_ATTENTIONOWNROWS_H
+#ifndef ARK_PASSES_TARGET_ATTENTION_ATTENTIONTHREADROWS_H
+#define ARK_PASSES_TARGET_ATTENTION_ATTENTIONTHREADROWS_H
 
 #include "passes/target/attention/AttentionTiles.h"
 
@@ -9,7 +9,7 @@ namespace mlir::ark {
 
 /// Base class of the loops in which a thread keeps the accumulators of its own
 /// rows: the online softmax of these rows, and the ops on their results.
-class AttentionOwnRows : public AttentionTiles {
+class AttentionThreadRows : public AttentionTiles {
 public:
   using AttentionTiles::AttentionTiles;
 
@@ -27,13 +27,13 @@ protected:
                                    MutableArrayRef<SmallVector<Value>> scores);
   /// Adds up the sums of the threads that share a row.
   void combineSums(MutableArrayRef<Value> sums);
-  void enterRow(int64_t own);
+  void enterRow(int64_t threadRow);
   /// For each row of the thread, calls `finish` in a branch that is taken if
   /// the row exists. The arguments are the maximum and the sum of the row, and
   /// the index of the row among the rows of the thread.
   void finishRows(ArrayRef<Value> maxima, ArrayRef<Value> sums,
                   function_ref<void(const RowValues &, int64_t)> finish);
-  void finishColumns(RowValues values, int64_t own, Value first,
+  void finishColumns(RowValues values, int64_t threadRow, Value first,
                      ArrayRef<Value> products);
 
   /// The row indices of the thread, and the same indices clamped to the last
@@ -47,4 +47,4 @@ private:
 
 } // namespace mlir::ark
 
-#endif // ARK_PASSES_TARGET_ATTENTION_ATTENTIONOWNROWS_H
+#endif // ARK_PASSES_TARGET_ATTENTION_ATTENTIONTHREADROWS_H
