@@ -72,10 +72,10 @@ LogicalResult ArkDialect::verifyRegionArgAttribute(Operation *op,
                                                    unsigned regionIndex,
                                                    unsigned argIndex,
                                                    NamedAttribute attribute) {
-  auto fail = [&](StringRef what) {
+  auto fail = [&](StringRef expected) {
     return op->emitOpError("argument ")
            << argIndex << ": attribute '" << attribute.getName() << "' must be "
-           << what;
+           << expected;
   };
   StringRef name = attribute.getName();
   Attribute value = attribute.getValue();

@@ -46,13 +46,15 @@ INFER_REDUCE(ReduceMinOp)
 #undef INFER_REDUCE
 
 /// Returns the operand's shape without one dimension, which must not be empty.
-static FailureOr<SmallVector<int64_t>>
-dropDim(Loc loc, StringRef label, StringRef what, Value operand, int64_t axis) {
+static FailureOr<SmallVector<int64_t>> dropDim(Loc loc, StringRef label,
+                                               StringRef opName, Value operand,
+                                               int64_t axis) {
   RankedTensorType type = tensorType(operand);
   if (failed(checkAxis(loc, label, axis, type)))
     return failure();
   if (type.getDimSize(axis) == 0)
-    return emitOptionalError(loc, what, " of an empty dimension (", label, ")");
+    return emitOptionalError(loc, opName, " of an empty dimension (", label,
+                             ")");
   SmallVector<int64_t> shape(type.getShape());
   shape.erase(shape.begin() + axis);
   return shape;

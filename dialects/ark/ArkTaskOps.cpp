@@ -100,11 +100,11 @@ static LogicalResult verifyWorld(ProgramOp program) {
 }
 
 /// program_c8
-static LogicalResult verifyDimensions(ProgramOp program, StringRef what,
+static LogicalResult verifyDimensions(ProgramOp program, StringRef role,
                                       StringAttr name, ShapedType type) {
   if (type.getRank() <= kMaxDimensions)
     return success();
-  return program.emitOpError(what)
+  return program.emitOpError(role)
          << " '" << name.getValue() << "' has " << type.getRank()
          << " dimensions; at most " << kMaxDimensions
          << " are possible (program_c8)";

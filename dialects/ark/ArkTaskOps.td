@@ -28,8 +28,8 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
     computes on tensors and ends in `ark.return`. After it the arguments are buffers, and results
     are output arguments.
 
-    A program with `rank` and `world_size` is that of one rank. A program with `world_size` alone is
-    the joined program of all ranks, which the `graph` stage makes.
+    A program with `rank` and `world_size` is the program of one rank. A program with `world_size` and
+    without `rank` is the joined program of all ranks, which the `graph` stage makes.
 
     - (program_c1) every argument has `ark.kind` and a name. Names are distinct among
       outputs, among constants and among all other arguments.

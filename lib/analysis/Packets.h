@@ -10,8 +10,8 @@ namespace mlir::ark {
 /// Returns true if a task writes packets: words that carry the epoch.
 bool putsPackets(TaskOp task);
 
-/// Returns the reason why a wait cannot rely on the packets of a task alone, or
-/// nothing. A wait can rely on packets if the task has one vCTA, the vCTA
+/// Returns the reason why a wait for a task needs a semaphore beside the task's
+/// packets, or nothing. Packets suffice if the task has one vCTA, the vCTA
 /// writes only packets, and the packets are contiguous in the arena. Requires a
 /// program on buffers.
 std::optional<StringRef> findPacketObstacle(TaskOp task);

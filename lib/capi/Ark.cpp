@@ -76,7 +76,7 @@ void arkGetHostCpu(MlirStringCallback callback, void *triple, void *name,
            features);
 }
 
-/// Returns `file:line` of a location, or the file alone for line 0.
+/// Returns `file:line` of a location, or only the file for line 0.
 static std::string describe(Location loc) {
   auto file = loc->findInstanceOf<FileLineColLoc>();
   if (!file)

@@ -201,10 +201,10 @@ static std::string describeWorkItem(const Lane &lane, unsigned item,
 /// Describes the wait of a stuck lane.
 std::string Execution::describeWait(unsigned lane) const {
   Operation *item = lanes[lane].items[next[lane]];
-  std::string what = isa<RunOp>(item)
-                         ? "packets"
-                         : ("'@" + getSemaphoreName(item) + "'").str();
-  return ("SM " + Twine(lanes[lane].sm) + " waits for " + what + " " +
+  std::string awaited = isa<RunOp>(item)
+                            ? "packets"
+                            : ("'@" + getSemaphoreName(item) + "'").str();
+  return ("SM " + Twine(lanes[lane].sm) + " waits for " + awaited + " " +
           describeWorkItem(lanes[lane], next[lane], /*after=*/true))
       .str();
 }

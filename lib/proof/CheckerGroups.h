@@ -30,7 +30,8 @@ struct AccessGroup {
 ///   An access that reads is then in a group with all earlier writes that share
 ///   bytes with it, unless one earlier task writes all bytes of the operand.
 ///
-/// Leaves out groups that need no comparison, such as reads alone.
+/// Leaves out groups that need no comparison, such as groups of
+/// reads.
 std::vector<AccessGroup> divideByTasks(const BufferAccesses &buffer,
                                        const TaskOrder &order,
                                        ArrayRef<TaskOp> tasks,

@@ -77,7 +77,8 @@ void HazardReporter::attachOperand(InFlightDiagnostic &diagnostic,
       << "', region " << task.getRegion(visit.operand);
 }
 
-/// Notes that an error may come from the limits of the checker alone.
+/// Attaches a note that the hazard may not exist, if the checker compares the
+/// regions of the buffer inexactly.
 void HazardReporter::attachInexact(InFlightDiagnostic &diagnostic) const {
   if (!isExact)
     diagnostic.attachNote(buffer.root.getLoc())

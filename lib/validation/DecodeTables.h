@@ -12,9 +12,9 @@
 
 namespace mlir::ark::validation {
 
-/// Splits the sections into entries and checks each entry alone: indices name
-/// existing records, and lanes partition the instructions. Fails with an error
-/// at `loc` that names the entry.
+/// Splits the sections into entries and checks each entry on its own: indices
+/// name existing records, and lanes partition the instructions. Fails with an
+/// error at `loc` that names the entry.
 FailureOr<Tables> decodeTables(const RawTables &raw, const Manifest &manifest,
                                Location loc);
 

@@ -64,7 +64,7 @@ private:
   FailureOr<bool> take(Cursor &cursor, ChannelOpInterface op);
   Value put(Cursor &cursor, ChannelOpInterface op);
   Value read(Cursor &cursor, ChannelOpInterface op, Value packets);
-  GroupOp createGroup(Cursor &cursor, ChannelOpInterface op, StringRef what,
+  GroupOp createGroup(Cursor &cursor, ChannelOpInterface op, StringRef opName,
                       const Twine &suffix, Value operand, Type type);
   void copyOp(Cursor &cursor, Operation *op);
   DictionaryAttr addRank(DictionaryAttr plan, int64_t rank);
@@ -139,16 +139,16 @@ static Route getRoute(const Cursor &cursor, ChannelOpInterface op) {
 
 /// Creates a group for one channel op. The caller fills its body.
 GroupOp Joiner::createGroup(Cursor &cursor, ChannelOpInterface op,
-                            StringRef what, const Twine &suffix, Value operand,
-                            Type type) {
+                            StringRef opName, const Twine &suffix,
+                            Value operand, Type type) {
   StringRef base = getUserName(op->getLoc());
   std::string name = getUniqueName(
-      getName(cursor, base.empty() ? what : base).getValue() + suffix);
+      getName(cursor, base.empty() ? opName : base).getValue() + suffix);
   auto plan = op->getAttrOfType<DictionaryAttr>(ArkDialect::kPlanAttr);
   auto group = GroupOp::create(builder, op->getLoc(), type,
                                builder.getStringAttr(name), operand,
                                /*tile=*/nullptr, addRank(plan, cursor.rank));
-  group->setAttr("ops", builder.getStrArrayAttr({what}));
+  group->setAttr("ops", builder.getStrArrayAttr({opName}));
   Block &body = group.getBody().emplaceBlock();
   body.addArgument(operand.getType(), op->getLoc());
   return group;

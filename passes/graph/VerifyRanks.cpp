@@ -111,12 +111,12 @@ static LogicalResult verifySameCollectives(ProgramOp first, ProgramOp other) {
     return success();
   bool oursIsLonger = ours.size() > theirs.size();
   size_t missing = std::min(ours.size(), theirs.size());
-  Operation *alone = oursIsLonger ? ours[missing] : theirs[missing];
+  Operation *unmatched = oursIsLonger ? ours[missing] : theirs[missing];
   ProgramOp shorter = oursIsLonger ? other : first;
   InFlightDiagnostic diagnostic =
-      alone->emitError("collective ")
+      unmatched->emitError("collective ")
       << missing + 1 << " of rank " << (oursIsLonger ? rank : otherRank)
-      << " is '" << describe(alone) << "', and rank " << *shorter.getRank()
+      << " is '" << describe(unmatched) << "', and rank " << *shorter.getRank()
       << " has only " << missing << " (ranks_c3)";
   diagnostic.attachNote(shorter.getLoc())
       << "the program of rank " << *shorter.getRank();

@@ -92,10 +92,10 @@ func.func private @ark_notify_start(%context: !llvm.ptr, %lane: i64) {
   return
 }
 
-// Waits for ring number `ring`. Returns true in all threads if the ring came. Lane 0 alone polls
-// the host's memory, and passes the result on to the other lanes. After the timeout of a wait, lane
+// Waits for ring number `ring`. Returns true in all threads if the ring came. Only lane 0 polls
+// the host's memory, and it passes the result to the other lanes. After the timeout of a wait, lane
 // 0 tells all lanes to leave, so that other work on the GPU does not wait for ever for a host that
-// does not ring. A single lane has to take this decision.
+// does not ring. One lane decides this for all lanes.
 func.func private @ark_await_doorbell(%context: !llvm.ptr, %doorbell: !llvm.ptr,
                                   %ring: i64) -> i1 {
   %zero = arith.constant 0 : i64

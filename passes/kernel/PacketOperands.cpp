@@ -84,8 +84,8 @@ LogicalResult Finder::collectPolled() {
   return success();
 }
 
-/// Collects the tasks that send packets. The offset alone does not identify the
-/// sender, because an empty intermediate may lie at the offset of packets.
+/// Collects the tasks that send packets. An offset is not enough to identify
+/// the sender, because an empty intermediate may lie at the offset of packets.
 void Finder::collectSenders() {
   auto fields = llvm::to_vector(kernel.getInstructions().getValues<int32_t>());
   for (size_t entry = abi::kInstructionFields; entry < fields.size();

@@ -10,8 +10,9 @@
 namespace mlir::ark {
 
 /// Returns, for every body of a kernel in order, the operands that are packets.
-/// The kernel's tables alone decide: on a GPU, the operands in the slot of
-/// packets; on a CPU, the last operand of a task if a wait polls its words.
+/// The kernel's tables define these operands: on a GPU, the operands in the
+/// slot of packets; on a CPU, the last operand of a task if a wait polls its
+/// words.
 ///
 /// Fails with an error if tables name entries that do not exist or, on a GPU,
 /// if an operand is packets in one task of a body and not in another.

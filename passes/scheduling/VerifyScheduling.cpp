@@ -36,8 +36,8 @@ static LogicalResult verifyTarget(ScheduleOp schedule, TargetAttr target) {
 /// plan allows the lane.
 static LogicalResult verifyRun(RunOp run, LaneOp lane, TaskOp task,
                                const Placement &placement, unsigned position) {
-  auto fail = [&](const Twine &what) {
-    InFlightDiagnostic diagnostic = run.emitOpError(what);
+  auto fail = [&](const Twine &message) {
+    InFlightDiagnostic diagnostic = run.emitOpError(message);
     diagnostic.attachNote(task.getLoc()) << "the task";
     return diagnostic;
   };

@@ -32,6 +32,7 @@ REPLACED = {
     r"kF32Parts|[gG]etPartBytes|PartProducts|\bbf16 parts?\b": "terms, whose sum is the f32 number",
     r"AttentionOwnRows|getOwn(Rows|Columns|Keys|Words|Accumulators)\b": "per thread",
     r"InputSharers|Chosen(Matrix|Matrices)|getChosen\b": "SiblingTasks; gathered matrices",
+    r"\bStringRef what\b|\bchar \*what\b": "the noun: message, opName, role",
     r"\badd(Parts)\b|kMaxPartsBytes|kPartsPerRow|copiedPart": "partial sums, copies",
 }
 # Folders in which an index or a position of an element is meant, and never a place.

@@ -77,7 +77,7 @@ func.func private @ark_now() -> i64 {
 }
 
 // Every warp waits for its own stores. A barrier only makes them visible within the CTA, and the
-// leader's release waits for the stores of the leader's warp alone.
+// leader's release waits only for the stores of the leader's warp.
 func.func private @ark_cta_barrier() {
   rocdl.s.waitcnt 3952
   gpu.barrier

@@ -30,7 +30,7 @@ struct ChainOp {
   std::optional<Reduction> reduction;
   SmallVector<int64_t> rowShape;
   /// Number of columns that the op computes or reduces; nothing if the op
-  /// computes row scalars from row scalars alone.
+  /// computes row scalars and reads only row scalars.
   std::optional<int64_t> columns;
   /// One entry per block argument; nothing for an unused argument.
   SmallVector<std::optional<ChainOperand>> operands;

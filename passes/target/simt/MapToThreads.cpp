@@ -79,7 +79,7 @@ namespace {
 /// follow the control flow and compute its scalars. Iterations of parallel
 /// loops are divided, and thread 0 executes other writes. A barrier separates
 /// two ops if one of them writes memory that the other one accesses, unless
-/// thread 0 alone makes both accesses.
+/// only thread 0 makes both accesses.
 class ThreadMapper {
 public:
   ThreadMapper(func::FuncOp function, int64_t threads, int64_t warpSize)
@@ -304,9 +304,9 @@ LogicalResult ThreadMapper::leaveToOne(Operation &op) {
 
 /// Makes the load of a scalar volatile, which keeps compilers from moving the
 /// load and its users out of the loop over vCTAs. The work item would otherwise
-/// wait for this load before it issues other loads. Leaves loads of temporaries
-/// alone: compilers do not move them, and the pointer of the new load is one to
-/// global memory.
+/// wait for this load before it issues other loads. Does not change loads of
+/// temporaries: compilers do not move these loads, and the new load has a
+/// pointer to global memory.
 static void makeVolatile(OpBuilder &builder, memref::LoadOp load) {
   if (!load.getIndices().empty() ||
       load.getMemRef().getDefiningOp<memref::AllocaOp>() ||

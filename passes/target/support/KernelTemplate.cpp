@@ -7,9 +7,9 @@
 using namespace mlir;
 using namespace mlir::ark;
 
-void KernelTemplate::report(StringRef name, StringRef what) {
+void KernelTemplate::report(StringRef name, StringRef problem) {
   hasFailed = true;
-  module.emitError("the kernel ") << what << " '@" << name << "'";
+  module.emitError("the kernel ") << problem << " '@" << name << "'";
 }
 
 func::FuncOp KernelTemplate::begin(StringRef name) {
@@ -53,7 +53,7 @@ void KernelTemplate::addCallback(StringRef hook, StringRef callee) {
     return report(hook, "has no function");
   if (!lookUp(callee))
     return report(callee, "has no function");
-  // Each hook has at most one callback, so that the kernel text alone orders
+  // Each hook has at most one callback, so that only the kernel text orders
   // callbacks.
   if (!llvm::hasSingleElement(function.getBody().front()))
     return report(hook, "has more than one callback for");

@@ -32,7 +32,7 @@ private:
   /// Creates the body of a declared function. Reports an error and returns null
   /// unless the function has no arguments and one result.
   func::FuncOp begin(StringRef name);
-  void report(StringRef name, StringRef what);
+  void report(StringRef name, StringRef problem);
 
   func::FuncOp lookUp(StringRef name) {
     return symbols.lookup<func::FuncOp>(name);

@@ -20,8 +20,8 @@ using namespace mlir::ark;
 
 using linalg::LinalgOp;
 
-/// Returns true for an elementwise op on tiles of static shape, each element of
-/// whose results is computed from values of the same iteration alone.
+/// Returns true for an elementwise op on tiles of static shape that computes
+/// each element of its results only from values of the same iteration.
 static bool isElementwise(LinalgOp op) {
   if (op.getNumParallelLoops() != op.getNumLoops() || op.getNumLoops() == 0 ||
       ShapedType::isDynamicShape(op.getStaticLoopRanges()) ||

@@ -15,8 +15,8 @@ namespace mlir::ark {
 using namespace mlir;
 using namespace mlir::ark;
 
-/// Returns the custom op of a group, which is alone except for constants, or
-/// null.
+/// Returns the custom op of a group, or null. A group with a custom op has no
+/// other ops, except for constants.
 static CustomOp getCustom(GroupOp group) {
   auto ops = group.getBody().front().getOps<CustomOp>();
   return ops.empty() ? CustomOp() : *ops.begin();

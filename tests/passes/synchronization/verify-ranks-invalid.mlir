@@ -108,7 +108,7 @@ ark.program @counterBetweenRanks(
 
 // -----
 
-// Only SM 1 of rank 0 acquires the release with system scope. It hands over to rank 1 by a counter, with GPU scope.
+// Only SM 1 of rank 0 acquires the release with system scope. It passes data to rank 1 by a counter, with GPU scope.
 ark.program @lastHopIsACounter(
     %x0: memref<4xf32> {ark.kind = #ark.kind<input>, ark.name = "rank0/x"},
     %y0: memref<4xf32> {ark.kind = #ark.kind<output>, ark.name = "rank0/y"},

@@ -45,8 +45,8 @@ struct Lane {
 };
 constexpr uint32_t kMaxDelayMicroseconds = 3000;
 
-[[noreturn]] void die(const char *what) {
-  std::fprintf(stderr, "run_lanes: %s\n", what);
+[[noreturn]] void die(const char *message) {
+  std::fprintf(stderr, "run_lanes: %s\n", message);
   std::exit(2);
 }
 

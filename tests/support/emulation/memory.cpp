@@ -273,7 +273,7 @@ static void readWords(char *to, const char *from, int64_t bytes,
 
 /// Ends the launch if another thread of the CTA has stored to the word without
 /// an order between the two accesses.
-static void checkStored(const char *at, int64_t bytes, const char *what) {
+static void checkStored(const char *at, int64_t bytes, const char *verb) {
   for (const char *word = at - uintptr_t(at) % 4; word < at + bytes;
        word += 4) {
     uint32_t mask = maskOf(word, at, bytes);
@@ -283,7 +283,7 @@ static void checkStored(const char *at, int64_t bytes, const char *what) {
         continue;
       if (version.isWeak && version.writer == getCta() &&
           !isOrdered(version.stamp))
-        fail("%s memory where thread %d stores, with no barrier between", what,
+        fail("%s memory where thread %d stores, with no barrier between", verb,
              version.stamp.thread);
       break;
     }

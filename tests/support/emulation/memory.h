@@ -64,9 +64,9 @@ void fence(Scope scope);
 void fenceAsyncProxy();
 
 /// Ends the launch unless one buffer that the GPU may access holds all bytes.
-void checkBuffer(const char *what, const char *at, int64_t bytes);
+void checkBuffer(const char *access, const char *at, int64_t bytes);
 /// Also ends the launch if the address is not aligned.
-void checkGlobal(const char *what, const void *at, int64_t bytes,
+void checkGlobal(const char *access, const void *at, int64_t bytes,
                  int64_t alignment);
 
 /// Returns true if an address is on the stack of a thread of the launch.

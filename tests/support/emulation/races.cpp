@@ -165,11 +165,11 @@ static int64_t getPlace(const void *at) {
   return static_cast<const char *>(at) - getShared();
 }
 
-static void checkWritten(const Unit &unit, int64_t byte, const char *what) {
+static void checkWritten(const Unit &unit, int64_t byte, const char *verb) {
   if (!isNone(unit.written) && !isOrdered(unit.written))
     fail("%s byte %ld of shared memory, which thread %d writes, with no "
          "barrier between",
-         what, long(byte), unit.written.thread);
+         verb, long(byte), unit.written.thread);
 }
 
 static void checkLoads(const Unit &unit, int64_t byte) {

@@ -84,16 +84,16 @@ void simt::enterShared(int cta) {
   mapped = cta;
 }
 
-void simt::checkShared(const char *what, const void *at, int64_t bytes,
+void simt::checkShared(const char *access, const void *at, int64_t bytes,
                        int64_t alignment) {
   int64_t begin = static_cast<const char *>(at) - getShared();
   if (begin < 0 || begin + bytes > simt_shared_bytes)
-    fail("a %s of %ld bytes at %ld of shared memory, which has %ld", what,
+    fail("a %s of %ld bytes at %ld of shared memory, which has %ld", access,
          long(bytes), long(begin), long(simt_shared_bytes));
   if (begin % alignment)
     fail("a %s of %ld bytes at %ld of shared memory, which is not aligned to "
          "%ld",
-         what, long(bytes), long(begin), long(alignment));
+         access, long(bytes), long(begin), long(alignment));
 }
 
 template <typename Visit>

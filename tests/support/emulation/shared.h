@@ -21,7 +21,7 @@ void enterShared(int cta);
 char *getShared();
 
 /// Ends the launch unless all bytes are in shared memory, and aligned.
-void checkShared(const char *what, const void *at, int64_t bytes,
+void checkShared(const char *access, const void *at, int64_t bytes,
                  int64_t alignment);
 
 /// Records a write of the thread through the generic proxy, and a proxy fence.

@@ -353,7 +353,7 @@ ark.program @viewsOfRowsFarApart(
 // -----
 
 // As in a split attention, several ops compute parts of a row of f32, and a single vCTA reads the row through
-// several operands. Threads could not receive any of these operands alone. Packets have 64 bits; all of
+// several operands. Threads could not receive one of these operands without the others. Packets have 64 bits; all of
 // them are received as one operand.
 // CHECK-LABEL: ark.program @partsOfRows(
 // CHECK: ark.packets : memref<320xi8>

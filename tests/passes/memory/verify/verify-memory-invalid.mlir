@@ -154,7 +154,7 @@ ark.program @bytesInUse(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.nam
 
 // -----
 
-// Program order alone does not keep intermediates apart.
+// Program order does not keep intermediates apart.
 ark.program @bytesOfAnotherBranch(%x: memref<16xf32> {ark.kind = #ark.kind<input>, ark.name = "x"}, %y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}, %z: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "z"}) {
   %arena = ark.arena : memref<128xi8>
   %c0 = arith.constant 0 : index

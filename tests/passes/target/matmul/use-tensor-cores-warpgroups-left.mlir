@@ -207,7 +207,7 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// Accumulators of 256 by 256 take more than half of all registers, and warps alone have no more.
+// Accumulators of 256 by 256 take more than half of all registers, and warps without a warpgroup have no more.
 // CHECK-LABEL: func.func private @body(
 // CHECK-NOT: nvvm.
 // CHECK: arith.mulf

@@ -2,7 +2,7 @@
 // RUN: ark-opt %s --ark-merge-vctas=warp-size=64 | FileCheck %s
 // RUN: ark-opt %s --ark-merge-vctas | FileCheck %s --check-prefix=NARROW
 
-// One result is too much for a warp of 32 threads alone, but not for a warp of 64.
+// One result is too much for one warp of 32 threads, but not for a warp of 64.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

@@ -180,7 +180,7 @@ func.func private @body(%begin: index, %end: index, %task: index, %status: memre
 
 // -----
 
-// One result alone has work for all threads.
+// A single result has work for all threads.
 ark.kernel @k {
     entry = @ark_kernel, sms = 1 : i64, arena = 0 : i64, bodies = [{function = @body, operands = 0 : i64}], buffers = [], tasks = [],
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,

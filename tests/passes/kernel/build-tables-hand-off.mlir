@@ -1,13 +1,13 @@
 // RUN: ark-opt %s --ark-build-tables --ark-verify-kernel | FileCheck %s
 
 // The packet buffer has the slot after the last argument; the tables hold no wait for packets.
-// CHECK-LABEL: ark.kernel @handOver
+// CHECK-LABEL: ark.kernel @handOff
 // CHECK-SAME: instructions = dense<{{\[}}[0, 0, 0, 1], [0, 1, 0, 1], [3, 0, 2, 0], [0, 0, 1, 2], [0, 1, 1, 2], [3, 0, 2, 0]]>
 // CHECK-SAME: operands = dense<{{\[}}[2, 64], [2, 64], [1, 0]]>
 // CHECK-SAME: packets = 128 : i64
 module attributes {ark.target = #ark.target<backend = cuda, arch = "sm_90a", sms = 2, warps = 1,
     shared_memory = 0, bandwidth = 20, flops = 100, handoff = 200, barrier = 400, overhead = 50>} {
-ark.program @handOver(%y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
+ark.program @handOff(%y: memref<16xf32> {ark.kind = #ark.kind<output>, ark.name = "y"}) {
   %packets = ark.packets : memref<128xi8>
   %c64 = arith.constant 64 : index
   %p = memref.view %packets[%c64][] : memref<128xi8> to memref<16xi32>
