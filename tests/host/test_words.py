@@ -33,6 +33,7 @@ REPLACED = {
     r"AttentionOwnRows|getOwn(Rows|Columns|Keys|Words|Accumulators)\b": "per thread",
     r"InputSharers|Chosen(Matrix|Matrices)|getChosen\b": "SiblingTasks; gathered matrices",
     r"\bStringRef what\b|\bchar \*what\b": "the noun: message, opName, role",
+    r"\b(warp|quad)('s)? lanes?\b|\boddLanes\b|other lanes than": "thread of a warp",
     r"\badd(Parts)\b|kMaxPartsBytes|kPartsPerRow|copiedPart": "partial sums, copies",
 }
 # Folders in which an index or a position of an element is meant, and never a place.

@@ -1,5 +1,6 @@
 // Attention keeps exponentials in the registers in which the first product leaves them. An instruction whose
-// accumulators lie in other lanes than its operands, as those of MFMA do, cannot do that, and the op is expanded.
+// accumulators lie in other threads than its operands, such as an MFMA instruction, does not permit this, and the op is
+// expanded.
 
 // DEFINE: %{figures} = sms = 132, warps = 16, shared_memory = 232448, bandwidth = 4680, flops = 790000, handoff = 600, barrier = 950, overhead = 200
 // DEFINE: %{operands} = lhs = #ark.fragment<outer = [2, 2], threads = [8, 4], strides = [4, 1], elements = [1, 2]>, rhs = #ark.fragment<outer = [2, 1], threads = [4, 8], strides = [1, 4], elements = [2, 1]>

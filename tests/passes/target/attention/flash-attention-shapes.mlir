@@ -45,16 +45,16 @@
 // TEAMS: scf.for %{{.+}} = %[[BEGIN]] to %arg1 step %[[STEP]] {
 // TEAMS-NOT: scf.forall
 // TEAMS: nvvm.mma.sync
-// A lane has too few registers for so many columns.
+// A thread has too few registers for so many columns.
 // RUN: sed 's/ROWS/2/g; s/DEPTH/136/g; s/STRIDE/136/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
-// The depth is not a multiple of a lane's load.
+// The depth is not a multiple of the elements of a thread's load.
 // RUN: sed 's/ROWS/2/g; s/DEPTH/60/g; s/STRIDE/60/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
 // A load of 16 bytes would be misaligned, at the buffer or at the row stride.
 // RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/8/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
 // RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/68/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
 // The partial results of 16 warps would take 64 KB of shared memory.
 // RUN: sed 's/ROWS/8/g; s/DEPTH/128/g; s/STRIDE/128/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention --ark-flash-attention | FileCheck %s
-// In the second loop a lane combines one number per warp, so the number of warps must be a power of two.
+// In the second loop, a thread combines one number per warp, so the number of warps must be a power of two.
 // RUN: sed 's/ROWS/2/g; s/DEPTH/64/g; s/STRIDE/64/g; s/ALIGN/16/g' %s | ark-opt --ark-expand-attention=threads=96 --ark-flash-attention=threads=96 | FileCheck %s
 
 #query = affine_map<(m, n, k, c) -> (m, k)>

@@ -104,8 +104,8 @@ ark.kernel @k {
     operands = dense<> : tensor<0x2xi64>, task_table = dense<> : tensor<0x2xi32>,
     instructions = dense<> : tensor<0x4xi32>, lanes = dense<[[0, 0, 0]]> : tensor<1x3xi32>,
     semaphores = [], timeline = dense<> : tensor<0x2xi64>}
-// One lane also stores the sum of the row. Two terms represent a probability in
-// f16. Only some lanes have the last part of a row of 80 columns.
+// One thread also stores the sum of the row. Two terms represent a probability in
+// f16. Only some threads have the last elements of a row of 80 columns.
 // CHECK-LABEL: func.func private @body(
 // CHECK: arith.minsi %{{.+}}, %c72
 // CHECK-COUNT-28: nvvm.mma.sync {{.+}} : (vector<2xf16>, vector<2xf16>, f32)
