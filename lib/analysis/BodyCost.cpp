@@ -22,8 +22,8 @@ static constexpr int64_t kFlopsOfFunction = 8;
 // Extents
 //===----------------------------------------------------------------------===//
 
-/// Returns the extent of a buffer in the body or an upper bound of it, and
-/// nothing if neither is known.
+/// Returns the extent of a buffer in the body, or an upper bound of the extent,
+/// or nothing if neither is known.
 static std::optional<int64_t> getExtent(TaskOp task, Value buffer,
                                         unsigned dim) {
   auto type = cast<ShapedType>(buffer.getType());
@@ -169,7 +169,7 @@ int64_t mlir::ark::countTouchedBytes(TaskOp task, unsigned operand) {
   for (Operation *user : tile.getUsers()) {
     int64_t bytes = elementBytes;
     if (auto subview = dyn_cast<memref::SubViewOp>(user)) {
-      // A subview at constant offsets selects nothing at run time.
+      // A subview at constant offsets does not depend on data.
       if (llvm::all_of(subview.getMixedOffsets(), [](OpFoldResult offset) {
             return getConstantIntValue(offset).has_value();
           }))

@@ -12,8 +12,8 @@ namespace mlir::ark {
 int64_t countBodyFlops(TaskOp task);
 
 /// Returns the bytes of an operand's tile that the body accesses. If the body
-/// selects parts of the tile at run time (rows of an embedding table), returns
-/// the bytes of the selected parts; otherwise all bytes of the tile.
+/// selects slices of the tile at run time, such as rows of an embedding table,
+/// returns the bytes of these slices; otherwise all bytes of the tile.
 int64_t countTouchedBytes(TaskOp task, unsigned operand);
 
 } // namespace mlir::ark

@@ -85,10 +85,10 @@ void CostModel::fitMeasurements(ArrayRef<TaskOp> tasks) {
 double mlir::ark::predictVCTANs(TargetAttr target, int64_t count, double bytes,
                                 double flops) {
   double sms = target.getSms();
-  // If few SMs work, each gets more of the bandwidth, but a single SM cannot
-  // use all of it.
-  double sharers = std::max<double>(count, sms / kMaxBandwidthShare);
-  double perSm = target.getBandwidth() / std::min(sms, sharers);
+  // If few SMs work, each SM gets a larger share of the bandwidth, but a single
+  // SM cannot use the whole bandwidth.
+  double shares = std::max<double>(count, sms / kMaxBandwidthShare);
+  double perSm = target.getBandwidth() / std::min(sms, shares);
   // GB/s is bytes per ns, and GFLOP/s operations per ns.
   return target.getOverhead() +
          std::max(bytes / perSm, flops * sms / target.getFlops());

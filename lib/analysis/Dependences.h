@@ -43,8 +43,8 @@ struct Dependence {
   unsigned producer, consumer;
   unsigned producerOperand, consumerOperand;
   Hazard hazard;
-  /// True if packets carry the data, so that the reader itself sees its
-  /// arrival.
+  /// True if packets carry the data, so that the reader itself sees the arrival
+  /// of the data.
   bool byPackets;
   /// Shared by all pairs of operands with the same structure.
   std::shared_ptr<const Relation> relation;

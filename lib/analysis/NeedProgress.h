@@ -9,7 +9,7 @@ namespace mlir::ark {
 
 /// The progress of a simulation with regard to the sets of items that work
 /// items need. Many work items share a set, so each item of a set is visited
-/// once for all of them.
+/// once for all these work items.
 class NeedProgress {
 public:
   /// Both must outlive this object. `timeline` has the times of all items that

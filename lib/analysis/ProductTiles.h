@@ -75,8 +75,9 @@ double predictTilesNs(TargetAttr target, const ProductSizes &sizes,
 
 /// Returns the listed tile with the shortest predicted time. Returns nothing if
 /// no listed tile divides the result evenly. If warps can read the operands,
-/// tiles of other sizes are faster than idle SMs: then there are at least
-/// `getLeastTiles` listed tiles, or the function returns nothing.
+/// smaller tiles, which are not listed, are faster than listed tiles that leave
+/// SMs idle. The function then considers only tiles of which the result has at
+/// least `getLeastTiles`.
 std::optional<ProductTile> findListedTile(TargetAttr target,
                                           const ProductSizes &sizes);
 

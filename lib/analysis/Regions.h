@@ -26,8 +26,8 @@ private:
   llvm::DenseMap<ArrayRef<int64_t>, unsigned> indices;
 };
 
-/// Returns true if every index of the grid steps over whole tiles in a
-/// dimension of its own. No two vCTAs then share an element of `region`.
+/// Returns true if every grid index moves the region by whole tiles along a
+/// separate dimension. No two vCTAs then share an element of `region`.
 bool isDisjoint(RegionAttr region, ArrayRef<int64_t> grid);
 
 /// Evaluates an expression without symbols.

@@ -99,8 +99,8 @@ void SortedRanges::forEachOverlapping(
     return entry.first.first < query.second;
   };
   size_t i = llvm::partition_point(entries, startsBefore) - entries.begin();
-  // All entries before i start early enough. The loop stops when none of the
-  // rest reaches into the query.
+  // All ranges before `i` start before the end of the query. The loop stops
+  // when no remaining range ends after the start of the query.
   for (; i > 0 && highestEnd[i - 1] > query.first; --i)
     if (overlaps(entries[i - 1].first, query))
       visit(entries[i - 1].second);

@@ -26,8 +26,8 @@ struct OperandAccess {
   BufferView view;
 };
 
-/// Returns true if two operands share bytes. The bytes of an operand are taken
-/// to be all between its first and its last.
+/// Returns true if two operands share bytes. Assumes that an operand contains
+/// all bytes between its first and its last byte.
 bool shareBytes(const OperandAccess &a, const OperandAccess &b);
 
 /// All accesses to one buffer, by ascending task; inputs come before outs.

@@ -14,9 +14,9 @@ namespace mlir::ark::checker {
 /// Accesses that have to be compared vCTA by vCTA.
 struct AccessGroup {
   BufferAccesses buffer;
-  /// For every access: true if all bytes that it reads have a value, whatever
-  /// the group writes. An earlier task writes them, the buffer has values when
-  /// an iteration begins, or the access reads nothing.
+  /// For every access: true if all bytes that it reads have a value without the
+  /// writes of the group: an earlier task writes these bytes, the buffer has
+  /// values when an iteration begins, or the access reads no bytes.
   std::vector<bool> isWrittenBefore;
 };
 

@@ -42,7 +42,7 @@ struct Hazard {
   Visit before, after;
 };
 
-/// The parts of a schedule that errors refer to.
+/// The data of a schedule that error messages need.
 struct CheckedSchedule {
   const ProgramAccesses &program;
   ArrayRef<Lane> lanes;

@@ -96,8 +96,8 @@ std::optional<StringRef> PacketChecker::findObstacle(TaskOp task) const {
   return std::nullopt;
 }
 
-/// Checks that the work item before a signal has one vCTA, which writes packets
-/// and nothing else.
+/// Checks that the work item before a signal has one vCTA, which writes only
+/// packets.
 LogicalResult PacketChecker::checkSignal(SignalOp signal, RunOp run,
                                          int64_t sm) {
   if (!run || run.getRangeOn(sm).first == run.getRangeOn(sm).second)

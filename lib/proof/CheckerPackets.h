@@ -15,7 +15,7 @@ namespace mlir::ark::checker {
 /// semaphores of kind `packet`. A wait for such a semaphore polls packets
 /// instead of a counter. It is equivalent to a wait for a counter if each
 /// signal comes right after the work item that writes the polled packets, and
-/// if nothing else ever writes their bytes.
+/// if no other task ever writes the bytes of these packets.
 LogicalResult checkPackets(ScheduleOp schedule, const ProgramAccesses &program,
                            ArrayRef<Lane> lanes);
 

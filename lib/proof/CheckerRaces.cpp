@@ -195,7 +195,7 @@ std::optional<HazardKind> CellChecker::read(Cell &cell, Visit visit,
 /// Adds a read to a cell. The last work item of a lane that reads the cell
 /// represents all earlier work items of the lane. The first and the last
 /// reading vCTA represent all vCTAs of that work item: a writing vCTA of the
-/// work item differs from one of the two, or is the only reader.
+/// work item differs from one of these two vCTAs, or is the only reader.
 void CellChecker::addRead(Cell &cell, Visit visit) const {
   if (cell.reads.empty()) {
     cell.reads.push_back(visit);
@@ -238,8 +238,8 @@ bool CellChecker::isOverlap(Visit before, Visit after) const {
 /// Sets `before` to a read that the write violates.
 std::optional<HazardKind> CellChecker::write(Cell &cell, Visit visit,
                                              bool isWritten, Visit &before) {
-  // A polling reader cannot distinguish two packets of one iteration, whatever
-  // their order.
+  // A polling reader cannot distinguish two packets of one iteration, in any
+  // order.
   if (isOfPackets && cell.lastWrite)
     return HazardKind::SecondPacket;
   if (cell.lastWrite && isOverlap(cell.lastWrite, visit))

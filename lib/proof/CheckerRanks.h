@@ -18,8 +18,8 @@ namespace mlir::ark::checker {
 ///   packets.
 /// - (sharing_c2) a semaphore with items on several ranks has the kind
 ///   `barrier` if lanes meet at it, and the kind `peer` or `packet` if not.
-/// - (sharing_c3) lanes of several ranks that meet at a semaphore only meet
-///   there: no lane signals it or waits for it.
+/// - (sharing_c3) if lanes of several ranks meet at a semaphore, no lane has a
+///   signal or a wait of this semaphore.
 /// - (sharing_c4) a vCTA reads its own rank's parts of the arena and the
 ///   packets.
 /// - (sharing_c5) a vCTA touches no argument of another rank but constants.

@@ -37,9 +37,10 @@ func.func private @ark_end_work_item() {
   return
 }
 
-// Called by all threads before the lane waits. The lane continues with the instruction `left`
-// before its end; `own` is false if the wait is its last instruction.
-func.func private @ark_prefetch_ahead(%context: !llvm.ptr, %last: i64, %left: i64, %own: i1) {
+// Called by all threads before the lane waits. The next instruction of the lane is the one `left`
+// before its end; `has_next` is false if the wait is its last instruction.
+func.func private @ark_prefetch_ahead(%context: !llvm.ptr, %last: i64, %left: i64,
+                                      %has_next: i1) {
   return
 }
 
@@ -221,9 +222,9 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
   cf.br ^wait
 
 ^wait:
-  %left_behind = arith.subi %left, %one : i64
-  %is_own = arith.cmpi ne, %left_behind, %zero : i64
-  func.call @ark_prefetch_ahead(%context, %last, %left_behind, %is_own)
+  %left_after = arith.subi %left, %one : i64
+  %has_next = arith.cmpi ne, %left_after, %zero : i64
+  func.call @ark_prefetch_ahead(%context, %last, %left_after, %has_next)
       : (!llvm.ptr, i64, i64, i1) -> ()
   %epochs = func.call @ark_current_epoch() : () -> i32
   %target = arith.muli %epochs, %b_i32 : i32

@@ -7,9 +7,10 @@
 
 namespace mlir::ark {
 
-/// The times at which the producers of some vCTAs end. The two lanes that end
-/// last suffice: no hand-off is needed if the vCTAs run in the last lane, and
-/// the second to last lane then decides.
+/// The times at which the producers of some vCTAs end. The struct has the ends
+/// of the two lanes that end last. vCTAs in the lane that ends last need no
+/// hand-off from this lane, so that the other lane's end and a hand-off
+/// determine their start.
 struct ProducerEnds {
   static constexpr unsigned kNoLane = ~0u;
 

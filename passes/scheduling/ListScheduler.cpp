@@ -87,9 +87,9 @@ private:
   /// each set of producing vCTAs in the relation of this dependence.
   std::vector<std::pair<const Relation *, std::vector<ProducerEnds>>> ends;
   int64_t numVCTAs = 0;
-  /// The lane from which each vCTA reads data of a producer, for every producer
-  /// of which each vCTA reads data of a single lane. `tiedHomes` has the
-  /// producers in whose lanes the plan wants the task to run.
+  /// For every producer whose data each vCTA reads from a single lane: this
+  /// lane, by vCTA. `tiedHomes` has the entries of the producers in whose lanes
+  /// the plan places the task.
   std::vector<std::vector<unsigned>> homes, tiedHomes;
   bool dependsOnItself = false;
   double earliest = 0, latest = 0;
@@ -241,8 +241,8 @@ void TaskPlacer::setTimes(unsigned task, Candidate &candidate) const {
   }
   llvm::sort(used);
   used.erase(llvm::unique(used), used.end());
-  // Consumers wait for all of these lanes, unless there is one lane and they
-  // can stay in it.
+  // Consumers wait for all of these lanes, unless there is one lane, in which
+  // the consumers can stay.
   candidate.cost =
       last + (used.size() > 1 ? input.costs.getHandoffNs(used.size()) : 0);
 }

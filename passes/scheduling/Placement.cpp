@@ -59,7 +59,8 @@ static Interval findWidestGap(SmallVector<Interval> taken, int64_t end) {
 }
 
 /// Adds a lane with the widest ranges of warps and shared memory that no other
-/// lane of an SM uses. If all are in use, returns the lane with the most warps.
+/// lane of an SM uses. If all warps or all bytes are in use, returns the lane
+/// with the most warps.
 static unsigned getDefaultSMLane(SmallVectorImpl<Placement::SMLane> &smLanes,
                                  TargetAttr target) {
   SmallVector<Interval> warps, memory;

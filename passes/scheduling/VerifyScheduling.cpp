@@ -69,7 +69,8 @@ static LogicalResult verifyRun(RunOp run, LaneOp lane, TaskOp task,
   return success();
 }
 
-/// The part of prefetch_c1 that needs more than the op.
+/// Checks the condition of prefetch_c1 that the verifier of the op cannot
+/// check: the operand is bound to a parameter.
 static LogicalResult verifyPrefetch(PrefetchOp prefetch, TaskOp task) {
   FailureOr<BufferView> view =
       resolveBufferView(task.getInputs()[prefetch.getOperand()]);

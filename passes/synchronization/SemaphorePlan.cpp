@@ -2,10 +2,10 @@
 //
 // Visits work items in an order in which they can happen. A work item that
 // depends on an item that is not ordered before it gets a wait. The wait orders
-// earlier items of the other lane, too, so later dependences often need none.
-// Every wait is hence added for a dependence that nothing before it orders.
+// earlier items of the other lane, too, so that later dependences often need no
+// wait. Every wait is hence added for a dependence that no earlier wait orders.
 // Waits that are added later cannot order this dependence either, because they
-// belong to later runs.
+// precede later work items.
 //
 //===----------------------------------------------------------------------===//
 
@@ -85,8 +85,8 @@ unsigned SemaphorePlanner::getSemaphore(unsigned task,
   return index;
 }
 
-/// Drops waits before one work item that its other waits make redundant: a wait
-/// that was chosen later may order the dependence of an earlier one.
+/// Drops redundant waits before a work item: a wait that was chosen later may
+/// order the dependence for which an earlier wait was chosen.
 void SemaphorePlanner::dropRedundant(ItemRef workItem,
                                      SmallVectorImpl<unsigned> &chosen) const {
   for (size_t i = 0; i < chosen.size() && chosen.size() > 1;) {

@@ -20,8 +20,9 @@ static constexpr int64_t kMaxKeptDepth = 32;
 
 namespace {
 /// Online softmax of a warp for a block of rows. The first product multiplies
-/// queries by keys, the second one exponentials by values. The first product
-/// leaves the exponentials in the registers that the second one reads.
+/// queries by keys, and the second product multiplies exponentials by values. A
+/// thread computes the exponentials in the registers in which the second
+/// product reads them.
 ///
 /// Queries and keys use the same permuted order of the depth, the order in
 /// which threads load it. The columns of values are permuted as well: a quad
@@ -39,11 +40,12 @@ private:
     SmallVector<Value> maxima, sums, products;
 
     SmallVector<Value> flatten() const;
-    /// Takes the values from `all`, for threads with `rows` rows.
+    /// Sets the values from `all`, their flat list. `rows` is the number of
+    /// rows of a thread.
     void assign(ValueRange all, int64_t rows);
   };
-  /// A load of a row of values, of neighbouring columns by each quad: the first
-  /// column of the first quad, and the number of columns of a quad.
+  /// A load of a row of values, in which each quad loads neighbouring columns:
+  /// the first column of the first quad, and the number of columns of a quad.
   struct ValueLoad {
     int64_t begin, columns;
   };
@@ -111,7 +113,7 @@ static bool isMultiple(OpFoldResult number, int64_t unit) {
 }
 
 /// Returns true if no step goes beyond the last key. A tile of a causal
-/// attention has all keys, or those up to its last row.
+/// attention has all keys, or the keys up to its last row.
 bool BlockBuilder::isWholeStep() {
   return isMultiple(length, shape.getStepKeys());
 }
@@ -164,8 +166,8 @@ void BlockBuilder::findKeys(Value first) {
     }
 }
 
-/// Issues load `loadIndex` of the keys of a step, of one key for every quad and
-/// tile. Keys beyond the last one are clamped to it.
+/// Issues load `loadIndex` of the keys of a step: every quad loads one key for
+/// each tile. Indices beyond the last key are clamped to the last key.
 SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
                                                           int64_t loadIndex) {
   SmallVector<Words> keys;
@@ -182,7 +184,7 @@ SmallVector<AttentionTiles::Words> BlockBuilder::loadKeys(Value first,
   return keys;
 }
 
-/// Loads values of a key. Words of a key beyond the last one become zero,
+/// Loads values of a key. Words of keys beyond the last key become zero,
 /// because zero times the loaded value may be NaN.
 AttentionTiles::Words BlockBuilder::loadValues(Value key, Value exists,
                                                const ValueLoad &valueLoad) {

@@ -32,9 +32,10 @@ static constexpr int64_t kMinStages = 2, kMaxStages = 3;
 // Division of the work
 //===----------------------------------------------------------------------===//
 
-/// Returns true if accumulators of a product of queries and keys are an operand
-/// of the next product in the threads that hold them, and if a thread holds two
-/// rows of an operand, which correspond to the two columns in a word of values.
+/// Returns true if the threads that hold accumulators of the product of queries
+/// and keys can use these accumulators as an operand of the next product, and
+/// if a thread holds two rows of an operand, which correspond to the two
+/// columns in a word of values.
 static bool areSupported(MmaAttr mma) {
   return mma.hasOperandsOfSameThreads() &&
          mma.hasAccumulatorsInThreadsOfLhs() &&
@@ -98,9 +99,9 @@ AttentionShape::choose(const AttentionOps &attention, MmaAttr mma,
   shape.rows = attention.getNumRows();
   shape.depth = attention.depth;
   shape.width = kLoadBytes / kElementBytes;
-  // The second loop assigns one warp's partial results to each thread, which
-  // limits the warps to the number of threads. In a block, a quad holds pairs
-  // of columns.
+  // The second loop assigns one warp's partial results to each thread of a
+  // warp, so that a CTA has at most as many warps as a warp has threads. In a
+  // block, a quad holds pairs of columns.
   int64_t unit = shape.hasFewRows() ? shape.width : 2 * shape.getTileColumns();
   if (threads % warpSize != 0 || shape.warps > warpSize ||
       !llvm::isPowerOf2_64(shape.warps) || shape.rows < 1 ||

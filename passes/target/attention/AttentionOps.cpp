@@ -98,8 +98,9 @@ bool AttentionOps::hasRowLoops(linalg::LinalgOp rowOp) const {
          extents.back() == depth;
 }
 
-/// Returns true if an op reads the elements of its own iteration from a buffer,
-/// which must have as many columns as the op.
+/// Returns true if each iteration of an op reads from a buffer only the element
+/// of the same row and column, or a scalar of the same row. The buffer must
+/// have as many columns as the op.
 bool AttentionOps::readsSameIteration(linalg::LinalgOp rowOp,
                                       OpOperand &operand) const {
   AffineMap map = rowOp.getMatchingIndexingMap(&operand);
@@ -121,8 +122,9 @@ bool AttentionOps::mayWrite(Value out, ArrayRef<Value> opReads) const {
          });
 }
 
-/// If an op is elementwise and reads only its own elements of the attention's
-/// results and of other row ops, adds it to the row ops and returns true.
+/// Adds an op to the row ops, and returns true, if the op is elementwise and
+/// each iteration reads only the elements of the same iteration from the
+/// attention's results and from other row ops.
 bool AttentionOps::addRowOp(linalg::LinalgOp linalgOp) {
   if (!isElementwise(linalgOp) || !hasRowLoops(linalgOp) ||
       !linalgOp.getIndexingMapsArray().back().isIdentity())
@@ -174,7 +176,7 @@ static bool hasOnlyUsersIn(Value buffer, ArrayRef<Operation *> ops) {
 }
 
 /// Returns true if only `ops` use the memory of a buffer.
-static bool isOwn(Value buffer, ArrayRef<Operation *> ops) {
+static bool isUsedOnlyBy(Value buffer, ArrayRef<Operation *> ops) {
   Value root = getRoot(buffer);
   return root.getDefiningOp<memref::AllocaOp>() && hasOnlyUsersIn(root, ops);
 }
@@ -192,7 +194,7 @@ void AttentionOps::addRowOps() {
   }
   SmallVector<Operation *> ops = getOps();
   for (RowOp &rowOp : rowOps)
-    rowOp.isStored = !isOwn(getOut(rowOp.op), ops);
+    rowOp.isStored = !isUsedOnlyBy(getOut(rowOp.op), ops);
 }
 
 SmallVector<OpOperand *> AttentionOps::getExposedResults() const {
@@ -200,7 +202,7 @@ SmallVector<OpOperand *> AttentionOps::getExposedResults() const {
   for (OpOperand *out :
        {&op.getProductMutable(), &op.getMaximumMutable(), &op.getSumMutable()})
     if (contents.lookup(out->get()).source == RowOperand::Result &&
-        !isOwn(out->get(), getOps()))
+        !isUsedOnlyBy(out->get(), getOps()))
       exposed.push_back(out);
   return exposed;
 }

@@ -110,7 +110,8 @@ void StreamBuilder::loadQueries() {
              getQuadThreads()));
 }
 
-/// Loads a key for every quad and tile, clamped to the last key.
+/// Loads one key for every quad and tile. Indices beyond the last key are
+/// clamped to the last key.
 SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
   SmallVector<Words> keys;
   Value last = arith::SubIOp::create(builder, length, index(1));
@@ -127,8 +128,8 @@ SmallVector<AttentionTiles::Words> StreamBuilder::loadKeys(Value first) {
 }
 
 /// Loads the values of the thread's keys; every quad loads other columns. Words
-/// of a key beyond the last one become zero, because zero times the loaded
-/// value may be NaN.
+/// of keys beyond the last key become zero, because zero times the loaded value
+/// may be NaN.
 SmallVector<AttentionTiles::Words> StreamBuilder::loadValues() {
   SmallVector<Words> values;
   for (int64_t loadIndex = 0; loadIndex < getValueLoads(); ++loadIndex)

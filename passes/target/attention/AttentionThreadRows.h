@@ -7,15 +7,15 @@
 
 namespace mlir::ark {
 
-/// Base class of the loops in which a thread keeps the accumulators of its own
-/// rows: the online softmax of these rows, and the ops on their results.
+/// Base class of the loops in which a thread keeps the accumulators of several
+/// rows: builds the online softmax of these rows, and the ops on their results.
 class AttentionThreadRows : public AttentionTiles {
 public:
   using AttentionTiles::AttentionTiles;
 
 protected:
-  /// Sets the thread's rows. `first` is the first one; the next ones follow at
-  /// the distance of a block of the fragment.
+  /// Sets the thread's rows. `first` is the index of the first row; further
+  /// rows follow at the distance of a block of the fragment.
   void assignRows(Value first);
   /// Replaces the scores of a step, by row, by exponentials, and updates the
   /// maximum and the thread's sum of exponentials of each row. Returns, for

@@ -33,8 +33,8 @@ protected:
   Words load(Value buffer, ArrayRef<Value> rowIndices, Value column,
              int64_t threads);
   /// Scales and masks the sum of products of a row and a key. Returns minus
-  /// infinity if `exists` is false. A null `exists` means true. Applies all but
-  /// `omitted`, the last mask, if it is given.
+  /// infinity if `exists` is false. A null `exists` means true. Applies all
+  /// masks except `omitted`, which is the last mask or null.
   Value finishScore(Value score, ValueRange rowIndices, Value key, Value exists,
                     arith::SelectOp omitted = {});
   /// Rounds exponentials to the values' type: one word with two exponentials
@@ -44,8 +44,8 @@ protected:
   /// products are exact. Every term has one word with two exponentials and one
   /// with the next two.
   SmallVector<Words> split(ArrayRef<Value> exponentials);
-  /// Multiplies the words of the thread's rows, row by row, by those of its
-  /// column.
+  /// Multiplies the words of the thread's rows, row by row, by the words of the
+  /// thread's column.
   SmallVector<Value> multiply(ArrayRef<Words> rows, ArrayRef<Value> column,
                               ArrayRef<Value> accumulators);
   Value word(uint32_t value);
@@ -84,8 +84,9 @@ protected:
   Type element;
   /// The number of keys.
   Value length;
-  /// The threads that share a row are a quad: its number, which is the row in a
-  /// block of the fragment, and the position of the thread in it.
+  /// The index of the thread's quad, which is also the thread's row in a block
+  /// of the fragment, and the position of the thread in the quad. A quad is the
+  /// threads that share a row.
   Value quad, inQuad;
 
 private:

@@ -147,7 +147,8 @@ WarpgroupLoopBuilder::Source WarpgroupLoopBuilder::getSource(Value buffer) {
 // Copies
 //===----------------------------------------------------------------------===//
 
-/// Copies all queries of the CTA, with the last row in place of rows beyond it.
+/// Copies all queries of the CTA. Rows beyond the last row are copies of the
+/// last row.
 void WarpgroupLoopBuilder::copyQueries() {
   int64_t rowsAtOnce = shape.getThreads() / kRowUnits;
   int64_t rows = shape.getBlocks() * shape.getBlockRows();
@@ -174,7 +175,7 @@ void WarpgroupLoopBuilder::copyQueries() {
 }
 
 /// Issues copies of the keys and values from `first` on to a stage. Rows beyond
-/// the last key are copies of the last one.
+/// the last key are copies of the last key.
 void WarpgroupLoopBuilder::copyKeys(Value first, Value stage) {
   int64_t rowsAtOnce = shape.getThreads() / kRowUnits;
   Value last = arith::SubIOp::create(builder, length, index(1));
@@ -202,8 +203,9 @@ void WarpgroupLoopBuilder::copyKeys(Value first, Value stage) {
   }
 }
 
-/// Issues and commits the copies of a step if the step exists. Commits in any
-/// case, so that waits count the same groups.
+/// Issues and commits the copies of a step if the step exists. Commits a group
+/// of copies even if the step does not exist, so that every wait counts the
+/// same number of groups.
 void WarpgroupLoopBuilder::copyIfThere(Value first, Value stage) {
   auto branch =
       scf::IfOp::create(builder, isLess(first, length), /*withElse=*/false);

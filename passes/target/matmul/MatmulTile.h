@@ -66,8 +66,8 @@ struct MatmulTile {
   /// Returns true if the left operand is a temporary with few rows. Warps load
   /// such rows right before they multiply them.
   bool hasTemporaryRows() const;
-  /// Returns the number of loads per thread for a slice of a unit; one load if
-  /// it has all columns.
+  /// Returns the number of loads per thread for a slice of a unit: one load if
+  /// it covers all columns of the product.
   int64_t getLoads() const {
     return columns > getColumnsPerLoad() || !isSkinny()
                ? getUnitColumns() / getColumnsPerLoad()

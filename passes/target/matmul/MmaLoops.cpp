@@ -102,10 +102,10 @@ static int64_t getPartialSumsBytes(const MatmulTile &product,
                        kSharedAlignment);
 }
 
-/// Chooses so many split-K parts that a thread has only `fitting` slices of
-/// each tile, and issues all their loads at once. The warps then iterate over
-/// N. An SM has whole rows in flight, which memory delivers faster than short
-/// ranges of all rows.
+/// Chooses the number of split-K parts so that a thread has only `fitting`
+/// slices of each tile, and issues the loads of all these slices at once. The
+/// warps then iterate over N. An SM has whole rows in flight, which memory
+/// delivers faster than short ranges of all rows.
 void MmaShape::iterateOverN(ArrayRef<MatmulTile> products, int64_t fitting) {
   const MatmulTile &first = products.front();
   int64_t all = llvm::divideCeil(first.depth, sliceElements);

@@ -32,8 +32,7 @@ static Value subtract(ImplicitLocOpBuilder &builder, Value number, Value bits) {
   return arith::SubFOp::create(builder, number, term);
 }
 
-/// Joins the upper bits of two numbers, the first of which has cleared or
-/// uncleared lower bits.
+/// Joins the upper bits of two numbers. Ignores the lower bits of both numbers.
 static Value pack(ImplicitLocOpBuilder &builder, Value first, Value second) {
   Value low =
       arith::ShRUIOp::create(builder, first, createWord(builder, kShift));

@@ -12,12 +12,12 @@ namespace mlir::ark {
 /// for each term, the largest first, words with two bf16 numbers each, in the
 /// order of the numbers.
 ///
-/// The largest term is rounded toward zero, so that it stays infinite or NaN if
-/// the number is: then the terms are not finite, but their sum is meaningless.
-/// The next term is rounded to nearest. It has at most 2^-7 of the number, and
-/// the last term at most 2^-16. Products of two numbers are as accurate as in
-/// f32 without the products of these two terms, and without the square of the
-/// last term.
+/// The largest term is rounded toward zero, so that the term is infinite or NaN
+/// if the number is infinite or NaN. The sum of the terms is then meaningless.
+/// The second term is rounded to nearest. Its magnitude is at most 2^-7 of the
+/// magnitude of the number, and that of the third term at most 2^-16. A product
+/// of two numbers is as accurate as in f32 without the products of a second and
+/// a third term, and without the product of both third terms.
 SmallVector<SmallVector<Value>> splitFloats(ImplicitLocOpBuilder &builder,
                                             ArrayRef<Value> numbers);
 

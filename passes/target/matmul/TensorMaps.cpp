@@ -18,9 +18,9 @@ static constexpr int64_t kMaxRows = int64_t(1) << 32;
 static constexpr int64_t kStrideUnit = 16;
 static constexpr int64_t kMaxStride = int64_t(1) << 40;
 
-/// Returns the operand of a body that a tile is a subview of. Other views are
-/// not followed: a view that joins dimensions has rows that cross rows of the
-/// matrix.
+/// Returns the operand of a body of which a tile is a subview, or null for
+/// tiles with other views: a view that joins dimensions has rows that cross
+/// rows of the matrix.
 static BlockArgument getOperand(Value tile) {
   while (Operation *op = tile.getDefiningOp()) {
     if (auto view = dyn_cast<memref::SubViewOp>(op))

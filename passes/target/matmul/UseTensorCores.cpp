@@ -40,7 +40,7 @@ static constexpr size_t kMaxTasksWithMaps = 8192;
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// The units of a CTA that multiply.
+/// The threads, instructions and memory with which a CTA multiplies.
 struct Units {
   int64_t threads;
   /// The instruction of a warp.

@@ -152,10 +152,11 @@ void GroupReduction::map(OpBuilder &builder, Value thread) {
   IterationSpace space(builder, loop);
   Value groupSize = constant(groupThreads), one = constant(1),
         zero = constant(0);
-  // All threads of a warp take part in a shuffle, and all warps of the CTA if a
-  // group has several. Threads beyond the last result recompute it without
-  // storing it. Loads may have warp barriers between them, too, except for
-  // single elements.
+  // A shuffle needs all threads of a warp, and the barrier of a group of
+  // several warps needs all warps of the CTA. Threads beyond the last result
+  // therefore recompute the last result and do not store it. Unless the loop
+  // copies a single element, loads may have warp barriers between them, which
+  // need all threads of a warp, too.
   Value wanted = arith::MulIOp::create(builder, loc, space.size, groupSize);
   Value together = constant(groupThreads > warpSize ? threads
                             : copiesElement()       ? 1

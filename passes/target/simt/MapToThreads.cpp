@@ -369,7 +369,8 @@ LogicalResult ThreadMapper::mapVctas(scf::ForOp vctas) {
   llvm::append_range(before, pendingOfThreadZero);
   pending.clear();
   pendingOfThreadZero.clear();
-  // Work that a barrier separates from the loop needs no threads of its own.
+  // The loop may use the same threads as work that a barrier separates from the
+  // loop.
   if (anyConflict(before, getAccesses(vctas)))
     busy = 0;
   bool isAnew = hasFullPressure(vctas);

@@ -337,8 +337,8 @@ func.func private @ark_stream_request_begun() {
 }
 
 // Called by the first thread of a warp without a free slot. Prefetches into the L2 the next chunk
-// of the segment that is neither requested nor prefetched. Returns true if there is one. A later
-// copy of the chunk then hits in the L2.
+// of the segment that is neither requested nor prefetched. Returns true if such a chunk exists. A
+// later copy of the chunk then hits in the L2.
 func.func private @ark_stream_prefetch_beyond() -> i1 {
   %zero = arith.constant 0 : i32
   %one = arith.constant 1 : i32

@@ -237,7 +237,7 @@ SmallVector<Value> StreamReader::getWords(Value vector) {
 /// of these rows form column g of operand B. The results are therefore the
 /// diagonals of a block of the result, and all other elements are unused.
 /// Threads exchange no data before the products, because a loaded register is
-/// an operand as it is. Each of the thread's rows has a fragment of
+/// an operand without conversion. Each of the thread's rows has a fragment of
 /// accumulators.
 void StreamReader::multiplyMatrices(ArrayRef<Value> row, ArrayRef<Value> chunk,
                                     MutableArrayRef<Value> accumulators) {
