@@ -63,10 +63,11 @@ def Ark_PartialArgmaxOp : Ark_AnchorOp<"partial_argmax"> {
     The op reduces dimension `axis`. The dimension before it counts the partitions, which are
     contiguous: element `n` of partition `p`, of `N` elements each, has the index `p * N + n`.
 
-    The largest result is the one that `ark.argmax` chooses. The upper half of a result has the order
-    of the values: NaN is above all numbers, and minus zero equals zero. The lower half is the
-    complement of the index. The larger of two results thus has the larger value, or the lesser index
-    if the values are equal. `ark.combine_argmax` returns the index in the largest result.
+    The largest result belongs to the element that `ark.argmax` selects. The upper half of a result
+    has the order of the values: NaN is above all numbers, and minus zero equals zero. The lower
+    half is the complement of the index. The larger of two results thus has the larger value, or the
+    lesser index if the values are equal. `ark.combine_argmax` returns the index in the largest
+    result.
 
     - (partial_argmax_c1) `axis` is a dimension of the operand other than the first, of positive
       extent.

@@ -47,7 +47,7 @@ def Ark_OnlineAttentionOp : Ark_Op<"online_attention", [
       not on the depth, and the mask on neither depth nor column.
     - (online_attention_c4) static extents of one loop are equal.
     - (online_attention_c5) `product`, `maximum`, `sum` and `scores` have one element type, which is
-      that of the score in the region.
+      the type of the score in the region.
     - (online_attention_c6) the region has the arguments named above, yields a score, and accesses no
       memory.
     - (online_attention_c7) the op works on tensors and returns one result for each out, or works on

@@ -160,7 +160,7 @@ def Ark_ChannelPutOp : Ark_ChannelPutBaseOp<"put"> {
   let summary = "Copies a tensor to the peer, which may read it after the next signal";
 }
 def Ark_ChannelSignalOp : Ark_ChannelSyncOp<"signal"> {
-  let summary = "Releases everything put so far to the peer";
+  let summary = "Releases all earlier puts to the peer";
   let extraClassDeclaration = "bool isSignal() { return true; }";
 }
 def Ark_ChannelWaitOp : Ark_ChannelSyncOp<"wait"> {

@@ -12,10 +12,10 @@ def Ark_CustomOp : Ark_Op<"custom", [AnchorOpInterface, IsolatedFromAbove, Pure,
   let summary = "A grid of vCTAs with declared regions and a body that the user writes";
   let description = [{
     The op becomes one task, of the same grid, regions and body. The compiler schedules,
-    synchronises and proves the task as it does all others. The body is one vCTA. Its arguments are
+    synchronises and proves the task like any other task. The body is one vCTA. Its arguments are
     the grid indices, a tile for every input, and a tile for the result. It yields the elements of
-    the result's tile; the last argument has no elements yet, and serves as destination of structured
-    ops.
+    the result's tile; the last argument has no elements yet, and serves as destination of
+    structured ops.
 
     A tile has the extents of its region; an extent is dynamic (`?`) if the region is clipped for some
     vCTA, as for `ark.task`. The body holds `linalg`, `tensor`, `arith`, `math`, `scf.for`, `scf.if` and affine
@@ -26,9 +26,9 @@ def Ark_CustomOp : Ark_Op<"custom", [AnchorOpInterface, IsolatedFromAbove, Pure,
 
     - (custom_c1) the grid has at least one dimension; its extents are positive, and it has at most
       2^22 vCTAs.
-    - (custom_c2) inputs and result have a static shape and at least one element. There is a region
-      for every input, with as many results as the input has dimensions, and as many inputs as the
-      grid has dimensions; so has the region of the result.
+    - (custom_c2) inputs and result have a static shape and at least one element. The region of an
+      input has as many results as the input has dimensions, and as many inputs as the grid has
+      dimensions. The same holds for the region of the result.
     - (custom_c3) a region starts inside of its tensor for every vCTA.
     - (custom_c4) block arguments: one `index` for every grid dimension, then one tile for every input
       and one for the result.

@@ -147,7 +147,8 @@ def Ark_IdentityOp : Ark_ViewOp<"identity"> {
 def Ark_NoopOp : Ark_Op<"noop", [MemoryEffects<[MemWrite]>]> {
   let summary = "Keeps a tensor: it is computed although nothing reads it";
   let description = [{
-    The op becomes no task, and nothing waits for it. The tensor is computed in every iteration.
+    The op does not become a task, and no task waits for it. The tensor is computed in every
+    iteration.
 
     ```mlir
     ark.noop %0 : tensor<4x8xf32>
@@ -204,7 +205,7 @@ def Ark_SigmoidOp : Ark_UnaryOp<"sigmoid"> { let summary = "Logistic function"; 
 def Ark_SiluOp : Ark_UnaryOp<"silu"> { let summary = "x * sigmoid(x)"; }
 def Ark_LogicalNotOp : Ark_UnaryOp<"logical_not", Ark_BoolTensor> { let summary = "Logical negation"; }
 def Ark_CopyOp : Ark_UnaryOp<"copy", Ark_Tensor> {
-  let summary = "The same values in a buffer of their own";
+  let summary = "A copy of the operand in a separate buffer";
 }
 
 def Ark_GeluOp : Ark_UnaryOp<"gelu"> {

@@ -79,7 +79,7 @@ def Ark_RunOp : Ark_LaneItemOp<"run"> {
   let summary = "A work item: vCTAs [begin, end) of a task, numbered row-major in its grid";
   let description = [{
     Both bounds are affine in the SM, `d0`. The vCTAs of one work item have no order: a target may
-    run them at once. vCTAs that depend on each other need work items of their own.
+    run them at once. vCTAs that depend on each other belong to different work items.
 
     - (run_c1) the task exists; the range lies within its grid for every SM of the lane.
 
@@ -132,19 +132,19 @@ def Ark_SemaphoreOp : Ark_Op<"semaphore", [HasParent<"ScheduleOp">]> {
 }
 
 def Ark_SignalOp : Ark_LaneItemOp<"signal"> {
-  let summary = "Releases everything that the lane has done so far and raises the counter by one";
+  let summary = "Releases all earlier memory accesses of the lane and adds one to the counter";
   let arguments = (ins FlatSymbolRefAttr:$semaphore);
   let assemblyFormat = "$semaphore attr-dict";
 }
 
 def Ark_WaitOp : Ark_LaneItemOp<"wait"> {
-  let summary = "Waits for all arrivals of this iteration and acquires what they released";
+  let summary = "Waits for all arrivals of this iteration and acquires the accesses that the signals released";
   let arguments = (ins FlatSymbolRefAttr:$semaphore);
   let assemblyFormat = "$semaphore attr-dict";
 }
 
 def Ark_BarrierOp : Ark_LaneItemOp<"barrier"> {
-  let summary = "Signals a semaphore and waits for it: no lane goes on before all have arrived";
+  let summary = "Signals a semaphore and waits for it: no lane continues before all lanes have arrived";
   let arguments = (ins FlatSymbolRefAttr:$semaphore);
   let assemblyFormat = "$semaphore attr-dict";
 }

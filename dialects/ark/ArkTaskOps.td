@@ -25,8 +25,8 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
   let description = [{
     Arguments carry `ark.kind` (input, parameter, state or scalar; from the `memory` stage on also
     output or constant) and `ark.name`; results carry `ark.name`. Before the `memory` stage the body
-    computes on tensors and ends in `ark.return`. After it the arguments are buffers, and results
-    are output arguments.
+    computes on tensors and ends in `ark.return`. After this stage, the arguments are buffers, and
+    results are output arguments.
 
     A program with `rank` and `world_size` is the program of one rank. A program with `world_size` and
     without `rank` is the joined program of all ranks, which the `graph` stage makes.
@@ -38,8 +38,8 @@ def Ark_ProgramOp : Ark_Op<"program", [IsolatedFromAbove, FunctionOpInterface]> 
       result has.
     - (program_c4) tasks have distinct names.
     - (program_c5) an argument takes at most 2^47 bytes.
-    - (program_c6) at most one argument has `ark.stop`: a state of one i32. An iteration that leaves
-      this state other than zero is the last one of its launch.
+    - (program_c6) at most one argument has `ark.stop`: a state of one i32. If this state is not
+      zero when an iteration ends, the iteration is the last one of its launch.
     - (program_c7) `world_size` is from 1 to 65536, and `rank` is one of `world_size` ranks.
     - (program_c8) an argument or result has at most 32 dimensions.
 
@@ -178,7 +178,8 @@ def Ark_TaskOp : Ark_Op<"task", [AttrSizedOperandSegments, AutomaticAllocationSc
     - (task_c2) a region starts inside of its operand for every vCTA.
     - (task_c3) block arguments: one `index` for every grid dimension, then one tile for every
       operand.
-    - (task_c4) on tensors one result for every out, of its type; on buffers none.
+    - (task_c4) on tensors, every out has a result of the same type; on buffers, the op has no
+      results.
     - (task_c5) grid extents are positive, `warps` is positive, `shared_memory` is not negative;
       the grid has at most 2^22 vCTAs.
     - (task_c6) write regions of two vCTAs do not overlap, unless `outs` is updated in place.

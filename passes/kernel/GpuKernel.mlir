@@ -37,8 +37,8 @@ func.func private @ark_end_work_item() {
   return
 }
 
-// Called by all threads before the lane waits. The next instruction of the lane is the one `left`
-// before its end; `has_next` is false if the wait is its last instruction.
+// Called by all threads before the lane waits. `left` is the number of instructions of the lane
+// after the wait, which end at index `last`; `has_next` is false if `left` is zero.
 func.func private @ark_prefetch_ahead(%context: !llvm.ptr, %last: i64, %left: i64,
                                       %has_next: i1) {
   return

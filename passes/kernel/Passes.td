@@ -13,10 +13,10 @@ def OutlineBodiesPass : Pass<"ark-outline-bodies", "::mlir::ModuleOp"> {
   let summary = "Outline every task's body into a function that runs a range of its vCTAs";
   let description = [{
     The function takes the range of vCTAs, the index of the task and the record of data errors, then
-    one memref at offset 0 for every operand of the task. The address of an operand is hence data.
-    The function computes the grid indices from the index of the vCTA, and turns every region into a
-    `memref.subview`, clipped to the operand. The task keeps its body, and names the function in its
-    attribute `ark.body`.
+    one memref at offset 0 for every operand of the task. The address of an operand hence comes from
+    the tables at run time. The function computes the grid indices from the index of the vCTA, and
+    turns every region into a `memref.subview`, clipped to the operand. The task keeps its body, and
+    names the function in its attribute `ark.body`.
 
     An operand is marked `llvm.noalias` if the task writes its bytes through no other operand and,
     in the case of an out, reads them through no other operand.

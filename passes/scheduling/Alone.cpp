@@ -1,8 +1,8 @@
 //===- Alone.cpp - Run the tasks one after the other ----------------------===//
 //
-// A scheduler for measurements only: one SM executes one task at a time. The
-// measured time then contains no contention for memory, while the code is the
-// same as in other schedules.
+// A scheduler for measurements only: each task runs on one SM without other
+// tasks. The measured time then contains no contention for memory, while the
+// code is the same as in other schedules.
 //
 //===----------------------------------------------------------------------===//
 

@@ -8,9 +8,9 @@
 namespace mlir::ark {
 
 /// The times at which the producers of some vCTAs end. The struct has the ends
-/// of the two lanes that end last. vCTAs in the lane that ends last need no
-/// hand-off from this lane, so that the other lane's end and a hand-off
-/// determine their start.
+/// of the last lane and of the second to last lane, and other lanes do not
+/// matter: the vCTAs wait for a hand-off from the last lane or, if they run in
+/// the last lane, for a hand-off from the second to last lane.
 struct ProducerEnds {
   static constexpr unsigned kNoLane = ~0u;
 

@@ -16,9 +16,9 @@ class Ark_SchedulerPass<string name> : Pass<name, "::mlir::ark::ProgramOp"> {
 def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
   let summary = "Assign all vCTAs to lanes, in order, with a scheduler";
   let description = [{
-    Adds an `ark.schedule` of lanes and work items. A program that has a schedule keeps it, and gets a
-    `predicted_ns` if it has none: schedules can thus be written or edited by hand. `scheduler`
-    selects the algorithm; an unknown name is an error that lists the known ones:
+    Adds an `ark.schedule` of lanes and work items. A program with a schedule keeps its schedule, so
+    that schedules can be written or edited by hand; the pass only adds a missing `predicted_ns`.
+    `scheduler` selects the algorithm; an unknown name is an error that lists the known ones:
 
     - `auto`, the default: the schedule of `list`, `round-robin` and `rounds` with the shortest
       predicted time.
@@ -32,8 +32,8 @@ def SchedulePass : Ark_SchedulerPass<"ark-schedule"> {
       ns; the cost model of all stages uses it.
     - `alone`: for measurements; one task after the other, each on the first SM that it may use.
 
-    A task's `plan` may pin `sms = [begin, end)` and `warps = [begin, end)`, and with them
-    `shared_memory`. Every scheduler honours these pins.
+    A task's `plan` may pin `sms`, `warps` and `shared_memory`, each to a range `[begin, end)`.
+    Every scheduler honours these pins.
   }];
   let options = [
     Option<"scheduler", "scheduler", "std::string", /*default=*/"\"auto\"",
@@ -69,9 +69,9 @@ def ScheduleListPass : Ark_SchedulerPass<"ark-schedule-list"> {
   let summary = "Schedule critical tasks first, each where it ends earliest";
   let description = [{
     List scheduling by the longest path to the end of the program, on the cost model. A task is
-    spread over all lanes, placed on fewer lanes, or placed on the lanes that produced its inputs:
-    the choice that lets its consumers begin first. Gaps between work items that were placed earlier
-    are filled.
+    spread over all lanes, placed on fewer lanes, or placed on the lanes that produced its inputs.
+    The pass selects the placement that lets the consumers of the task begin first. Gaps between
+    work items that were placed earlier are filled.
 
     ```mlir
     ark.task "a" grid [2] ...            // a and b are independent

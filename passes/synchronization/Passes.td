@@ -10,7 +10,7 @@ def InsertSynchronizationPass
   let summary = "Order the dependences between lanes with as few waits as possible";
   let description = [{
     Adds semaphores, signals and waits so that every vCTA runs after the vCTAs on which it depends.
-    Waits that other waits imply are not emitted, nor are signals without waiters. The cost model
+    The pass emits no wait that other waits imply, and no signal without waiters. The cost model
     chooses between one semaphore for all waiters of a task, one for every group of waiters with
     equal needs, and a barrier of all lanes. Every lane ends in the barrier `@end`, which separates
     iterations. A schedule that has semaphores is left unchanged.
@@ -58,9 +58,9 @@ def VerifySynchronizationPass
     : Pass<"ark-verify-synchronization", "::mlir::ark::ProgramOp"> {
   let summary = "Prove that a schedule neither races nor hangs";
   let description = [{
-    Runs at every compilation, unless the option `verify` is false. The proof is exact, and shares no
-    code with the scheduler or with the pass that inserts synchronisation. docs/schedule.md contains
-    the argument.
+    The pass runs at every compilation, unless the option `verify` is false. It proves the following
+    rules. The proof is exact, and shares no code with the scheduler or with the pass that inserts
+    synchronisation. docs/schedule.md contains the argument.
 
     - every operand, and the region of every vCTA in it, lies within its buffer, and the operand
       begins at a multiple of the size of its elements;
@@ -77,7 +77,8 @@ def VerifySynchronizationPass
     - (sharing_c1) ranks have equal shares of the SMs, the arena and the packets;
     - (sharing_c2) a semaphore with items on several ranks has the kind `barrier` if lanes meet at it,
       and otherwise the kind `peer` or `packet`;
-    - (sharing_c3) lanes of several ranks that meet at a semaphore only meet there;
+    - (sharing_c3) if lanes of several ranks meet at a semaphore, no lane has a signal or a wait of
+      this semaphore;
     - (sharing_c4) a vCTA reads its own rank's parts of the arena and the packets;
     - (sharing_c5) a vCTA touches no argument of another rank but constants.
 

@@ -9,9 +9,9 @@ def ExpandAttentionPass : Pass<"ark-expand-attention", "::mlir::ModuleOp"> {
   let summary = "Expand attentions that have no faster form to structured ops";
   let description = [{
     Replaces `ark.online_attention` by structured ops on its buffers: the scores, their maximum,
-    exponentials and sum, and the product with the values. The pass leaves the attentions that
-    `ark-flash-attention` computes in one pass over the keys: those of targets with a matrix
-    instruction for it, if types, shapes and alignment fit.
+    exponentials and sum, and the product with the values. The pass skips attentions that
+    `ark-flash-attention` computes in one pass over the keys: the target has a matrix instruction
+    for such an attention, and types, shapes and alignment fit.
 
     ```mlir
     ark.online_attention ins(%q, %k, %v : ...) outs(%p, %m, %s, %scores : ...) maps [...] {
@@ -75,23 +75,23 @@ def FlashAttentionPass : Pass<"ark-flash-attention", "::mlir::ModuleOp"> {
     target has it, if the head size is a multiple of 64, and if queries and at least two stages of
     64 keys and values fit into shared memory. The threads copy stages with `cp.async` while the
     warpgroups compute. Keys and values are hence read once per CTA instead of once per warp. The
-    accumulators of the scores become the left operand of the second product in registers. Steps
-    whose keys all exist, and are admitted by a causal mask for all rows, have a loop of their own
-    without masks.
+    accumulators of the scores become the left operand of the second product in registers. A
+    separate loop without masks processes the steps whose keys all exist and are admitted by a
+    causal mask for all rows.
 
-    A key beyond the length contributes nothing, even if its memory holds NaN. Masks, and the
-    results of rows without any key, are those of the original ops. All other results differ from
-    the original ones by rounding only.
+    A key beyond the length does not contribute to any result, even if its memory holds NaN. The
+    effect of masks, and the results of rows without keys, equal those of the original ops. All
+    other results differ only by rounding.
 
     The instruction, and the elements that each thread holds, come from the target's `#ark.mma`; the
     figures here are those of `mma.sync`. The pass skips instructions whose accumulators lie in other
     threads than the operands of the next product.
 
     The pass also skips head sizes above 128, head sizes that are not a multiple of 16 if there are
-    more than 8 rows, rows that are not aligned to 16 bytes, and attentions that would need more than
-    40 KB of shared memory: `ark-expand-attention` expands all that this pass skips. If every work
-    item has a single vCTA, and only elementwise ops remain beside the attention, the body of the
-    loop over vCTAs replaces the loop.
+    more than 8 rows, rows that are not aligned to 16 bytes, and attentions that would need more
+    than 40 KB of shared memory: `ark-expand-attention` expands the attentions that this pass skips.
+    If every work item has a single vCTA, and only elementwise ops remain beside the attention, the
+    body of the loop over vCTAs replaces the loop.
 
     ```mlir
     ark.online_attention ins(%q, %k, %v : memref<4x64xbf16>, memref<?x64xbf16, ...>, ...)

@@ -8,9 +8,9 @@ func.func private @ark_uniform(%number: i32) -> i32
 // prefetch function. ark-prefetch-weights derives this function from @ark_execute_work_item.
 func.func private @ark_prefetch_work_item(%context: !llvm.ptr, %task: i32, %begin: i32, %end: i32)
 
-// Called by all threads before the lane waits. The next instruction of the lane is the one `left`
-// before `last`; `has_next` is false if the lane has no further instruction. Prefetches if that
-// instruction is a work item.
+// Called by all threads before the lane waits. `left` is the number of instructions of the lane
+// after the wait, which end at index `last`; `has_next` is false if `left` is zero. Prefetches if
+// the next instruction is a work item.
 func.func private @ark_prefetch_next_work_item(%context: !llvm.ptr, %last: i64, %left: i64,
                                                %has_next: i1) {
   %work_item = arith.constant kOpcodeRun : i32

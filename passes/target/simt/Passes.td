@@ -9,7 +9,7 @@ def HoistInvariantsPass : Pass<"ark-hoist-invariants", "::mlir::ModuleOp"> {
   let summary = "Hoist ops whose results are the same for all vCTAs of a work item out of the loop";
   let description = [{
     Moves a `linalg` op before the loop over vCTAs if its operands do not depend on the vCTA, and
-    its result is a temporary that nothing else writes. An example is the norm of a row that all
+    its result is a temporary that no other op writes. An example is the norm of a row that all
     vCTAs multiply with their weights. Views, loads and receives of LL packets that are the same for
     all vCTAs move as well.
 
@@ -108,8 +108,8 @@ def MergeVctasPass : Pass<"ark-merge-vctas", "::mlir::ModuleOp"> {
   let description = [{
     If a loop over vCTAs consists of one parallel loop, the two become one parallel loop: small
     tiles would leave most threads idle. The loop over vCTAs stays if a single result occupies all
-    threads of a CTA, or if every work item has one vCTA. Iterations beyond the end of a clipped vCTA
-    repeat the last iteration and store nothing.
+    threads of a CTA, or if every work item has one vCTA. Iterations beyond the end of a clipped
+    vCTA repeat the last iteration without its stores.
 
     ```mlir
     scf.for %v = %begin to %end step %c1 {
