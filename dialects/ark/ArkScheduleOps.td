@@ -138,7 +138,7 @@ def Ark_SignalOp : Ark_LaneItemOp<"signal"> {
 }
 
 def Ark_WaitOp : Ark_LaneItemOp<"wait"> {
-  let summary = "Waits for all arrivals of this iteration and acquires the accesses that the signals released";
+  let summary = "Waits for all arrivals of this iteration and acquires the released accesses";
   let arguments = (ins FlatSymbolRefAttr:$semaphore);
   let assemblyFormat = "$semaphore attr-dict";
 }

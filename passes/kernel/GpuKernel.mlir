@@ -53,9 +53,9 @@ func.func private @ark_begin_work_item(%left: i64) {
   return
 }
 
-// Functions of LocalRanks.mlir or CudaPeerRanks.mlir: they return the index of a lane among the
-// lanes of all ranks, return the number of iterations after which the launch ends, or zero, and
-// store that number for the GPU at `distance`.
+// Functions of LocalRanks.mlir or CudaPeerRanks.mlir. @ark_lane_number returns the index of a lane
+// among the lanes of all ranks. @ark_load_stop returns the number of iterations after which the
+// launch ends, or zero. @ark_store_stop stores this number for the GPU at `distance`.
 func.func private @ark_lane_number(%context: !llvm.ptr, %lane: i64) -> i64
 func.func private @ark_load_stop(%context: !llvm.ptr, %report: !llvm.ptr) -> i64
 func.func private @ark_store_stop(%context: !llvm.ptr, %distance: i32, %iterations: i64)
@@ -294,7 +294,8 @@ func.func private @ark_set_epoch(%epoch: i32) {
 }
 
 // Returns the instruction of a lane that is `left` before the end `last` of its instructions. Like
-// the functions of KernelTables.mlir, this function gets another body if its table is cached.
+// the functions of KernelTables.mlir, this function gets another body if ark-cache-tables caches
+// its table.
 func.func private @ark_instruction(%context: !llvm.ptr, %last: i64, %left: i64) -> vector<4xi32> {
   %size = arith.constant kInstructionFields : i64
   %index = arith.subi %last, %left : i64

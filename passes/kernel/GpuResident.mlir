@@ -159,8 +159,8 @@ func.func private @ark_await_doorbell(%context: !llvm.ptr, %doorbell: !llvm.ptr,
   return %result : i1
 }
 
-// Announces that the lane reads nothing more of a run. When all lanes have done so, lane 0 tells
-// the host.
+// Announces that the lane reads no more data of a run. When all lanes have announced this, lane 0
+// tells the host.
 func.func private @ark_acknowledge_ring(%context: !llvm.ptr, %doorbell: !llvm.ptr, %ring: i64) {
   %zero = arith.constant 0 : i64
   func.call @ark_cta_barrier() : () -> ()

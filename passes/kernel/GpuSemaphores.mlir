@@ -125,8 +125,8 @@ func.func private @ark_wait(%context: !llvm.ptr, %left: i64, %semaphore: i64,
   return %result : i32
 }
 
-// Records the wait that timed out and its position in the lane, unless another lane has recorded
-// one before. Returns the code that ends the run.
+// Records the wait that timed out and its position in the lane, unless another lane has recorded a
+// wait before. Returns the code that ends the run.
 func.func private @ark_report_hang(%context: !llvm.ptr, %lane: i64, %left: i64,
                                    %semaphore: i64, %seen: i64, %expected: i64) -> i32 {
   %report_field = llvm.getelementptr %context[kReport] : (!llvm.ptr) -> !llvm.ptr, i64

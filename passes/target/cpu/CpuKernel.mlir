@@ -71,7 +71,7 @@ func.func @ark_kernel(%context: !llvm.ptr, %lane: i64) -> i32 {
 }
 
 // Waits without a timeout for ring number `run` of the doorbell. Returns true after the ring, and
-// false after an abort, which no ring follows.
+// false after an abort.
 func.func private @ark_await_doorbell(%context: !llvm.ptr, %doorbell: !llvm.ptr, %run: i64) -> i1 {
   %zero = arith.constant 0 : i64
   %one = arith.constant 1 : i64

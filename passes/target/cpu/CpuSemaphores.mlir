@@ -11,7 +11,7 @@ func.func private @ark_pause()
 // Semaphores
 //===----------------------------------------------------------------------===//
 
-// Returns the address of a counter. Every counter has a cache line of its own.
+// Returns the address of a counter. Every counter has a separate cache line.
 func.func private @ark_counter(%context: !llvm.ptr, %semaphore: i64) -> !llvm.ptr {
   %words = arith.constant kCounterWords : i64
   %field = llvm.getelementptr %context[kSemaphores] : (!llvm.ptr) -> !llvm.ptr, i64
@@ -114,7 +114,7 @@ func.func private @ark_missing(%word: !llvm.ptr, %shift: i64, %target: i64) -> i
   return %scaled : i64
 }
 
-// Records the wait that timed out, unless another lane has recorded one before. Returns the code
+// Records the wait that timed out, unless another lane has recorded a wait before. Returns the code
 // that ends the run.
 func.func private @ark_report_hang(%report: !llvm.ptr, %lane: i64, %instruction: i64,
                                    %semaphore: i64, %seen: i64, %expected: i64) -> i32 {

@@ -84,8 +84,8 @@ func.func private @ark_cta_barrier() {
   return
 }
 
-// Moves the number to a scalar register. Computations on it then use scalar instructions and
-// branches instead of execution masks.
+// Moves the number to a scalar register. Computations on the number then use scalar instructions
+// and branches instead of execution masks.
 func.func private @ark_uniform(%number: i32) -> i32 {
   %result = rocdl.readfirstlane %number : i32
   return %result : i32

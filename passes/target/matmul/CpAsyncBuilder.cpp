@@ -27,18 +27,19 @@ void CpAsyncBuilder::copy(Value k, Value stage) {
   Value target = add(stage, getTarget());
   int64_t rowsAtOnce = getRowsAtOnce(threads), rows = 0;
   for (const Source &source : sources) {
-    for (int64_t own = 0; own < source.rows; own += rowsAtOnce) {
+    for (int64_t rowOffset = 0; rowOffset < source.rows;
+         rowOffset += rowsAtOnce) {
       OpBuilder::InsertionGuard guard(builder);
-      if (source.rows - own < rowsAtOnce) {
+      if (source.rows - rowOffset < rowsAtOnce) {
         Value isThere =
             arith::CmpIOp::create(builder, arith::CmpIPredicate::ult, copiedRow,
-                                  constant(source.rows - own));
+                                  constant(source.rows - rowOffset));
         auto branch =
             scf::IfOp::create(builder, isThere, /*withElseRegion=*/false);
         builder.setInsertionPoint(branch.thenBlock()->getTerminator());
       }
-      Value from = getDistance(source, k, own);
-      Value to = add(target, constant((rows + own) * kStageRowBytes));
+      Value from = getDistance(source, k, rowOffset);
+      Value to = add(target, constant((rows + rowOffset) * kStageRowBytes));
       NVVM::CpAsyncOp::create(builder, createOffset(builder, shared, to),
                               createOffset(builder, source.pointer, from),
                               kLoadBytes, NVVM::LoadCacheModifierKind::CG,

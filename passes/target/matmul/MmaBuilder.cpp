@@ -94,7 +94,7 @@ Value MmaBuilder::getFirstColumn(Value iteration) {
 
 /// Returns the columns of each product's units, one per load.
 SmallVector<MmaBuilder::Column> MmaBuilder::findColumns(Value iteration) {
-  Value ownColumn =
+  Value threadColumn =
       arith::AddIOp::create(builder, getFirstColumn(iteration), row);
   SmallVector<Column> columns;
   for (const MatmulTile &product : products) {
@@ -107,20 +107,20 @@ SmallVector<MmaBuilder::Column> MmaBuilder::findColumns(Value iteration) {
       setReadOnce(view);
     for (int64_t unit = 0; unit < shape.units; ++unit)
       for (int64_t load = 0; load < loads; ++load) {
-        Value own =
-            clampRow(add(ownColumn, unit * shape.unitColumns + load * perLoad),
-                     product.right, count);
+        Value clamped = clampRow(
+            add(threadColumn, unit * shape.unitColumns + load * perLoad),
+            product.right, count);
         columns.push_back(
-            {product.right, own, findAddress(product.right, own)});
+            {product.right, clamped, findAddress(product.right, clamped)});
       }
   }
   return columns;
 }
 
 void MmaBuilder::findRows() {
-  Value ownRow = arith::AddIOp::create(builder, firstRow, row);
+  Value threadRow = arith::AddIOp::create(builder, firstRow, row);
   for (int64_t block = 0; block < shape.blocks; ++block)
-    rowsOf.push_back(clampRow(add(ownRow, block * shape.unitRows),
+    rowsOf.push_back(clampRow(add(threadRow, block * shape.unitRows),
                               products.front().left, shape.getRows()));
 }
 
@@ -220,8 +220,8 @@ SmallVector<Value> MmaBuilder::getWords(Value loaded, int64_t step,
   SmallVector<Value> words;
   Type element = products.front().getElementType();
   int64_t count = instruction.getLhs().getOwn(1) / 2, first = count * step;
-  if (Type own = getElementTypeOrSelf(operand); own != element) {
-    loaded = widen(loaded, step, own);
+  if (Type stored = getElementTypeOrSelf(operand); stored != element) {
+    loaded = widen(loaded, step, stored);
     first = 0;
   }
   for (int64_t i = 0; i < count; ++i) {
@@ -264,7 +264,7 @@ void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
           numAccumulators = instruction.getNumAccumulators();
   for (int64_t step = 0; step < getSteps(); ++step) {
     ArrayRef<Value> rest = columns;
-    MutableArrayRef<Value> ownAccumulators = accumulators;
+    MutableArrayRef<Value> remaining = accumulators;
     for (const MatmulTile &product : products)
       for (int64_t unit = 0; unit < shape.units; ++unit) {
         SmallVector<Value> words;
@@ -278,10 +278,9 @@ void MmaBuilder::multiply(ArrayRef<Value> columns, ArrayRef<Value> rows,
         rest = rest.drop_front(product.getLoads());
         for (Value row : rows) {
           createMma(words, getWords(row, step, product.left),
-                    ownAccumulators.slice(numAccumulators * (step % chains),
-                                          numAccumulators));
-          ownAccumulators =
-              ownAccumulators.drop_front(numAccumulators * chains);
+                    remaining.slice(numAccumulators * (step % chains),
+                                    numAccumulators));
+          remaining = remaining.drop_front(numAccumulators * chains);
         }
       }
   }
@@ -402,26 +401,26 @@ void MmaBuilder::store(ArrayRef<Value> accumulators, Value iteration) {
   int64_t numAccumulators = instruction.getNumAccumulators();
   MatrixFragment acc = instruction.getAcc();
   Location loc = builder.getLoc();
-  Value ownColumn = arith::AddIOp::create(
+  Value threadColumn = arith::AddIOp::create(
       builder, getFirstColumn(iteration),
       acc.createFirst(builder, loc, threadOfWarp, /*dim=*/0));
-  Value ownRow = arith::AddIOp::create(
+  Value threadRow = arith::AddIOp::create(
       builder, firstRow,
       acc.createFirst(builder, loc, threadOfWarp, /*dim=*/1));
   for (auto [product, buffer] : llvm::zip(products, buffers))
     for (int64_t unit = 0; unit < shape.units; ++unit)
       for (int64_t block = 0; block < shape.blocks; ++block) {
-        SmallVector<Value> own(accumulators.take_front(numAccumulators));
+        SmallVector<Value> sums(accumulators.take_front(numAccumulators));
         for (int64_t i = 0; chains == 2 && i < numAccumulators; ++i)
-          own[i] = arith::AddFOp::create(builder, own[i],
-                                         accumulators[numAccumulators + i]);
+          sums[i] = arith::AddFOp::create(builder, sums[i],
+                                          accumulators[numAccumulators + i]);
         accumulators = accumulators.drop_front(numAccumulators * chains);
-        for (auto [i, sum] : llvm::enumerate(own)) {
+        for (auto [i, sum] : llvm::enumerate(sums)) {
           auto [column, down] = acc.getOffset(i);
           if (column < product.getLoads() * product.getColumnsPerLoad())
             store(sum, product, buffer,
-                  add(ownRow, block * shape.unitRows + down),
-                  add(ownColumn, unit * shape.unitColumns + column));
+                  add(threadRow, block * shape.unitRows + down),
+                  add(threadColumn, unit * shape.unitColumns + column));
         }
       }
 }

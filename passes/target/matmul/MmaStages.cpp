@@ -125,7 +125,7 @@ void MmaStages::copy(Value k, Value stage) {
   int64_t sliceBytes = getSliceBytes(products, shape);
   int64_t rowBytes = getRowBytes(shape);
   int64_t threadsPerRow = getThreadsPerRow(shape);
-  Value ownRow =
+  Value threadRow =
       arith::DivUIOp::create(builder, thread, constant(threadsPerRow));
   Value inRow =
       arith::RemUIOp::create(builder, thread, constant(threadsPerRow));
@@ -133,15 +133,16 @@ void MmaStages::copy(Value k, Value stage) {
   Value half = constant(threadsPerRow / kSlicesPerStage);
   Value slice = arith::DivUIOp::create(builder, inRow, half);
   Value number = arith::RemUIOp::create(builder, inRow, half);
-  Value to = add(stage, multiply(ownRow, rowBytes));
+  Value to = add(stage, multiply(threadRow, rowBytes));
   to = add(to, add(multiply(slice, sliceBytes), multiply(number, kLoadBytes)));
   int64_t step = threads / threadsPerRow;
   int64_t length = shape.slices * shape.sliceElements * kElementBytes;
   for (int64_t part = 0; part < shape.parts; ++part) {
     int64_t row = 0;
     for (const Source &source : sources)
-      for (int64_t own = 0; own < source.rows; own += step, row += step) {
-        Value sourceRow = add(ownRow, constant(own));
+      for (int64_t rowOffset = 0; rowOffset < source.rows;
+           rowOffset += step, row += step) {
+        Value sourceRow = add(threadRow, constant(rowOffset));
         Value distance =
             arith::MulIOp::create(builder, sourceRow, source.stride);
         distance = add(distance, add(from, constant(part * length)));

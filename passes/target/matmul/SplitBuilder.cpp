@@ -39,9 +39,10 @@ SmallVector<SplitBuilder::Loaded> SplitBuilder::load(Value k) {
   int64_t rowsAtOnce = getRowsAtOnce(threads), rows = 0;
   SmallVector<Loaded> loaded;
   for (const Source &source : sources) {
-    for (int64_t own = 0; own < source.rows; own += rowsAtOnce) {
+    for (int64_t rowOffset = 0; rowOffset < source.rows;
+         rowOffset += rowsAtOnce) {
       Loaded next;
-      Value from = getDistance(source, k, own);
+      Value from = getDistance(source, k, rowOffset);
       for (int64_t bytes = 0; bytes < kElements * kElementBytes;
            bytes += kLoadBytes) {
         Value pointer =
@@ -51,7 +52,7 @@ SmallVector<SplitBuilder::Loaded> SplitBuilder::load(Value k) {
           next.elements.push_back(
               vector::ExtractOp::create(builder, vector, i));
       }
-      next.offset = add(target, constant((rows + own) * kStageRowBytes));
+      next.offset = add(target, constant((rows + rowOffset) * kStageRowBytes));
       loaded.push_back(next);
     }
     rows += source.rows;
@@ -62,11 +63,11 @@ SmallVector<SplitBuilder::Loaded> SplitBuilder::load(Value k) {
 /// Stores the terms of loaded elements to a stage.
 void SplitBuilder::split(ArrayRef<Loaded> loaded, Value stage) {
   auto type = VectorType::get({kLoadBytes / 4}, builder.getI32Type());
-  for (const Loaded &own : loaded)
+  for (const Loaded &row : loaded)
     for (auto [term, words] :
-         llvm::enumerate(splitFloats(builder, own.elements))) {
+         llvm::enumerate(splitFloats(builder, row.elements))) {
       Value to =
-          add(add(stage, own.offset), constant(term * shape.getTermBytes()));
+          add(add(stage, row.offset), constant(term * shape.getTermBytes()));
       Value vector = vector::FromElementsOp::create(builder, type, words);
       LLVM::StoreOp::create(builder, vector, createOffset(builder, shared, to),
                             kLoadBytes);
@@ -78,9 +79,9 @@ void SplitBuilder::split(ArrayRef<Loaded> loaded, Value stage) {
 SmallVector<Value> SplitBuilder::accumulate() {
   split(load(constant(0)), constant(0));
   fenceStages(builder);
-  int64_t own = shape.getAccumulatorsPerThread();
+  int64_t perThread = shape.getAccumulatorsPerThread();
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
-  SmallVector<Value> inits(shape.numProducts * own, zero);
+  SmallVector<Value> inits(shape.numProducts * perThread, zero);
   inits.push_back(constant(0));
   Value end = constant(getDepth());
   auto loop = scf::ForOp::create(builder, constant(0), end,
@@ -107,16 +108,17 @@ SmallVector<Value> SplitBuilder::accumulate() {
     }
     NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);
     for (auto [number, product] : llvm::enumerate(products))
-      addTo(MutableArrayRef(carried).slice(number * own, own), product);
+      addTo(MutableArrayRef(carried).slice(number * perThread, perThread),
+            product);
     // Also orders the last reads of stages before accumulators overwrite them.
     fenceStages(builder);
     scf::YieldOp::create(builder, carried);
   }
   SmallVector<Value> totals = createAccumulators();
   for (auto [number, total] : llvm::enumerate(totals))
-    for (int64_t i = 0; i < own; ++i)
-      total = LLVM::InsertValueOp::create(builder, total,
-                                          loop.getResult(number * own + i), i);
+    for (int64_t i = 0; i < perThread; ++i)
+      total = LLVM::InsertValueOp::create(
+          builder, total, loop.getResult(number * perThread + i), i);
   return totals;
 }
 
@@ -133,11 +135,11 @@ void SplitBuilder::addTo(MutableArrayRef<Value> sums, Value products) {
 //===----------------------------------------------------------------------===//
 
 /// Returns true if one of the thread's accumulators is infinite or NaN.
-Value SplitBuilder::isAnyNotFinite(Value own) {
+Value SplitBuilder::isAnyNotFinite(Value accumulators) {
   Value zero = arith::ConstantOp::create(builder, builder.getF32FloatAttr(0));
   Value sum = zero;
   for (int64_t i = 0; i < shape.getAccumulatorsPerThread(); ++i) {
-    Value element = LLVM::ExtractValueOp::create(builder, own, i);
+    Value element = LLVM::ExtractValueOp::create(builder, accumulators, i);
     Value product = arith::MulFOp::create(builder, element, zero);
     sum = arith::AddFOp::create(builder, sum, product);
   }
@@ -166,11 +168,11 @@ Value SplitBuilder::computeElement(unsigned number, Value row, Value column) {
   return loop.getResult(0);
 }
 
-void SplitBuilder::store(Value own, unsigned product, Value buffer) {
-  WarpgroupBuilder::store(own, product, buffer);
+void SplitBuilder::store(Value accumulators, unsigned product, Value buffer) {
+  WarpgroupBuilder::store(accumulators, product, buffer);
   MatrixFragment acc = instruction->getAcc();
   auto [row, column] = getFirstPosition();
-  auto branch = scf::IfOp::create(builder, isAnyNotFinite(own),
+  auto branch = scf::IfOp::create(builder, isAnyNotFinite(accumulators),
                                   /*withElseRegion=*/false);
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(branch.thenBlock()->getTerminator());

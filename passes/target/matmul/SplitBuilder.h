@@ -28,11 +28,11 @@ private:
   };
 
   SmallVector<Value> accumulate() override;
-  void store(Value own, unsigned product, Value buffer) override;
+  void store(Value accumulators, unsigned product, Value buffer) override;
   SmallVector<Loaded> load(Value k);
   void split(ArrayRef<Loaded> loaded, Value stage);
   void addTo(MutableArrayRef<Value> sums, Value products);
-  Value isAnyNotFinite(Value own);
+  Value isAnyNotFinite(Value accumulators);
   Value computeElement(unsigned product, Value row, Value column);
 };
 

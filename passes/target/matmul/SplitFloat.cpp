@@ -54,8 +54,8 @@ SmallVector<SmallVector<Value>> ark::splitFloats(ImplicitLocOpBuilder &builder,
     bits[2].push_back(getBits(builder, low));
   }
   SmallVector<SmallVector<Value>> words(kF32Terms);
-  for (auto [term, own] : llvm::zip(words, bits))
-    for (size_t i = 0; i + 1 < own.size(); i += 2)
-      term.push_back(pack(builder, own[i], own[i + 1]));
+  for (auto [termWords, termBits] : llvm::zip(words, bits))
+    for (size_t i = 0; i + 1 < termBits.size(); i += 2)
+      termWords.push_back(pack(builder, termBits[i], termBits[i + 1]));
   return words;
 }

@@ -310,11 +310,11 @@ SmallVector<Value> TmaCopyBuilder::accumulate() {
     SmallVector<Value> accumulators(
         loop.getRegionIterArgs().take_front(numAccumulators));
     ValueRange rest = loop.getRegionIterArgs().drop_front(numAccumulators);
-    PipelineState own{rest[0], rest[1]}, free{rest[2], rest[3]};
-    wait(own, Barrier::Full);
+    PipelineState current{rest[0], rest[1]}, free{rest[2], rest[3]};
+    wait(current, Barrier::Full);
     int64_t units = shape.getStageBytes() / kDescriptorUnit;
     Value offset =
-        arith::MulIOp::create(builder, own.stage, constantI32(units));
+        arith::MulIOp::create(builder, current.stage, constantI32(units));
     startStage(arith::ExtUIOp::create(builder, builder.getI64Type(), offset),
                accumulators);
     wait(free, Barrier::Empty);
@@ -326,9 +326,9 @@ SmallVector<Value> TmaCopyBuilder::accumulate() {
         isEqual(builder, remainder(thread, shape.getWarpSize()), constant(0));
     Value hasRead = isLess(builder, constant(0), k);
     arrive(rest[4], arith::AndIOp::create(builder, isFirst, hasRead));
-    PipelineState nextOwn = getNext(own), nextFree = getNext(free);
-    accumulators.append({nextOwn.stage, nextOwn.parity, nextFree.stage,
-                         nextFree.parity, own.stage});
+    PipelineState nextCurrent = getNext(current), nextFree = getNext(free);
+    accumulators.append({nextCurrent.stage, nextCurrent.parity, nextFree.stage,
+                         nextFree.parity, current.stage});
     scf::YieldOp::create(builder, accumulators);
   }
   NVVM::WgmmaWaitGroupSyncOp::create(builder, 0);

@@ -181,7 +181,8 @@ std::pair<Value, Value> WarpgroupBuilder::getFirstPosition() {
 /// Stores accumulators. A warp holds consecutive rows of its warpgroup. A
 /// thread's accumulators are the fragments of all `n` columns, each of which
 /// consists of neighbouring columns of several rows.
-void WarpgroupBuilder::store(Value own, unsigned product, Value buffer) {
+void WarpgroupBuilder::store(Value accumulators, unsigned product,
+                             Value buffer) {
   MatrixFragment acc = instruction->getAcc();
   auto [row, column] = getFirstPosition();
   int64_t count = acc.getConsecutive(1);
@@ -189,7 +190,8 @@ void WarpgroupBuilder::store(Value own, unsigned product, Value buffer) {
   for (int64_t i = 0; i < shape.getAccumulatorsPerThread(); i += count) {
     SmallVector<Value> elements;
     for (int64_t next = 0; next < count; ++next)
-      elements.push_back(LLVM::ExtractValueOp::create(builder, own, i + next));
+      elements.push_back(
+          LLVM::ExtractValueOp::create(builder, accumulators, i + next));
     Value vector = vector::FromElementsOp::create(builder, type, elements);
     auto [down, across] = acc.getOffset(i % acc.getNumElements());
     int64_t unit = i / acc.getNumElements() * instruction->getColumns();
@@ -211,6 +213,6 @@ void WarpgroupBuilder::build(ValueRange accumulators) {
     auto branch = scf::IfOp::create(builder, isOwner, /*withElseRegion=*/false);
     builder.setInsertionPoint(branch.thenBlock()->getTerminator());
   }
-  for (auto [product, own] : llvm::enumerate(products))
-    store(own, product, accumulators[product]);
+  for (auto [product, sums] : llvm::enumerate(products))
+    store(sums, product, accumulators[product]);
 }

@@ -59,7 +59,7 @@ protected:
   /// `offset`, an i64, is the offset of the stage in descriptor units.
   void startStage(Value offset, MutableArrayRef<Value> accumulators);
   /// Stores the accumulators of a product to a buffer.
-  virtual void store(Value own, unsigned product, Value buffer);
+  virtual void store(Value accumulators, unsigned product, Value buffer);
   /// Returns the position of the thread's first accumulator in a tile.
   std::pair<Value, Value> getFirstPosition();
   /// Advances a descriptor by `offset` units.

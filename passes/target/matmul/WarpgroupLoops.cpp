@@ -61,18 +61,19 @@ int64_t WarpgroupShape::getBytes() const {
 }
 
 /// Returns true if the operand lies in global memory, is not clipped, and whole
-/// warps copy its stage rows. A warpgroup multiplies `own` of the rows, which
-/// are whole panels. The rows that `threads` copy at once lie in one panel.
-static bool isEven(const StagedOperand &operand, int64_t own, int64_t threads,
-                   int64_t warpSize) {
+/// warps copy its stage rows. A warpgroup multiplies `groupRows` of the rows,
+/// which are whole panels. The rows that `threads` copy at once lie in one
+/// panel.
+static bool isEven(const StagedOperand &operand, int64_t groupRows,
+                   int64_t threads, int64_t warpSize) {
   auto type = cast<MemRefType>(operand.buffer.getType());
   bool isGlobal = !getRoot(operand.buffer).getDefiningOp<memref::AllocaOp>();
   int64_t perRow = kStageRowBytes / kLoadBytes;
   bool isPlain = operand.major == Major::K;
   return isGlobal && type.getDimSize(isPlain ? 0 : 1) == operand.rows &&
          operand.rows * perRow % warpSize == 0 &&
-         (isPlain ||
-          (own % kPanelElements == 0 && kStageDepth % (threads / perRow) == 0));
+         (isPlain || (groupRows % kPanelElements == 0 &&
+                      kStageDepth % (threads / perRow) == 0));
 }
 
 /// Returns an upper bound of the bytes beside stages and accumulators.
@@ -109,8 +110,9 @@ static bool canUseWarps(ArrayRef<MatmulTile> products) {
   });
 }
 
-/// Returns the number of warpgroups across the result. Operands that single
-/// warps cannot read have fewer if the columns cannot be divided evenly.
+/// Returns the number of warpgroups across the result. Products whose operands
+/// single warps cannot read use fewer warpgroups if the columns cannot be
+/// divided evenly.
 static int64_t countAcross(ArrayRef<MatmulTile> products,
                            const WarpgroupShape &shape, bool canWarpsRead) {
   int64_t across = shape.groups / shape.down;

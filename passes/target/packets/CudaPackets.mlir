@@ -81,7 +81,7 @@ func.func private @ark_packet_tag() -> i32 {
   return %tag : i32
 }
 
-// Returns true if one of two wide packets carries another tag.
+// Returns true if one of two wide packets carries a tag other than `tag`.
 func.func private @ark_are_wide_packets_stale(%a: i64, %b: i64, %tag: i32) -> i1 {
   %half = arith.constant kWidePacketTagShift : i64
   %upper_a = arith.shrui %a, %half : i64
@@ -94,7 +94,7 @@ func.func private @ark_are_wide_packets_stale(%a: i64, %b: i64, %tag: i32) -> i1
   return %other : i1
 }
 
-// Returns true if one of four packets carries another tag.
+// Returns true if one of four packets carries a tag other than `tag`.
 func.func private @ark_are_packets_stale(%a: i32, %b: i32, %c: i32, %d: i32, %tag: i32) -> i1 {
   %unit = arith.constant kPacketTagUnit : i32
   %xa = arith.xori %a, %tag : i32

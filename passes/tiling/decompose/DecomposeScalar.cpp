@@ -105,8 +105,8 @@ Value Scalars::compare(ComparePredicate predicate, Value a, Value b) {
 }
 
 /// Emits a division that truncates toward zero. Hardware traps on division by
-/// zero and on an overflowing quotient; here the former yields zero and the
-/// latter wraps.
+/// zero and on an overflowing quotient; here, a division by zero yields zero,
+/// and an overflowing quotient wraps.
 Value Scalars::divideIntegers(Value a, Value b) {
   Value zero = number(a.getType(), 0), one = number(a.getType(), 1);
   Value byZero = compare(ComparePredicate::EQ, b, zero);

@@ -269,11 +269,12 @@ bool TaskFuser::isWorth(TaskOp first, TaskOp second, MergeKind kind) {
   int64_t sms = target.getSms(), count = second.getNumVCTAs();
   if (!readsResultOf(second, first)) {
     // Elementwise tasks that share numbers only, such as a learning rate, each
-    // run as soon as their own operands are ready. One task would wait for all.
-    bool areStrangers = isElementwise(first) && isElementwise(second) &&
-                        !shareTensor(first, second);
+    // run as soon as their own operands are ready. A fused task would wait for
+    // the operands of both tasks.
+    bool shareOnlyNumbers = isElementwise(first) && isElementwise(second) &&
+                            !shareTensor(first, second);
     return isWorthSideBySide(getLoad(first), getLoad(second), count) &&
-           !(areStrangers && target.isGpu() && 2 * count > sms);
+           !(shareOnlyNumbers && target.isGpu() && 2 * count > sms);
   }
   // Fusion saves the other rank a hand-off, and changes nothing for other
   // readers of the data.
@@ -363,8 +364,8 @@ bool TaskFuser::fuseSideBySide(TaskOp &second, SiblingTasks &siblings) {
 }
 
 /// Fuses a producer whose results then stay in registers. Such producers come
-/// before tasks that only share an input: the latter could leave no room for
-/// further ops.
+/// before tasks that only share an input: a fusion with such a task could leave
+/// no room for further ops.
 bool TaskFuser::fuseElementwiseProducer(TaskOp &second,
                                         SiblingTasks &siblings) {
   if (putsPackets(second))

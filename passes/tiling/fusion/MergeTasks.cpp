@@ -16,8 +16,8 @@ using namespace mlir;
 using namespace mlir::ark;
 
 namespace {
-/// A tensor and the region of it that a vCTA accesses.
-using Part = std::pair<Value, RegionAttr>;
+/// A tensor and the region that a vCTA accesses in this tensor.
+using TensorRegion = std::pair<Value, RegionAttr>;
 
 class TaskMerger {
 public:
@@ -45,8 +45,8 @@ private:
   /// of `first`.
   llvm::SmallDenseMap<unsigned, SmallVector<int64_t>> offsets;
   MergeKind kind;
-  llvm::SetVector<Part> inputs;
-  SmallVector<Part> outs;
+  llvm::SetVector<TensorRegion> inputs;
+  SmallVector<TensorRegion> outs;
   SmallVector<int64_t> fresh;
   bool updates = false;
 };
@@ -267,7 +267,7 @@ SmallVector<Value> TaskMerger::inlineBody(TaskOp from, ValueRange arguments) {
 void TaskMerger::inlineBodies() {
   rewriter.setInsertionPointToEnd(&merged.getBody().front());
   auto getInput = [&](Value value, RegionAttr region) -> Value {
-    auto it = llvm::find(inputs, Part(value, region));
+    auto it = llvm::find(inputs, TensorRegion(value, region));
     return merged.getInputTiles()[it - inputs.begin()];
   };
   unsigned nextOut = 0;

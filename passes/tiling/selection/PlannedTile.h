@@ -9,8 +9,8 @@ namespace mlir::ark {
 
 /// Returns the planned tile of a group, with an extent for every dimension of
 /// the result, or nothing if the group has no plan. Emits an error and fails if
-/// the plan is not a list of positive extents, or if the group cannot be cut
-/// like that.
+/// the plan is not a list of positive extents, or if the group cannot be
+/// divided into such tiles.
 FailureOr<std::optional<Tile>> getPlannedTile(GroupOp group);
 
 } // namespace mlir::ark
