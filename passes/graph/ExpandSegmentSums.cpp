@@ -30,7 +30,7 @@ static constexpr int64_t kVCTAsPerSM = 2;
 /// Least number of columns of a tile, so that a warp accesses whole sectors.
 static constexpr int64_t kMinColumns = 32;
 /// Indices that a vCTA reads at once.
-static constexpr int64_t kChunk = 32;
+static constexpr int64_t kIndicesAtOnce = 32;
 
 //===----------------------------------------------------------------------===//
 // Shapes
@@ -143,7 +143,7 @@ private:
   Segment getSegment(Value slice);
   Value addIfOwn(Value slice, Value sums);
   Value addRange(Value begin, Value end, Value sums);
-  Value addChunk(Value begin, Value sums);
+  Value addRangeIfAnyOwn(Value begin, Value sums);
   Value createLoop(Value begin, Value end, Value sums,
                    function_ref<Value(Value index, Value sums)> body);
   Value createBranch(Value condition, Value sums, function_ref<Value()> then);
@@ -207,33 +207,36 @@ Value BodyBuilder::addRange(Value begin, Value end, Value sums) {
   });
 }
 
-/// Reads the indices of a chunk before any of them is used, since one load
-/// after the other takes a microsecond for seven indices.
-Value BodyBuilder::addChunk(Value begin, Value sums) {
+/// Adds the vCTA's slices of a range of `kIndicesAtOnce` slices. Reads all
+/// indices of the range before their first use, since one load after the other
+/// takes a microsecond for seven indices.
+Value BodyBuilder::addRangeIfAnyOwn(Value begin, Value sums) {
   Value isAnyOwn;
-  for (int64_t i = 0; i < kChunk; ++i) {
+  for (int64_t i = 0; i < kIndicesAtOnce; ++i) {
     Value slice = arith::AddIOp::create(builder, loc, begin, createIndex(i));
     Value isOwn = getSegment(slice).isOwn;
     isAnyOwn =
         isAnyOwn ? arith::OrIOp::create(builder, loc, isAnyOwn, isOwn) : isOwn;
   }
   return createBranch(isAnyOwn, sums, [&] {
-    Value end = arith::AddIOp::create(builder, loc, begin, createIndex(kChunk));
+    Value end =
+        arith::AddIOp::create(builder, loc, begin, createIndex(kIndicesAtOnce));
     return addRange(begin, end, sums);
   });
 }
 
 Value BodyBuilder::addSlices(Value sums, int64_t slices) {
-  int64_t chunks = slices / kChunk;
-  if (chunks > 0)
-    sums = createLoop(createIndex(0), createIndex(chunks), sums,
-                      [&](Value chunk, Value current) {
+  int64_t ranges = slices / kIndicesAtOnce;
+  if (ranges > 0)
+    sums = createLoop(createIndex(0), createIndex(ranges), sums,
+                      [&](Value range, Value current) {
                         Value begin = arith::MulIOp::create(
-                            builder, loc, chunk, createIndex(kChunk));
-                        return addChunk(begin, current);
+                            builder, loc, range, createIndex(kIndicesAtOnce));
+                        return addRangeIfAnyOwn(begin, current);
                       });
-  if (slices % kChunk != 0)
-    sums = addRange(createIndex(chunks * kChunk), createIndex(slices), sums);
+  if (slices % kIndicesAtOnce != 0)
+    sums = addRange(createIndex(ranges * kIndicesAtOnce), createIndex(slices),
+                    sums);
   return sums;
 }
 
