@@ -7,18 +7,19 @@ use, so that a machine needs only the libraries of its own backends.
 from __future__ import annotations
 
 import importlib
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from .errors import InvalidUsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Generator, Sequence
 
     from .runtime.driver import Driver
     from .targets import Backend
 
-__all__ = ["BackendInfo", "backend_info", "backend_names", "is_backend", "register"]
+__all__ = ["BackendInfo", "backend_info", "backend_names", "is_backend", "register", "registered"]
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,18 @@ _REGISTRY: dict[str, BackendInfo] = {}
 def register(info: BackendInfo) -> None:
     """Adds a backend, or replaces the backend of the same name."""
     _REGISTRY[info.name] = info
+
+
+@contextmanager
+def registered(info: BackendInfo) -> Generator[None]:
+    """Adds a backend for the duration of a ``with`` block, for tests."""
+    before = dict(_REGISTRY)
+    register(info)
+    try:
+        yield
+    finally:
+        _REGISTRY.clear()
+        _REGISTRY.update(before)
 
 
 def backend_names() -> tuple[str, ...]:

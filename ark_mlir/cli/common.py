@@ -121,8 +121,8 @@ def add_compile_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--target",
         metavar="T",
-        help="machine to compile for, such as cpu, cpu:4 or cuda:sm_90a (default: the target that the "
-        "program names, else ARK_TARGET)",
+        help="machine to compile for, such as cpu, cpu:4 or cuda:sm_90a (default: the target that "
+        "the program names, else ARK_TARGET)",
     )
     parser.add_argument(
         "--set",

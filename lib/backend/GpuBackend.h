@@ -34,6 +34,10 @@ public:
   virtual void describeModule(gpu::GPUModuleOp gpuModule,
                               TargetAttr target) const = 0;
 
+  /// Returns true if the translation to machine code reads the targets of the
+  /// `gpu.module`.
+  virtual bool needsModuleTargets() const { return true; }
+
   /// Sets the attributes of the functions in the `gpu.module`, and of the entry
   /// that the host launches.
   virtual void describeFunctions(gpu::GPUModuleOp gpuModule,

@@ -43,7 +43,7 @@ static void buildTraced(func::FuncOp function, bool trace) {
 //===----------------------------------------------------------------------===//
 
 namespace {
-/// Builds the body of @ark_run: a switch over the task bodies. Each case calls
+/// Builds the body of @ark_execute_work_item: a switch over the task bodies. Each case calls
 /// one body with memrefs for its entries of the operand table.
 class DispatchBuilder {
 public:

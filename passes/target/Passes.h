@@ -10,8 +10,8 @@ namespace mlir::ark {
 /// Registers the passes of all folders of the target stage.
 void registerArkTargetPasses();
 
-/// Registers the backends cpu, cuda and hip; may be called again. Without
-/// backends, no pass knows a target.
+/// Registers the backends of the target stage; may be called again. Without
+/// backends, passes know no target.
 void registerArkBackends();
 
 struct TargetPipelineOptions {

@@ -11,4 +11,5 @@ void mlir::ark::registerArkTestPasses() {
   registerTestCrashPass();
   registerTestDeleteEachWaitPass();
   registerTestPrintDependencesPass();
+  registerToyBackend();
 }

@@ -236,6 +236,9 @@ struct TestMatrixInstructionsPass
   MLIR_DEFINE_EXPLICIT_INTERNAL_INLINE_TYPE_ID(TestMatrixInstructionsPass)
 
   TestMatrixInstructionsPass() = default;
+  explicit TestMatrixInstructionsPass(int64_t threads) {
+    this->threads = threads;
+  }
   TestMatrixInstructionsPass(const TestMatrixInstructionsPass &other)
       : PassWrapper(other) {}
 
@@ -303,6 +306,11 @@ private:
                           llvm::cl::desc("Threads of a CTA")};
 };
 } // namespace
+
+std::unique_ptr<Pass>
+mlir::ark::createTestMatrixInstructionsPass(int64_t threads) {
+  return std::make_unique<TestMatrixInstructionsPass>(threads);
+}
 
 void mlir::ark::registerTestMatrixInstructionsPass() {
   PassRegistration<TestMatrixInstructionsPass>();

@@ -5,7 +5,7 @@
 #include "passes/target/support/SharedMemory.h"
 
 #include "dialects/ark/ArkOps.h"
-#include "lib/backend/Backend.h"
+#include "lib/backend/GpuBackend.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/IR/Intrinsics.h"
@@ -77,14 +77,15 @@ static LogicalResult verifyOps(Operation *container, const Backend &backend) {
 }
 
 /// Returns the op that contains the functions: the module or its gpu.module.
-static FailureOr<Operation *> getContainer(ModuleOp module, bool isGpu) {
-  if (!isGpu)
+static FailureOr<Operation *> getContainer(ModuleOp module,
+                                           const GpuBackend *gpu) {
+  if (!gpu)
     return module.getOperation();
   auto gpuModules = module.getOps<gpu::GPUModuleOp>();
   if (!llvm::hasSingleElement(gpuModules))
     return module.emitError("does not have exactly one gpu.module (target_c2)");
   gpu::GPUModuleOp gpuModule = *gpuModules.begin();
-  if (!gpuModule.getTargetsAttr())
+  if (gpu->needsModuleTargets() && !gpuModule.getTargetsAttr())
     return gpuModule.emitOpError("names no target (target_c2)");
   return gpuModule.getOperation();
 }
@@ -159,12 +160,12 @@ struct VerifyTargetPass : ark::impl::VerifyTargetPassBase<VerifyTargetPass> {
     FailureOr<const Backend *> backend = findBackend(module);
     if (failed(backend))
       return signalPassFailure();
-    bool isGpu = (*backend)->asGpu();
-    FailureOr<Operation *> container = getContainer(module, isGpu);
+    const GpuBackend *gpu = (*backend)->asGpu();
+    FailureOr<Operation *> container = getContainer(module, gpu);
     if (failed(container) || failed(verifyOps(module, **backend)))
       return signalPassFailure();
     for (auto kernel : module.getOps<KernelOp>())
-      if (failed(verifyEntry(kernel, *container, isGpu)) ||
+      if (failed(verifyEntry(kernel, *container, /*isGpu=*/gpu)) ||
           failed(verifyBodies(kernel, *container)) ||
           failed(verifyPacketAccesses(kernel, *container, target, **backend)) ||
           failed(verifySharedMemory(kernel, target)))

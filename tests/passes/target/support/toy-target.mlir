@@ -4,25 +4,35 @@
 //    this name, so the attribute states all facts.
 // DEFINE: %{mma} = #ark.mma<kind = other, m = 8, n = 8, k = 4, lhs = #ark.fragment<outer = [1, 1], threads = [8, 2], strides = [1, 8], elements = [1, 2]>, rhs = #ark.fragment<outer = [1, 1], threads = [2, 8], strides = [8, 1], elements = [2, 1]>, acc = #ark.fragment<outer = [1, 1], threads = [4, 4], strides = [4, 1], elements = [2, 2]>>
 // DEFINE: %{figures} = sms = 2, warps = 4, shared_memory = 65536, bandwidth = 300, flops = 60000, handoff = 700, barrier = 1200, overhead = 250
-// DEFINE: %{toy} = #ark.target<backend = hip, arch = "toy", %{figures}, gpu = #ark.gpu<warp_size = 16, scopes = #ark.scopes<device = "agent">, mma = [%{mma}]>>
+// DEFINE: %{toy} = #ark.target<backend = toy, arch = "toy", %{figures}, gpu = #ark.gpu<warp_size = 16, scopes = #ark.scopes<device = "agent">, mma = [%{mma}]>>
 //
-// 2. Kernel: the texts of `hip`.
+// 2. Kernel: the primitives of tests/lib/ToyKernel.mlir.
 // RUN: ark-opt %s '--ark-target=%{toy}' --ark-compile-to=kernel -o %t
 // RUN: FileCheck %s --check-prefix=KERNEL --input-file=%t
 //
-// 3. Bodies: the passes that GPUs share, as in GpuLowering.cpp, and the lowering of products of
-//    tests/lib/TestMatrixInstructions.cpp.
+// 3. Backend: tests/lib/ToyBackend.cpp. First the passes up to the division of bodies among threads, then all.
 // RUN: ark-opt %t --pass-pipeline='builtin.module(func.func(linalg-generalize-named-ops),ark-hoist-invariants,ark-test-matrix-instructions{threads=64},ark-fuse-element-ops{threads=64},ark-bodies-to-loops,func.func(convert-linalg-to-parallel-loops),ark-merge-vctas{warp-size=16},ark-split-reductions{threads=64 warp-size=16},ark-unroll-and-jam,ark-widen-elements{threads=64},ark-map-to-threads{threads=64 warp-size=16},canonicalize,cse)' | FileCheck %s
+// RUN: ark-opt %t --ark-compile-from=target --ark-compile-to=target | FileCheck %s --check-prefix=TARGET
+//
+// 4. The Python package: tests/support/toy, which runs programs.
 
 // A target whose warps do not fit the kernel texts is an error, not wrong code.
-// RUN: not ark-opt %s '--ark-target=%{toy}' --ark-compile-to=target 2>&1 | FileCheck %s --check-prefix=ERROR
-// ERROR: has warps of 16 threads; kernels for hip need 64
+// DEFINE: %{wide} = #ark.target<backend = toy, arch = "toy", %{figures}, gpu = #ark.gpu<warp_size = 32, scopes = #ark.scopes<device = "agent">>>
+// RUN: not ark-opt %s '--ark-target=%{wide}' --ark-compile-to=target 2>&1 | FileCheck %s --check-prefix=ERROR
+// ERROR: has warps of 32 threads; kernels for toy need 16
 
 // Figures of the target decide the tiles, and the kernel dispatches the body.
-// KERNEL: #ark.target<backend = hip, arch = "toy", sms = 2, warps = 4
+// KERNEL: #ark.target<backend = toy, arch = "toy", sms = 2, warps = 4
 // KERNEL: ark.kernel @product
 // KERNEL: func.func private @body_matmul_relu(
 // KERNEL: func.func private @ark_lane()
+
+// The kernel and the body are functions of the LLVM dialect in a gpu.module, which calls the toy's instructions.
+// TARGET: gpu.module @ark_gpu
+// TARGET: llvm.func @toy_multiply(vector<2xf16>, vector<2xf16>, f32, f32, f32, f32)
+// TARGET: llvm.func {{.*}}@body_matmul_relu(
+// TARGET-COUNT-16: llvm.call @toy_multiply
+// TARGET: llvm.func {{.*}}@ark_kernel(%{{.+}}: !llvm.ptr) attributes {gpu.kernel
 
 // Every warp of the CTA takes every fourth tile of 8x8, of 2 by 6 in a tile of 16x48. A depth of 64 takes 16
 // instructions.

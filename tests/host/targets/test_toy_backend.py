@@ -1,0 +1,109 @@
+"""A backend that follows docs/extending.md compiles and runs programs: see tests/support/toy."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import toy
+from numpy.typing import NDArray
+
+import ark_mlir as ark
+from ark_mlir import backends, reference
+from ark_mlir.cli.doctor import make_program
+from ark_mlir.cli.readiness import find_readiness
+from ark_mlir.devices import split_target
+from ark_mlir.runtime.drivers import drivers_for
+
+_MISSING = [tool for tool in toy.TOOLS if shutil.which(tool) is None]
+
+pytestmark = [
+    pytest.mark.usefixtures("toy_backend"),
+    pytest.mark.skipif(toy.find_ark_opt() is None, reason="ark-opt is not installed"),
+    pytest.mark.skipif(bool(_MISSING), reason=f"{', '.join(_MISSING)} is not installed"),
+    pytest.mark.filterwarnings("ignore::ark_mlir.UnprovenWarning"),
+]
+
+
+@pytest.fixture
+def toy_backend() -> Iterator[None]:
+    with backends.registered(toy.INFO):
+        yield
+
+
+def compile_for_toy(program: ark.Program) -> ark.runtime.Executable:
+    return ark.compile(toy.lower(str(program)), cache=False)
+
+
+def check(result: NDArray[Any], program: ark.Program, arrays: Mapping[str, NDArray[Any]]) -> None:
+    expected = reference.evaluate(program, arrays, bound=True)
+    assert (np.abs(result - expected.outputs["y"]) <= expected.bounds["y"]).all()
+
+
+def test_a_program_runs_on_the_toy_gpu(rng: np.random.Generator) -> None:
+    """Products, a softmax and an elementwise epilogue: reductions in warps and in CTAs, and
+    semaphores between SMs."""
+    program = make_program()
+    arrays = {
+        "x": rng.standard_normal((4, 64), np.float32),
+        "first": rng.standard_normal((64, 96), np.float32) / 8,
+        "second": rng.standard_normal((96, 64), np.float32) / 8,
+    }
+    with compile_for_toy(program) as executable:
+        executable.bind({name: arrays[name] for name in ("first", "second")})
+        for _ in range(2):
+            check(executable.run(x=arrays["x"])["y"], program, arrays)
+        np.testing.assert_array_equal(executable.states["runs"], [2])
+
+
+def test_a_second_lane_waits_for_the_first(rng: np.random.Generator) -> None:
+    """A chain of reductions over all rows: each task needs the results of both SMs."""
+    x = rng.standard_normal((32, 48), np.float32)
+    with ark.Program("chain") as program:
+        y = ark.input("x", x.shape)
+        for _ in range(3):
+            y = y - ark.sum(y, 0, keepdims=True) / x.shape[0]
+            y = ark.softmax(y)
+        ark.output("y", y)
+    with compile_for_toy(program) as executable:
+        assert len({lane.sm for lane in executable.bundle.tables.lanes}) == 2
+        check(executable.run(x=x)["y"], program, {"x": x})
+
+
+def test_a_bundle_is_read_where_its_backend_is_known(tmp_path: Path) -> None:
+    path = tmp_path / "doctor.arkbin"
+    with compile_for_toy(make_program()) as executable:
+        executable.save(path)
+    assert ark.load(path).bundle.manifest.target.backend == "toy"
+    script = f"import ark_mlir as ark; ark.load({str(path)!r})"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True)
+    assert "BundleError" in done.stderr
+    assert "cpu, cuda, hip" in done.stderr
+
+
+def test_the_record_states_what_a_backend_lacks() -> None:
+    with pytest.raises(
+        ark.UnsupportedError, match="several ranks can be compiled for cpu and cuda"
+    ):
+        ark.compile([make_program(), make_program()], target=toy.TARGET, cache=False)
+    with compile_for_toy(make_program()) as executable:
+        message = "a program for toy: only programs for cuda run on a GPU of choice"
+        with pytest.raises(ark.InvalidUsageError, match=message):
+            drivers_for(executable.bundle, [0])
+
+
+def test_names_of_targets_follow_the_registry() -> None:
+    assert ark.targets.resolve("toy") == toy.TARGET
+    assert split_target("toy:0,1") == ("toy", (0, 1))
+    with pytest.raises(ark.InvalidUsageError, match=r"no such backend: 'tpu'; .* hip, toy"):
+        backends.backend_info("tpu")
+
+
+def test_doctor_skips_a_backend_without_readiness() -> None:
+    assert "toy" not in find_readiness()
