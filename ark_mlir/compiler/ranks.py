@@ -82,7 +82,7 @@ def _exchange(
     finally:
         os.close(file)
     # Compilation has no time limit. If rank 0 dies, `all_gather` raises at once.
-    answer = turn.all_gather("bundle", patience=None)[0]
+    answer = turn.all_gather("bundle", timeout=None)[0]
     return _read(answer)
 
 

@@ -103,7 +103,7 @@ class Turn:
         body: object = None,
         *,
         file: int | None = None,
-        patience: float | None = -1,
+        timeout: float | None = -1,
         first: Callable[[Words], None] | None = None,
     ) -> Words:
         """Sends a message to all ranks and returns the messages of all, in the order of the ranks.
@@ -112,7 +112,7 @@ class Turn:
             phase: the name of the phase, which is the same on all ranks.
             body: the message of this rank, a value that JSON can hold.
             file: a file descriptor that is sent with the message.
-            patience: how long to wait, in seconds; by default the timeout of the world. None waits
+            timeout: how long to wait, in seconds; by default the timeout of the world. None waits
                 without a limit, except that it waits no longer than the timeout for a rank whose
                 process is stopped.
             first: rank 0 calls this function with all messages before any other rank returns.
@@ -122,7 +122,7 @@ class Turn:
         host = self._links.rank == 0 and first is not None
         if not host:
             self._say(phase, body, file)
-        heard = self._hear(phase, self.timeout if patience == -1 else patience)
+        heard = self._hear(phase, self.timeout if timeout == -1 else timeout)
         words = [*heard, Message(self._links.rank, body, file)]
         words.sort(key=lambda message: message.sender)
         if host and first is not None:
@@ -147,8 +147,8 @@ class Turn:
     def _say(self, phase: str, body: object, file: int | None) -> None:
         self._links.say(self._communicator.number, self.number, phase, self.doing, body, file)
 
-    def _hear(self, phase: str, patience: float | None) -> Words:
-        limit = self.timeout if patience is None else patience
+    def _hear(self, phase: str, timeout: float | None) -> Words:
+        limit = self.timeout if timeout is None else timeout
         begin = time.monotonic()
         heard: Words = []
         missing: list[int] = []
@@ -161,7 +161,7 @@ class Turn:
         left = limit
         # Ctrl-C does not interrupt a wait without a limit on every system.
         while not self._links.monitor.wait_for(have_all_come, min(left, 1.0)):
-            if patience is None and not any(map(self._links.is_stopped, missing)):
+            if timeout is None and not any(map(self._links.is_stopped, missing)):
                 begin = time.monotonic()
             left = begin + limit - time.monotonic()
             if left <= 0:

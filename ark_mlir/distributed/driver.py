@@ -101,7 +101,7 @@ class RankDriver(CpuDriver):
         try:
             turn = self._current_turn()
             words = turn.all_gather(
-                "end", sorted(own.items()), patience=min(GRACE_SECONDS, turn.timeout)
+                "end", sorted(own.items()), timeout=min(GRACE_SECONDS, turn.timeout)
             )
         except RankFailedError:
             if run.kernel.report[0] == Abort.HANG:

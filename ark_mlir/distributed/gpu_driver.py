@@ -147,9 +147,9 @@ class GpuRankDriver(CudaDriver):
         otherwise.
         """
         turn = self._current_turn()
-        patience = turn.timeout if outcome.good else min(GRACE_SECONDS, turn.timeout)
+        timeout = turn.timeout if outcome.good else min(GRACE_SECONDS, turn.timeout)
         try:
-            words = turn.all_gather("end", _encode(outcome), patience=patience)
+            words = turn.all_gather("end", _encode(outcome), timeout=timeout)
         except RankFailedError:
             if outcome.stop.abort != Abort.HANG:
                 raise

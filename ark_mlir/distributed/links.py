@@ -91,7 +91,7 @@ class Links:
         sockets: connected `SOCK_SEQPACKET` sockets, by rank.
         processes: the processes by rank, for error messages: process ids, or text for processes on
             other hosts.
-        patience: how long a rank may take to accept a message, in seconds.
+        timeout: how long a rank may take to accept a message, in seconds.
 
     Attributes:
         shares_host: True if the ranks can send each other file descriptors of shared memory.
@@ -104,7 +104,7 @@ class Links:
         rank: int,
         sockets: Mapping[int, socket.socket],
         processes: Mapping[int, int | str],
-        patience: float,
+        timeout: float,
     ) -> None:
         self.rank = rank
         self._process = os.getpid()
@@ -118,7 +118,7 @@ class Links:
         self._sending = threading.Lock()
         self._wake, self._waker = socket.socketpair()
         for each in self._sockets.values():
-            each.settimeout(patience)
+            each.settimeout(timeout)
         self._thread = threading.Thread(target=self._receive, name="ark:ranks", daemon=True)
         self._thread.start()
 

@@ -21,7 +21,7 @@ BEGUN_WORD = (RANK_COUNTERS - 1) * SEMAPHORE_STRIDE // 8 - MOST_RANKS
 FREE_COUNTERS = BEGUN_WORD * 8 // SEMAPHORE_STRIDE
 # The limit of the wait for the kernels of the other ranks to begin, as a multiple of the limit of a
 # wait.
-BEGIN_PATIENCE = 5
+BEGIN_LIMIT_FACTOR = 5
 # A task packet carries the epoch of its iteration, counted from one, modulo this number.
 PACKET_EPOCHS = 1 << 16
 

@@ -23,7 +23,7 @@ from ark_mlir.runtime.cuda import peers
 
 FOLDER = Path(os.environ.get("ARK_GPU_BUNDLES", Path(__file__).parents[2] / "build" / "gpu"))
 # The time limit of every collective call in a scenario, in seconds.
-PATIENCE = 20.0
+TIMEOUT = 20.0
 X = np.arange(4096, dtype=np.float32)
 FOREVER = 1 << 31
 KINDS = (
@@ -211,7 +211,7 @@ def engine(file: str, address: str = "") -> Any:
     if address:
         options |= {"address": address, "secret": "0123456789abcdef" * 2}
     try:
-        with ark.distributed.init(timeout=PATIENCE, **options):
+        with ark.distributed.init(timeout=TIMEOUT, **options):
             with bound() as executable:
                 sharing = executable.report().sharing
             return [sharing, *values()]
@@ -224,7 +224,7 @@ def main() -> None:
     if scenario == "engine":
         print(json.dumps(engine(*arguments)), flush=True)
         return
-    timeout = 4.0 if scenario == "stopped" else PATIENCE
+    timeout = 4.0 if scenario == "stopped" else TIMEOUT
     with ark.distributed.init(timeout=timeout):
         print(json.dumps(globals()[scenario](*arguments)), flush=True)
 

@@ -20,7 +20,9 @@ from .rotation import ROTATION
 from .tiers import HOST, NOT_QUICK, QUICK, TURN_VARIABLE, find_turn, is_due
 
 # On a busy machine a test may be slow without a failure.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "no deadline", deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -41,7 +43,7 @@ def pytest_configure(config: pytest.Config) -> None:
     # JAX uses the CPU: these tests pass arrays in host memory, and JAX would reserve most of a GPU
     # that other test processes use with PyTorch.
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
-    settings.load_profile("patient")
+    settings.load_profile("no deadline")
     # Background jobs of a shell ignore SIGINT, which some tests send.
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -42,7 +42,7 @@ FULL_COUNT = 100
 RUNS_ALONE = True
 
 # The seconds that a rank waits for other ranks, and the timeout of waits in kernels.
-PATIENCE = 10.0
+TIMEOUT = 10.0
 HANG = 3.0
 # The survivors allow the lanes of a stopped rank this long to leave the kernel.
 GRACE = 10.0
@@ -74,7 +74,7 @@ def be_a_rank(mode: str) -> None:
     import ark_mlir as ark
 
     def work() -> None:
-        with ark.distributed.init(timeout=PATIENCE) as world:
+        with ark.distributed.init(timeout=TIMEOUT) as world:
             say("joined")
             with ark.Program("sum", rank=world.rank, world_size=world.world_size) as program:
                 x = ark.input("x", (64, 64))
@@ -135,10 +135,10 @@ class Plan:
     def deadline(self) -> float:
         """The seconds after the signal within which survivors must end."""
         if self.signal == signal.SIGSTOP:
-            return max(PATIENCE + 1, HANG + min(GRACE, PATIENCE)) + SLACK
+            return max(TIMEOUT + 1, HANG + min(GRACE, TIMEOUT)) + SLACK
         # If the rank dies before the others have met it, they wait until their timeout. Later,
         # they notice its end at once.
-        return SLACK + (PATIENCE + SLACK if self.phase == "start" else 0)
+        return SLACK + (TIMEOUT + SLACK if self.phase == "start" else 0)
 
 
 class Rank:

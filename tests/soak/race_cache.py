@@ -29,7 +29,7 @@ FULL_COUNT = 3_200
 # The script has processes of its own.
 RUNS_ALONE = True
 _KEYS = 6
-_PATIENCE_SECONDS = 1800
+_TIMEOUT_SECONDS = 1800
 
 
 class _Warned(logging.Handler):
@@ -89,7 +89,7 @@ def main() -> int:
         for process in processes:
             process.start()
         for process in processes:
-            process.join(_PATIENCE_SECONDS)
+            process.join(_TIMEOUT_SECONDS)
             process.kill()
             process.join()
         usage = BundleStore(*arguments).usage()

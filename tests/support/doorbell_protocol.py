@@ -47,7 +47,7 @@ class State(NamedTuple):
         arrivals: the number of arrivals at the barrier that ends a run.
         record: the run whose arguments and epoch the launch record holds.
         before: the number of runs before the kernel was launched.
-        patience: the number of times that lanes may still leave because no ring came.
+        exits_left: the number of times that lanes may still leave because no ring came.
     """
 
     lanes: tuple[Lane, ...] = (Lane(),) * len(LANES)
@@ -60,7 +60,7 @@ class State(NamedTuple):
     run: int = 1
     record: int = 0
     before: int = 0
-    patience: int = 2
+    exits_left: int = 2
     problem: str = ""
 
     def with_lane(self, number: int, step: str, ring: int | None = None) -> State:
@@ -187,8 +187,8 @@ class Doorbell:
     def _await_host(self, state: State, lane: Lane) -> Iterator[State]:
         if state.rings >= lane.ring:
             yield state._replace(passed=lane.ring).with_lane(0, "run")
-        elif state.patience:
-            after = state._replace(patience=state.patience - 1)
+        elif state.exits_left:
+            after = state._replace(exits_left=state.exits_left - 1)
             if self.mistake != Mistake.LEAVE_ALONE:
                 after = after._replace(passed=LEAVE)
             yield after.with_lane(0, "left")
@@ -196,8 +196,8 @@ class Doorbell:
     def _poll_host(self, state: State, number: int, lane: Lane) -> Iterator[State]:
         if state.rings >= lane.ring:
             yield state.with_lane(number, "run")
-        elif state.patience:
-            yield state._replace(patience=state.patience - 1).with_lane(number, "left")
+        elif state.exits_left:
+            yield state._replace(exits_left=state.exits_left - 1).with_lane(number, "left")
 
     def _await_lane_0(self, state: State, number: int, lane: Lane) -> Iterator[State]:
         if state.passed == LEAVE:

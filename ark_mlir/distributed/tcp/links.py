@@ -46,7 +46,7 @@ class TcpLinks(Links):
         rank: the index of this rank.
         channels: the channels to the other ranks.
         processes: the processes of all ranks, for error messages.
-        patience: how long a rank may take to accept a message, in seconds.
+        timeout: how long a rank may take to accept a message, in seconds.
     """
 
     shares_host = False
@@ -56,11 +56,11 @@ class TcpLinks(Links):
         rank: int,
         channels: Mapping[int, Channel],
         processes: Mapping[int, str],
-        patience: float,
+        timeout: float,
     ) -> None:
-        self._bridges = {peer: _Bridge(channel, patience) for peer, channel in channels.items()}
+        self._bridges = {peer: _Bridge(channel, timeout) for peer, channel in channels.items()}
         sockets = {peer: bridge.near for peer, bridge in self._bridges.items()}
-        super().__init__(rank, sockets, processes, patience)
+        super().__init__(rank, sockets, processes, timeout)
         for bridge in self._bridges.values():
             bridge.start()
 
@@ -87,16 +87,16 @@ class _Bridge:
 
     Args:
         channel: the channel to the peer.
-        patience: how long :meth:`wait_until_carried` waits, in seconds.
+        timeout: how long :meth:`wait_until_carried` waits, in seconds.
 
     Attributes:
         near: the socket for `Links`.
         sent: the number of messages that `Links` has sent to `near`.
     """
 
-    def __init__(self, channel: Channel, patience: float) -> None:
+    def __init__(self, channel: Channel, timeout: float) -> None:
         self._channel = channel
-        self._patience = patience
+        self._timeout = timeout
         self.sent = 0
         self._carried = 0
         self._ended = False
@@ -125,10 +125,10 @@ class _Bridge:
         """Waits until the operating system has accepted all messages that `Links` has sent.
 
         Returns earlier, without an error, if the connection ends, or if a slow peer takes longer
-        than `patience`. `Links` reports the former, and the wait for the peer's answer the latter.
+        than `timeout`. `Links` reports the former, and the wait for the peer's answer the latter.
         """
         sent = self.sent
-        self._monitor.wait_for(lambda: self._ended or self._carried >= sent, self._patience)
+        self._monitor.wait_for(lambda: self._ended or self._carried >= sent, self._timeout)
 
     def _carry_out(self) -> None:
         """Sends the messages of `Links` to the peer, until `Links` closes its socket."""

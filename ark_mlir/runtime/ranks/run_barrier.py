@@ -78,7 +78,7 @@ class RunBarrier:
 
     def run(self, rank: int, call: Call) -> dict[str, Any]:
         """Waits until all ranks have run; returns the outputs of `rank`. See :meth:`Rank.run`."""
-        patience = knobs.TIMEOUT.get()
+        timeout = knobs.TIMEOUT.get()
         with self._lock:
             present = self._next_run
             if rank in present.calls:
@@ -91,7 +91,7 @@ class RunBarrier:
             self._run_all(present, rank)
         else:
             try:
-                self._await(present, patience)
+                self._await(present, timeout)
             except BaseException as error:  # Ctrl-C: the others must not wait for this rank
                 self._give_up(present, rank, f"it was interrupted: {error!r}")
                 raise
@@ -130,19 +130,17 @@ class RunBarrier:
         named = {int(number) for number in re.findall(r"'rank(\d+)/", str(error))}
         return named.pop() if len(named) == 1 else rank
 
-    def _await(self, present: _JointRun, patience: float) -> None:
-        deadline = time.monotonic() + patience
+    def _await(self, present: _JointRun, timeout: float) -> None:
+        deadline = time.monotonic() + timeout
         while not present.await_end(max(0.0, deadline - time.monotonic())):
             with self._lock:
                 if self._next_run is not present:
                     # All ranks have come: the timeout of the kernel's waits applies now.
-                    deadline = time.monotonic() + patience
+                    deadline = time.monotonic() + timeout
                     continue
                 missing = [n for n in range(self._world.size) if n not in present.calls]
                 self._next_run = _JointRun()
-                present.end(
-                    RankFailedError(f"{_ranks(missing)} did not come within {patience:g} s")
-                )
+                present.end(RankFailedError(f"{_ranks(missing)} did not come within {timeout:g} s"))
 
 
 def _ranks(numbers: list[int]) -> str:

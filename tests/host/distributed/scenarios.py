@@ -279,12 +279,12 @@ def stuck() -> Any:
         def _start(self, *_: Any) -> None:
             time.sleep(1000)
 
-    class Impatient(rank_driver.RankDriver):
+    class ShortTimeout(rank_driver.RankDriver):
         def _settle(self, *_: Any) -> Any:
             self._current_turn().timeout = 0.1
             return super()._settle(*_)
 
-    driver_of(exe).__class__ = Stuck if rank == 1 else Impatient
+    driver_of(exe).__class__ = Stuck if rank == 1 else ShortTimeout
     with knobs.scope(ARK_TIMEOUT="0.3"):
         return error_of(lambda: value(exe))
 

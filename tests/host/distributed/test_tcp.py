@@ -118,7 +118,7 @@ def test_a_sent_message_needs_no_thread_of_its_sender(monkeypatch: pytest.Monkey
         send(channel, data)
 
     monkeypatch.setattr(Channel, "send", send_late)
-    links = TcpLinks(0, {1: first}, {1: "1"}, patience=60)
+    links = TcpLinks(0, {1: first}, {1: "1"}, timeout=60)
     links.say(0, 1, "loaded", "the load", None, None)
     readable, _, _ = select.select([second.link], [], [], 0)
     assert readable == [second.link]
@@ -127,7 +127,7 @@ def test_a_sent_message_needs_no_thread_of_its_sender(monkeypatch: pytest.Monkey
 
 def test_a_sender_does_not_wait_for_a_connection_that_has_ended() -> None:
     first, second = pair()
-    links = TcpLinks(0, {1: first}, {1: "1"}, patience=60)
+    links = TcpLinks(0, {1: first}, {1: "1"}, timeout=60)
     second.close()
     begin = time.monotonic()
     for turn in range(3):
@@ -253,7 +253,7 @@ def test_a_file_whose_parts_are_wrong(
 ) -> None:
     monkeypatch.setattr(tcp_links, "_PART", 1000)
     first, second = pair()
-    links = TcpLinks(1, {0: second}, {0: "1"}, patience=60)
+    links = TcpLinks(1, {0: second}, {0: "1"}, timeout=60)
     text = b"{}"
     first.send(struct.pack("<QQ", len(text), 1500) + text)
     for part in parts:

@@ -31,7 +31,7 @@ Make = Callable[..., Executable]
 
 
 @pytest.fixture(autouse=True)
-def _patient(monkeypatch: pytest.MonkeyPatch) -> None:
+def _long_limits(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives lanes a long time to end, for slow machines; tests of the limits set their own."""
     monkeypatch.setattr(cpu, "GRACE_SECONDS", 100.0)
     monkeypatch.setattr(cpu, "INTERRUPT_GRACE_SECONDS", 100.0)

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(
 
 ROWS, INNER, WIDTH = 64, 96, 160
 # A timeout for hanging runs only: on a busy machine, other runs may take longer.
-IMPATIENT = {"ARK_TIMEOUT": "0.2"}
+SHORT_TIMEOUT = {"ARK_TIMEOUT": "0.2"}
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +113,7 @@ def test_a_hang_is_named_and_survived(parts: Any, weights: Any, inputs: Array) -
     with Executable.from_parts(manifest, broken).bind(weights) as executable:
         for _ in range(3):
             with (
-                knobs.scope(**IMPATIENT),
+                knobs.scope(**SHORT_TIMEOUT),
                 pytest.raises(ark.HangError, match="and the schedule has") as caught,
             ):
                 executable.run(x=inputs)
@@ -122,7 +122,7 @@ def test_a_hang_is_named_and_survived(parts: Any, weights: Any, inputs: Array) -
         executable.run(x=inputs)
         driver = driver_of(executable)
         kernel_of(driver).counters[rows[waits[0], 1]] -= np.uint64(1)
-        with knobs.scope(**IMPATIENT), pytest.raises(ark.HangError):
+        with knobs.scope(**SHORT_TIMEOUT), pytest.raises(ark.HangError):
             executable.run(x=inputs)
         assert right(executable.run(x=inputs)["y"], inputs, weights)
 
@@ -160,7 +160,7 @@ def test_resident(
             time.sleep(0.3)  # longer than the timeout of waits
             assert lanes_of(driver).running == (0, 1)
             kernel_of(driver).counters[0] -= np.uint64(1)
-            with knobs.scope(**IMPATIENT), pytest.raises(ark.HangError):
+            with knobs.scope(**SHORT_TIMEOUT), pytest.raises(ark.HangError):
                 resident.run(x=inputs)
             assert lanes_of(driver).running == ()
             assert right(resident.run(x=inputs)["y"], inputs, weights)

@@ -231,7 +231,7 @@ def test_closing_while_a_lane_never_ends(
     memory.write(np.dtype(np.int32), (), 1)
 
 
-def test_the_default_is_patient_with_long_programs(make: Make) -> None:
+def test_the_default_grows_with_the_program(make: Make) -> None:
     """A wait may last as long as all other work; 10 s would be too short for a large model."""
     program = ToyProgram(sms=1)
     program.lane(0, [run(program.task("nothing"), 0, 1)])

@@ -32,7 +32,7 @@ Array = np.ndarray[Any, Any]
 W = np.ones(128, np.float32)
 NEVER = 20.0  # longer than any timeout, but finite, so that a wrong test ends and fails
 # A long timeout, since lanes may begin late on a busy machine.
-TIMEOUT, PATIENCE = "2", 0.15
+TIMEOUT, LIMIT_FACTOR = "2", 0.15
 FIVE = cuda_queue._LIMIT_FACTOR  # before any test changes it
 BUSY = r"the kernel of 'toy' has not begun for 0\.3 s: another kernel holds SMs"
 
@@ -58,7 +58,7 @@ def occupied(cuda: FakeCuda, seconds: float = NEVER) -> Generator[None]:
 @pytest.fixture(autouse=True)
 def _short(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ARK_TIMEOUT", TIMEOUT)
-    monkeypatch.setattr(cuda_queue, "_LIMIT_FACTOR", PATIENCE)
+    monkeypatch.setattr(cuda_queue, "_LIMIT_FACTOR", LIMIT_FACTOR)
     monkeypatch.setattr(cuda_queue, "_MAX_SECONDS_BETWEEN_POLLS", 0.25)
 
 
@@ -233,7 +233,7 @@ def test_only_time_without_a_break_counts(monkeypatch: pytest.MonkeyPatch) -> No
         lanes=3, bundle=SimpleNamespace(manifest=SimpleNamespace(program="toy"))
     )
     monkeypatch.setattr(cuda_queue.time, "monotonic", lambda: now)
-    watch = QueueWatch(kernel, (record,)).start(2_000_000_000)  # of which PATIENCE makes 0.3 s
+    watch = QueueWatch(kernel, (record,)).start(2_000_000_000)  # times LIMIT_FACTOR: 0.3 s
 
     def poll(steps: int, queued: Callable[[int], bool]) -> None:
         nonlocal now
@@ -479,8 +479,8 @@ def test_the_kth_call_fails(kernel: bytes, x: Array, monkeypatch: pytest.MonkeyP
         cuda = FakeCuda()
         with fake_executable(cuda, kernel, add_program()) as executable:
             executable.bind({"w": W}).run(x=x)
-            with occupied(cuda), monkeypatch.context() as impatient:
-                impatient.setattr(cuda_queue, "_LIMIT_FACTOR", 0.01)
+            with occupied(cuda), monkeypatch.context() as patch:
+                patch.setattr(cuda_queue, "_LIMIT_FACTOR", 0.01)
                 cuda.fail_at = len(cuda.calls) + k
                 with pytest.raises(ark.DeviceError):
                     executable.run(x=x)

@@ -47,8 +47,8 @@ def occupied(cuda: FakeCuda, ordinal: int, seconds: float = NEVER) -> Generator[
         end()
 
 
-def test_kernels_and_hosts_have_the_same_patience() -> None:
-    assert FIVE == abi.BEGIN_PATIENCE
+def test_kernels_and_hosts_have_the_same_limit() -> None:
+    assert FIVE == abi.BEGIN_LIMIT_FACTOR
 
 
 @pytest.mark.parametrize("queued", [0, 1, 2])
@@ -118,7 +118,7 @@ def test_a_kernel_that_begins_when_the_others_have_given_it_up(
         driver = driver_of(world)
         late, other = ranks_of(driver)[queued], ranks_of(driver)[1 - queued]
         with occupied(two, queued):
-            # A host that is as patient as the other kernel raises its error first.
+            # This host has the time limit of the other kernel, and would raise its error first.
             late._watch.poll = lambda: None
             timer = threading.Timer(1.3, lambda: setattr(two.devices[queued], "occupied", False))
             timer.start()

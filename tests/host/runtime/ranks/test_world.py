@@ -73,12 +73,12 @@ def test_a_rank_that_never_comes(world: ark.World, monkeypatch: pytest.MonkeyPat
     barrier: Any = world.rank(0)._barrier
     await_others, both_there = barrier._await, threading.Barrier(2)
 
-    def patient_until_both_are_there(present: Any, patience: float) -> None:
+    def wait_until_both_are_there(present: Any, timeout: float) -> None:
         both_there.wait(100)
-        await_others(present, patience)
+        await_others(present, timeout)
 
     with knobs.scope(ARK_TIMEOUT="0.2"), monkeypatch.context() as patch:
-        patch.setattr(barrier, "_await", patient_until_both_are_there)
+        patch.setattr(barrier, "_await", wait_until_both_are_there)
         results = each(world, {rank: {"x": X, "index": 0} for rank in (0, 2)})
     for rank in (0, 2):
         assert isinstance(results[rank], ark.RankFailedError)
@@ -165,7 +165,7 @@ def test_a_rank_that_hangs(world: ark.World, spoil: Callable[[Bundle], dict[str,
 def test_packets_of_a_run_that_failed_are_none_of_the_next(world: ark.World) -> None:
     """Epochs restart after a failed run: old packets must not be taken for later ones."""
     runner = runner_of(world)
-    patience = runner.timeout.nanoseconds
+    nanoseconds = runner.timeout.nanoseconds
     for index in range(4):
         good(world, index)
     runner.timeout.nanoseconds = lambda: 0
@@ -177,7 +177,7 @@ def test_packets_of_a_run_that_failed_are_none_of_the_next(world: ark.World) -> 
                 break
         assert isinstance(results[0], ark.HangError)
     finally:
-        runner.timeout.nanoseconds = patience
+        runner.timeout.nanoseconds = nanoseconds
     for index in (3, 0, 2, 1):
         good(world, index)
 
